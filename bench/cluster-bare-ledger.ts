@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { names, type Projection } from '../src/domain/event/projection.ts';
 import { parseRow } from '../src/domain/event/row.ts';
+import { type KnownLedger, knownAfter, unknownProjections } from '../src/store/cassandra/log/appending.ts';
 import { projectionsOfBatch } from '../src/store/cassandra/log/batch-projections.ts';
-import { batchStatements, bucketEvents, claimStatement, rowsOf, scopesOf } from '../src/store/cassandra/log/bucket.ts';
-import { type KnownLedger, knownAfter, unknownProjections } from '../src/store/cassandra/log/known-ledgers.ts';
+import { batchStatements, bucketEvents, claimStatement, scopesOf } from '../src/store/cassandra/log/bucket.ts';
 import { bucketHint, projectionWrites } from '../src/store/cassandra/log/projecting.ts';
 import { textOf } from '../src/store/cassandra/session/session.ts';
 import type { Head, LedgerEntry } from '../src/store/ledger-store.ts';
@@ -58,7 +58,7 @@ export class BareLedger {
       fence: this.#fence,
       standing: isFirst && bucket > 0 ? null : this.#fence,
       before: isFirst ? null : before,
-      rows: rowsOf(entries),
+      rows: entries.map(({ seq, row }) => [seq, row] as const),
       scopes: scopesOf(entries),
       last: { seq: last.seq, hash: last.hash },
       projections,

@@ -1,9 +1,8 @@
 import { createHash, createPrivateKey } from 'node:crypto';
-import type { LedgerFacts } from '../src/domain/event/ledger-facts.ts';
+import type { LedgerFacts } from '../src/domain/event/facts.ts';
 import { injectedFields } from '../src/domain/event/service-events.ts';
 import { canonicalJson } from '../src/domain/json/canonical.ts';
-import { sigDigest } from '../src/domain/keys/digest.ts';
-import { signDigest } from '../src/domain/keys/signature.ts';
+import { sigDigest, signDigest } from '../src/domain/keys/signature.ts';
 import type { Transport } from './options.ts';
 import { benchEventType, payloadOf } from './payload.ts';
 import { LaneWriter, type RequestFile } from './request-file.ts';

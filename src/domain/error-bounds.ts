@@ -10,7 +10,6 @@ interface BoundedError {
 /** A bound for safety: the service itself chooses the names of details, and there are few. */
 const cutMaxChars = 128;
 
-/** The names in `cut` as one text, separated by commas. */
 export function namesOf(cut: readonly string[]): string {
   return cut.join(',').slice(0, cutMaxChars);
 }
@@ -29,10 +28,7 @@ export const trailerBounds: ErrorBounds = { messageMaxBytes: 512, detailsMaxByte
 /** For bodies: as long as a request may be, because a request's content may come back in the details. */
 export const bodyBounds: ErrorBounds = { messageMaxBytes: 4 * 1024, detailsMaxBytes: 1024 * 1024 };
 
-/**
- * Cuts an error to its bounds. Short details stay whole. A text that is too long keeps its beginning; any other value
- * that is too long is left out.
- */
+/** Cuts an error to its bounds. A long text keeps its beginning; any other value that is too long is left out. */
 export function boundError(message: string, details: ErrorDetails, bounds: ErrorBounds): BoundedError {
   const shown = cutText(message.toWellFormed(), bounds.messageMaxBytes, Buffer.byteLength);
   const cut = shown === message ? [] : ['message'];
@@ -53,7 +49,6 @@ export function boundError(message: string, details: ErrorDetails, bounds: Error
   return { message: shown, details: Object.fromEntries(names.map((name) => [name, kept.get(name)])), cut };
 }
 
-/** Returns undefined if there is no room for the value. */
 function shorten(value: unknown, room: number): unknown {
   if (jsonBytes(value) <= room) return value;
   return typeof value === 'string' && room > 64 ? cutText(value.toWellFormed(), room, jsonBytes) : undefined;

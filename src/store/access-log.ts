@@ -1,3 +1,5 @@
+import { uuidV7Time } from '../domain/values/uuid.ts';
+
 /** One authenticated call, as the access history of the caller's actor keeps it. */
 export interface AccessEvent {
   /** UUIDv7 of the time of the answer. The history is sorted by it. */
@@ -50,4 +52,11 @@ export interface AccessLog {
    * 0 if none.
    */
   sweep(before: number): Promise<number>;
+}
+
+/** Returns when the call of an access event was answered, ms since 1970. Throws RangeError unless the id is a UUIDv7. */
+export function accessTime(id: string): number {
+  const time = uuidV7Time(id);
+  if (time === null) throw new RangeError(`No id of an access event: ${id}`);
+  return time;
 }

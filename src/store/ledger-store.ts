@@ -1,3 +1,4 @@
+import { LedgerError } from '../domain/errors.ts';
 import type { CommandKey } from '../domain/event/event.ts';
 import type { Projection } from '../domain/event/projection.ts';
 
@@ -79,10 +80,7 @@ export interface Page {
   readonly limit: number;
   readonly offset?: number;
   readonly descending?: boolean;
-  /**
-   * The page ends with the line at which its values reach this many characters, or soon after it. More lines may follow
-   * such a page.
-   */
+  /** The page ends at or soon after the line at which its values reach this many characters. More may follow it. */
   readonly charsMax?: number;
 }
 
@@ -91,10 +89,7 @@ export interface ScopePage {
   readonly from?: number;
   readonly limit: number;
   readonly descending?: boolean;
-  /**
-   * The page ends with the entry at which its rows reach this many characters, or soon after it. More entries may
-   * follow such a page.
-   */
+  /** The page ends at or soon after the entry at which its rows reach this many characters. More may follow it. */
   readonly charsMax?: number;
 }
 
@@ -117,6 +112,20 @@ export class OutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super('the store did not say whether the entries were written', { cause });
     this.name = 'OutcomeUnknown';
+  }
+}
+
+/**
+ * A write has failed, so the store accepts no more writes in this process. Nothing was written, and a retry in this
+ * process fails too. Reads go on.
+ */
+export class StoreStopped extends LedgerError {
+  constructor() {
+    super(
+      'unavailable',
+      'Nothing was written: this node cannot write to its disk any more and stops. Retry when its operator has mended the disk.',
+    );
+    this.name = 'StoreStopped';
   }
 }
 

@@ -1,3 +1,5 @@
+import { LedgerError } from '../domain/errors.ts';
+
 /** A versioned record. `value` is JSON text. */
 export interface StoredRecord {
   readonly kind: string;
@@ -18,6 +20,9 @@ export interface Lookup {
   /** Sort key, usually the creation time. Without NUL, at most orderMaxBytes (store-text.ts). */
   readonly order: string;
 }
+
+/** What a look-up asks for. */
+export type LookupName = Pick<Lookup, 'name' | 'value'>;
 
 export interface RecordWrite {
   readonly kind: string;
@@ -42,10 +47,7 @@ export interface FindPage {
   readonly descending?: boolean;
   /** The page starts after this (order, id), in the direction of reading, without it. */
   readonly after?: { readonly order: string; readonly id: string };
-  /**
-   * The page ends with the record at which its values reach this many characters, or soon after it. More records may
-   * follow such a page.
-   */
+  /** The page ends at or soon after the record at which its values reach this many characters. More may follow. */
   readonly charsMax?: number;
 }
 
@@ -54,7 +56,7 @@ export interface Swept {
   readonly removed: number;
   /**
    * When the oldest expired record that is left expired, or an earlier time (ms since 1970). null if no record that had
-   * expired when the sweep began is left.
+   * expired when the sweep began is left. Damaged records are passed over and do not count.
    */
   readonly oldestLeft: number | null;
 }
@@ -80,7 +82,17 @@ export interface RecordStore {
   /** Removes the record and its look-ups if it still has this version. Returns whether it did. */
   remove(kind: string, id: string, version: string): Promise<boolean>;
   /** Returns records in the order of (order, id). `offset` skips records from where reading starts. */
-  find(kind: string, lookup: { readonly name: string; readonly value: string }, page: FindPage): Promise<FoundRecord[]>;
+  find(kind: string, lookup: LookupName, page: FindPage): Promise<FoundRecord[]>;
   /** Removes up to `limit` records that expired before `now` (ms since 1970), the oldest first. */
   sweep(now: number, limit: number): Promise<Swept>;
+}
+
+/** The error of a put or removal that may or may not have been written. */
+export function unsettled(cause?: unknown): LedgerError {
+  return new LedgerError(
+    'outcome_unknown',
+    'The store did not say whether this was written: retry with the same Idempotency-Key to learn which.',
+    {},
+    cause,
+  );
 }

@@ -1,5 +1,5 @@
 import type { Projection } from '../domain/event/projection.ts';
-import type { Head } from './ledger-store.ts';
+import type { Cell, FoundCommand, Head, LedgerEntry, Line } from './ledger-store.ts';
 import type { StoredRecord } from './record-store.ts';
 
 /** One event in a scope, as a reader of the scope finds it. */
@@ -8,22 +8,16 @@ export interface ScopeEntry {
   readonly seq: number;
 }
 
-export interface StoredMark {
+export interface StoredMark extends FoundCommand {
   readonly id: string;
-  readonly seq: number;
-  readonly fingerprint: string;
 }
 
-export interface StoredCell {
+export interface StoredCell extends Cell {
   readonly key: string;
-  readonly version: number;
-  readonly value: string;
 }
 
-export interface StoredLine {
+export interface StoredLine extends Line {
   readonly list: string;
-  readonly order: string;
-  readonly value: string;
 }
 
 /** A part of a log beyond the ledger's end. Readers do not find it until the ledger has grown that far. */
@@ -98,4 +92,17 @@ export interface StoreInspection {
   commandMarks(ledgerId: string): AsyncIterable<StoredMark>;
   cells(): AsyncIterable<Walked<StoredCell>>;
   lines(): AsyncIterable<Walked<StoredLine>>;
+}
+
+/** Projections of one event. */
+export type EventProjections = Pick<LedgerEntry, 'seq' | 'projections'>;
+
+/** Writes projections that a scrub finds missing. A serving node writes projections with its appends instead. */
+export interface ProjectionWriter {
+  /**
+   * Writes projections of events that are in the ledger's log, in the form that an append writes. Existing and newer
+   * values stay as they are, so it may be repeated, and may run while nodes write. Throws LedgerError `unavailable`:
+   * then some of the projections may have been written.
+   */
+  write(ledgerId: string, events: readonly EventProjections[]): Promise<void>;
 }

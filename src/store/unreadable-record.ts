@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { LedgerError } from '../domain/errors.ts';
-import type { FindPage, FoundRecord, RecordStore } from './record-store.ts';
+import type { FindPage, FoundRecord, LookupName, RecordStore } from './record-store.ts';
 
 /** A stored value that cannot be parsed. */
 interface Unreadable {
@@ -20,9 +20,7 @@ interface StoredText {
 /** One channel for the process, because many readers deep in the code report to the one node that logs and counts. */
 const found = channel('ledger-trust:unreadable');
 
-/**
- * Calls `told` each time that this process finds an unreadable value. Returns a function that ends the subscription.
- */
+/** Calls `told` for each unreadable value that this process finds. Returns a function that ends that. */
 export function onUnreadable(told: (unreadable: Unreadable) => void): () => void {
   const listener = (message: unknown) => told(message as Unreadable);
   found.subscribe(listener);
@@ -67,10 +65,7 @@ export function decodeStored<T>(stored: StoredText, decode: (value: string) => T
   }
 }
 
-/**
- * Like decodeStored, for loops over records of many owners, where one damaged record must not stop the others. Reports
- * a damaged text and returns undefined.
- */
+/** For loops, where one damaged record must not stop the others: reports a damaged text, returns undefined. */
 export function decodeOrPassOver<T>(stored: StoredText, decode: (value: string) => T): T | undefined {
   try {
     return decode(stored.value);
@@ -80,9 +75,7 @@ export function decodeOrPassOver<T>(stored: StoredText, decode: (value: string) 
   }
 }
 
-/**
- * Returns the result of a read, or null if it failed with UnreadableRecord, which was reported. For reads in a loop.
- */
+/** For reads in a loop: returns null if the read failed with UnreadableRecord, which was reported. */
 export async function passOverDamaged<T>(read: Promise<T>): Promise<T | null> {
   try {
     return await read;
@@ -151,7 +144,7 @@ export interface Decoded<T> {
 export async function findReadable<T>(
   store: Pick<RecordStore, 'find'>,
   kind: string,
-  lookup: { readonly name: string; readonly value: string },
+  lookup: LookupName,
   page: FindPage,
   decode: (record: FoundRecord) => T,
 ): Promise<Decoded<T>[]> {

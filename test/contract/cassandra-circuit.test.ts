@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { KeyedMutex } from '../../src/store/cassandra/keyed-mutex.ts';
 import { commandSlot, commandWindows, keyText } from '../../src/store/cassandra/keys.ts';
 import { Circuit, DeadlinePassed } from '../../src/store/cassandra/session/circuit.ts';
+import { KeyedMutex } from '../../src/store/keyed-mutex.ts';
 
 class Gone extends Error {}
 class Silent extends Error {}

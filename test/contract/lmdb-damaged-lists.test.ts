@@ -7,6 +7,7 @@ import type { FindPage } from '../../src/store/record-store.ts';
 import { temporaryDir } from '../support/running-node.ts';
 
 const ids = Array.from({ length: 40 }, (_, at) => `thing-${String(at).padStart(2, '0')}`);
+const expiryOf = (id: string) => 1_000 + ids.indexOf(id);
 let dataDir = '';
 beforeEach(() => {
   dataDir = temporaryDir();
@@ -21,7 +22,7 @@ async function storeThings(damaged: readonly string[]): Promise<void> {
     await using store = await open();
     for (const id of ids) {
       const lookups = [{ name: 'all', value: 'all', order: id }];
-      await store.records.put({ kind: 'thing', id, replaces: 'absent', value: '{}', lookups });
+      await store.records.put({ kind: 'thing', id, replaces: 'absent', value: '{}', lookups, expiresAt: expiryOf(id) });
     }
   }
   const tables = openTables(dataDir);
@@ -57,4 +58,13 @@ test.each([
   const left = ids.filter((id) => !damaged.includes(id));
   expect(await listed({ limit: 10 })).toEqual(left);
   expect(await listed({ limit: 10, descending: true })).toEqual(left.toReversed());
+});
+
+test('a sweep passes over damaged records at the beginning and removes the records behind them', async () => {
+  await storeThings(ids.slice(0, 10));
+  await using store = await open();
+  const now = 2_000;
+  expect(await store.records.sweep(now, 10)).toEqual({ removed: 10, oldestLeft: expiryOf('thing-20') });
+  expect(await store.records.sweep(now, 20)).toEqual({ removed: 20, oldestLeft: null });
+  expect(await store.records.sweep(now, 20)).toEqual({ removed: 0, oldestLeft: null });
 });

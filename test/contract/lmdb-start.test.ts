@@ -4,9 +4,10 @@ import { join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { StartError } from '../../src/runtime/start-error.ts';
 import { backupLmdb } from '../../src/store/lmdb/backup.ts';
+import { checkHoldsData } from '../../src/store/lmdb/file/format.ts';
 import { acquireServingLock } from '../../src/store/lmdb/file/serving-lock.ts';
 import { openLmdb } from '../../src/store/lmdb/open.ts';
-import { checkHoldsData, openWholeLmdb } from '../../src/store/lmdb/open-whole.ts';
+import { openWholeLmdb } from '../../src/store/lmdb/open-whole.ts';
 import { startChild } from '../support/store-lmdb-process.ts';
 import { newDataDir } from './lmdb-factory.ts';
 

@@ -1,5 +1,5 @@
 import type { LedgerEvent } from '../../src/domain/event/event.ts';
-import { ledgerFacts } from '../../src/domain/event/ledger-facts.ts';
+import { ledgerFacts } from '../../src/domain/event/facts.ts';
 import { projectionsOf } from '../../src/domain/event/projection.ts';
 import { formatRow } from '../../src/domain/event/row.ts';
 import type { LedgerEntry } from '../../src/store/ledger-store.ts';

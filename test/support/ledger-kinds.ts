@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { LedgerEvent } from '../../src/domain/event/event.ts';
-import type { LedgerFacts } from '../../src/domain/event/ledger-facts.ts';
+import type { LedgerFacts } from '../../src/domain/event/facts.ts';
 import { organizationRegisteredPayload } from '../../src/domain/event/service-events.ts';
 import { canonicalJson } from '../../src/domain/json/canonical.ts';
 import {

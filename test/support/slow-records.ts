@@ -1,6 +1,5 @@
 import { LedgerError } from '../../src/domain/errors.ts';
-import type { RecordStore } from '../../src/store/record-store.ts';
-import { unsettled } from '../../src/store/record-write.ts';
+import { type RecordStore, unsettled } from '../../src/store/record-store.ts';
 import { recordsWith } from './world.ts';
 
 /** How a put goes: as ever; certainly not at all; not before `land`, and nobody knows; or not before `land`, and its caller waits for it. */

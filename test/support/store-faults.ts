@@ -5,10 +5,9 @@ import {
   type LedgerEntry,
   type LedgerStore,
   OutcomeUnknown,
+  StoreStopped,
 } from '../../src/store/ledger-store.ts';
-import type { RecordStore } from '../../src/store/record-store.ts';
-import { unsettled } from '../../src/store/record-write.ts';
-import { StoreStopped } from '../../src/store/store-stopped.ts';
+import { type RecordStore, unsettled } from '../../src/store/record-store.ts';
 
 /** What can be made to fail: an append, a claim, a write or removal of a record, any read, or saving a snapshot. */
 export type StoreOperation = 'append' | 'claim' | 'read' | 'snapshot' | 'record-write' | 'record-read';

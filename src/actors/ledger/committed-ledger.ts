@@ -10,8 +10,8 @@ import {
   type MarkName,
   OutcomeUnknown,
   type Snapshot,
+  StoreStopped,
 } from '../../store/ledger-store.ts';
-import { StoreStopped } from '../../store/store-stopped.ts';
 import { settleRestMaxMs } from '../bounds.ts';
 import { outcomeUnknown } from '../inbox/refusals.ts';
 import type { ActorMeter, ClaimReason } from '../meter.ts';

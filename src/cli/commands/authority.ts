@@ -11,8 +11,8 @@ import {
   readAuthorityKeys,
   rotateAuthority,
 } from '../../service/authority/authority.ts';
+import { checkHoldsData } from '../../store/lmdb/file/format.ts';
 import { openLmdb } from '../../store/lmdb/open.ts';
-import { checkHoldsData } from '../../store/lmdb/open-whole.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { CliError } from '../terminal/terminal.ts';
 

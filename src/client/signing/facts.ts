@@ -1,4 +1,4 @@
-import { type LedgerFacts, ledgerFacts } from '../../domain/event/ledger-facts.ts';
+import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
 import { invalidAnswer } from '../error.ts';
 import { type Event, genesisEvent } from '../event.ts';
 

@@ -1,8 +1,7 @@
 import { createPrivateKey, createPublicKey, KeyObject } from 'node:crypto';
 import { canonicalJson } from '../../domain/json/canonical.ts';
-import { sigDigest } from '../../domain/keys/digest.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
-import { signDigest } from '../../domain/keys/signature.ts';
+import { sigDigest, signDigest } from '../../domain/keys/signature.ts';
 import type { Headers, Wire } from '../transport.ts';
 
 /** Signs for an actor, for example with a private key in this process, a hardware module or a remote signer. */

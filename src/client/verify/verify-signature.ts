@@ -1,7 +1,12 @@
 import { authorityDigest } from '../../domain/event/content.ts';
 import type { IssueType } from '../../domain/event/integrity.ts';
-import { sigDigest } from '../../domain/keys/digest.ts';
-import { checkSignatureForm, parseAuthorityKid, parseKid, verifyDigest } from '../../domain/keys/signature.ts';
+import {
+  checkSignatureForm,
+  parseAuthorityKid,
+  parseKid,
+  sigDigest,
+  verifyDigest,
+} from '../../domain/keys/signature.ts';
 import { parseRfc3339 } from '../../domain/values/time.ts';
 import type { ReadEvent } from '../event.ts';
 import { type ActorDocumentKey, type AuthorityKeys, createKeyReader, type KeySource } from './key-source.ts';

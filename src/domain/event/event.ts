@@ -1,14 +1,11 @@
 export type LedgerType = 'ORDER' | 'FACILITY_ROOT' | 'ENTITY_ROOT' | 'ENGAGEMENT';
 
-/** What kind of author an actor is. */
 export type ActorType = 'human' | 'service' | 'external' | 'device';
 
-/** An event's place among the events of its master. */
 export interface MasterLink {
   readonly id: string;
   /** content_hash of the previous event of this master, hex; '' for the first one. */
   readonly prevHash: string;
-  /** Counts from 0 within the master. */
   readonly seq: number;
 }
 
@@ -53,10 +50,7 @@ export interface LedgerEvent extends EventContent {
 /** How long a command key counts that is not permanent. */
 export const commandKeyLifeMs = 24 * 60 * 60_000;
 
-/**
- * Identifies the command that an event came from. When the same command is sent again, its event is found and nothing
- * is written.
- */
+/** Identifies the command that an event came from: sent again, its event is found and nothing is written. */
 export interface CommandKey {
   /** Derived from the calling actor and its idempotency key, or from a signature under header identity. */
   readonly id: string;

@@ -51,7 +51,6 @@ interface GrantedPayload {
   readonly expires_at?: string;
 }
 
-/** Reads the grant of a *_DELEGATION_GRANTED event. */
 export function grantOf(granted: LedgerEvent): Grant {
   const payload = JSON.parse(granted.payload) as GrantedPayload;
   return {

@@ -9,7 +9,6 @@ export type IssueType =
   | 'invalid_authority_sig'
   | 'invalid_actor_sig';
 
-/** One thing that is wrong with an event. */
 export interface IntegrityIssue {
   readonly eventId: string;
   readonly type: IssueType;
@@ -18,10 +17,7 @@ export interface IntegrityIssue {
 
 /** What the checked events claim to be. */
 export interface Range {
-  /**
-   * 'ledger': consecutive events of one ledger. 'master': consecutive events of one master. 'segment': the result of a
-   * filter, so gaps are no fault.
-   */
+  /** Consecutive events of one ledger or master, or the result of a filter, in which gaps are no fault. */
   readonly kind: 'ledger' | 'master' | 'segment';
   /** The event before the first one in that sequence. null if there is none, undefined if it was not read. */
   readonly before?: LedgerEvent | null;
@@ -36,7 +32,6 @@ export interface MasterEnd {
   readonly contentHash: string;
 }
 
-/** The master's end after `event`. `link` is the event's own link. */
 export function masterEnd({ contentHash }: LedgerEvent, { seq }: MasterLink): MasterEnd {
   return { seq, contentHash };
 }
@@ -70,16 +65,12 @@ export function chainCheck(range: Range, issues: IntegrityIssue[]): (event: Ledg
   };
 }
 
-/** Checks an event's own hashes against its own content. */
 function checkHash(event: LedgerEvent, issues: IntegrityIssue[]): void {
   const wrong = wrongHash(event);
   if (wrong !== null) issues.push({ eventId: event.id, type: 'hash_mismatch', detail: wrong });
 }
 
-/**
- * An event is either signed by its actor or sealed by the authority. A seal beside a signature was not written by the
- * service.
- */
+/** An event is signed by its actor or sealed by the authority. The service writes no seal beside a signature. */
 function checkAttribution(event: LedgerEvent, issues: IntegrityIssue[]): void {
   if (event.actorSig === null || (event.authoritySig === null && event.authorityKeyId === null)) return;
   const detail = 'the event is signed by its actor and yet carries a seal of the authority';

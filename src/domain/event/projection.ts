@@ -1,7 +1,7 @@
 import type { CommandKey, LedgerEvent } from './event.ts';
+import { type LedgerFacts, ledgerFacts, masterFacts } from './facts.ts';
 import { type Grant, type GrantScope, grantOf } from './grant.ts';
-import { type LedgerFacts, ledgerFacts } from './ledger-facts.ts';
-import { masterFacts } from './master-facts.ts';
+import { delegationOfType } from './service-events.ts';
 
 /**
  * What is derived from one event and stored beside the log for reading. Projections commute: they may be written again,
@@ -15,12 +15,9 @@ export type Projection =
   | { readonly kind: 'command'; readonly command: CommandKey }
   /** A value by key, for example the status of a master. JSON text. */
   | { readonly kind: 'cell'; readonly key: string; readonly value: string }
-  /**
-   * A line of a list, for example of the ledgers of an actor. `order` sorts the list and is unique in it. JSON text.
-   */
+  /** A line of a list, for example the ledgers of an actor. `order` sorts the list and is unique in it. JSON text. */
   | { readonly kind: 'line'; readonly list: string; readonly order: string; readonly value: string };
 
-/** The prefix of all `grantChanges` names. */
 export const grantChangesPrefix = 'grant-changes:';
 
 /** The names under which readers find projections. */
@@ -31,7 +28,6 @@ export const names = {
   masterClosed: (masterId: string) => `master-closed:${masterId}`,
   /** The newest grant of a delegate, in force or not. */
   grant: (scope: GrantScope, objectId: string, delegate: string) => `grant:${scope}:${objectId}:${delegate}`,
-  /** The time when a link ended. */
   linkEnded: (linkId: string) => `link-ended:${linkId}`,
   /** Names of lists. */
   grantChanges: (scope: GrantScope, objectId: string, delegate: string) =>
@@ -54,7 +50,6 @@ export interface LedgerLine {
   readonly objectId?: string;
 }
 
-/** A line of `mastersOf`. */
 export interface MasterLine {
   readonly masterId: string;
 }
@@ -77,9 +72,7 @@ export function parseGrantChange(text: string): GrantChange {
   throw new TypeError('This is no change of a grant.');
 }
 
-/**
- * Everything that is derived from one event. `facts` are those of its ledger. For GENESIS they are read from the event.
- */
+/** All that is derived from one event. `facts` are those of its ledger. For GENESIS they are read from the event. */
 export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Projection[] {
   const ledgerId = event.ledgerId;
   const delegation = delegationOf(event);
@@ -127,24 +120,15 @@ interface Delegation {
   readonly objectId: string;
 }
 
-/** The object of a grant or revocation. Returns null for any other event. */
 function delegationOf(event: LedgerEvent): Delegation | null {
-  switch (event.eventType) {
-    case 'SUPPLIER_DELEGATION_GRANTED':
-      return { isGrant: true, scope: 'organization', objectId: payloadText(event, 'organization_id') };
-    case 'LEDGER_DELEGATION_GRANTED':
-      return { isGrant: true, scope: 'ledger', objectId: event.ledgerId };
-    case 'MASTER_DELEGATION_GRANTED':
-      return { isGrant: true, scope: 'master', objectId: event.master?.id ?? '' };
-    case 'SUPPLIER_DELEGATION_REVOKED':
-      return { isGrant: false, scope: 'organization', objectId: payloadText(event, 'organization_id') };
-    case 'LEDGER_DELEGATION_REVOKED':
-      return { isGrant: false, scope: 'ledger', objectId: event.ledgerId };
-    case 'MASTER_DELEGATION_REVOKED':
-      return { isGrant: false, scope: 'master', objectId: event.master?.id ?? '' };
-    default:
-      return null;
-  }
+  const delegation = delegationOfType(event.eventType);
+  if (delegation === undefined) return null;
+  const objectIds = {
+    organization: () => payloadText(event, 'organization_id'),
+    ledger: () => event.ledgerId,
+    master: () => event.master?.id ?? '',
+  };
+  return { ...delegation, objectId: objectIds[delegation.scope]() };
 }
 
 function genesisProjections(facts: LedgerFacts): Projection[] {
@@ -212,12 +196,10 @@ function grantChange(
   return line(names.grantChanges(scope, objectId, delegate), seqOrder(event.seq), change);
 }
 
-/** Sorts by creation time, then id. */
 export function ledgerOrder(facts: LedgerFacts): string {
   return `${facts.createdAt}|${facts.ledgerId}`;
 }
 
-/** Sorts by seq. */
 export function seqOrder(seq: number): string {
   return String(seq).padStart(16, '0');
 }

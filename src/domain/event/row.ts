@@ -16,7 +16,6 @@ import type { ActorType, CommandKey, LedgerEvent } from './event.ts';
  */
 const format = 'svc1';
 
-/** The beginning of a row of any format. */
 const otherFormat = /^svc\d{1,3}\n/;
 
 /** A stored row that was damaged: it does not hold an event. */

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../json/canonical.ts';
+import type { LedgerFacts, MasterFacts } from './facts.ts';
 import type { GrantScope } from './grant.ts';
-import type { LedgerFacts } from './ledger-facts.ts';
 
 /**
  * The payloads of the twelve event types that only the service writes. All functions return canonical JSON. A key
@@ -11,6 +11,7 @@ import type { LedgerFacts } from './ledger-facts.ts';
  */
 
 type Fields = Record<string, unknown>;
+type MasterNames = Pick<MasterFacts, 'masterId' | 'businessRef' | 'scope'>;
 
 function json(fields: Fields): string {
   const present = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
@@ -42,10 +43,7 @@ export function organizationRegisteredPayload(organizationId: string, requestId:
 }
 
 /** The fields that the server adds to every payload of a master, by ledger type. All values are strings. */
-export function injectedFields(
-  ledger: LedgerFacts,
-  master: { readonly masterId: string; readonly businessRef: string; readonly scope: string },
-): Record<string, string> {
+export function injectedFields(ledger: LedgerFacts, master: MasterNames): Record<string, string> {
   const injected: Record<string, string> = {
     traceledger_master_uuid: master.masterId,
     business_ref: master.businessRef,
@@ -60,10 +58,7 @@ export function injectedFields(
   return injected;
 }
 
-export function masterCreatedPayload(
-  ledger: LedgerFacts,
-  master: { readonly masterId: string; readonly businessRef: string; readonly scope: string },
-): string {
+export function masterCreatedPayload(ledger: LedgerFacts, master: MasterNames): string {
   return json({ ...injectedFields(ledger, master), ledger_id: ledger.ledgerId });
 }
 
@@ -140,7 +135,6 @@ export function masterClosedPayload(ledger: LedgerFacts, masterId: string, reque
   return json(masterCloseFields(ledger, masterId, requestedBy));
 }
 
-/** Names the object of a grant by the key that signed payloads use. */
 export function grantObject(scope: GrantScope, id: string): Record<string, string> {
   switch (scope) {
     case 'organization':
@@ -150,6 +144,13 @@ export function grantObject(scope: GrantScope, id: string): Record<string, strin
     case 'master':
       return { traceledger_master_id: id };
   }
+}
+
+/** Whether an event type grants or revokes, and at which scope. undefined for all other types. */
+export function delegationOfType(
+  eventType: string,
+): { readonly isGrant: boolean; readonly scope: GrantScope } | undefined {
+  return delegationTypes.get(eventType);
 }
 
 export const grantedType = {
@@ -164,10 +165,14 @@ export const revokedType = {
   master: 'MASTER_DELEGATION_REVOKED',
 } as const;
 
-/**
- * What an actor signs for a grant. If the request has no `permissions`, a signature over `{}` or over no such key is
- * accepted.
- */
+const delegationTypes = new Map(
+  (['organization', 'ledger', 'master'] as const).flatMap((scope) => [
+    [grantedType[scope] as string, { isGrant: true, scope }],
+    [revokedType[scope] as string, { isGrant: false, scope }],
+  ]),
+);
+
+/** What an actor signs for a grant. Without `permissions` in the request, `{}` or no such key is signed. */
 export function grantSignedForms(
   object: Fields,
   delegateActorId: string,
@@ -194,10 +199,7 @@ export function accessSignedForms(
   return [json({ access, delegate_actor_id: delegate, expires_at: expiresAt, traceledger_master_id: masterId })];
 }
 
-/**
- * Payload of the three grant events. `signed` has the request's own fields, with `expires_at` as it was sent. `own` has
- * the server's fields.
- */
+/** Payload of the three grant events. `signed` has the request's own fields, `expires_at` as it was sent. */
 export function grantedPayload(
   signed: Fields,
   own: {
@@ -218,7 +220,6 @@ export function grantedPayload(
   });
 }
 
-/** Payload of the three revoke events. */
 export function revokedPayload(signed: Fields, own: { readonly linkId: string; readonly revokedAt: string }): string {
   return json({ ...signed, link_id: own.linkId, revoked_at: own.revokedAt });
 }

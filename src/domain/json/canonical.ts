@@ -5,18 +5,12 @@ import { LedgerError } from '../errors.ts';
  * numbers may stand for the double that they are read as.
  */
 
-/**
- * Deeper values are refused as circular. Far above the depth that the transports accept (64), and far below the stack.
- */
+/** Deeper values are refused as circular. Far above the depth that transports accept (64), far below the stack. */
 const VALUE_DEPTH_MAX = 1_000;
 
-/**
- * A fraction of at most this many digits is accepted although its double differs a little: doubles are written like
- * that.
- */
+/** Fractions of at most this many digits may differ a little from their double: doubles are written like that. */
 const FRACTION_DIGITS_MAX = 17;
 
-/** How much of a refused number is shown to the caller, in characters. */
 const SHOWN_NUMBER_MAX_CHARS = 64;
 
 /** Orders texts by UTF-16 code units (RFC 8785, section 3.2.3). */
@@ -42,9 +36,7 @@ export function loneSurrogate(offset?: number): LedgerError {
   );
 }
 
-/**
- * The canonical text of a finite number (RFC 8785, section 3.2.2.3). -0 becomes `0`. TypeError for NaN and infinities.
- */
+/** The canonical text of a finite number (RFC 8785, section 3.2.2.3). -0 is `0`. TypeError for all other numbers. */
 export function canonicalNumber(value: number): string {
   if (!Number.isFinite(value)) throw new TypeError(`${value} is no JSON number`);
   return String(value);
@@ -71,10 +63,7 @@ export function exactNumber(token: string, offset: number): number {
   throw unsafeNumber(token, offset, `would become ${canonical}`);
 }
 
-/**
- * The value `digits` × 10^`exponent`, without its sign. The digits neither begin nor end with a zero. They are empty
- * for 0.
- */
+/** The value `digits` × 10^`exponent`, without its sign. The digits have no zeros at either end, none for 0. */
 interface Decimal {
   readonly digits: string;
   readonly exponent: number;

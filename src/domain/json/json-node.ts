@@ -10,7 +10,6 @@ export interface JsonObject {
 
 export interface JsonMember {
   readonly name: string;
-  /** The canonical text of the name. */
   readonly quoted: string;
   /** Where the name begins in the text that was read, in UTF-16 code units. */
   readonly offset: number;
@@ -47,7 +46,6 @@ export interface JsonNull {
   readonly value: null;
 }
 
-/** The value of the member with that name. Returns undefined if there is none. */
 export function memberOf(object: JsonObject, name: string): JsonNode | undefined {
   const { members } = object;
   let from = 0;

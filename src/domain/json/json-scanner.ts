@@ -12,7 +12,6 @@ const PLUS = 0x2b;
 const DOT = 0x2e;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
-/** The code that `next` returns at the end of the text. */
 export const END = -1;
 
 /** A string without escapes. Its value is computed on demand, because most values are never read. */

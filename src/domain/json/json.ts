@@ -44,10 +44,7 @@ export function parseJsonField(text: string): JsonNode {
   return parseJson(text, { maxDepth: DEPTH_MAX_DEFAULT - 1 });
 }
 
-/**
- * Parses one JSON text in UTF-8. Throws `invalid_json` for invalid UTF-8 and for a byte order mark (RFC 8259, section
- * 8.1).
- */
+/** Parses JSON in UTF-8. Throws `invalid_json` for invalid UTF-8 and a byte order mark (RFC 8259, section 8.1). */
 export function parseJsonBytes(bytes: Uint8Array, limits: JsonLimits = {}): JsonNode {
   return parseJson(decodeUtf8(bytes), limits);
 }
@@ -80,7 +77,6 @@ function setOwn(target: Record<string, unknown>, key: string, value: unknown): v
   else Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
-/** A member to be added to an object. */
 export interface AddedMember {
   readonly name: string;
   /** The canonical text of its name, a colon, and the canonical text of its value. */

@@ -67,7 +67,6 @@ function checksum(body: string): string {
   return text;
 }
 
-/** 32 bytes as a number in base62, with leading zeros. */
 function base62(random: Uint8Array): string {
   let text = '';
   let rest = BigInt(`0x${Buffer.from(random).toString('hex')}`);

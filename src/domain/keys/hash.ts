@@ -6,7 +6,6 @@ export function sha256(data: string | Uint8Array): Buffer {
   return Buffer.from(hash('sha256', data, 'hex'), 'hex');
 }
 
-/** SHA-256 in lower-case hex, 64 digits. */
 export function sha256Hex(data: string | Uint8Array): string {
   return hash('sha256', data, 'hex');
 }

@@ -44,7 +44,6 @@ export function keyObject(publicKey: Uint8Array): KeyObject {
   return createPublicKey({ key: Buffer.concat([SPKI_PREFIX, publicKey]), format: 'der', type: 'spki' });
 }
 
-/** SHA-256 of the 32 bytes of the key, in hex. */
 export function fingerprint(publicKey: Uint8Array): string {
   return sha256Hex(publicKey);
 }
@@ -63,10 +62,7 @@ function isCanonicalPoint(key: Uint8Array): boolean {
   return (key[0] ?? 0) < 0xed;
 }
 
-/**
- * libsodium's conversion to X25519 refuses bytes that are no point, and points of small order or outside the main
- * subgroup.
- */
+/** libsodium's conversion to X25519 refuses bytes that are no point of the main subgroup, and small orders. */
 function hasPrimeOrder(key: Uint8Array): boolean {
   try {
     sodium.crypto_sign_ed25519_pk_to_curve25519(key);

@@ -1,6 +1,7 @@
 import { type KeyObject, sign, verify } from 'node:crypto';
 import { LedgerError } from '../errors.ts';
 import { decodeBase64 } from './base64.ts';
+import { sha256 } from './hash.ts';
 
 /** Ed25519 signatures of digests (docs/verifying.md, sections 1 and 7), and the names of the keys that made them. */
 
@@ -19,6 +20,21 @@ export function checkSignatureForm(base64: string): Uint8Array {
   if (signature !== null) return signature;
   const expected = `${SIGNATURE_BYTES} bytes in standard base64 with padding`;
   throw new LedgerError('invalid_signature', `The signature must be ${expected}.`, { expected });
+}
+
+/**
+ * The digest that an actor signs (docs/verifying.md, section 1): SHA-256 of event type, 0x00, ledger id, 0x00, and the
+ * canonical JSON of the signed payload, in UTF-8. 32 bytes. TypeError for a NUL in the event type or the ledger id:
+ * with one, two different inputs could have the same bytes.
+ */
+export function sigDigest(eventType: string, ledgerId: string, canonicalPayload: string): Buffer {
+  if (eventType.includes('\0') || ledgerId.includes('\0')) throw new TypeError('NUL in an event type or ledger id');
+  const head = `${eventType}\0${ledgerId}\0`;
+  const headBytes = Buffer.byteLength(head);
+  const message = Buffer.allocUnsafe(headBytes + Buffer.byteLength(canonicalPayload));
+  message.write(head);
+  message.write(canonicalPayload, headBytes);
+  return sha256(message);
 }
 
 /**
@@ -45,7 +61,6 @@ export function signDigest(digest: Uint8Array, privateKey: KeyObject): string {
   return sign(null, digest, privateKey).toString('base64');
 }
 
-/** An actor's key: the key with this number. */
 interface ActorKid {
   readonly actorId: string;
   /** From 1. */

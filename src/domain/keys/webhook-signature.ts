@@ -1,7 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { decodeBase64 } from './base64.ts';
 
-/** The prefix of a subscription's secret; base64 follows. */
 export const WEBHOOK_SECRET_PREFIX = 'whsec_';
 export const WEBHOOK_SECRET_BYTES = 32;
 
@@ -17,10 +16,7 @@ export function isWebhookSecret(text: string): boolean {
   return text.startsWith(WEBHOOK_SECRET_PREFIX) && decodeBase64(encoded, WEBHOOK_SECRET_BYTES) !== null;
 }
 
-/**
- * The HMAC keys of a secret's two signatures. Made once for many signatures, because making them costs more than a
- * signature.
- */
+/** The HMAC keys of a secret's two signatures. Making them costs more than a signature. */
 export interface WebhookKeys {
   /** For `X-SVC-Signature`: the text of the secret as it was shown. */
   readonly svc: KeyObject;
@@ -40,10 +36,7 @@ export function svcSignature({ svc }: WebhookKeys, body: Uint8Array): string {
   return `sha256=${createHmac('sha256', svc).update('svc-webhook-v1:').update(body).digest('hex')}`;
 }
 
-/**
- * The value of `webhook-signature` (Standard Webhooks 1.0): HMAC over `id.timestamp.body`. `timestampS` is in seconds
- * since 1970.
- */
+/** The value of `webhook-signature` (Standard Webhooks 1.0): HMAC over `id.timestamp.body`, seconds since 1970. */
 export function standardSignature({ standard }: WebhookKeys, id: string, timestampS: number, body: Uint8Array): string {
   return `v1,${createHmac('sha256', standard).update(`${id}.${timestampS}.`).update(body).digest('base64')}`;
 }

@@ -1,6 +1,6 @@
 import type { ActorType, CommandKey } from '../event/event.ts';
+import type { LedgerFacts } from '../event/facts.ts';
 import type { GrantScope } from '../event/grant.ts';
-import type { LedgerFacts } from '../event/ledger-facts.ts';
 import { grantedType, revokedType } from '../event/service-events.ts';
 
 /** The actor's signature. It was verified when the call came in. */
@@ -17,19 +17,13 @@ export interface CommandSignature {
  * behind it that were already sent fail too. So the client can send all of them again in order.
  */
 export interface Lane {
-  /** Unique among lanes. */
   readonly id: string;
   readonly index: number;
-  /**
-   * The index of the command before this one, while its outcome is still open. null if no command of the lane is open.
-   */
+  /** Index of the command before this one, while its outcome is open. null if no command of the lane is open. */
   readonly previous: number | null;
 }
 
-/**
- * Who asks, and the keys under which the same command is found when it is sent again. Plain data: a command may be sent
- * to another node.
- */
+/** Who asks, and under which keys the command is found again. Plain data, which may go to another node. */
 export interface CommandBase {
   readonly ledgerId: string;
   readonly actorId: string;
@@ -38,17 +32,13 @@ export interface CommandBase {
   readonly signature: CommandSignature | null;
   /** 'if_keyed': an actor that has, or ever had, a key must sign. 'optional': any actor may leave the signature out. */
   readonly signatureRule: 'if_keyed' | 'optional';
-  /**
-   * The command's keys. Empty for a command without a key. Two for a signed command under header identity that has an
-   * idempotency key as well.
-   */
+  /** Empty for a command without a key. Two: a signed command under header identity with an idempotency key. */
   readonly marks: readonly CommandKey[];
   /**
    * The command may have been sent before, to this node or another one. Outside of a lane it waits for the command in
    * flight with the same key instead of being refused. No refusal of it is certain.
    */
   readonly resubmitted?: boolean;
-  /** The command's place in a lane. null if the command belongs to no lane. */
   readonly lane?: Lane | null;
   /** Milliseconds since 1970. A command that was not sent to the store by then is dropped. */
   readonly deadline: number;
@@ -133,18 +123,6 @@ export function commandEventType(command: Command): string {
   }
 }
 
-/** The master that a command concerns. Returns null if there is none. */
 export function commandMaster(command: Command): string | null {
-  switch (command.kind) {
-    case 'create_master':
-    case 'append_event':
-    case 'close_master':
-      return command.masterId;
-    case 'grant':
-    case 'revoke':
-      return command.masterId;
-    case 'open_ledger':
-    case 'close_ledger':
-      return null;
-  }
+  return 'masterId' in command ? command.masterId : null;
 }

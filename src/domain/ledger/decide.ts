@@ -1,7 +1,7 @@
 import { LedgerError } from '../errors.ts';
 import type { ActorType, CommandKey } from '../event/event.ts';
+import type { LedgerFacts } from '../event/facts.ts';
 import { delegatesMax, type Grant, type GrantScope, holdsAt } from '../event/grant.ts';
-import type { LedgerFacts } from '../event/ledger-facts.ts';
 import {
   genesisPayload,
   grantedPayload,
@@ -152,10 +152,7 @@ function findGrant(grants: ReadonlyMap<string, Grant>, command: RevokeAccess): G
   return null;
 }
 
-/**
- * The grants of a scope, for an actor that may change them. Those are the parties, and at ledger and master scope also
- * delegates with role OWNER.
- */
+/** The grants of a scope, for a party, or at ledger and master scope also for a delegate with role OWNER. */
 function grantsAt(
   ledger: LedgerState,
   master: MasterState | null,

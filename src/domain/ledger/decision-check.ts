@@ -1,5 +1,5 @@
 import type { LedgerEvent } from '../event/event.ts';
-import type { LedgerFacts } from '../event/ledger-facts.ts';
+import type { LedgerFacts } from '../event/facts.ts';
 import { isoTime, parseRfc3339 } from '../values/time.ts';
 import type { Command } from './command.ts';
 import { type Draft, decide } from './decide.ts';
@@ -11,7 +11,6 @@ import { type Members, recordedCommand } from './recorded-command.ts';
 
 export type { DecisionFault, DecisionIssueType } from './decision-fault.ts';
 
-/** A fault, and the event that has it. */
 interface DecisionFinding extends DecisionFault {
   readonly eventId: string;
   readonly seq: number;
@@ -30,7 +29,6 @@ export function checkDecisions(events: Iterable<LedgerEvent>, options: DecisionO
 
 interface KnownMaster {
   readonly state: MasterState;
-  /** Every event of the master was seen, from its first one on. */
   readonly isWhole: boolean;
 }
 
@@ -119,10 +117,7 @@ export class DecisionCheck {
     return this.#isWhole ? this.#wholeFaults(event, payload, command) : this.#partFaults(event, payload, command);
   }
 
-  /**
-   * Checks the second event of an ORDER or FACILITY_ROOT ledger. `expected` has its type, and for an ORDER ledger its
-   * payload.
-   */
+  /** Checks the second event of a ledger. `expected` has its type, and for an ORDER ledger its payload. */
   #openingFaults(event: LedgerEvent, payload: Members, expected: Draft): DecisionFault[] {
     if (event.eventType !== expected.eventType)
       return [contradiction(`${expected.eventType} must stand behind GENESIS`)];
@@ -153,10 +148,7 @@ export class DecisionCheck {
       : faults;
   }
 
-  /**
-   * Checks an event after a gap. The actor's rights are not known, so the event is decided as if the actor were a
-   * party.
-   */
+  /** Checks an event after a gap, as if its actor were a party: its rights are not known. */
   #partFaults(event: LedgerEvent, payload: Members, command: Command): DecisionFault[] {
     if (command.kind === 'open_ledger') return [];
     const known = this.#masterOf(event);
@@ -211,7 +203,6 @@ function readable<T>(fold: () => T, before: T): T {
   }
 }
 
-/** A master whose first events were not seen. */
 function unknownMaster({ ledgerId, master }: LedgerEvent): MasterState {
   const masterId = master?.id ?? '';
   const facts = { masterId, ledgerId, businessRef: '', scope: '', createdBy: '', createdAt: '', createdSeq: 0 };

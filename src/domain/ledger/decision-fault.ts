@@ -1,6 +1,6 @@
 import { LedgerError } from '../errors.ts';
 import type { LedgerEvent } from '../event/event.ts';
-import type { LedgerFacts } from '../event/ledger-facts.ts';
+import type { LedgerFacts } from '../event/facts.ts';
 import { injectedFields } from '../event/service-events.ts';
 import type { Draft } from './decide.ts';
 import type { MasterState } from './master-state.ts';

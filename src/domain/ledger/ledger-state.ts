@@ -1,13 +1,12 @@
 import type { LedgerEvent } from '../event/event.ts';
+import { type LedgerFacts, ledgerFacts } from '../event/facts.ts';
 import { delegatesMax, type Grant, grantOf, holdsAt } from '../event/grant.ts';
-import { type LedgerFacts, ledgerFacts } from '../event/ledger-facts.ts';
 
 /** To be raised when folding the same events would give another state. Older snapshots are then not used. */
 export const ledgerFoldVersion = 1;
 
 /** What deciding the next event of a ledger needs to know of all events before it. Masters have their own state. */
 export interface LedgerState {
-  /** null while the ledger has no event. */
   readonly facts: LedgerFacts | null;
   readonly closed: boolean;
   /** seq of the newest event; -1 before GENESIS. */
@@ -18,9 +17,7 @@ export interface LedgerState {
   readonly createdAt: string;
   /** Grants at ledger scope, by delegate: in force, or expired and not replaced. */
   readonly ledgerGrants: ReadonlyMap<string, Grant>;
-  /**
-   * Grants at organization scope, by delegate: in force, or expired and not replaced. Only on FACILITY_ROOT ledgers.
-   */
+  /** Grants at organization scope, likewise. Only on FACILITY_ROOT ledgers. */
   readonly organizationGrants: ReadonlyMap<string, Grant>;
 }
 
@@ -69,12 +66,10 @@ export function granted(grants: ReadonlyMap<string, Grant>, event: LedgerEvent):
   return held;
 }
 
-/** Orders by expiry, then by link id. */
 function byExpiry(a: Grant, b: Grant): number {
   return `${a.expiresAt}|${a.linkId}` < `${b.expiresAt}|${b.linkId}` ? -1 : 1;
 }
 
-/** The grants after a *_REVOKED event. */
 export function revoked(grants: ReadonlyMap<string, Grant>, event: LedgerEvent): ReadonlyMap<string, Grant> {
   const { delegate_actor_id: delegate } = JSON.parse(event.payload) as { delegate_actor_id: string };
   const left = new Map(grants);
@@ -82,7 +77,6 @@ export function revoked(grants: ReadonlyMap<string, Grant>, event: LedgerEvent):
   return left;
 }
 
-/** JSON text for a snapshot. `ledgerStateFrom` reads it back. */
 export function ledgerStateJson(state: LedgerState): string {
   return JSON.stringify({
     ...state,

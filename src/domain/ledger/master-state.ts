@@ -1,20 +1,16 @@
 import type { LedgerEvent, MasterLink } from '../event/event.ts';
+import { type MasterFacts, masterFacts } from '../event/facts.ts';
 import type { Grant } from '../event/grant.ts';
-import { type MasterFacts, masterFacts } from '../event/master-facts.ts';
 import { byDelegate, granted, revoked } from './ledger-state.ts';
 
-/** Like ledgerFoldVersion, for masters. */
 export const masterFoldVersion = 1;
 
 /** What deciding the next event of a master needs to know of the master's events before it. */
 export interface MasterState {
   readonly facts: MasterFacts;
   readonly closed: boolean;
-  /** master_seq of the newest event. */
   readonly masterSeq: number;
-  /** content_hash of the newest event. */
   readonly contentHash: string;
-  /** Ledger seq and hash of the newest event. */
   readonly seq: number;
   readonly hash: string;
   /** Grants at master scope, by delegate: in force, or expired and not replaced. */
@@ -43,7 +39,6 @@ export function nextMasterLink(state: MasterState | null, masterId: string): Mas
   return { id: masterId, prevHash: state.contentHash, seq: state.masterSeq + 1 };
 }
 
-/** JSON text for a snapshot. `masterStateFrom` reads it back. */
 export function masterStateJson(state: MasterState): string {
   return JSON.stringify({ ...state, grants: [...state.grants.values()] });
 }

@@ -1,6 +1,6 @@
-import { LedgerError } from '../errors.ts';
+import { LedgerError, notFound } from '../errors.ts';
+import { isParty } from '../event/facts.ts';
 import { type Grant, type GrantScope, holdsAt } from '../event/grant.ts';
-import { isParty } from '../event/ledger-facts.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
 
@@ -23,10 +23,7 @@ export function strongerStanding(a: Standing, b: Standing): Standing {
   return rank[a] >= rank[b] ? a : b;
 }
 
-/**
- * Access to the whole ledger: as a party, as a ledger delegate, or on a FACILITY_ROOT ledger as an organization
- * delegate.
- */
+/** Access to the whole ledger: as a party, a ledger delegate, or on a FACILITY_ROOT an organization delegate. */
 export function ledgerStanding(state: LedgerState, actorId: string, at: string): Standing {
   if (state.facts !== null && isParty(state.facts, actorId)) return 'party';
   return strongerStanding(
@@ -40,30 +37,18 @@ export function masterStanding(ledger: LedgerState, master: MasterState, actorId
   return strongerStanding(ledgerStanding(ledger, actorId, at), grantStanding('master', master.grants.get(actorId), at));
 }
 
-/**
- * Throws if the access is less than `needed`: `not_found` for none, `access_expired` for an expired grant, otherwise
- * `permission_denied`.
- */
+/** Throws if the access is less than `needed`: `not_found`, `access_expired` or `permission_denied`. */
 export function demand(
   standing: Standing,
   needed: 'read' | 'write' | 'owner' | 'party',
   what: 'ledger' | 'master',
 ): void {
   if (rank[standing] >= rank[needed]) return;
-  if (standing === 'none') {
-    throw new LedgerError('not_found', `There is no such ${what}, or you may not see it.`);
-  }
-  if (standing === 'expired') {
-    throw new LedgerError(
-      'access_expired',
-      `Your access to this ${what} has run out; ask a party of the ledger for a new grant.`,
-    );
-  }
-  throw new LedgerError(
-    'permission_denied',
-    `You may read this ${what}, but this call needs more: ask a party of the ledger for a grant.`,
-    {
-      needed,
-    },
-  );
+  if (standing === 'none') throw notFound(what);
+  const message =
+    standing === 'expired'
+      ? `Your access to this ${what} has run out; ask a party of the ledger for a new grant.`
+      : `You may read this ${what}, but this call needs more: ask a party of the ledger for a grant.`;
+  if (standing === 'expired') throw new LedgerError('access_expired', message);
+  throw new LedgerError('permission_denied', message, { needed });
 }

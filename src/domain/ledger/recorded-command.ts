@@ -1,7 +1,7 @@
 import type { LedgerEvent } from '../event/event.ts';
+import { ledgerFacts } from '../event/facts.ts';
 import type { GrantScope } from '../event/grant.ts';
-import { ledgerFacts } from '../event/ledger-facts.ts';
-import { grantedType, revokedType } from '../event/service-events.ts';
+import { delegationOfType } from '../event/service-events.ts';
 import { isoTime, parseRfc3339 } from '../values/time.ts';
 import { isUuid } from '../values/uuid.ts';
 import type { Command, CommandBase, CommandSignature, GrantAccess, RevokeAccess } from './command.ts';
@@ -9,9 +9,7 @@ import type { Command, CommandBase, CommandSignature, GrantAccess, RevokeAccess 
 export type Members = Readonly<Record<string, unknown>>;
 
 const ledgerTypes: ReadonlySet<unknown> = new Set(['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT']);
-const scopes: readonly GrantScope[] = ['organization', 'ledger', 'master'];
 
-/** What the service adds to the request of a grant. */
 const grantAdditions: ReadonlySet<string> = new Set(['link_id', 'granted_at', 'replaces_link_id']);
 
 /**
@@ -36,18 +34,13 @@ export function recordedCommand(event: LedgerEvent, payload: Members): Command |
     case 'LEDGER_CLOSED':
       return { ...base, kind: 'close_ledger', signature: closingSignature(event, payload) };
   }
-  const scope = scopes.find((one) => grantedType[one] === eventType || revokedType[one] === eventType);
-  if (scope !== undefined && scope !== 'master') {
-    return eventType === grantedType[scope]
-      ? grantCommand(event, payload, { ...base, scope, masterId: null })
-      : revokeCommand(payload, { ...base, scope, masterId: null });
+  const delegation = delegationOfType(eventType);
+  if (delegation !== undefined && (delegation.scope !== 'master' || masterId !== null)) {
+    const { isGrant, scope } = delegation;
+    const scoped = { ...base, scope, masterId: scope === 'master' ? masterId : null };
+    return isGrant ? grantCommand(event, payload, scoped) : revokeCommand(payload, scoped);
   }
   if (masterId === null) return `an event of type ${eventType} belongs to a master, and this one names none`;
-  if (scope !== undefined) {
-    return eventType === grantedType.master
-      ? grantCommand(event, payload, { ...base, scope, masterId })
-      : revokeCommand(payload, { ...base, scope, masterId });
-  }
   if (eventType === 'TRACELEDGER_MASTER_CREATED') {
     const { business_ref: businessRef, scope: masterScope } = payload;
     if (typeof businessRef !== 'string' || typeof masterScope !== 'string')

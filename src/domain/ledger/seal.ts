@@ -3,19 +3,16 @@ import type { LedgerEvent, MasterLink } from '../event/event.ts';
 import { sha256Hex } from '../keys/hash.ts';
 import type { Draft } from './decide.ts';
 
-/** The place of a draft in its ledger. */
 export interface Place {
   /** UUIDv7 whose time is createdAt. */
   readonly id: string;
   readonly ledgerId: string;
   readonly seq: number;
-  /** '' for seq 0. */
   readonly prevHash: string;
   readonly createdAt: string;
   readonly master: MasterLink | null;
 }
 
-/** Signs a digest with the key of the authority. */
 export interface AuthoritySigner {
   /** `svc:authority#key-<n>` */
   readonly keyId: string;

@@ -9,7 +9,6 @@ import { isUuid } from './uuid.ts';
  * received. It returns the typed value, or throws `invalid_argument` with the name of the field.
  */
 
-/** The twelve event types that only the service writes. */
 export const SERVICE_EVENT_TYPES = [
   'GENESIS',
   'ORDER_OPENED',
@@ -77,10 +76,7 @@ export function checkCountry(field: string, value: unknown): string {
   return matching(field, value, COUNTRY, 'two capital letters');
 }
 
-/**
- * The form of an e-mail address: one at sign, a host name behind it, no spaces. Whether the address exists is not
- * checked.
- */
+/** The form of an e-mail address: one at sign, a host name behind it. Whether it exists is not checked. */
 export function checkEmail(field: string, value: unknown): string {
   if (typeof value === 'string' && value.length > EMAIL_MAX_CHARS) {
     throw invalidField(field, `at most ${EMAIL_MAX_CHARS} characters`);
@@ -103,7 +99,6 @@ export function checkUrl(field: string, value: unknown): string {
   return value;
 }
 
-/** A UUID in lower case. */
 export function checkUuid(field: string, value: unknown): string {
   if (typeof value !== 'string' || !isUuid(value)) throw invalidField(field, 'a UUID in lower case');
   return value;
@@ -116,7 +111,6 @@ export function checkActorUri(field: string, value: unknown): string {
   return uri.actorId;
 }
 
-/** A hash, for example `caused_by_hash`. */
 export function checkHash(field: string, value: unknown): string {
   return matching(field, value, sha256HexForm, '64 lower-case hex digits');
 }

@@ -40,11 +40,6 @@ export function actorUri(actorId: string): string {
 
 /** `namespace_reserved`: the answer of the resolver to `svc:entity:`, `svc:ledger:` and `svc:tlid:`. */
 export function namespaceReserved(namespace: ReservedNamespace): LedgerError {
-  return new LedgerError(
-    'namespace_reserved',
-    `The namespace svc:${namespace}: is reserved and cannot be resolved yet.`,
-    {
-      namespace,
-    },
-  );
+  const message = `The namespace svc:${namespace}: is reserved and cannot be resolved yet.`;
+  return new LedgerError('namespace_reserved', message, { namespace });
 }

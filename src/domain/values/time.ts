@@ -8,10 +8,7 @@ const TIME_MAX_MS = 253_402_300_799_999;
 /** date "T" time, fraction, "Z" or offset; the letters in either case (RFC 3339, section 5.6). */
 const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
-/**
- * A cache of the second that was formatted last: seconds since 1970, and its text up to the point. Most times are in
- * the same second as the time before.
- */
+/** The second that was formatted last: since 1970, and its text up to the point. Most times are in the same one. */
 const written = { second: Number.NaN, text: '' };
 
 /** Whether a time can be formatted: it is in the years 0 to 9999. The time of a UUIDv7 may be later. */
@@ -54,10 +51,7 @@ export function parseRfc3339(text: string): number | null {
 
 type Six = [number, number, number, number, number, number];
 
-/**
- * How far local time is ahead of UTC, in milliseconds. `-00:00` (no known offset) is UTC. Returns null if the offset is
- * out of range.
- */
+/** How far local time is ahead of UTC, ms. `-00:00` (no known offset) is UTC. null if it is out of range. */
 function offsetOf(sign: string | undefined, hours: number, minutes: number): number | null {
   if (hours > 23 || minutes > 59) return null;
   return (hours * 60 + minutes) * MINUTE_MS * (sign === '-' ? -1 : 1);

@@ -11,21 +11,14 @@ const TIME_BYTES = 6;
 const TIME_MAX_MS = 2 ** 48 - 1;
 
 const hexDigits = Buffer.from('0123456789abcdef', 'latin1');
-/**
- * A shared buffer for formatting. Reading the whole text out of it makes one string object; joining five parts and
- * their dashes would make fourteen.
- */
+/** Reading the whole text out of one buffer makes one string object; joining its parts would make fourteen. */
 const dashed = Buffer.alloc(36, '-');
 
-/** Whether the text is a UUID of any version, in lower case. */
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
 
-/**
- * Makes a UUIDv7 (RFC 9562, section 5.7) from the time, in milliseconds since 1970, and 10 random bytes. RangeError for
- * any other time or number of bytes.
- */
+/** Makes a UUIDv7 (RFC 9562, section 5.7) of ms since 1970 and 10 random bytes. RangeError for anything else. */
 export function uuidV7(timeMs: number, random: Uint8Array): string {
   if (random.length !== UUID_V7_RANDOM_BYTES)
     throw new RangeError(`A UUIDv7 takes ${UUID_V7_RANDOM_BYTES} random bytes`);
@@ -69,7 +62,6 @@ export function uuidFromBytes(bytes: Uint8Array): string {
   return dashed.toString('latin1');
 }
 
-/** Writes version and variant into the bytes. */
 function stamped(bytes: Buffer, version: number): string {
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | version;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;

@@ -1,8 +1,8 @@
 import { batchBytesMax, batchEventsMax } from '../../actors/bounds.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import { commandKeyLifeMs, type LedgerEvent, type MasterLink } from '../../domain/event/event.ts';
+import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
 import { checkChain, type MasterEnd, masterEnd } from '../../domain/event/integrity.ts';
-import { type LedgerFacts, ledgerFacts } from '../../domain/event/ledger-facts.ts';
 import { names, type Projection, projectionsOf } from '../../domain/event/projection.ts';
 import { CorruptRow, parseRow } from '../../domain/event/row.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';

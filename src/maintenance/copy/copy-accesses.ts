@@ -1,5 +1,4 @@
-import type { AccessEvent, AccessLog } from '../../store/access-log.ts';
-import { accessTime } from '../../store/access-order.ts';
+import { type AccessEvent, type AccessLog, accessTime } from '../../store/access-log.ts';
 
 const pageEvents = 2_000;
 const hourMs = 60 * 60_000;

@@ -1,7 +1,7 @@
 import type { Event } from '../../client/event.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
+import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
 import { checkChain, wrongHash } from '../../domain/event/integrity.ts';
-import { type LedgerFacts, ledgerFacts } from '../../domain/event/ledger-facts.ts';
 import type { Head, LedgerStore } from '../../store/ledger-store.ts';
 import type { FullBucket, StoreInspection } from '../../store/store-inspection.ts';
 import type { Finding } from './finding.ts';

@@ -1,6 +1,6 @@
 import { names } from '../../domain/event/projection.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import { linePages } from '../../store/line-pages.ts';
+import { linePages } from '../../store/pages.ts';
 import { lineText } from './expectations.ts';
 import type { FingerprintSet } from './fingerprint-set.ts';
 import { forEachConcurrently } from './for-each-concurrently.ts';

@@ -1,4 +1,4 @@
-import { type LedgerFacts, ledgerFacts } from '../../domain/event/ledger-facts.ts';
+import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
 import { type Projection, projectionsOf } from '../../domain/event/projection.ts';
 import type { Head, LedgerStore } from '../../store/ledger-store.ts';
 import type { NewestBatch } from '../../store/store-inspection.ts';

@@ -1,9 +1,8 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
-import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
+import type { LedgerFacts } from '../../domain/event/facts.ts';
 import { type Projection, projectionsOf } from '../../domain/event/projection.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import type { EventProjections } from '../../store/projection-writer.ts';
-import type { ScopeEntry, StoredCell, StoreInspection } from '../../store/store-inspection.ts';
+import type { EventProjections, ScopeEntry, StoredCell, StoreInspection } from '../../store/store-inspection.ts';
 import { cellText, type Expectations, lineText } from './expectations.ts';
 import { findExtrasByName } from './extras-by-name.ts';
 import type { Finding, FindingType } from './finding.ts';

@@ -1,6 +1,5 @@
 import type { Head, LedgerStore } from '../../store/ledger-store.ts';
-import type { ProjectionWriter } from '../../store/projection-writer.ts';
-import type { StoreInspection } from '../../store/store-inspection.ts';
+import type { ProjectionWriter, StoreInspection } from '../../store/store-inspection.ts';
 import { eventsUpTo } from './events-up-to.ts';
 import { isOfProjections } from './finding.ts';
 import { ProjectionScrub } from './projection-scrub.ts';

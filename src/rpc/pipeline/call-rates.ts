@@ -4,8 +4,7 @@ import { limits } from '../../runtime/limits/limits.ts';
 import type { Caller } from '../../service/calls/call.ts';
 import type { WalkCost } from '../../service/walking/walk.ts';
 import type { RunningCall } from '../call/running-call.ts';
-import type { BucketSize } from './rate-limit.ts';
-import { createRateLimiter, type RateLimited, type RateLimiter } from './rate-limit.ts';
+import { type BucketSize, createRateLimiter, type RateLimited, type RateLimiter } from './rate-limit.ts';
 
 /** The three rate limits: anonymous creations, appends, and all other calls. */
 export interface CallRates {

@@ -1,6 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { sigDigest } from '../../domain/keys/digest.ts';
-import { checkSignatureForm } from '../../domain/keys/signature.ts';
+import { checkSignatureForm, sigDigest } from '../../domain/keys/signature.ts';
 import { type Command, commandEventType } from '../../domain/ledger/command.ts';
 import type { SigningKeyRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';

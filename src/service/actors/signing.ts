@@ -1,6 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { sigDigest } from '../../domain/keys/digest.ts';
-import { checkSignatureForm, parseKid } from '../../domain/keys/signature.ts';
+import { checkSignatureForm, parseKid, sigDigest } from '../../domain/keys/signature.ts';
 import type { CommandSignature } from '../../domain/ledger/command.ts';
 import type { Call, Caller, CallSignature } from '../calls/call.ts';
 import { callerOf } from '../calls/call-caller.ts';

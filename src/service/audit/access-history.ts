@@ -1,7 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { AccessEvent, AccessLog } from '../../store/access-log.ts';
-import { StoreStopped } from '../../store/store-stopped.ts';
+import { StoreStopped } from '../../store/ledger-store.ts';
 import { AccessEvents } from './access-events.ts';
 import type { AccessRecord } from './access-record.ts';
 

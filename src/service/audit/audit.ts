@@ -1,8 +1,7 @@
 import { checkLimit, checkOffset, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { ListAccessEventsRequest } from '../../gen/svc/v1/audit_pb.ts';
-import type { AccessEvent, AccessLog } from '../../store/access-log.ts';
-import { accessTime } from '../../store/access-order.ts';
+import { type AccessEvent, type AccessLog, accessTime } from '../../store/access-log.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/call-caller.ts';
 import { checkOrder } from '../calls/list-page.ts';

@@ -1,8 +1,8 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import type { Directory } from '../../actors/routing/directory.ts';
 import { invalidField, notFound } from '../../domain/errors.ts';
+import { parties } from '../../domain/event/facts.ts';
 import { type Grant, type GrantScope, grantOf } from '../../domain/event/grant.ts';
-import { parties } from '../../domain/event/ledger-facts.ts';
 import {
   accessSignedForms,
   grantedType,

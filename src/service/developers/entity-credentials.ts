@@ -1,8 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { canonicalJson } from '../../domain/json/canonical.ts';
 import { apiKeyHash, parseApiKey } from '../../domain/keys/api-key.ts';
-import { sigDigest } from '../../domain/keys/digest.ts';
-import { checkSignatureForm } from '../../domain/keys/signature.ts';
+import { checkSignatureForm, sigDigest } from '../../domain/keys/signature.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Identities } from '../actors/identities.ts';
 import { findKey, withKeys } from '../actors/signing.ts';

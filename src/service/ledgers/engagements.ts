@@ -1,5 +1,5 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
-import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
+import type { LedgerFacts } from '../../domain/event/facts.ts';
 import { checkLabel, checkUuid } from '../../domain/values/fields.ts';
 import type {
   CloseEngagementRequest,

@@ -9,7 +9,7 @@ import type {
   ListLedgersRequest,
 } from '../../gen/svc/v1/ledgers_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import { linePages } from '../../store/line-pages.ts';
+import { linePages } from '../../store/pages.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { decodeOrPassOver, passOverDamaged, storedLine } from '../../store/unreadable-record.ts';
 import type { Identities } from '../actors/identities.ts';

@@ -1,9 +1,9 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import type { Directory } from '../../actors/routing/directory.ts';
-import { masterFacts } from '../../domain/event/master-facts.ts';
+import { masterFacts } from '../../domain/event/facts.ts';
 import { names } from '../../domain/event/projection.ts';
 import { masterClosedSignedForms, masterCreatedSignedForms } from '../../domain/event/service-events.ts';
-import { sigDigest } from '../../domain/keys/digest.ts';
+import { sigDigest } from '../../domain/keys/signature.ts';
 import { checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../../domain/values/fields.ts';
 import type {
   AppendEventRequest,
@@ -15,7 +15,7 @@ import type {
 } from '../../gen/svc/v1/masters_pb.ts';
 import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import { linesOf } from '../../store/line-pages.ts';
+import { linesOf } from '../../store/pages.ts';
 import { decodeOrPassOver, passOverDamaged, storedLine, tellUnreadable } from '../../store/unreadable-record.ts';
 import type { Identities } from '../actors/identities.ts';
 import { checkCallSignature } from '../actors/signing.ts';

@@ -2,7 +2,7 @@ import { CorruptRow, parseRow } from '../../domain/event/row.ts';
 import { isoTime, isWritable } from '../../domain/values/time.ts';
 import { uuidV7Time } from '../../domain/values/uuid.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
-import { pageCharsMax } from '../../store/page-size.ts';
+import { pageCharsMax } from '../../store/pages.ts';
 import type { WalkedLedgers } from '../walking/walked-stores.ts';
 import type { EventQuery } from './event-query.ts';
 

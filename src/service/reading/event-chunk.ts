@@ -1,6 +1,6 @@
 import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
-import { charsOf, pageCharsMax } from '../../store/page-size.ts';
+import { charsOf, pageCharsMax } from '../../store/pages.ts';
 import type { WalkedLedgers } from '../walking/walked-stores.ts';
 import type { SeqBounds } from './event-bounds.ts';
 import { type ScopeSeq, ScopeSeqs } from './scope-seqs.ts';

@@ -1,6 +1,6 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { chainCheck, type IntegrityIssue, type Range } from '../../domain/event/integrity.ts';
-import { pageCharsMax } from '../../store/page-size.ts';
+import { pageCharsMax } from '../../store/pages.ts';
 import type { WalkedLedgers } from '../walking/walked-stores.ts';
 import { type SeqBounds, seqBounds } from './event-bounds.ts';
 import { type EventQuery, type EventStart, isFiltered, makeCursor } from './event-query.ts';

@@ -1,14 +1,13 @@
 import { LedgerError, notFound } from '../../domain/errors.ts';
 import type { LedgerType } from '../../domain/event/event.ts';
+import { isParty, type LedgerFacts, ledgerFacts, type MasterFacts } from '../../domain/event/facts.ts';
 import type { GrantScope } from '../../domain/event/grant.ts';
 import { wrongHash } from '../../domain/event/integrity.ts';
-import { isParty, type LedgerFacts, ledgerFacts } from '../../domain/event/ledger-facts.ts';
-import type { MasterFacts } from '../../domain/event/master-facts.ts';
 import { type LedgerLine, names } from '../../domain/event/projection.ts';
 import { demand, grantStanding, type Standing, strongerStanding } from '../../domain/ledger/permission.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import { type LinesOfLists, linePages } from '../../store/line-pages.ts';
+import { type LinesOfLists, linePages } from '../../store/pages.ts';
 import { decodeOrPassOver, decodeStored, storedCell, storedLine } from '../../store/unreadable-record.ts';
 import type { Walk } from '../walking/walk.ts';
 import { walkedLedgers } from '../walking/walked-stores.ts';

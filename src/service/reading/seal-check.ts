@@ -1,7 +1,6 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import type { IntegrityIssue } from '../../domain/event/integrity.ts';
-import { sigDigest } from '../../domain/keys/digest.ts';
-import { checkSignatureForm, parseKid } from '../../domain/keys/signature.ts';
+import { checkSignatureForm, parseKid, sigDigest } from '../../domain/keys/signature.ts';
 import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { Identities } from '../actors/identities.ts';
 import type { Authority } from '../authority/authority.ts';

@@ -1,6 +1,5 @@
+import type { LedgerFacts, MasterFacts } from '../../domain/event/facts.ts';
 import type { Grant } from '../../domain/event/grant.ts';
-import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
-import type { MasterFacts } from '../../domain/event/master-facts.ts';
 import type { GrantCell, LedgerLine, MasterLine } from '../../domain/event/projection.ts';
 import { checkMembers, parseMembers } from '../../store/unreadable-record.ts';
 

@@ -1,4 +1,4 @@
-import { charsOf, pageCharsMax } from '../../store/page-size.ts';
+import { charsOf, pageCharsMax } from '../../store/pages.ts';
 import type { FindPage, FoundRecord, Lookup, RecordStore } from '../../store/record-store.ts';
 import { type Decoded, decodeOrPassOver } from '../../store/unreadable-record.ts';
 import type { Walk } from './walk.ts';

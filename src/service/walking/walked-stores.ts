@@ -1,6 +1,6 @@
 import type { AccessEvent, AccessLog, AccessPage } from '../../store/access-log.ts';
 import type { LedgerStore, Page, ScopePage } from '../../store/ledger-store.ts';
-import { charsOf } from '../../store/page-size.ts';
+import { charsOf } from '../../store/pages.ts';
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import type { Walk } from './walk.ts';
 

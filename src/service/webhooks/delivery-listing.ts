@@ -1,6 +1,6 @@
 import { isoTime, isWritable } from '../../domain/values/time.ts';
 import { uuidV7Time } from '../../domain/values/uuid.ts';
-import { charsOf, pageCharsMax } from '../../store/page-size.ts';
+import { charsOf, pageCharsMax } from '../../store/pages.ts';
 import type { FindPage, FoundRecord } from '../../store/record-store.ts';
 import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 import type { WalkedRecords } from '../walking/walked-stores.ts';

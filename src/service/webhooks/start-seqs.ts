@@ -1,6 +1,5 @@
 import { names } from '../../domain/event/projection.ts';
-import { linesOf } from '../../store/line-pages.ts';
-import { pageCharsMax } from '../../store/page-size.ts';
+import { linesOf, pageCharsMax } from '../../store/pages.ts';
 import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 import { firstSeqAt, timeOf } from '../reading/event-bounds.ts';
 import { parseLedgerLine } from '../reading/stored-lines.ts';

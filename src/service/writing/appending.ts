@@ -1,10 +1,9 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import type { Directory } from '../../actors/routing/directory.ts';
-import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
-import type { MasterFacts } from '../../domain/event/master-facts.ts';
+import type { LedgerFacts, MasterFacts } from '../../domain/event/facts.ts';
 import { injectedFields } from '../../domain/event/service-events.ts';
 import { type JsonNode, memberOf, parseJson, withMembers } from '../../domain/json/json.ts';
-import { sigDigest } from '../../domain/keys/digest.ts';
+import { sigDigest } from '../../domain/keys/signature.ts';
 import type { AppendEvent, Lane } from '../../domain/ledger/command.ts';
 import { checkCallerEventType, checkUuid } from '../../domain/values/fields.ts';
 import { isUuid } from '../../domain/values/uuid.ts';

@@ -1,5 +1,5 @@
 import type { Directory } from '../../actors/routing/directory.ts';
-import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
+import type { LedgerFacts } from '../../domain/event/facts.ts';
 import { ledgerClosedSignedForms } from '../../domain/event/service-events.ts';
 import type { Identities } from '../actors/identities.ts';
 import { checkCallSignature } from '../actors/signing.ts';

@@ -1,6 +1,6 @@
 import type { Directory } from '../../actors/routing/directory.ts';
 import { LedgerError } from '../../domain/errors.ts';
-import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
+import type { LedgerFacts } from '../../domain/event/facts.ts';
 import type { OpenLedger } from '../../domain/ledger/command.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/call-caller.ts';

@@ -1,43 +1,31 @@
 import type { DamagedRow } from '../store-inspection.ts';
-import { parseAccessEvents } from './access/access-block.ts';
+import { accessHour, parseAccessEvents } from './access/access-block.ts';
 import { keyText } from './keys.ts';
 import { seqsIn } from './log/scopes.ts';
-import { parsePlaces } from './records/record-places.ts';
+import { minuteOf, type Places, parsePlaces } from './records/record-row.ts';
+import { accessTtlSeconds } from './schema/schema.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session/session.ts';
 
-/** How to walk through a table and check its rows. */
 interface TableCheck {
   readonly table: string;
   readonly partition: readonly string[];
   /** Clustering columns, each with a value that sorts before all of its values. */
   readonly clustering: readonly (readonly [column: string, before: string | number])[];
-  /** The other columns. */
   readonly columns: readonly string[];
   /** Returns what is wrong with a row, as text. null if the row is sound. */
-  wrong(session: CqlSession, row: Row): Promise<string | null> | string | null;
+  wrong(session: CqlSession, row: Row, nowMs: number): Promise<string | null> | string | null;
 }
-
-const numberFacts: ReadonlySet<string> = new Set([
-  'schema-version',
-  'bucket-events',
-  'shard-count',
-  'access-kept-from-hour',
-]);
 
 /** A value that sorts before every bucket number, fold version and hour. */
 const beforeNumbers = -(2 ** 31);
 
 /**
  * The tables whose rows are checked one by one. The rows of ledger_event and line are compared with the logs instead.
+ * Of record_lookup, record_expiry, record_expiry_minute and access_hour, which have no columns beside their keys, a row
+ * too many does no harm. A missing one is found from the record or the block that needs it.
  */
 export const tableChecks: readonly TableCheck[] = [
-  {
-    table: 'fact',
-    partition: ['name'],
-    clustering: [],
-    columns: ['value'],
-    wrong: (_session, row) => wrongFact(textOf(row, 'name') ?? '', textOf(row, 'value')),
-  },
+  { table: 'fact', partition: ['name'], clustering: [], columns: ['value'], wrong: wrongFact },
   {
     table: 'scope_bucket',
     partition: ['ledger_id', 'scope'],
@@ -45,27 +33,9 @@ export const tableChecks: readonly TableCheck[] = [
     columns: [],
     wrong: wrongScopeBucket,
   },
-  {
-    table: 'cell',
-    partition: ['key'],
-    clustering: [],
-    columns: ['version', 'value'],
-    wrong: (_session, row) => lacks(row, ['version', 'value']),
-  },
-  {
-    table: 'command',
-    partition: ['ledger_id', 'slot'],
-    clustering: [['id', '']],
-    columns: ['seq', 'fingerprint'],
-    wrong: (_session, row) => lacks(row, ['seq', 'fingerprint']),
-  },
-  {
-    table: 'snapshot',
-    partition: ['owner'],
-    clustering: [['fold_version', beforeNumbers]],
-    columns: ['seq', 'hash', 'state', 'saved_at'],
-    wrong: (_session, row) => lacks(row, ['seq', 'hash', 'state', 'saved_at']),
-  },
+  wholeRows('cell', ['key'], [], ['version', 'value']),
+  wholeRows('command', ['ledger_id', 'slot'], [['id', '']], ['seq', 'fingerprint']),
+  wholeRows('snapshot', ['owner'], [['fold_version', beforeNumbers]], ['seq', 'hash', 'state', 'saved_at']),
   {
     table: 'record',
     partition: ['kind', 'id'],
@@ -81,9 +51,22 @@ export const tableChecks: readonly TableCheck[] = [
       ['first_id', ''],
     ],
     columns: ['count', 'events'],
-    wrong: (_session, row) => wrongAccessBlock(row),
+    wrong: wrongAccessBlock,
   },
 ];
+
+function wholeRows(
+  table: string,
+  partition: readonly string[],
+  clustering: TableCheck['clustering'],
+  columns: readonly string[],
+): TableCheck {
+  const wrong = (_: CqlSession, row: Row) => {
+    const missing = columns.filter((column) => row[column] === null || row[column] === undefined);
+    return missing.length === 0 ? null : `the row lacks ${missing.join(' and ')}`;
+  };
+  return { table, partition, clustering, columns, wrong };
+}
 
 /**
  * Returns the query for the partition keys of a table in the order of their tokens, with the token as `place`. For a
@@ -95,7 +78,6 @@ export function partitionsCql({ table, partition, clustering, columns }: TableCh
   return `SELECT ${asked}, token(${key}) AS place FROM ${table} WHERE token(${key}) > ? LIMIT ?`;
 }
 
-/** Yields the rows of a partition, read in pages. */
 export async function* rowsOfPartition(
   session: CqlSession,
   { table, partition, clustering, columns }: TableCheck,
@@ -117,21 +99,17 @@ export async function* rowsOfPartition(
   }
 }
 
-/** Describes a damaged row for the report. */
 export function damagedRow({ table, partition, clustering }: TableCheck, row: Row, detail: string): DamagedRow {
   const key = [...partition, ...clustering.map(([column]) => column)];
   const named = key.map((column) => `${column}=${String(row[column])}`).join(', ');
   return { table, key: named, ledgerId: null, seq: null, detail };
 }
 
-function lacks(row: Row, columns: readonly string[]): string | null {
-  const missing = columns.filter((column) => row[column] === null || row[column] === undefined);
-  return missing.length === 0 ? null : `the row lacks ${missing.join(' and ')}`;
-}
-
-function wrongFact(name: string, value: string | null): string | null {
-  if (value === null || value === '') return `the fact ${name} has no value`;
-  return numberFacts.has(name) && !/^\d{1,15}$/.test(value) ? `the fact ${name} is no number` : null;
+function wrongFact(_: CqlSession, row: Row): string | null {
+  const [name, value] = [textOf(row, 'name') ?? '', textOf(row, 'value') ?? ''];
+  if (value === '') return `the fact ${name} has no value`;
+  const isNumber = ['schema-version', 'bucket-events', 'shard-count', 'access-kept-from-hour'].includes(name);
+  return isNumber && !/^\d{1,15}$/.test(value) ? `the fact ${name} is no number` : null;
 }
 
 async function wrongScopeBucket(session: CqlSession, row: Row): Promise<string | null> {
@@ -147,6 +125,13 @@ const SEQS = 'SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AN
 const VERSION = 'SELECT version FROM record WHERE kind = ? AND id = ?';
 const LOOKUP =
   'SELECT id FROM record_lookup WHERE kind = ? AND name = ? AND value = ? AND line_order = ? AND id = ? AND put_token = ?';
+const EXPIRY =
+  'SELECT id FROM record_expiry WHERE minute = ? AND expires_at = ? AND kind = ? AND id = ? AND put_token = ?';
+const MINUTE = 'SELECT minute FROM record_expiry_minute WHERE part = 0 AND minute = ?';
+const HOUR = 'SELECT hour FROM access_hour WHERE actor_id = ? AND hour = ?';
+
+/** The row of an hour expires up to an hour before its last blocks: blocks of about that age are not checked for it. */
+const hourCheckedMs = (accessTtlSeconds - 24 * 60 * 60) * 1_000;
 
 /** Returns what is wrong with a record's row. A version without a value is sound: a removal leaves it for an hour. */
 async function wrongRecord(session: CqlSession, row: Row): Promise<string | null> {
@@ -166,27 +151,38 @@ async function wrongRecord(session: CqlSession, row: Row): Promise<string | null
   } catch {
     return 'places cannot be read, so no list names it';
   }
-  for (const { name, value: of, order, token } of placed.lookups) {
-    const params = [kind, keyText(name), keyText(of), order, id, token];
-    const [found] = await session.read({ cql: LOOKUP, params });
-    if (found === undefined && (await isUnchanged(session, kind, id, version)))
+  const missing = await missingPlace(session, kind, id, placed);
+  if (missing === null) return null;
+  // A record that was replaced meanwhile has other index rows.
+  const [now] = await session.read({ cql: VERSION, params: [kind, id] });
+  return textOf(now, 'version') === version ? missing : null;
+}
+
+/** Returns which index row of a record is missing, as text. null if none is. `kind` is the key as it is stored. */
+async function missingPlace(session: CqlSession, kind: string, id: string, places: Places): Promise<string | null> {
+  const isThere = async (cql: string, ...params: unknown[]) => (await session.read({ cql, params })).length > 0;
+  for (const { name, value, order, token } of places.lookups)
+    if (!(await isThere(LOOKUP, kind, keyText(name), keyText(value), order, id, token)))
       return `record_lookup lacks its row ${name}, so that list does not name it`;
-  }
-  return null;
+  if (places.expiry === null) return null;
+  const { at, token } = places.expiry;
+  const minute = minuteOf(at);
+  if (!(await isThere(EXPIRY, minute, BigInt(at), kind, id, token)))
+    return 'record_expiry lacks its row, so that it is never removed';
+  const isListed = await isThere(MINUTE, minute);
+  return isListed ? null : `record_expiry_minute lacks minute ${minute}, so that it is never removed`;
 }
 
-/** Whether the record still has this version. If not, it has other look-ups by now. */
-async function isUnchanged(session: CqlSession, kind: string, id: string, version: string): Promise<boolean> {
-  const [row] = await session.read({ cql: VERSION, params: [kind, id] });
-  return row !== undefined && textOf(row, 'version') === version;
-}
-
-function wrongAccessBlock(row: Row): string | null {
+async function wrongAccessBlock(session: CqlSession, row: Row, nowMs: number): Promise<string | null> {
+  const [actorId, hour] = [textOf(row, 'actor_id') ?? '', numberOf(row, 'hour') ?? 0];
   try {
-    const events = parseAccessEvents(textOf(row, 'actor_id') ?? '', textOf(row, 'events') ?? '');
+    const events = parseAccessEvents(actorId, textOf(row, 'events') ?? '');
     if (events.length !== numberOf(row, 'count')) return 'count is not the number of its events';
-    return events[0]?.id === textOf(row, 'first_id') ? null : 'first_id is not the id of its first event';
+    if (events[0]?.id !== textOf(row, 'first_id')) return 'first_id is not the id of its first event';
   } catch {
     return 'events cannot be read';
   }
+  if (hour < accessHour(nowMs - hourCheckedMs)) return null;
+  const listed = await session.read({ cql: HOUR, params: [actorId, hour] });
+  return listed.length > 0 ? null : `access_hour lacks hour ${hour}, so that nobody reads the block`;
 }

@@ -14,11 +14,11 @@ import type {
 import { damagedRow, partitionsCql, rowsOfPartition, tableChecks } from './damaged-rows.ts';
 import { commandWindows, keyText, permanentSlots } from './keys.ts';
 import { parsePending, pendingProjections } from './log/batch-projections.ts';
-import { bucketState, readBucketState } from './log/bucket.ts';
-import { damagedLogRows } from './log/damaged-log-rows.ts';
+import { bucketState, type LedgerLog, readBucketState } from './log/bucket.ts';
+import { damagedLogRows, emptyBucketsMax } from './log/damaged-log-rows.ts';
 import { findLogEnd } from './log/log-end.ts';
 import { seqsIn } from './log/scopes.ts';
-import { type CqlSession, numberOf, type Row, textOf } from './session/session.ts';
+import { type CqlSession, eachAtOnce, numberOf, type Row, textOf } from './session/session.ts';
 
 const PARTITIONS =
   'SELECT DISTINCT ledger_id, bucket, token(ledger_id, bucket) AS place FROM ledger_event WHERE token(ledger_id, bucket) > ? LIMIT ?';
@@ -38,18 +38,13 @@ const RECORDS =
   'SELECT kind, id, version, value, token(kind, id) AS place FROM record WHERE token(kind, id) > ? LIMIT ?';
 
 const pageRows = 1_000;
-/** After this many empty buckets in a row no further ones are read. */
-const emptyBucketsMax = 64;
 const readsAtOnceMax = 16;
 /** The lowest token of Murmur3, which no partition has. */
 const lowestToken = -(2n ** 63n);
 const tokens = 2 ** 64;
 const ESCAPE = '\0';
 
-interface InspectionParts {
-  readonly session: CqlSession;
-  /** Events in a bucket, as stored in the keyspace. */
-  readonly bucketEvents: number;
+interface InspectionParts extends Omit<LedgerLog, 'ledgerId'> {
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -66,6 +61,10 @@ export class CassandraInspection implements StoreInspection {
     this.#now = now;
   }
 
+  #log(ledgerId: string): LedgerLog {
+    return { session: this.#session, ledgerId, bucketEvents: this.#bucketEvents };
+  }
+
   async *ledgerIds(): AsyncIterable<Walked<string>> {
     for await (const { row, share } of this.#walk(PARTITIONS)) {
       const ledgerId = idOf(textOf(row, 'ledger_id') ?? '');
@@ -74,7 +73,7 @@ export class CassandraInspection implements StoreInspection {
     // A ledger whose first bucket is gone still has a hint of where its log ends.
     for await (const { row } of this.#walk(HINTS)) {
       const ledgerId = idOf(textOf(row, 'ledger_id') ?? '');
-      const { fence, head } = await readBucketState(this.#session, ledgerId, 0);
+      const { fence, head } = await readBucketState(this.#log(ledgerId), 0);
       if (fence === null && head === null) yield { found: ledgerId, share: 1 };
     }
   }
@@ -91,7 +90,7 @@ export class CassandraInspection implements StoreInspection {
       const seq = numberOf(held, 'seq') ?? numberOf(held, 'head_seq');
       if (seq === null) continue;
       // The bucket is read before the end: then a bucket that a growing ledger has reached is never beyond that end.
-      const end = await findLogEnd(this.#session, ledgerId, this.#bucketEvents, null);
+      const end = await findLogEnd(this.#log(ledgerId), null);
       if (bucket > end.bucket) yield { ledgerId, bucket, seq, end: { bucket: end.bucket, seq: end.head?.seq ?? -1 } };
     }
   }
@@ -108,7 +107,7 @@ export class CassandraInspection implements StoreInspection {
   }
 
   async newestBatch(ledgerId: string): Promise<NewestBatch> {
-    const { bucket } = await findLogEnd(this.#session, ledgerId, this.#bucketEvents, null);
+    const { bucket } = await findLogEnd(this.#log(ledgerId), null);
     const [row] = await this.#session.read({ cql: PROJECTED, params: [keyText(ledgerId), bucket] });
     const projectedSeq = Math.max(-1, numberOf(row, 'projected_seq') ?? -1);
     try {
@@ -119,7 +118,7 @@ export class CassandraInspection implements StoreInspection {
   }
 
   damagedRowsOf(ledgerId: string): AsyncIterable<DamagedRow> {
-    return damagedLogRows(this.#session, this.#bucketEvents, ledgerId);
+    return damagedLogRows(this.#log(ledgerId));
   }
 
   async *damagedRows(): AsyncIterable<Walked<DamagedRow>> {
@@ -128,7 +127,7 @@ export class CassandraInspection implements StoreInspection {
         const isSingle = check.clustering.length === 0;
         const rows = isSingle ? [partition] : rowsOfPartition(this.#session, check, partition, pageRows);
         for await (const row of rows) {
-          const detail = await check.wrong(this.#session, row);
+          const detail = await check.wrong(this.#session, row, this.#now());
           if (detail !== null)
             yield { found: damagedRow(check, row, detail), share: (at + share) / tableChecks.length };
         }
@@ -164,14 +163,10 @@ export class CassandraInspection implements StoreInspection {
       seqsOf.set(scope, [...(seqsOf.get(scope) ?? []), ...seqs]);
     }
     const found = new Map<string, number[]>();
-    const scopes = [...seqsOf];
-    for (let at = 0; at < scopes.length; at += readsAtOnceMax)
-      await Promise.all(
-        scopes.slice(at, at + readsAtOnceMax).map(async ([scope, seqs]) => {
-          const listed = await this.#session.read({ cql: LISTED, params: [ledger, scope, bucket] });
-          if (listed.length > 0) found.set(idOf(scope), seqs);
-        }),
-      );
+    await eachAtOnce([...seqsOf], readsAtOnceMax, async ([scope, seqs]) => {
+      const listed = await this.#session.read({ cql: LISTED, params: [ledger, scope, bucket] });
+      if (listed.length > 0) found.set(idOf(scope), seqs);
+    });
     return found;
   }
 
@@ -179,17 +174,9 @@ export class CassandraInspection implements StoreInspection {
     const slots = commandWindows(this.#now());
     for (let slot = 1; slot <= permanentSlots; slot++) slots.push(-slot);
     for (const slot of slots)
-      for (let behind = ''; ; ) {
-        const rows = await this.#session.read({ cql: MARKS, params: [keyText(ledgerId), slot, behind, pageRows] });
-        for (const row of rows)
-          yield {
-            id: idOf(textOf(row, 'id') ?? ''),
-            seq: numberOf(row, 'seq') ?? -1,
-            fingerprint: textOf(row, 'fingerprint') ?? '',
-          };
-        const last = rows.at(-1);
-        if (last === undefined || rows.length < pageRows) break;
-        behind = textOf(last, 'id') ?? '';
+      for await (const row of this.#pages(MARKS, [keyText(ledgerId), slot], 'id')) {
+        const [id, seq] = [idOf(textOf(row, 'id') ?? ''), numberOf(row, 'seq') ?? -1];
+        yield { id, seq, fingerprint: textOf(row, 'fingerprint') ?? '' };
       }
   }
 
@@ -204,14 +191,20 @@ export class CassandraInspection implements StoreInspection {
   async *lines(): AsyncIterable<Walked<StoredLine>> {
     for await (const { row, share } of this.#walk(LISTS)) {
       const stored = textOf(row, 'list') ?? '';
-      for (let behind = ''; ; ) {
-        const lines = await this.#session.read({ cql: LINES, params: [stored, behind, pageRows] });
-        for (const line of lines) {
-          behind = textOf(line, 'line_order') ?? '';
-          yield { found: { list: idOf(stored), order: behind, value: textOf(line, 'value') ?? '' }, share };
-        }
-        if (lines.length < pageRows) break;
+      for await (const line of this.#pages(LINES, [stored], 'line_order')) {
+        const [order, value] = [textOf(line, 'line_order') ?? '', textOf(line, 'value') ?? ''];
+        yield { found: { list: idOf(stored), order, value }, share };
       }
+    }
+  }
+
+  /** Yields the rows of a partition. `column` is the clustering column that the query goes on behind. */
+  async *#pages(cql: string, key: readonly unknown[], column: string): AsyncIterable<Row> {
+    for (let behind = ''; ; ) {
+      const rows = await this.#session.read({ cql, params: [...key, behind, pageRows] });
+      yield* rows;
+      if (rows.length < pageRows) return;
+      behind = textOf(rows.at(-1), column) ?? '';
     }
   }
 
@@ -231,9 +224,7 @@ export class CassandraInspection implements StoreInspection {
   }
 }
 
-/**
- * Inverse of keyText. It cannot restore very long texts, which are stored as a hash; no id of the service is that long.
- */
+/** Inverse of keyText. It cannot restore very long texts, which are stored as a hash; no id is that long. */
 function idOf(key: string): string {
   return key.startsWith(ESCAPE) ? key.slice(1) : key;
 }

@@ -30,12 +30,9 @@ const commandWindowMs = 12 * hourMs;
 export const commandTtlSeconds = commandKeyLifeMs / 1_000;
 /** Clocks of nodes differ by less than this. */
 const clockSkewMs = 5 * 60 * 1000;
-/** Number of partitions of a ledger's permanent command keys. */
 export const permanentSlots = 4;
 
-/**
- * Returns the slot of a command key that is made at `nowMs`: its window of time (0 and up), or below 0 if permanent.
- */
+/** Returns the slot of a command key of the time `nowMs`: its window (0 and up), or below 0 if permanent. */
 export function commandSlot(id: string, permanent: boolean, nowMs: number): number {
   return permanent ? permanentSlot(id) : Math.floor(nowMs / commandWindowMs);
 }
@@ -49,7 +46,6 @@ export function commandWindows(nowMs: number): number[] {
   return windows;
 }
 
-/** Returns the slot, below 0, of a permanent command key. */
 export function permanentSlot(id: string): number {
   return -1 - (Number.parseInt(sha256Hex(id).slice(0, 2), 16) % permanentSlots);
 }

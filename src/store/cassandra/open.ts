@@ -5,8 +5,7 @@ import type { RecordStore } from '../record-store.ts';
 import { CassandraAccessLog } from './access/access-log.ts';
 import { CassandraLedgerStore } from './log/ledger-store.ts';
 import { CassandraRecordStore } from './records/record-store.ts';
-import { schemaFact, schemaVersion } from './schema/schema.ts';
-import { newerSchema, storedVersion } from './schema/schema-version.ts';
+import { newerSchema, schemaFact, schemaVersion, storedVersion } from './schema/schema.ts';
 import { connect } from './session/connect.ts';
 import { driverSession } from './session/driver-session.ts';
 import { ClusterFacts } from './session/facts.ts';
@@ -20,9 +19,7 @@ interface CassandraOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly random: (bytes: number) => Buffer;
-  /**
-   * Whether a node will serve calls from these stores. Then the statements of the first calls are prepared on opening.
-   */
+  /** Whether a node will serve calls. Then the statements of the first calls are prepared on opening. */
   readonly isServing?: boolean;
   /** Wraps the session that the stores use. Tests inject faults by it. */
   readonly around?: (session: CqlSession) => CqlSession;
@@ -79,9 +76,7 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
   }
 }
 
-/**
- * Checks the schema version. Returns the events in a bucket, as stored when the schema was applied. Throws StartError.
- */
+/** Checks the schema version. Returns the stored number of events in a bucket. Throws StartError. */
 async function checkSchema(facts: ClusterFacts, { keyspace }: CassandraSettings): Promise<number> {
   const version = await storedVersion(facts);
   if (version === null)

@@ -2,12 +2,11 @@ import { chmodSync, copyFileSync, existsSync, readdirSync, statSync } from 'node
 import { dirname, join } from 'node:path';
 import { open } from 'lmdb';
 import { StartError } from '../../runtime/start-error.ts';
-import { checkDataFile, dataFile } from './file/data-file.ts';
-import { checkFormat, flush, writeFormat } from './file/format.ts';
+import { dataFile } from './file/data-file.ts';
+import { checkHoldsData, flush, writeFormat } from './file/format.ts';
 import { makeDirectory } from './file/make-directory.ts';
 import { readersMax } from './tables.ts';
 
-/** Size of the blocks in which `stat` counts, bytes. */
 const blockBytes = 512;
 
 /** Awaits a running copy, for instance to show its progress. `share` returns how much of it is done, 0 to 1. */
@@ -30,8 +29,7 @@ export async function backupLmdb(
   besides: readonly string[] = [],
   watch: WatchCopy = (copied) => copied,
 ): Promise<readonly string[]> {
-  checkFormat(dataDir);
-  checkDataFile(dataDir);
+  checkHoldsData(dataDir);
   if (existsSync(targetDir) && readdirSync(targetDir).length > 0)
     throw new StartError(`${targetDir} is not empty: name a new or empty directory for the backup.`);
   makeDirectory(targetDir);

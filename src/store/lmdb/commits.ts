@@ -1,9 +1,8 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { Slab } from '../../runtime/collections/slab.ts';
-import { OutcomeUnknown } from '../ledger-store.ts';
-import { StoreStopped } from '../store-stopped.ts';
+import { OutcomeUnknown, StoreStopped } from '../ledger-store.ts';
 
-/** If no commit ends for this long while writes wait, the disk or LMDB's writer counts as stuck for good, ms. */
+/** If no commit ends for this long while writes wait, the disk or LMDB counts as stuck for good, ms. */
 const commitStallMs = 30_000;
 const STALL_CHECKS = 3;
 
@@ -26,7 +25,6 @@ export class Commits {
     this.#onFatal = onFatal;
   }
 
-  /** Whether a write has failed. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
@@ -65,6 +63,16 @@ export class Commits {
     });
   }
 
+  /** Like `write`, for a write that may be repeated: LedgerError `unavailable` replaces OutcomeUnknown. */
+  async writeRepeatable(message: string, start: () => Promise<boolean>): Promise<boolean> {
+    try {
+      return await this.write(start);
+    } catch (error) {
+      if (!(error instanceof OutcomeUnknown)) throw error;
+      throw new LedgerError('unavailable', message, {}, error);
+    }
+  }
+
   /** Refuses all further reads and writes. Closing the environment waits for the writes in flight. */
   close(): void {
     this.#isClosed = true;
@@ -72,16 +80,15 @@ export class Commits {
   }
 
   #fail(error: unknown): void {
-    const first = !this.#isBroken;
+    const isFirst = !this.#isBroken;
     this.#isBroken = true;
     for (const reject of this.#waiting) reject(new OutcomeUnknown(error));
     this.#waiting = new Slab();
     this.#stopWatching();
-    // lmdb-js rejects each write of a commit with an error that carries a promise of the real error.
-    const real = commitErrorOf(error);
-    const told = real === null ? Promise.resolve(error) : Promise.race([real, nextTurn(error)]);
-    if (first)
-      told.then((cause) => this.#onFatal(new Error(`A write to the disk failed: ${String(cause)}`, { cause })));
+    if (isFirst)
+      realError(error).then((cause) =>
+        this.#onFatal(new Error(`A write to the disk failed: ${String(cause)}`, { cause })),
+      );
   }
 
   /** Watches for stuck commits: if lmdb-js cannot begin a transaction, it leaves the promises pending for ever. */
@@ -103,11 +110,10 @@ export class Commits {
   }
 }
 
-function commitErrorOf(error: unknown): Promise<unknown> | null {
-  const found = error instanceof Error && 'commitError' in error ? error.commitError : null;
-  return found instanceof Promise ? found.catch((cause: unknown) => cause) : null;
-}
-
-function nextTurn(value: unknown): Promise<unknown> {
-  return new Promise((resolve) => setImmediate(resolve, value));
+/** lmdb-js rejects each write of a commit with an error that carries a promise of the real error. */
+function realError(error: unknown): Promise<unknown> {
+  const real = error instanceof Error && 'commitError' in error ? error.commitError : null;
+  if (!(real instanceof Promise)) return Promise.resolve(error);
+  const nextTurn = new Promise((resolve) => setImmediate(resolve, error));
+  return Promise.race([real.catch((cause: unknown) => cause), nextTurn]);
 }

@@ -51,17 +51,13 @@ export function writeSeq(key: Buffer, seq: number): void {
   key.writeUInt32BE(seq % 2 ** 32, at + 4);
 }
 
-/** Returns the seq in the last 8 bytes. */
 export function seqOfKey(key: Uint8Array): number {
   const view = new DataView(key.buffer, key.byteOffset, key.byteLength);
   const at = key.byteLength - SEQ_BYTES;
   return view.getUint32(at) * 2 ** 32 + view.getUint32(at + 4);
 }
 
-/**
- * ledger | form | 16 bytes: of the command key's id if it is a SHA-256 in hex, else of the id's hash. The form says
- * which of the two.
- */
+/** ledger | form | 16 bytes of the command key's id if it is a SHA-256 in hex, else of the id's hash. */
 export function commandKey(ledger: Buffer, id: string): Buffer {
   const key = Buffer.allocUnsafe(ledgerKeyBytes + 1 + COMMAND_BYTES);
   key.set(ledger);
@@ -86,15 +82,12 @@ export function recordKey(kind: string, id: string): Buffer | null {
   return Buffer.concat([sha256(`kind:${kind}`).subarray(0, recordKindBytes), idBytes]);
 }
 
-/** Key prefix of the lines of a list. */
 export function listPrefix(list: string): Buffer {
   return sha256(`list:${list}`);
 }
 
-/** Length of lookupPrefix: a SHA-256. */
 export const lookupPrefixBytes = 32;
 
-/** Key prefix of the entries of a look-up. */
 export function lookupPrefix(kind: string, name: string, value: string): Buffer {
   return sha256(JSON.stringify([kind, name, value]));
 }
@@ -138,12 +131,10 @@ export function expiryKey(expiresAt: number, record: Buffer): Buffer {
   return key;
 }
 
-/** Returns the expiresAt of an expiry key, ms since 1970. */
 export function timeOfExpiryKey(key: Uint8Array): number {
   return seqOfKey(key.subarray(0, SEQ_BYTES));
 }
 
-/** Returns the record's key in an expiry key. */
 export function recordOfExpiryKey(key: Uint8Array): Buffer {
   return Buffer.from(key).subarray(SEQ_BYTES);
 }

@@ -1,29 +1,21 @@
 import type { Database } from 'lmdb';
 import { uuidFromBytes } from '../../domain/values/uuid.ts';
-import type { AccessLog } from '../access-log.ts';
-import type { Head, LedgerStore } from '../ledger-store.ts';
-import type { RecordStore } from '../record-store.ts';
+import type { Head } from '../ledger-store.ts';
 import { UnreadableRecord } from '../unreadable-record.ts';
 import type { WholeRecord, WholeStore } from '../whole-store.ts';
-import { LmdbAccessLog } from './access/access-log.ts';
 import { Commits } from './commits.ts';
-import { checkDataFile } from './file/data-file.ts';
-import { checkFormat } from './file/format.ts';
+import { checkHoldsData } from './file/format.ts';
 import { acquireServingLock } from './file/serving-lock.ts';
 import { lookupPrefixBytes, orderIdOfKey } from './keys.ts';
-import { parseHead } from './log/fence.ts';
-import { LmdbLedgerStore } from './log/ledger-store.ts';
+import { parseHead } from './log/stored-values.ts';
+import { type LmdbStores, storesIn } from './open.ts';
 import { idOf, parseRecord } from './records/record-form.ts';
-import { LmdbRecordStore, lookupKeys } from './records/record-store.ts';
+import { lookupKeys } from './records/record-store.ts';
 import { openTables, type Tables } from './tables.ts';
 
 const pageEntries = 500;
 
-/** A data directory, opened for reading. */
-interface WholeLmdb extends AsyncDisposable {
-  readonly ledgers: LedgerStore;
-  readonly records: RecordStore;
-  readonly access: AccessLog;
+interface WholeLmdb extends LmdbStores {
   readonly whole: WholeStore;
 }
 
@@ -38,9 +30,7 @@ export async function openWholeLmdb(dataDir: string, now: () => number): Promise
     const tables = openTables(dataDir, { readOnly: true });
     const commits = new Commits(() => {});
     return {
-      ledgers: new LmdbLedgerStore(tables, commits, now),
-      records: new LmdbRecordStore(tables, commits),
-      access: new LmdbAccessLog(tables, commits),
+      ...storesIn(tables, commits, now),
       whole: wholeStore(tables),
       [Symbol.asyncDispose]: async () => {
         commits.close();
@@ -52,12 +42,6 @@ export async function openWholeLmdb(dataDir: string, now: () => number): Promise
     await lock.release();
     throw error;
   }
-}
-
-/** Creates nothing. Throws StartError if the directory does not exist, has another format, or has no data. */
-export function checkHoldsData(dataDir: string): void {
-  checkFormat(dataDir);
-  checkDataFile(dataDir);
 }
 
 function wholeStore(tables: Tables): WholeStore {
@@ -80,9 +64,6 @@ function wholeStore(tables: Tables): WholeStore {
   };
 }
 
-type LedgerEnd = { readonly ledgerId: string; readonly head: Head };
-
-/** Yields what was found. Throws at the first UnreadableRecord. */
 function* undamaged<T extends object>(found: Iterable<T | UnreadableRecord>): Iterable<T> {
   for (const one of found) {
     if (one instanceof UnreadableRecord) throw one;
@@ -101,7 +82,7 @@ function orDamage<T>(id: () => string, read: () => T): T | UnreadableRecord {
   }
 }
 
-function* headsIn(tables: Tables): Iterable<LedgerEnd | UnreadableRecord> {
+function* headsIn(tables: Tables): Iterable<{ readonly ledgerId: string; readonly head: Head } | UnreadableRecord> {
   for (const { key, value } of entriesOf(tables.heads)) {
     const head = orDamage(
       () => uuidFromBytes(key),

@@ -1,4 +1,5 @@
 import { accessSync, constants } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { StartError } from '../../runtime/start-error.ts';
 import type { AccessLog } from '../access-log.ts';
 import type { LedgerStore } from '../ledger-store.ts';
@@ -13,10 +14,7 @@ import { LmdbLedgerStore } from './log/ledger-store.ts';
 import { LmdbRecordStore } from './records/record-store.ts';
 import { openTables, type Tables } from './tables.ts';
 
-/**
- * How long closing waits after a failed write, ms. LMDB may then wait for ever for writes that never end, and the
- * process is about to end anyway.
- */
+/** How long closing waits after a failed write, ms. LMDB may then wait for ever for writes that never end. */
 const CLOSE_BROKEN_MS = 1_000;
 
 interface LmdbOptions {
@@ -49,13 +47,11 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
     if (isNew) finishFormat(dataDir);
     const commits = new Commits(onFatal);
     return {
-      ledgers: new LmdbLedgerStore(tables, commits, now),
-      records: new LmdbRecordStore(tables, commits),
-      access: new LmdbAccessLog(tables, commits),
+      ...storesIn(tables, commits, now),
       [Symbol.asyncDispose]: async () => {
         commits.close();
         const closed = tables.root.close();
-        await (commits.isBroken ? Promise.race([closed, afterMs(CLOSE_BROKEN_MS)]) : closed);
+        await (commits.isBroken ? Promise.race([closed, setTimeout(CLOSE_BROKEN_MS)]) : closed);
         await lock.release();
       },
     };
@@ -63,6 +59,15 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
     await lock.release();
     throw error;
   }
+}
+
+/** Returns the stores of an open environment. */
+export function storesIn(tables: Tables, commits: Commits, now: () => number): Omit<LmdbStores, keyof AsyncDisposable> {
+  return {
+    ledgers: new LmdbLedgerStore(tables, commits, now),
+    records: new LmdbRecordStore(tables, commits),
+    access: new LmdbAccessLog(tables, commits),
+  };
 }
 
 function makeWritable(dataDir: string): void {
@@ -91,8 +96,4 @@ function openExisting(dataDir: string): Tables {
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return 'code' in error ? String(error.code) : error.message;
-}
-
-function afterMs(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

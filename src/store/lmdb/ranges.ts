@@ -4,10 +4,8 @@ import type { BytesTable, TextTable } from './tables.ts';
 /** Which of the keys that start with a prefix to read. Every key is longer than its prefix. */
 interface KeyRange {
   readonly prefix: Buffer;
-  /**
-   * A whole key to start at, in the direction of reading. By default reading starts at the first key in that direction.
-   */
-  readonly from?: Buffer | undefined;
+  /** A whole key to start at, in the direction of reading. Default: the first key in that direction. */
+  readonly from?: Uint8Array | undefined;
   /** Whether to leave out the key `from` itself. */
   readonly behindFrom?: boolean;
   readonly limit: number;
@@ -26,7 +24,7 @@ export function entriesIn(
   range: KeyRange,
   charsMax = Number.POSITIVE_INFINITY,
 ): { readonly key: Uint8Array; readonly value: string }[] {
-  const found: { readonly key: Uint8Array; readonly value: string }[] = [];
+  const found = [];
   let chars = 0;
   for (const entry of table.getRange(bounds(range))) {
     found.push(entry);

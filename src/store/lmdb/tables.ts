@@ -3,10 +3,10 @@ import { type Database, open, type RootDatabase } from 'lmdb';
 /**
  * The tables of one environment. Keys are bytes (keys.ts), values are text, bytes or empty.
  *
- *   heads              ledger → head; its LMDB version, the fence (fence.ts), is the condition of claims and appends
+ *   heads              ledger → head; its LMDB version, the fence (stored-values.ts), is the condition of claims and appends
  *   events             ledger | seq → row
  *   scopes             ledger | scope | seq → empty
- *   commands           ledger | command → seq and fingerprint (command-mark.ts), in three windows (command-windows.ts)
+ *   commands           ledger | command → seq and fingerprint (stored-values.ts), in windows of 24 hours
  *   permanentCommands  ledger | command → seq and fingerprint, for ever
  *   cells              name → value; its version is the seq of its event
  *   lines              list | order → value
@@ -14,6 +14,7 @@ import { type Database, open, type RootDatabase } from 'lmdb';
  *   records            kind | id → record; its version is the record's version
  *   lookups            kind, name, value | order | id → empty
  *   expiries           time | record → empty
+ *   access             blocks of access events (access-keys.ts), in windows of 15 days
  *   facts              name → value, of the store itself: which windows the tables hold, which versions are reserved
  */
 export interface Tables {
@@ -21,7 +22,7 @@ export interface Tables {
   readonly heads: TextTable;
   readonly events: TextTable;
   readonly scopes: BytesTable;
-  readonly commands: readonly [BytesTable, BytesTable, BytesTable];
+  readonly commands: readonly BytesTable[];
   readonly permanentCommands: BytesTable;
   readonly cells: TextTable;
   readonly lines: TextTable;
@@ -29,13 +30,13 @@ export interface Tables {
   readonly records: TextTable;
   readonly lookups: BytesTable;
   readonly expiries: BytesTable;
+  readonly access: readonly BytesTable[];
   readonly facts: TextTable;
 }
 
 export type TextTable = Database<string, Uint8Array>;
 export type BytesTable = Database<Uint8Array, Uint8Array>;
 
-/** Value in tables of which only the keys matter. */
 export const NOTHING = Buffer.alloc(0);
 
 const TABLES_MAX = 24;
@@ -44,10 +45,7 @@ const TABLES_MAX = 24;
  * that no other event of the commit touches. Rows above 2 KiB get pages of their own. Fixed when the data is made.
  */
 const pageBytes = 4096;
-/**
- * Most read transactions at a time, of all processes together. Each process that has the environment open needs one or
- * a few. Must be the same in every process.
- */
+/** Most read transactions of all processes together; each needs one or a few. The same in every process. */
 export const readersMax = 126;
 
 const ignore = (): void => {};
@@ -89,12 +87,14 @@ export function openTables(directory: string, options: { readonly readOnly?: boo
   const versioned = (name: string): TextTable =>
     root.openDB({ name, encoding: 'string', keyEncoding: 'binary', useVersions: true });
   const bytes = (name: string): BytesTable => root.openDB({ name, encoding: 'binary', keyEncoding: 'binary' });
+  const windows = (name: string, count: number): BytesTable[] =>
+    Array.from({ length: count }, (_, slot) => bytes(`${name}-${slot}`));
   return {
     root,
     heads: versioned('heads'),
     events: text('events'),
     scopes: bytes('scopes'),
-    commands: [bytes('commands-0'), bytes('commands-1'), bytes('commands-2')],
+    commands: windows('commands', 3),
     permanentCommands: bytes('commands-permanent'),
     cells: versioned('cells'),
     lines: text('lines'),
@@ -102,6 +102,7 @@ export function openTables(directory: string, options: { readonly readOnly?: boo
     records: versioned('records'),
     lookups: bytes('lookups'),
     expiries: bytes('expiries'),
+    access: windows('access', 8),
     facts: text('facts'),
   };
 }

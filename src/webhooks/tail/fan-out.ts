@@ -1,5 +1,5 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
-import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
+import type { LedgerFacts } from '../../domain/event/facts.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { AnsweredSeqs } from '../../service/webhooks/answered-seqs.ts';
 import type { Deliveries } from '../../service/webhooks/deliveries.ts';

@@ -1,6 +1,6 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
+import { isParty, type LedgerFacts } from '../../domain/event/facts.ts';
 import type { GrantScope } from '../../domain/event/grant.ts';
-import { isParty, type LedgerFacts } from '../../domain/event/ledger-facts.ts';
 import {
   grantChangesPrefix,
   names,

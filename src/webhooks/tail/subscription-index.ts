@@ -2,7 +2,7 @@ import { names } from '../../domain/event/projection.ts';
 import { parseLedgerLine } from '../../service/reading/stored-lines.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { LedgerEntry, LedgerStore } from '../../store/ledger-store.ts';
-import { linePages } from '../../store/line-pages.ts';
+import { linePages } from '../../store/pages.ts';
 import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 
 const linesAtOnce = 500;

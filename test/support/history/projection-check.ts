@@ -1,5 +1,5 @@
 import type { LedgerEvent } from '../../../src/domain/event/event.ts';
-import { type LedgerFacts, ledgerFacts } from '../../../src/domain/event/ledger-facts.ts';
+import { type LedgerFacts, ledgerFacts } from '../../../src/domain/event/facts.ts';
 import { projectionsOf } from '../../../src/domain/event/projection.ts';
 import type { LedgerStore, MarkName } from '../../../src/store/ledger-store.ts';
 import type { Violation } from './history-check.ts';

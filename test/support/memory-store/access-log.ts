@@ -1,5 +1,5 @@
-import type { AccessEvent, AccessLog, AccessPage } from '../../../src/store/access-log.ts';
-import { accessTime, checkAccessOrder } from '../../../src/store/access-order.ts';
+import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../../src/store/access-log.ts';
+import { checkAccessOrder } from '../../../src/store/write-checks.ts';
 import { partOf } from './pages.ts';
 
 /**

@@ -1,5 +1,4 @@
 import { commandKeyLifeMs } from '../../../src/domain/event/event.ts';
-import { checkEntryRun } from '../../../src/store/entry-order.ts';
 import {
   type Cell,
   type Claim,
@@ -16,8 +15,9 @@ import {
   type Snapshot,
   type StoredEntry,
 } from '../../../src/store/ledger-store.ts';
-import { charsOf } from '../../../src/store/page-size.ts';
+import { charsOf } from '../../../src/store/pages.ts';
 import { compareText } from '../../../src/store/store-text.ts';
+import { checkEntryRun } from '../../../src/store/write-checks.ts';
 import { applyEntries, checkProjections } from './append.ts';
 import { emptyLedgerData, type KeptCommand, ledgerIn, type MemoryLedgerData } from './ledger-data.ts';
 import { cutBehind, partOf } from './pages.ts';

@@ -1,4 +1,4 @@
-import { charsOf } from '../../../src/store/page-size.ts';
+import { charsOf } from '../../../src/store/pages.ts';
 
 /** Which part of a sorted list to take. */
 export interface Part<T> {

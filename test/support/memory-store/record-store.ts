@@ -8,8 +8,8 @@ import type {
   StoredRecord,
   Swept,
 } from '../../../src/store/record-store.ts';
-import { checkRecordWrite } from '../../../src/store/record-write.ts';
 import { compareText } from '../../../src/store/store-text.ts';
+import { checkRecordWrite } from '../../../src/store/write-checks.ts';
 import { cutBehind, partOf } from './pages.ts';
 
 interface KeptRecord {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ledgerFacts } from '../../../src/domain/event/ledger-facts.ts';
+import { ledgerFacts } from '../../../src/domain/event/facts.ts';
 import { ledgerOrder, names, type Projection, projectionsOf, seqOrder } from '../../../src/domain/event/projection.ts';
 import {
   append,

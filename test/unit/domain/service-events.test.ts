@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ledgerFacts } from '../../../src/domain/event/ledger-facts.ts';
-import { masterFacts } from '../../../src/domain/event/master-facts.ts';
+import { ledgerFacts, masterFacts } from '../../../src/domain/event/facts.ts';
 import {
   injectedFields,
   masterCreatedSignedForms,

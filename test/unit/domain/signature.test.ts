@@ -1,7 +1,6 @@
 import { createHash, createPrivateKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { sigDigest } from '../../../src/domain/keys/digest.ts';
 import { checkPublicKey, keyObject } from '../../../src/domain/keys/public-key.ts';
 import {
   actorKid,
@@ -10,6 +9,7 @@ import {
   kidFromPath,
   parseAuthorityKid,
   parseKid,
+  sigDigest,
   signDigest,
   verifyDigest,
 } from '../../../src/domain/keys/signature.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ownKind } from '../../../src/service/webhooks/own-deliveries.ts';
-import { unsettled } from '../../../src/store/record-write.ts';
+import { unsettled } from '../../../src/store/record-store.ts';
 import { append, supplier } from '../../support/commands.ts';
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
 import { faultyRecordStore, scriptedFaults } from '../../support/store-faults.ts';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { LedgerError } from '../../../src/domain/errors.ts';
-import type { RecordStore } from '../../../src/store/record-store.ts';
-import { unsettled } from '../../../src/store/record-write.ts';
+import { type RecordStore, unsettled } from '../../../src/store/record-store.ts';
 import { append, createMaster, ledgerId, openLedger, supplier } from '../../support/commands.ts';
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
 import { heldReceiver, type WebhookRig, webhookRig } from '../../support/webhook-rig.ts';

@@ -1,7 +1,6 @@
 import { byCodeUnits } from '../../../domain/json/canonical.ts';
 import { isUuid } from '../../../domain/values/uuid.ts';
-import type { AccessEvent } from '../../access-log.ts';
-import { accessTime } from '../../access-order.ts';
+import { type AccessEvent, accessTime } from '../../access-log.ts';
 import { decodeOrPassOver } from '../../unreadable-record.ts';
 
 /** Most events in one row. An event takes about 100 bytes, so writing a row costs far more than its content. */
@@ -9,21 +8,17 @@ const blockEventsMax = 32;
 const hourMs = 60 * 60 * 1000;
 const uuidChars = 36;
 
-/** Events of one actor, of one hour and of one append. */
 export interface AccessBlock {
   readonly actorId: string;
   readonly hour: number;
   readonly events: readonly AccessEvent[];
 }
 
-/** Returns the hour of a time (ms since 1970), in hours since 1970. */
 export function accessHour(ms: number): number {
   return Math.floor(ms / hourMs);
 }
 
-/**
- * Divides the events of an append into blocks. The same events always make the same blocks, so a retry is idempotent.
- */
+/** Divides the events of an append into blocks. The same events make the same blocks, so a retry is idempotent. */
 export function accessBlocks(events: readonly AccessEvent[]): AccessBlock[] {
   const blocks: AccessBlock[] = [];
   for (const [actorId, own] of Map.groupBy(events, (event) => event.actorId))
@@ -43,7 +38,6 @@ type EventForm = readonly [
   requestId: string,
 ];
 
-/** Returns the stored text of events of one actor. */
 export function formatAccessEvents(events: readonly AccessEvent[]): string {
   const forms = events.map(({ id, apiKeyId, ledgerId, method, path, responseStatus, requestId }): EventForm => {
     return [id, apiKeyId, ledgerId, method, path, responseStatus, requestId];
@@ -75,17 +69,13 @@ export function* eventsInOrder(
   yield* open;
 }
 
-/**
- * Separates two events in the stored text. It never occurs within an event: quotes in texts are escaped, and no text of
- * an event ends in `,[`.
- */
+/** Separates two events. Never within one: quotes in texts are escaped, and no text of an event ends in `,[`. */
 const nextEvent = ',["';
 
 function lastIdIn(text: string): string {
   return idAt(text, text.lastIndexOf(nextEvent) + 1 || 1);
 }
 
-/** Returns the id of the event whose text begins at `at`. */
 function idAt(text: string, at: number): string {
   return text.slice(at + 2, at + 2 + uuidChars);
 }

@@ -1,8 +1,8 @@
-import type { AccessEvent, AccessLog, AccessPage } from '../../access-log.ts';
-import { accessTime, checkAccessOrder } from '../../access-order.ts';
+import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../access-log.ts';
+import { checkAccessOrder } from '../../write-checks.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { type CqlSession, numberOf, type Statement, textOf } from '../session/session.ts';
+import { type CqlSession, eachAtOnce, numberOf, type Statement, textOf } from '../session/session.ts';
 import { type AccessBlock, accessBlocks, accessHour, eventsInOrder, formatAccessEvents } from './access-block.ts';
 
 const ADD_BLOCK = preparedAtStart(
@@ -39,13 +39,8 @@ export class CassandraAccessLog implements AccessLog {
 
   async append(events: readonly AccessEvent[]): Promise<void> {
     checkAccessOrder(events);
-    const partitions = [...Map.groupBy(accessBlocks(events), ({ actorId, hour }) => `${hour} ${actorId}`)];
-    let next = 0;
-    const work = async () => {
-      for (let partition = partitions[next++]; partition !== undefined; partition = partitions[next++])
-        await this.#write(partition[0], partition[1]);
-    };
-    await Promise.all(Array.from({ length: Math.min(partitions.length, writesAtOnceMax) }, work));
+    const partitions = Map.groupBy(accessBlocks(events), ({ actorId, hour }) => `${hour} ${actorId}`);
+    await eachAtOnce([...partitions], writesAtOnceMax, ([name, blocks]) => this.#write(name, blocks));
   }
 
   async #write(name: string, blocks: readonly AccessBlock[]): Promise<void> {

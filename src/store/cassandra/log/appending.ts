@@ -1,10 +1,9 @@
-import { checkEntryRun } from '../../entry-order.ts';
 import { type Claim, Fenced, type Head, type LedgerEntry, OutcomeUnknown } from '../../ledger-store.ts';
 import { decodeStored } from '../../unreadable-record.ts';
-import { type CqlSession, numberOf, textOf, Undecided } from '../session/session.ts';
+import { checkEntryRun } from '../../write-checks.ts';
+import { type CqlSession, textOf, Undecided } from '../session/session.ts';
 import { type BatchProjections, parsePending, projectionsOfBatch } from './batch-projections.ts';
-import { type BatchPlan, batchStatements, isSameHead, readBucketState, rowsOf, scopesOf } from './bucket.ts';
-import type { KnownLedger } from './known-ledgers.ts';
+import { type BatchPlan, batchStatements, headIn, isSameHead, readBucketState, scopesOf } from './bucket.ts';
 
 /** A checked batch, copied from the caller's entries. */
 export interface Batch {
@@ -25,7 +24,7 @@ export function batchOf(entries: readonly LedgerEntry[], bucketEvents: number): 
   return {
     bucket,
     sealed: first.seq === 0 ? null : { seq: first.seq - 1, hash: first.prevHash },
-    rows: rowsOf(entries),
+    rows: entries.map(({ seq, row }) => [seq, row]),
     scopes: scopesOf(entries),
     last: { seq: last.seq, hash: last.hash },
     projections: projectionsOfBatch(bucket, entries),
@@ -61,7 +60,7 @@ export async function planBatch(
   });
   if (own !== null && own.bucket === bucket && sealed !== null) return planned(sealed, fence, '');
 
-  const state = await readBucketState(session, ledgerId, bucket);
+  const state = await readBucketState({ session, ledgerId }, bucket);
   if (state.head !== null) {
     if (state.fence !== fence || !isSameHead(state.head, sealed)) throw new Fenced();
     return planned(sealed, fence, state.pending);
@@ -71,7 +70,7 @@ export async function planBatch(
     return planned(null, fence, '');
   }
   if (bucket === 0) throw new Fenced();
-  const before = await readBucketState(session, ledgerId, bucket - 1, true);
+  const before = await readBucketState({ session, ledgerId }, bucket - 1, true);
   const mayWrite = state.fence === fence || (state.fence === null && before.fence === fence);
   if (!mayWrite || !isSameHead(before.head, sealed)) throw new Fenced();
   return planned(null, state.fence, before.pending);
@@ -83,15 +82,41 @@ export async function writeBatch(session: CqlSession, plan: BatchPlan): Promise<
     throw error instanceof Undecided ? new OutcomeUnknown(error) : error;
   });
   if (decision.applied) return;
-  const standing: Head | null = headIn(decision.row);
   // The head is this batch's own, under its own claim: the batch may have been written. Only a new claim settles that.
-  if (textOf(decision.row, 'fence') === plan.fence && isSameHead(standing, plan.last))
+  if (textOf(decision.row, 'fence') === plan.fence && isSameHead(headIn(decision.row), plan.last))
     throw new OutcomeUnknown(new Error('the condition did not hold, and yet the head is the one to be written'));
   throw new Fenced();
 }
 
-function headIn(row: Parameters<typeof textOf>[0]): Head | null {
-  const seq = numberOf(row, 'head_seq');
-  const hash = textOf(row, 'head_hash');
-  return seq === null || hash === null ? null : { seq, hash };
+/** Most ledgers remembered. The ledger actors of a node take far more memory. */
+export const knownLedgersMax = 50_000;
+
+/** The last write of this process to a ledger. It only saves statements: correctness does not depend on it. */
+export interface KnownLedger {
+  readonly fence: string;
+  readonly head: Head | null;
+  readonly bucket: number;
+  /** Scopes that are known to be listed in scope_bucket for this bucket. */
+  readonly scopes: ReadonlySet<string>;
+}
+
+/** Scopes remembered for one ledger. If there are as many, the next batch forgets them. */
+const scopesMax = 256;
+
+/** Returns what is known of a ledger after a batch. `before` is what was known before the batch, or null. */
+export function knownAfter(
+  fence: string,
+  head: Head,
+  { bucket, scopes }: BatchProjections,
+  before: KnownLedger | null,
+): KnownLedger {
+  const kept = before?.bucket === bucket && before.scopes.size < scopesMax ? before.scopes : null;
+  const isNew = kept === null || scopes.some((scope) => !kept.has(scope));
+  return { fence, head, bucket, scopes: isNew ? new Set([...(kept ?? []), ...scopes]) : kept };
+}
+
+/** Returns the projections without the scopes that are known to be listed. */
+export function unknownProjections(projections: BatchProjections, known: KnownLedger | null): BatchProjections {
+  if (known === null || known.bucket !== projections.bucket) return projections;
+  return { ...projections, scopes: projections.scopes.filter((scope) => !known.scopes.has(scope)) };
 }

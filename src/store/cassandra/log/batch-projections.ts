@@ -1,15 +1,13 @@
 import type { CommandKey } from '../../../domain/event/event.ts';
 import type { Projection } from '../../../domain/event/projection.ts';
-import type { EventProjections } from '../../projection-writer.ts';
+import type { EventProjections } from '../../store-inspection.ts';
 
 /**
  * The projections of one batch. The bucket also keeps them (`pending`) until its next batch. Both have one form, so
  * that a claim completes the projections of another writer in the same way as its own.
  */
 export interface BatchProjections {
-  /** The bucket that the batch is in. */
   readonly bucket: number;
-  /** Scopes that have events in the batch. */
   readonly scopes: readonly string[];
   readonly commands: readonly (readonly [seq: number, command: CommandKey])[];
   /** Only the newest value of each key. */
@@ -43,7 +41,6 @@ export function projectionsOfBatch(bucket: number, entries: readonly EventProjec
   return { bucket, scopes: [...scopes], commands, cells: [...cells.values()], lines };
 }
 
-/** Returns the stored text of projections, '' if there are none. */
 export function formatPending({ bucket, scopes, commands, cells, lines }: BatchProjections): string {
   if (scopes.length + commands.length + cells.length + lines.length === 0) return '';
   const marks = commands.map(([seq, { id, fingerprint, permanent }]) => [seq, id, fingerprint, permanent ? 1 : 0]);
@@ -77,7 +74,6 @@ export function parsePending(text: string): BatchProjections | null {
   return { bucket, scopes, commands, cells, lines };
 }
 
-/** Returns the projections of a batch one by one. */
 export function pendingProjections(pending: BatchProjections | null): Projection[] {
   if (pending === null) return [];
   return [

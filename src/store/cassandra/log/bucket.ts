@@ -1,5 +1,5 @@
-import type { Head, LedgerEntry } from '../../ledger-store.ts';
-import type { EventProjections } from '../../projection-writer.ts';
+import type { Head } from '../../ledger-store.ts';
+import type { EventProjections } from '../../store-inspection.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { bigintOf, type CqlSession, numberOf, type Row, type Statement, textOf } from '../session/session.ts';
@@ -13,6 +13,13 @@ import { type BatchProjections, formatPending } from './batch-projections.ts';
  */
 export const bucketEvents = 1_024;
 
+export interface LedgerLog {
+  readonly session: CqlSession;
+  readonly ledgerId: string;
+  /** Events in a bucket, as stored in the keyspace. */
+  readonly bucketEvents: number;
+}
+
 /** The static columns of a bucket. */
 export interface BucketState {
   /** Fence of the newest claim of the bucket. null if the bucket was never claimed or written to. */
@@ -21,7 +28,6 @@ export interface BucketState {
   readonly head: Head | null;
   /** The stored value of head_seq. A claim is conditional on it. */
   readonly headSeq: bigint | null;
-  /** Whether the bucket has any row. */
   readonly hasRows: boolean;
   /** Projections of the newest batch in the bucket, as formatPending returns them. '' if there are none. */
   readonly pending: string;
@@ -45,8 +51,7 @@ const ADD_TO_SCOPE = preparedAtStart(
 
 /** With `serial` the read first settles conditional writes in flight on the bucket. */
 export async function readBucketState(
-  session: CqlSession,
-  ledgerId: string,
+  { session, ledgerId }: Omit<LedgerLog, 'bucketEvents'>,
   bucket: number,
   serial = false,
 ): Promise<BucketState> {
@@ -56,16 +61,18 @@ export async function readBucketState(
 
 /** Reads the state from a row of the bucket. `row` is undefined if the bucket has none. */
 export function bucketState(row: Row | undefined): BucketState {
-  const seq = numberOf(row, 'head_seq');
-  const hash = textOf(row, 'head_hash');
-  const head = seq === null || hash === null ? null : { seq, hash };
   return {
     fence: textOf(row, 'fence'),
-    head,
+    head: headIn(row),
     headSeq: bigintOf(row, 'head_seq'),
     hasRows: numberOf(row, 'seq') !== null,
     pending: textOf(row, 'pending') ?? '',
   };
+}
+
+export function headIn(row: Row | undefined): Head | null {
+  const [seq, hash] = [numberOf(row, 'head_seq'), textOf(row, 'head_hash')];
+  return seq === null || hash === null ? null : { seq, hash };
 }
 
 /** Puts a new fence on a bucket, on condition that fence and head are still as seen. */
@@ -81,14 +88,12 @@ export function claimStatement(
 /** A batch, and the condition under which it is written to its bucket. */
 export interface BatchPlan {
   readonly ledgerId: string;
-  /** Fence of the claim that writes. */
   readonly fence: string;
   /** The fence expected in the bucket: `fence`, or null if the writer moves on to a bucket that was never claimed. */
   readonly standing: string | null;
   /** The head expected in the bucket. null for the first batch in the bucket. */
   readonly before: Head | null;
   readonly rows: readonly (readonly [seq: number, row: string])[];
-  /** The events of the batch in each scope. */
   readonly scopes: readonly (readonly [scope: string, seqs: readonly number[]])[];
   readonly last: Head;
   readonly projections: BatchProjections;
@@ -115,12 +120,6 @@ export function batchStatements(plan: BatchPlan): Statement[] {
   ];
 }
 
-/** Returns seq and row of each entry, copied from the caller's objects. */
-export function rowsOf(entries: readonly LedgerEntry[]): [number, string][] {
-  return entries.map(({ seq, row }) => [seq, row]);
-}
-
-/** Returns the seqs of each scope. */
 export function scopesOf(entries: readonly EventProjections[]): [string, number[]][] {
   const scopes = new Map<string, number[]>();
   for (const { seq, projections } of entries)

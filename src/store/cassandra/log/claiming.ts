@@ -1,18 +1,12 @@
 import { LedgerError } from '../../../domain/errors.ts';
 import type { Claim } from '../../ledger-store.ts';
-import { type CqlSession, Undecided } from '../session/session.ts';
-import { claimStatement, readBucketState } from './bucket.ts';
+import { Undecided } from '../session/session.ts';
+import { claimStatement, type LedgerLog, readBucketState } from './bucket.ts';
 import { findLogEnd, type LogEnd } from './log-end.ts';
 
 /** Attempts of a claim. An attempt fails if another process changed the bucket after it was read. */
 const attemptsMax = 20;
 const pauseMaxMs = 50;
-
-/** A claim that was made, and the end of the log at the time of the claim. */
-interface TakenClaim {
-  readonly claim: Claim;
-  readonly end: LogEnd;
-}
 
 /**
  * Puts a new fence on the bucket that takes the next event, on condition that fence and head there are as seen. So a
@@ -23,23 +17,22 @@ interface TakenClaim {
  * settles nothing in the full one, whose last batch may so far be on a single replica. A serial read of the full bucket
  * settles that batch.
  *
- * `from` is a bucket known to hold events, null if none is known. Throws LedgerError `unavailable` if the outcome is
+ * `from` is a bucket known to hold events, null if none is known. Returns the end of the log at that time too. Throws LedgerError `unavailable` if the outcome is
  * unknown.
  */
 export async function takeClaim(
-  session: CqlSession,
-  ledgerId: string,
-  bucketEvents: number,
+  log: LedgerLog,
   from: number | null,
   newFence: () => string,
-): Promise<TakenClaim> {
+): Promise<{ readonly claim: Claim; readonly end: LogEnd }> {
+  const { session, ledgerId } = log;
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {
-    const end = await findLogEnd(session, ledgerId, bucketEvents, from);
+    const end = await findLogEnd(log, from);
     const fence = newFence();
     try {
       const { applied } = await session.decide([claimStatement(ledgerId, end.nextBucket, end.next, fence)]);
       if (applied) {
-        if (end.nextBucket !== end.bucket) await readBucketState(session, ledgerId, end.bucket, true);
+        if (end.nextBucket !== end.bucket) await readBucketState(log, end.bucket, true);
         return { claim: Object.freeze({ ledgerId, fence, head: end.head }), end };
       }
     } catch (error) {

@@ -1,9 +1,9 @@
 import type { Head } from '../../ledger-store.ts';
 import type { DamagedRow } from '../../store-inspection.ts';
 import { keyText } from '../keys.ts';
-import { type CqlSession, numberOf, type Row, textOf } from '../session/session.ts';
+import { numberOf, type Row, textOf } from '../session/session.ts';
 import { parsePending } from './batch-projections.ts';
-import { bucketState } from './bucket.ts';
+import { bucketState, type LedgerLog } from './bucket.ts';
 import { bucketMax, findLogEnd, headOfRows, seqsOfBucket } from './log-end.ts';
 import { isSeq, seqsIn } from './scopes.ts';
 
@@ -17,17 +17,14 @@ const SCOPES = "SELECT scope, seq, row FROM ledger_event WHERE ledger_id = ? AND
 /** Most misplaced rows reported for each side of a bucket. */
 const namedMax = 10;
 /** After this many empty buckets in a row no further ones are read. */
-const emptyBucketsMax = 64;
+export const emptyBucketsMax = 64;
 
 /** Yields the damaged rows of a ledger's log, and a damaged hint. */
-export async function* damagedLogRows(
-  session: CqlSession,
-  bucketEvents: number,
-  ledgerId: string,
-): AsyncGenerator<DamagedRow> {
+export async function* damagedLogRows(log: LedgerLog): AsyncGenerator<DamagedRow> {
+  const { session, ledgerId, bucketEvents } = log;
   // The hint is read before the end, so that writes meanwhile never make the hint look ahead of the end.
   const [hint] = await session.read({ cql: HINT, params: [keyText(ledgerId)] });
-  const end = await findLogEnd(session, ledgerId, bucketEvents, null);
+  const end = await findLogEnd(log, null);
   const hinted = wrongHint(hint, end.head === null ? null : end.bucket);
   if (hinted !== null) yield { ...ofLedger('ledger', ledgerId), key: `ledger_id=${ledgerId}`, detail: hinted };
   let lastOfBefore = -1;
@@ -38,13 +35,13 @@ export async function* damagedLogRows(
     const at = { ...ofLedger('ledger_event', ledgerId), key: `ledger_id=${ledgerId}, bucket=${bucket}` };
     for (const detail of wrongState(row, bucket)) yield { ...at, detail };
     const first = Math.max(seqsOfBucket(bucket, bucketEvents).first, lastOfBefore + 1);
-    for await (const seq of misplaced(session, ledgerId, bucket, first, seqsOfBucket(bucket, bucketEvents).last)) {
+    for await (const seq of misplaced(log, bucket, first, seqsOfBucket(bucket, bucketEvents).last)) {
       const key = `${at.key}, scope='', seq=${seq}`;
       yield { ...at, key, seq, detail: `seq ${seq} does not belong into bucket ${bucket}, and no reader comes to it` };
     }
-    for (const wrong of await wrongScopeRows(session, ledgerId, bucket, bucketEvents, bucketState(row).head))
+    for (const wrong of await wrongScopeRows(log, bucket, bucketState(row).head))
       yield { ...at, key: `${at.key}, scope=${wrong.scope}, seq=${wrong.seq}`, detail: wrong.detail };
-    lastOfBefore = await trueEnd(session, ledgerId, bucket, bucketEvents, row);
+    lastOfBefore = await trueEnd(log, bucket, row);
   }
 }
 
@@ -52,19 +49,10 @@ function ofLedger(table: string, ledgerId: string): Pick<DamagedRow, 'table' | '
   return { table, ledgerId, seq: null };
 }
 
-/**
- * Returns the last seq of a bucket if its head and its last row agree, else -1. After -1 it is unknown which of its
- * first seqs the next bucket lacks.
- */
-async function trueEnd(
-  session: CqlSession,
-  ledgerId: string,
-  bucket: number,
-  bucketEvents: number,
-  row: Row,
-): Promise<number> {
-  const { first, last } = seqsOfBucket(bucket, bucketEvents);
-  const head = await headOfRows(session, ledgerId, bucket, bucketEvents);
+/** The last seq of a bucket. -1 if head and last row differ: which seqs the next bucket lacks is unknown then. */
+async function trueEnd(log: LedgerLog, bucket: number, row: Row): Promise<number> {
+  const { first, last } = seqsOfBucket(bucket, log.bucketEvents);
+  const head = await headOfRows(log, bucket);
   const seq = bucketState(row).head?.seq ?? -1;
   return head?.seq === seq && seq >= first && seq <= last ? seq : -1;
 }
@@ -78,10 +66,7 @@ function wrongHint(row: Row | undefined, endBucket: number | null): string | nul
   return bucket > endBucket ? `the hint names bucket ${bucket}, and the log ends in bucket ${endBucket}` : null;
 }
 
-/**
- * Returns what is wrong with the static columns of a bucket, as sentences. It does not compare the head with the last
- * row: the scrub of the events does.
- */
+/** What is wrong with a bucket's static columns. The scrub of the events compares the head with the last row. */
 function wrongState(row: Row, bucket: number): string[] {
   const { head, headSeq, hasRows, fence, pending } = bucketState(row);
   const wrong: string[] = [];
@@ -106,8 +91,7 @@ function isPending(text: string, bucket: number): boolean {
 }
 
 async function* misplaced(
-  session: CqlSession,
-  ledgerId: string,
+  { session, ledgerId }: LedgerLog,
   bucket: number,
   first: number,
   last: number,
@@ -123,17 +107,11 @@ async function* misplaced(
     }
 }
 
-async function wrongScopeRows(
-  session: CqlSession,
-  ledgerId: string,
-  bucket: number,
-  bucketEvents: number,
-  head: Head | null,
-) {
-  const rows = await session.read({ cql: SCOPES, params: [keyText(ledgerId), bucket] });
+async function wrongScopeRows(log: LedgerLog, bucket: number, head: Head | null) {
+  const rows = await log.session.read({ cql: SCOPES, params: [keyText(log.ledgerId), bucket] });
   // The scope rows are read before the end, so that every seq they list is at or before that end.
-  const inside = seqsOfBucket(bucket, bucketEvents);
-  const rowsEnd = (await headOfRows(session, ledgerId, bucket, bucketEvents))?.seq ?? -1;
+  const inside = seqsOfBucket(bucket, log.bucketEvents);
+  const rowsEnd = (await headOfRows(log, bucket))?.seq ?? -1;
   const last = Math.min(inside.last, Math.max(rowsEnd, head?.seq ?? -1));
   return rows.flatMap((row) => {
     const [scope, seq, text] = [textOf(row, 'scope') ?? '', numberOf(row, 'seq'), textOf(row, 'row') ?? ''];

@@ -1,5 +1,6 @@
 import { LedgerError } from '../../../domain/errors.ts';
 import { RecentMap } from '../../../runtime/collections/recent-map.ts';
+import { KeyedMutex } from '../../keyed-mutex.ts';
 import {
   type Cell,
   type Claim,
@@ -17,16 +18,23 @@ import {
   type StoredEntry,
 } from '../../ledger-store.ts';
 import { decodeStored } from '../../unreadable-record.ts';
-import { KeyedMutex } from '../keyed-mutex.ts';
 import { commandWindows, keyText, permanentSlot } from '../keys.ts';
-import { readLines } from '../session/lines.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { type CqlSession, numberOf, textOf } from '../session/session.ts';
-import { type Batch, batchOf, planBatch, writeBatch } from './appending.ts';
+import {
+  type Batch,
+  batchOf,
+  type KnownLedger,
+  knownAfter,
+  knownLedgersMax,
+  planBatch,
+  unknownProjections,
+  writeBatch,
+} from './appending.ts';
 import { type BatchProjections, parsePending } from './batch-projections.ts';
-import { bucketEvents as bucketEventsByDefault, isSameHead, readBucketState } from './bucket.ts';
+import { bucketEvents as bucketEventsByDefault, isSameHead, type LedgerLog, readBucketState } from './bucket.ts';
 import { takeClaim } from './claiming.ts';
-import { type KnownLedger, knownAfter, knownLedgersMax, unknownProjections } from './known-ledgers.ts';
+import { readLines } from './lines.ts';
 import { bucketOfNext, findLogEnd } from './log-end.ts';
 import { readLog } from './log-reading.ts';
 import { writeProjections } from './projecting.ts';
@@ -35,10 +43,7 @@ import { readScopePage, readScopeSeqs } from './scopes.ts';
 import { readSnapshot, writeSnapshot } from './snapshots.ts';
 
 const FENCE_BYTES = 16;
-/**
- * Pauses between attempts to write projections, ms. After the last attempt the outcome of the append counts as unknown.
- * Each attempt has its own time limit.
- */
+/** Pauses between attempts to write projections, ms. Then the outcome of the append counts as unknown. */
 const projectionPausesMs: readonly number[] = [20, 100, 500];
 
 const COMMANDS = preparedAtStart(
@@ -51,9 +56,7 @@ interface CassandraLedgerOptions {
   /** Milliseconds since 1970. Only the retention of command keys and the choice of the newest snapshot depend on it. */
   readonly now: () => number;
   readonly random: (bytes: number) => Buffer;
-  /**
-   * Events in a bucket, and most entries of an append. Fixed when the keyspace is made. Smaller values are for tests.
-   */
+  /** Events in a bucket, and most entries of an append. Fixed with the keyspace. Smaller values are for tests. */
   readonly bucketEvents?: number;
   /** Most writes that may wait for one ledger. */
   readonly writesMax?: number;
@@ -94,13 +97,7 @@ export class CassandraLedgerStore implements LedgerStore {
   async #claim(ledgerId: string): Promise<Claim> {
     const known = this.#known.get(ledgerId) ?? null;
     const newFence = () => this.#random(FENCE_BYTES).toString('hex');
-    const { claim, end } = await takeClaim(
-      this.#session,
-      ledgerId,
-      this.#bucketEvents,
-      known?.bucket ?? null,
-      newFence,
-    );
+    const { claim, end } = await takeClaim(this.#log(ledgerId), known?.bucket ?? null, newFence);
     this.#lag.claimed(claim);
     if (known === null || !isSameHead(known.head, claim.head)) {
       this.#known.delete(ledgerId);
@@ -111,6 +108,10 @@ export class CassandraLedgerStore implements LedgerStore {
     this.#known.set(ledgerId, { fence: claim.fence, head: claim.head, bucket: end.bucket, scopes });
     this.#lag.projected(ledgerId);
     return claim;
+  }
+
+  #log(ledgerId: string): LedgerLog {
+    return { session: this.#session, ledgerId, bucketEvents: this.#bucketEvents };
   }
 
   async append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void> {
@@ -161,9 +162,10 @@ export class CassandraLedgerStore implements LedgerStore {
 
   async stands({ ledgerId, fence }: Claim, head: Head | null): Promise<boolean> {
     const bucket = bucketOfNext(head, this.#bucketEvents);
+    const log = this.#log(ledgerId);
     const [state, before] = await Promise.all([
-      readBucketState(this.#session, ledgerId, bucket),
-      bucket === 0 ? null : readBucketState(this.#session, ledgerId, bucket - 1),
+      readBucketState(log, bucket),
+      bucket === 0 ? null : readBucketState(log, bucket - 1),
     ]);
     if (state.head !== null || bucket === 0) return state.fence === fence && isSameHead(state.head, head);
     const isOwn = state.fence === fence || (state.fence === null && before?.fence === fence);
@@ -172,25 +174,22 @@ export class CassandraLedgerStore implements LedgerStore {
 
   async head(ledgerId: string): Promise<Head | null> {
     const from = this.#known.get(ledgerId)?.bucket ?? null;
-    return (await findLogEnd(this.#session, ledgerId, this.#bucketEvents, from)).head;
+    return (await findLogEnd(this.#log(ledgerId), from)).head;
   }
 
   read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]> {
-    return readLog(this.#session, ledgerId, this.#bucketEvents, from, limit, charsMax);
+    return readLog(this.#log(ledgerId), from, limit, charsMax);
   }
 
   readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries> {
-    return readScopePage(this.#session, ledgerId, scope, this.#bucketEvents, page);
+    return readScopePage(this.#log(ledgerId), scope, page);
   }
 
   scopeSeqs(ledgerId: string, scope: string, page: ScopePage): Promise<number[]> {
-    return readScopeSeqs(this.#session, ledgerId, scope, this.#bucketEvents, page);
+    return readScopeSeqs(this.#log(ledgerId), scope, page);
   }
 
-  /**
-   * Looks up permanent keys in their own slots only, and the other keys in the windows only: Cassandra takes 2 µs of
-   * CPU for each id in each partition, found or not.
-   */
+  /** Each kind in its own slots only: Cassandra takes 2 µs of CPU for each id in each partition, found or not. */
   async findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>> {
     const found = new Map<string, FoundCommand>();
     const bySlot = Map.groupBy(marks, ({ id, permanent }) => (permanent ? permanentSlot(id) : null));

@@ -1,8 +1,8 @@
 import type { Head } from '../../ledger-store.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { type CqlSession, numberOf } from '../session/session.ts';
-import { type BucketState, readBucketState } from './bucket.ts';
+import { numberOf } from '../session/session.ts';
+import { type BucketState, type LedgerLog, readBucketState } from './bucket.ts';
 
 const HINT = preparedAtStart('SELECT bucket FROM ledger WHERE ledger_id = ?');
 const LAST_ROW =
@@ -11,7 +11,6 @@ const LAST_ROW =
 /** Highest bucket number: a CQL int. */
 export const bucketMax = 2 ** 31 - 1;
 
-/** Where a ledger's log ends. */
 export interface LogEnd {
   /** If the state of the bucket is damaged: the seq of its last row, with an empty hash, which no event has. */
   readonly head: Head | null;
@@ -23,7 +22,6 @@ export interface LogEnd {
   readonly next: BucketState;
 }
 
-/** A bucket that was read. */
 interface Look {
   readonly bucket: number;
   readonly state: BucketState;
@@ -36,15 +34,10 @@ interface Look {
  * null, the stored hint is read. Buckets are filled in order, so about 60 reads are enough whatever the hint says:
  * steps forward double until they pass the end, then a binary search finds it.
  */
-export async function findLogEnd(
-  session: CqlSession,
-  ledgerId: string,
-  bucketEvents: number,
-  from: number | null,
-): Promise<LogEnd> {
-  const look = (bucket: number) => lookAt(session, ledgerId, bucket, bucketEvents);
-  const isFull = ({ bucket, head }: Look) => bucketOfNext(head, bucketEvents) > bucket;
-  let low = await look(from ?? (await readHint(session, ledgerId)));
+export async function findLogEnd(log: LedgerLog, from: number | null): Promise<LogEnd> {
+  const look = (bucket: number) => lookAt(log, bucket);
+  const isFull = ({ bucket, head }: Look) => bucketOfNext(head, log.bucketEvents) > bucket;
+  let low = await look(from ?? (await readHint(log)));
   let high: Look | null = null;
   if (low.head === null && low.bucket > 0) {
     // A hint is written after the events that it points to, so a hint to an empty bucket is wrong.
@@ -67,18 +60,12 @@ export async function findLogEnd(
 }
 
 /** Reads where a bucket ends, from its state, or from its rows if the state is damaged. */
-export async function lookAt(
-  session: CqlSession,
-  ledgerId: string,
-  bucket: number,
-  bucketEvents: number,
-): Promise<Look> {
-  const state = await readBucketState(session, ledgerId, bucket);
-  const isSound = isSoundState(state, bucket, bucketEvents);
-  return { bucket, state, head: isSound ? state.head : await headOfRows(session, ledgerId, bucket, bucketEvents) };
+export async function lookAt(log: LedgerLog, bucket: number): Promise<Look> {
+  const state = await readBucketState(log, bucket);
+  const isSound = isSoundState(state, bucket, log.bucketEvents);
+  return { bucket, state, head: isSound ? state.head : await headOfRows(log, bucket) };
 }
 
-/** Returns the bucket that takes the event after `head`. */
 export function bucketOfNext(head: Head | null, bucketEvents: number): number {
   return head === null ? 0 : Math.floor((head.seq + 1) / bucketEvents);
 }
@@ -99,12 +86,7 @@ function isSoundState({ head, headSeq, hasRows }: BucketState, bucket: number, b
  * Returns the seq of a bucket's last row as a head with an empty hash, null if there are no rows. So readers of a
  * bucket with a damaged state see its events, and notice the damage by the hash.
  */
-export async function headOfRows(
-  session: CqlSession,
-  ledgerId: string,
-  bucket: number,
-  bucketEvents: number,
-): Promise<Head | null> {
+export async function headOfRows({ session, ledgerId, bucketEvents }: LedgerLog, bucket: number): Promise<Head | null> {
   const { first, last } = seqsOfBucket(bucket, bucketEvents);
   const params = [keyText(ledgerId), bucket, BigInt(first), BigInt(last)];
   const [row] = await session.read({ cql: LAST_ROW, params });
@@ -112,7 +94,7 @@ export async function headOfRows(
   return seq === null ? null : { seq, hash: '' };
 }
 
-async function readHint(session: CqlSession, ledgerId: string): Promise<number> {
+async function readHint({ session, ledgerId }: LedgerLog): Promise<number> {
   const [row] = await session.read({ cql: HINT, params: [keyText(ledgerId)] });
   return Math.max(0, numberOf(row, 'bucket') ?? 0);
 }

@@ -1,6 +1,6 @@
 import { commandSlot, commandTtlSeconds, keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import type { CqlSession, Statement } from '../session/session.ts';
+import { type CqlSession, eachAtOnce, type Statement } from '../session/session.ts';
 import type { BatchProjections } from './batch-projections.ts';
 
 const SCOPE = preparedAtStart('INSERT INTO scope_bucket (ledger_id, scope, bucket) VALUES (?, ?, ?)');
@@ -30,18 +30,14 @@ export async function writeProjections(
 ): Promise<void> {
   const writes = projectionWrites(ledgerId, projections, nowMs);
   if (isFirst && projections.bucket > 0) writes.push([bucketHint(ledgerId, projections.bucket)]);
-  await writeAll(session, writes);
+  await eachAtOnce(writes, writesAtOnceMax, (write) => session.write(write));
 }
 
-/**
- * Returns the write of a ledger's hint: a bucket to start at when looking for the head. An older hint never replaces a
- * newer one.
- */
+/** The write of the hint at which the search for the head starts. An older hint never replaces a newer one. */
 export function bucketHint(ledgerId: string, bucket: number): Statement {
   return { cql: BUCKET, params: [keyText(ledgerId), bucket, BigInt(bucket)] };
 }
 
-/** Returns the statements of the projections, grouped by partition. */
 export function projectionWrites(
   ledgerId: string,
   { bucket, scopes, commands, cells, lines }: BatchProjections,
@@ -63,14 +59,6 @@ export function projectionWrites(
   for (const [key, seq, value] of cells) put(['cell', key], CELL, [keyText(key), BigInt(seq), value, BigInt(seq + 1)]);
   for (const [list, order, value] of lines) put(['line', list], LINE, [keyText(list), order, value]);
   return [...groups.values()].flatMap(inParts);
-}
-
-async function writeAll(session: CqlSession, writes: readonly (readonly Statement[])[]): Promise<void> {
-  let next = 0;
-  const work = async () => {
-    for (let write = writes[next++]; write !== undefined; write = writes[next++]) await session.write(write);
-  };
-  await Promise.all(Array.from({ length: Math.min(writes.length, writesAtOnceMax) }, work));
 }
 
 function inParts(statements: readonly Statement[]): Statement[][] {

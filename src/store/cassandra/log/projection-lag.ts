@@ -4,7 +4,6 @@ import type { Claim, Head } from '../../ledger-store.ts';
 const ledgersMax = 10_000;
 
 interface LaggingBatch {
-  /** The newest claim of this process on the ledger. */
   claim: Claim;
   readonly last: Head;
   readonly events: number;
@@ -35,7 +34,6 @@ export class ProjectionLag {
     this.#events += events;
   }
 
-  /** All events of a ledger have their projections. */
   projected(ledgerId: string): void {
     const batch = this.#byLedger.get(ledgerId);
     if (batch === undefined) return;

@@ -1,9 +1,9 @@
 import { LedgerError } from '../../../domain/errors.ts';
-import type { ProjectionWriter } from '../../projection-writer.ts';
+import type { ProjectionWriter } from '../../store-inspection.ts';
 import { keyText } from '../keys.ts';
 import { type CqlSession, type Statement, Undecided } from '../session/session.ts';
 import { projectionsOfBatch } from './batch-projections.ts';
-import { readBucketState, scopesOf } from './bucket.ts';
+import { type LedgerLog, readBucketState, scopesOf } from './bucket.ts';
 import { writeProjections } from './projecting.ts';
 import { placesIn } from './scopes.ts';
 
@@ -11,27 +11,22 @@ const LIST = 'INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALU
 /** Most rows of a scope in one conditional write. */
 const rowsMax = 64;
 
-interface ProjectionWriterParts {
-  readonly session: CqlSession;
-  /** Events in a bucket, as stored in the keyspace. */
-  readonly bucketEvents: number;
+interface ProjectionWriterParts extends Omit<LedgerLog, 'ledgerId'> {
   /** Milliseconds since 1970. Command keys that are not permanent are kept for 24 hours from then. */
   readonly now: () => number;
 }
 
-/**
- * Writes projections into a keyspace. Cells have their seq as timestamp, so a cell that was deleted by hand stays
- * deleted.
- */
+/** Cells have their seq as timestamp, so a cell that was deleted by hand stays deleted. */
 export function projectionWriter({ session, bucketEvents, now }: ProjectionWriterParts): ProjectionWriter {
   return {
     async write(ledgerId, events) {
+      const log = { session, ledgerId, bucketEvents };
       for (const [bucket, those] of Map.groupBy(events, ({ seq }) => Math.floor(seq / bucketEvents))) {
         // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
-        const before = bucket === 0 ? null : (await readBucketState(session, ledgerId, bucket - 1)).head;
+        const before = bucket === 0 ? null : (await readBucketState(log, bucket - 1)).head;
         const byBucket = Map.groupBy(those, ({ seq }) => (seq <= (before?.seq ?? -1) ? bucket - 1 : bucket));
         for (const [home, inside] of byBucket) {
-          for (const [scope, seqs] of scopesOf(inside)) await listInScope(session, ledgerId, home, scope, seqs);
+          for (const [scope, seqs] of scopesOf(inside)) await listInScope(log, home, scope, seqs);
           await writeProjections(session, ledgerId, projectionsOfBatch(home, inside), false, now());
         }
       }
@@ -44,14 +39,9 @@ export function projectionWriter({ session, bucketEvents, now }: ProjectionWrite
  * of order beside existing rows. The writes are conditional like all writes to the log, so that a row that was changed
  * by hand is not overwritten, and can still be found.
  */
-async function listInScope(
-  session: CqlSession,
-  ledgerId: string,
-  bucket: number,
-  scope: string,
-  seqs: readonly number[],
-): Promise<void> {
-  const listed = new Set((await placesIn(session, ledgerId, scope, bucket)).map(({ seq }) => seq));
+async function listInScope(log: LedgerLog, bucket: number, scope: string, seqs: readonly number[]): Promise<void> {
+  const { session, ledgerId } = log;
+  const listed = new Set((await placesIn(log, scope, bucket)).map(({ seq }) => seq));
   const rows = seqs
     .filter((seq) => !listed.has(seq))
     .map((seq) => ({ cql: LIST, params: [keyText(ledgerId), bucket, keyText(scope), BigInt(seq), String(seq)] }));

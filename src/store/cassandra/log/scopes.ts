@@ -1,8 +1,9 @@
 import type { ScopeEntries, ScopePage, StoredEntry } from '../../ledger-store.ts';
-import { charsOf, nextPart } from '../../page-size.ts';
+import { charsOf, nextPart } from '../../pages.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { type CqlSession, numberOf, textOf } from '../session/session.ts';
+import { numberOf, textOf } from '../session/session.ts';
+import type { LedgerLog } from './bucket.ts';
 import { readPlaces } from './log-reading.ts';
 
 const BUCKETS = 'SELECT bucket FROM scope_bucket WHERE ledger_id = ? AND scope = ?';
@@ -22,21 +23,15 @@ interface Place {
  * Returns a page of a scope, as LedgerStore.readScope. Only buckets with events of the scope are read, so that the cost
  * depends on the length of the page and not on the length of the ledger.
  */
-export async function readScopePage(
-  session: CqlSession,
-  ledgerId: string,
-  scope: string,
-  bucketEvents: number,
-  page: ScopePage,
-): Promise<ScopeEntries> {
-  const places = await listedPlaces(session, ledgerId, scope, bucketEvents, page);
+export async function readScopePage(log: LedgerLog, scope: string, page: ScopePage): Promise<ScopeEntries> {
+  const places = await listedPlaces(log, scope, page);
   const { charsMax } = page;
   const entries: StoredEntry[] = [];
   let read = 0;
   for (let chars = 0; read < places.length && chars < (charsMax ?? Number.POSITIVE_INFINITY); ) {
     const left = places.length - read;
     const atOnce = charsMax === undefined ? left : nextPart(left, read, chars, charsMax);
-    const part = await readPlaces(session, ledgerId, places.slice(read, read + atOnce));
+    const part = await readPlaces(log, places.slice(read, read + atOnce));
     entries.push(...part);
     chars += charsOf(part);
     read += atOnce;
@@ -46,24 +41,16 @@ export async function readScopePage(
   return { entries, missing: seqs.filter((seq) => !found.has(seq)) };
 }
 
-/** Returns the seqs of a scope, as LedgerStore.scopeSeqs. */
-export async function readScopeSeqs(
-  session: CqlSession,
-  ledgerId: string,
-  scope: string,
-  bucketEvents: number,
-  page: ScopePage,
-): Promise<number[]> {
-  return (await listedPlaces(session, ledgerId, scope, bucketEvents, page)).map(({ seq }) => seq);
+export async function readScopeSeqs(log: LedgerLog, scope: string, page: ScopePage): Promise<number[]> {
+  return (await listedPlaces(log, scope, page)).map(({ seq }) => seq);
 }
 
 async function listedPlaces(
-  session: CqlSession,
-  ledgerId: string,
+  log: LedgerLog,
   scope: string,
-  bucketEvents: number,
   { from, limit, descending = false }: ScopePage,
 ): Promise<Place[]> {
+  const { session, ledgerId, bucketEvents } = log;
   const key = [keyText(ledgerId), keyText(scope)];
   const places: Place[] = [];
   // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
@@ -76,9 +63,7 @@ async function listedPlaces(
     });
     const listed = rows.map((row) => numberOf(row, 'bucket') ?? 0);
     // If further buckets are listed, the ones read now are full, so that no event is missed between two parts.
-    const found = await Promise.all(
-      listed.slice(0, bucketsAtOnce).map((bucket) => placesIn(session, ledgerId, scope, bucket)),
-    );
+    const found = await Promise.all(listed.slice(0, bucketsAtOnce).map((bucket) => placesIn(log, scope, bucket)));
     for (const inBucket of found) {
       const inOrder = descending ? inBucket.reverse() : inBucket;
       for (const place of inOrder) {
@@ -104,7 +89,7 @@ export function isSeq(text: string): boolean {
 }
 
 /** Returns the events of a scope in a bucket, ascending. There is one row for each batch with events of the scope. */
-export async function placesIn(session: CqlSession, ledgerId: string, scope: string, bucket: number): Promise<Place[]> {
+export async function placesIn({ session, ledgerId }: LedgerLog, scope: string, bucket: number): Promise<Place[]> {
   const rows = await session.read({ cql: SEQS, params: [keyText(ledgerId), bucket, keyText(scope)] });
   const seqs = new Set(rows.flatMap((row) => seqsIn(textOf(row, 'row') ?? '')));
   return [...seqs].sort((one, other) => one - other).map((seq) => ({ seq, bucket }));

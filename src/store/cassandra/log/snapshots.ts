@@ -31,7 +31,6 @@ export async function readSnapshot(session: CqlSession, owner: string): Promise<
   return newest?.snapshot ?? null;
 }
 
-/** Saves a snapshot, unless a newer one of the same fold version is stored. */
 export async function writeSnapshot(
   session: CqlSession,
   owner: string,

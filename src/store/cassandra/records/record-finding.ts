@@ -1,4 +1,4 @@
-import type { FindPage, FoundRecord } from '../../record-store.ts';
+import type { FindPage, FoundRecord, LookupName } from '../../record-store.ts';
 import { keyText, readFrom } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { type CqlSession, type Row, type Statement, textOf } from '../session/session.ts';
@@ -34,7 +34,7 @@ type Behind = IndexRow | NonNullable<FindPage['after']>;
 export async function findRecords(
   session: CqlSession,
   kind: string,
-  lookup: { readonly name: string; readonly value: string },
+  lookup: LookupName,
   { limit, offset = 0, descending = false, after, charsMax = Number.POSITIVE_INFINITY }: FindPage,
 ): Promise<FoundRecord[]> {
   const read = async (behind: Behind | undefined, max: number): Promise<IndexRow[]> => {
@@ -69,11 +69,10 @@ export async function findRecords(
   return found;
 }
 
-/** Returns the record of an index row. null if there is none, or if it does not refer to this row. */
 async function checkedRecord(
   session: CqlSession,
   kind: string,
-  { name, value }: { readonly name: string; readonly value: string },
+  { name, value }: LookupName,
   { order, id, token }: IndexRow,
 ): Promise<FoundRecord | null> {
   const { shown, places } = await readRecord(session, kind, id);
@@ -85,7 +84,7 @@ async function checkedRecord(
 
 function indexStatement(
   kind: string,
-  { name, value }: { readonly name: string; readonly value: string },
+  { name, value }: LookupName,
   descending: boolean,
   behind: Behind | undefined,
   max: number,

@@ -1,8 +1,122 @@
-import type { StoredRecord } from '../../record-store.ts';
+import type { Lookup, StoredRecord } from '../../record-store.ts';
+import { decodeOrPassOver } from '../../unreadable-record.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { type CqlSession, type Statement, textOf } from '../session/session.ts';
-import { formatPlaces, noPlaces, type Places, placesOf } from './record-places.ts';
+
+/**
+ * The index rows of a record: its look-ups and its expiry. Each row has a token that no other put uses. A row counts
+ * only while the record itself names that token. So a put may write rows before the record and remove rows after it
+ * without affecting the rows of another writer.
+ */
+export interface Places {
+  readonly lookups: readonly PlacedLookup[];
+  readonly expiry: PlacedExpiry | null;
+}
+
+interface PlacedLookup extends Lookup {
+  readonly token: string;
+}
+
+interface PlacedExpiry {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly token: string;
+}
+
+export const noPlaces: Places = { lookups: [], expiry: null };
+
+const ADD_LOOKUP = preparedAtStart(
+  'INSERT INTO record_lookup (kind, name, value, line_order, id, put_token) VALUES (?, ?, ?, ?, ?, ?)',
+);
+const DROP_LOOKUP =
+  'DELETE FROM record_lookup WHERE kind = ? AND name = ? AND value = ? AND line_order = ? AND id = ? AND put_token = ?';
+const ADD_EXPIRY = preparedAtStart(
+  'INSERT INTO record_expiry (minute, expires_at, kind, id, put_token) VALUES (?, ?, ?, ?, ?)',
+);
+const DROP_EXPIRY =
+  'DELETE FROM record_expiry WHERE minute = ? AND expires_at = ? AND kind = ? AND id = ? AND put_token = ?';
+const ADD_MINUTE = preparedAtStart('INSERT INTO record_expiry_minute (part, minute) VALUES (0, ?)');
+
+const minuteMs = 60_000;
+
+/** Returns the index rows for a put. Rows that `before` has already keep their tokens, the others get `token`. */
+export function placesFor(lookups: readonly Lookup[], expiresAt: number | null, before: Places, token: string): Places {
+  const placed = lookups.map(({ name, value, order }) => {
+    const kept = before.lookups.find((old) => old.name === name && old.value === value && old.order === order);
+    return { name, value, order, token: kept?.token ?? token };
+  });
+  if (expiresAt === null) return { lookups: placed, expiry: null };
+  const kept = before.expiry?.at === expiresAt ? before.expiry : null;
+  return { lookups: placed, expiry: kept ?? { at: expiresAt, token } };
+}
+
+export function placesBeyond(these: Places, others: Places): Places {
+  const tokens = new Set(others.lookups.map(lookupKey));
+  const expiry = these.expiry !== null && these.expiry.token === others.expiry?.token ? null : these.expiry;
+  return { lookups: these.lookups.filter((lookup) => !tokens.has(lookupKey(lookup))), expiry };
+}
+
+/** Writes index rows. All are written when this resolves. */
+export async function addPlaces(session: CqlSession, kind: string, id: string, places: Places): Promise<void> {
+  // The minute is listed before its row is written, because a sweep only reads minutes that are listed.
+  if (places.expiry !== null) await session.write([{ cql: ADD_MINUTE, params: [minuteOf(places.expiry.at)] }]);
+  await Promise.all(rowStatements(kind, id, places, ADD_LOOKUP, ADD_EXPIRY).map((row) => session.write([row])));
+}
+
+export async function dropPlaces(session: CqlSession, kind: string, id: string, places: Places): Promise<void> {
+  await Promise.all(rowStatements(kind, id, places, DROP_LOOKUP, DROP_EXPIRY).map((row) => session.write([row])));
+}
+
+function rowStatements(kind: string, id: string, places: Places, lookupCql: string, expiryCql: string): Statement[] {
+  const rows: Statement[] = places.lookups.map(({ name, value, order, token }) => ({
+    cql: lookupCql,
+    params: [keyText(kind), keyText(name), keyText(value), order, id, token],
+  }));
+  const { expiry } = places;
+  if (expiry !== null) {
+    const params = [minuteOf(expiry.at), BigInt(expiry.at), keyText(kind), id, expiry.token];
+    rows.push({ cql: expiryCql, params });
+  }
+  return rows;
+}
+
+export function minuteOf(ms: number): bigint {
+  return BigInt(Math.floor(ms / minuteMs));
+}
+
+type PlacesForm = readonly [
+  lookups: readonly (readonly [name: string, value: string, order: string, token: string])[],
+  expiry: readonly [at: number, token: string] | null,
+];
+
+export function formatPlaces({ lookups, expiry }: Places): string {
+  const rows = lookups.map(({ name, value, order, token }) => [name, value, order, token]);
+  return JSON.stringify([rows, expiry === null ? null : [expiry.at, expiry.token]]);
+}
+
+/** Parses what formatPlaces returned. Throws for any other text. */
+export function parsePlaces(text: string): Places {
+  const [lookups, expiry] = JSON.parse(text) as PlacesForm;
+  const isText = (value: unknown) => typeof value === 'string';
+  const isWhole =
+    lookups.every((lookup) => lookup.length === 4 && lookup.every(isText)) &&
+    (expiry === null || (Number.isSafeInteger(expiry[0]) && isText(expiry[1])));
+  if (!isWhole) throw new TypeError('These are no places of a record.');
+  return {
+    lookups: lookups.map(([name, value, order, token]) => ({ name, value, order, token })),
+    expiry: expiry === null ? null : { at: expiry[0], token: expiry[1] },
+  };
+}
+
+/** Reports damaged index rows and returns null. Such a record can only be found by its id. */
+function placesOf(kind: string, id: string, text: string | null): Places | null {
+  return text === null ? noPlaces : (decodeOrPassOver({ kind, id, value: text }, parsePlaces) ?? null);
+}
+
+function lookupKey({ name, value, token }: PlacedLookup): string {
+  return JSON.stringify([name, value, token]);
+}
 
 /** How long the row of a removed record keeps a version. Longer than any write can be in flight. */
 const removedTtlSeconds = 60 * 60;
@@ -20,7 +134,6 @@ const REMOVE = `UPDATE record USING TTL ${removedTtlSeconds} SET version = ?, va
 export interface RecordRow {
   /** null if there was never a record, or the version of a removal has expired. */
   readonly version: string | null;
-  /** null if there is no record. */
   readonly shown: StoredRecord | null;
   readonly places: Places;
   /** Whether the places are damaged. Then `places` is empty. */
@@ -48,9 +161,7 @@ export function putStatement(
   return { cql: PUT, params: [...set, keyText(kind), id, before] };
 }
 
-/**
- * Returns the conditional removal of a record. `version` stays in the row, `before` is the version that must be in it.
- */
+/** Returns the conditional removal. `version` stays in the row, `before` is the version that must be in it. */
 export function removeStatement(kind: string, id: string, version: string, before: string): Statement {
   return { cql: REMOVE, params: [version, keyText(kind), id, before] };
 }

@@ -1,39 +1,46 @@
 import { LedgerError } from '../../../domain/errors.ts';
-import type {
-  FindPage,
-  FoundRecord,
-  PutResult,
-  RecordStore,
-  RecordWrite,
-  StoredRecord,
-  Swept,
+import { KeyedMutex } from '../../keyed-mutex.ts';
+import {
+  type FindPage,
+  type FoundRecord,
+  type LookupName,
+  type PutResult,
+  type RecordStore,
+  type RecordWrite,
+  type StoredRecord,
+  type Swept,
+  unsettled,
 } from '../../record-store.ts';
-import { checkRecordWrite, unsettled } from '../../record-write.ts';
 import { recordIdMaxBytes } from '../../store-text.ts';
-import { KeyedMutex } from '../keyed-mutex.ts';
+import { checkRecordWrite } from '../../write-checks.ts';
 import { type CqlSession, type Statement, textOf, Undecided } from '../session/session.ts';
 import { findRecords } from './record-finding.ts';
-import { addPlaces, dropPlaces, noPlaces, type Places, placesBeyond, placesFor } from './record-places.ts';
-import { putStatement, type RecordRow, readRecord, removeStatement } from './record-row.ts';
+import {
+  addPlaces,
+  dropPlaces,
+  noPlaces,
+  type Places,
+  placesBeyond,
+  placesFor,
+  putStatement,
+  type RecordRow,
+  readRecord,
+  removeStatement,
+} from './record-row.ts';
 import { RecordSweep } from './record-sweep.ts';
 
 const VERSION_BYTES = 16;
-/**
- * Pauses between attempts to settle a conditional write with an unknown outcome, ms. Each attempt has its own time
- * limit.
- */
+/** Pauses between attempts to settle a conditional write with an unknown outcome, ms. */
 const settlingPausesMs: readonly number[] = [50, 250];
 /** Most puts remembered that were not sent, to remove their index rows later. Index rows of further puts stay. */
 const unsentMax = 1_024;
 const unsentAtOnce = 16;
 
-/** The result of an operation under the mutex, and the row after it. */
 interface Turned<T> {
   readonly result: T;
   readonly after: RecordRow;
 }
 
-/** Index rows of a put that was not sent. */
 interface Unsent {
   readonly kind: string;
   readonly id: string;
@@ -53,10 +60,7 @@ export class CassandraRecordStore implements RecordStore {
   readonly #random: (bytes: number) => Buffer;
   readonly #mutex: KeyedMutex;
   readonly #sweep: RecordSweep;
-  /**
-   * The row after the last operation, for operations that waited meanwhile. They need not read it: it is newer than
-   * their call.
-   */
+  /** The row after the last operation. Operations that waited meanwhile need not read it again. */
   readonly #left = new Map<string, RecordRow>();
   readonly #unsent: Unsent[] = [];
 
@@ -117,10 +121,7 @@ export class CassandraRecordStore implements RecordStore {
     return { result: { ok: true, version }, after: { version, shown: { kind, id, version, value }, places } };
   }
 
-  /**
-   * Writes the index rows, then the record. If the record was certainly not sent, its index rows never count, and are
-   * removed later.
-   */
+  /** Index rows first, then the record. If it was certainly not sent, its index rows are removed later. */
   async #putPlaced(kind: string, id: string, places: Places, put: () => Promise<Outcome>): Promise<Outcome> {
     try {
       await addPlaces(this.#session, kind, id, places);
@@ -146,11 +147,7 @@ export class CassandraRecordStore implements RecordStore {
     return { result: true, after: { version: marker, shown: null, places: noPlaces } };
   }
 
-  find(
-    kind: string,
-    lookup: { readonly name: string; readonly value: string },
-    page: FindPage,
-  ): Promise<FoundRecord[]> {
+  find(kind: string, lookup: LookupName, page: FindPage): Promise<FoundRecord[]> {
     return findRecords(this.#session, kind, lookup, page);
   }
 
@@ -176,10 +173,7 @@ export class CassandraRecordStore implements RecordStore {
     throw unsettled();
   }
 
-  /**
-   * Removes index rows that no longer count. Rows that cannot be removed do no harm: reads check rows against the
-   * record.
-   */
+  /** Removes index rows that no longer count. Those that stay do no harm: reads check them against the record. */
   async #tidy(kind: string, id: string, places: Places): Promise<void> {
     if (places.lookups.length === 0 && places.expiry === noPlaces.expiry) return;
     await dropPlaces(this.#session, kind, id, places).catch((error: unknown) => {
@@ -191,10 +185,7 @@ export class CassandraRecordStore implements RecordStore {
     if (this.#unsent.length < unsentMax) this.#unsent.push(unsent);
   }
 
-  /**
-   * Removes index rows of puts that were not sent. Called after a successful write, because the store answers again.
-   * Not awaited: what fails is tried again later.
-   */
+  /** Removes index rows of puts that were not sent. Not awaited: what fails is tried again later. */
   #tidyUnsent(): void {
     for (const unsent of this.#unsent.splice(0, unsentAtOnce))
       dropPlaces(this.#session, unsent.kind, unsent.id, unsent.places).catch(() => this.#keepUnsent(unsent));

@@ -1,7 +1,6 @@
 import type { Swept } from '../../record-store.ts';
 import { type CqlSession, numberOf, textOf } from '../session/session.ts';
-import { dropPlaces, minuteOf, noPlaces } from './record-places.ts';
-import { readRecord } from './record-row.ts';
+import { dropPlaces, minuteOf, noPlaces, readRecord } from './record-row.ts';
 
 const MINUTES = 'SELECT minute FROM record_expiry_minute WHERE part = 0 AND minute <= ? LIMIT ?';
 const EXPIRED =
@@ -11,10 +10,7 @@ const DROP_MINUTE = 'DELETE FROM record_expiry_minute WHERE part = 0 AND minute 
 const minutesMax = 1_000;
 const rowsAtOnceMax = 64;
 const removalsAtOnceMax = 8;
-/**
- * An empty minute is removed from the list this long after its end: no put of a record that expires in it is in flight
- * then.
- */
+/** An empty minute is unlisted this long after its end: no put that expires in it is in flight then. */
 const settledMs = 60 * 60 * 1000;
 const minuteMs = 60_000;
 
@@ -28,7 +24,6 @@ interface ExpiryRow {
 /** A row that sorts before every row of a minute. */
 const beginning: ExpiryRow = { at: -1, kind: '', id: '', token: '' };
 
-/** Removes a record if it still has this version. Returns whether it did. */
 type Remove = (kind: string, id: string, version: string) => Promise<boolean>;
 
 /**
@@ -37,15 +32,12 @@ type Remove = (kind: string, id: string, version: string) => Promise<boolean>;
  */
 type Outcome = 'removed' | 'cleared' | 'passed' | { readonly leftAt: number };
 
-/** The outcome of a pass through a minute. */
 interface Pass {
   /** Whether the pass came to the end of the minute. If not, the limit was reached. */
   readonly isAtEnd: boolean;
   /** The row after which the next pass goes on. */
   readonly behind: ExpiryRow;
-  /** Whether the pass found no row. */
   readonly isEmpty: boolean;
-  /** Number of rows read. */
   readonly looked: number;
   readonly removed: number;
   /** When the oldest record that may be left expired, or an earlier time (ms since 1970). Infinity if none is left. */
@@ -68,9 +60,7 @@ export class RecordSweep {
   readonly #remove: Remove;
   /** Minutes that have ended and were found empty, and are still listed. */
   readonly #empty = new Set<number>();
-  /**
-   * The minute in which the last sweep ended. It may have more rows after `behind`, or gets them until the minute ends.
-   */
+  /** The minute in which the last sweep ended. It may have more rows after `behind`, or may still get them. */
   #reached: { readonly minute: number; readonly behind: ExpiryRow } | null = null;
 
   constructor(session: CqlSession, remove: Remove) {
@@ -108,10 +98,7 @@ export class RecordSweep {
     return { removed, oldestLeft: Number.isFinite(oldestLeft) ? oldestLeft : null };
   }
 
-  /**
-   * Reads a minute from where the last sweep ended to its end, and then, if it began later, once more from the
-   * beginning.
-   */
+  /** Reads a minute from where the last sweep ended, and then, if it began later, once more from the beginning. */
   async #sweepMinute(minute: number, now: number, limit: number): Promise<Pass> {
     const from = this.#reached?.minute === minute ? this.#reached.behind : beginning;
     const rest = await this.#pass(minute, now, from, limit);

@@ -7,15 +7,13 @@ import { ClusterFacts } from '../session/facts.ts';
 import { type ReadSchemaNodes, schemaNodesOf, untilAgreed, waitOf } from '../session/schema-agreement.ts';
 import { checkDataCenters, checkReplicas, checkServers, joinedMaxMs, replicasOf } from '../session/server-checks.ts';
 import type { CassandraSettings } from '../session/settings.ts';
-import { schemaFact, schemaVersion, tableStatements } from './schema.ts';
-import { newerSchema, storedVersion } from './schema-version.ts';
+import { newerSchema, schemaFact, schemaVersion, storedVersion, tableStatements } from './schema.ts';
 
 /** Time limit for one attempt of a statement. Long, because the node may have just started. */
 const statementMaxMs = 30_000;
 const triesMax = 4;
 
 interface SchemaOptions {
-  /** Replicas by data centre. */
   readonly replication: ReadonlyMap<string, number>;
   /** Fixed for good once it is stored, because it maps ledgers to shards. */
   readonly shardCount: number;

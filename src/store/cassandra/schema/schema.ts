@@ -1,25 +1,32 @@
+import { StartError } from '../../../runtime/start-error.ts';
+import type { ClusterFacts } from '../session/facts.ts';
+
 /**
  * The tables, at version `schemaVersion`. Only ledger_event and record are authoritative. The other tables may lack
  * rows that a crash kept from being written, or refer to data that does not exist (any more), but are not wrong
  * otherwise.
  *
- * ledger_event   The log, under scope ''. For each scope and batch, one more row under the scope's name and the first
- * of its seqs in the batch lists the seqs of the batch in that scope. Static columns: `fence` says which claim may
- * append to the bucket, `head_seq` and `head_hash` where the log ends in it. Events up to `projected_seq` have their
- * projections. `pending` holds the projections of the newest batch, so that a claim can complete them. Only written by
- * conditional statements, never with a TTL. Rows are never deleted. ledger         A hint: a bucket near the end of the
- * log, at which the search for the head starts. scope_bucket   The buckets in which a scope has events. command
- * Command keys by id, in windows of twelve hours with a TTL (slot 0 and up), or permanent (below 0). cell
- * Cells. The timestamp is the event's seq + 1, so that an older value never replaces a newer one. line           Lines
- * of lists. snapshot       One row for each fold version. The timestamp is the seq + 1. record         Versioned
- * records. A removed record leaves a version for an hour. record_lookup, record_expiry, record_expiry_minute Index rows
- * of records. Readers check them against the record. access_block   Access histories: blocks of events by actor and
- * hour. Under ledger_id '' are all events, under each ledger_id those of that ledger. Rows expire by their TTL.
- * access_hour    The hours in which an actor has blocks. fact           Values that the nodes of a cluster agree on.
+ *   ledger_event   The log, under scope ''. For each scope and batch, one more row under the scope's name and the first
+ *                  of its seqs in the batch lists the seqs of the batch in that scope. Static columns: `fence` says
+ *                  which claim may append to the bucket, `head_seq` and `head_hash` where the log ends in it. Events up
+ *                  to `projected_seq` have their projections. `pending` holds those of the newest batch, so that a claim
+ *                  can complete them. Only written by conditional statements, never with a TTL, never deleted.
+ *   ledger         A hint: a bucket near the end of the log, at which the search for the head starts.
+ *   scope_bucket   The buckets in which a scope has events.
+ *   command        Command keys by id, in windows of twelve hours with a TTL (slot 0 and up), or permanent (below 0).
+ *   cell           Cells. The timestamp is the seq + 1, so that an older value never replaces a newer one.
+ *   line           Lines of lists.
+ *   snapshot       One row for each fold version. The timestamp is the seq + 1.
+ *   record         Versioned records. A removed record leaves a version for an hour.
+ *   record_lookup, record_expiry, record_expiry_minute
+ *                  Index rows of records. Readers check them against the record.
+ *   access_block   Access histories: blocks of events by actor and hour. Under ledger_id '' are all events, under each
+ *                  ledger_id those of that ledger. Rows expire by their TTL.
+ *   access_hour    The hours in which an actor has blocks.
+ *   fact           Values that the nodes of a cluster agree on.
  */
 export const schemaVersion = 1;
 
-/** The fact that holds the schema version. */
 export const schemaFact = { name: 'schema-version', value: String(schemaVersion) } as const;
 
 const hourSeconds = 60 * 60;
@@ -30,7 +37,7 @@ const hourSeconds = 60 * 60;
 const threeHoursSeconds = 3 * hourSeconds;
 
 /** More than 90 days, in whole weeks, because rows are dropped in whole files that hold a week each. */
-const accessTtlSeconds = 98 * 24 * hourSeconds;
+export const accessTtlSeconds = 98 * 24 * hourSeconds;
 const accessOptions = `default_time_to_live = ${accessTtlSeconds} AND gc_grace_seconds = ${threeHoursSeconds} AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'compaction_window_size': 7}`;
 
 /** Returns the statements that make the tables in a keyspace. A statement does nothing if its table exists. */
@@ -71,4 +78,21 @@ export function tableStatements(keyspace: string): string[] {
     // The last statement, so that a missing table `fact` means that the schema was not applied completely.
     `CREATE TABLE IF NOT EXISTS ${keyspace}.fact (name text PRIMARY KEY, value text)`,
   ];
+}
+
+/** Returns the version of the schema that was applied last. null if none was applied. */
+export async function storedVersion(facts: ClusterFacts): Promise<number | null> {
+  const version = await facts.get(schemaFact.name).catch((error: unknown) => {
+    if (error instanceof Error && /fact/.test(error.message) && /not exist|unconfigured/.test(error.message))
+      return null;
+    throw error;
+  });
+  return version === null ? null : Number(version);
+}
+
+/** The error if a newer version of the service has applied its schema: the schema version never goes back. */
+export function newerSchema(keyspace: string, version: number): StartError {
+  return new StartError(
+    `Keyspace ${keyspace} has schema version ${version}, this version of the service knows ${schemaVersion}: a newer one was here; start that one, or restore the backup from before.`,
+  );
 }

@@ -1,9 +1,6 @@
 import { LedgerError } from '../../../domain/errors.ts';
 
-/**
- * Default of CASSANDRA_REQUESTS_MAX, statements in flight. If Cassandra is too slow for that many, further statements
- * would only take memory.
- */
+/** Default of CASSANDRA_REQUESTS_MAX, statements in flight. More would only take memory. */
 export const defaultInFlightMax = 4_096;
 /** Consecutive failures after which the circuit opens. */
 const failuresToOpen = 5;
@@ -44,7 +41,6 @@ export class Circuit {
     this.#reachableNodes = reachableNodes;
   }
 
-  /** Number of statements in flight. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -79,7 +75,6 @@ export class Circuit {
     }
   }
 
-  /** Refuses all further statements. */
   shut(): void {
     this.#isShut = true;
   }

@@ -17,14 +17,11 @@ const attemptsMax = 2;
 /** Most rows in one answer. A row has up to 256 KiB. */
 const rowsPerAnswer = 64;
 
-/**
- * Statements without an answer after which the driver closes a connection. So it finds out that a hanging node is down.
- */
+/** Statements without an answer after which the driver closes a connection, because the node may be down. */
 const silentStatementsMax = 4;
 
 const { consistencies, responseErrorCodes } = cassandra.types;
 
-/** A session and the connections below it. */
 interface OpenSession extends AsyncDisposable {
   readonly session: CqlSession;
   readonly client: cassandra.Client;
@@ -159,10 +156,7 @@ function decisionOf(result: cassandra.types.ResultSet): Decision {
   return { applied, row };
 }
 
-/**
- * Returns what an error shows about Cassandra. A node that reports a timeout of other nodes has answered. A node
- * without enough replicas counts as gone.
- */
+/** A node that reports a timeout of other nodes has answered. One without enough replicas counts as gone. */
 function healthOf(error: unknown): Health {
   if (error instanceof DeadlinePassed) return 'gone';
   if (error instanceof cassandra.errors.OperationTimedOutError && error.host) return { silentNode: error.host };

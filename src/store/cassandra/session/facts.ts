@@ -21,18 +21,14 @@ export class ClusterFacts {
 
   /** Stores `value` unless a value is stored already. Returns the stored value. */
   agree(name: string, value: string): Promise<string> {
-    return this.#set(name, null, value);
+    return this.move(name, null, value);
   }
 
   /**
-   * Replaces `from` by `value`. Returns the stored value, which is another one if `from` was not stored.
-   * Facts only move forward.
+   * Replaces `from` (null: no value) by `value`. Returns the stored value, which is another one if `from` was not
+   * stored. Facts only move forward.
    */
-  move(name: string, from: string, value: string): Promise<string> {
-    return this.#set(name, from, value);
-  }
-
-  async #set(name: string, from: string | null, value: string): Promise<string> {
+  async move(name: string, from: string | null, value: string): Promise<string> {
     for (let attempt = 1; ; attempt++) {
       try {
         const { applied, row } = await this.#session.decide([{ cql: SET, params: [value, name, from] }]);
@@ -41,13 +37,10 @@ export class ClusterFacts {
         return standing;
       } catch (error) {
         // The same write again settles the outcome, because an old value never comes back.
-        if (!(error instanceof Undecided) || attempt === attemptsMax) throw asUnavailable(error);
+        if (!(error instanceof Undecided)) throw error;
+        if (attempt === attemptsMax)
+          throw new LedgerError('unavailable', 'The store did not say whether the fact was written.', {}, error);
       }
     }
   }
-}
-
-function asUnavailable(error: unknown): unknown {
-  if (!(error instanceof Undecided)) return error;
-  return new LedgerError('unavailable', 'The store did not say whether the fact was written.', {}, error);
 }

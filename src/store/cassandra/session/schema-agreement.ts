@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type cassandra from 'cassandra-driver';
 import { StartError } from '../../../runtime/start-error.ts';
 
@@ -6,7 +7,7 @@ import { StartError } from '../../../runtime/start-error.ts';
  * a minute later, and a node that starts on a busy machine takes minutes. Without such trouble agreement takes a
  * moment.
  */
-export const agreedMaxMs = 240_000;
+const agreedMaxMs = 240_000;
 const pollMs = 200;
 
 /** A node of Cassandra, as another node and the driver see it. */
@@ -24,6 +25,8 @@ export type ReadSchemaNodes = () => Promise<readonly SchemaNode[]>;
 
 /** A wait with an end. */
 export interface Wait {
+  /** How long the whole wait is, ms. */
+  readonly maxMs: number;
   isOver(): boolean;
   pause(ms: number): Promise<void>;
 }
@@ -31,7 +34,7 @@ export interface Wait {
 /** Returns a wait that is over `maxMs` milliseconds from now. */
 export function waitOf(maxMs: number): Wait {
   const late = AbortSignal.timeout(maxMs);
-  return { isOver: () => late.aborted, pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) };
+  return { maxMs, isOver: () => late.aborted, pause: setTimeout };
 }
 
 /**
@@ -44,13 +47,14 @@ export async function untilAgreed(read: ReadSchemaNodes, wait: Wait = waitOf(agr
     // If no node answers, they have not agreed yet.
     const nodes = await read().catch(() => []);
     if (new Set(nodes.map(({ version }) => version)).size === 1) return;
-    if (wait.isOver()) throw new StartError(disagreement(nodes));
+    if (wait.isOver()) throw new StartError(disagreement(nodes, wait.maxMs));
     await wait.pause(pollMs);
   }
 }
 
-function disagreement(nodes: readonly SchemaNode[]): string {
-  const waited = `The nodes of Cassandra did not agree on a schema within ${agreedMaxMs / 60_000} minutes`;
+function disagreement(nodes: readonly SchemaNode[], waitedMs: number): string {
+  const time = waitedMs < 60_000 ? `${waitedMs / 1_000} seconds` : `${waitedMs / 60_000} minutes`;
+  const waited = `The nodes of Cassandra did not agree on a schema within ${time}`;
   const byVersion = Map.groupBy(nodes, ({ version }) => version);
   const [most, ...others] = [...byVersion.values()].sort((some, more) => more.length - some.length);
   if (most === undefined)

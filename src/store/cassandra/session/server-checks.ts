@@ -56,10 +56,7 @@ async function versionOf(client: cassandra.Client, host: cassandra.Host): Promis
   return String(row?.release_version);
 }
 
-/**
- * Paxos v2 and its setting came with 4.1. A node before 4.1 lacks the setting, and a node before 4.0 has no table of
- * settings.
- */
+/** Paxos v2 and its setting came with 4.1, the table of settings with 4.0. */
 function checkVersion(address: string, version: string, allow: ReadonlySet<Override>): void {
   const old = `Cassandra at ${address} is of version ${version}, which has Paxos v1 alone`;
   if (isBefore(version, 4, 0)) throw new StartError(`${old} and does not tell its settings: take 4.1 or a later one.`);
@@ -72,10 +69,7 @@ function isBefore(version: string, major: number, minor: number): boolean {
   return Number(itsMajor) < major || (Number(itsMajor) === major && Number(itsMinor) < minor);
 }
 
-/**
- * Throws StartError if two data centres could each decide conditional writes on their own, or if the keyspace is not in
- * the local data centre.
- */
+/** Throws StartError if two data centres could each decide, or the keyspace is not in the local one. */
 export function checkDataCenters(
   dataCenters: readonly string[],
   { keyspace, reach, localDataCenter }: CassandraSettings,
@@ -123,9 +117,7 @@ function tooFewNodes({ name, replicas, count }: { name: string; replicas: number
   return `Data centre ${name} has ${count} of the ${replicas} nodes of Cassandra that ${replicas} replicas need: add nodes first, or ask for fewer replicas by --replication ${name}:${count}.`;
 }
 
-/**
- * Returns the replicas by data centre. null if there is no such keyspace. Throws StartError if its strategy names none.
- */
+/** Returns the replicas by data centre. null if there is no such keyspace. StartError if its strategy names none. */
 export async function replicasOf(client: cassandra.Client, keyspace: string): Promise<Map<string, number> | null> {
   const asked = 'SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?';
   const [row] = await look(client, asked, [keyspace]);

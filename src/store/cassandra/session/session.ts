@@ -62,3 +62,16 @@ export function bigintOf(row: Row | undefined, column: string): bigint | null {
   if (typeof value === 'bigint') return value;
   return typeof value === 'number' ? BigInt(value) : null;
 }
+
+/** Runs `work` for each item, at most `atOnceMax` at a time. Rejects at the first failure; others may still begin then. */
+export async function eachAtOnce<T>(
+  items: readonly T[],
+  atOnceMax: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const left = items.values();
+  const worker = async () => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(items.length, atOnceMax) }, worker));
+}

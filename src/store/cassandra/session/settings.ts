@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { StartError } from '../../../runtime/start-error.ts';
-import { defaultWaitingMax } from '../keyed-mutex.ts';
+import { defaultWaitingMax } from '../../keyed-mutex.ts';
 import { defaultInFlightMax } from './circuit.ts';
 
 /** Unsafe settings of Cassandra. A node and `schema apply` refuse them unless CASSANDRA_ALLOW names them. */

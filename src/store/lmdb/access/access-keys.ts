@@ -16,18 +16,12 @@ const LEDGERS = 1;
 const ID_BYTES = 16;
 const NAME_BYTES = ID_BYTES + 1;
 
-/** Key prefix of an actor's blocks. */
 export function actorPrefix(actorId: string): Buffer {
   return Buffer.concat([uuidBytes(actorId), Buffer.of(BLOCKS)]);
 }
 
-/** Key prefix of the entries that find an actor's blocks by ledger. */
-export function actorLedgerPrefix(actorId: string, ledgerId: string): Buffer {
-  return actorLedger(actorPrefix(actorId), ledgerId);
-}
-
-/** Like actorLedgerPrefix, from the prefix of the actor's blocks. */
-export function actorLedger(actorBlocks: Buffer, ledgerId: string): Buffer {
+/** Key prefix of the entries that find an actor's blocks by ledger, from the prefix of the blocks. */
+export function actorLedgerPrefix(actorBlocks: Buffer, ledgerId: string): Buffer {
   const prefix = Buffer.allocUnsafe(actorBlocks.length + ledgerKeyBytes);
   prefix.set(actorBlocks);
   prefix[ID_BYTES] = LEDGERS;
@@ -52,7 +46,6 @@ export function blockTimeKey(prefix: Buffer, timeMs: number): Buffer {
   return key;
 }
 
-/** Returns the time of a block's first event, in milliseconds since 1970. */
 export function timeOfBlockKey(key: Uint8Array): number {
   const bytes = Buffer.from(key.buffer, key.byteOffset, key.byteLength);
   return bytes.readUIntBE(bytes.length - NAME_BYTES, 6);

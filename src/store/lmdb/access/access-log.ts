@@ -1,15 +1,13 @@
-import { LedgerError } from '../../../domain/errors.ts';
 import { uuidBytes } from '../../../domain/values/uuid.ts';
-import type { AccessEvent, AccessLog, AccessPage } from '../../access-log.ts';
-import { accessTime, checkAccessOrder } from '../../access-order.ts';
-import { OutcomeUnknown } from '../../ledger-store.ts';
+import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../access-log.ts';
 import { decodeOrPassOver } from '../../unreadable-record.ts';
+import { checkAccessOrder } from '../../write-checks.ts';
 import type { Commits } from '../commits.ts';
 import { keysIn } from '../ranges.ts';
 import type { BytesTable, Tables } from '../tables.ts';
+import { TimeWindows } from '../time-windows.ts';
 import { blockEventsMax, formatBlock, parseBlock } from './access-block.ts';
 import {
-  actorLedger,
   actorLedgerPrefix,
   actorPrefix,
   blockKey,
@@ -20,18 +18,19 @@ import {
   placesOf,
   timeOfBlockKey,
 } from './access-keys.ts';
-import { AccessWindows } from './access-windows.ts';
 
+/** Long enough for few windows to cover 90 days, short enough for little to be kept much longer than 90 days. */
+const windowMs = 15 * 24 * 60 * 60 * 1000;
 /** Keys read in one turn of the event loop, so that a large offset such as 100,000 does not hold up appends. */
 const KEYS_AT_ONCE = 256;
 
 /** The access histories of one LMDB environment: blocks of events, in one table for each window of 15 days. */
 export class LmdbAccessLog implements AccessLog {
-  readonly #windows: AccessWindows;
+  readonly #windows: TimeWindows;
   readonly #commits: Commits;
 
   constructor(tables: Tables, commits: Commits) {
-    this.#windows = new AccessWindows(tables, commits);
+    this.#windows = new TimeWindows('access', windowMs, tables.access, tables.facts, commits);
     this.#commits = commits;
   }
 
@@ -42,20 +41,18 @@ export class LmdbAccessLog implements AccessLog {
     this.#commits.checkUsable();
     const rows = rowsOf(events);
     const table = this.#windows.at(accessTime(last.id));
-    await this.#settled(() =>
-      this.#commits.write(() =>
-        table.batch(() => {
-          for (const { key, value } of rows) table.put(key, value);
-        }),
-      ),
+    await this.#commits.writeRepeatable('The store did not say whether the access events were written.', () =>
+      table.batch(() => {
+        for (const { key, value } of rows) table.put(key, value);
+      }),
     );
   }
 
   async list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]> {
     const found: AccessEvent[] = [];
     let skip = page.offset;
-    const windows = this.#windows.windows();
-    for (const { table } of page.descending ? windows.reverse() : windows) {
+    const tables = this.#windows.tables();
+    for (const table of page.descending ? tables : tables.reverse()) {
       for await (const { key, whole } of this.#blocksIn(table, actorId, page, signal)) {
         if (found.length === page.limit) return found;
         const count = countOfBlockKey(key);
@@ -73,29 +70,26 @@ export class LmdbAccessLog implements AccessLog {
   }
 
   async sweep(before: number): Promise<number> {
-    return this.#settled(() => this.#windows.drop(before));
+    return this.#windows.drop(before);
   }
 
-  /**
-   * Yields the keys of the blocks that may hold events of a page, in the order of reading. `whole` says that no event
-   * of the block is before `since`.
-   */
+  /** Yields the keys of a page's blocks in the order of reading. `whole`: none of its events is before `since`. */
   async *#blocksIn(
     table: BytesTable,
     actorId: string,
     { ledgerId, since, descending }: AccessPage,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<{ readonly key: Uint8Array; readonly whole: boolean }> {
-    const prefix = prefixOf(actorId, ledgerId);
+    const blocks = actorPrefix(actorId);
+    const prefix = ledgerId === null ? blocks : actorLedgerPrefix(blocks, ledgerId);
     this.#commits.checkReadable();
     table.resetReadTxn();
     // The last block that begins before `since` may hold later events too.
     const edge = blockTimeKey(prefix, Math.max(0, since));
     const [before] = keysIn(table, { prefix, from: edge, behindFrom: true, descending: true, limit: 1 });
     let from = descending ? undefined : before;
-    for (let first = true; ; first = false) {
-      const behindFrom = !first;
-      const keys = keysIn(table, { prefix, from: asKey(from), behindFrom, descending, limit: KEYS_AT_ONCE });
+    for (let behindFrom = false; ; behindFrom = true) {
+      const keys = keysIn(table, { prefix, from, behindFrom, descending, limit: KEYS_AT_ONCE });
       for (const key of keys) {
         const whole = timeOfBlockKey(key) >= since;
         yield { key, whole };
@@ -108,60 +102,26 @@ export class LmdbAccessLog implements AccessLog {
       this.#commits.checkReadable();
     }
   }
-
-  async #settled<T>(start: () => Promise<T>): Promise<T> {
-    try {
-      return await start();
-    } catch (error) {
-      if (!(error instanceof OutcomeUnknown)) throw error;
-      throw new LedgerError('unavailable', 'The store did not say whether the access events were written.', {}, error);
-    }
-  }
 }
 
-interface Row {
-  readonly key: Buffer;
-  readonly value: Buffer;
-}
-
-/**
- * Returns the blocks of each actor and the entries that find them by ledger. Called before the write begins, because a
- * write that throws is written in part.
- */
-function rowsOf(events: readonly AccessEvent[]): Row[] {
-  const rows: Row[] = [];
+/** The blocks and their entries by ledger. Made before the write begins: one that throws is written in part. */
+function rowsOf(events: readonly AccessEvent[]): { readonly key: Buffer; readonly value: Buffer }[] {
+  const rows: { readonly key: Buffer; readonly value: Buffer }[] = [];
   for (const [actorId, own] of Map.groupBy(events, (event) => event.actorId)) {
     const prefix = actorPrefix(actorId);
     for (let at = 0; at < own.length; at += blockEventsMax) {
       const block = own.slice(at, at + blockEventsMax);
       const firstId = uuidBytes(block[0]?.id ?? '');
       rows.push({ key: blockKey(prefix, firstId, block.length), value: Buffer.from(formatBlock(block)) });
-      for (const [ledgerId, places] of placesByLedger(block)) {
-        const key = blockKey(actorLedger(prefix, ledgerId), firstId, places.length);
+      const byLedger = Map.groupBy(block.keys(), (place) => block[place]?.ledgerId ?? null);
+      for (const [ledgerId, places] of byLedger) {
+        if (ledgerId === null) continue;
+        const key = blockKey(actorLedgerPrefix(prefix, ledgerId), firstId, places.length);
         rows.push({ key, value: formatPlaces(block.length, places) });
       }
     }
   }
   return rows;
-}
-
-function placesByLedger(block: readonly AccessEvent[]): Map<string, number[]> {
-  const ledgers = new Map<string, number[]>();
-  for (const [place, { ledgerId }] of block.entries()) {
-    if (ledgerId === null) continue;
-    const places = ledgers.get(ledgerId);
-    if (places === undefined) ledgers.set(ledgerId, [place]);
-    else places.push(place);
-  }
-  return ledgers;
-}
-
-function prefixOf(actorId: string, ledgerId: string | null): Buffer {
-  return ledgerId === null ? actorPrefix(actorId) : actorLedgerPrefix(actorId, ledgerId);
-}
-
-function asKey(key: Uint8Array | undefined): Buffer | undefined {
-  return key === undefined ? undefined : Buffer.from(key);
 }
 
 /** Returns the events that a key stands for, in their order. None if the window was dropped meanwhile. */
@@ -177,10 +137,6 @@ function readBlock(table: BytesTable, actorId: string, { ledgerId }: AccessPage,
 
 /** Returns the events of a block. None if the block is damaged, which is reported. */
 function eventsIn(actorId: string, block: Uint8Array): AccessEvent[] {
-  const stored = { kind: 'access_block', id: actorId, value: textOf(block) };
+  const stored = { kind: 'access_block', id: actorId, value: Buffer.from(block).toString('utf8') };
   return decodeOrPassOver(stored, (text) => parseBlock(actorId, text)) ?? [];
-}
-
-function textOf(value: Uint8Array): string {
-  return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('utf8');
 }

@@ -2,7 +2,6 @@ import { closeSync, fstatSync, openSync, readSync, rmSync, statSync } from 'node
 import { join } from 'node:path';
 import { StartError } from '../../../runtime/start-error.ts';
 
-/** Name of LMDB's data file, which LMDB chooses. */
 export const dataFile = 'data.mdb';
 
 /** Offsets in a meta page of LMDB: MDB_meta of mdb.c after a page header of 24 bytes, little-endian. */

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '../../../runtime/start-error.ts';
-import { dataFile } from './data-file.ts';
+import { checkDataFile, dataFile } from './data-file.ts';
 
 /** Number of the layout in tables.ts and keys.ts. Each other layout has another number. */
 const FORMAT = 1;
@@ -39,7 +39,7 @@ export function finishFormat(directory: string): void {
 }
 
 /** Throws StartError unless FORMAT exists and has this number. */
-export function checkFormat(directory: string): void {
+function checkFormat(directory: string): void {
   const path = join(directory, NAME);
   if (!existsSync(path))
     throw new StartError(`${directory} has no file ${NAME}: it is no data directory of this service; check DATA_DIR.`);
@@ -48,6 +48,12 @@ export function checkFormat(directory: string): void {
   throw new StartError(
     `${directory} has data of ${found === undefined ? 'an unknown format' : `format ${found}`}, this version reads format ${FORMAT}: start the version that wrote it, or name another DATA_DIR.`,
   );
+}
+
+/** Creates nothing. Throws StartError if the directory does not exist, has another format, or has no data. */
+export function checkHoldsData(directory: string): void {
+  checkFormat(directory);
+  checkDataFile(directory);
 }
 
 /** Writes FORMAT beside existing data, atomically. Durable when this returns. */
@@ -62,7 +68,6 @@ function writeDraft(directory: string): void {
   flush(draft);
 }
 
-/** Calls fsync for a file or directory. */
 export function flush(path: string): void {
   const file = openSync(path, 'r');
   try {

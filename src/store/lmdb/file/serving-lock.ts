@@ -81,7 +81,6 @@ function take(directory: string, draft: string, number: number): boolean {
   return false;
 }
 
-/** Removes lower numbers and the drafts of dead processes. */
 async function clean(directory: string, number: number, address: (name: string) => string): Promise<void> {
   for (const name of readdirSync(directory)) {
     const isLower = Number(NUMBERED.exec(name)?.[1] ?? number) < number;
@@ -89,7 +88,6 @@ async function clean(directory: string, number: number, address: (name: string) 
   }
 }
 
-/** Returns null if the path exists. */
 function listen(path: string): Promise<Server | null> {
   const server = createServer((socket) => socket.destroy());
   return new Promise((resolve, reject) => {

@@ -2,7 +2,7 @@ import type { Projection } from '../../../domain/event/projection.ts';
 import type { LedgerEntry } from '../../ledger-store.ts';
 import { commandKey, listPrefix, orderKey, scopePrefix, seqKey, textKey, writeSeq } from '../keys.ts';
 import { type BytesTable, NOTHING, type Tables } from '../tables.ts';
-import { formatMark } from './command-mark.ts';
+import { formatMark } from './stored-values.ts';
 
 /**
  * Puts the rows of an append and their projections. It runs inside the write block that is conditional on the head's
@@ -21,7 +21,6 @@ export function putEntries(tables: Tables, marks: BytesTable, ledger: Buffer, en
       else putProjection(tables, marks, ledger, entry.seq, projection);
     }
   }
-  putCells(tables, entries);
 }
 
 function putScope(tables: Tables, keys: Map<string, Buffer>, ledger: Buffer, scope: string, seq: number): void {
@@ -51,22 +50,13 @@ function putProjection(
     case 'line':
       tables.lines.put(orderKey(listPrefix(projection.list), projection.order), projection.value);
       return;
-    case 'cell':
-      // putCells writes the cells.
-      return;
-  }
-}
-
-/**
- * Puts cells that are newer than the stored ones. It compares with the committed cells, which is safe: a cell belongs
- * to one ledger, and the block is written only if that ledger has not changed meanwhile.
- */
-function putCells(tables: Tables, entries: readonly LedgerEntry[]): void {
-  for (const entry of entries)
-    for (const projection of entry.projections) {
-      if (projection.kind !== 'cell') continue;
+    case 'cell': {
+      // Compared with the committed cell, which is safe: a cell belongs to one ledger, and the block is written only if
+      // that ledger has not changed meanwhile.
       const key = textKey(projection.key);
       const stored = tables.cells.getEntry(key)?.version ?? -1;
-      if (stored <= entry.seq) tables.cells.put(key, projection.value, entry.seq);
+      if (stored <= seq) tables.cells.put(key, projection.value, seq);
+      return;
     }
+  }
 }

@@ -1,5 +1,6 @@
 import { LedgerError } from '../../../domain/errors.ts';
-import { checkEntryRun } from '../../entry-order.ts';
+import { commandKeyLifeMs } from '../../../domain/event/event.ts';
+import { KeyedMutex } from '../../keyed-mutex.ts';
 import {
   type Cell,
   type Claim,
@@ -10,15 +11,14 @@ import {
   type LedgerStore,
   type Line,
   type MarkName,
-  OutcomeUnknown,
   type Page,
   type ScopeEntries,
   type ScopePage,
   type Snapshot,
   type StoredEntry,
 } from '../../ledger-store.ts';
+import { checkEntryRun } from '../../write-checks.ts';
 import type { Commits } from '../commits.ts';
-import { KeyedMutex } from '../keyed-mutex.ts';
 import {
   commandKey,
   ledgerKey,
@@ -32,42 +32,38 @@ import {
 } from '../keys.ts';
 import { entriesIn, keysIn } from '../ranges.ts';
 import type { Tables } from '../tables.ts';
+import { TimeWindows } from '../time-windows.ts';
 import { putEntries } from './append-block.ts';
-import { parseMark } from './command-mark.ts';
-import { CommandWindows } from './command-windows.ts';
-import { claimedVersion, expectedVersion, fenceOf, formatHead, parseHead } from './fence.ts';
 import { LmdbSnapshots } from './snapshots.ts';
+import { expectedVersion, formatHead, parseHead, parseMark } from './stored-values.ts';
 
 /** Attempts of a claim. An attempt fails if another process changed the head record after it was read. */
 const CLAIM_ATTEMPTS_MAX = 200;
 
-interface HeadRecord {
-  readonly version: number;
-  readonly head: Head | null;
-}
-
 /**
  * The ledgers of one LMDB environment. Every claim and append is one write block that is conditional on the version of
- * the head record. The version stands for a claim and a head (fence.ts). So two processes on one directory could slow
+ * the head record. The version stands for a claim and a head (stored-values.ts). So two processes on one directory could slow
  * each other down but never fork a ledger.
  */
 export class LmdbLedgerStore implements LedgerStore {
   readonly #openTables: Tables;
   readonly #commits: Commits;
-  readonly #windows: CommandWindows;
+  readonly #now: () => number;
+  readonly #windows: TimeWindows;
   readonly #snapshots: LmdbSnapshots;
-  readonly #mutex = new KeyedMutex();
+  readonly #mutex = new KeyedMutex(Number.POSITIVE_INFINITY);
 
   /** `now` returns milliseconds since 1970. Only the retention of command keys depends on it. */
   constructor(tables: Tables, commits: Commits, now: () => number) {
     this.#openTables = tables;
     this.#commits = commits;
-    this.#windows = new CommandWindows(tables, commits, now);
+    this.#now = now;
+    this.#windows = new TimeWindows('commands', commandKeyLifeMs, tables.commands, tables.facts, commits);
     this.#snapshots = new LmdbSnapshots(tables, commits);
   }
 
   claim(ledgerId: string): Promise<Claim> {
-    return this.#mutex.take(ledgerId, () => this.#claim(ledgerId));
+    return this.#mutex.take(ledgerId, 'takeover', () => this.#claim(ledgerId));
   }
 
   async #claim(ledgerId: string): Promise<Claim> {
@@ -77,12 +73,12 @@ export class LmdbLedgerStore implements LedgerStore {
     for (let attempt = 0; attempt < CLAIM_ATTEMPTS_MAX; attempt++) {
       const { version, head } = this.#freshHead(key);
       const { heads } = this.#tables;
-      const claimed = claimedVersion(version);
+      const claimed = version + 1;
       const write = () => heads.put(key, formatHead(head), claimed);
-      const held = await this.#settled(() =>
+      const held = await this.#commits.writeRepeatable('The store did not answer; nothing was appended.', () =>
         version === 0 ? heads.ifNoExists(key, write) : heads.ifVersion(key, version, write),
       );
-      if (held) return { ledgerId, fence: fenceOf(claimed), head };
+      if (held) return { ledgerId, fence: String(claimed), head };
     }
     throw new LedgerError('unavailable', 'Too many claims of this ledger at once.');
   }
@@ -99,8 +95,8 @@ export class LmdbLedgerStore implements LedgerStore {
     const key = ledgerKey(claim.ledgerId);
     const before = first.seq === 0 ? null : { seq: first.seq - 1, hash: first.prevHash };
     const version = expectedVersion(claim, before);
-    if (!isAt(this.#freshHead(key), version, before)) throw new Fenced();
-    const marks = this.#windows.current();
+    if (!this.#isAt(key, version, before)) throw new Fenced();
+    const marks = this.#windows.at(this.#now());
     const { heads } = this.#tables;
     const held = await this.#commits.write(() =>
       heads.ifVersion(key, version, () => {
@@ -113,7 +109,7 @@ export class LmdbLedgerStore implements LedgerStore {
 
   async stands(claim: Claim, head: Head | null): Promise<boolean> {
     this.#commits.checkUsable();
-    return isAt(this.#freshHead(ledgerKey(claim.ledgerId)), expectedVersion(claim, head), head);
+    return this.#isAt(ledgerKey(claim.ledgerId), expectedVersion(claim, head), head);
   }
 
   async head(ledgerId: string): Promise<Head | null> {
@@ -153,10 +149,18 @@ export class LmdbLedgerStore implements LedgerStore {
     const found = new Map<string, FoundCommand>();
     for (const { id, permanent } of marks) {
       const key = commandKey(ledger, id);
-      const mark = permanent ? this.#tables.permanentCommands.get(key) : this.#windows.find(key);
+      const mark = permanent ? this.#tables.permanentCommands.get(key) : this.#markOfWindows(key);
       if (mark !== undefined) found.set(id, parseMark(mark));
     }
     return found;
+  }
+
+  #markOfWindows(key: Buffer): Uint8Array | undefined {
+    for (const table of this.#windows.tables()) {
+      const mark = table.get(key);
+      if (mark !== undefined) return mark;
+    }
+    return undefined;
   }
 
   async cell(key: string): Promise<Cell | null> {
@@ -181,26 +185,16 @@ export class LmdbLedgerStore implements LedgerStore {
   }
 
   /** Returns the committed head record, by a read that begins now. */
-  #freshHead(key: Buffer): HeadRecord {
+  #freshHead(key: Buffer): { readonly version: number; readonly head: Head | null } {
     const { heads } = this.#tables;
     heads.resetReadTxn();
     const stored = heads.getEntry(key);
-    return stored === undefined
-      ? { version: 0, head: null }
-      : { version: stored.version ?? 0, head: parseHead(key, stored.value) };
+    if (stored === undefined) return { version: 0, head: null };
+    return { version: stored.version ?? 0, head: parseHead(key, stored.value) };
   }
 
-  /** Runs a write of a claim. Its caller need not know whether it happened, so an unknown outcome is `unavailable`. */
-  async #settled(start: () => Promise<boolean>): Promise<boolean> {
-    try {
-      return await this.#commits.write(start);
-    } catch (error) {
-      if (!(error instanceof OutcomeUnknown)) throw error;
-      throw new LedgerError('unavailable', 'The store did not answer; nothing was appended.', {}, error);
-    }
+  #isAt(key: Buffer, version: number, head: Head | null): boolean {
+    const stored = this.#freshHead(key);
+    return stored.version === version && stored.head?.seq === head?.seq && stored.head?.hash === head?.hash;
   }
-}
-
-function isAt(record: HeadRecord, version: number, head: Head | null): boolean {
-  return record.version === version && record.head?.seq === head?.seq && record.head?.hash === head?.hash;
 }

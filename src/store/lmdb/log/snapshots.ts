@@ -6,9 +6,7 @@ import type { Tables } from '../tables.ts';
 const ATTEMPTS_MAX = 10;
 const FORM = /^(\d+) (\d+) ([0-9a-f]{64})\n/;
 
-/**
- * Snapshots. Fold version, seq and hash are in the first line, so that comparing snapshots needs no parsing of states.
- */
+/** Fold version, seq and hash are in the first line, so that comparing snapshots needs no parsing of states. */
 export class LmdbSnapshots {
   readonly #tables: Tables;
   readonly #commits: Commits;
@@ -23,11 +21,11 @@ export class LmdbSnapshots {
     return text === undefined ? null : parseSnapshot(text);
   }
 
-  /** Saves the snapshot, unless a newer one of the same fold version is stored. */
   async save(owner: string, snapshot: Snapshot): Promise<void> {
     const { snapshots } = this.#tables;
     const key = textKey(owner);
-    const text = formatSnapshot(snapshot);
+    const { foldVersion, seq, hash, state } = snapshot;
+    const text = `${foldVersion} ${seq} ${hash}\n${state}`;
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       this.#commits.checkUsable();
       snapshots.resetReadTxn();
@@ -35,7 +33,7 @@ export class LmdbSnapshots {
       if (stored !== undefined && isNewer(parseSnapshot(stored.value), snapshot)) return;
       const version = stored?.version ?? 0;
       const write = () => snapshots.put(key, text, version + 1);
-      const held = await this.#commits.write(() =>
+      const held = await this.#commits.writeRepeatable('The store did not say whether the snapshot was saved.', () =>
         stored === undefined ? snapshots.ifNoExists(key, write) : snapshots.ifVersion(key, version, write),
       );
       if (held) return;
@@ -47,11 +45,6 @@ function isNewer(stored: Snapshot | null, snapshot: Snapshot): boolean {
   return stored !== null && stored.foldVersion === snapshot.foldVersion && stored.seq > snapshot.seq;
 }
 
-function formatSnapshot({ foldVersion, seq, hash, state }: Snapshot): string {
-  return `${foldVersion} ${seq} ${hash}\n${state}`;
-}
-
-/** Returns null if the text is no snapshot. */
 function parseSnapshot(text: string): Snapshot | null {
   const form = FORM.exec(text);
   if (form === null) return null;

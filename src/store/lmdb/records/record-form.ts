@@ -17,7 +17,6 @@ type Header = readonly [
   expiresAt: number | null,
 ];
 
-/** Returns the stored text of a record. */
 export function formatRecord({ kind, id, lookups, expiresAt, value }: RecordForm): string {
   const header: Header = [kind, id, lookups.map((lookup) => [lookup.name, lookup.value, lookup.order]), expiresAt];
   return `${JSON.stringify(header)}\n${value}`;
@@ -40,15 +39,13 @@ export function parseRecord(key: Uint8Array, text: string): RecordForm {
   };
 }
 
-/** Returns null if the line is no header. */
 function readHeader(line: string): Header | null {
-  let header: unknown;
   try {
-    header = JSON.parse(line);
+    const header: unknown = JSON.parse(line);
+    return isHeader(header) ? header : null;
   } catch {
     return null;
   }
-  return isHeader(header) ? header : null;
 }
 
 function isHeader(value: unknown): value is Header {

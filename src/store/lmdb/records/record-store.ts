@@ -1,15 +1,17 @@
 import { OutcomeUnknown } from '../../ledger-store.ts';
-import type {
-  FindPage,
-  FoundRecord,
-  PutResult,
-  RecordStore,
-  RecordWrite,
-  StoredRecord,
-  Swept,
+import {
+  type FindPage,
+  type FoundRecord,
+  type LookupName,
+  type PutResult,
+  type RecordStore,
+  type RecordWrite,
+  type StoredRecord,
+  type Swept,
+  unsettled,
 } from '../../record-store.ts';
-import { checkRecordWrite, unsettled } from '../../record-write.ts';
 import { decodeOrPassOver, decodeStored } from '../../unreadable-record.ts';
+import { checkRecordWrite } from '../../write-checks.ts';
 import type { Commits } from '../commits.ts';
 import {
   expiryKey,
@@ -22,7 +24,7 @@ import {
 } from '../keys.ts';
 import { keysIn } from '../ranges.ts';
 import { NOTHING, type Tables } from '../tables.ts';
-import { formatRecord, parseRecord, type RecordForm } from './record-form.ts';
+import { formatRecord, idOf, parseRecord, type RecordForm } from './record-form.ts';
 import { RecordVersions } from './record-versions.ts';
 
 interface Stored extends RecordForm {
@@ -76,11 +78,7 @@ export class LmdbRecordStore implements RecordStore {
     return this.#replace(key, before, null);
   }
 
-  async find(
-    kind: string,
-    lookup: { readonly name: string; readonly value: string },
-    page: FindPage,
-  ): Promise<FoundRecord[]> {
+  async find(kind: string, lookup: LookupName, page: FindPage): Promise<FoundRecord[]> {
     const prefix = lookupPrefix(kind, lookup.name, lookup.value);
     let from = page.after === undefined ? undefined : orderIdKey(prefix, page.after.order, page.after.id);
     const found: FoundRecord[] = [];
@@ -106,17 +104,27 @@ export class LmdbRecordStore implements RecordStore {
 
   async sweep(now: number, limit: number): Promise<Swept> {
     const removals: Promise<boolean>[] = [];
-    for (const key of this.#tables.expiries.getKeys({ limit })) {
-      if (timeOfExpiryKey(key) >= now) break;
-      const record = recordOfExpiryKey(key);
-      const stored = this.#storedOrPassOver('record', record.toString('utf8'), record);
-      if (stored !== null) removals.push(this.#replace(record, stored, null));
+    const damaged = new Set<string>();
+    for (const { expiry, record } of this.#expired(now)) {
+      if (removals.length === limit) break;
+      const stored = this.#storedOrPassOver('record', idOf(record), record);
+      if (stored === null) damaged.add(expiry);
+      else removals.push(this.#replace(record, stored, null));
     }
     const removed = (await Promise.all(removals)).filter((gone) => gone).length;
-    this.#tables.expiries.resetReadTxn();
-    const [first] = this.#tables.expiries.getKeys({ limit: 1 });
-    const oldest = first === undefined ? now : timeOfExpiryKey(first);
-    return { removed, oldestLeft: oldest < now ? oldest : null };
+    for (const { expiry, at } of this.#expired(now)) if (!damaged.has(expiry)) return { removed, oldestLeft: at };
+    return { removed, oldestLeft: null };
+  }
+
+  /** Yields the expiries before `now`, the oldest first, by a read that begins now. */
+  *#expired(now: number): Generator<{ readonly expiry: string; readonly record: Buffer; readonly at: number }, void> {
+    const { expiries } = this.#tables;
+    expiries.resetReadTxn();
+    for (const key of expiries.getKeys()) {
+      const at = timeOfExpiryKey(key);
+      if (at >= now) return;
+      yield { expiry: Buffer.from(key).toString('latin1'), record: recordOfExpiryKey(key), at };
+    }
   }
 
   /** Returns the committed record, by a read that begins now. Throws UnreadableRecord. */

@@ -1,7 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { sigDigest } from '../../../../src/domain/keys/digest.ts';
-import { actorKid, signDigest } from '../../../../src/domain/keys/signature.ts';
+import { actorKid, sigDigest, signDigest } from '../../../../src/domain/keys/signature.ts';
 import { type Command, commandEventType } from '../../../../src/domain/ledger/command.ts';
 import { checkCommandSignature } from '../../../../src/service/actors/command-signature.ts';
 import { Identities } from '../../../../src/service/actors/identities.ts';

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { meterAccesses } from '../../../../src/node/subsystems/accesses.ts';
 import { historyBounds } from '../../../../src/service/audit/access-history.ts';
-import { StoreStopped } from '../../../../src/store/store-stopped.ts';
+import { StoreStopped } from '../../../../src/store/ledger-store.ts';
 import { isOpen, numbers, accessHistoryRig as rig, unavailable, upTo } from '../../../support/access-history-rig.ts';
 import { settled } from '../../../support/clock.ts';
 

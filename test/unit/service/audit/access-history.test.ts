@@ -4,7 +4,7 @@ import type { AccessRecord } from '../../../../src/service/audit/access-record.t
 import { auditService } from '../../../../src/service/audit/audit.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
-import { accessTime } from '../../../../src/store/access-order.ts';
+import { accessTime } from '../../../../src/store/access-log.ts';
 import {
   actorId,
   isOpen,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatPlaces } from '../../../../src/store/cassandra/records/record-places.ts';
+import { formatPlaces } from '../../../../src/store/cassandra/records/record-row.ts';
 import { RecordSweep } from '../../../../src/store/cassandra/records/record-sweep.ts';
 import type { CqlSession, Row } from '../../../../src/store/cassandra/session/session.ts';
 

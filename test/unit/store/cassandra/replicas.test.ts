@@ -6,6 +6,7 @@ import { checkReplicas, joinedMaxMs } from '../../../../src/store/cassandra/sess
 async function toldAfter(nodes: (nowMs: number) => readonly string[], replication: Readonly<Record<string, number>>) {
   const time = { nowMs: 0 };
   const wait = {
+    maxMs: joinedMaxMs,
     isOver: () => time.nowMs >= joinedMaxMs,
     pause: async (ms: number) => {
       time.nowMs += ms;

@@ -1,22 +1,18 @@
 import { expect, test } from 'vitest';
 import { StartError } from '../../../../src/runtime/start-error.ts';
-import {
-  agreedMaxMs,
-  type SchemaNode,
-  untilAgreed,
-  type Wait,
-} from '../../../../src/store/cassandra/session/schema-agreement.ts';
+import { type SchemaNode, untilAgreed, type Wait } from '../../../../src/store/cassandra/session/schema-agreement.ts';
 
 const minuteMs = 60_000;
 
 /** Time that passes by waiting alone. */
-function newWait(): Wait & { readonly nowMs: number } {
+function newWait(maxMs = 4 * minuteMs): Wait & { readonly nowMs: number } {
   let nowMs = 0;
   return {
     get nowMs() {
       return nowMs;
     },
-    isOver: () => nowMs >= agreedMaxMs,
+    maxMs,
+    isOver: () => nowMs >= maxMs,
     pause: async (ms: number) => {
       nowMs += ms;
     },
@@ -71,4 +67,11 @@ test('where no node answers for four minutes that is said', async () => {
     throw new Error('NoHostAvailableError');
   }, newWait());
   await expect(refused).rejects.toThrow('within 4 minutes: none of them answers. See by `nodetool status`');
+});
+
+test.each([
+  [3_000, 'within 3 seconds: '],
+  [2 * minuteMs, 'within 2 minutes: '],
+])('after a wait of %i ms the error says how long it was', async (maxMs, text) => {
+  await expect(untilAgreed(async () => [], newWait(maxMs))).rejects.toThrow(text);
 });

@@ -1,7 +1,7 @@
 import type { Line, Page } from '../../ledger-store.ts';
-import { charsOf } from '../../page-size.ts';
+import { charsOf } from '../../pages.ts';
 import { keyText, readFrom } from '../keys.ts';
-import { type CqlSession, textOf } from './session.ts';
+import { type CqlSession, textOf } from '../session/session.ts';
 
 /** Lines read by one statement if the page has a limit of characters, because sizes are known only after reading. */
 const linesAtOnce = 128;
@@ -11,9 +11,7 @@ const UP_FROM = 'FROM line WHERE list = ? AND line_order >= ? LIMIT ?';
 const DOWN = 'FROM line WHERE list = ? ORDER BY line_order DESC LIMIT ?';
 const DOWN_FROM = 'FROM line WHERE list = ? AND line_order <= ? ORDER BY line_order DESC LIMIT ?';
 
-/**
- * Returns lines of a list, as LedgerStore.lines. For an offset it reads the orders of skipped lines, not their values.
- */
+/** Like LedgerStore.lines. For an offset it reads the orders of skipped lines, not their values. */
 export async function readLines(session: CqlSession, list: string, page: Page): Promise<Line[]> {
   const { limit, offset = 0, descending = false } = page;
   if (limit <= 0) return [];

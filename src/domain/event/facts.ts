@@ -21,7 +21,6 @@ export interface LedgerFacts {
   readonly genesisHash: string;
 }
 
-/** Reads the facts of a GENESIS event. */
 export function ledgerFacts(genesis: LedgerEvent): LedgerFacts {
   const payload = JSON.parse(genesis.payload) as Record<string, string | undefined>;
   return {
@@ -51,8 +50,36 @@ export function isParty(facts: LedgerFacts, actorId: string): boolean {
   );
 }
 
-/** The ids of all parties, each once. */
 export function parties(facts: LedgerFacts): string[] {
   const all = [facts.buyerActorId, facts.supplierActorId, facts.primaryActorId, facts.counterpartyActorId];
   return [...new Set(all.filter((actorId) => actorId !== null))];
+}
+
+/** What TRACELEDGER_MASTER_CREATED says of a master. It never changes. */
+export interface MasterFacts {
+  readonly masterId: string;
+  readonly ledgerId: string;
+  readonly businessRef: string;
+  readonly scope: string;
+  readonly createdBy: string;
+  readonly createdAt: string;
+  /** The seq of the creating event in the ledger. */
+  readonly createdSeq: number;
+}
+
+export function masterFacts(created: LedgerEvent): MasterFacts {
+  const payload = JSON.parse(created.payload) as {
+    traceledger_master_uuid: string;
+    business_ref: string;
+    scope: string;
+  };
+  return {
+    masterId: payload.traceledger_master_uuid,
+    ledgerId: created.ledgerId,
+    businessRef: payload.business_ref,
+    scope: payload.scope,
+    createdBy: created.actorId ?? '',
+    createdAt: created.createdAt,
+    createdSeq: created.seq,
+  };
 }

@@ -1,0 +1,68 @@
+import { LedgerError } from '../domain/errors.ts';
+
+/** Default of CASSANDRA_WRITES_MAX, operations that may wait for one key. Callers stay far below. */
+export const defaultWaitingMax = 4_096;
+
+type Kind = 'write' | 'takeover';
+
+interface Queue {
+  readonly takeover: (() => void)[];
+  readonly write: (() => void)[];
+  lastWasWrite: boolean;
+}
+
+/**
+ * Runs one operation a key at a time, each kind in the order of the calls. Each begins one turn of the event loop after
+ * the one before it has ended, so that the caller that was just answered can queue its next operation first.
+ *
+ * Writes and takeovers (claims) alternate while both wait. A write may overtake waiting claims, because the caller of a
+ * claim must be able to append before the next claim fences it. Then a claim may overtake waiting writes.
+ */
+export class KeyedMutex {
+  readonly #queues = new Map<string, Queue>();
+  readonly #waitingMax: number;
+
+  constructor(waitingMax: number = defaultWaitingMax) {
+    this.#waitingMax = waitingMax;
+  }
+
+  /** Runs `work` under the mutex. Throws LedgerError `overloaded` if too many operations wait for the key. */
+  async take<T>(key: string, kind: Kind, work: () => Promise<T>): Promise<T> {
+    const queue = this.#queues.get(key);
+    if (queue === undefined) this.#queues.set(key, { takeover: [], write: [], lastWasWrite: kind === 'write' });
+    else await this.#wait(queue, kind);
+    try {
+      return await work();
+    } finally {
+      this.#passOn(key);
+    }
+  }
+
+  /** Whether operations wait for the one that runs now. */
+  hasWaiting(key: string): boolean {
+    return waitingIn(this.#queues.get(key)) > 0;
+  }
+
+  #wait(queue: Queue, kind: Kind): Promise<void> {
+    if (waitingIn(queue) < this.#waitingMax) return new Promise((resolve) => queue[kind].push(resolve));
+    const message = 'Too many writes wait for this object; nothing was written, retry in a moment.';
+    throw new LedgerError('overloaded', message, { bound: 'CASSANDRA_WRITES_MAX' });
+  }
+
+  #passOn(key: string): void {
+    const queue = this.#queues.get(key);
+    if (queue === undefined || waitingIn(queue) === 0) {
+      this.#queues.delete(key);
+      return;
+    }
+    setImmediate(() => {
+      const writeNext = queue.takeover.length === 0 || (queue.write.length > 0 && !queue.lastWasWrite);
+      queue.lastWasWrite = writeNext;
+      queue[writeNext ? 'write' : 'takeover'].shift()?.();
+    });
+  }
+}
+
+function waitingIn(queue: Queue | undefined): number {
+  return queue === undefined ? 0 : queue.takeover.length + queue.write.length;
+}
