@@ -99,7 +99,7 @@ function parsed(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {
-    throw invalidAnswer('WebhookBody', 'JSON', { cause });
+    throw invalidAnswer('WebhookBody', 'JSON', cause);
   }
 }
 

@@ -9,7 +9,7 @@ import { answerFromMessage } from '../call/answer-decoding.ts';
 import { detailsOf, grpcStreamError } from '../call/grpc-error.ts';
 import { isServiceError } from '../call/grpc-transport.ts';
 import { isUncertain, toldOf } from '../call/retry.ts';
-import { answeredError, invalidAnswer, LedgerTrustError } from '../error.ts';
+import { answeredError, cutNames, invalidAnswer, LedgerTrustError } from '../error.ts';
 import type { Appended, OpenEvent } from './append-event.ts';
 
 /**
@@ -156,7 +156,7 @@ export async function runAppendConnection(
 }
 
 function eventError(error: AppendError): LedgerTrustError {
-  return answeredError(error.code, error.message, { details: detailsOf(error.details) });
+  return answeredError(error.code, error.message, { details: detailsOf(error.details), cut: cutNames(error.cut) });
 }
 
 function drained(stream: ClientDuplexStream<Buffer, Buffer>, finished: Promise<void>): Promise<void> {

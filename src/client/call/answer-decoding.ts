@@ -119,10 +119,11 @@ function jsonObject(text: string, place: string): unknown {
   return value;
 }
 
-function parsed(text: string, place: string): unknown {
+/** Parses JSON. Throws LedgerTrustError `invalid_answer`. */
+export function parsed(text: string, place: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw invalidAnswer(place, 'JSON', { cause });
+    throw invalidAnswer(place, 'JSON', cause);
   }
 }

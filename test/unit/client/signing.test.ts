@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type JsonObject, publicKeyBase64, signerFromPrivateKey } from '../../../src/client/index.ts';
 import { createFacts, type Facts } from '../../../src/client/signing/facts.ts';
@@ -103,6 +104,16 @@ describe('signers', () => {
     const rsa =
       '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n';
     expect(() => signerFromPrivateKey(rsa)).toThrow();
+  });
+});
+
+describe('the public key to enrol', () => {
+  it.each([
+    ['elliptic curve', () => generateKeyPairSync('ec', { namedCurve: 'P-256' })],
+    ['X25519', () => generateKeyPairSync('x25519')],
+    ['RSA', () => generateKeyPairSync('rsa', { modulusLength: 2048 })],
+  ])('is refused for an %s key', (_, generate) => {
+    expect(() => publicKeyBase64(generate().privateKey)).toThrow(TypeError);
   });
 });
 
