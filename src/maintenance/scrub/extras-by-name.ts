@@ -1,9 +1,9 @@
 import { names } from '../../domain/event/projection.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { linePages } from '../../store/line-pages.ts';
+import { forEachConcurrently } from '../for-each-concurrently.ts';
 import { lineText } from './expectations.ts';
 import type { FingerprintSet } from './fingerprint-set.ts';
-import { forEachConcurrently } from './for-each-concurrently.ts';
 
 const readsAtOnceMax = 16;
 const listPageLines = 1_000;

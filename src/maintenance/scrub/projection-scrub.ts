@@ -4,11 +4,11 @@ import { type Projection, projectionsOf } from '../../domain/event/projection.ts
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { EventProjections } from '../../store/projection-writer.ts';
 import type { ScopeEntry, StoredCell, StoreInspection } from '../../store/store-inspection.ts';
+import { forEachConcurrently } from '../for-each-concurrently.ts';
 import { cellText, type Expectations, lineText } from './expectations.ts';
 import { findExtrasByName } from './extras-by-name.ts';
 import type { Finding, FindingType } from './finding.ts';
 import { FingerprintSet } from './fingerprint-set.ts';
-import { forEachConcurrently } from './for-each-concurrently.ts';
 
 const readsAtOnceMax = 16;
 /**

@@ -1,9 +1,9 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { StoreInspection, StrayBucket } from '../../store/store-inspection.ts';
+import { forEachConcurrently } from '../for-each-concurrently.ts';
 import { cellText, type Expectations, lineText } from './expectations.ts';
 import type { Finding } from './finding.ts';
 import { FingerprintSet } from './fingerprint-set.ts';
-import { forEachConcurrently } from './for-each-concurrently.ts';
 import { wrongRecordForm } from './record-forms.ts';
 import { type LedgerScrub, type ScrubParts, scrubLedger } from './scrub-ledger.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { forEachConcurrently } from '../../../src/maintenance/for-each-concurrently.ts';
 import { FingerprintSet } from '../../../src/maintenance/scrub/fingerprint-set.ts';
-import { forEachConcurrently } from '../../../src/maintenance/scrub/for-each-concurrently.ts';
 
 describe('a set of fingerprints', () => {
   test('has all that was added, through every growth, and nothing else', () => {
