@@ -17,6 +17,15 @@ describe('a set of fingerprints', () => {
     expect(set.size).toBe(2);
   });
 
+  test('counts its texts that another set does not have', () => {
+    const [set, other] = [new FingerprintSet(), new FingerprintSet()];
+    for (let n = 0; n < 3_000; n += 1) set.add(`line ${n}`);
+    for (let n = 2_000; n < 4_000; n += 1) other.add(`line ${n}`);
+    expect(set.countMissingIn(other)).toBe(2_000);
+    expect(set.countMissingIn(new FingerprintSet())).toBe(3_000);
+    expect(set.countMissingIn(set)).toBe(0);
+  });
+
   test('an empty one has nothing', () => {
     expect(new FingerprintSet().has('')).toBe(false);
   });
