@@ -47,13 +47,13 @@ function factsOf(genesis: JsonObject, caller = me): Facts {
     }),
     master: async (id) => ({ masterId: id, ledgerId, businessRef: 'PO-2026-0001', scope: 'ORDER' }),
     organizationLedger: async () => frl,
+    rootLedger: async () => ledgerId,
     caller: async () => caller,
   });
 }
 
-const lookups = { rootLedgerId: async () => ledgerId };
 const inputOf = async (name: string, request: object, genesis: JsonObject = order) => {
-  const input = await eventSigningInput(name, request, factsOf(genesis), lookups);
+  const input = await eventSigningInput(name, request, factsOf(genesis));
   if (input === null) throw new Error(`${name} is not signed`);
   return { ...input, signed: JSON.parse(input.canonical) as unknown };
 };
@@ -274,7 +274,7 @@ describe('what is signed', () => {
   it.each(['getLedger', 'createLedger', 'revokeMasterAccess', 'enrollActorKey'])(
     '%s takes no signature of an event',
     async (name) => {
-      expect(await eventSigningInput(name, {}, factsOf(order), lookups)).toBeNull();
+      expect(await eventSigningInput(name, {}, factsOf(order))).toBeNull();
     },
   );
 
@@ -314,6 +314,7 @@ describe('facts', () => {
         return { masterId: id, ledgerId, businessRef: 'r', scope: 'ORDER' };
       },
       organizationLedger: async () => frl,
+      rootLedger: async () => ledgerId,
       caller: async () => me,
     });
     const first = await Promise.allSettled([facts.master(masterId), facts.master(masterId)]);
