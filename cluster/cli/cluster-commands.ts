@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { shardOf } from '../../src/actors/routing/shard.ts';
+import { isUuid } from '../../src/domain/values/uuid.ts';
 import { ConfigError, type Environment } from '../../src/node/config.ts';
 import type { LeaseServer } from '../placement/lease-server.ts';
 import { isLeaving, type Member, type MemberBoard, type Order } from '../placement/members.ts';
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** A cluster's members and leases, as stored in Redis. */
 export interface ClusterView {
@@ -27,8 +26,8 @@ export function addClusterCommands(program: Command, terminal: ClusterTerminal):
   const cluster = program.command('cluster').description('Nodes and shards of the cluster that REDIS_URL names.');
   const run = (work: (view: ClusterView, argument: string) => Promise<string>) => async (argument: unknown) => {
     await using view = await terminal.open(terminal.env);
-    const told = await work(view, typeof argument === 'string' ? argument : '').catch(asSentence);
-    terminal.print(`${told}\n`);
+    const text = await work(view, typeof argument === 'string' ? argument : '').catch(asSentence);
+    terminal.print(`${text}\n`);
   };
   cluster.command('status').description('The nodes, and how many shards each has.').action(run(status));
   cluster.command('shards').description('The owner of every shard.').action(run(shards));
@@ -97,7 +96,7 @@ async function shards({ board, leases }: ClusterView): Promise<string> {
 }
 
 async function whoOwns({ board, leases }: ClusterView, ledgerId: string): Promise<string> {
-  if (!uuid.test(ledgerId)) throw new ConfigError('A ledger id is a UUID in lower case.');
+  if (!isUuid(ledgerId)) throw new ConfigError('A ledger id is a UUID in lower case.');
   const shard = shardOf(ledgerId, countOf(await board.list()));
   return `shard ${shard}: ${(await leases.owner(shard)) ?? 'nobody; the next node asked claims the ledger'}`;
 }

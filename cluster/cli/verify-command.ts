@@ -8,18 +8,12 @@ import type { VerifyOptions } from './verify-ledgers.ts';
 
 /**
  * `cluster verify LEDGER | --all`: checks ledgers against the rules. It reads the store directly, not through a node.
- *
- * Exit codes:
- * - 0: everything was checked and is right.
- * - 1: something is damaged.
- * - 2: nothing wrong was found, but not everything could be checked.
- * - 64, 66, 69: no verdict, with the same meaning as in `verify`.
  */
 export function addClusterVerify(cluster: Command, terminal: Terminal): void {
   cluster
     .command('verify')
     .description(
-      'Check every hash, link, signature and projection of a ledger, or of all, as they stand in Cassandra; the exit code is the verdict.',
+      'Check every hash, link, signature and projection of a ledger, or of all, as they stand in Cassandra; the exit code is the result.',
     )
     .argument('[ledger]', 'ledger id')
     .option('--all', 'all ledgers, and what stands beside them and belongs to none')
@@ -33,9 +27,9 @@ Exit code:
   0   good
   ${exitCodes.failed}   damaged
   ${exitCodes.incomplete}   nothing wrong found, but not everything could be checked
-  ${exitCodes.usage}  no verdict: the command line or a CASSANDRA_ variable is wrong
-  ${exitCodes.input}  no verdict: there is no such ledger, or a file is not there or does not hold what it should
-  ${exitCodes.unavailable}  no verdict: it broke off, as where Cassandra does not answer, or the keyspace is not as this version needs it`,
+  ${exitCodes.usage}  no result: the command line or a CASSANDRA_ variable is wrong
+  ${exitCodes.input}  no result: there is no such ledger, or a file is not there or does not hold what it should
+  ${exitCodes.unavailable}  no result: it broke off, as where Cassandra does not answer, or the keyspace is not as this version needs it`,
     )
     .action(async (ledgerId: string | undefined, options: VerifyOptions) => {
       // Loaded here, so that the other commands start faster.
@@ -55,6 +49,6 @@ Exit code:
 
 function sentenceOf(error: unknown): string {
   if (error instanceof LedgerError && (error.code === 'unavailable' || error.code === 'overloaded'))
-    return 'Cassandra does not answer: there is no verdict; try again when it does.';
+    return 'Cassandra does not answer: there is no result; try again when it does.';
   return error instanceof Error ? error.message : String(error);
 }

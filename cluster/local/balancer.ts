@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { isReady } from './ports.ts';
 
 /** A node behind the balancer: its host, its two public ports, and the internal port that reports readiness. */
 export interface BalancedNode {
@@ -24,7 +25,6 @@ export interface Balancer extends AsyncDisposable {
 }
 
 const lookEveryMs = 500;
-const lookMaxMs = 1_000;
 const connectMaxMs = 1_000;
 /** Limit of each of the two ports. A connection beyond it is closed. */
 const connectionsMax = 10_000;
@@ -70,7 +70,7 @@ export async function startBalancer(options: BalancerOptions): Promise<Balancer>
 class Rotation {
   readonly #nodes: BalancedNode[] = [];
   readonly #ready = new Set<BalancedNode>();
-  #turn = 0;
+  #next = 0;
   #timer: NodeJS.Timeout | null = null;
 
   add(node: BalancedNode): void {
@@ -80,11 +80,11 @@ class Rotation {
 
   /** Returns all nodes, in the order in which the next connection should try them. */
   next(): readonly BalancedNode[] {
-    this.#turn += 1;
-    const isReady = (node: BalancedNode) => this.#ready.has(node);
-    const ready = this.#nodes.filter(isReady);
-    const at = ready.length === 0 ? 0 : this.#turn % ready.length;
-    return [...ready.slice(at), ...ready.slice(0, at), ...this.#nodes.filter((node) => !isReady(node))];
+    this.#next += 1;
+    const ready = this.#nodes.filter((node) => this.#ready.has(node));
+    const others = this.#nodes.filter((node) => !this.#ready.has(node));
+    const at = ready.length === 0 ? 0 : this.#next % ready.length;
+    return [...ready.slice(at), ...ready.slice(0, at), ...others];
   }
 
   watch(): void {
@@ -98,19 +98,8 @@ class Rotation {
   }
 
   async #look(node: BalancedNode): Promise<void> {
-    if (await saysReady(node)) this.#ready.add(node);
+    if (await isReady(node.host, node.internalPort)) this.#ready.add(node);
     else this.#ready.delete(node);
-  }
-}
-
-async function saysReady({ host, internalPort }: BalancedNode): Promise<boolean> {
-  try {
-    const signal = AbortSignal.timeout(lookMaxMs);
-    const response = await fetch(`http://${host}:${internalPort}/health/ready`, { signal });
-    await response.body?.cancel();
-    return response.ok;
-  } catch {
-    return false;
   }
 }
 

@@ -5,11 +5,10 @@ import { nodeArguments, nodeVariables } from '../../src/runtime/limits/node-memo
 import { StartError } from '../../src/runtime/start-error.ts';
 import type { BalancedNode } from './balancer.ts';
 import { type ServerProcess, startServerProcess } from './child-process.ts';
-import { afterMs, freePorts } from './ports.ts';
+import { afterMs, freePorts, isReady } from './ports.ts';
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url));
 const startMaxMs = 60_000;
-const lookMaxMs = 1_000;
 const pollMs = 50;
 /** Longer than a node takes to stop after SIGTERM. */
 const stopGraceMs = 20_000;
@@ -62,7 +61,7 @@ export async function startLocalNode({ id, dir, env, ports, signal }: LocalNodeO
   });
   const internalBase = `http://${host}:${internalPort}`;
   try {
-    while (!(await isReady(internalBase))) {
+    while (!(await isReady(host, internalPort))) {
       signal?.throwIfAborted();
       if (process.hasEnded()) throw new StartError(`${id} did not start: ${await lastWords(logFile)}`);
       if (performance.now() - began > startMaxMs)
@@ -83,17 +82,6 @@ export async function startLocalNode({ id, dir, env, ports, signal }: LocalNodeO
     process,
     [Symbol.asyncDispose]: () => process.stop(),
   };
-}
-
-async function isReady(internalBase: string): Promise<boolean> {
-  try {
-    const signal = AbortSignal.timeout(lookMaxMs);
-    const response = await fetch(`${internalBase}/health/ready`, { signal });
-    await response.body?.cancel();
-    return response.ok;
-  } catch {
-    return false;
-  }
 }
 
 async function lastWords(logFile: string): Promise<string> {

@@ -33,6 +33,18 @@ export function accepts(host: string, port: number): Promise<boolean> {
   });
 }
 
+/** Whether the node at an internal port says within a second that it is ready. Never rejects. */
+export async function isReady(host: string, internalPort: number): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(1_000);
+    const response = await fetch(`http://${host}:${internalPort}/health/ready`, { signal });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
 export function afterMs(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

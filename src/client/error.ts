@@ -17,23 +17,15 @@ export type ClientErrorCode =
   | 'not_sent';
 
 /** What an error says beside its code and message. */
-interface ErrorFacts {
-  /** Plain JSON that helps to correct the call: the field, the limit, what was expected. */
-  readonly details?: { readonly [key: string]: unknown };
-  /** X-Request-Id of the answer. null if there was none. */
-  readonly requestId?: string | null;
-  /** The HTTP status, or over gRPC the gRPC status code. null if no answer came. */
-  readonly status?: number | null;
-  /** Milliseconds that the service asked to wait before a retry. null if it did not ask. */
-  readonly retryAfterMs?: number | null;
-  readonly cause?: unknown;
-}
+type ErrorFacts = Partial<Omit<LedgerTrustError, keyof Error | 'code'>> & { readonly cause?: unknown };
 
 /** The error of the client, the same over REST and gRPC. An aborted call throws its signal's reason instead. */
 export class LedgerTrustError extends Error {
   readonly code: ClientErrorCode;
   /** Plain JSON that helps to correct the call: the field, the limit, what was expected. */
   readonly details: { readonly [key: string]: unknown };
+  /** Names of details that the service shortened or left out because they are too long, and `message`. */
+  readonly cut: readonly string[];
   /** X-Request-Id of the answer. null if there was none. */
   readonly requestId: string | null;
   /** The HTTP status, or over gRPC the gRPC status code. null if no answer came. */
@@ -46,6 +38,7 @@ export class LedgerTrustError extends Error {
     this.name = 'LedgerTrustError';
     this.code = code;
     this.details = facts.details ?? {};
+    this.cut = facts.cut ?? [];
     this.requestId = facts.requestId ?? null;
     this.status = facts.status ?? null;
     this.retryAfterMs = facts.retryAfterMs ?? null;
@@ -57,17 +50,35 @@ export class LedgerTrustError extends Error {
  * `details.unknown_code` then holds it, cut to 64 characters.
  */
 export function answeredError(code: string, message: string, facts: ErrorFacts): LedgerTrustError {
-  const details = isErrorCode(code)
-    ? facts.details
-    : { ...facts.details, unknown_code: code.slice(0, unknownCodeMaxChars) };
-  return new LedgerTrustError(errorCodeOf(code), message, { ...facts, ...(details === undefined ? {} : { details }) });
+  if (isErrorCode(code)) return new LedgerTrustError(code, message, facts);
+  const details = { ...facts.details, unknown_code: code.slice(0, unknownCodeMaxChars) };
+  return new LedgerTrustError(errorCodeOf(code), message, { ...facts, details });
 }
 
 const unknownCodeMaxChars = 64;
 
-/** An `invalid_answer` error: the value at `place` is not what is `expected`. */
-export function invalidAnswer(place: string, expected: string, facts: ErrorFacts = {}): LedgerTrustError {
-  return new LedgerTrustError('invalid_answer', `${place} is not ${expected}.`, facts);
+/** An `invalid_answer` error: the value at `field` is not what is `expected`. Both are in `details`, too. */
+export function invalidAnswer(field: string, expected: string, cause?: unknown): LedgerTrustError {
+  return new LedgerTrustError('invalid_answer', `${field} is not ${expected}.`, {
+    details: { field, expected },
+    cause,
+  });
+}
+
+/** Runs `decode`. Adds the facts of the answer to a LedgerTrustError that it throws. */
+export function decoding<T>(facts: ErrorFacts, decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (!(error instanceof LedgerTrustError)) throw error;
+    const { code, message, details, cause } = error;
+    throw new LedgerTrustError(code, message, { details, cause, ...facts });
+  }
+}
+
+/** The names in a `cut` that is text, separated by commas. */
+export function cutNames(text: string | undefined): string[] {
+  return text ? text.split(',') : [];
 }
 
 /**

@@ -1,8 +1,8 @@
 /** The public API of the client: `ledger-trust/client`. */
 export type { ErrorCode } from '../domain/errors.ts';
 export type { ActorType, LedgerType } from '../domain/event/event.ts';
-export type { Appended, AppendOutcome, StreamedEvent } from './append/append-event.ts';
-export type { AppendStream, AppendStreamOptions } from './append/append-stream.ts';
+export type { Appended } from './append/append-connection.ts';
+export type { AppendOutcome, AppendStream, AppendStreamOptions, StreamedEvent } from './append/append-stream.ts';
 export type { Credential } from './call/credential.ts';
 export type { RetryClock } from './call/retry.ts';
 export { type ClientOptions, createClient, type LedgerTrustClient } from './client.ts';

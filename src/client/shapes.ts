@@ -1,4 +1,4 @@
-import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
+import type { DescField, DescMessage, MessageShape } from '@bufbuild/protobuf';
 
 /** A JSON value. Numbers are finite, and strings hold no lone surrogates. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
@@ -8,21 +8,21 @@ export type JsonObject = { readonly [key: string]: JsonValue };
  * Fields that are JSON text in the descriptors (`svc.v1.json` raw) and JSON objects here. A test compares them with the
  * descriptors.
  */
-export const jsonFieldNames = [
-  'payload',
-  'actorSigPayload',
-  'permissions',
-  'metadata',
-  'details',
-  'trustGraph',
-] as const;
+const jsonFieldNames = ['payload', 'actorSigPayload', 'permissions', 'metadata', 'details', 'trustGraph'] as const;
 /** Fields that are lists of JSON texts in the descriptors and lists of JSON values here. */
-export const jsonListFieldNames = ['authorityAttestations'] as const;
+const jsonListFieldNames = ['authorityAttestations'] as const;
 /**
  * Nested messages that may be absent from an answer. All others are always there. A test compares them with the
  * descriptors.
  */
 export const absentMessageNames = ['key', 'signingKey'] as const;
+
+const jsonNames: ReadonlySet<string> = new Set([...jsonFieldNames, ...jsonListFieldNames]);
+
+/** Whether a field is JSON text in the descriptors and a JSON value in the client's types. */
+export function isJsonText(field: DescField): boolean {
+  return jsonNames.has(field.localName);
+}
 
 type JsonField = (typeof jsonFieldNames)[number];
 type JsonListField = (typeof jsonListFieldNames)[number];

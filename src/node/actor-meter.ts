@@ -1,4 +1,4 @@
-import type { ActorMeter } from '../actors/ledger/ledger-actor.ts';
+import type { ActorMeter } from '../actors/meter.ts';
 import type { Metrics } from '../runtime/telemetry/metrics.ts';
 
 const resolutions: readonly Parameters<ActorMeter['unknownOutcome']>[0][] = ['written', 'not_written', 'unsettled'];

@@ -48,3 +48,20 @@ export async function registerParty(target: SandboxTarget, visitor: LedgerTrustC
 export async function leave(parties: readonly Party[]): Promise<void> {
   await Promise.all(parties.flatMap((party) => [party.client.close(), party.unsigned.close()]));
 }
+
+/** The order that the story is about: its parties, and what the steps so far have created. */
+export interface StoryOrder {
+  /** A client without a credential. */
+  readonly visitor: LedgerTrustClient;
+  readonly supplier: Party;
+  readonly buyer: Party;
+  readonly auditor: Party;
+  readonly carrier: Party;
+  readonly bank: Party;
+  ledgerId: string;
+  /** Master ids. */
+  shipment: string;
+  invoice: string;
+  /** Hash of the PRODUCTION_STARTED event. */
+  startedHash: string;
+}

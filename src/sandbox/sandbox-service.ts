@@ -1,4 +1,5 @@
 import type { RunSandboxRequest } from '../gen/svc/v1/sandbox_pb.ts';
+import { FairPlaces } from '../runtime/limits/fair-places.ts';
 import type { SandboxTarget } from './party.ts';
 import { tell } from './steps.ts';
 import { story } from './story.ts';
@@ -16,44 +17,23 @@ export interface SandboxParts {
 
 /** GET /sandbox/run: a full run of several parties through the service's own public API. Streams a line a step. */
 export function sandboxService(parts: SandboxParts) {
-  let running = 0;
-  const waiting = new Set<() => void>();
-
-  /** Waits for a free place. Resolves with false if the caller left before it got one. */
-  const enter = async (signal: AbortSignal): Promise<boolean> => {
-    if (signal.aborted) return false;
-    if (running < runsAtOnceMax) {
-      running += 1;
-      return true;
-    }
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const turn = (): void => resolve(true);
-    const gone = (): void => {
-      if (waiting.delete(turn)) resolve(false);
-    };
-    waiting.add(turn);
-    signal.addEventListener('abort', gone, { once: true });
-    return promise;
-  };
-  const leave = (): void => {
-    const [next] = waiting;
-    if (next === undefined) {
-      running -= 1;
-      return;
-    }
-    waiting.delete(next);
-    next();
-  };
+  const bounds = { perCaller: runsAtOnceMax, total: runsAtOnceMax, waiting: Number.POSITIVE_INFINITY };
+  const places = new FairPlaces(bounds, () => new Error('never: any number of runs may wait'));
+  const anyone = '';
 
   return {
     async *runSandbox(_request: RunSandboxRequest, { signal }: { readonly signal: AbortSignal }) {
-      if (running >= runsAtOnceMax) yield { line: '… other runs are under way, this one waits for its turn' };
-      if (!(await enter(signal))) return;
+      if (places.held >= runsAtOnceMax) yield { line: '… other runs are under way; this one waits for them' };
+      try {
+        await places.take(anyone, signal, () => new Error('the caller left'));
+      } catch {
+        return;
+      }
       try {
         const steps = story(parts.target(), parts.webhookSteps(), () => parts.now());
         for await (const line of tell(steps, signal)) yield { line };
       } finally {
-        leave();
+        places.leave(anyone);
       }
     },
   };

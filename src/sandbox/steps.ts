@@ -23,12 +23,12 @@ export async function refused(call: Promise<unknown>, ...codes: string[]): Promi
 }
 
 /**
- * One line of the story: a title and the work. `run` may resolve with a remark that is shown after the title. A step
+ * One line of the story: a title and the work. `run` may resolve with a text that is shown after the title. A step
  * that waits or makes many calls stops when the signal aborts.
  */
 export interface Step {
   readonly title: string;
-  run(signal: AbortSignal): Promise<string | undefined>;
+  run(signal: AbortSignal): Promise<unknown>;
 }
 
 /**
@@ -42,7 +42,7 @@ export async function* tell(steps: AsyncIterable<Step> | Iterable<Step>, signal:
     try {
       const seen = await step.run(signal);
       passed += 1;
-      yield `✓ ${step.title}${seen === undefined ? '' : `: ${seen}`}`;
+      yield `✓ ${step.title}${typeof seen === 'string' ? `: ${seen}` : ''}`;
     } catch (error) {
       yield `✗ ${step.title}: ${reason(error)}`;
       yield `${passed} passed, 1 failed`;

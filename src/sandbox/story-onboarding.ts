@@ -1,7 +1,6 @@
 import type { LedgerTrustClient } from '../client/client.ts';
-import { type Party, registerParty, type SandboxTarget } from './party.ts';
+import { type Party, registerParty, type SandboxTarget, type StoryOrder } from './party.ts';
 import { check, type Step } from './steps.ts';
-import type { StoryOrder } from './story-order.ts';
 
 /** A step for each party that registers it and adds it to `parties`. */
 export function* registering(

@@ -3,9 +3,8 @@ import { authorityKeysOf, keysFromResolver } from '../client/verify/key-source.t
 import type { Verification } from '../client/verify/verification.ts';
 import { authorityTypes } from '../client/verify/verify-payload.ts';
 import { verifyEvents } from '../client/verify/verifying.ts';
+import type { StoryOrder } from './party.ts';
 import { check, refused, type Step } from './steps.ts';
-import type { StoryOrder } from './story-order.ts';
-import { tampered } from './tampering.ts';
 
 /** Closes the shipment's master and the ledger, and checks that they refuse further events. */
 export function* closing(order: StoryOrder): Iterable<Step> {
@@ -16,7 +15,6 @@ export function* closing(order: StoryOrder): Iterable<Step> {
       await supplier.client.closeMaster({ uuid: order.shipment });
       const late = { uuid: order.shipment, eventType: 'TOO_LATE', payload: {} };
       await refused(supplier.client.appendEvent(late), 'master_closed');
-      return undefined;
     },
   };
   yield {
@@ -26,7 +24,6 @@ export function* closing(order: StoryOrder): Iterable<Step> {
       check(closed.status === 'CLOSED', `the status is ${closed.status}`);
       const late = { uuid: order.invoice, eventType: 'TOO_LATE', payload: {} };
       await refused(supplier.client.appendEvent(late), 'ledger_closed');
-      return undefined;
     },
   };
 }
@@ -92,4 +89,39 @@ function checkSigned(events: readonly Event[], { issues, checked }: Verification
     checked.actorSignatures === signed,
     `only ${checked.actorSignatures} of ${signed} signatures could be verified`,
   );
+}
+
+/** Copies of a ledger, each tampered with in another way. The verification must find every one. */
+function tampered(history: () => readonly Event[]): { readonly title: string; copy(): Event[] }[] {
+  const at = (eventType: string) => history().findIndex((event) => event.eventType === eventType);
+  return [
+    {
+      title: 'a copy with a changed amount',
+      copy: () =>
+        history().map((event) =>
+          event.eventType === 'INVOICE_RAISED' ? { ...event, payload: { ...event.payload, amount: 99_999 } } : event,
+        ),
+    },
+    {
+      title: 'a copy with an event left out',
+      copy: () => history().filter((_, index) => index !== at('SHIPMENT_DISPATCHED')),
+    },
+    {
+      title: 'a copy with an event put under another actor’s name',
+      copy: () =>
+        history().map((event) =>
+          event.eventType === 'SHIPMENT_DISPATCHED' ? { ...event, actorId: history()[1]?.actorId ?? null } : event,
+        ),
+    },
+    {
+      title: 'a copy with two events in the other order',
+      copy: () => {
+        const events = [...history()];
+        const index = at('PRODUCTION_STARTED');
+        const [first, second] = [events[index], events[index + 1]];
+        if (first !== undefined && second !== undefined) events.splice(index, 2, second, first);
+        return events;
+      },
+    },
+  ];
 }

@@ -1,5 +1,5 @@
+import type { StoryOrder } from './party.ts';
 import { check, refused, type Step } from './steps.ts';
-import type { StoryOrder } from './story-order.ts';
 
 /**
  * Carrier, auditor and bank get access, each as far as it needs, and the carrier loses it again. `now` returns
@@ -40,7 +40,6 @@ export function* sharing(order: StoryOrder, now: () => number): Iterable<Step> {
         delegateActorId: auditor.actorId,
         role: 'AUDITOR',
       });
-      return undefined;
     },
   };
   yield {
@@ -56,7 +55,6 @@ export function* sharing(order: StoryOrder, now: () => number): Iterable<Step> {
     run: async () => {
       const event = { uuid: order.shipment, eventType: 'AUDIT_NOTE', payload: {} };
       await refused(auditor.client.appendEvent(event), 'permission_denied');
-      return undefined;
     },
   };
   yield {
@@ -114,7 +112,6 @@ export function* sharing(order: StoryOrder, now: () => number): Iterable<Step> {
     title: 'the supplier takes the carrier’s access back',
     run: async () => {
       await supplier.client.revokeMasterDelegation({ masterId: order.shipment, delegateActorId: carrier.actorId });
-      return undefined;
     },
   };
   yield {
@@ -123,7 +120,6 @@ export function* sharing(order: StoryOrder, now: () => number): Iterable<Step> {
       const late = { uuid: order.shipment, eventType: 'SHIPMENT_DELIVERED', payload: {} };
       await refused(carrier.client.appendEvent(late), 'not_found', 'permission_denied');
       await refused(carrier.client.listMasterEvents({ uuid: order.shipment }), 'not_found');
-      return undefined;
     },
   };
   yield {

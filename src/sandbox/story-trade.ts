@@ -1,7 +1,6 @@
 import { createClient } from '../client/client.ts';
-import type { SandboxTarget } from './party.ts';
+import type { SandboxTarget, StoryOrder } from './party.ts';
 import { check, refused, type Step } from './steps.ts';
-import type { StoryOrder } from './story-order.ts';
 
 /** The buyer opens a ledger with the supplier, and the supplier creates a master for the shipment. */
 export function* opening(order: StoryOrder): Iterable<Step> {
@@ -23,7 +22,6 @@ export function* opening(order: StoryOrder): Iterable<Step> {
     title: 'a stranger is told that there is no such ledger',
     run: async () => {
       await refused(carrier.client.getLedger({ ledgerId: order.ledgerId }), 'not_found');
-      return undefined;
     },
   };
   yield {
@@ -31,7 +29,6 @@ export function* opening(order: StoryOrder): Iterable<Step> {
     run: async () => {
       const master = { ledgerId: order.ledgerId, businessRef: 'PO-2026-0042', scope: 'ORDER' };
       await refused(supplier.unsigned.createMaster(master), 'signature_required');
-      return undefined;
     },
   };
   yield {
@@ -77,7 +74,6 @@ export function* recording(order: StoryOrder, target: SandboxTarget): Iterable<S
         },
       });
       check(again.eventId === first.eventId && replayed, 'a second event was written');
-      return undefined;
     },
   };
   yield {
@@ -94,7 +90,6 @@ export function* recording(order: StoryOrder, target: SandboxTarget): Iterable<S
       } finally {
         await forger.close();
       }
-      return undefined;
     },
   };
 }

@@ -1,8 +1,7 @@
 import { createClient } from '../client/client.ts';
-import { leave, type Party, type SandboxTarget } from './party.ts';
+import { leave, type Party, type SandboxTarget, type StoryOrder } from './party.ts';
 import type { Step } from './steps.ts';
 import { onboarding, registering } from './story-onboarding.ts';
-import type { StoryOrder } from './story-order.ts';
 import { closing, verifying } from './story-proof.ts';
 import { sharing } from './story-sharing.ts';
 import { opening, recording } from './story-trade.ts';

@@ -26,11 +26,11 @@ const triesMax = 64;
 export function webhookSteps(sentHere: (subscriptionId: string) => boolean): WebhookSteps {
   let receiver: Receiver | null = null;
   /** The current subscription, if there is one. */
-  let standing: { readonly id: string; readonly owner: Party } | null = null;
+  let subscribed: { readonly id: string; readonly owner: Party } | null = null;
 
   const end = async (): Promise<void> => {
-    await standing?.owner.client.deleteWebhook({ id: standing.id });
-    standing = null;
+    await subscribed?.owner.client.deleteWebhook({ id: subscribed.id });
+    subscribed = null;
   };
 
   return {
@@ -42,7 +42,7 @@ export function webhookSteps(sentHere: (subscriptionId: string) => boolean): Web
           const subscription = { url: receiver.url, eventTypes: ['SHIPMENT_DISPATCHED'], ledgerId: ledgerId() };
           for (let tries = 1; ; tries += 1) {
             const { id, secret } = await owner.client.createWebhook(subscription);
-            standing = { id, owner };
+            subscribed = { id, owner };
             receiver.useSecret(secret);
             if (sentHere(id) || tries === triesMax) return receiver.url;
             await end();
@@ -55,7 +55,7 @@ export function webhookSteps(sentHere: (subscriptionId: string) => boolean): Web
       yield {
         title: 'the webhook of the shipment came, and its HMAC is right',
         run: async (signal) => {
-          check(receiver !== null && standing !== null, 'nobody subscribed');
+          check(receiver !== null && subscribed !== null, 'nobody subscribed');
           const { event } = await receiver.delivery(
             ({ event }) => event.eventType === 'SHIPMENT_DISPATCHED',
             deliveryTimeoutMs,

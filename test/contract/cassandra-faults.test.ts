@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
+import type { Projection } from '../../src/domain/event/projection.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
-import { Fenced, type LedgerStore, OutcomeUnknown, type Projection } from '../../src/store/ledger-store.ts';
+import { Fenced, type LedgerStore, OutcomeUnknown } from '../../src/store/ledger-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { type DecideFault, faultySession } from '../support/cassandra-faults.ts';
 import { entriesAfter, entriesFor, headOf, newLedgerId } from '../support/store-entries.ts';

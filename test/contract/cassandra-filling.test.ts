@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Projection } from '../../src/domain/event/projection.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
-import type { Claim, Head, Projection } from '../../src/store/ledger-store.ts';
+import type { Claim, Head } from '../../src/store/ledger-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesAfter, headOf, newLedgerId } from '../support/store-entries.ts';
 import { leaveKeyspace, makeKeyspace, newKeyspace, openStores } from './cassandra-factory.ts';

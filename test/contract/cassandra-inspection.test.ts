@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Projection } from '../../src/domain/event/projection.ts';
 import { CassandraInspection } from '../../src/store/cassandra/inspection.ts';
 import { projectionWriter } from '../../src/store/cassandra/log/projection-writer.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import type { CqlSession } from '../../src/store/cassandra/session/session.ts';
-import type { Projection } from '../../src/store/ledger-store.ts';
 import type { StrayBucket } from '../../src/store/store-inspection.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesAfter, headOf, newLedgerId } from '../support/store-entries.ts';

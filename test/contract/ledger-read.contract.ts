@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Claim, LedgerEntry, Projection, Snapshot } from '../../src/store/ledger-store.ts';
+import type { Projection } from '../../src/domain/event/projection.ts';
+import type { Claim, LedgerEntry, Snapshot } from '../../src/store/ledger-store.ts';
 import { entriesAfter, entriesFor, hashOf, headOf, newLedgerId } from '../support/store-entries.ts';
 import type { OpenStores, StoreFactory, TestClock } from './stores.ts';
 

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Claim, Head, LedgerEntry, Projection } from '../../src/store/ledger-store.ts';
+import type { Projection } from '../../src/domain/event/projection.ts';
+import type { Claim, Head, LedgerEntry } from '../../src/store/ledger-store.ts';
 
 /** A new ledger id, so that tests on one store do not meet. */
 export function newLedgerId(): string {

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isoTime } from '../../domain/values/time.ts';
-import { type Config, ConfigError, type Environment, readConfig } from '../../node/config.ts';
+import { ConfigError, type Environment, readConfig } from '../../node/config.ts';
 import { authorityKey, authorityKeyName, keysInUse, readNodeKeys } from '../../node/node-keys.ts';
 import { systemClock } from '../../runtime/clock/system-clock.ts';
 import {
@@ -13,7 +13,6 @@ import {
 } from '../../service/authority/authority.ts';
 import { checkHoldsData } from '../../store/lmdb/file/format.ts';
 import { openLmdb } from '../../store/lmdb/open.ts';
-import type { RecordStore } from '../../store/record-store.ts';
 import { CliError } from '../terminal/terminal.ts';
 
 /**
@@ -31,20 +30,17 @@ export async function rotate(env: Environment, file: string): Promise<string> {
     throw new CliError(
       `${config.dataDir} has no authority yet: start a node on it once, which enrols the key that it has as the first.`,
     );
-  const record =
-    known.publicKey === publicKeyOf(next)
-      ? known
-      : await rotateAuthority(stores.records, await keyInUse(config, stores.records), next, isoTime(systemClock.now()));
-  const told = `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on.`;
-  if (config.authorityKeyFile !== null) return `${told} Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
+  let record = known;
+  if (known.publicKey !== publicKeyOf(next)) {
+    const { authority } = readNodeKeys(config, await keysInUse(stores.records));
+    record = await rotateAuthority(stores.records, authority, next, isoTime(systemClock.now()));
+  }
+  const done = `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on.`;
+  if (config.authorityKeyFile !== null) return `${done} Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
   const own = join(config.dataDir, authorityKeyName);
   writeFileSync(`${own}.next`, next.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600, flush: true });
   renameSync(`${own}.next`, own);
-  return `${told} The key is kept in ${own}.`;
-}
-
-async function keyInUse(config: Config, records: RecordStore): Promise<KeyObject> {
-  return readNodeKeys(config, await keysInUse(records)).authority;
+  return `${done} The key is kept in ${own}.`;
 }
 
 /** Reads the new key. A ConfigError would name a variable, but the file is an argument, so the error names the file. */

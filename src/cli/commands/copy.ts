@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { LedgerError } from '../../domain/errors.ts';
+import { CopyRefused } from '../../maintenance/copy/copy-ledger.ts';
 import { copyStore, type StoreCopy } from '../../maintenance/copy/copy-store.ts';
-import { CopyRefused } from '../../maintenance/copy/refusal.ts';
 import { readConfig } from '../../node/config.ts';
 import { systemClock } from '../../runtime/clock/system-clock.ts';
 import { openCassandra } from '../../store/cassandra/open.ts';
 import { cassandraSettings } from '../../store/cassandra/session/settings.ts';
+import { Fenced, OutcomeUnknown } from '../../store/ledger-store.ts';
 import { openWholeLmdb } from '../../store/lmdb/open-whole.ts';
 import { UnreadableRecord } from '../../store/unreadable-record.ts';
 import { progressBar } from '../terminal/progress-bar.ts';
@@ -35,33 +36,34 @@ export async function copy(terminal: Terminal, options: CopyCommandOptions): Pro
   const bar = await progressBar(terminal, '{bar} {value} of {total} events and records', size.events + size.records);
   let copied: StoreCopy;
   try {
-    copied = await copyStore({ source, target, now, progress: ({ count }) => bar.add(count) });
+    copied = await copyStore({ source, target, now, progress: (count) => bar.add(count) });
   } catch (error) {
-    throw asSentence(error);
+    throw brokenOff(error);
   } finally {
     bar.stop();
   }
   for (const sentence of copied.refusals) terminal.tell(`${sentence}\n`);
   const { ledgers, events, records, histories, refusalCount } = copied;
-  const told = `${events} events in ${ledgers} ledgers, ${records} records and the access histories of ${histories} actors`;
-  if (refusalCount > 0) {
-    await terminal.print(
-      `Copied ${told} from ${dataDir} to keyspace ${settings.keyspace}; ${refusalCount} things were not copied.\n`,
-    );
-    return 1;
-  }
-  await terminal.print(
-    `Copied ${told} from ${dataDir} to keyspace ${settings.keyspace}. Give its nodes the keys of ${dataDir} (AUTHORITY_KEY_FILE, SECRETS_KEY_FILE), and check by \`ledger-trust cluster verify --all\`.\n`,
-  );
-  return 0;
+  const what = `${events} events in ${ledgers} ledgers, ${records} records and the access histories of ${histories} actors`;
+  const next =
+    refusalCount > 0
+      ? `; ${refusalCount} things were not copied`
+      : `. Give its nodes the keys of ${dataDir} (AUTHORITY_KEY_FILE, SECRETS_KEY_FILE), and check by \`ledger-trust cluster verify --all\``;
+  await terminal.print(`Copied ${what} from ${dataDir} to keyspace ${settings.keyspace}${next}.\n`);
+  return refusalCount > 0 ? 1 : 0;
 }
 
-function asSentence(error: unknown): unknown {
+/** The error of a copy that broke off, as a CliError with one sentence for the operator. Returns any other error as it is. */
+export function brokenOff(error: unknown): unknown {
   if (error instanceof CopyRefused) return new CliError(error.message);
   if (error instanceof UnreadableRecord)
     return new CliError(
       'A record of DATA_DIR is damaged: `ledger-trust scrub` names it; restore a backup, and copy that.',
     );
-  if (!(error instanceof LedgerError)) return error;
+  if (error instanceof Fenced)
+    return new CliError(
+      'Another process writes to the ledgers of the keyspace: stop its nodes and other copies; what was copied is kept; then run the same again.',
+    );
+  if (!(error instanceof LedgerError || error instanceof OutcomeUnknown)) return error;
   return new CliError('Cassandra does not answer: what was copied is kept; run the same again when it does.');
 }

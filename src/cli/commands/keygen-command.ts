@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { publicKeyBase64 } from '../../client/signing/signing.ts';
 import { CliError, reasonOf, type Terminal, usageError } from '../terminal/terminal.ts';
-import { readPrivateKey } from './private-key.ts';
+import { readPrivateKey } from './file-content.ts';
 
 interface KeygenOptions {
   readonly out?: string;

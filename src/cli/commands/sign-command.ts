@@ -4,8 +4,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { parseKid } from '../../domain/keys/signature.ts';
 import { checkEventType, checkTime, checkUuid } from '../../domain/values/fields.ts';
 import { inputError, readInput, type Terminal, usageError } from '../terminal/terminal.ts';
-import { nameOf, readJson } from './file-content.ts';
-import { readPrivateKey } from './private-key.ts';
+import { nameOf, readJson, readPrivateKey } from './file-content.ts';
 
 interface SignOptions {
   readonly key: string;

@@ -1,17 +1,17 @@
 /**
- * Exit codes of commands, beside 0. `verify` and `cluster verify` report their verdict as 0, 1 or 2. What keeps them
- * from a verdict has codes of its own, those of sysexits.h.
+ * Exit codes of commands, beside 0. `verify` and `cluster verify` report their result as 0, 1 or 2. What keeps them from
+ * a result has codes of its own, those of sysexits.h.
  */
 export const exitCodes = {
-  /** The command failed. As a verdict: something is wrong. */
+  /** The command failed. As a result of verifying: something is wrong. */
   failed: 1,
-  /** Only of verdicts: nothing wrong was found, but not everything could be checked. */
+  /** Only of verifying: nothing wrong was found, but not everything could be checked. */
   incomplete: 2,
   /** The command line is wrong. */
   usage: 64,
   /** A named file (or ledger) does not exist, or does not hold what it should. */
   input: 66,
-  /** Only of verdicts: the check broke off, for example because the resolver or Cassandra does not answer. */
+  /** Only of verifying: the check broke off, for example because the resolver or Cassandra does not answer. */
   unavailable: 69,
   /** Only of a node: it stopped because a write to its disk failed. */
   diskFailed: 74,

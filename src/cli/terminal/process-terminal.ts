@@ -4,8 +4,7 @@ import type { Terminal } from './terminal.ts';
 
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
-  // A reader that closes stdout early (`| head`) is no failure. The exit code, which may be a verdict, stays what it
-  // is.
+  // A reader that closes stdout early (`| head`) is no failure. The exit code, which may be a result, stays what it is.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit();
     throw error;

@@ -17,7 +17,7 @@ interface VerifyCommandOptions extends TrustOptions {
   readonly json?: boolean;
 }
 
-const verdictCodes: { readonly [verdict in Verification['verdict']]: number } = {
+const resultCodes: { readonly [verdict in Verification['verdict']]: number } = {
   valid: 0,
   invalid: exitCodes.failed,
   incomplete: exitCodes.incomplete,
@@ -27,7 +27,7 @@ const verdictCodes: { readonly [verdict in Verification['verdict']]: number } = 
 export function addVerify(program: Command, terminal: Terminal): void {
   program
     .command('verify')
-    .description('Verify exported events; the exit code is the verdict.')
+    .description('Verify exported events; the exit code is the result.')
     .argument('<file>', 'an export, or a saved answer of GET …/events; - for stdin')
     .option('--resolver <url>', 'base URL of the service to ask for the public keys (online)')
     .option('--keys <file...>', 'resolver documents of the signers, not from the same source as the events (offline)')
@@ -37,7 +37,7 @@ export function addVerify(program: Command, terminal: Terminal): void {
     .addOption(
       new Option(
         '--kind <kind>',
-        'what the events are: ledger or master, where a gap is wrong, or segment, where one leaves the verdict incomplete; if left out, what an export says of itself, and of an answer that it may be a segment',
+        'what the events are: ledger or master, where a gap is wrong, or segment, where one leaves the result incomplete; if left out, what an export says of itself, and of an answer that it may be a segment',
       ).choices(['ledger', 'master', 'segment']),
     )
     .option('--head <hash...>', 'hashes known from before, which the events must hold')
@@ -49,9 +49,9 @@ Exit codes:
   0   valid, under keys from --resolver, from --keys and --authority, or from the file with --trust-file-keys
   ${exitCodes.failed}   invalid
   ${exitCodes.incomplete}   nothing wrong found, but not everything could be checked; also where the keys come from the file alone, and where there is no event at all
-  ${exitCodes.usage}  no verdict: the command line is wrong
-  ${exitCodes.input}  no verdict: a file is not there, or does not hold what it should; also an export cut short, or with what export does not write
-  ${exitCodes.unavailable}  no verdict: it broke off, as where the resolver does not answer`,
+  ${exitCodes.usage}  no result: the command line is wrong
+  ${exitCodes.input}  no result: a file is not there, or does not hold what it should; also an export cut short, or with what export does not write
+  ${exitCodes.unavailable}  no result: it broke off, as where the resolver does not answer`,
     )
     .action(async (file: string, options: VerifyCommandOptions) => {
       try {
@@ -88,7 +88,7 @@ async function verify(terminal: Terminal, file: string, options: VerifyCommandOp
   );
   const advised = options.kind === undefined ? withAdvice(found, input) : found;
   const result = input.goesOn ? goingOn(advised) : advised;
-  terminal.exitWith(verdictCodes[result.verdict]);
+  terminal.exitWith(resultCodes[result.verdict]);
   await terminal.print(options.json ? reportJson(result, trust.origin) : reportText(result, trust.origin));
 }
 

@@ -2,21 +2,38 @@ import { fromBinary } from '@bufbuild/protobuf';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import {
   type AppendError,
+  type AppendEventResponse,
   AppendEventResponseSchema,
   AppendEventsResponseSchema,
 } from '../../gen/svc/v1/masters_pb.ts';
 import { answerFromMessage } from '../call/answer-decoding.ts';
 import { detailsOf, grpcStreamError } from '../call/grpc-error.ts';
 import { isServiceError } from '../call/grpc-transport.ts';
-import { isUncertain, toldOf } from '../call/retry.ts';
-import { answeredError, invalidAnswer, LedgerTrustError } from '../error.ts';
-import type { Appended, OpenEvent } from './append-event.ts';
+import { isUncertain, reportedError } from '../call/retry.ts';
+import { answeredError, cutNames, invalidAnswer, LedgerTrustError } from '../error.ts';
+import type { Answer } from '../shapes.ts';
 
 /**
  * Milliseconds. The service answers every event within 10 s, so a connection that brings no outcome for longer than
  * this is dead.
  */
 const STALL_MS = 20_000;
+
+/** The answer of appendEvent. `replayed`: the event was recorded earlier, under the same idempotency key. */
+export type Appended = Answer<AppendEventResponse> & { readonly replayed: boolean };
+
+/** An event that was accepted and has no outcome yet. */
+export interface OpenEvent {
+  /** The serialized request. Rejects if the event cannot be signed or serialized; the event is rejected then. */
+  readonly request: Promise<Buffer>;
+  /**
+   * The last error that left open whether the event was written. null if it was never sent, or if every error said that
+   * it was not written.
+   */
+  uncertain: LedgerTrustError | null;
+  resolve(appended: Appended): void;
+  reject(error: unknown): void;
+}
 
 interface AppendConnectionParts {
   readonly stream: ClientDuplexStream<Buffer, Buffer>;
@@ -80,7 +97,7 @@ export async function runAppendConnection(
       } else {
         const error =
           outcome.case === 'error' ? eventError(outcome.value) : invalidAnswer(`Outcome ${index}`, 'an outcome');
-        event.reject(toldOf(error, event.uncertain));
+        event.reject(reportedError(error, event.uncertain));
       }
     }
     parts.wake();
@@ -156,7 +173,7 @@ export async function runAppendConnection(
 }
 
 function eventError(error: AppendError): LedgerTrustError {
-  return answeredError(error.code, error.message, { details: detailsOf(error.details) });
+  return answeredError(error.code, error.message, { details: detailsOf(error.details), cut: cutNames(error.cut) });
 }
 
 function drained(stream: ClientDuplexStream<Buffer, Buffer>, finished: Promise<void>): Promise<void> {

@@ -1,7 +1,11 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { canonicalJson } from '../../domain/json/canonical.ts';
-import { AppendEventRequestSchema, AppendEventsRequestSchema } from '../../gen/svc/v1/masters_pb.ts';
+import {
+  type AppendEventRequest,
+  AppendEventRequestSchema,
+  AppendEventsRequestSchema,
+} from '../../gen/svc/v1/masters_pb.ts';
 import { deliveryChainJson } from '../call/call.ts';
 import { type Credential, identityHeaders } from '../call/credential.ts';
 import type { GrpcTransport } from '../call/grpc-transport.ts';
@@ -9,11 +13,20 @@ import { givenFields } from '../call/request-encoding.ts';
 import { backoffMs, isNotSent, mayRetry, type RetryClock } from '../call/retry.ts';
 import { endpointNamed } from '../endpoint.ts';
 import { asClientError, LedgerTrustError } from '../error.ts';
+import type { CallOptions } from '../methods.ts';
+import type { Request } from '../shapes.ts';
 import type { Facts } from '../signing/facts.ts';
 import { appendEventInput } from '../signing/signed-calls.ts';
 import { digestOf } from '../signing/signing.ts';
-import { runAppendConnection } from './append-connection.ts';
-import type { Appended, AppendOutcome, OpenEvent, StreamedEvent } from './append-event.ts';
+import { type Appended, type OpenEvent, runAppendConnection } from './append-connection.ts';
+
+/** An event to append. The client makes an idempotency key if none is given. */
+export type StreamedEvent = Request<AppendEventRequest> & Pick<CallOptions, 'idempotencyKey' | 'deliveryChain'>;
+
+/** What became of one event of appendAll(): the service's answer, or the error that append() rejects with. */
+export type AppendOutcome =
+  | { readonly event: StreamedEvent; readonly appended: Appended; readonly error: null }
+  | { readonly event: StreamedEvent; readonly appended: null; readonly error: unknown };
 
 export interface AppendStreamOptions {
   /** How many events may be sent without having their outcome; 256 if left out. The service accepts up to 512. */
@@ -128,8 +141,10 @@ class StreamOfAppends implements AppendStream {
           reject(error);
         },
       };
-      // A retry may still write this event, and no later event may be written before it. So the later events fail too.
-      open.request.catch((error) => (mayYetSucceed(error) ? this.#rejectFrom(index, error) : open.reject(error)));
+      // Appended again, this event may still be written, and no later event may be written before it. So the later
+      // events fail too.
+      const mayBeWritten = (error: unknown) => mayRetry(error, true) || isNotSent(error);
+      open.request.catch((error) => (mayBeWritten(error) ? this.#rejectFrom(index, error) : open.reject(error)));
       this.#open.set(index, open);
       this.#wake();
       this.#running ??= this.#run();
@@ -234,10 +249,9 @@ class StreamOfAppends implements AppendStream {
 
   async #connect(): Promise<{ readonly error: unknown; readonly settled: number }> {
     const { transport, credential } = this.#parts;
-    const headers = identityHeaders(credential, endpoint);
     let stream: ClientDuplexStream<Buffer, Buffer>;
     try {
-      stream = transport.duplex(endpoint.rpcPath, headers);
+      stream = transport.duplex(endpoint.rpcPath, identityHeaders(credential, endpoint));
     } catch (error) {
       return { error, settled: 0 };
     }
@@ -278,9 +292,4 @@ class StreamOfAppends implements AppendStream {
     this.#wakers = [];
     for (const wake of wakers) wake();
   }
-}
-
-/** Whether the same event may succeed if it is appended again, to another client if this one is closed. */
-function mayYetSucceed(error: unknown): boolean {
-  return mayRetry(error, true) || isNotSent(error);
 }

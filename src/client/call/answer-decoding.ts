@@ -1,7 +1,6 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import { invalidAnswer } from '../error.ts';
-import { absentMessageNames } from '../shapes.ts';
-import { isJsonText } from './json-text.ts';
+import { absentMessageNames, isJsonText } from '../shapes.ts';
 
 /**
  * Turns the JSON of REST and the messages of gRPC into the same plain objects (Answer<M>). The server is not trusted to
@@ -15,10 +14,10 @@ const mayBeAbsent: ReadonlySet<string> = new Set(absentMessageNames);
  * value in errors. Throws LedgerTrustError `invalid_answer` if a value is missing or has another type.
  */
 export function answerFromJson(desc: DescMessage, value: unknown, place: string = desc.name): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidAnswer(place, 'a JSON object');
+  const members = objectAt(value, place);
   const answer: Record<string, unknown> = {};
   for (const field of desc.fields) {
-    const member = Object.hasOwn(value, field.name) ? (value as Record<string, unknown>)[field.name] : undefined;
+    const member = Object.hasOwn(members, field.name) ? members[field.name] : undefined;
     answer[field.localName] = fromJson(field, member, `${place}.${field.name}`);
   }
   return answer;
@@ -50,11 +49,7 @@ function fromJson(field: DescField, value: unknown, place: string): unknown {
 }
 
 function fromScalar(field: DescField, scalar: ScalarType, value: unknown, place: string): unknown {
-  if (isJsonText(field)) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      throw invalidAnswer(place, 'a JSON object');
-    return value;
-  }
+  if (isJsonText(field)) return objectAt(value, place);
   switch (scalar) {
     case ScalarType.STRING:
       if (typeof value !== 'string') throw invalidAnswer(place, 'a string');
@@ -95,8 +90,10 @@ function fromMessage(field: DescField, value: unknown, place: string): unknown {
       return answerFromMessage(field.message, value as Message, place);
     case 'scalar':
       if (value === undefined) return null;
-      if (isJsonText(field)) return value === '' ? {} : jsonObject(value as string, place);
-      return typeof value === 'bigint' ? safeNumber(value, place) : value;
+      if (isJsonText(field)) return value === '' ? {} : objectAt(parsed(value as string, place), place);
+      if (typeof value !== 'bigint') return value;
+      if (!Number.isSafeInteger(Number(value))) throw invalidAnswer(place, 'a safe whole number');
+      return Number(value);
     default:
       throw invalidAnswer(place, 'of a kind that this client knows');
   }
@@ -107,22 +104,16 @@ function absentMessage(field: DescField, place: string): null {
   throw invalidAnswer(place, 'given');
 }
 
-function safeNumber(value: bigint, place: string): number {
-  const number = Number(value);
-  if (!Number.isSafeInteger(number)) throw invalidAnswer(place, 'a safe whole number');
-  return number;
-}
-
-function jsonObject(text: string, place: string): unknown {
-  const value = parsed(text, place);
+function objectAt(value: unknown, place: string): Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidAnswer(place, 'a JSON object');
-  return value;
+  return value as Record<string, unknown>;
 }
 
-function parsed(text: string, place: string): unknown {
+/** Parses JSON. Throws LedgerTrustError `invalid_answer`. */
+export function parsed(text: string, place: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw invalidAnswer(place, 'JSON', { cause });
+    throw invalidAnswer(place, 'JSON', cause);
   }
 }

@@ -11,7 +11,7 @@ import type { Answer } from '../shapes.ts';
 import { createFacts, type Facts } from '../signing/facts.ts';
 import { eventSigningInput } from '../signing/signed-calls.ts';
 import { signatureHeaders } from '../signing/signing.ts';
-import type { Headers, Received, Transport } from '../transport.ts';
+import type { Headers, Received, Transport, Wire } from '../transport.ts';
 import { type Credential, identityHeaders, requestSignature, signsRequest } from './credential.ts';
 import { givenFields, type RequestFields } from './request-encoding.ts';
 import { type RetryClock, type RetryPolicy, withRetries } from './retry.ts';
@@ -45,16 +45,13 @@ export function createCaller(parts: CallerParts): Caller {
       (await ask<ListLedgerEventsResponse>('listLedgerEvents', { ledgerId, limit: 1 })).events[0],
     master: async (uuid) => masterNames(await ask<GetMasterResponse>('getMaster', { uuid })),
     organizationLedger: async (id) => (await ask<GetOrganizationResponse>('getOrganization', { id })).frlLedgerId,
+    rootLedger: async (actorId) => (await ask<GetRootLedgerResponse>('getRootLedger', { actorId })).ledgerId,
     caller: async () => {
-      const kid = credential.signer?.keyId === undefined ? null : parseKid(credential.signer.keyId);
-      return (
-        credential.entity?.actorId ?? kid?.actorId ?? (await ask<GetDeveloperResponse>('getDeveloper', {})).actorId
-      );
+      const kid = parseKid(credential.signer?.keyId ?? '');
+      const known = credential.entity?.actorId ?? kid?.actorId;
+      return known ?? (await ask<GetDeveloperResponse>('getDeveloper', {})).actorId;
     },
   });
-  const lookups = {
-    rootLedgerId: async (actorId: string) => (await ask<GetRootLedgerResponse>('getRootLedger', { actorId })).ledgerId,
-  };
 
   /** The headers that are the same for all attempts. */
   const headersOf = async (endpoint: Endpoint, request: RequestFields, options: CallOptions): Promise<Headers> => {
@@ -69,29 +66,24 @@ export function createCaller(parts: CallerParts): Caller {
       headers['idempotency-key'] = options.idempotencyKey ?? parts.newId();
     }
     if (credential.signer !== undefined && endpoint.hasCaller && !signsRequest(credential, endpoint)) {
-      const input = await eventSigningInput(endpoint.name, request, facts, lookups);
+      const input = await eventSigningInput(endpoint.name, request, facts);
       if (input !== null) Object.assign(headers, await signatureHeaders(credential.signer, input));
     }
     return headers;
   };
 
-  const made = async (endpoint: Endpoint, request: RequestFields, options: CallOptions) => {
+  const call: Caller['call'] = async (endpoint, request, options) => {
+    let wire: Wire;
+    let headers: Headers;
     try {
-      const wire = transport.encode(endpoint, givenFields(endpoint.method.input, request));
-      return { wire, headers: await headersOf(endpoint, request, options) };
+      wire = transport.encode(endpoint, givenFields(endpoint.method.input, request));
+      headers = await headersOf(endpoint, request, options);
     } catch (error) {
       throw asClientError(error);
     }
-  };
-
-  const call: Caller['call'] = async (endpoint, request, options) => {
-    const { wire, headers } = await made(endpoint, request, options);
     const kind = !endpoint.changesState ? 'read' : 'idempotency-key' in headers ? 'keyed' : 'unkeyed';
-    const policy: RetryPolicy = {
-      ...parts.policy,
-      ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
-      ...(options.attemptsMax === undefined ? {} : { attemptsMax: options.attemptsMax }),
-    };
+    const { timeoutMs = parts.policy.timeoutMs, attemptsMax = parts.policy.attemptsMax } = options;
+    const policy: RetryPolicy = { ...parts.policy, timeoutMs, attemptsMax };
     let attempts = 0;
     const received = await withRetries(policy, parts.clock, kind, options.signal, async (signal): Promise<Received> => {
       attempts += 1;

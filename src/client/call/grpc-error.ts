@@ -3,7 +3,7 @@ import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { status as grpcStatus, type Metadata, type ServiceError } from '@grpc/grpc-js';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
-import { answeredError, LedgerTrustError } from '../error.ts';
+import { answeredError, cutNames, LedgerTrustError } from '../error.ts';
 import { retryAfterOf } from './rest-error.ts';
 
 /**
@@ -13,13 +13,14 @@ import { retryAfterOf } from './rest-error.ts';
 export function grpcError(error: ServiceError): LedgerTrustError {
   const metadata = error.metadata as Metadata | undefined;
   const requestId = textOf(metadata, 'x-request-id');
-  const retryAfterMs = retryAfterOf(textOf(metadata, 'retry-after') ?? undefined);
+  const retryAfterMs = retryAfterOf(textOf(metadata, 'retry-after'));
   const facts = { status: error.code, requestId, retryAfterMs };
   const info = infoOf(metadata);
   if (info !== null) {
     return answeredError(info.reason, error.details, {
       ...facts,
       details: detailsOf(info.metadata.details),
+      cut: cutNames(info.metadata.cut),
       requestId: info.metadata.request_id ?? requestId,
     });
   }
@@ -41,11 +42,8 @@ export function grpcError(error: ServiceError): LedgerTrustError {
     default: {
       // grpc-js itself reports this, on the server or here.
       if (error.code === grpcStatus.RESOURCE_EXHAUSTED && /message .*larger than/.test(error.details)) {
-        return new LedgerTrustError(
-          'payload_too_large',
-          `A message is larger than gRPC takes: ${error.details}.`,
-          facts,
-        );
+        const message = `A message is larger than gRPC takes: ${error.details}.`;
+        return new LedgerTrustError('payload_too_large', message, facts);
       }
       const message = `The address answered gRPC status ${error.code} and not in the words of this API: check the address.`;
       return new LedgerTrustError('invalid_answer', message, { ...facts, cause: error });
@@ -66,7 +64,8 @@ export function grpcStreamError(error: ServiceError): LedgerTrustError {
   return new LedgerTrustError('connection_lost', message, { status, requestId, cause: error });
 }
 
-function textOf(metadata: Metadata | undefined, name: string): string | null {
+/** The value of a metadata key that is text. Returns null if there is none. */
+export function textOf(metadata: Metadata | null | undefined, name: string): string | null {
   const value = metadata?.get(name)[0];
   return typeof value === 'string' ? value : null;
 }

@@ -4,13 +4,14 @@ import {
   Client,
   type ClientDuplexStream,
   credentials,
+  status as grpcStatus,
   Metadata,
   type ServiceError,
 } from '@grpc/grpc-js';
-import { clientClosed, invalidAnswer } from '../error.ts';
+import { clientClosed, decoding, invalidAnswer } from '../error.ts';
 import type { Headers, Received, Transport, Wire } from '../transport.ts';
 import { answerFromMessage } from './answer-decoding.ts';
-import { grpcError } from './grpc-error.ts';
+import { grpcError, textOf } from './grpc-error.ts';
 import { messageInit } from './request-encoding.ts';
 
 /** A page of events is 2 MiB of JSON. One event and its signed form may come on top. */
@@ -122,15 +123,12 @@ export function isServiceError(thrown: unknown): thrown is ServiceError {
 }
 
 function received(wire: Wire, bytes: Buffer | undefined, metadata: Metadata | null): Received {
-  const text = (name: string): string | null => {
-    const value = metadata?.get(name)[0];
-    return typeof value === 'string' ? value : null;
-  };
-  return {
+  const requestId = textOf(metadata, 'x-request-id');
+  return decoding({ status: grpcStatus.OK, requestId }, () => ({
     answer: decode(wire, bytes ?? Buffer.alloc(0)),
-    requestId: text('x-request-id'),
-    replayed: text('idempotent-replayed') === 'true',
-  };
+    requestId,
+    replayed: textOf(metadata, 'idempotent-replayed') === 'true',
+  }));
 }
 
 function decode(wire: Wire, bytes: Buffer): Record<string, unknown> {
@@ -139,7 +137,7 @@ function decode(wire: Wire, bytes: Buffer): Record<string, unknown> {
   try {
     message = fromBinary(output, bytes);
   } catch (cause) {
-    throw invalidAnswer(`The answer to ${wire.endpoint.name}`, output.typeName, { cause });
+    throw invalidAnswer(`The answer to ${wire.endpoint.name}`, output.typeName, cause);
   }
   return answerFromMessage(output, message);
 }

@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { canonicalJson } from '../../domain/json/canonical.ts';
-import { isJsonText } from './json-text.ts';
+import { isJsonText } from '../shapes.ts';
 
 /** A request with the client's field names. Request<M> is its type, but nothing has checked it yet. */
 export type RequestFields = { readonly [name: string]: unknown };

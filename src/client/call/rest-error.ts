@@ -21,14 +21,15 @@ export function restError(
   status: number,
   body: string,
   requestId: string | null,
-  retryAfter: string | undefined,
+  retryAfter: string | null,
 ): LedgerTrustError {
   const retryAfterMs = retryAfterOf(retryAfter);
   const envelope = envelopeOf(body);
   if (envelope !== null) {
-    const { code, message, request_id: id, details } = envelope;
+    const { code, message, request_id: id, details, cut } = envelope;
     return answeredError(code, message, {
       details: typeof details === 'object' && details !== null ? (details as Record<string, unknown>) : {},
+      cut: Array.isArray(cut) ? cut.filter((name) => typeof name === 'string') : [],
       requestId: typeof id === 'string' ? id : requestId,
       status,
       retryAfterMs,
@@ -47,6 +48,7 @@ interface Envelope {
   readonly message: string;
   readonly request_id?: unknown;
   readonly details?: unknown;
+  readonly cut?: unknown;
 }
 
 function envelopeOf(body: string): Envelope | null {
@@ -59,8 +61,8 @@ function envelopeOf(body: string): Envelope | null {
 }
 
 /** Parses Retry-After in seconds, as the service sends it. Returns milliseconds, or null for any other value. */
-export function retryAfterOf(value: string | undefined): number | null {
-  return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1_000 : null;
+export function retryAfterOf(value: string | null): number | null {
+  return value !== null && /^\d{1,6}$/.test(value) ? Number(value) * 1_000 : null;
 }
 
 /**

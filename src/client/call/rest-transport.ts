@@ -1,9 +1,9 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { type Dispatcher, Pool } from 'undici';
 import type { Endpoint } from '../endpoint.ts';
-import { clientClosed, invalidAnswer, LedgerTrustError } from '../error.ts';
+import { clientClosed, decoding, LedgerTrustError } from '../error.ts';
 import type { Headers, Received, Transport, Wire } from '../transport.ts';
-import { answerFromJson } from './answer-decoding.ts';
+import { answerFromJson, parsed } from './answer-decoding.ts';
 import { jsonBody, pathAndQuery } from './request-encoding.ts';
 import { connectionError, restError } from './rest-error.ts';
 
@@ -33,22 +33,20 @@ export function createRestTransport(options: RestOptions): Transport {
   if (url.username !== '' || url.search !== '' || url.hash !== '')
     throw new TypeError('baseUrl is an address and a path alone');
   const prefix = url.pathname.replace(/\/$/, '');
-  const own =
-    options.dispatcher === undefined
-      ? new Pool(url.origin, {
-          connections: options.connections,
-          maxResponseSize: ANSWER_MAX_BYTES,
-          ...(options.ca === undefined ? {} : { connect: { ca: options.ca } }),
-        })
-      : null;
-  const dispatcher = options.dispatcher ?? own;
-  if (dispatcher === null) throw new TypeError('no dispatcher');
+  const dispatcher =
+    options.dispatcher ??
+    new Pool(url.origin, {
+      connections: options.connections,
+      maxResponseSize: ANSWER_MAX_BYTES,
+      ...(options.ca === undefined ? {} : { connect: { ca: options.ca } }),
+    });
 
   let closing: Promise<void> | null = null;
+  /** Sends a request. Throws the error of an answer with status 300 or above. */
   const request = async (wire: Wire, headers: Headers, signal: AbortSignal): Promise<Dispatcher.ResponseData> => {
     if (closing !== null) throw clientClosed();
     const body = wire.body.length === 0 ? null : wire.body;
-    return dispatcher.request({
+    const answer = await dispatcher.request({
       origin: url.origin,
       method: wire.httpMethod as Dispatcher.HttpMethod,
       path: wire.path,
@@ -56,27 +54,17 @@ export function createRestTransport(options: RestOptions): Transport {
       body,
       signal,
     });
-  };
-
-  const failed = async (answer: Dispatcher.ResponseData): Promise<LedgerTrustError> => {
+    if (answer.statusCode < 300) return answer;
     const text = await answer.body.text();
-    return restError(
-      answer.statusCode,
-      text,
-      headerOf(answer, 'x-request-id'),
-      headerOf(answer, 'retry-after') ?? undefined,
-    );
+    throw restError(answer.statusCode, text, headerOf(answer, 'x-request-id'), headerOf(answer, 'retry-after'));
   };
 
   return {
-    encode(endpoint, given) {
-      return encode(endpoint, given, prefix);
-    },
+    encode: (endpoint, given) => encode(endpoint, given, prefix),
 
     async send(wire, headers, signal) {
       try {
         const answer = await request(wire, headers, signal);
-        if (answer.statusCode >= 300) throw await failed(answer);
         return received(wire.endpoint, answer, await answer.body.text());
       } catch (thrown) {
         throw outward(thrown, signal);
@@ -86,7 +74,6 @@ export function createRestTransport(options: RestOptions): Transport {
     async *stream(wire, headers, signal) {
       try {
         const answer = await request(wire, { ...headers, accept: 'text/plain' }, signal);
-        if (answer.statusCode >= 300) throw await failed(answer);
         for await (const line of linesOf(answer.body)) yield { line };
       } catch (thrown) {
         throw outward(thrown, signal);
@@ -94,7 +81,7 @@ export function createRestTransport(options: RestOptions): Transport {
     },
 
     async close() {
-      closing ??= own?.close() ?? Promise.resolve();
+      closing ??= options.dispatcher === undefined ? dispatcher.close() : Promise.resolve();
       await closing;
     },
   };
@@ -111,22 +98,12 @@ function encode(endpoint: Endpoint, given: ReadonlyMap<DescField, unknown>, pref
 function received(endpoint: Endpoint, answer: Dispatcher.ResponseData, text: string): Received {
   const desc: DescMessage = endpoint.method.output;
   const requestId = headerOf(answer, 'x-request-id');
-  const facts = { status: answer.statusCode, requestId };
-  let json: unknown = {};
-  if (text !== '') {
-    try {
-      json = JSON.parse(text);
-    } catch (cause) {
-      throw invalidAnswer(`The answer to ${endpoint.name}`, 'JSON', { ...facts, cause });
-    }
-  }
   const whole = endpoint.rest?.responseField ?? null;
   const replayed = headerOf(answer, 'idempotent-replayed') === 'true';
-  try {
+  return decoding({ status: answer.statusCode, requestId }, () => {
+    const json = text === '' ? {} : parsed(text, `The answer to ${endpoint.name}`);
     return { answer: answerFromJson(desc, whole === null ? json : { [whole.name]: json }), requestId, replayed };
-  } catch (error) {
-    throw error instanceof LedgerTrustError ? new LedgerTrustError(error.code, error.message, facts) : error;
-  }
+  });
 }
 
 function headerOf(answer: Dispatcher.ResponseData, name: string): string | null {
@@ -147,7 +124,5 @@ async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncIterable<string> 
 
 function outward(thrown: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
-  if (thrown instanceof LedgerTrustError) return thrown;
-  if (thrown instanceof TypeError) return thrown;
-  return connectionError(thrown);
+  return thrown instanceof LedgerTrustError || thrown instanceof TypeError ? thrown : connectionError(thrown);
 }

@@ -91,7 +91,7 @@ export function isUncertain(error: unknown): error is LedgerTrustError {
  * out, null if there is none. Returns `earlier`, unless `last` says that the call may have been carried out too, or was
  * decided with knowledge of what was written.
  */
-export function toldOf(last: unknown, earlier: LedgerTrustError | null): unknown {
+export function reportedError(last: unknown, earlier: LedgerTrustError | null): unknown {
   if (earlier === null || isUncertain(last)) return last;
   const isDecided = last instanceof LedgerTrustError && !harmless.has(last.code) && !uncertain.has(last.code);
   return isDecided && !blind.has(last.code) ? last : earlier;
@@ -109,7 +109,7 @@ export function backoffMs(attempt: number, error: LedgerTrustError | null, rando
 /**
  * Runs attempts until one succeeds, one fails with an error that allows no retry, or attempts or time run out. Throws
  * the last error, or an earlier one after which the call may have been carried out if the last one says nothing of that
- * (toldOf). An aborted signal throws its reason at once.
+ * (reportedError). An aborted signal throws its reason at once.
  */
 export async function withRetries<T>(
   policy: RetryPolicy,
@@ -130,11 +130,11 @@ export async function withRetries<T>(
       if (signal?.aborted) throw error;
       // The client was closed between two attempts. The error of the earlier attempt says what became of the call.
       if (isNotSent(error) && last !== null) throw earlier ?? last;
-      if (!mayRetry(error, kind !== 'unkeyed')) throw kind === 'read' ? error : toldOf(error, earlier);
+      if (!mayRetry(error, kind !== 'unkeyed')) throw kind === 'read' ? error : reportedError(error, earlier);
       if (isUncertain(error)) earlier = error;
       last = error;
       const waitMs = backoffMs(attempt, error, clock.random);
-      if (attempt >= policy.attemptsMax || clock.monotonicMs() + waitMs >= endMs) throw toldOf(error, earlier);
+      if (attempt >= policy.attemptsMax || clock.monotonicMs() + waitMs >= endMs) throw reportedError(error, earlier);
       // An abort ends the wait early; the loop then throws its reason.
       await clock.sleep(waitMs, signal).catch(() => {});
     }

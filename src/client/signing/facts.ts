@@ -20,6 +20,8 @@ interface FactSource {
   master(masterId: string): Promise<MasterNames>;
   /** The id of an organization's root ledger. */
   organizationLedger(organizationId: string): Promise<string>;
+  /** The id of an entity's root ledger. */
+  rootLedger(actorId: string): Promise<string>;
   /** The id of the actor that the client's credential belongs to. */
   caller(): Promise<string>;
 }
@@ -28,11 +30,8 @@ interface FactSource {
  * What signing needs to know of ledgers, masters and organizations. None of it ever changes, so it is cached. Methods
  * reject with what the call throws that reads it; `ledger` also with `invalid_answer`.
  */
-export interface Facts {
+export interface Facts extends Omit<FactSource, 'genesis'> {
   ledger(ledgerId: string): Promise<LedgerFacts>;
-  master(masterId: string): Promise<MasterNames>;
-  organizationLedger(organizationId: string): Promise<string>;
-  caller(): Promise<string>;
   /** Caches the facts of a master that was just created. */
   noteMaster(master: MasterNames): void;
 }
@@ -41,36 +40,35 @@ export interface Facts {
 const KNOWN_MAX = 10_000;
 
 export function createFacts(source: FactSource): Facts {
-  const ledgers = new Map<string, Promise<LedgerFacts>>();
-  const masters = new Map<string, Promise<MasterNames>>();
-  const organizations = new Map<string, Promise<string>>();
-  const callers = new Map<string, Promise<string>>();
+  const master = cached(source.master);
+  const caller = cached(source.caller);
   return {
-    ledger: (id) =>
-      known(ledgers, id, async () => {
-        const genesis = await source.genesis(id);
-        if (genesis?.eventType !== 'GENESIS' || genesis.ledgerId !== id)
-          throw invalidAnswer(`The start of ledger ${id}`, 'a GENESIS event');
-        return ledgerFacts(genesisEvent(genesis));
-      }),
-    master: (id) => known(masters, id, () => source.master(id)),
-    organizationLedger: (id) => known(organizations, id, () => source.organizationLedger(id)),
-    caller: () => known(callers, 'me', () => source.caller()),
-    noteMaster(master) {
-      void known(masters, master.masterId, async () => master);
-    },
+    ledger: cached(async (id) => {
+      const genesis = await source.genesis(id);
+      if (genesis?.eventType !== 'GENESIS' || genesis.ledgerId !== id)
+        throw invalidAnswer(`The start of ledger ${id}`, 'a GENESIS event');
+      return ledgerFacts(genesisEvent(genesis));
+    }),
+    master: (id) => master(id),
+    organizationLedger: cached(source.organizationLedger),
+    rootLedger: cached(source.rootLedger),
+    caller: () => caller(''),
+    noteMaster: (made) => void master(made.masterId, async () => made),
   };
 }
 
 /** Concurrent callers share one read. A failed read is not cached. */
-function known<T>(cache: Map<string, Promise<T>>, id: string, read: () => Promise<T>): Promise<T> {
-  let found = cache.get(id);
-  if (found === undefined) {
-    found = read();
-    found.catch(() => cache.delete(id));
-    const oldest = cache.size >= KNOWN_MAX ? cache.keys().next().value : undefined;
-    if (oldest !== undefined) cache.delete(oldest);
-  } else cache.delete(id);
-  cache.set(id, found);
-  return found;
+function cached<T>(read: (id: string) => Promise<T>) {
+  const known = new Map<string, Promise<T>>();
+  return (id: string, readOnce = read): Promise<T> => {
+    let found = known.get(id);
+    if (found === undefined) {
+      found = readOnce(id);
+      found.catch(() => known.delete(id));
+      const oldest = known.size >= KNOWN_MAX ? known.keys().next().value : undefined;
+      if (oldest !== undefined) known.delete(oldest);
+    } else known.delete(id);
+    known.set(id, found);
+    return found;
+  };
 }

@@ -30,17 +30,6 @@ import type { JsonObject, Request } from '../shapes.ts';
 import type { Facts } from './facts.ts';
 import type { SigningInput } from './signing.ts';
 
-/**
- * What an actor signs for each call that carries the signature of an event. The signed forms are those of the domain,
- * so that client and service cannot differ.
- */
-
-async function createMasterInput(request: Request<CreateMasterRequest>): Promise<SigningInput> {
-  const { ledgerId, businessRef, scope } = request;
-  const [canonical] = masterCreatedSignedForms(ledgerId, businessRef, scope);
-  return { eventType: 'TRACELEDGER_MASTER_CREATED', ledgerId, canonical };
-}
-
 /** What an append signs: the payload with the fields that the service injects. */
 export async function appendEventInput(request: Request<AppendEventRequest>, facts: Facts): Promise<SigningInput> {
   const master = await facts.master(request.uuid);
@@ -49,28 +38,15 @@ export async function appendEventInput(request: Request<AppendEventRequest>, fac
   return { eventType: request.eventType, ledgerId: master.ledgerId, canonical };
 }
 
-async function closeMasterInput(request: Request<CloseMasterRequest>, facts: Facts): Promise<SigningInput> {
-  const { ledgerId } = await facts.master(request.uuid);
-  const [canonical] = masterClosedSignedForms(await facts.ledger(ledgerId), request.uuid, await facts.caller());
-  return { eventType: 'MASTER_CLOSED', ledgerId, canonical };
-}
-
-async function closeLedgerInput(
-  request: Request<CloseLedgerRequest> | Request<CloseEngagementRequest>,
-  facts: Facts,
-): Promise<SigningInput> {
-  const { ledgerId } = request;
+async function closeLedgerInput(ledgerId: string, facts: Facts): Promise<SigningInput> {
   const [canonical] = ledgerClosedSignedForms(await facts.ledger(ledgerId), await facts.caller());
   return { eventType: 'LEDGER_CLOSED', ledgerId, canonical };
 }
 
-/** `rootLedgerId` finds the root ledger of the entity that the request names. */
-async function closeRootLedgerInput(
-  request: Request<CloseRootLedgerRequest>,
-  facts: Facts,
-  rootLedgerId: (actorId: string) => Promise<string>,
-): Promise<SigningInput> {
-  return closeLedgerInput({ ledgerId: await rootLedgerId(request.actorId) }, facts);
+/** The ledger that grants of a scope are written to. */
+async function ledgerOf(scope: GrantScope, id: string, facts: Facts): Promise<string> {
+  if (scope === 'ledger') return id;
+  return scope === 'master' ? (await facts.master(id)).ledgerId : facts.organizationLedger(id);
 }
 
 interface GrantRequest {
@@ -79,93 +55,81 @@ interface GrantRequest {
   readonly permissions?: JsonObject | undefined;
 }
 
-/** `ledgerId` is the organization's root ledger, the ledger that is granted, or the ledger of the master. */
-function grantInput(scope: GrantScope, id: string, ledgerId: string, request: GrantRequest): SigningInput {
+async function grantInput(scope: GrantScope, id: string, request: GrantRequest, facts: Facts): Promise<SigningInput> {
   const canonical = canonicalJson({
     ...grantObject(scope, id),
     delegate_actor_id: request.delegateActorId,
     role: request.role,
     permissions: request.permissions ?? {},
   });
-  return { eventType: grantedType[scope], ledgerId, canonical };
+  return { eventType: grantedType[scope], ledgerId: await ledgerOf(scope, id, facts), canonical };
 }
 
-function revokeInput(scope: GrantScope, id: string, ledgerId: string, delegateActorId: string): SigningInput {
-  const canonical = canonicalJson({ ...grantObject(scope, id), delegate_actor_id: delegateActorId });
-  return { eventType: revokedType[scope], ledgerId, canonical };
-}
-
-/** What a grant of access signs: the access as it is requested. `expires_at` is left out if it is not sent. */
-async function grantMasterAccessInput(request: Request<GrantMasterAccessRequest>, facts: Facts): Promise<SigningInput> {
-  const { ledgerId } = await facts.master(request.uuid);
-  const canonical = canonicalJson({
-    ...grantObject('master', request.uuid),
-    delegate_actor_id: request.actorId,
-    access: request.access,
-    ...(request.expiresAt ? { expires_at: request.expiresAt } : {}),
-  });
-  return { eventType: grantedType.master, ledgerId, canonical };
-}
-
-/** Look-ups that signing needs beside Facts. They are not cached. */
-interface SigningLookups {
-  rootLedgerId(actorId: string): Promise<string>;
-}
-
-/** What is signed for a call, by the method's name. Returns null for a call that carries no signature of an event. */
-export async function eventSigningInput(
-  name: string,
-  request: unknown,
+async function revokeInput(
+  scope: GrantScope,
+  id: string,
+  { delegateActorId }: Pick<GrantRequest, 'delegateActorId'>,
   facts: Facts,
-  lookups: SigningLookups,
-): Promise<SigningInput | null> {
+): Promise<SigningInput> {
+  const canonical = canonicalJson({ ...grantObject(scope, id), delegate_actor_id: delegateActorId });
+  return { eventType: revokedType[scope], ledgerId: await ledgerOf(scope, id, facts), canonical };
+}
+
+/**
+ * What an actor signs for a call, by the method's name. Returns null for a call that carries no signature of an event.
+ * The signed forms are those of the domain, so that client and service cannot differ.
+ */
+export async function eventSigningInput(name: string, request: unknown, facts: Facts): Promise<SigningInput | null> {
   switch (name) {
-    case 'createMaster':
-      return createMasterInput(request as Request<CreateMasterRequest>);
+    case 'createMaster': {
+      const { ledgerId, businessRef, scope } = request as Request<CreateMasterRequest>;
+      const [canonical] = masterCreatedSignedForms(ledgerId, businessRef, scope);
+      return { eventType: 'TRACELEDGER_MASTER_CREATED', ledgerId, canonical };
+    }
     case 'appendEvent':
       return appendEventInput(request as Request<AppendEventRequest>, facts);
-    case 'closeMaster':
-      return closeMasterInput(request as Request<CloseMasterRequest>, facts);
+    case 'closeMaster': {
+      const { uuid } = request as Request<CloseMasterRequest>;
+      const { ledgerId } = await facts.master(uuid);
+      const [canonical] = masterClosedSignedForms(await facts.ledger(ledgerId), uuid, await facts.caller());
+      return { eventType: 'MASTER_CLOSED', ledgerId, canonical };
+    }
     case 'closeLedger':
     case 'closeEngagement':
-      return closeLedgerInput(request as Request<CloseLedgerRequest>, facts);
+      return closeLedgerInput((request as Request<CloseLedgerRequest | CloseEngagementRequest>).ledgerId, facts);
     case 'closeRootLedger':
-      return closeRootLedgerInput(request as Request<CloseRootLedgerRequest>, facts, lookups.rootLedgerId);
-    case 'grantMasterAccess':
-      return grantMasterAccessInput(request as Request<GrantMasterAccessRequest>, facts);
+      return closeLedgerInput(await facts.rootLedger((request as Request<CloseRootLedgerRequest>).actorId), facts);
+    case 'grantMasterAccess': {
+      // The access as it is requested. `expires_at` is left out if it is not sent.
+      const { uuid, actorId, access, expiresAt } = request as Request<GrantMasterAccessRequest>;
+      const expiry = expiresAt ? { expires_at: expiresAt } : {};
+      const named = { ...grantObject('master', uuid), delegate_actor_id: actorId };
+      const { ledgerId } = await facts.master(uuid);
+      return { eventType: grantedType.master, ledgerId, canonical: canonicalJson({ ...named, access, ...expiry }) };
+    }
     case 'grantOrganizationDelegation': {
       const grant = request as Request<GrantOrganizationDelegationRequest>;
-      return grantInput(
-        'organization',
-        grant.organizationId,
-        await facts.organizationLedger(grant.organizationId),
-        grant,
-      );
+      return grantInput('organization', grant.organizationId, grant, facts);
     }
     case 'revokeOrganizationDelegation': {
-      const { organizationId, delegateActorId } = request as Request<RevokeOrganizationDelegationRequest>;
-      return revokeInput(
-        'organization',
-        organizationId,
-        await facts.organizationLedger(organizationId),
-        delegateActorId,
-      );
+      const grant = request as Request<RevokeOrganizationDelegationRequest>;
+      return revokeInput('organization', grant.organizationId, grant, facts);
     }
     case 'grantLedgerDelegation': {
       const grant = request as Request<GrantLedgerDelegationRequest>;
-      return grantInput('ledger', grant.ledgerId, grant.ledgerId, grant);
+      return grantInput('ledger', grant.ledgerId, grant, facts);
     }
     case 'revokeLedgerDelegation': {
-      const { ledgerId, delegateActorId } = request as Request<RevokeLedgerDelegationRequest>;
-      return revokeInput('ledger', ledgerId, ledgerId, delegateActorId);
+      const grant = request as Request<RevokeLedgerDelegationRequest>;
+      return revokeInput('ledger', grant.ledgerId, grant, facts);
     }
     case 'grantMasterDelegation': {
       const grant = request as Request<GrantMasterDelegationRequest>;
-      return grantInput('master', grant.masterId, (await facts.master(grant.masterId)).ledgerId, grant);
+      return grantInput('master', grant.masterId, grant, facts);
     }
     case 'revokeMasterDelegation': {
-      const { masterId, delegateActorId } = request as Request<RevokeMasterDelegationRequest>;
-      return revokeInput('master', masterId, (await facts.master(masterId)).ledgerId, delegateActorId);
+      const grant = request as Request<RevokeMasterDelegationRequest>;
+      return revokeInput('master', grant.masterId, grant, facts);
     }
     default:
       return null;

@@ -39,10 +39,12 @@ export function ed25519Key(key: string | KeyObject | Uint8Array): KeyObject {
   return read;
 }
 
-/** The public key of an Ed25519 private key: 32 bytes in standard base64, the form in which it is enrolled. */
+/**
+ * The public key of an Ed25519 private key: 32 bytes in standard base64, the form in which it is enrolled. Throws
+ * TypeError for any other key.
+ */
 export function publicKeyBase64(privateKey: KeyObject): string {
-  const { x } = createPublicKey(privateKey).export({ format: 'jwk' });
-  if (x === undefined) throw new TypeError('An Ed25519 private key is needed');
+  const { x = '' } = createPublicKey(ed25519Key(privateKey)).export({ format: 'jwk' });
   return Buffer.from(x, 'base64url').toString('base64');
 }
 

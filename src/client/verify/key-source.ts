@@ -1,5 +1,3 @@
-import type { KeyObject } from 'node:crypto';
-import { verifyingKey } from '../../domain/keys/public-key.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import type { AuthorityKey, GetAuthorityResponse, ResolveActorResponse } from '../../gen/svc/v1/resolver_pb.ts';
 import { LedgerTrustError } from '../error.ts';
@@ -72,20 +70,4 @@ export type AuthorityDocument = Pick<Answer<GetAuthorityResponse>, 'keys'>;
 /** The keys of a trust anchor document. Returns null if it publishes none. */
 export function authorityKeysOf(anchor: AuthorityDocument): AuthorityKeys | null {
   return anchor.keys.length === 0 ? null : anchor.keys;
-}
-
-/**
- * Makes a function that parses public keys and caches them. It returns null for a key that the service would not have
- * enrolled: no signature verifies under it.
- */
-export function createKeyReader(): (publicKey: string) => KeyObject | null {
-  const read = new Map<string, KeyObject | null>();
-  return (publicKey) => {
-    let key = read.get(publicKey);
-    if (key === undefined) {
-      key = verifyingKey(publicKey);
-      read.set(publicKey, key);
-    }
-    return key;
-  };
 }

@@ -1,6 +1,6 @@
 import type { IssueType } from '../../domain/event/integrity.ts';
 import { sha256HexForm } from '../../domain/keys/hash.ts';
-import type { DecisionIssueType } from '../../domain/ledger/decision-check.ts';
+import type { DecisionIssueType } from '../../domain/ledger/decision-fault.ts';
 import { parseRfc3339 } from '../../domain/values/time.ts';
 import { isUuid } from '../../domain/values/uuid.ts';
 import type { Event } from '../event.ts';

@@ -1,5 +1,7 @@
+import type { KeyObject } from 'node:crypto';
 import { authorityDigest } from '../../domain/event/content.ts';
 import type { IssueType } from '../../domain/event/integrity.ts';
+import { verifyingKey } from '../../domain/keys/public-key.ts';
 import {
   checkSignatureForm,
   parseAuthorityKid,
@@ -8,20 +10,29 @@ import {
   verifyDigest,
 } from '../../domain/keys/signature.ts';
 import { parseRfc3339 } from '../../domain/values/time.ts';
-import type { ReadEvent } from '../event.ts';
-import { type ActorDocumentKey, type AuthorityKeys, createKeyReader, type KeySource } from './key-source.ts';
+import type { Event, ReadEvent } from '../event.ts';
+import type { ActorDocumentKey, AuthorityKeys, KeySource } from './key-source.ts';
 import { authorityTypes } from './verify-payload.ts';
 
 /** The result of checking one signature or seal. */
-type SignatureFinding =
-  | { readonly kind: 'actor' | 'authority'; readonly outcome: 'good' }
-  | { readonly kind: 'actor' | 'authority'; readonly outcome: 'unknown_keys'; readonly detail: string }
-  | {
-      readonly kind: 'actor' | 'authority';
-      readonly outcome: 'bad';
-      readonly type: IssueType;
-      readonly detail: string;
-    };
+type SignatureFinding = { readonly kind: 'actor' | 'authority' } & (
+  | { readonly outcome: 'good' }
+  | { readonly outcome: 'unknown_keys'; readonly detail: string }
+  | { readonly outcome: 'bad'; readonly type: IssueType; readonly detail: string }
+);
+
+const badSignature = (detail: string): SignatureFinding => ({
+  kind: 'actor',
+  outcome: 'bad',
+  type: 'invalid_actor_sig',
+  detail,
+});
+const badSeal = (detail: string): SignatureFinding => ({
+  kind: 'authority',
+  outcome: 'bad',
+  type: 'invalid_authority_sig',
+  detail,
+});
 
 /**
  * The clocks of nodes differ by up to half a second, and a key may be enrolled on one node while another node accepts
@@ -39,125 +50,102 @@ const mayBeUnsigned: ReadonlySet<string> = new Set(['MASTER_DELEGATION_GRANTED',
  * rejects with what `keys` throws.
  */
 export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKeys | null) {
-  const readKey = createKeyReader();
+  const parsed = new Map<string, KeyObject | null>();
+  /** Returns null for a key that the service would not have enrolled: no signature verifies under it. */
+  const parsedKey = (publicKey: string): KeyObject | null => {
+    let key = parsed.get(publicKey);
+    if (key === undefined) {
+      key = verifyingKey(publicKey);
+      parsed.set(publicKey, key);
+    }
+    return key;
+  };
 
   const actorSignature = async (
-    read: ReadEvent,
-    actorId: string | null,
+    { event }: ReadEvent,
     kidText: string | null,
     signature: string,
     signed: string,
   ): Promise<SignatureFinding> => {
-    const bad = (detail: string): SignatureFinding => ({
-      kind: 'actor',
-      outcome: 'bad',
-      type: 'invalid_actor_sig',
-      detail,
-    });
     const kid = kidText === null ? null : parseKid(kidText);
-    if (kid === null || kid.actorId !== actorId) return bad('the signing key is none of the actor that signed');
+    if (kid === null || kid.actorId !== event.actorId)
+      return badSignature('the signing key is none of the actor that signed');
     const document = await keys.document(kid.actorId);
     if (document === null) {
       return { kind: 'actor', outcome: 'unknown_keys', detail: `no resolver document of ${kid.actorId} is at hand` };
     }
-    if (document.actorId !== kid.actorId) return bad('the resolver document is that of another actor');
+    if (document.actorId !== kid.actorId) return badSignature('the resolver document is that of another actor');
     const key = document.keys.find((held) => held.kid === kidText);
-    if (key === undefined) return bad('the signing key is not among the keys of the actor');
-    if (!heldAt(key, read.event.createdAt)) return bad('the signing key was not valid at the time of the event');
-    const good = verifies(
-      readKey(key.publicKey),
-      signature,
-      sigDigest(read.event.eventType, read.event.ledgerId, signed),
-    );
-    return good ? { kind: 'actor', outcome: 'good' } : bad('the signature does not verify over what was signed');
+    if (key === undefined) return badSignature('the signing key is not among the keys of the actor');
+    if (!heldAt(key, event.createdAt)) return badSignature('the signing key was not valid at the time of the event');
+    const digest = sigDigest(event.eventType, event.ledgerId, signed);
+    return verifies(parsedKey(key.publicKey), signature, digest)
+      ? { kind: 'actor', outcome: 'good' }
+      : badSignature('the signature does not verify over what was signed');
   };
 
-  const seal = (read: ReadEvent): SignatureFinding => {
-    const { authoritySig, authorityKeyId, hash, createdAt } = read.event;
-    const bad = (detail: string): SignatureFinding => ({
-      kind: 'authority',
-      outcome: 'bad',
-      type: 'invalid_authority_sig',
-      detail,
-    });
+  const seal = ({ authoritySig, authorityKeyId, hash, createdAt }: Event): SignatureFinding => {
     if (authoritySig === null || authorityKeyId === null || parseAuthorityKid(authorityKeyId) === null) {
-      return bad('neither an actor nor the authority has signed the event');
+      return badSeal('neither an actor nor the authority has signed the event');
     }
     if (authorityKeys === null) {
       return { kind: 'authority', outcome: 'unknown_keys', detail: 'no key of the authority is at hand' };
     }
     const key = authorityKeys.find((held) => held.kid === authorityKeyId);
-    if (key === undefined) return bad('the key of the seal is none of the authority');
-    const time = parseRfc3339(createdAt) ?? Number.NaN;
-    const from = (parseRfc3339(key.validFrom) ?? Number.NaN) - CLOCK_TOLERANCE_MS;
-    const to =
-      key.validTo === null ? Number.POSITIVE_INFINITY : (parseRfc3339(key.validTo) ?? Number.NaN) + CLOCK_TOLERANCE_MS;
-    if (!(time >= from && time <= to)) return bad('the key of the authority was not in use at the time of the event');
-    const good = verifies(readKey(key.publicKey), authoritySig, authorityDigest(hash));
-    return good
+    if (key === undefined) return badSeal('the key of the seal is none of the authority');
+    const time = timeOf(createdAt);
+    const to = key.validTo === null ? Number.POSITIVE_INFINITY : timeOf(key.validTo) + CLOCK_TOLERANCE_MS;
+    if (!(time >= timeOf(key.validFrom) - CLOCK_TOLERANCE_MS && time <= to))
+      return badSeal('the key of the authority was not in use at the time of the event');
+    return verifies(parsedKey(key.publicKey), authoritySig, authorityDigest(hash))
       ? { kind: 'authority', outcome: 'good' }
-      : bad('the seal of the authority does not verify over the hash');
+      : badSeal('the seal of the authority does not verify over the hash');
   };
 
   /** An actor that had keys must have signed what it appended. A removed signature would show nowhere else. */
-  const missingSignature = async (read: ReadEvent): Promise<SignatureFinding[]> => {
-    const { eventType, actorId, createdAt } = read.event;
+  const missingSignature = async ({ eventType, actorId, createdAt }: Event): Promise<SignatureFinding[]> => {
     if (authorityTypes.has(eventType) || mayBeUnsigned.has(eventType) || actorId === null) return [];
     const document = await keys.document(actorId);
-    const time = (parseRfc3339(createdAt) ?? Number.NaN) - ENROLMENT_TOLERANCE_MS;
-    if (!document?.keys.some((key) => (parseRfc3339(key.validFrom) ?? Number.NaN) <= time)) return [];
-    const detail = 'the actor had signing keys, so the event must be signed, and it is not';
-    return [{ kind: 'actor', outcome: 'bad', type: 'invalid_actor_sig', detail }];
+    const time = timeOf(createdAt) - ENROLMENT_TOLERANCE_MS;
+    if (!document?.keys.some((key) => timeOf(key.validFrom) <= time)) return [];
+    return [badSignature('the actor had signing keys, so the event must be signed, and it is not')];
   };
 
   return async (read: ReadEvent): Promise<SignatureFinding[]> => {
-    const { event } = read;
-    const bad = (detail: string): SignatureFinding => ({
-      kind: 'actor',
-      outcome: 'bad',
-      type: 'invalid_actor_sig',
-      detail,
-    });
+    const { event, payload, actorSigPayload } = read;
     if (event.actorSig !== null) {
       if (authorityTypes.has(event.eventType))
-        return [bad(`an event of type ${event.eventType} is not signed by an actor`)];
+        return [badSignature(`an event of type ${event.eventType} is not signed by an actor`)];
       if (event.authoritySig !== null || event.authorityKeyId !== null)
-        return [bad('an event that an actor signed has no seal')];
-      return [
-        await actorSignature(
-          read,
-          event.actorId,
-          event.signingKeyId,
-          event.actorSig,
-          read.actorSigPayload ?? read.payload,
-        ),
-      ];
+        return [badSignature('an event that an actor signed has no seal')];
+      return [await actorSignature(read, event.signingKeyId, event.actorSig, actorSigPayload ?? payload)];
     }
-    const findings = [seal(read), ...(await missingSignature(read))];
-    if (event.signingKeyId !== null) findings.push(bad('a signing key is named and no signature is there'));
+    const findings = [seal(event), ...(await missingSignature(event))];
+    if (event.signingKeyId !== null) findings.push(badSignature('a signing key is named and no signature is there'));
     const { requestor_sig: sig, requestor_signing_key_id: kid } = event.payload;
-    if (
-      event.eventType === 'LEDGER_CLOSED' &&
-      (sig !== undefined || kid !== undefined || read.actorSigPayload !== null)
-    ) {
-      if (typeof sig !== 'string' || typeof kid !== 'string' || read.actorSigPayload === null) {
-        findings.push(bad('the request to close was signed, and part of that signature is missing'));
-      } else findings.push(await actorSignature(read, event.actorId, kid, sig, read.actorSigPayload));
-    } else if (read.actorSigPayload !== null) findings.push(bad('a signed payload is given and no signature is there'));
+    const isClosing = event.eventType === 'LEDGER_CLOSED';
+    if (isClosing && (sig !== undefined || kid !== undefined || actorSigPayload !== null)) {
+      if (typeof sig !== 'string' || typeof kid !== 'string' || actorSigPayload === null) {
+        findings.push(badSignature('the request to close was signed, and part of that signature is missing'));
+      } else findings.push(await actorSignature(read, kid, sig, actorSigPayload));
+    } else if (actorSigPayload !== null)
+      findings.push(badSignature('a signed payload is given and no signature is there'));
     return findings;
   };
 }
 
-function heldAt(key: ActorDocumentKey, createdAt: string): boolean {
-  const time = parseRfc3339(createdAt);
-  const from = parseRfc3339(key.validFrom);
-  const to = key.revokedAt === null ? Number.POSITIVE_INFINITY : parseRfc3339(key.revokedAt);
-  if (time === null || from === null || to === null) return false;
-  if (key.status !== 'ACTIVE' && key.revokedAt === null) return false;
-  return time >= from && time < to;
+/** Milliseconds since 1970. NaN for a text that is no time: every comparison with it is false. */
+function timeOf(text: string): number {
+  return parseRfc3339(text) ?? Number.NaN;
 }
 
-function verifies(key: ReturnType<ReturnType<typeof createKeyReader>>, signature: string, digest: Uint8Array): boolean {
+function heldAt(key: ActorDocumentKey, createdAt: string): boolean {
+  const time = timeOf(createdAt);
+  if (key.revokedAt === null) return key.status === 'ACTIVE' && time >= timeOf(key.validFrom);
+  return time >= timeOf(key.validFrom) && time < timeOf(key.revokedAt);
+}
+
+function verifies(key: KeyObject | null, signature: string, digest: Uint8Array): boolean {
   if (key === null) return false;
   try {
     return verifyDigest(digest, checkSignatureForm(signature), key);

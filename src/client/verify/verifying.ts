@@ -108,10 +108,7 @@ class Verifier {
     this.#checkSignature = createSignatureCheck(options.keys, options.authorityKeys ?? null);
     this.#decisions = new DecisionCheck({ latest: options.latest ?? isoTime(Date.now() + CLOCK_BEHIND_MAX_MS) });
     const trusted = options.trustedKeys ?? (options.keys.isResolver === true ? 'actors' : 'none');
-    this.#trusted = {
-      actor: trusted === 'all' || trusted === 'actors',
-      authority: trusted === 'all' || trusted === 'authority',
-    };
+    this.#trusted = { actor: /^(all|actors)$/.test(trusted), authority: /^(all|authority)$/.test(trusted) };
     this.#wanted = new Set(options.mustContain);
     this.#ledgerId = options.ledgerId ?? null;
     this.#masterId = options.masterId ?? null;
@@ -233,21 +230,17 @@ class Verifier {
   #checkContent(read: ReadEvent, master: MasterHead | null): void {
     const { event } = read;
     let masterPrevHash = '';
+    const unknown = 'the event before it in its master is not in the list';
     if (event.masterId !== null && event.masterSeq !== null && event.masterSeq > 0) {
       if (master === null) {
-        if (this.#runStart === 0) {
-          this.#issue(event, 'missing_event', 'the events that the master begins with are missing');
-        } else {
-          this.#unchecked(event, 'content_unchecked', 'the event before it in its master is not in the list');
-        }
+        const missing = 'the events that the master begins with are missing';
+        if (this.#runStart === 0) this.#issue(event, 'missing_event', missing);
+        else this.#unchecked(event, 'content_unchecked', unknown);
         return;
       }
       if (event.masterSeq <= master.seq) {
-        this.#issue(
-          event,
-          'broken_link',
-          'the event stands behind one of its master that has its master_seq or a later one',
-        );
+        const detail = 'the event stands behind one of its master that has its master_seq or a later one';
+        this.#issue(event, 'broken_link', detail);
         return;
       }
       if (event.masterSeq > master.seq + 1) {
@@ -256,7 +249,7 @@ class Verifier {
         // If no event of the ledger is missing in between, none of the master was left out.
         if (this.#extent !== 'some' || master.ledgerSeq >= this.#runStart) this.#issue(event, 'missing_event', gap);
         else {
-          this.#unchecked(event, 'content_unchecked', 'the event before it in its master is not in the list');
+          this.#unchecked(event, 'content_unchecked', unknown);
           if (this.#options.kind === 'master') this.#gap(event, gap);
         }
         return;
@@ -276,21 +269,18 @@ class Verifier {
     if (before === null) {
       this.#unchecked(event, 'hash_unchecked', 'the event before it in the ledger is not in the list');
     } else if (eventHash(before, event.contentHash) === event.hash) this.#checked.chainHashes += 1;
-    else
-      this.#issue(
-        event,
-        'hash_mismatch',
-        'hash does not match the one recomputed from content_hash and the event before',
-      );
+    else {
+      const detail = 'hash does not match the one recomputed from content_hash and the event before';
+      this.#issue(event, 'hash_mismatch', detail);
+    }
   }
 
   async #checkSignatures(read: ReadEvent): Promise<void> {
     for (const finding of await this.#checkSignature(read)) {
-      const isActor = finding.kind === 'actor';
       if (finding.outcome === 'bad') this.#issue(read.event, finding.type, finding.detail);
-      else if (finding.outcome === 'unknown_keys') {
-        this.#unchecked(read.event, isActor ? 'actor_keys_unknown' : 'authority_keys_unknown', finding.detail);
-      } else this.#verified(read.event, finding.kind);
+      else if (finding.outcome === 'unknown_keys')
+        this.#unchecked(read.event, `${finding.kind}_keys_unknown`, finding.detail);
+      else this.#verified(read.event, finding.kind);
     }
   }
 
@@ -299,11 +289,8 @@ class Verifier {
     else this.#checked.authoritySeals += 1;
     if (this.#trusted[kind]) return;
     const what = kind === 'actor' ? 'signature' : 'seal';
-    this.#unchecked(
-      event,
-      `${kind}_keys_untrusted`,
-      `the key of the ${what} came with the events, and nobody vouches for it`,
-    );
+    const detail = `the key of the ${what} came with the events, and nobody vouches for it`;
+    this.#unchecked(event, `${kind}_keys_untrusted`, detail);
   }
 
   /**
@@ -314,8 +301,8 @@ class Verifier {
     const { event } = read;
     const before = { prevHash: this.#previous?.hash ?? '', masterPrevHash: master?.contentHash ?? '' };
     for (const { type, detail } of this.#decisions.take(ledgerEvent(read, before))) {
-      const isTold = type === 'broken_link' || type === 'dated_backwards' || (type === 'contradiction' && isFaulty);
-      if (!isTold) this.#issue(event, type, detail);
+      const isReported = type === 'broken_link' || type === 'dated_backwards' || (type === 'contradiction' && isFaulty);
+      if (!isReported) this.#issue(event, type, detail);
     }
   }
 

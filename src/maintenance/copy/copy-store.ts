@@ -1,17 +1,18 @@
 import { accessKeptMs } from '../../service/audit/access-history.ts';
-import type { AccessLog } from '../../store/access-log.ts';
+import { type AccessEvent, type AccessLog, accessTime } from '../../store/access-log.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import type { WholeStore } from '../../store/whole-store.ts';
-import { forEachConcurrently } from '../scrub/for-each-concurrently.ts';
-import { copyAccesses } from './copy-accesses.ts';
-import { copyLedger } from './copy-ledger.ts';
-import { checkOwner, copyRecords } from './copy-records.ts';
-import { CopyRefused } from './refusal.ts';
+import type { WholeRecord, WholeStore } from '../../store/whole-store.ts';
+import { forEachConcurrently } from '../for-each-concurrently.ts';
+import { CopyRefused, copyLedger } from './copy-ledger.ts';
 
 const ledgersAtOnceMax = 16;
+const recordsAtOnceMax = 32;
 const historiesAtOnceMax = 8;
-const dayMs = 24 * 60 * 60_000;
+/** Access events read at a time. */
+const pageEvents = 2_000;
+const hourMs = 60 * 60_000;
+const dayMs = 24 * hourMs;
 /** Sentences about refusals that are kept. Further ones are only counted. */
 const refusalsMax = 100;
 
@@ -26,8 +27,8 @@ interface StoreCopyParts {
   readonly target: Stores;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Called with the number of events or records that are in the target now. */
-  readonly progress: (done: { readonly what: 'events' | 'records'; readonly count: number }) => void;
+  /** Called with how many more events or records are in the target now. */
+  readonly progress: (count: number) => void;
 }
 
 /** The result of a copy. */
@@ -61,17 +62,16 @@ export async function copyStore({ source, target, now, progress }: StoreCopyPart
 
   // Records first, so that the target belongs to these keys from the beginning, and what is copied can be verified at
   // any time.
-  const kept = () => {
+  const copied = () => {
     total.records += 1;
-    progress({ what: 'records', count: 1 });
+    progress(1);
   };
-  const records = source.whole.records();
-  await copyRecords({ records, target: target.records, nowMs: now(), copied: kept, refused });
+  await copyRecords({ records: source.whole.records(), target: target.records, nowMs: now(), copied, refused });
 
   await forEachConcurrently(source.whole.ledgers(), ledgersAtOnceMax, async ({ ledgerId, head }) => {
     const copied = (count: number) => {
       total.events += count;
-      progress({ what: 'events', count });
+      progress(count);
     };
     try {
       await copyLedger({ source: source.ledgers, target: target.ledgers, now, copied }, ledgerId, head);
@@ -93,4 +93,90 @@ export async function copyStore({ source, target, now, progress }: StoreCopyPart
 
 function* actorIds(whole: WholeStore): Iterable<string> {
   for (const { kind, id } of whole.records()) if (kind === 'actor') yield id;
+}
+
+/**
+ * Kind and id of the records that identify the installation a store belongs to, and what differs if the target belongs
+ * to another one.
+ */
+const ownerRecords = [
+  ['authority', 'keys', 'its events are sealed by another authority'],
+  ['node', 'secrets-key', 'its secrets are encrypted under another key'],
+] as const;
+
+/**
+ * Throws CopyRefused if the target belongs to other keys, because copied data could neither be verified nor decrypted
+ * there, and if the source has never been served by a node.
+ */
+export async function checkOwner(source: RecordStore, target: RecordStore): Promise<void> {
+  for (const [kind, id, how] of ownerRecords) {
+    const [ours, theirs] = await Promise.all([source.get(kind, id), target.get(kind, id)]);
+    if (ours === null)
+      throw new CopyRefused('No node has ever served this data: there is nothing to copy; check DATA_DIR.');
+    if (theirs !== null && theirs.value !== ours.value)
+      throw new CopyRefused(
+        `The target belongs to another installation (${how}): copy into a keyspace that no node has served yet.`,
+      );
+  }
+}
+
+interface RecordCopyParts {
+  readonly records: Iterable<WholeRecord>;
+  readonly target: RecordStore;
+  readonly nowMs: number;
+  readonly copied: () => void;
+  /** Called with a sentence for each record that the target has with another value. */
+  readonly refused: (sentence: string) => void;
+}
+
+/**
+ * Puts every record that has not expired, where the target has none of this kind and id. A record that the target has
+ * with the same value needs nothing. `copied` is called for every record that the target has then.
+ */
+export async function copyRecords({ records, target, nowMs, copied, refused }: RecordCopyParts): Promise<void> {
+  await forEachConcurrently(records, recordsAtOnceMax, async (record) => {
+    if (record.expiresAt !== undefined && record.expiresAt <= nowMs) return;
+    const put = await target.put({ ...record, replaces: 'absent' });
+    if (put.ok || put.current?.value === record.value) copied();
+    else
+      refused(
+        `The ${record.kind} ${record.id} stands in the target as another one, and is left as it is: it was changed there, or here since it was copied.`,
+      );
+  });
+}
+
+/**
+ * Copies the access history of one actor, from `since` (milliseconds since 1970) on. It appends hour by hour, each hour
+ * whole and in order. So a repeated copy writes the same events and none twice, also after the oldest were deleted or
+ * new ones were added.
+ */
+export async function copyAccesses(
+  source: AccessLog,
+  target: AccessLog,
+  actorId: string,
+  since: number,
+): Promise<void> {
+  const hours = new Map<number, AccessEvent[]>();
+  // A history is nearly in the order of time: no event is out of place by more than an hour.
+  const flush = async (before: number) => {
+    for (const [hour, events] of hours) {
+      if (hour >= before) continue;
+      hours.delete(hour);
+      await target.append(events.sort((a, b) => (a.id < b.id ? -1 : 1)));
+    }
+  };
+  for (let offset = 0; ; offset += pageEvents) {
+    const page = { ledgerId: null, since, limit: pageEvents, offset, descending: false };
+    const events = await source.list(actorId, page);
+    for (const event of events) {
+      const hour = Math.floor(accessTime(event.id) / hourMs);
+      const inHour = hours.get(hour);
+      if (inHour === undefined) hours.set(hour, [event]);
+      else inHour.push(event);
+    }
+    const last = events.at(-1);
+    if (last === undefined || events.length < pageEvents) break;
+    await flush(Math.floor(accessTime(last.id) / hourMs) - 1);
+  }
+  await flush(Number.POSITIVE_INFINITY);
 }

@@ -1,12 +1,13 @@
 import type { Event } from '../../client/event.ts';
+import type { JsonObject } from '../../client/shapes.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
 import { checkChain, wrongHash } from '../../domain/event/integrity.ts';
-import type { Head, LedgerStore } from '../../store/ledger-store.ts';
+import { parseRow } from '../../domain/event/row.ts';
+import type { Head, LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
 import type { FullBucket, StoreInspection } from '../../store/store-inspection.ts';
 import type { Finding } from './finding.ts';
 import type { ProjectionScrub } from './projection-scrub.ts';
-import { asRead, eventOf } from './scrubbed-event.ts';
 
 /** Events read at a time: as many as a bucket of Cassandra holds, with those of a batch that runs over its end. */
 const windowEventsMax = 1_088;
@@ -77,10 +78,7 @@ async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number
     const [first] = whole;
     if (first?.seq === 0) place.facts = ledgerFacts(first);
     await projections.take(whole, place.facts, from, to);
-    for (const event of whole) {
-      const read = asRead(event);
-      if (read !== null) yield read;
-    }
+    yield* whole.map(asRead);
     place.emptyWindows = events.length === 0 ? place.emptyWindows + 1 : 0;
     place.before = events.at(-1) ?? before;
     place.from = to;
@@ -98,4 +96,43 @@ function wrongBucketEnd({ bucket, lastSeq, head }: FullBucket, last: LedgerEvent
   if (head.seq !== lastSeq) return wrong(`says that it ends in seq ${head.seq}: ${hidden}`);
   const isOther = last?.seq === lastSeq && last.hash !== head.hash;
   return isOther ? wrong('has another hash of that event') : null;
+}
+
+/** The event of a row. Returns a finding if the row is no event, or is an event of another place. */
+export function eventOf(ledgerId: string, entry: StoredEntry): LedgerEvent | Finding {
+  const unreadable = (detail: string): Finding => ({ ledgerId, seq: entry.seq, type: 'unreadable_row', detail });
+  let event: LedgerEvent;
+  try {
+    event = parseRow(entry.row);
+  } catch (error) {
+    return unreadable(error instanceof Error ? error.message : String(error));
+  }
+  const isHere = event.seq === entry.seq && event.ledgerId === ledgerId;
+  return isHere ? event : unreadable(`the event stored there is seq ${event.seq} of ledger ${event.ledgerId}`);
+}
+
+/** The event as a client reads it. */
+function asRead(event: LedgerEvent): Event {
+  const { id, ledgerId, seq, eventType, actorId, actorType, createdAt, causedByHash, master } = event;
+  const { actorSig, signingKeyId, contentHash, hash, authoritySig, authorityKeyId } = event;
+  return {
+    id,
+    ledgerId,
+    seq,
+    masterId: master?.id ?? null,
+    masterSeq: master?.seq ?? null,
+    eventType,
+    actorId,
+    actorType,
+    payload: JSON.parse(event.payload) as JsonObject,
+    hash,
+    contentHash,
+    causedByHash,
+    actorSig,
+    signingKeyId,
+    actorSigPayload: event.actorSigPayload === null ? null : (JSON.parse(event.actorSigPayload) as JsonObject),
+    authoritySig,
+    authorityKeyId,
+    createdAt,
+  };
 }

@@ -1,5 +1,4 @@
 import type { VerificationIssueType } from '../../client/verify/verification.ts';
-import type { DecisionIssueType } from '../../domain/ledger/decision-check.ts';
 
 /**
  * What a scrub can find wrong in a store, beside what is wrong in the chain itself.
@@ -13,7 +12,6 @@ import type { DecisionIssueType } from '../../domain/ledger/decision-check.ts';
  */
 export type FindingType =
   | VerificationIssueType
-  | DecisionIssueType
   | 'unreadable_row'
   | 'wrong_head'
   | 'projection_missing'

@@ -28,6 +28,14 @@ export class FingerprintSet {
     return this.#slots[slotOf(this.#slots, fingerprint)] === fingerprint;
   }
 
+  /** How many texts of this set `other` does not have. */
+  countMissingIn(other: FingerprintSet): number {
+    let count = 0;
+    for (const fingerprint of this.#slots)
+      if (fingerprint >= 0 && other.#slots[slotOf(other.#slots, fingerprint)] !== fingerprint) count += 1;
+    return count;
+  }
+
   #grow(): void {
     const grown = new Float64Array(this.#slots.length * 2).fill(-1);
     for (const fingerprint of this.#slots) if (fingerprint >= 0) put(grown, fingerprint);

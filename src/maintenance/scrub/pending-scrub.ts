@@ -2,8 +2,8 @@ import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
 import { type Projection, projectionsOf } from '../../domain/event/projection.ts';
 import type { Head, LedgerStore } from '../../store/ledger-store.ts';
 import type { NewestBatch } from '../../store/store-inspection.ts';
+import { eventOf } from './events-up-to.ts';
 import type { Finding } from './finding.ts';
-import { eventOf } from './scrubbed-event.ts';
 
 /** More events than a batch has, with room for what is written meanwhile. */
 const eventsMax = 4_096;
@@ -51,13 +51,10 @@ function textOf(projection: Projection): string {
   switch (projection.kind) {
     case 'scope':
       return JSON.stringify(['scope', projection.scope]);
-    case 'command':
-      return JSON.stringify([
-        'command',
-        projection.command.id,
-        projection.command.fingerprint,
-        projection.command.permanent,
-      ]);
+    case 'command': {
+      const { command } = projection;
+      return JSON.stringify(['command', command.id, command.fingerprint, command.permanent]);
+    }
     case 'cell':
       return JSON.stringify(['cell', projection.key, projection.value]);
     case 'line':
@@ -70,7 +67,7 @@ function nameOf(projection: Projection): string {
     case 'scope':
       return `the scope ${projection.scope}`;
     case 'command':
-      return `a mark of command ${projection.command.id}`;
+      return `the command key ${projection.command.id}`;
     case 'cell':
       return `the value of ${projection.key}`;
     case 'line':

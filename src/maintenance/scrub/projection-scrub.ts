@@ -1,22 +1,42 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import type { LedgerFacts } from '../../domain/event/facts.ts';
-import { type Projection, projectionsOf } from '../../domain/event/projection.ts';
+import { names, type Projection, projectionsOf } from '../../domain/event/projection.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import type { EventProjections, ScopeEntry, StoredCell, StoreInspection } from '../../store/store-inspection.ts';
-import { cellText, type Expectations, lineText } from './expectations.ts';
-import { findExtrasByName } from './extras-by-name.ts';
+import { linePages } from '../../store/pages.ts';
+import type {
+  EventProjections,
+  ScopeEntry,
+  StoredCell,
+  StoredLine,
+  StoredMark,
+  StoreInspection,
+} from '../../store/store-inspection.ts';
+import { forEachConcurrently } from '../for-each-concurrently.ts';
 import type { Finding, FindingType } from './finding.ts';
 import { FingerprintSet } from './fingerprint-set.ts';
-import { forEachConcurrently } from './for-each-concurrently.ts';
 
 const readsAtOnceMax = 16;
+const listPageLines = 1_000;
 /**
  * Milliseconds. Command keys that are not permanent are kept for 24 hours. Younger ones than this must be there; near
  * the end of the 24 hours a missing one is no fault.
  */
-const markSureMs = 23 * 60 * 60_000;
+const keySureMs = 23 * 60 * 60_000;
+
+/**
+ * The cells and lines that follow from the events of a set of ledgers. Any other stored cell or line follows from no
+ * event.
+ */
+export interface Expectations {
+  readonly cells: FingerprintSet;
+  readonly lines: FingerprintSet;
+}
+
+export const cellText = ({ key, version, value }: StoredCell): string => JSON.stringify([key, version, value]);
+export const lineText = ({ list, order, value }: StoredLine): string => JSON.stringify([list, order, value]);
 
 const scopeText = ({ scope, seq }: ScopeEntry): string => `${seq} ${scope}`;
+const keyText = ({ id, seq, fingerprint }: StoredMark): string => JSON.stringify([id, seq, fingerprint]);
 
 interface ProjectionScrubParts {
   readonly ledgerId: string;
@@ -50,7 +70,7 @@ export class ProjectionScrub {
   readonly #cells = new Map<string, StoredCell>();
   readonly #lines = new FingerprintSet();
   readonly #lists = new Set<string>();
-  readonly #marks = new FingerprintSet();
+  readonly #keys = new FingerprintSet();
   readonly #masters = new Set<string>();
   /** Whether events are missing or damaged, so that what follows from them is not known. */
   #hasUnknown = false;
@@ -91,10 +111,9 @@ export class ProjectionScrub {
     if (events.length < Math.min(to, headSeq + 1) - from) this.#hasUnknown = true;
     for (const entry of await inspection.scopeEntries(ledgerId, from, to)) {
       if (entry.seq > headSeq || wanted.delete(scopeText(entry))) continue;
-      this.#wrong('projection_extra', entry.seq, `the event stands under ${entry.scope}, where it does not belong`, {
-        kind: 'scope',
-        scope: entry.scope,
-      });
+      const { scope, seq } = entry;
+      const detail = `the event stands under ${scope}, where it does not belong`;
+      this.#wrong('projection_extra', seq, detail, { kind: 'scope', scope });
     }
     for (const { scope, seq } of wanted.values())
       this.#lacks(seq, { kind: 'scope', scope }, `the event does not stand under ${scope}, where readers look for it`);
@@ -111,7 +130,7 @@ export class ProjectionScrub {
         await this.#line(event.seq, projection);
         return;
       case 'command':
-        await this.#mark(event, projection);
+        await this.#commandKey(event, projection);
         return;
     }
   }
@@ -134,15 +153,15 @@ export class ProjectionScrub {
       this.#wrong('projection_wrong', seq, `a line of ${line.list} is another one`, line);
   }
 
-  async #mark(event: LedgerEvent, projection: Extract<Projection, { kind: 'command' }>): Promise<void> {
-    const mark = projection.command;
+  async #commandKey(event: LedgerEvent, projection: Extract<Projection, { kind: 'command' }>): Promise<void> {
+    const key = projection.command;
     const { ledgers, ledgerId, nowMs } = this.#parts;
-    this.#marks.add(markText({ ...mark, seq: event.seq }));
-    if (!mark.permanent && Date.parse(event.createdAt) < nowMs - markSureMs) return;
-    const stored = (await ledgers.findCommands(ledgerId, [mark])).get(mark.id);
-    if (stored === undefined) this.#lacks(event.seq, projection, `the mark of command ${mark.id} is missing`);
-    else if (stored.seq < event.seq || (stored.seq === event.seq && stored.fingerprint !== mark.fingerprint))
-      this.#wrong('projection_wrong', event.seq, `the mark of command ${mark.id} is another one`, projection);
+    this.#keys.add(keyText({ ...key, seq: event.seq }));
+    if (!key.permanent && Date.parse(event.createdAt) < nowMs - keySureMs) return;
+    const stored = (await ledgers.findCommands(ledgerId, [key])).get(key.id);
+    if (stored === undefined) this.#lacks(event.seq, projection, `the command key ${key.id} is missing`);
+    else if (stored.seq < event.seq || (stored.seq === event.seq && stored.fingerprint !== key.fingerprint))
+      this.#wrong('projection_wrong', event.seq, `the command key ${key.id} is another one`, projection);
   }
 
   /** Must be called after the last event. */
@@ -150,40 +169,56 @@ export class ProjectionScrub {
     await forEachConcurrently(this.#cells.values(), readsAtOnceMax, (cell) => this.#cell(cell));
     await this.#handOn();
     if (this.#parts.missing !== null) return;
-    await this.#extraMarks();
-    if (this.#parts.expectations !== null) return;
-    const extra = (seq: number | null, detail: string) => this.#extra(seq, detail);
-    const expected = { cells: this.#cells, masters: this.#masters, lists: this.#lists, lines: this.#lines };
-    await findExtrasByName({ ...this.#parts, extra }, expected);
+    await this.#extraKeys();
+    if (this.#parts.expectations === null) await this.#extrasByName();
   }
 
   async #cell(cell: StoredCell): Promise<void> {
-    const stored = await this.#parts.ledgers.cell(cell.key);
-    if (stored === null || stored.version < cell.version)
-      this.#lacks(
-        cell.version,
-        { kind: 'cell', key: cell.key, value: cell.value },
-        stored === null ? `${cell.key} is missing` : `${cell.key} is as of seq ${stored.version}, before this event`,
-      );
+    const { key, value } = cell;
+    const of: Projection = { kind: 'cell', key, value };
+    const stored = await this.#parts.ledgers.cell(key);
+    if (stored === null) this.#lacks(cell.version, of, `${key} is missing`);
+    else if (stored.version < cell.version)
+      this.#lacks(cell.version, of, `${key} is as of seq ${stored.version}, before this event`);
     else if (stored.version === cell.version && stored.value !== cell.value)
-      this.#wrong('projection_wrong', cell.version, `${cell.key} is not what the event says`, {
-        kind: 'cell',
-        ...cell,
-      });
+      this.#wrong('projection_wrong', stored.version, `${key} is not what the event says`, of);
     else if (stored.version > cell.version && stored.version <= this.#parts.headSeq)
       this.#wrong(
         'projection_wrong',
         stored.version,
-        `${cell.key} says that it is from an event that does not change it`,
-        { kind: 'cell', ...cell },
+        `${key} says that it is from an event that does not change it`,
+        of,
       );
   }
 
-  async #extraMarks(): Promise<void> {
+  async #extraKeys(): Promise<void> {
     const { inspection, ledgerId, headSeq } = this.#parts;
-    for await (const mark of inspection.commandMarks(ledgerId))
-      if (mark.seq <= headSeq && !this.#marks.has(markText(mark)))
-        this.#extra(mark.seq, `a mark of command ${mark.id} is of no event`);
+    for await (const key of inspection.commandMarks(ledgerId))
+      if (key.seq <= headSeq && !this.#keys.has(keyText(key)))
+        this.#extra(key.seq, `the command key ${key.id} is of no event`);
+  }
+
+  /**
+   * Finds the extra projections that can be found without reading the whole store: lines in the lists of the ledger,
+   * and closings of the ledger or a master that no event closed.
+   */
+  async #extrasByName(): Promise<void> {
+    const { ledgers, ledgerId, headSeq } = this.#parts;
+    const closings = [names.ledgerClosed(ledgerId), ...[...this.#masters].map(names.masterClosed)];
+    await forEachConcurrently(closings, readsAtOnceMax, async (key) => {
+      const stored = this.#cells.has(key) ? null : await ledgers.cell(key);
+      if (stored !== null && stored.version <= headSeq) this.#extra(stored.version, `${key} follows from no event`);
+    });
+    for (const list of this.#lists) {
+      const isShared = list.startsWith(names.ledgersOf(''));
+      // Other lists are ordered by event. Lines of events after the head are not checked.
+      const isOther = (order: string) =>
+        isShared ? !order.split('|').includes(ledgerId) : /^\d{16}$/.test(order) && Number(order) > headSeq;
+      for await (const { lines } of linePages(ledgers, list, listPageLines))
+        for (const { order, value } of lines)
+          if (!this.#lines.has(lineText({ list, order, value })) && !isOther(order))
+            this.#extra(null, `a line of ${list} follows from no event`);
+    }
   }
 
   #lacks(seq: number, projection: Projection, detail: string): void {
@@ -225,8 +260,4 @@ function placeOf(ledgerId: string, of: Projection): { readonly table: string; re
     case 'line':
       return { table: 'line', key: `list=${of.list}, line_order=${of.order}` };
   }
-}
-
-function markText({ id, seq, fingerprint }: { id: string; seq: number; fingerprint: string }): string {
-  return JSON.stringify([id, seq, fingerprint]);
 }

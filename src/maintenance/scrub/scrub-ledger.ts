@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AuthorityKeys, KeySource } from '../../client/verify/key-source.ts';
 import { verifyEvents } from '../../client/verify/verifying.ts';
 import { names } from '../../domain/event/projection.ts';
@@ -5,12 +6,10 @@ import { isoTime } from '../../domain/values/time.ts';
 import type { Head, LedgerStore } from '../../store/ledger-store.ts';
 import type { ProjectionWriter, StoreInspection } from '../../store/store-inspection.ts';
 import { eventsUpTo } from './events-up-to.ts';
-import type { Expectations } from './expectations.ts';
 import { type Finding, isOfProjections } from './finding.ts';
 import { wrongPending } from './pending-scrub.ts';
-import { ProjectionScrub } from './projection-scrub.ts';
+import { type Expectations, ProjectionScrub } from './projection-scrub.ts';
 import { SnapshotScrub } from './snapshot-scrub.ts';
-import { writeMissing } from './write-missing.ts';
 
 /**
  * If the newest batch of a ledger lacks projections, the ledger is read this often, with so many milliseconds in
@@ -77,7 +76,7 @@ export async function scrubLedger(parts: ScrubParts, ledgerId: string): Promise<
   const { finish } = parts;
   const first = await settledLook(parts, ledgerId);
   if (finish === null || first.missing === 0 || !first.isWhole) return { ...first, written: 0 };
-  await writeMissing({ ...parts, finish }, ledgerId, first.head);
+  await writeMissing(parts, finish, ledgerId, first.head);
   const second = await settledLook(parts, ledgerId);
   return { ...second, written: Math.max(0, first.missing - second.missing) };
 }
@@ -88,7 +87,7 @@ async function settledLook(parts: ScrubParts, ledgerId: string): Promise<Look> {
   for (let looks = 1; found.outstanding > 0 && looks < looksMax; looks++) {
     // A running writer writes them within a moment. A claim writes what a dead writer has left.
     if (parts.finish !== null && looks > 1) await parts.ledgers.claim(ledgerId);
-    else await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
+    else await delay(lookAgainMs);
     found = await look(parts, ledgerId);
   }
   return found;
@@ -171,22 +170,44 @@ async function checkEnd(
   if (next === undefined) {
     // A ledger without events may have been claimed and never written. A ledger whose name is stored had events.
     const isNamed = head === null && (await ledgers.cell(names.ledger(ledgerId))) !== null;
-    if (isNamed && (await ledgers.head(ledgerId)) === null)
-      found({
-        ledgerId,
-        seq: null,
-        type: 'wrong_head',
-        detail: 'the ledger is known by name, and all its events are gone',
-      });
+    const detail = 'the ledger is known by name, and all its events are gone';
+    if (isNamed && (await ledgers.head(ledgerId)) === null) found({ ledgerId, seq: null, type: 'wrong_head', detail });
     return;
   }
   // The ledger may have grown meanwhile, so the head is read again.
   const now = await ledgers.head(ledgerId);
-  if (now === null || now.seq < next.seq)
-    found({
-      ledgerId,
-      seq: next.seq,
-      type: 'wrong_head',
-      detail: `an event stands behind seq ${end}, where the ledger ends`,
-    });
+  const detail = `an event stands behind seq ${end}, where the ledger ends`;
+  if (now === null || now.seq < next.seq) found({ ledgerId, seq: next.seq, type: 'wrong_head', detail });
+}
+
+/**
+ * Writes the missing projections of the events of a ledger up to `head`. For a ledger that was just found whole. If an
+ * event is damaged by now, nothing that follows from it or from later events is written.
+ */
+async function writeMissing(
+  { ledgers, inspection, now }: ScrubParts,
+  finish: ProjectionWriter,
+  ledgerId: string,
+  head: Head | null,
+): Promise<void> {
+  let isWhole = true;
+  const found = (finding: Finding) => {
+    if (!isOfProjections(finding)) isWhole = false;
+  };
+  const headSeq = head?.seq ?? -1;
+  const projections = new ProjectionScrub({
+    ledgerId,
+    ledgers,
+    inspection,
+    headSeq,
+    projectedSeq: headSeq,
+    nowMs: now(),
+    found,
+    expectations: null,
+    missing: async (missing) => {
+      if (isWhole) await finish.write(ledgerId, missing);
+    },
+  });
+  for await (const _ of eventsUpTo({ ledgers, inspection, ledgerId, head, projections, found, seqs: new Map() }));
+  await projections.finish();
 }

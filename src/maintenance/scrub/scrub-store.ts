@@ -1,19 +1,14 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { StoreInspection, StrayBucket } from '../../store/store-inspection.ts';
-import { cellText, type Expectations, lineText } from './expectations.ts';
+import { forEachConcurrently } from '../for-each-concurrently.ts';
 import type { Finding } from './finding.ts';
 import { FingerprintSet } from './fingerprint-set.ts';
-import { forEachConcurrently } from './for-each-concurrently.ts';
-import { wrongRecordForm } from './record-forms.ts';
+import { cellText, type Expectations, lineText } from './projection-scrub.ts';
 import { type LedgerScrub, type ScrubParts, scrubLedger } from './scrub-ledger.ts';
+import { wrongRecordForm } from './scrub-records.ts';
 
 /** Signatures are verified in this thread. More ledgers at a time would only keep the store busy meanwhile. */
 const ledgersAtOnceMax = 8;
-/**
- * Two limits in one: projections without an event, and damaged rows, that a scrub collects at most. Further ones are
- * not counted.
- */
-const strayMax = 10_000;
 /** Findings kept. Further ones are only counted. */
 const keptMax = 10_000;
 
@@ -50,22 +45,22 @@ export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgr
   const total = { ledgers: 0, events: 0, signatures: 0, outstanding: 0, written: 0, findingCount: 0 };
   const findings: Finding[] = [];
   const unchecked: string[] = [];
+  const found = (finding: Finding) => {
+    total.findingCount += 1;
+    keep(findings, [finding]);
+  };
   // First, so that nothing is written to a ledger whose log is torn.
   const torn = new Set<string>();
   for await (const bucket of inspection.strayBuckets()) {
     torn.add(bucket.ledgerId);
-    total.findingCount += 1;
-    keep(findings, [strayBucketFinding(bucket)]);
+    found(strayBucketFinding(bucket));
   }
   await forEachConcurrently(inspection.ledgerIds(), ledgersAtOnceMax, async ({ found: ledgerId, share }) => {
     const finish = torn.has(ledgerId) ? null : parts.finish;
     const scrub = await scrubOrFind({ ...parts, finish, expectations }, ledgerId);
     total.ledgers += 1;
-    total.events += scrub.events;
-    total.signatures += scrub.signatures;
-    total.outstanding += scrub.outstanding;
-    total.written += scrub.written;
-    total.findingCount += scrub.findingCount;
+    for (const name of ['events', 'signatures', 'outstanding', 'written', 'findingCount'] as const)
+      total[name] += scrub[name];
     keep(findings, scrub.findings);
     keep(
       unchecked,
@@ -73,19 +68,20 @@ export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgr
     );
     progress({ what: 'ledgers', share, events: total.events });
   });
-  for (const finding of await damagesOf(inspection)) {
-    total.findingCount += 1;
-    keep(findings, [finding]);
-  }
+  await findDamages(inspection, found);
   const strays = await straysOf(inspection, expectations, (share) =>
     progress({ what: 'projections', share, events: total.events }),
   );
-  if (strays.size > 0) await forgetNewer(parts, strays);
-  total.findingCount += strays.size;
-  const named = [...strays.values()].map((what) => `${what} follows from no event`);
+  const { count, named } = await withoutNewer(parts, strays);
+  total.findingCount += count;
   keep(
     findings,
-    named.map((detail) => ({ ledgerId: null, seq: null, type: 'projection_extra', detail })),
+    named.map((what) => ({
+      ledgerId: null,
+      seq: null,
+      type: 'projection_extra',
+      detail: `${what} follows from no event`,
+    })),
   );
   return { ...total, findings, unchecked };
 }
@@ -111,18 +107,14 @@ async function scrubOrFind(parts: ScrubParts, ledgerId: string): Promise<LedgerS
   }
 }
 
-/** Damaged rows that belong to no ledger's log. */
-async function damagesOf(inspection: StoreInspection): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  for await (const { found } of inspection.damagedRows())
-    if (findings.length < strayMax) findings.push({ ...found, type: 'damaged_row' });
-  for await (const { found } of inspection.records()) {
-    const detail = wrongRecordForm(found);
-    if (detail === null || findings.length >= strayMax) continue;
-    const key = `kind=${found.kind}, id=${found.id}`;
-    findings.push({ ledgerId: null, seq: null, type: 'damaged_row', detail, table: 'record', key });
+/** Finds damaged rows that belong to no ledger's log. */
+async function findDamages(inspection: StoreInspection, found: (finding: Finding) => void): Promise<void> {
+  for await (const { found: row } of inspection.damagedRows()) found({ ...row, type: 'damaged_row' });
+  for await (const { found: record } of inspection.records()) {
+    const detail = wrongRecordForm(record);
+    const key = `kind=${record.kind}, id=${record.id}`;
+    if (detail !== null) found({ ledgerId: null, seq: null, type: 'damaged_row', detail, table: 'record', key });
   }
-  return findings;
 }
 
 /** A log with a bucket after its end grows until it reaches that bucket, and is broken then. */
@@ -136,33 +128,49 @@ function keep<T>(kept: T[], more: readonly T[]): void {
   kept.push(...more.slice(0, Math.max(0, keptMax - kept.length)));
 }
 
-/** The cells and lines that are not expected: their text, and a description. */
+/** Stored cells and lines that are not expected. */
+interface Strays extends Expectations {
+  /** Descriptions of the first `keptMax` of them, by their text. */
+  readonly named: Map<string, string>;
+}
+
 async function straysOf(
   inspection: StoreInspection,
   { cells, lines }: Expectations,
   progress: (share: number) => void,
-): Promise<Map<string, string>> {
-  const strays = new Map<string, string>();
+): Promise<Strays> {
+  const strays: Strays = { cells: new FingerprintSet(), lines: new FingerprintSet(), named: new Map() };
+  const take = (text: string, expected: FingerprintSet, stray: FingerprintSet, name: string) => {
+    if (expected.has(text)) return;
+    stray.add(text);
+    if (strays.named.size < keptMax) strays.named.set(text, name);
+  };
   for await (const { found, share } of inspection.cells()) {
-    const text = cellText(found);
-    if (!cells.has(text) && strays.size < strayMax) strays.set(text, `the value of ${found.key}`);
+    take(cellText(found), cells, strays.cells, `the value of ${found.key}`);
     progress(share / 2);
   }
   for await (const { found, share } of inspection.lines()) {
-    const text = lineText(found);
-    if (!lines.has(text) && strays.size < strayMax) strays.set(text, `the line ${found.order} of ${found.list}`);
+    take(lineText(found), lines, strays.lines, `the line ${found.order} of ${found.list}`);
     progress(0.5 + share / 2);
   }
   return strays;
 }
 
-/** Removes what follows from events that were written since the ledgers were checked. */
-async function forgetNewer(parts: LedgerParts, strays: Map<string, string>): Promise<void> {
+/** Counts and names the strays without those that follow from events that were written since the ledgers were checked. */
+async function withoutNewer(
+  parts: LedgerParts,
+  { cells, lines, named }: Strays,
+): Promise<{ readonly count: number; readonly named: readonly string[] }> {
+  if (named.size === 0) return { count: 0, named: [] };
   const seen: Expectations = { cells: new FingerprintSet(), lines: new FingerprintSet() };
   // The findings of this second reading are ignored, and no signature is checked again.
   const again = { ...parts, finish: null, expectations: seen, keys: { document: () => null }, authorityKeys: null };
   await forEachConcurrently(parts.inspection.ledgerIds(), ledgersAtOnceMax, async ({ found }) => {
     await scrubOrFind(again, found);
   });
-  for (const text of strays.keys()) if (seen.cells.has(text) || seen.lines.has(text)) strays.delete(text);
+  const old = [...named].filter(([text]) => !seen.cells.has(text) && !seen.lines.has(text));
+  return {
+    count: cells.countMissingIn(seen.cells) + lines.countMissingIn(seen.lines),
+    named: old.map(([, name]) => name),
+  };
 }

@@ -256,7 +256,7 @@ describe('verify', () => {
     }
   });
 
-  it('is no verdict where the resolver does not answer', async () => {
+  it('gives no result where the resolver does not answer', async () => {
     const { code, out, err } = await run([
       'verify',
       file('good.jsonl', exported()),

@@ -1,4 +1,6 @@
+import { create } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
+import { AppendErrorSchema } from '../../../src/gen/svc/v1/masters_pb.ts';
 import {
   appended,
   type Duplex,
@@ -23,6 +25,16 @@ describe('an append stream', () => {
     expect(numbers(streams[0])).toEqual([0, 1, 2]);
     expect(new Set(streams[0]?.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(3);
     expect(streams).toHaveLength(1);
+  });
+
+  it('rejects with the names of what the service cut', async () => {
+    const { open } = await streamingService((request, send) => {
+      const value = create(AppendErrorSchema, { code: 'master_closed', message: 'no', cut: 'message,why' });
+      send({ clientIndex: request.clientIndex, outcome: { case: 'error', value } });
+    });
+    const stream = open();
+    await expect(stream.append(event(0))).rejects.toMatchObject({ code: 'master_closed', cut: ['message', 'why'] });
+    await stream.close();
   });
 
   it('has no more events in flight than it may', async () => {

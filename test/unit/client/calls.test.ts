@@ -103,6 +103,22 @@ describe('an error', () => {
     });
   });
 
+  it('names what the service cut because it was too long', async () => {
+    const body = { error: { ...failure('not_found', {}).error, cut: ['message', 'field'] } };
+    const { client } = await against((_, response) => answer(response, 404, body));
+    await expect(client.getLedger({ ledgerId: 'l' })).rejects.toMatchObject({ cut: ['message', 'field'] });
+  });
+
+  it('of an answer that cannot be read names the field, the status and the request', async () => {
+    const { client } = await against((_, response) => answer(response, 200, { ...ledger, status: 7 }));
+    await expect(client.getLedger({ ledgerId: 'l' })).rejects.toMatchObject({
+      code: 'invalid_answer',
+      details: { field: 'GetLedgerResponse.status', expected: 'a string' },
+      requestId: 'r-1',
+      status: 200,
+    });
+  });
+
   const strangers: [string, number, string, string][] = [
     ['an error page', 400, '<html>', 'invalid_answer'],
     ['another API’s error', 403, '{"message":"no"}', 'invalid_answer'],

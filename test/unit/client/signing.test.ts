@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type JsonObject, publicKeyBase64, signerFromPrivateKey } from '../../../src/client/index.ts';
 import { createFacts, type Facts } from '../../../src/client/signing/facts.ts';
@@ -46,13 +47,13 @@ function factsOf(genesis: JsonObject, caller = me): Facts {
     }),
     master: async (id) => ({ masterId: id, ledgerId, businessRef: 'PO-2026-0001', scope: 'ORDER' }),
     organizationLedger: async () => frl,
+    rootLedger: async () => ledgerId,
     caller: async () => caller,
   });
 }
 
-const lookups = { rootLedgerId: async () => ledgerId };
 const inputOf = async (name: string, request: object, genesis: JsonObject = order) => {
-  const input = await eventSigningInput(name, request, factsOf(genesis), lookups);
+  const input = await eventSigningInput(name, request, factsOf(genesis));
   if (input === null) throw new Error(`${name} is not signed`);
   return { ...input, signed: JSON.parse(input.canonical) as unknown };
 };
@@ -103,6 +104,16 @@ describe('signers', () => {
     const rsa =
       '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n';
     expect(() => signerFromPrivateKey(rsa)).toThrow();
+  });
+});
+
+describe('the public key to enrol', () => {
+  it.each([
+    ['elliptic curve', () => generateKeyPairSync('ec', { namedCurve: 'P-256' })],
+    ['X25519', () => generateKeyPairSync('x25519')],
+    ['RSA', () => generateKeyPairSync('rsa', { modulusLength: 2048 })],
+  ])('is refused for an %s key', (_, generate) => {
+    expect(() => publicKeyBase64(generate().privateKey)).toThrow(TypeError);
   });
 });
 
@@ -263,7 +274,7 @@ describe('what is signed', () => {
   it.each(['getLedger', 'createLedger', 'revokeMasterAccess', 'enrollActorKey'])(
     '%s takes no signature of an event',
     async (name) => {
-      expect(await eventSigningInput(name, {}, factsOf(order), lookups)).toBeNull();
+      expect(await eventSigningInput(name, {}, factsOf(order))).toBeNull();
     },
   );
 
@@ -303,6 +314,7 @@ describe('facts', () => {
         return { masterId: id, ledgerId, businessRef: 'r', scope: 'ORDER' };
       },
       organizationLedger: async () => frl,
+      rootLedger: async () => ledgerId,
       caller: async () => me,
     });
     const first = await Promise.allSettled([facts.master(masterId), facts.master(masterId)]);

@@ -3,7 +3,8 @@ import { eventHash } from '../../../src/domain/event/content.ts';
 import type { LedgerEvent } from '../../../src/domain/event/event.ts';
 import { sha256Hex } from '../../../src/domain/keys/hash.ts';
 import type { Command } from '../../../src/domain/ledger/command.ts';
-import { checkDecisions, type DecisionIssueType } from '../../../src/domain/ledger/decision-check.ts';
+import { checkDecisions } from '../../../src/domain/ledger/decision-check.ts';
+import type { DecisionIssueType } from '../../../src/domain/ledger/decision-fault.ts';
 import type { MasterState } from '../../../src/domain/ledger/master-state.ts';
 import { isoTime } from '../../../src/domain/values/time.ts';
 import {

@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { contentHash, contentJson, eventHash } from '../../../src/domain/event/content.ts';
 import type { LedgerEvent, MasterLink } from '../../../src/domain/event/event.ts';
 import { uuidV7 } from '../../../src/domain/values/uuid.ts';
-import { copyAccesses } from '../../../src/maintenance/copy/copy-accesses.ts';
 import { copyLedger } from '../../../src/maintenance/copy/copy-ledger.ts';
-import { checkOwner, copyRecords } from '../../../src/maintenance/copy/copy-records.ts';
+import { checkOwner, copyAccesses, copyRecords } from '../../../src/maintenance/copy/copy-store.ts';
 import type { AccessEvent } from '../../../src/store/access-log.ts';
 import type { Head, LedgerStore } from '../../../src/store/ledger-store.ts';
 import { chainEntries } from '../../support/chain-entries.ts';
@@ -125,7 +124,7 @@ describe('a ledger that is copied', () => {
     }
   });
 
-  test('a day later has the marks that count for ever, and no others', async () => {
+  test('a day later has only the permanent command keys', async () => {
     const dayLater = startMs + 25 * 60 * 60_000;
     const [source, target] = [await memory(events), await memory([], dayLater)];
     await copy(source.store, target.store, dayLater);
@@ -195,21 +194,27 @@ describe('records that are copied', () => {
     return { kind: 'actor', id, value, lookups: [{ name: 'world', value: 'none', order: id }], ...more };
   };
 
-  test('are put with their look-ups; the same again is done, another one is told and left', async () => {
+  test('are put with their look-ups and counted; one that the target has with another value is refused and not counted', async () => {
     const target = new MemoryRecordStore();
     const refused: string[] = [];
+    let copied = 0;
     const run = (value: string) =>
       copyRecords({
         records: [record('a', value), record('b', '{}'), record('gone', '{}', { expiresAt: 99 })],
         target,
         nowMs: 100,
-        copied: () => {},
+        copied: () => {
+          copied += 1;
+        },
         refused: (sentence) => void refused.push(sentence),
       });
     await run('{"keys":1}');
     await run('{"keys":1}');
     expect(refused).toEqual([]);
+    expect(copied).toBe(4);
     await run('{"keys":2}');
+    // Neither the record that is refused nor the one that has expired is counted as copied.
+    expect(copied).toBe(5);
     expect(refused).toEqual([
       expect.stringMatching(/^The actor a stands in the target as another one, and is left as it is/),
     ]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { forEachConcurrently } from '../../../src/maintenance/for-each-concurrently.ts';
 import { FingerprintSet } from '../../../src/maintenance/scrub/fingerprint-set.ts';
-import { forEachConcurrently } from '../../../src/maintenance/scrub/for-each-concurrently.ts';
 
 describe('a set of fingerprints', () => {
   test('has all that was added, through every growth, and nothing else', () => {
@@ -15,6 +15,15 @@ describe('a set of fingerprints', () => {
     const set = new FingerprintSet();
     for (const text of ['a', 'b', 'a']) set.add(text);
     expect(set.size).toBe(2);
+  });
+
+  test('counts its texts that another set does not have', () => {
+    const [set, other] = [new FingerprintSet(), new FingerprintSet()];
+    for (let n = 0; n < 3_000; n += 1) set.add(`line ${n}`);
+    for (let n = 2_000; n < 4_000; n += 1) other.add(`line ${n}`);
+    expect(set.countMissingIn(other)).toBe(2_000);
+    expect(set.countMissingIn(new FingerprintSet())).toBe(3_000);
+    expect(set.countMissingIn(set)).toBe(0);
   });
 
   test('an empty one has nothing', () => {

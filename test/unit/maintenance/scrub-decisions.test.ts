@@ -4,6 +4,7 @@ import { canonicalJson } from '../../../src/domain/json/canonical.ts';
 import { scrubLedger } from '../../../src/maintenance/scrub/scrub-ledger.ts';
 import { chainEntries } from '../../support/chain-entries.ts';
 import { append, closeLedger, createMaster, ledgerId, masterId, openLedger, stranger } from '../../support/commands.ts';
+import { emptyInspection } from '../../support/empty-inspection.ts';
 import { MemoryLedgerStore } from '../../support/memory-store/ledger-store.ts';
 import { type Chain, chainOf, start, startMs } from '../../support/world.ts';
 
@@ -20,20 +21,7 @@ async function typesFound(chain: Chain, foldVersion = 1, state: string | null = 
   const [, , third] = chain.events;
   if (state !== null && third !== undefined)
     await ledgers.saveSnapshot(ledgerId, { foldVersion, seq: third.seq, hash: third.hash, state });
-  const nothing = async function* () {};
-  const inspection = {
-    ledgerIds: nothing,
-    newestBatch: async () => ({ projectedSeq: 1_000, pending: [] }),
-    damagedRowsOf: nothing,
-    damagedRows: nothing,
-    records: nothing,
-    scopeEntries: async () => [],
-    commandMarks: nothing,
-    strayBuckets: nothing,
-    fullBuckets: nothing,
-    cells: nothing,
-    lines: nothing,
-  };
+  const inspection = emptyInspection(1_000);
   const keys = { document: () => null };
   const expectations = null;
   const parts = { ledgers, inspection, keys, authorityKeys: null, now: () => startMs, finish: null, expectations };
@@ -80,10 +68,13 @@ describe('a log whose hashes, links and seals are right', () => {
     expect(await typesFound(chain)).toContain(type);
   });
 
-  test.each(['{}', 'no JSON', 'sealed1 AAAA {}'])('beside a snapshot that says %s is told of it', async (state) => {
-    const chain = chainOf(openLedger(), createMaster());
-    expect(await typesFound(chain, 1, state)).toEqual(new Set(['wrong_snapshot']));
-    // Of another fold nothing can be said, and no node uses it.
-    expect(await typesFound(chain, 2, state)).toEqual(new Set());
-  });
+  test.each(['{}', 'no JSON', 'sealed1 AAAA {}'])(
+    'is reported as wrong beside a snapshot that says %s',
+    async (state) => {
+      const chain = chainOf(openLedger(), createMaster());
+      expect(await typesFound(chain, 1, state)).toEqual(new Set(['wrong_snapshot']));
+      // Of another fold nothing can be said, and no node uses it.
+      expect(await typesFound(chain, 2, state)).toEqual(new Set());
+    },
+  );
 });

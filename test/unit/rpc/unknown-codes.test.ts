@@ -22,7 +22,7 @@ describe('an error code that only another version knows', () => {
 
   test('is internal to the client over REST, and its details name it', () => {
     const body = JSON.stringify({ error: { code: 'quota_exceeded', message: 'Too much.', details: { limit: 3 } } });
-    expect(restError(429, body, 'r', undefined)).toMatchObject({
+    expect(restError(429, body, 'r', null)).toMatchObject({
       code: 'internal',
       message: 'Too much.',
       status: 429,
@@ -31,13 +31,18 @@ describe('an error code that only another version knows', () => {
   });
 
   test('is internal to the client over gRPC, and its details name it', () => {
-    const info = create(ErrorInfoSchema, { reason: 'quota_exceeded', domain: 'svc', metadata: { details: '{"a":1}' } });
+    const info = create(ErrorInfoSchema, {
+      reason: 'quota_exceeded',
+      domain: 'svc',
+      metadata: { details: '{"a":1}', cut: 'message,b' },
+    });
     const metadata = new Metadata();
     const details = [anyPack(ErrorInfoSchema, info)];
     metadata.set('grpc-status-details-bin', Buffer.from(toBinary(StatusSchema, create(StatusSchema, { details }))));
     const error: ServiceError = Object.assign(new Error(), { code: 8, details: 'Too much.', metadata });
     expect(grpcError(error)).toMatchObject({
       code: 'internal',
+      cut: ['message', 'b'],
       message: 'Too much.',
       details: { a: 1, unknown_code: 'quota_exceeded' },
     });

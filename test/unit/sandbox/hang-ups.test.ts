@@ -15,10 +15,14 @@ import { type ListeningNode, startListeningNode } from '../../support/listening-
 let silent: Server;
 let node: ListeningNode;
 let begun = 0;
+/** Requests that have arrived at the silent service: only these end with its connections. */
+let asked = 0;
 const running = () => node.pipeline.running.size;
 
 beforeAll(async () => {
-  silent = createServer(() => {}).listen(0, '127.0.0.1');
+  silent = createServer(() => {
+    asked += 1;
+  }).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
   const { runSandbox } = sandboxService({
@@ -83,9 +87,11 @@ test('who hangs up while it waits gives its place up at once, at every transport
   const last = readRest({}, signal, behind.resolve).catch(() => {});
   await behind.promise;
   expect(begun).toBe(4);
-  // One of the four ends, its connection lost: whoever waits is next.
+  await expect.poll(() => asked).toBe(4);
+  // The connections of the four are lost, so the run that waits is next.
   silent.closeAllConnections();
-  await expect.poll(() => begun).toBe(5);
+  await expect.poll(() => asked).toBe(5);
+  expect(begun).toBe(5);
   abort();
   silent.closeAllConnections();
   await Promise.all([...runs, last]);
