@@ -8,7 +8,7 @@ import {
 import { answerFromMessage } from '../call/answer-decoding.ts';
 import { detailsOf, grpcStreamError } from '../call/grpc-error.ts';
 import { isServiceError } from '../call/grpc-transport.ts';
-import { isUncertain, toldOf } from '../call/retry.ts';
+import { isUncertain, finalError } from '../call/retry.ts';
 import { answeredError, invalidAnswer, LedgerTrustError } from '../error.ts';
 import type { Appended, OpenEvent } from './append-event.ts';
 
@@ -80,7 +80,7 @@ export async function runAppendConnection(
       } else {
         const error =
           outcome.case === 'error' ? eventError(outcome.value) : invalidAnswer(`Outcome ${index}`, 'an outcome');
-        event.reject(toldOf(error, event.uncertain));
+        event.reject(finalError(error, event.uncertain));
       }
     }
     parts.wake();

@@ -1,7 +1,6 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
-import { isRetryable } from '../../actors/inbox/refusals.ts';
 import { boundError, namesOf, trailerBounds } from '../../domain/error-bounds.ts';
-import { LedgerError, notFound } from '../../domain/errors.ts';
+import { isRetryable, LedgerError, notFound } from '../../domain/errors.ts';
 import type { CommandKey } from '../../domain/event/event.ts';
 import type { JsonNode } from '../../domain/json/json.ts';
 import type { AppendEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
@@ -353,7 +352,7 @@ function bytesOf(length: number): number {
 
 /** An unexpected error counts as retryable: it may not happen again. */
 function mayBeRetried(error: unknown): boolean {
-  return !(error instanceof LedgerError) || error.code === 'rate_limited' || isRetryable(error);
+  return !(error instanceof LedgerError) || isRetryable(error);
 }
 
 function noteFailure(lane: LedgerLane, error: unknown): void {
