@@ -86,7 +86,7 @@ export class BareLedger {
     return entries;
   }
 
-  /** What an append of a keyed call is projected to: the list of its master, and the mark of its command. */
+  /** What an append of a keyed call is projected to: the list of its master, and the command key of its command. */
   #projections(seq: number): Projection[] {
     const command = { id: randomHex(), fingerprint: randomHex(), permanent: false };
     return [

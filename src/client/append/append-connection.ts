@@ -8,7 +8,7 @@ import {
 import { answerFromMessage } from '../call/answer-decoding.ts';
 import { detailsOf, grpcStreamError } from '../call/grpc-error.ts';
 import { isServiceError } from '../call/grpc-transport.ts';
-import { isUncertain, finalError } from '../call/retry.ts';
+import { finalError, isUncertain } from '../call/retry.ts';
 import { answeredError, invalidAnswer, LedgerTrustError } from '../error.ts';
 import type { Appended, OpenEvent } from './append-event.ts';
 

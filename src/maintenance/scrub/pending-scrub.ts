@@ -70,7 +70,7 @@ function nameOf(projection: Projection): string {
     case 'scope':
       return `the scope ${projection.scope}`;
     case 'command':
-      return `a mark of command ${projection.command.id}`;
+      return `a key of command ${projection.command.id}`;
     case 'cell':
       return `the value of ${projection.key}`;
     case 'line':

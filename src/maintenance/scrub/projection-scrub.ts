@@ -15,7 +15,7 @@ const readsAtOnceMax = 16;
  * Milliseconds. Command keys that are not permanent are kept for 24 hours. Younger ones than this must be there; near
  * the end of the 24 hours a missing one is no fault.
  */
-const markSureMs = 23 * 60 * 60_000;
+const keySureMs = 23 * 60 * 60_000;
 
 const scopeText = ({ scope, seq }: ScopeEntry): string => `${seq} ${scope}`;
 
@@ -51,7 +51,7 @@ export class ProjectionScrub {
   readonly #cells = new Map<string, StoredCell>();
   readonly #lines = new FingerprintSet();
   readonly #lists = new Set<string>();
-  readonly #marks = new FingerprintSet();
+  readonly #commandKeys = new FingerprintSet();
   readonly #masters = new Set<string>();
   /** Whether events are missing or damaged, so that what follows from them is not known. */
   #hasUnknown = false;
@@ -112,7 +112,7 @@ export class ProjectionScrub {
         await this.#line(event.seq, projection);
         return;
       case 'command':
-        await this.#mark(event, projection);
+        await this.#commandKey(event, projection);
         return;
     }
   }
@@ -135,15 +135,15 @@ export class ProjectionScrub {
       this.#wrong('projection_wrong', seq, `a line of ${line.list} is another one`, line);
   }
 
-  async #mark(event: LedgerEvent, projection: Extract<Projection, { kind: 'command' }>): Promise<void> {
-    const mark = projection.command;
+  async #commandKey(event: LedgerEvent, projection: Extract<Projection, { kind: 'command' }>): Promise<void> {
+    const key = projection.command;
     const { ledgers, ledgerId, nowMs } = this.#parts;
-    this.#marks.add(markText({ ...mark, seq: event.seq }));
-    if (!mark.permanent && Date.parse(event.createdAt) < nowMs - markSureMs) return;
-    const stored = (await ledgers.findCommands(ledgerId, [mark])).get(mark.id);
-    if (stored === undefined) this.#lacks(event.seq, projection, `the mark of command ${mark.id} is missing`);
-    else if (stored.seq < event.seq || (stored.seq === event.seq && stored.fingerprint !== mark.fingerprint))
-      this.#wrong('projection_wrong', event.seq, `the mark of command ${mark.id} is another one`, projection);
+    this.#commandKeys.add(keyText({ ...key, seq: event.seq }));
+    if (!key.permanent && Date.parse(event.createdAt) < nowMs - keySureMs) return;
+    const stored = (await ledgers.findCommands(ledgerId, [key])).get(key.id);
+    if (stored === undefined) this.#lacks(event.seq, projection, `the key of command ${key.id} is missing`);
+    else if (stored.seq < event.seq || (stored.seq === event.seq && stored.fingerprint !== key.fingerprint))
+      this.#wrong('projection_wrong', event.seq, `the key of command ${key.id} is another one`, projection);
   }
 
   /** Must be called after the last event. */
@@ -151,7 +151,7 @@ export class ProjectionScrub {
     await forEachConcurrently(this.#cells.values(), readsAtOnceMax, (cell) => this.#cell(cell));
     await this.#handOn();
     if (this.#parts.missing !== null) return;
-    await this.#extraMarks();
+    await this.#extraCommandKeys();
     if (this.#parts.expectations !== null) return;
     const extra = (seq: number | null, detail: string) => this.#extra(seq, detail);
     const expected = { cells: this.#cells, masters: this.#masters, lists: this.#lists, lines: this.#lines };
@@ -180,11 +180,11 @@ export class ProjectionScrub {
       );
   }
 
-  async #extraMarks(): Promise<void> {
+  async #extraCommandKeys(): Promise<void> {
     const { inspection, ledgerId, headSeq } = this.#parts;
-    for await (const mark of inspection.commandMarks(ledgerId))
-      if (mark.seq <= headSeq && !this.#marks.has(markText(mark)))
-        this.#extra(mark.seq, `a mark of command ${mark.id} is of no event`);
+    for await (const key of inspection.commandKeys(ledgerId))
+      if (key.seq <= headSeq && !this.#commandKeys.has(keyText(key)))
+        this.#extra(key.seq, `a key of command ${key.id} is of no event`);
   }
 
   #lacks(seq: number, projection: Projection, detail: string): void {
@@ -228,6 +228,6 @@ function placeOf(ledgerId: string, of: Projection): { readonly table: string; re
   }
 }
 
-function markText({ id, seq, fingerprint }: { id: string; seq: number; fingerprint: string }): string {
+function keyText({ id, seq, fingerprint }: { id: string; seq: number; fingerprint: string }): string {
   return JSON.stringify([id, seq, fingerprint]);
 }

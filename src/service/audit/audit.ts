@@ -4,7 +4,7 @@ import type { ListAccessEventsRequest } from '../../gen/svc/v1/audit_pb.ts';
 import type { AccessEvent, AccessLog } from '../../store/access-log.ts';
 import { accessTime } from '../../store/access-order.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
 import { walkedAccesses } from '../walking/walked-stores.ts';
 import { accessKeptMs } from './access-history.ts';

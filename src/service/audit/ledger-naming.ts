@@ -2,7 +2,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { isUuid } from '../../domain/values/uuid.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { rootLedgerId } from '../entities/entities.ts';
 import { firstOrganizationOf, organizationCollection } from '../organizations/organization-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';

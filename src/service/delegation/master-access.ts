@@ -9,7 +9,7 @@ import type {
 } from '../../gen/svc/v1/masters_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { walkedLedgers } from '../walking/walked-stores.ts';

@@ -18,13 +18,13 @@ import type { ActorRecord } from '../actors/actor-record.ts';
 import type { Identities } from '../actors/identities.ts';
 import { enrolKey } from '../actors/signing-keys.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { checkOrder, tooFarInto } from '../calls/list-page.ts';
-import { afterPartialWrite } from '../calls/partial-failure.ts';
-import type { LedgerReading } from '../reading/ledger-reading.ts';
-import type { Walk } from '../walking/walk.ts';
+import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
+import type { LedgerReading } from '../reading/ledger-reading.ts';
+import type { Walk } from '../walking/walk.ts';
 import {
   type EntityRecord,
   entityCollection,

@@ -14,7 +14,7 @@ import type { RecordStore } from '../../store/record-store.ts';
 import { decodeOrPassOver, passOverDamaged, storedLine } from '../../store/unreadable-record.ts';
 import type { Identities } from '../actors/identities.ts';
 import type { Call, Caller } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { checkOrder, tooFarInto } from '../calls/list-page.ts';
 import { refuseOtherWorld } from '../calls/worlds.ts';
 import { firstOrganizationOf, organizationCollection } from '../organizations/organization-record.ts';

@@ -19,11 +19,11 @@ import type {
 } from '../../gen/svc/v1/organizations_pb.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
-import { afterPartialWrite } from '../calls/partial-failure.ts';
-import type { LedgerReading } from '../reading/ledger-reading.ts';
+import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
+import type { LedgerReading } from '../reading/ledger-reading.ts';
 import {
   firstOrganizationOf,
   type OnboardingFields,

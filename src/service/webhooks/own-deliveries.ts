@@ -1,7 +1,7 @@
 import { seqOrder } from '../../domain/event/projection.ts';
 import type { PutResult, RecordStore, StoredRecord } from '../../store/record-store.ts';
 import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts';
-import { afterPartialWrite } from '../calls/partial-failure.ts';
+import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import {
   checkDelivery,
   type DeliveryRecord,

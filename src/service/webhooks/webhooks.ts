@@ -13,10 +13,10 @@ import type {
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
 import { namedIn } from '../calls/named-field.ts';
-import { afterPartialWrite } from '../calls/partial-failure.ts';
+import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SecretBox } from '../records/secret-box.ts';
 import { walkedLedgers } from '../walking/walked-stores.ts';
