@@ -41,8 +41,6 @@ import type { KeyCache } from '../service/developers/entity-credentials.ts';
 import { entityService } from '../service/entities/entities.ts';
 import { OnceSubmitter } from '../service/idempotency/submit-once.ts';
 import { engagementService } from '../service/ledgers/engagements.ts';
-import { ledgerClosing } from '../service/writing/ledger-closing.ts';
-import { LedgerOpening } from '../service/writing/ledger-opening.ts';
 import { ledgerService } from '../service/ledgers/ledgers.ts';
 import { EventAppender } from '../service/masters/append-event.ts';
 import { appendStream } from '../service/masters/append-stream.ts';
@@ -56,6 +54,8 @@ import type { VerifySignature } from '../service/signatures/signature-verifier.t
 import type { TargetPolicy } from '../service/webhooks/webhook-target.ts';
 import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
 import { webhookService } from '../service/webhooks/webhooks.ts';
+import { ledgerClosing } from '../service/writing/ledger-closing.ts';
+import { LedgerOpening } from '../service/writing/ledger-opening.ts';
 import type { AccessLog } from '../store/access-log.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';

@@ -93,9 +93,9 @@ export class LedgerNaming {
     const held = (await this.#organizations.get(id))?.value ?? (await firstOrganizationOf(this.#organizations, id));
     if (held === null) return null;
     if (held.actorId === actorId) return held.frlLedgerId;
-    const root = await this.#reading.ledgerFacts(held.frlLedgerId);
-    const standing = root === null ? 'none' : await this.#reading.organizationStanding(root, actorId);
-    return standing === 'none' ? null : held.frlLedgerId;
+    return this.#ifVisible(held.frlLedgerId, async () => {
+      await this.#reading.readableOrganization(held.frlLedgerId, actorId);
+    });
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import type { Grant } from '../../domain/event/grant.ts';
+import { mayRead } from '../../domain/ledger/permission.ts';
 import { checkLimit, checkOffset, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type {
@@ -32,9 +33,8 @@ export function masterAccess(store: LedgerStore, delegations: Delegations, readi
       const descending = checkOrder(request.order);
       const { actorId } = callerOf(call);
       const { ledger } = await reading.readableMaster(masterId, actorId);
-      const standing = await reading.standing(ledger, actorId);
       // A caller with no more than a grant of this master sees only its own grants.
-      const ownOnly = standing === 'none' || standing === 'expired';
+      const ownOnly = !mayRead(await reading.ledgerAccess(ledger, actorId));
       const at = isoTime(now());
       const object = { scope: 'master', id: masterId, ledgerId: ledger.ledgerId } as const;
       const shown = (grant: Grant) => !ownOnly || grant.delegateActorId === actorId;

@@ -21,10 +21,10 @@ import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { checkOrder, tooFarInto } from '../calls/list-page.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
-import type { LedgerClosing } from '../writing/ledger-closing.ts';
-import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { Walk } from '../walking/walk.ts';
+import type { LedgerClosing } from '../writing/ledger-closing.ts';
+import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 import {
   type EntityRecord,
   entityCollection,
