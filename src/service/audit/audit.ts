@@ -6,7 +6,7 @@ import { accessTime } from '../../store/access-order.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
-import { walkedAccesses } from '../walking/walked-stores.ts';
+import { boundedAccesses } from '../walking/bounded-stores.ts';
 import { accessKeptMs } from './access-history.ts';
 
 /**
@@ -25,7 +25,7 @@ export function auditService(log: AccessLog, flush: () => Promise<void>, now: ()
         descending: request.order === undefined || checkOrder(request.order),
       };
       await flush();
-      const events = await walkedAccesses(call.walk, log, actorId, page);
+      const events = await boundedAccesses(call.walk, log, actorId, page);
       return { count: events.length, accessEvents: events.map(accessMessage) };
     },
   };

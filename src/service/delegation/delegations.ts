@@ -19,7 +19,7 @@ import type { Identities } from '../actors/identities.ts';
 import { checkCallSignature } from '../actors/signing.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
-import { refuseOtherWorld } from '../calls/worlds.ts';
+import { refuseOtherWorld } from '../calls/world-check.ts';
 import type { OnceSubmitter } from '../idempotency/submit-once.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { type DelegationObject, type DelegationObjects, delegationObjects } from './delegation-object.ts';

@@ -13,7 +13,7 @@ import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { walkedLedgers } from '../walking/walked-stores.ts';
+import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { type Delegations, madeGrant } from './delegations.ts';
 import { heldLinks } from './links.ts';
 
@@ -38,7 +38,7 @@ export function masterAccess(store: LedgerStore, delegations: Delegations, readi
       const at = isoTime(now());
       const object = { scope: 'master', id: masterId, ledgerId: ledger.ledgerId } as const;
       const shown = (grant: Grant) => !ownOnly || grant.delegateActorId === actorId;
-      const links = await heldLinks(walkedLedgers(call.walk, store), object, at, { limit, offset, descending }, shown);
+      const links = await heldLinks(boundedLedgers(call.walk, store), object, at, { limit, offset, descending }, shown);
       return { count: links.length, access: links.map(({ grant }) => accessMessage(masterId, grant)) };
     },
 

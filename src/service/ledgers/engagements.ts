@@ -10,7 +10,7 @@ import type { RecordStore } from '../../store/record-store.ts';
 import type { Identities } from '../actors/identities.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
-import { refuseOtherWorld } from '../calls/worlds.ts';
+import { refuseOtherWorld } from '../calls/world-check.ts';
 import { rootLedgerId } from '../entities/entities.ts';
 import { entityCollection } from '../entities/entity-record.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';

@@ -19,7 +19,7 @@ import { checkCallSignature } from '../actors/signing.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
-import { namedIn } from '../calls/named-field.ts';
+import { withNotFoundField } from '../calls/not-found-field.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { OnceSubmitter } from '../idempotency/submit-once.ts';
 import { eventMessage } from '../reading/event-message.ts';
@@ -29,7 +29,7 @@ import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { parseMasterLine } from '../reading/stored-lines.ts';
-import { walkedLedgers } from '../walking/walked-stores.ts';
+import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { appendedMessage, type EventAppender } from './append-event.ts';
 
 /** Masters of a list that are read at once. */
@@ -56,7 +56,7 @@ export function masterService(
         call,
         { ledgerOf: async () => ledgerId, isSignedEvent: true },
         async () => {
-          await namedIn('ledger_id', reading.readable(call.walk, ledgerId, caller.actorId));
+          await withNotFoundField('ledger_id', reading.readable(call.walk, ledgerId, caller.actorId));
           const eventType = 'TRACELEDGER_MASTER_CREATED';
           const forms = masterCreatedSignedForms(ledgerId, businessRef, scope);
           const signature = await checkCallSignature(identities, call, 'if_keyed', { eventType, ledgerId, forms });
@@ -97,12 +97,12 @@ export function masterService(
       const masterIds =
         list === null
           ? pageOf(seen.masters ?? [], page)
-          : (await linesOf(walkedLedgers(call.walk, store), list, page)).flatMap(
+          : (await linesOf(boundedLedgers(call.walk, store), list, page)).flatMap(
               ({ value }) => decodeOrPassOver(storedLine(list, value), parseMasterLine)?.masterId ?? [],
             );
       const found = await mapConcurrently(masterIds, mastersAtOnceMax, async (masterId) => {
-        const turn = call.walk.turn();
-        if (turn !== null) await turn;
+        const wait = call.walk.whenFree();
+        if (wait !== null) await wait;
         call.walk.use(masterLooks, 0);
         const master = await passOverDamaged(reading.masterFacts(masterId));
         if (master === null) {
@@ -138,7 +138,7 @@ export function masterService(
       const query = checkEventQuery(request);
       const { ledger } = await reading.readableMaster(masterId, callerOf(call).actorId);
       const source = { ledgerId: ledger.ledgerId, scopes: [names.masterEvents(masterId)], kind: 'master' } as const;
-      const page = await readEventPage(walkedLedgers(call.walk, store), seals, source, query);
+      const page = await readEventPage(boundedLedgers(call.walk, store), seals, source, query);
       return {
         masterUuid: masterId,
         ledgerId: ledger.ledgerId,

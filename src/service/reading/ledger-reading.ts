@@ -18,8 +18,8 @@ import { isoTime } from '../../domain/values/time.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { type LinesOfLists, linePages } from '../../store/line-pages.ts';
 import { decodeOrPassOver, decodeStored, storedCell, storedLine } from '../../store/unreadable-record.ts';
+import { boundedLedgers } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
-import { walkedLedgers } from '../walking/walked-stores.ts';
 import { readEvent } from './stored-event.ts';
 import { parseGrantCell, parseLedgerFacts, parseMasterFacts, parseMasterLine } from './stored-lines.ts';
 
@@ -120,7 +120,7 @@ export class LedgerReading {
     if (facts === null || (type !== undefined && facts.type !== type)) throw notFound('ledger');
     const level = await this.ledgerAccess(facts, actorId);
     if (mayRead(level)) return { facts, masters: null };
-    const granted = await this.#grantedMasters(walkedLedgers(walk, this.#store), ledgerId, actorId);
+    const granted = await this.#grantedMasters(boundedLedgers(walk, this.#store), ledgerId, actorId);
     demandAccess(strongerAccess(level, granted.level), 'read', 'ledger');
     return { facts, masters: granted.masters };
   }

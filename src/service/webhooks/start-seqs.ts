@@ -4,7 +4,7 @@ import { pageCharsMax } from '../../store/page-size.ts';
 import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 import { firstSeqAt, timeOf } from '../reading/event-bounds.ts';
 import { parseLedgerLine } from '../reading/stored-lines.ts';
-import type { WalkedLedgers } from '../walking/walked-stores.ts';
+import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import type { SeqsByLedger } from './answered-seqs.ts';
 import type { WebhookWork } from './webhook-work.ts';
 
@@ -23,7 +23,7 @@ const linesMax = 500;
  * answered just before it.
  */
 export async function seqsToStartAfter(
-  ledgers: WalkedLedgers,
+  ledgers: BoundedLedgers,
   work: WebhookWork,
   actorId: string,
   ledgerId: string | null,
@@ -33,7 +33,7 @@ export async function seqsToStartAfter(
   return seq === null ? {} : { [ledgerId]: seq };
 }
 
-async function ofOwner(ledgers: WalkedLedgers, work: WebhookWork, actorId: string): Promise<SeqsByLedger> {
+async function ofOwner(ledgers: BoundedLedgers, work: WebhookWork, actorId: string): Promise<SeqsByLedger> {
   const list = names.ledgersOf(actorId);
   const lines = await linesOf(ledgers, list, { limit: linesMax, descending: true });
   const ids = lines.flatMap(({ value }) => decodeOrPassOver(storedLine(list, value), parseLedgerLine)?.ledgerId ?? []);
@@ -50,7 +50,7 @@ async function ofOwner(ledgers: WalkedLedgers, work: WebhookWork, actorId: strin
  * If another node writes the ledger, this node does not know whether its newest commit is answered. All earlier commits
  * are.
  */
-async function lastBeforeNewestCommit(ledgers: WalkedLedgers, ledgerId: string): Promise<number | null> {
+async function lastBeforeNewestCommit(ledgers: BoundedLedgers, ledgerId: string): Promise<number | null> {
   const head = await ledgers.head(ledgerId);
   if (head === null) return null;
   const [newest] = (await ledgers.read(ledgerId, head.seq, 1, pageCharsMax)).map(timeOf);
