@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { names, type Projection } from '../src/domain/event/projection.ts';
 import { parseRow } from '../src/domain/event/row.ts';
-import { type KnownLedger, knownAfter, unknownProjections } from '../src/store/cassandra/log/appending.ts';
 import { projectionsOfBatch } from '../src/store/cassandra/log/batch-projections.ts';
+import { type KnownLedger, knownAfter, unknownProjections } from '../src/store/cassandra/log/batch-write.ts';
 import { batchStatements, bucketEvents, claimStatement, scopesOf } from '../src/store/cassandra/log/bucket.ts';
 import { bucketHint, projectionWrites } from '../src/store/cassandra/log/projecting.ts';
 import { textOf } from '../src/store/cassandra/session/session.ts';
@@ -86,7 +86,7 @@ export class BareLedger {
     return entries;
   }
 
-  /** What an append of a keyed call is projected to: the list of its master, and the mark of its command. */
+  /** What an append of a keyed call is projected to: the list of its master, and the command key of its command. */
   #projections(seq: number): Projection[] {
     const command = { id: randomHex(), fingerprint: randomHex(), permanent: false };
     return [

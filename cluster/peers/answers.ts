@@ -1,8 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
-import { isRetryable, somethingWrong } from '../../src/actors/inbox/refusals.ts';
+import { somethingWrong } from '../../src/actors/inbox/refusals.ts';
 import { NotOwner, PeerUnreachable } from '../../src/actors/routing/peers.ts';
-import { errorCodeOf, LedgerError } from '../../src/domain/errors.ts';
+import { errorCodeOf, isRetryable, LedgerError } from '../../src/domain/errors.ts';
 import { formatRow, parseRow } from '../../src/domain/event/row.ts';
 import type { Answer, AnswerSchema, Refusal } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 import { UnreadableCommand } from './wire-fields.ts';

@@ -39,8 +39,10 @@ import { masterAccess } from '../service/delegation/master-access.ts';
 import { developerService } from '../service/developers/developers.ts';
 import type { KeyCache } from '../service/developers/entity-credentials.ts';
 import { entityService } from '../service/entities/entities.ts';
+import { OnceSubmitter } from '../service/idempotency/submit-once.ts';
 import { engagementService } from '../service/ledgers/engagements.ts';
 import { ledgerService } from '../service/ledgers/ledgers.ts';
+import { EventAppender } from '../service/masters/append-event.ts';
 import { appendStream } from '../service/masters/append-stream.ts';
 import { masterService } from '../service/masters/masters.ts';
 import { StreamsMemory } from '../service/masters/stream-memory.ts';
@@ -52,10 +54,8 @@ import type { VerifySignature } from '../service/signatures/signature-verifier.t
 import type { TargetPolicy } from '../service/webhooks/webhook-target.ts';
 import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
 import { webhookService } from '../service/webhooks/webhooks.ts';
-import { Appending } from '../service/writing/appending.ts';
 import { ledgerClosing } from '../service/writing/ledger-closing.ts';
 import { LedgerOpening } from '../service/writing/ledger-opening.ts';
-import { Replays } from '../service/writing/replays.ts';
 import type { AccessLog } from '../store/access-log.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
@@ -87,12 +87,12 @@ export function apiOf(parts: ApiParts): Implementation[] {
   const now = () => clock.now();
   const reading = new LedgerReading(ledgers, now);
   const named = new LedgerNaming(reading, records);
-  const replays = new Replays(ledgers);
+  const commands = new OnceSubmitter(directory, ledgers);
   const opening = new LedgerOpening(directory, reading);
-  const close = ledgerClosing(identities, directory, replays);
+  const close = ledgerClosing(identities, commands);
   const seals = new SealCheck(authority, identities, parts.verifyRead);
-  const appending = new Appending(identities, reading, directory, replays);
-  const delegations = new Delegations(records, identities, reading, directory, replays);
+  const appender = new EventAppender(identities, reading, commands);
+  const delegations = new Delegations(records, identities, reading, commands);
   return [
     implement(HealthService, healthService(parts.stores)),
     implement(DeveloperService, developerService(records, identities, parts.apiKeys)),
@@ -108,9 +108,9 @@ export function apiOf(parts: ApiParts): Implementation[] {
     implement(
       MasterService,
       {
-        ...masterService(ledgers, identities, reading, directory, appending, seals, replays),
+        ...masterService(ledgers, identities, reading, appender, seals, commands),
         ...masterAccess(ledgers, delegations, reading, now),
-        appendEvents: appendStream(appending, named, new StreamsMemory(parts.memory), now),
+        appendEvents: appendStream(appender, named, new StreamsMemory(parts.memory), now),
       },
       masterNames(named),
     ),

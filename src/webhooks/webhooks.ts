@@ -8,7 +8,6 @@ import type { LedgerEntry } from '../store/ledger-store.ts';
 import { Pace } from './pace.ts';
 import { retryUntilStopped } from './retry-until-stopped.ts';
 import { type AttemptParts, attempt } from './send/attempt.ts';
-import { mayReadEvent } from './send/event-access.ts';
 import { EventBodies } from './send/event-bodies.ts';
 import { Sender } from './send/sender.ts';
 import { cursorsIn } from './tail/cursor-record.ts';
@@ -64,7 +63,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
       poster,
       clock,
       mayStillSend: (subscriptionId) => ownsShardOf(subscriptionId) && this.subscription(subscriptionId) !== undefined,
-      mayRead: (actorId, ledgerId, masterId) => mayReadEvent(reading, actorId, ledgerId, masterId),
+      mayRead: (actorId, ledgerId, masterId) => reading.mayReadEvent(actorId, ledgerId, masterId),
     };
     this.#sender = new Sender({
       ...shared,

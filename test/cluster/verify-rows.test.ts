@@ -5,8 +5,8 @@ import { actorCollection } from '../../src/service/actors/actor-record.ts';
 import { readEventPage } from '../../src/service/reading/event-page.ts';
 import { checkEventQuery } from '../../src/service/reading/event-query.ts';
 import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
+import { boundedLedgers } from '../../src/service/walking/bounded-stores.ts';
 import { unboundedWalk } from '../../src/service/walking/walk.ts';
-import { walkedLedgers } from '../../src/service/walking/walked-stores.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import {
   environmentOf,
@@ -134,7 +134,7 @@ await describeOnCassandra('cluster verify of a keyspace with every kind of damag
         const facts = await new LedgerReading(stores.ledgers, Date.now).ledgerFacts(ledgerId);
         const source = { ledgerId, scopes: null, kind: 'ledger' } as const;
         const query = checkEventQuery({} as Parameters<typeof checkEventQuery>[0]);
-        const walked = walkedLedgers(unboundedWalk(), stores.ledgers);
+        const walked = boundedLedgers(unboundedWalk(), stores.ledgers);
         const { issues } = await readEventPage(walked, { check: async () => [] }, source, query);
         const got = facts === null ? 'nothing' : issues.length > 0 ? 'issues' : 'whole';
         if (got !== reads) wrong.push({ name, reads, got, issues });

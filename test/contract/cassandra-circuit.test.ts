@@ -148,7 +148,7 @@ describe('keys', () => {
     expect(keyText('readable')).toBe('readable');
   });
 
-  test('a mark is looked for wherever it may be for 24 hours, by nodes whose clocks differ', () => {
+  test('a command key is looked for wherever it may be for 24 hours, by nodes whose clocks differ', () => {
     const hourMs = 60 * 60 * 1000;
     for (let madeHours = 1_000; madeHours < 1_030; madeHours += 0.5)
       for (const ageHours of [0, 0.01, 11.9, 12, 12.1, 23.9, 24])

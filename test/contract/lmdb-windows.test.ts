@@ -18,7 +18,7 @@ async function newStore() {
       await using stores = await openLmdb({ dataDir, now: () => clock.nowMs, onFatal: () => {} });
       return await work(stores.ledgers);
     },
-    async countMarks(): Promise<number> {
+    async countKeys(): Promise<number> {
       const tables = openTables(dataDir);
       const counts = tables.commands.map((table) => table.getKeysCount({}));
       await tables.root.close();
@@ -27,7 +27,7 @@ async function newStore() {
   };
 }
 
-async function mark(ledgers: LedgerStore, id: string): Promise<void> {
+async function commandKey(ledgers: LedgerStore, id: string): Promise<void> {
   const claim = await ledgers.claim('ledger');
   const projections = () => [{ kind: 'command', command: { id, fingerprint: id, permanent: false } }] as const;
   await ledgers.append(claim, entriesFor(claim, 1, { projections }));
@@ -36,14 +36,14 @@ async function mark(ledgers: LedgerStore, id: string): Promise<void> {
 const named = (id: string) => ({ id, permanent: false });
 const ids = (count: number) => Array.from({ length: count }, (_, at) => `c${at}`);
 
-describe('windows of command marks', () => {
+describe('windows of command keys', () => {
   test.each([false, true])(
-    'marks are found for 24 hours at any time of day, and what is older goes (restarts: %s)',
+    'command keys are found for 24 hours at any time of day, and what is older goes (restarts: %s)',
     async (restarts) => {
       const store = await newStore();
       const everyMs = 5 * HOUR_MS;
       const run = async (ledgers: LedgerStore, at: number) => {
-        await mark(ledgers, `c${at}`);
+        await commandKey(ledgers, `c${at}`);
         const found = await ledgers.findCommands('ledger', ids(at + 1).map(named));
         for (let age = 0; age <= at; age++)
           if (age * everyMs <= 24 * HOUR_MS) expect(found.has(`c${at - age}`)).toBe(true);
@@ -58,33 +58,33 @@ describe('windows of command marks', () => {
         await store.using(async (ledgers) => {
           for (const step of steps) await step(ledgers);
         });
-      expect(await store.countMarks()).toBeLessThanOrEqual(10);
+      expect(await store.countKeys()).toBeLessThanOrEqual(10);
     },
   );
 
   test('after a long silence only what is new is there', async () => {
     const store = await newStore();
-    await store.using((ledgers) => mark(ledgers, 'old'));
+    await store.using((ledgers) => commandKey(ledgers, 'old'));
     store.clock.nowMs += 24 * HOUR_MS;
-    await store.using((ledgers) => mark(ledgers, 'older'));
+    await store.using((ledgers) => commandKey(ledgers, 'older'));
     store.clock.nowMs += 400 * 24 * HOUR_MS;
-    await store.using((ledgers) => mark(ledgers, 'new'));
+    await store.using((ledgers) => commandKey(ledgers, 'new'));
     store.clock.nowMs += 24 * HOUR_MS;
     const found = await store.using(async (ledgers) => {
-      await mark(ledgers, 'newer');
+      await commandKey(ledgers, 'newer');
       return ledgers.findCommands('ledger', ['old', 'older', 'new', 'newer'].map(named));
     });
     expect([...found.keys()]).toEqual(['new', 'newer']);
   });
 
-  test('a clock that goes back loses no mark', async () => {
+  test('a clock that goes back loses no command key', async () => {
     const store = await newStore();
     await store.using(async (ledgers) => {
-      await mark(ledgers, 'before');
+      await commandKey(ledgers, 'before');
       store.clock.nowMs -= 72 * HOUR_MS;
-      await mark(ledgers, 'back');
+      await commandKey(ledgers, 'back');
       store.clock.nowMs += 73 * HOUR_MS;
-      await mark(ledgers, 'after');
+      await commandKey(ledgers, 'after');
     });
     const found = await store.using((ledgers) =>
       ledgers.findCommands('ledger', ['before', 'back', 'after'].map(named)),

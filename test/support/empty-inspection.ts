@@ -11,7 +11,7 @@ export function emptyInspection(projectedSeq = -1): StoreInspection {
     damagedRows: nothing,
     records: nothing,
     scopeEntries: async () => [],
-    commandMarks: nothing,
+    commandKeys: nothing,
     strayBuckets: nothing,
     fullBuckets: nothing,
     cells: nothing,

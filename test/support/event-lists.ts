@@ -1,7 +1,7 @@
 import { type EventPage, type EventSource, readEventPage } from '../../src/service/reading/event-page.ts';
 import { checkEventQuery, type EventQueryFields } from '../../src/service/reading/event-query.ts';
+import { boundedLedgers } from '../../src/service/walking/bounded-stores.ts';
 import { unboundedWalk } from '../../src/service/walking/walk.ts';
-import { walkedLedgers } from '../../src/service/walking/walked-stores.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import { chainEntries } from './chain-entries.ts';
 import { ledgerId } from './commands.ts';
@@ -22,7 +22,7 @@ export function pageOf(
   fields: EventQueryFields,
   walk = unboundedWalk(),
 ): Promise<EventPage> {
-  return readEventPage(walkedLedgers(walk, store), { check: async () => [] }, source, checkEventQuery(fields));
+  return readEventPage(boundedLedgers(walk, store), { check: async () => [] }, source, checkEventQuery(fields));
 }
 
 /** The seqs of a list from a first page on, by its cursors, and of how many pages. */

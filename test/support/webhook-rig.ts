@@ -155,7 +155,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     caller: { actorId, world: 'sandbox', via: 'api_key', apiKeyId: 'k', actorType: 'service', mustSign: false },
     signature: null,
     deliveryChain: null,
-    command: null,
+    commandKey: null,
     now: clock.now(),
     newId: () => uuidV7(clock.now(), randomBytes(10)),
     randomBytes,

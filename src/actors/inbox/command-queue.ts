@@ -1,4 +1,4 @@
-import { LedgerError } from '../../domain/errors.ts';
+import { isRetryable, LedgerError } from '../../domain/errors.ts';
 import type { Command } from '../../domain/ledger/command.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { InFlightCommands } from './in-flight-commands.ts';
@@ -6,7 +6,7 @@ import { Lanes } from './lanes.ts';
 import { Mailbox, type MailboxLimits } from './mailbox.ts';
 import type { CommandOutcome } from './outcome.ts';
 import { PendingCommand } from './pending-command.ts';
-import { isRetryable, timeIsUp } from './refusals.ts';
+import { timeIsUp } from './refusals.ts';
 
 /**
  * The commands that wait for one ledger's actor: in the order of their lanes, and no two with the same key. Commands

@@ -1,19 +1,6 @@
-import { type ErrorCode, LedgerError } from '../../domain/errors.ts';
+import { LedgerError } from '../../domain/errors.ts';
 
 /** Errors for commands that are refused for reasons of the service. */
-
-const retryable: ReadonlySet<ErrorCode> = new Set([
-  'unavailable',
-  'overloaded',
-  'outcome_unknown',
-  'idempotency_in_progress',
-  'internal',
-]);
-
-/** Whether the same command may succeed if it is sent again. */
-export function isRetryable(error: LedgerError): boolean {
-  return retryable.has(error.code);
-}
 
 export function timeIsUp(): LedgerError {
   return new LedgerError('unavailable', 'The call waited too long and was not written; retry it.');

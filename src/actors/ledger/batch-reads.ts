@@ -24,7 +24,7 @@ interface BatchSources {
   readonly clock: Clock;
   readonly masters: LoadedMasters;
   /** Keys that are known to be new are not looked up in the store. */
-  readonly isNew: (mark: CommandKey) => boolean;
+  readonly isNew: (key: CommandKey) => boolean;
 }
 
 /**
@@ -39,18 +39,18 @@ export async function readForBatch(
   const { store, clock, keys, isNew } = sources;
   const signers: Signers = new Map();
   const masterIds = new Set<string>();
-  const marks: CommandKey[] = [];
+  const commandKeys: CommandKey[] = [];
   for (const { command } of batch) {
     if (asksForKeys(command)) noteSigner(signers, command);
     const masterId = commandMaster(command);
     if (masterId !== null) masterIds.add(masterId);
-    for (const mark of command.marks) if (!isNew(mark)) marks.push(mark);
+    for (const key of command.commandKeys) if (!isNew(key)) commandKeys.push(key);
   }
   const masters = new Map<string, MasterActor>();
   const loadMaster = async (masterId: string) => void masters.set(masterId, await sources.masters.get(masterId));
   const [read, commands] = await Promise.all([
     readKeys(keys, signers, clock),
-    marks.length === 0 ? noCommands : store.findCommands(ledgerId, marks),
+    commandKeys.length === 0 ? noCommands : store.findCommands(ledgerId, commandKeys),
     ...Array.from(masterIds, loadMaster),
   ]);
   let now = clock.now();

@@ -4,10 +4,10 @@ import { emptyLedger, type LedgerState, ledgerFoldVersion, ledgerStateJson } fro
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import {
   type Claim,
+  type CommandKeyRef,
   Fenced,
   type LedgerEntry,
   type LedgerStore,
-  type MarkName,
   OutcomeUnknown,
   type Snapshot,
   StoreStopped,
@@ -106,7 +106,7 @@ export class CommittedLedger {
   }
 
   /** Whether `state` has no event with this key, or none within the key's life. false if that is not known. */
-  isNew(key: MarkName): boolean {
+  isNew(key: CommandKeyRef): boolean {
     return this.#recentKeys.isNew(key, this.#state.hash, this.#monotonicMs());
   }
 

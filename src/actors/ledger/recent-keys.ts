@@ -1,6 +1,6 @@
 import { commandKeyLifeMs } from '../../domain/event/event.ts';
 import { sha256Hex, sha256HexForm } from '../../domain/keys/hash.ts';
-import type { Head, LedgerEntry, MarkName } from '../../store/ledger-store.ts';
+import type { CommandKeyRef, Head, LedgerEntry } from '../../store/ledger-store.ts';
 
 /** A key counts by the clock that dates events. That clock may be corrected, so keys are kept for an hour more. */
 const keptMs = commandKeyLifeMs + 60 * 60_000;
@@ -9,12 +9,12 @@ const keptMs = commandKeyLifeMs + 60 * 60_000;
  */
 const filterMs = 5 * 60 * 60_000;
 /** Bits for each key, and how many of them a key sets. A full filter then has one false positive in 1,000 keys. */
-const bitsPerMark = 16;
+const bitsPerKey = 16;
 const bitsSet = 6;
-const filterMarksMin = 512;
+const filterKeysMin = 512;
 /** The filter after a full one is larger by this factor. */
 const growth = 4;
-const filterMarksMax = 2_097_152;
+const filterKeysMax = 2_097_152;
 
 /** A memory budget in bytes. */
 interface RecentKeysBudget {
@@ -26,9 +26,9 @@ interface RecentKeysBudget {
 /** A Bloom filter: it finds every key that was added, and a few that were not. */
 interface Filter {
   readonly bits: Uint32Array;
-  readonly marksMax: number;
+  readonly keysMax: number;
   readonly begunMs: number;
-  marks: number;
+  keys: number;
   newestMs: number;
 }
 
@@ -94,7 +94,7 @@ export class RecentKeys {
    * Whether no event of the ledger has this key, or only events for which the key has expired. Valid only if the ledger
    * ends in `end`: the caller decides on it and then has the store confirm that end. false also means unknown.
    */
-  isNew({ id, permanent }: MarkName, end: string, nowMs: number): boolean {
+  isNew({ id, permanent }: CommandKeyRef, end: string, nowMs: number): boolean {
     if (permanent || end !== this.#end || this.#since > nowMs - keptMs) return false;
     const [first, step] = hashesOf(id);
     return !this.#filters.some((filter) => holds(filter, first, step));
@@ -115,7 +115,7 @@ export class RecentKeys {
       const bit = bitOf(filter, first, step, n);
       filter.bits[bit >>> 5] = (filter.bits[bit >>> 5] ?? 0) | (1 << (bit & 31));
     }
-    filter.marks += 1;
+    filter.keys += 1;
     filter.newestMs = nowMs;
   }
 
@@ -126,17 +126,17 @@ export class RecentKeys {
     // It was dropped in the middle of a batch.
     if (this.#since === Number.POSITIVE_INFINITY) return null;
     const newest = this.#filters.at(-1);
-    const isFull = newest !== undefined && newest.marks === newest.marksMax;
+    const isFull = newest !== undefined && newest.keys === newest.keysMax;
     if (newest !== undefined && !isFull && newest.begunMs > nowMs - filterMs) return newest;
     this.#dropOld(nowMs);
-    const marksMax = filterSizeFor(isFull ? newest.marks * growth : (newest?.marks ?? 0));
-    const bytes = (marksMax * bitsPerMark) / 8;
+    const keysMax = filterSizeFor(isFull ? newest.keys * growth : (newest?.keys ?? 0));
+    const bytes = (keysMax * bitsPerKey) / 8;
     const held = this.#filters.reduce((sum, { bits }) => sum + bits.byteLength, 0);
     if (!this.#budget.take(bytes, held)) {
       this.release();
       return null;
     }
-    const filter: Filter = { bits: new Uint32Array(bytes / 4), marksMax, begunMs: nowMs, marks: 0, newestMs: nowMs };
+    const filter: Filter = { bits: new Uint32Array(bytes / 4), keysMax, begunMs: nowMs, keys: 0, newestMs: nowMs };
     this.#filters.push(filter);
     return filter;
   }
@@ -151,9 +151,9 @@ export class RecentKeys {
 }
 
 /** The smallest of the filter sizes that holds this many keys, or the largest size. */
-function filterSizeFor(marks: number): number {
-  let size = filterMarksMin;
-  while (size < marks && size < filterMarksMax) size *= growth;
+function filterSizeFor(keys: number): number {
+  let size = filterKeysMin;
+  while (size < keys && size < filterKeysMax) size *= growth;
   return size;
 }
 

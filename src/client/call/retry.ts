@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isErrorCode, type RetryRule, retryRuleOf } from '../../domain/errors.ts';
 import { LedgerTrustError } from '../error.ts';
 
 /** How often and how long a call is tried. */
@@ -39,26 +40,16 @@ export const systemRetryClock: RetryClock = Object.freeze({
   random: Math.random,
 });
 
-/** Nothing was written, or nothing can be written twice. Any call may be sent again. */
-const harmless: ReadonlySet<string> = new Set(['unavailable', 'overloaded', 'rate_limited', 'idempotency_in_progress']);
-/** The call may have been carried out. Only a read, or a call with an idempotency key, is sent again. */
-const uncertain: ReadonlySet<string> = new Set(['outcome_unknown', 'connection_lost', 'timeout']);
+/** The rules of the client's own codes. The others are rules of the service's codes. */
+const ownRules: { readonly [code: string]: RetryRule } = {
+  connection_lost: 'maybe_written',
+  timeout: 'maybe_written',
+  invalid_answer: 'fault',
+};
 
-/**
- * Errors from before the service looked for what an earlier attempt wrote: all of status 401, and errors that are no
- * decision.
- */
-const blind: ReadonlySet<string> = new Set([
-  'unauthenticated',
-  'invalid_api_key',
-  'invalid_actor_identity',
-  'signature_required',
-  'invalid_signature',
-  'unknown_signing_key',
-  'signing_key_revoked',
-  'internal',
-  'invalid_answer',
-]);
+function ruleOf({ code }: LedgerTrustError): RetryRule {
+  return ownRules[code] ?? (isErrorCode(code) ? retryRuleOf(code) : 'refused');
+}
 
 /**
  * The effect of sending a call twice. `read`: writes nothing. `keyed`: writes once, by its idempotency key. `unkeyed`:
@@ -72,8 +63,9 @@ export type CallKind = 'read' | 'keyed' | 'unkeyed';
  */
 export function mayRetry(error: unknown, repeatable: boolean): error is LedgerTrustError {
   if (!(error instanceof LedgerTrustError)) return false;
-  if (harmless.has(error.code)) return true;
-  return uncertain.has(error.code) && (repeatable || error.details.sent === false);
+  const rule = ruleOf(error);
+  if (rule === 'not_written' || rule === 'in_progress') return true;
+  return rule === 'maybe_written' && (repeatable || error.details.sent === false);
 }
 
 /** Whether the call was not sent because the client or the stream accepts no more. */
@@ -83,7 +75,7 @@ export function isNotSent(error: unknown): boolean {
 
 /** Whether a request that ended with this error may have been carried out. */
 export function isUncertain(error: unknown): error is LedgerTrustError {
-  return error instanceof LedgerTrustError && uncertain.has(error.code) && error.details.sent !== false;
+  return error instanceof LedgerTrustError && ruleOf(error) === 'maybe_written' && error.details.sent !== false;
 }
 
 /**
@@ -93,8 +85,7 @@ export function isUncertain(error: unknown): error is LedgerTrustError {
  */
 export function reportedError(last: unknown, earlier: LedgerTrustError | null): unknown {
   if (earlier === null || isUncertain(last)) return last;
-  const isDecided = last instanceof LedgerTrustError && !harmless.has(last.code) && !uncertain.has(last.code);
-  return isDecided && !blind.has(last.code) ? last : earlier;
+  return last instanceof LedgerTrustError && ruleOf(last) === 'refused' ? last : earlier;
 }
 
 /**

@@ -32,8 +32,11 @@ export interface CommandBase {
   readonly signature: CommandSignature | null;
   /** 'if_keyed': an actor that has, or ever had, a key must sign. 'optional': any actor may leave the signature out. */
   readonly signatureRule: 'if_keyed' | 'optional';
-  /** Empty for a command without a key. Two: a signed command under header identity with an idempotency key. */
-  readonly marks: readonly CommandKey[];
+  /**
+   * The command's keys. Empty for a command without a key. Two for a signed command under header identity that has an
+   * idempotency key as well.
+   */
+  readonly commandKeys: readonly CommandKey[];
   /**
    * The command may have been sent before, to this node or another one. Outside of a lane it waits for the command in
    * flight with the same key instead of being refused. No refusal of it is certain.
@@ -103,8 +106,12 @@ export interface RevokeAccess extends CommandBase {
 
 export type Command = OpenLedger | CreateMaster | AppendEvent | CloseMaster | CloseLedger | GrantAccess | RevokeAccess;
 
+/** A command without the fields that it has of its call. */
+export type Unkeyed<C extends CommandBase> = Omit<C, 'actorId' | 'actorType' | 'commandKeys' | 'deadline'>;
+export type UnkeyedCommand = Command extends infer C ? (C extends Command ? Unkeyed<C> : never) : never;
+
 /** The type of the first event that a command writes. An actor's signature of the command covers it. */
-export function commandEventType(command: Command): string {
+export function commandEventType(command: UnkeyedCommand): string {
   switch (command.kind) {
     case 'open_ledger':
       return 'GENESIS';

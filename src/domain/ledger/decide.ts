@@ -17,7 +17,7 @@ import {
 import type { Command, CommandBase, GrantAccess, OpenLedger, RevokeAccess } from './command.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
-import { demand, ledgerStanding, masterStanding } from './permission.ts';
+import { demandAccess, ledgerAccessLevel, masterAccessLevel } from './permission.ts';
 
 /** A decided event that has no place in the chain yet. */
 export interface Draft {
@@ -48,7 +48,7 @@ export function decide(ledger: LedgerState, master: MasterState | null, command:
   if (facts === null) throw new LedgerError('not_found', 'There is no such ledger, or you may not see it.');
   switch (command.kind) {
     case 'create_master':
-      demand(ledgerStanding(ledger, command.actorId, at), 'write', 'ledger');
+      demandAccess(ledgerAccessLevel(ledger, command.actorId, at), 'write', 'ledger');
       refuseClosedLedger(ledger);
       if (master !== null) throw new LedgerError('already_exists', 'A master with this id exists.');
       return [draft(command, 'TRACELEDGER_MASTER_CREATED', masterCreatedPayload(facts, command), command.masterId)];
@@ -67,7 +67,7 @@ export function decide(ledger: LedgerState, master: MasterState | null, command:
       return [draft(command, 'MASTER_CLOSED', payload, command.masterId)];
     }
     case 'close_ledger':
-      demand(ledgerStanding(ledger, command.actorId, at), 'party', 'ledger');
+      demandAccess(ledgerAccessLevel(ledger, command.actorId, at), 'party', 'ledger');
       refuseClosedLedger(ledger);
       return [closeLedger(facts, command)];
     case 'grant':
@@ -163,12 +163,12 @@ function grantsAt(
     const state = visibleMaster(ledger, master, command.actorId, at, 'owner');
     return { grants: state.grants, objectId: state.facts.masterId };
   }
-  const standing = ledgerStanding(ledger, command.actorId, at);
+  const level = ledgerAccessLevel(ledger, command.actorId, at);
   if (command.scope === 'ledger') {
-    demand(standing, 'owner', 'ledger');
+    demandAccess(level, 'owner', 'ledger');
     return { grants: ledger.ledgerGrants, objectId: ledger.facts?.ledgerId ?? '' };
   }
-  demand(standing, 'party', 'ledger');
+  demandAccess(level, 'party', 'ledger');
   const organizationId = ledger.facts?.organizationId ?? null;
   if (organizationId === null) throw new LedgerError('not_found', 'This ledger is not the root of an organization.');
   return { grants: ledger.organizationGrants, objectId: organizationId };
@@ -182,7 +182,7 @@ function visibleMaster(
   needed: 'write' | 'owner' | 'party',
 ): MasterState {
   if (master === null) throw new LedgerError('not_found', 'There is no such master, or you may not see it.');
-  demand(masterStanding(ledger, master, actorId, at), needed, 'master');
+  demandAccess(masterAccessLevel(ledger, master, actorId, at), needed, 'master');
   return master;
 }
 
@@ -202,7 +202,7 @@ function refuseClosedMaster(master: MasterState): void {
 }
 
 function draft(
-  author: Pick<CommandBase, 'actorType' | 'signature' | 'marks'> & { readonly actorId: string | null },
+  author: Pick<CommandBase, 'actorType' | 'signature' | 'commandKeys'> & { readonly actorId: string | null },
   eventType: string,
   payload: string,
   masterId: string | null,
@@ -218,6 +218,6 @@ function draft(
     actorSig: signature?.signature ?? null,
     actorSigPayload: signature === null || signature.signedForm === payload ? null : signature.signedForm,
     signingKeyId: signature?.keyId ?? null,
-    commands: author.marks,
+    commands: author.commandKeys,
   };
 }

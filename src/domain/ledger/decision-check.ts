@@ -6,7 +6,7 @@ import { type Draft, decide } from './decide.ts';
 import { contradiction, type DecisionFault, differences, injectedFaults, refusal } from './decision-fault.ts';
 import { applyToLedger, emptyLedger, type LedgerState } from './ledger-state.ts';
 import { applyToMaster, type MasterState, nextMasterLink } from './master-state.ts';
-import { demand, ledgerStanding } from './permission.ts';
+import { demandAccess, ledgerAccessLevel } from './permission.ts';
 import { type Members, recordedCommand } from './recorded-command.ts';
 
 export type { DecisionFault, DecisionIssueType } from './decision-fault.ts';
@@ -123,7 +123,7 @@ export class DecisionCheck {
       return [contradiction(`${expected.eventType} must stand behind GENESIS`)];
     const { actorId, createdAt } = event;
     const refused = refusal(event, () =>
-      demand(ledgerStanding(this.#ledger, actorId ?? '', createdAt), 'party', 'ledger'),
+      demandAccess(ledgerAccessLevel(this.#ledger, actorId ?? '', createdAt), 'party', 'ledger'),
     );
     if (event.eventType === 'ORDER_OPENED')
       return [...refused, ...differences(event, payload, { ...expected, actorId })];

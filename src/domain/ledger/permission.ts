@@ -1,54 +1,105 @@
-import { LedgerError, notFound } from '../errors.ts';
-import { isParty } from '../event/facts.ts';
+import { LedgerError } from '../errors.ts';
+import { isParty, type LedgerFacts } from '../event/facts.ts';
 import { type Grant, type GrantScope, holdsAt } from '../event/grant.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
 
 /** An actor's access to a ledger or master at a time. 'expired': the actor had a grant, and it has expired. */
-export type Standing = 'party' | 'owner' | 'write' | 'read' | 'expired' | 'none';
+export type AccessLevel = 'party' | 'owner' | 'write' | 'read' | 'expired' | 'none';
+
+/** Whether the access allows reading. */
+export function mayRead(level: AccessLevel): boolean {
+  return rank[level] >= rank.read;
+}
+
+/** An object whose grants give access. */
+export interface GrantObject {
+  readonly scope: GrantScope;
+  readonly id: string;
+}
+
+/** The objects whose delegates may read the whole ledger. */
+export function ledgerGrantObjects({ ledgerId, organizationId }: LedgerFacts): readonly GrantObject[] {
+  const ledger = { scope: 'ledger', id: ledgerId } as const;
+  return organizationId === null ? [ledger] : [ledger, { scope: 'organization', id: organizationId }];
+}
+
+/**
+ * The read rule. Besides the parties of its ledger, the delegates of these objects may read an event: the ledger, the
+ * organization whose root the ledger is, and the event's master. An event of the ledger itself (`masterId` null) may
+ * also be read by the delegates of any master of the ledger (`anyMaster`). So a delegate of one master never reads the
+ * events of another one. Reads and webhooks apply this rule (LedgerReading, readSpans).
+ */
+export function eventGrantObjects(
+  facts: LedgerFacts,
+  masterId: string | null,
+): { readonly objects: readonly GrantObject[]; readonly anyMaster: boolean } {
+  const ofLedger = ledgerGrantObjects(facts);
+  return masterId === null
+    ? { objects: ofLedger, anyMaster: true }
+    : { objects: [...ofLedger, { scope: 'master', id: masterId }], anyMaster: false };
+}
 
 /**
  * The access that a grant gives at a time (ISO). A grant of role OWNER at ledger scope also allows granting and
  * revoking, unless its permissions say `read`: an actor that may only read must not be able to grant itself more.
  */
-export function grantStanding(scope: GrantScope, grant: Grant | null | undefined, at: string): Standing {
+export function grantAccessLevel(scope: GrantScope, grant: Grant | null | undefined, at: string): AccessLevel {
   if (grant === null || grant === undefined) return 'none';
   if (!holdsAt(grant, at)) return 'expired';
   return scope === 'ledger' && grant.role === 'OWNER' && grant.access === 'write' ? 'owner' : grant.access;
 }
 
-const rank: Record<Standing, number> = { party: 5, owner: 4, write: 3, read: 2, expired: 1, none: 0 };
+const rank: Record<AccessLevel, number> = { party: 5, owner: 4, write: 3, read: 2, expired: 1, none: 0 };
 
-export function strongerStanding(a: Standing, b: Standing): Standing {
+export function strongerAccess(a: AccessLevel, b: AccessLevel): AccessLevel {
   return rank[a] >= rank[b] ? a : b;
 }
 
-/** Access to the whole ledger: as a party, a ledger delegate, or on a FACILITY_ROOT an organization delegate. */
-export function ledgerStanding(state: LedgerState, actorId: string, at: string): Standing {
+/**
+ * Access to the whole ledger: as a party, as a ledger delegate, or on a FACILITY_ROOT ledger as an organization
+ * delegate.
+ */
+export function ledgerAccessLevel(state: LedgerState, actorId: string, at: string): AccessLevel {
   if (state.facts !== null && isParty(state.facts, actorId)) return 'party';
-  return strongerStanding(
-    grantStanding('ledger', state.ledgerGrants.get(actorId), at),
-    grantStanding('organization', state.organizationGrants.get(actorId), at),
+  return strongerAccess(
+    grantAccessLevel('ledger', state.ledgerGrants.get(actorId), at),
+    grantAccessLevel('organization', state.organizationGrants.get(actorId), at),
   );
 }
 
 /** Access to one master: the access to its ledger, or a grant of the master itself, whichever is stronger. */
-export function masterStanding(ledger: LedgerState, master: MasterState, actorId: string, at: string): Standing {
-  return strongerStanding(ledgerStanding(ledger, actorId, at), grantStanding('master', master.grants.get(actorId), at));
+export function masterAccessLevel(ledger: LedgerState, master: MasterState, actorId: string, at: string): AccessLevel {
+  return strongerAccess(
+    ledgerAccessLevel(ledger, actorId, at),
+    grantAccessLevel('master', master.grants.get(actorId), at),
+  );
 }
 
-/** Throws if the access is less than `needed`: `not_found`, `access_expired` or `permission_denied`. */
-export function demand(
-  standing: Standing,
+/**
+ * Throws if the access is less than `needed`: `not_found` for none, `access_expired` for an expired grant, otherwise
+ * `permission_denied`.
+ */
+export function demandAccess(
+  level: AccessLevel,
   needed: 'read' | 'write' | 'owner' | 'party',
   what: 'ledger' | 'master',
 ): void {
-  if (rank[standing] >= rank[needed]) return;
-  if (standing === 'none') throw notFound(what);
-  const message =
-    standing === 'expired'
-      ? `Your access to this ${what} has run out; ask a party of the ledger for a new grant.`
-      : `You may read this ${what}, but this call needs more: ask a party of the ledger for a grant.`;
-  if (standing === 'expired') throw new LedgerError('access_expired', message);
-  throw new LedgerError('permission_denied', message, { needed });
+  if (rank[level] >= rank[needed]) return;
+  if (level === 'none') {
+    throw new LedgerError('not_found', `There is no such ${what}, or you may not see it.`);
+  }
+  if (level === 'expired') {
+    throw new LedgerError(
+      'access_expired',
+      `Your access to this ${what} has run out; ask a party of the ledger for a new grant.`,
+    );
+  }
+  throw new LedgerError(
+    'permission_denied',
+    `You may read this ${what}, but this call needs more: ask a party of the ledger for a grant.`,
+    {
+      needed,
+    },
+  );
 }

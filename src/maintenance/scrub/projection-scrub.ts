@@ -7,8 +7,8 @@ import type {
   EventProjections,
   ScopeEntry,
   StoredCell,
+  StoredCommandKey,
   StoredLine,
-  StoredMark,
   StoreInspection,
 } from '../../store/store-inspection.ts';
 import { forEachConcurrently } from '../for-each-concurrently.ts';
@@ -36,7 +36,7 @@ export const cellText = ({ key, version, value }: StoredCell): string => JSON.st
 export const lineText = ({ list, order, value }: StoredLine): string => JSON.stringify([list, order, value]);
 
 const scopeText = ({ scope, seq }: ScopeEntry): string => `${seq} ${scope}`;
-const keyText = ({ id, seq, fingerprint }: StoredMark): string => JSON.stringify([id, seq, fingerprint]);
+const keyText = ({ id, seq, fingerprint }: StoredCommandKey): string => JSON.stringify([id, seq, fingerprint]);
 
 interface ProjectionScrubParts {
   readonly ledgerId: string;
@@ -193,7 +193,7 @@ export class ProjectionScrub {
 
   async #extraKeys(): Promise<void> {
     const { inspection, ledgerId, headSeq } = this.#parts;
-    for await (const key of inspection.commandMarks(ledgerId))
+    for await (const key of inspection.commandKeys(ledgerId))
       if (key.seq <= headSeq && !this.#keys.has(keyText(key)))
         this.#extra(key.seq, `the command key ${key.id} is of no event`);
   }

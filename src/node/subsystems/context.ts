@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { LedgerError } from '../../domain/errors.ts';
-import { pooledRandom, type Random } from '../../rpc/call/entropy.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { isPlausibleTime } from '../../runtime/clock/plausible-clock.ts';
 import { systemClock } from '../../runtime/clock/system-clock.ts';
 import { FairPlaces } from '../../runtime/limits/fair-places.ts';
 import { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { type CurrentLoad, createMetrics, type Metrics } from '../../runtime/telemetry/metrics.ts';
+import { pooledRandom, type Random } from '../../service/calls/entropy.ts';
 import type { NodeParts } from '../node-parts.ts';
 
 /** What the subsystems of a node share. */

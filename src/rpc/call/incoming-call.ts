@@ -1,7 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { LedgerError } from '../../domain/errors.ts';
 import type { JsonNode } from '../../domain/json/json.ts';
-import type { EntityRequest } from '../../service/developers/credentials.ts';
+import type { EntityRequest } from '../../service/calls/call.ts';
 import type { RunningCall } from './running-call.ts';
 import type { Transport } from './transport.ts';
 

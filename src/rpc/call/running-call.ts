@@ -3,9 +3,9 @@ import type { LedgerError } from '../../domain/errors.ts';
 import type { CommandKey } from '../../domain/event/event.ts';
 import type { JsonNode } from '../../domain/json/json.ts';
 import type { Call, Caller, CallSignature } from '../../service/calls/call.ts';
+import type { Entropy } from '../../service/calls/entropy.ts';
 import type { Walk } from '../../service/walking/walk.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
-import type { Entropy } from './entropy.ts';
 import type { Transport } from './transport.ts';
 
 /** Makes the walk of a call. */
@@ -27,7 +27,7 @@ export class RunningCall implements Call {
   caller: Caller | null = null;
   signature: CallSignature | null = null;
   deliveryChain: string | null = null;
-  command: CommandKey | null = null;
+  commandKey: CommandKey | null = null;
   now: number;
   replayed = false;
   /** Set when a stream takes no more requests: the error that the stream ends with. */

@@ -6,7 +6,7 @@ import { parseJsonBytes } from '../../domain/json/json.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
-import type { EntityRequest } from '../../service/developers/credentials.ts';
+import type { EntityRequest } from '../../service/calls/call.ts';
 import { outOfMemoryBudget } from '../../service/limits/out-of-memory-budget.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import { rpcError } from '../call/error-info.ts';

@@ -1,11 +1,12 @@
+import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
-import type { Credentials, EntityRequest } from '../../service/developers/credentials.ts';
-import type { SecretBox } from '../../service/records/secret-box.ts';
+import type { EntityRequest } from '../../service/calls/call.ts';
+import { freshEntropy } from '../../service/calls/entropy.ts';
+import type { Credentials } from '../../service/developers/credentials.ts';
+import { fingerprintOf } from '../../service/idempotency/fingerprint.ts';
+import { type RunOnceParts, runOnce } from '../../service/idempotency/run-once.ts';
 import { Walk, type WalkParts } from '../../service/walking/walk.ts';
-import { checkIdempotencyKey, commandId } from '../../service/writing/command-mark.ts';
-import type { RecordStore } from '../../store/record-store.ts';
-import { freshEntropy, type Random } from '../call/entropy.ts';
 import type { BidiCall, Decoded, IncomingCall, StreamCall, UnaryCall } from '../call/incoming-call.ts';
 import { requestIdOf } from '../call/request-id.ts';
 import { RunningCall } from '../call/running-call.ts';
@@ -15,23 +16,16 @@ import type { AnswerLog } from './answer-log.ts';
 import { type CallRates, walkerOf } from './call-rates.ts';
 import { type CallRegister, createCallRegister } from './call-register.ts';
 import { identify, signatureOf } from './caller.ts';
-import { checkEntityRequest, useEntityRequest } from './entity-request.ts';
-import { fingerprintOf } from './fingerprint.ts';
-import { runOnce } from './idempotency.ts';
+import { checkEntityRequest } from './entity-request.ts';
 import { watchCredential } from './stream-credential.ts';
 
 /** What the pipeline uses. */
-interface PipelineParts {
+interface PipelineParts extends RunOnceParts {
   readonly credentials: Credentials;
-  readonly records: RecordStore;
-  readonly secrets: SecretBox;
   readonly rates: CallRates;
   /** What the walks of a node share. */
   readonly walks: WalkParts;
   readonly answers: AnswerLog;
-  readonly random: Random;
-  /** Unix time, ms. */
-  now(): number;
   /** Milliseconds of a monotonic clock. */
   monotonicMs(): number;
   /** Whether this node's clock is right, so that it may check and date calls. If absent, it always is. */
@@ -106,13 +100,14 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       const call = begin(endpoint, incoming, limits.callTimeoutMs);
       try {
         const signed = await admit(parts, call, incoming);
-        const decoded = take(call, incoming);
+        const { message } = take(call, incoming);
         const handler = endpoint.handler as UnaryHandler;
         const key = call.caller !== null && endpoint.changesState ? incoming.idempotencyKey() : undefined;
+        const run = () => handler(message, call);
         const answer =
-          key === undefined && signed === null
-            ? await handler(decoded.message, call)
-            : await runOnceOnly(parts, call, incoming, decoded, key, signed, handler);
+          key === undefined && (signed === null || !endpoint.changesState)
+            ? await run()
+            : await runOnce(parts, call, onceRequest(endpoint, incoming, message, key, signed), run);
         if (call.openedWalk !== null) await call.openedWalk.beforeAnswer();
         incoming.encode?.(answer);
         const noted = parts.answers.succeeded(call, incoming);
@@ -215,30 +210,15 @@ function take(call: RunningCall, incoming: IncomingCall): Decoded {
   return decoded;
 }
 
-/**
- * Runs a call that must change state only once: because it has an idempotency key, or because its signature counts
- * once. Throws `invalid_argument`; rejects with all other errors.
- */
-function runOnceOnly(
-  parts: PipelineParts,
-  call: RunningCall,
+function onceRequest(
+  { method, rule }: Endpoint,
   incoming: IncomingCall,
-  decoded: Decoded,
+  message: Message,
   key: string | undefined,
   signed: EntityRequest | null,
-  handler: UnaryHandler,
-): Promise<object> {
-  const { caller, endpoint } = call;
-  if (caller === null || !endpoint.changesState) return handler(decoded.message, call);
-  const id = key === undefined ? null : commandId(caller.actorId, checkIdempotencyKey(key));
-  const run = (): Promise<object> => {
-    if (id === null) return handler(decoded.message, call);
-    const fingerprint = fingerprintOf(endpoint, decoded, incoming);
-    if (!endpoint.rule.writesLedger) return runOnce(parts, call, id, fingerprint, () => handler(decoded.message, call));
-    call.command = { id, fingerprint, permanent: false };
-    return handler(decoded.message, call);
-  };
-  return signed === null ? run() : useEntityRequest(parts.records, caller.actorId, signed, id, parts.now()).then(run);
+) {
+  const fingerprint = () => fingerprintOf(method.input, message, () => incoming.equivalent(message), incoming.query);
+  return { key, signed, writesLedger: rule.writesLedger, output: method.output, fingerprint };
 }
 
 async function sendAll(call: RunningCall, incoming: StreamCall, answers: AsyncIterable<object>): Promise<void> {

@@ -4,7 +4,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { type JsonNode, memberOf, parseJsonBytes } from '../../domain/json/json.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
 import { limits } from '../../runtime/limits/limits.ts';
-import type { EntityRequest } from '../../service/developers/credentials.ts';
+import type { EntityRequest } from '../../service/calls/call.ts';
 import { outOfMemoryBudget } from '../../service/limits/out-of-memory-budget.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import type { Decoded, RestEquivalent, UnaryCall } from '../call/incoming-call.ts';

@@ -1,6 +1,6 @@
 import { isoTime } from '../../domain/values/time.ts';
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
-import { afterPartialWrite } from '../calls/partial-failure.ts';
+import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { ActorRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
 import type { KeyEndings } from './key-endings.ts';

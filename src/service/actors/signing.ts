@@ -2,7 +2,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { checkSignatureForm, parseKid, sigDigest } from '../../domain/keys/signature.ts';
 import type { CommandSignature } from '../../domain/ledger/command.ts';
 import type { Call, Caller, CallSignature } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf, entitySignatureRequired } from '../calls/caller.ts';
 import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
 import { isInUse } from './signing-keys.ts';
@@ -80,27 +80,15 @@ export function withKeys<T>(
   });
 }
 
-/**
- * Refuses an unsigned call of an entity that must sign. For these entities the signature is the credential: the call is
- * refused before anything is looked up, so that identity headers that name somebody else's entity reveal nothing.
- * Throws `signature_required`.
- */
-export function demandEntitySignature(call: Pick<Call, 'caller' | 'signature'>): void {
-  const { caller, signature } = call;
-  if (caller?.mustSign && (signature === null || signature.signature === null)) throw signatureRequired(caller, null);
-}
-
-/** `actor` is null if it was not looked up. */
-function signatureRequired(caller: Caller, actor: ActorRecord | null): LedgerError {
+function signatureRequired(caller: Caller, actor: ActorRecord): LedgerError {
   const send = 'send X-Signing-Key-ID and X-Actor-Sig.';
-  const allRevoked = actor !== null && actor.keys.length > 0 && !actor.keys.some(isInUse);
+  const allRevoked = actor.keys.length > 0 && !actor.keys.some(isInUse);
+  if (caller.mustSign && !allRevoked) return entitySignatureRequired();
   return new LedgerError(
     'signature_required',
     allRevoked
       ? `This actor’s signing keys are all revoked, and the call must be signed: enrol a new one, then ${send}`
-      : caller.mustSign
-        ? `This call must be signed: enrol a key for the entity, then ${send}`
-        : `This actor has signing keys, so the call must be signed: ${send}`,
+      : `This actor has signing keys, so the call must be signed: ${send}`,
   );
 }
 

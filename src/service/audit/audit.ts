@@ -3,9 +3,9 @@ import { isoTime } from '../../domain/values/time.ts';
 import type { ListAccessEventsRequest } from '../../gen/svc/v1/audit_pb.ts';
 import { type AccessEvent, type AccessLog, accessTime } from '../../store/access-log.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
-import { walkedAccesses } from '../walking/walked-stores.ts';
+import { boundedAccesses } from '../walking/bounded-stores.ts';
 import { accessKeptMs } from './access-history.ts';
 
 /**
@@ -24,7 +24,7 @@ export function auditService(log: AccessLog, flush: () => Promise<void>, now: ()
         descending: request.order === undefined || checkOrder(request.order),
       };
       await flush();
-      const events = await walkedAccesses(call.walk, log, actorId, page);
+      const events = await boundedAccesses(call.walk, log, actorId, page);
       return { count: events.length, accessEvents: events.map(accessMessage) };
     },
   };

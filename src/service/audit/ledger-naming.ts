@@ -2,7 +2,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { isUuid } from '../../domain/values/uuid.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { rootLedgerId } from '../entities/entities.ts';
 import { firstOrganizationOf, organizationCollection } from '../organizations/organization-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
@@ -93,9 +93,9 @@ export class LedgerNaming {
     const held = (await this.#organizations.get(id))?.value ?? (await firstOrganizationOf(this.#organizations, id));
     if (held === null) return null;
     if (held.actorId === actorId) return held.frlLedgerId;
-    const root = await this.#reading.ledgerFacts(held.frlLedgerId);
-    const standing = root === null ? 'none' : await this.#reading.organizationStanding(root, actorId);
-    return standing === 'none' ? null : held.frlLedgerId;
+    return this.#ifVisible(held.frlLedgerId, async () => {
+      await this.#reading.readableOrganization(held.frlLedgerId, actorId);
+    });
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { type LedgerNaming, nameRootLedger } from './ledger-naming.ts';
 
 /**

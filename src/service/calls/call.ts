@@ -30,6 +30,21 @@ export interface CallSignature {
   readonly signature: string | null;
 }
 
+/** What an ENTITY_REQUEST signature covers (docs/api.md). */
+export interface EntityRequest {
+  /** In upper case. For gRPC and Connect: POST. */
+  readonly method: string;
+  /** As sent, with its query. For gRPC and Connect: /svc.v1.Service/Method. */
+  readonly path: string;
+  /**
+   * SHA-256, lower-case hex, of the raw body. For gRPC and Connect: of the serialized request message, decompressed, as
+   * received.
+   */
+  readonly bodyHash: string;
+  /** X-Timestamp as sent. */
+  readonly timestamp: string;
+}
+
 /** What a service function knows of its call, with any transport. */
 export interface Call {
   readonly requestId: string;
@@ -40,7 +55,7 @@ export interface Call {
   /** X-Delivery-Chain as sent. */
   readonly deliveryChain: string | null;
   /** The command key, on methods that write to an existing ledger. null if the call has no idempotency key. */
-  readonly command: CommandKey | null;
+  readonly commandKey: CommandKey | null;
   /** Milliseconds since 1970. If the call is retried with its idempotency key: the time of the first run. */
   readonly now: number;
   /** Returns the next UUIDv7 of this call. A retry with the same idempotency key gets the same sequence. */

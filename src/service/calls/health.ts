@@ -1,6 +1,6 @@
 import type { GetHealthRequest, GetTermsRequest } from '../../gen/svc/v1/health_pb.ts';
 import type { Call } from './call.ts';
-import { terms } from './terms.ts';
+import { terms } from './terms-of-service.ts';
 
 /** One store in the answer of /health. `check` resolves if the store answers. */
 export interface StoreCheck {

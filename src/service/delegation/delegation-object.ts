@@ -1,4 +1,4 @@
-import { LedgerError, notFound } from '../../domain/errors.ts';
+import { notFound } from '../../domain/errors.ts';
 import type { GrantScope } from '../../domain/event/grant.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { organizationCollection } from '../organizations/organization-record.ts';
@@ -43,17 +43,9 @@ export function delegationObjects(records: RecordStore, reading: LedgerReading):
         }
         case 'organization': {
           const held = await organizations.get(id);
-          const root = held === null ? null : await reading.ledgerFacts(held.value.frlLedgerId);
-          if (root === null) throw notFound('organization');
-          const standing = await reading.organizationStanding(root, actorId);
-          if (standing === 'none') throw notFound('organization');
-          if (standing === 'expired') {
-            throw new LedgerError(
-              'access_expired',
-              'Your access to this organization has run out; ask its owner for a new grant.',
-            );
-          }
-          return { scope, id, ledgerId: root.ledgerId };
+          if (held === null) throw notFound('organization');
+          const { ledgerId } = await reading.readableOrganization(held.value.frlLedgerId, actorId);
+          return { scope, id, ledgerId };
         }
       }
     },

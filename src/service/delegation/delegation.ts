@@ -20,13 +20,13 @@ import type {
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Call } from '../calls/call.ts';
 import { checkOrder } from '../calls/list-page.ts';
-import { namedIn } from '../calls/named-field.ts';
+import { withNotFoundField } from '../calls/not-found-field.ts';
 import { eventMessage } from '../reading/event-message.ts';
 import { readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
 import { integrityMessage } from '../reading/integrity-message.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
-import { walkedLedgers } from '../walking/walked-stores.ts';
+import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { type Delegations, endedLink, type GrantFields, madeGrant } from './delegations.ts';
 import { everyLink, heldAt, heldLinks, type Link } from './links.ts';
 
@@ -51,7 +51,7 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
     };
     const object = await delegations.readable(call, scope, id);
     const at = isoTime(now());
-    const ledgers = walkedLedgers(call.walk, store);
+    const ledgers = boundedLedgers(call.walk, store);
     const links = await (request.includeRevoked === true
       ? everyLink(ledgers, object, page)
       : heldLinks(ledgers, object, at, page));
@@ -59,9 +59,9 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
   };
   // `field` is the request field that names the object. Errors about the object name it.
   const grant = (call: Call, scope: GrantScope, field: string, id: string, request: GrantFields) =>
-    namedIn(field, delegations.grant(call, scope, checkUuid(field, id), request));
+    withNotFoundField(field, delegations.grant(call, scope, checkUuid(field, id), request));
   const revoke = (call: Call, scope: GrantScope, field: string, id: string, { delegateActorId }: DelegateField) =>
-    namedIn(field, delegations.revoke(call, scope, checkUuid(field, id), delegateActorId));
+    withNotFoundField(field, delegations.revoke(call, scope, checkUuid(field, id), delegateActorId));
 
   return {
     grantOrganizationDelegation: async (request: GrantOrganizationDelegationRequest, call: Call) =>
@@ -99,7 +99,7 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
       const offset = checkOffset('offset', request.offset);
       const descending = checkOrder(request.order);
       const object = await delegations.readable(call, scope, id);
-      const links = await heldLinks(walkedLedgers(call.walk, store), object, at, { limit, offset, descending });
+      const links = await heldLinks(boundedLedgers(call.walk, store), object, at, { limit, offset, descending });
       return {
         scope: name,
         scopeId: id,
@@ -115,7 +115,7 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
       const query = checkEventQuery(request);
       const { ledgerId } = await delegations.readable(call, scope, id);
       const source = { ledgerId, scopes: [names.delegationEvents(scope, id)], kind: 'segment' } as const;
-      const page = await readEventPage(walkedLedgers(call.walk, store), seals, source, query);
+      const page = await readEventPage(boundedLedgers(call.walk, store), seals, source, query);
       return {
         scope: name,
         scopeId: id,

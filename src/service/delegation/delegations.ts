@@ -1,5 +1,4 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
-import type { Directory } from '../../actors/routing/directory.ts';
 import { invalidField, notFound } from '../../domain/errors.ts';
 import { parties } from '../../domain/event/facts.ts';
 import { type Grant, type GrantScope, grantOf } from '../../domain/event/grant.ts';
@@ -12,18 +11,17 @@ import {
   revokeSignedForms,
 } from '../../domain/event/service-events.ts';
 import { type JsonNode, memberOf, parseJsonField, toValue } from '../../domain/json/json.ts';
-import type { GrantAccess, RevokeAccess } from '../../domain/ledger/command.ts';
+import type { GrantAccess, RevokeAccess, Unkeyed } from '../../domain/ledger/command.ts';
 import { checkLabel, checkTime, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Identities } from '../actors/identities.ts';
 import { checkCallSignature } from '../actors/signing.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
-import { refuseOtherWorld } from '../calls/worlds.ts';
+import { callerOf } from '../calls/caller.ts';
+import { refuseOtherWorld } from '../calls/world-check.ts';
+import type { OnceSubmitter } from '../idempotency/submit-once.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { commandMarks } from '../writing/command-marks.ts';
-import type { Replays } from '../writing/replays.ts';
 import { type DelegationObject, type DelegationObjects, delegationObjects } from './delegation-object.ts';
 
 /** Role of the grants of POST …/access. */
@@ -42,21 +40,13 @@ export class Delegations {
   readonly #objects: DelegationObjects;
   readonly #identities: Identities;
   readonly #reading: LedgerReading;
-  readonly #directory: Directory;
-  readonly #replays: Replays;
+  readonly #commands: OnceSubmitter;
 
-  constructor(
-    records: RecordStore,
-    identities: Identities,
-    reading: LedgerReading,
-    directory: Directory,
-    replays: Replays,
-  ) {
+  constructor(records: RecordStore, identities: Identities, reading: LedgerReading, commands: OnceSubmitter) {
     this.#objects = delegationObjects(records, reading);
     this.#identities = identities;
     this.#reading = reading;
-    this.#directory = directory;
-    this.#replays = replays;
+    this.#commands = commands;
   }
 
   /**
@@ -182,28 +172,16 @@ export class Delegations {
     objectId: string,
     make: (object: DelegationObject) => Promise<DelegationCommand>,
   ): Promise<CommandOutcome> {
-    const caller = callerOf(call);
-    const ledgerOf = () => this.#objects.ledgerOf(scope, objectId);
-    const outcome = await this.#replays.orElse(call, ledgerOf, async () => {
-      const object = await this.#objects.readable(call.walk, scope, objectId, caller.actorId);
-      const command = await make(object);
-      return this.#directory.submit({
-        ...command,
-        ledgerId: object.ledgerId,
-        actorId: caller.actorId,
-        actorType: caller.actorType,
-        marks: commandMarks(call, null),
-        deadline: call.deadline,
-      });
+    const { actorId } = callerOf(call);
+    const options = { ledgerOf: () => this.#objects.ledgerOf(scope, objectId), isSignedEvent: false };
+    return this.#commands.submitOnce(call, options, async () => {
+      const object = await this.#objects.readable(call.walk, scope, objectId, actorId);
+      return { ...(await make(object)), ledgerId: object.ledgerId };
     });
-    if (outcome.replayed) call.markReplayed();
-    return outcome;
   }
 }
 
-type GrantPart = Omit<GrantAccess, 'ledgerId' | 'actorId' | 'actorType' | 'marks' | 'deadline'>;
-type RevokePart = Omit<RevokeAccess, 'ledgerId' | 'actorId' | 'actorType' | 'marks' | 'deadline'>;
-type DelegationCommand = GrantPart | RevokePart;
+type DelegationCommand = Omit<Unkeyed<GrantAccess>, 'ledgerId'> | Omit<Unkeyed<RevokeAccess>, 'ledgerId'>;
 
 /**
  * Checks the permissions. `access`, if given, must be read or write: a misspelt value must not become a grant. Other

@@ -6,7 +6,7 @@ import type { Line } from '../../store/ledger-store.ts';
 import { charsOf, linePages, linesOf } from '../../store/pages.ts';
 import { decodeOrPassOver, storedCell, storedLine } from '../../store/unreadable-record.ts';
 import { parseGrant, parseTime } from '../reading/stored-lines.ts';
-import type { WalkedLedgers } from '../walking/walked-stores.ts';
+import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import type { DelegationObject } from './delegation-object.ts';
 
 /** A delegation link in its state now, or at an earlier time. */
@@ -32,7 +32,7 @@ interface LinkPage {
 
 /** A page of all links that an object ever had, in the order of granting. Links that cannot be read are left out. */
 export async function everyLink(
-  store: WalkedLedgers,
+  store: BoundedLedgers,
   { scope, id }: DelegationObject,
   page: LinkPage,
 ): Promise<Link[]> {
@@ -48,7 +48,7 @@ export async function everyLink(
  * if the object has more than `linksMax` links: some might be missed.
  */
 export async function heldLinks(
-  store: WalkedLedgers,
+  store: BoundedLedgers,
   object: DelegationObject,
   at: string,
   page: LinkPage,
@@ -71,7 +71,7 @@ export async function heldLinks(
  * examined before that many, or the end, were found.
  */
 async function readLinks(
-  store: WalkedLedgers,
+  store: BoundedLedgers,
   { scope, id }: DelegationObject,
   descending: boolean,
   countMax: number,
@@ -98,7 +98,7 @@ async function readLinks(
  * Returns the links in the order of the lines, with null for a line that cannot be read. A link whose end cannot be
  * read counts as ended when it was granted.
  */
-function linksOf(store: WalkedLedgers, list: string, lines: readonly Line[]): Promise<(Link | null)[]> {
+function linksOf(store: BoundedLedgers, list: string, lines: readonly Line[]): Promise<(Link | null)[]> {
   return mapConcurrently(lines, looksAtOnceMax, async ({ value }): Promise<Link | null> => {
     const grant = decodeOrPassOver(storedLine(list, value), parseGrant);
     if (grant === undefined) return null;

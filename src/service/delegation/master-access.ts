@@ -1,5 +1,6 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import type { Grant } from '../../domain/event/grant.ts';
+import { mayRead } from '../../domain/ledger/permission.ts';
 import { checkLimit, checkOffset, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type {
@@ -9,10 +10,10 @@ import type {
 } from '../../gen/svc/v1/masters_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { walkedLedgers } from '../walking/walked-stores.ts';
+import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { type Delegations, madeGrant } from './delegations.ts';
 import { heldLinks } from './links.ts';
 
@@ -32,13 +33,12 @@ export function masterAccess(store: LedgerStore, delegations: Delegations, readi
       const descending = checkOrder(request.order);
       const { actorId } = callerOf(call);
       const { ledger } = await reading.readableMaster(masterId, actorId);
-      const standing = await reading.standing(ledger, actorId);
       // A caller with no more than a grant of this master sees only its own grants.
-      const ownOnly = standing === 'none' || standing === 'expired';
+      const ownOnly = !mayRead(await reading.ledgerAccess(ledger, actorId));
       const at = isoTime(now());
       const object = { scope: 'master', id: masterId, ledgerId: ledger.ledgerId } as const;
       const shown = (grant: Grant) => !ownOnly || grant.delegateActorId === actorId;
-      const links = await heldLinks(walkedLedgers(call.walk, store), object, at, { limit, offset, descending }, shown);
+      const links = await heldLinks(boundedLedgers(call.walk, store), object, at, { limit, offset, descending }, shown);
       return { count: links.length, access: links.map(({ grant }) => accessMessage(masterId, grant)) };
     },
 

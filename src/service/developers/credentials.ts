@@ -1,5 +1,5 @@
 import type { ActorType } from '../../domain/event/event.ts';
-import type { World } from '../calls/call.ts';
+import type { EntityRequest, World } from '../calls/call.ts';
 
 /** The owner of an API key. */
 export interface KeyOwner {
@@ -15,21 +15,6 @@ interface NamedEntity {
   readonly actorType: ActorType;
   /** The entity has, or ever had, a signing key, or the service runs in production mode. */
   readonly mustSign: boolean;
-}
-
-/** What an ENTITY_REQUEST signature covers (docs/api.md). */
-export interface EntityRequest {
-  /** In upper case. For gRPC and Connect: POST. */
-  readonly method: string;
-  /** As sent, with its query. For gRPC and Connect: /svc.v1.Service/Method. */
-  readonly path: string;
-  /**
-   * SHA-256, lower-case hex, of the raw body. For gRPC and Connect: of the serialized request message, decompressed, as
-   * received.
-   */
-  readonly bodyHash: string;
-  /** X-Timestamp as sent. */
-  readonly timestamp: string;
 }
 
 /** Authenticates callers. Every method may throw LedgerError `unavailable`. */

@@ -9,11 +9,11 @@ import type {
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Identities } from '../actors/identities.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
-import { afterPartialWrite } from '../calls/partial-failure.ts';
-import { refuseOtherWorld } from '../calls/worlds.ts';
+import { callerOf } from '../calls/caller.ts';
+import { refuseOtherWorld } from '../calls/world-check.ts';
 import { rootLedgerId } from '../entities/entities.ts';
 import { entityCollection } from '../entities/entity-record.ts';
+import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';

@@ -14,9 +14,9 @@ import type { RecordStore } from '../../store/record-store.ts';
 import { decodeOrPassOver, passOverDamaged, storedLine } from '../../store/unreadable-record.ts';
 import type { Identities } from '../actors/identities.ts';
 import type { Call, Caller } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { checkOrder, tooFarInto } from '../calls/list-page.ts';
-import { refuseOtherWorld } from '../calls/worlds.ts';
+import { refuseOtherWorld } from '../calls/world-check.ts';
 import { firstOrganizationOf, organizationCollection } from '../organizations/organization-record.ts';
 import { eventMessage } from '../reading/event-message.ts';
 import { type EventSource, readEventPage } from '../reading/event-page.ts';
@@ -25,7 +25,7 @@ import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { parseLedgerLine } from '../reading/stored-lines.ts';
-import { walkedLedgers } from '../walking/walked-stores.ts';
+import { boundedLedgers } from '../walking/bounded-stores.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 
@@ -107,10 +107,10 @@ export function ledgerService(
       const seen = new Set<string>();
       let examined = 0;
       const list = names.ledgersOf(actorId);
-      for await (const { lines, isLast } of linePages(walkedLedgers(call.walk, store), list, listChunk, descending)) {
+      for await (const { lines, isLast } of linePages(boundedLedgers(call.walk, store), list, listChunk, descending)) {
         for (const line of lines) {
-          const turn = call.walk.turn();
-          if (turn !== null) await turn;
+          const wait = call.walk.whenFree();
+          if (wait !== null) await wait;
           call.walk.use(1, line.value.length);
           const entry = decodeOrPassOver(storedLine(list, line.value), parseLedgerLine);
           if (entry === undefined) continue;
@@ -164,7 +164,7 @@ export function ledgerService(
         masters === null
           ? { ledgerId, scopes: null, kind: 'ledger' }
           : { ledgerId, scopes: [names.ownEvents(ledgerId), ...masters.map(names.masterEvents)], kind: 'segment' };
-      const page = await readEventPage(walkedLedgers(call.walk, store), seals, source, query);
+      const page = await readEventPage(boundedLedgers(call.walk, store), seals, source, query);
       return {
         ledgerId,
         count: page.events.length,

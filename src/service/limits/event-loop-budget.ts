@@ -18,7 +18,7 @@ export class EventLoopBudget {
   #endsTurn = false;
 
   /** Returns null if the read may continue at once, else a promise to await before it continues. */
-  turn(): Promise<void> | null {
+  whenFree(): Promise<void> | null {
     if (this.#waiting.length === 0 && this.#usedChars < shareChars) return null;
     this.#endTurnLater();
     return new Promise((resolve) => void this.#waiting.push(resolve));

@@ -1,17 +1,16 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
-import { isRetryable } from '../../actors/inbox/refusals.ts';
 import { boundError, namesOf, trailerBounds } from '../../domain/error-bounds.ts';
-import { LedgerError, notFound } from '../../domain/errors.ts';
+import { isRetryable, LedgerError, notFound } from '../../domain/errors.ts';
 import type { CommandKey } from '../../domain/event/event.ts';
 import type { JsonNode } from '../../domain/json/json.ts';
 import type { AppendEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { LedgerNaming } from '../audit/ledger-naming.ts';
 import type { Call, Caller, CallSignature } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
+import type { PreparedCommand } from '../idempotency/submit-once.ts';
 import type { Walk } from '../walking/walk.ts';
-import type { Appending, PreparedAppend } from '../writing/appending.ts';
-import { appendedMessage } from './masters.ts';
+import { appendedMessage, type EventAppender } from './append-event.ts';
 import { OpenEvents } from './open-events.ts';
 import { type LedgerLane, LedgerLanes, type Promised } from './stream-lanes.ts';
 import type { StreamMemory, StreamsMemory } from './stream-memory.ts';
@@ -37,7 +36,7 @@ class StreamedCall implements Call {
   readonly signature: CallSignature | null;
   readonly deliveryChain: string | null;
   /** Set once the payload is parsed: the fingerprint covers it. */
-  command: CommandKey | null = null;
+  commandKey: CommandKey | null = null;
   readonly now: number;
   readonly deadline: number;
   readonly #stream: Call;
@@ -84,9 +83,9 @@ class StreamedCall implements Call {
  * back in that order for each ledger, interleaved between ledgers. A refused event does not end the stream. Open events
  * are bounded and count in the node's memory budget: the stream is not read while its caller does not read outcomes.
  */
-export function appendStream(appending: Appending, naming: LedgerNaming, memory: StreamsMemory, now: () => number) {
+export function appendStream(appender: EventAppender, naming: LedgerNaming, memory: StreamsMemory, now: () => number) {
   return async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call): AsyncIterable<Answer> {
-    const stream = new AppendStream(appending, naming, memory.ofStream(), call, now);
+    const stream = new AppendStream(appender, naming, memory.ofStream(), call, now);
     void stream.take(requests);
     try {
       yield* stream.answers();
@@ -106,7 +105,7 @@ interface Ready {
 }
 
 class AppendStream {
-  readonly #appending: Appending;
+  readonly #appender: EventAppender;
   readonly #naming: LedgerNaming;
   readonly #call: Call;
   readonly #caller: Caller;
@@ -125,9 +124,9 @@ class AppendStream {
   #wakeReader: (() => void) | null = null;
   #wakeWriter: (() => void) | null = null;
 
-  constructor(appending: Appending, naming: LedgerNaming, memory: StreamMemory, call: Call, now: () => number) {
+  constructor(appender: EventAppender, naming: LedgerNaming, memory: StreamMemory, call: Call, now: () => number) {
     this.#memory = memory;
-    this.#appending = appending;
+    this.#appender = appender;
     this.#naming = naming;
     this.#call = call;
     this.#lanes = new LedgerLanes(call.newId());
@@ -144,7 +143,7 @@ class AppendStream {
         heldBytes = bytesOf(length);
         this.#memory.hold(heldBytes);
         // Each ledger has its own lane, so the ledger must be known before any later event is looked at.
-        const ledgerId = this.#appending.ledgerOf(request.uuid) ?? (await this.#appending.findLedger(request.uuid));
+        const ledgerId = this.#appender.ledgerOf(request.uuid) ?? (await this.#appender.findLedger(request.uuid));
         if (this.#closed) break;
         this.#begin(request, ledgerId, length, heldBytes);
         heldBytes = 0;
@@ -201,7 +200,7 @@ class AppendStream {
     const { clientIndex } = request;
     this.#open.taken(length);
     const call = new StreamedCall(this.#call, this.#caller, request, this.#now());
-    const prepared = this.#named(request.uuid, this.#appending.prepare(call, request, request.idempotencyKey));
+    const prepared = this.#named(request.uuid, this.#appender.prepare(call, request, request.idempotencyKey));
     prepared.catch(() => {});
     lane.waiting.push({ clientIndex, length, bytes, takenAt: call.now, prepared });
     if (!lane.sending) void this.#send(lane);
@@ -210,7 +209,7 @@ class AppendStream {
   /**
    * Names the master's ledger for the stream. The caller's access history gets each ledger once, when the stream ends.
    */
-  async #named(masterId: string, preparing: Promise<PreparedAppend>): Promise<PreparedAppend> {
+  async #named(masterId: string, preparing: Promise<PreparedCommand>): Promise<PreparedCommand> {
     try {
       const prepared = await preparing;
       const noted = this.#naming.master(this.#call, masterId, false);
@@ -251,7 +250,7 @@ class AppendStream {
     lane.answering = false;
   }
 
-  #submit(lane: LedgerLane, prepared: PreparedAppend): Promise<CommandOutcome> {
+  #submit(lane: LedgerLane, prepared: PreparedCommand): Promise<CommandOutcome> {
     if (prepared.kind === 'replayed') return Promise.resolve(prepared.first);
     // The master was created after the look-up. The event is refused: nothing would keep it in order with the ledger's
     // own lane.
@@ -353,7 +352,7 @@ function bytesOf(length: number): number {
 
 /** An unexpected error counts as retryable: it may not happen again. */
 function mayBeRetried(error: unknown): boolean {
-  return !(error instanceof LedgerError) || error.code === 'rate_limited' || isRetryable(error);
+  return !(error instanceof LedgerError) || isRetryable(error);
 }
 
 function noteFailure(lane: LedgerLane, error: unknown): void {

@@ -1,9 +1,6 @@
-import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
-import type { Directory } from '../../actors/routing/directory.ts';
 import { masterFacts } from '../../domain/event/facts.ts';
 import { names } from '../../domain/event/projection.ts';
 import { masterClosedSignedForms, masterCreatedSignedForms } from '../../domain/event/service-events.ts';
-import { sigDigest } from '../../domain/keys/signature.ts';
 import { checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../../domain/values/fields.ts';
 import type {
   AppendEventRequest,
@@ -20,10 +17,11 @@ import { decodeOrPassOver, passOverDamaged, storedLine, tellUnreadable } from '.
 import type { Identities } from '../actors/identities.ts';
 import { checkCallSignature } from '../actors/signing.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
-import { namedIn } from '../calls/named-field.ts';
-import { afterPartialWrite } from '../calls/partial-failure.ts';
+import { withNotFoundField } from '../calls/not-found-field.ts';
+import { afterPartialWrite } from '../idempotency/partial-write.ts';
+import type { OnceSubmitter } from '../idempotency/submit-once.ts';
 import { eventMessage } from '../reading/event-message.ts';
 import { readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
@@ -31,10 +29,8 @@ import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { parseMasterLine } from '../reading/stored-lines.ts';
-import { walkedLedgers } from '../walking/walked-stores.ts';
-import type { Appending } from '../writing/appending.ts';
-import { commandMarks } from '../writing/command-marks.ts';
-import type { Replays } from '../writing/replays.ts';
+import { boundedLedgers } from '../walking/bounded-stores.ts';
+import { appendedMessage, type EventAppender } from './append-event.ts';
 
 /** Masters of a list that are read at once. */
 const mastersAtOnceMax = 16;
@@ -46,10 +42,9 @@ export function masterService(
   store: LedgerStore,
   identities: Identities,
   reading: LedgerReading,
-  directory: Directory,
-  appending: Appending,
+  appender: EventAppender,
   seals: SealCheck,
-  replays: Replays,
+  commands: OnceSubmitter,
 ) {
   return {
     createMaster: async (request: CreateMasterRequest, call: Call) => {
@@ -57,30 +52,25 @@ export function masterService(
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const businessRef = checkName('business_ref', request.businessRef);
       const scope = checkLabel('scope', request.scope);
-      const outcome = await replays.orElseSigned(
+      const outcome = await commands.submitOnce(
         call,
-        async () => ledgerId,
+        { ledgerOf: async () => ledgerId, isSignedEvent: true },
         async () => {
-          await namedIn('ledger_id', reading.readable(call.walk, ledgerId, caller.actorId));
+          await withNotFoundField('ledger_id', reading.readable(call.walk, ledgerId, caller.actorId));
           const eventType = 'TRACELEDGER_MASTER_CREATED';
           const forms = masterCreatedSignedForms(ledgerId, businessRef, scope);
           const signature = await checkCallSignature(identities, call, 'if_keyed', { eventType, ledgerId, forms });
-          return replays.carryOut(directory, {
+          return {
             kind: 'create_master',
             ledgerId,
             masterId: call.newId(),
             businessRef,
             scope,
-            actorId: caller.actorId,
-            actorType: caller.actorType,
             signature,
             signatureRule: 'if_keyed',
-            marks: commandMarks(call, signature === null ? null : sigDigest(eventType, ledgerId, signature.signedForm)),
-            deadline: call.deadline,
-          });
+          };
         },
       );
-      if (outcome.replayed) call.markReplayed();
       const made = masterFacts(outcome.event);
       const ledger = await afterPartialWrite(reading.ledgerFacts(ledgerId));
       return {
@@ -107,12 +97,12 @@ export function masterService(
       const masterIds =
         list === null
           ? pageOf(seen.masters ?? [], page)
-          : (await linesOf(walkedLedgers(call.walk, store), list, page)).flatMap(
+          : (await linesOf(boundedLedgers(call.walk, store), list, page)).flatMap(
               ({ value }) => decodeOrPassOver(storedLine(list, value), parseMasterLine)?.masterId ?? [],
             );
       const found = await mapConcurrently(masterIds, mastersAtOnceMax, async (masterId) => {
-        const turn = call.walk.turn();
-        if (turn !== null) await turn;
+        const wait = call.walk.whenFree();
+        if (wait !== null) await wait;
         call.walk.use(masterLooks, 0);
         const master = await passOverDamaged(reading.masterFacts(masterId));
         if (master === null) {
@@ -140,18 +130,15 @@ export function masterService(
       };
     },
 
-    appendEvent: async (request: AppendEventRequest, call: Call) => {
-      const outcome = await appending.append(call, request);
-      if (outcome.replayed) call.markReplayed();
-      return appendedMessage(outcome);
-    },
+    appendEvent: async (request: AppendEventRequest, call: Call) =>
+      appendedMessage(await appender.append(call, request)),
 
     listMasterEvents: async (request: ListMasterEventsRequest, call: Call) => {
       const masterId = checkUuid('uuid', request.uuid);
       const query = checkEventQuery(request);
       const { ledger } = await reading.readableMaster(masterId, callerOf(call).actorId);
       const source = { ledgerId: ledger.ledgerId, scopes: [names.masterEvents(masterId)], kind: 'master' } as const;
-      const page = await readEventPage(walkedLedgers(call.walk, store), seals, source, query);
+      const page = await readEventPage(boundedLedgers(call.walk, store), seals, source, query);
       return {
         masterUuid: masterId,
         ledgerId: ledger.ledgerId,
@@ -165,29 +152,24 @@ export function masterService(
     closeMaster: async (request: CloseMasterRequest, call: Call) => {
       const caller = callerOf(call);
       const masterId = checkUuid('uuid', request.uuid);
-      const outcome = await replays.orElseSigned(
+      const outcome = await commands.submitOnce(
         call,
-        () => appending.findLedger(masterId),
+        { ledgerOf: () => appender.findLedger(masterId), isSignedEvent: true },
         async () => {
           const { ledger } = await reading.readableMaster(masterId, caller.actorId);
           const { ledgerId } = ledger;
           const eventType = 'MASTER_CLOSED';
           const forms = masterClosedSignedForms(ledger, masterId, caller.actorId);
           const signature = await checkCallSignature(identities, call, 'if_keyed', { eventType, ledgerId, forms });
-          return replays.carryOut(directory, {
+          return {
             kind: 'close_master',
             ledgerId,
             masterId,
-            actorId: caller.actorId,
-            actorType: caller.actorType,
             signature,
             signatureRule: 'if_keyed',
-            marks: commandMarks(call, signature === null ? null : sigDigest(eventType, ledgerId, signature.signedForm)),
-            deadline: call.deadline,
-          });
+          };
         },
       );
-      if (outcome.replayed) call.markReplayed();
       return { traceledgerMasterUuid: masterId, ledgerId: outcome.event.ledgerId, status: 'CLOSED' };
     },
   };
@@ -200,19 +182,4 @@ function pageOf(
 ): string[] {
   const sorted = page.descending ? ids.toSorted().reverse() : ids.toSorted();
   return sorted.slice(page.offset, page.offset + page.limit);
-}
-
-/** The answer to an append. It is made of the event alone, so that a replay gives the same answer again. */
-export function appendedMessage({ event }: CommandOutcome) {
-  return {
-    traceledgerMasterUuid: event.master?.id ?? '',
-    ledgerId: event.ledgerId,
-    eventType: event.eventType,
-    status: 'recorded',
-    eventId: event.id,
-    seq: BigInt(event.seq),
-    masterSeq: BigInt(event.master?.seq ?? 0),
-    hash: event.hash,
-    createdAt: event.createdAt,
-  };
 }

@@ -1,6 +1,6 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import { LedgerError } from '../../domain/errors.ts';
-import type { PreparedAppend } from '../writing/appending.ts';
+import type { PreparedCommand } from '../idempotency/submit-once.ts';
 
 /** Lanes of a stream, a KB each. More than the events that can be open on it. */
 const lanesMax = 1_024;
@@ -14,7 +14,7 @@ export interface Promised {
   readonly bytes: number;
   /** Milliseconds since 1970. */
   readonly takenAt: number;
-  readonly prepared: Promise<PreparedAppend>;
+  readonly prepared: Promise<PreparedCommand>;
 }
 
 /** The events of one ledger on a stream, sent to its actor and answered in the order of the stream. */

@@ -19,9 +19,9 @@ import type {
 } from '../../gen/svc/v1/organizations_pb.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
-import { afterPartialWrite } from '../calls/partial-failure.ts';
+import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 import {
@@ -41,15 +41,7 @@ export function organizationService(records: RecordStore, opening: LedgerOpening
   const readable = async (organization: OrganizationRecord | null, actorId: string): Promise<OrganizationRecord> => {
     if (organization === null) throw notFound('organization');
     if (organization.actorId === actorId) return organization;
-    const root = await reading.ledgerFacts(organization.frlLedgerId);
-    const standing = root === null ? 'none' : await reading.organizationStanding(root, actorId);
-    if (standing === 'none') throw notFound('organization');
-    if (standing === 'expired') {
-      throw new LedgerError(
-        'access_expired',
-        'Your access to this organization has run out; ask its owner for a new grant.',
-      );
-    }
+    await reading.readableOrganization(organization.frlLedgerId, actorId);
     return organization;
   };
 

@@ -3,7 +3,7 @@ import { isoTime, isWritable } from '../../domain/values/time.ts';
 import { uuidV7Time } from '../../domain/values/uuid.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
 import { pageCharsMax } from '../../store/pages.ts';
-import type { WalkedLedgers } from '../walking/walked-stores.ts';
+import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import type { EventQuery } from './event-query.ts';
 
 /** A range of a ledger's seqs, both ends inclusive. Empty if `low` is greater than `high`. */
@@ -14,7 +14,7 @@ export interface SeqBounds {
 
 /** The seqs that can match the query. Times are found by bisection: created_at never goes back within a ledger. */
 export async function seqBounds(
-  store: Pick<WalkedLedgers, 'read'>,
+  store: Pick<BoundedLedgers, 'read'>,
   ledgerId: string,
   headSeq: number,
   query: EventQuery,
@@ -44,7 +44,7 @@ export async function seqBounds(
 
 /** The first seq whose created_at meets a condition that all later events meet too. headSeq + 1 if none does. */
 export async function firstSeqAt(
-  store: Pick<WalkedLedgers, 'read'>,
+  store: Pick<BoundedLedgers, 'read'>,
   ledgerId: string,
   headSeq: number,
   condition: (createdAt: string) => boolean,

@@ -1,7 +1,7 @@
 import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
 import { charsOf, pageCharsMax } from '../../store/pages.ts';
-import type { WalkedLedgers } from '../walking/walked-stores.ts';
+import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import type { SeqBounds } from './event-bounds.ts';
 import { type ScopeSeq, ScopeSeqs } from './scope-seqs.ts';
 import type { EventPlace } from './stored-event.ts';
@@ -30,7 +30,7 @@ type ReadNext = (count: number) => Promise<EventChunk | null>;
  * `wanted`, and for fewer entries if they are large.
  */
 export async function* entriesWithin(
-  store: WalkedLedgers,
+  store: BoundedLedgers,
   place: EventPlace,
   bounds: SeqBounds,
   descending: boolean,
@@ -55,7 +55,7 @@ export async function* entriesWithin(
   }
 }
 
-function reading(store: WalkedLedgers, place: EventPlace, bounds: SeqBounds, descending: boolean): ReadNext {
+function reading(store: BoundedLedgers, place: EventPlace, bounds: SeqBounds, descending: boolean): ReadNext {
   const { ledgerId, scopes } = place;
   if (scopes === null) return descending ? downLedger(store, ledgerId, bounds) : upLedger(store, ledgerId, bounds);
   const [scope, ...others] = scopes;
@@ -64,7 +64,7 @@ function reading(store: WalkedLedgers, place: EventPlace, bounds: SeqBounds, des
   return alongScopes(store, ledgerId, scopes, bounds, descending);
 }
 
-function upLedger(store: WalkedLedgers, ledgerId: string, bounds: SeqBounds): ReadNext {
+function upLedger(store: BoundedLedgers, ledgerId: string, bounds: SeqBounds): ReadNext {
   let next: number | null = bounds.low;
   return async (count) => {
     if (next === null || next > bounds.high) return null;
@@ -76,7 +76,7 @@ function upLedger(store: WalkedLedgers, ledgerId: string, bounds: SeqBounds): Re
   };
 }
 
-function downLedger(store: WalkedLedgers, ledgerId: string, bounds: SeqBounds): ReadNext {
+function downLedger(store: BoundedLedgers, ledgerId: string, bounds: SeqBounds): ReadNext {
   let position = bounds.high;
   return async (count) => {
     if (position < bounds.low) return null;
@@ -99,7 +99,7 @@ function downLedger(store: WalkedLedgers, ledgerId: string, bounds: SeqBounds): 
 }
 
 function alongScope(
-  store: WalkedLedgers,
+  store: BoundedLedgers,
   ledgerId: string,
   scope: string,
   bounds: SeqBounds,
@@ -120,7 +120,7 @@ function alongScope(
 
 /** Merges several scopes in the order of the ledger. */
 function alongScopes(
-  store: WalkedLedgers,
+  store: BoundedLedgers,
   ledgerId: string,
   scopes: readonly string[],
   bounds: SeqBounds,
@@ -152,7 +152,7 @@ function alongScopes(
  * The entries by seq, with null for an entry that the log lacks. Entries beyond the limits of characters are left out.
  */
 async function readTaken(
-  store: WalkedLedgers,
+  store: BoundedLedgers,
   ledgerId: string,
   taken: readonly ScopeSeq[],
   descending: boolean,

@@ -1,7 +1,7 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { chainCheck, type IntegrityIssue, type Range } from '../../domain/event/integrity.ts';
 import { pageCharsMax } from '../../store/pages.ts';
-import type { WalkedLedgers } from '../walking/walked-stores.ts';
+import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import { type SeqBounds, seqBounds } from './event-bounds.ts';
 import { type EventQuery, type EventStart, isFiltered, makeCursor } from './event-query.ts';
 import { boundsAfter } from './event-skip.ts';
@@ -24,7 +24,7 @@ export interface EventPage {
 
 /** Reads a page of events and checks their integrity, from what is stored now: nothing is cached. */
 export async function readEventPage(
-  store: WalkedLedgers,
+  store: BoundedLedgers,
   seals: Pick<SealCheck, 'check'>,
   source: EventSource,
   query: EventQuery,
@@ -64,7 +64,7 @@ function isJson(text: string): boolean {
 }
 
 async function chainIssues(
-  store: WalkedLedgers,
+  store: BoundedLedgers,
   source: EventSource,
   ascending: readonly LedgerEvent[],
   unfiltered: boolean,
@@ -78,8 +78,8 @@ async function chainIssues(
   const issues: IntegrityIssue[] = [];
   const check = chainCheck(range, issues);
   for (const event of ascending) {
-    const turn = store.walk.turn();
-    if (turn !== null) await turn;
+    const wait = store.walk.whenFree();
+    if (wait !== null) await wait;
     store.walk.use(1, event.payload.length + (event.actorSigPayload?.length ?? 0));
     check(event);
   }
@@ -87,7 +87,11 @@ async function chainIssues(
 }
 
 /** The event before the first one of a page, so that the first link is checked too. null if there is none. */
-async function eventBefore(store: WalkedLedgers, source: EventSource, first: LedgerEvent): Promise<LedgerEvent | null> {
+async function eventBefore(
+  store: BoundedLedgers,
+  source: EventSource,
+  first: LedgerEvent,
+): Promise<LedgerEvent | null> {
   if (first.seq === 0) return null;
   const [scope] = source.scopes ?? [];
   const from = first.seq - 1;

@@ -1,4 +1,4 @@
-import type { WalkedLedgers } from '../walking/walked-stores.ts';
+import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import type { SeqBounds } from './event-bounds.ts';
 import { ScopeSeqs } from './scope-seqs.ts';
 import type { EventPlace } from './stored-event.ts';
@@ -13,7 +13,7 @@ const seqsAtOnceMin = 64;
  * no event.
  */
 export async function boundsAfter(
-  store: Pick<WalkedLedgers, 'scopeSeqs'>,
+  store: Pick<BoundedLedgers, 'scopeSeqs'>,
   place: EventPlace,
   bounds: SeqBounds,
   offset: number,

@@ -1,6 +1,6 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import type { IntegrityIssue } from '../../domain/event/integrity.ts';
-import type { WalkedLedgers } from '../walking/walked-stores.ts';
+import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import type { SeqBounds } from './event-bounds.ts';
 import { entriesWithin } from './event-chunk.ts';
 import { eventJsonBytes } from './event-message.ts';
@@ -31,7 +31,7 @@ interface EventWalk {
  * read are reported as issues.
  */
 export async function walkEvents(
-  store: WalkedLedgers,
+  store: BoundedLedgers,
   source: EventPlace,
   query: EventQuery,
   bounds: SeqBounds,
@@ -52,8 +52,8 @@ export async function walkEvents(
       if (examined >= examinedMax || examinedChars >= examinedCharsMax) {
         return { events, unreadable, next: { seq: entry.seq, skip } };
       }
-      const turn = store.walk.turn();
-      if (turn !== null) await turn;
+      const wait = store.walk.whenFree();
+      if (wait !== null) await wait;
       store.walk.use(1, entry.row.length);
       examined += 1;
       examinedChars += entry.row.length;

@@ -1,16 +1,24 @@
 import { LedgerError, notFound } from '../../domain/errors.ts';
 import type { LedgerType } from '../../domain/event/event.ts';
 import { isParty, type LedgerFacts, ledgerFacts, type MasterFacts } from '../../domain/event/facts.ts';
-import type { GrantScope } from '../../domain/event/grant.ts';
 import { wrongHash } from '../../domain/event/integrity.ts';
 import { type LedgerLine, names } from '../../domain/event/projection.ts';
-import { demand, grantStanding, type Standing, strongerStanding } from '../../domain/ledger/permission.ts';
+import {
+  type AccessLevel,
+  demandAccess,
+  eventGrantObjects,
+  type GrantObject,
+  grantAccessLevel,
+  ledgerGrantObjects,
+  mayRead,
+  strongerAccess,
+} from '../../domain/ledger/permission.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { type LinesOfLists, linePages } from '../../store/pages.ts';
 import { decodeOrPassOver, decodeStored, storedCell, storedLine } from '../../store/unreadable-record.ts';
+import { boundedLedgers } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
-import { walkedLedgers } from '../walking/walked-stores.ts';
 import { readEvent } from './stored-event.ts';
 import { parseGrantCell, parseLedgerFacts, parseMasterFacts, parseMasterLine } from './stored-lines.ts';
 
@@ -27,7 +35,6 @@ const masterLinksChunk = 100;
 /** A ledger as one caller may see it. */
 interface SeenLedger {
   readonly facts: LedgerFacts;
-  readonly standing: Standing;
   /** The masters that the caller may read, besides the ledger's own events. null if the caller may read everything. */
   readonly masters: readonly string[] | null;
 }
@@ -35,7 +42,6 @@ interface SeenLedger {
 interface SeenMaster {
   readonly facts: MasterFacts;
   readonly ledger: LedgerFacts;
-  readonly standing: Standing;
 }
 
 type LinkStore = LinesOfLists & Pick<LedgerStore, 'cell'>;
@@ -111,20 +117,21 @@ export class LedgerReading {
   async seen(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null || (type !== undefined && facts.type !== type)) throw notFound('ledger');
-    const standing = await this.standing(facts, actorId);
-    if (isReading(standing)) return { facts, standing, masters: null };
-    const links = await this.#masterLinks(walkedLedgers(walk, this.#store), ledgerId, actorId);
-    demand(links.masters.length > 0 ? 'read' : strongerStanding(standing, links.standing), 'read', 'ledger');
-    return { facts, standing: links.standing, masters: links.masters };
+    const level = await this.ledgerAccess(facts, actorId);
+    if (mayRead(level)) return { facts, masters: null };
+    const granted = await this.#grantedMasters(boundedLedgers(walk, this.#store), ledgerId, actorId);
+    demandAccess(strongerAccess(level, granted.level), 'read', 'ledger');
+    return { facts, masters: granted.masters };
   }
 
-  /** Whether `seen` would succeed. Stops at the first master that the actor may read. */
-  async seesSome(ledgerId: string, actorId: string): Promise<boolean> {
+  /** The read rule for one event, now (eventGrantObjects). `masterId` null: an event of the ledger itself. */
+  async mayReadEvent(actorId: string, ledgerId: string, masterId: string | null): Promise<boolean> {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null) return false;
-    if (isReading(await this.standing(facts, actorId))) return true;
-    for await (const { standing } of this.#mastersGranted(this.#store, ledgerId, actorId))
-      if (isReading(standing)) return true;
+    const { objects, anyMaster } = eventGrantObjects(facts, masterId);
+    if (mayRead(await this.#access(facts, objects, actorId))) return true;
+    if (!anyMaster) return false;
+    for await (const { level } of this.#mastersGranted(this.#store, ledgerId, actorId)) if (mayRead(level)) return true;
     return false;
   }
 
@@ -132,27 +139,27 @@ export class LedgerReading {
    * The masters of a ledger that the actor may read by grants of single masters, in the order of their creation, and
    * the strongest of these accesses.
    */
-  async #masterLinks(
+  async #grantedMasters(
     store: LinkStore,
     ledgerId: string,
     actorId: string,
-  ): Promise<{ masters: readonly string[]; standing: Standing }> {
+  ): Promise<{ masters: readonly string[]; level: AccessLevel }> {
     const masters: string[] = [];
-    let standing: Standing = 'none';
+    let level: AccessLevel = 'none';
     for await (const granted of this.#mastersGranted(store, ledgerId, actorId)) {
-      standing = strongerStanding(standing, granted.standing);
-      if (isReading(granted.standing)) masters.push(granted.masterId);
+      level = strongerAccess(level, granted.level);
+      if (mayRead(granted.level)) masters.push(granted.masterId);
     }
-    return { masters: masters.reverse(), standing };
+    return { masters: masters.reverse(), level };
   }
 
   async *#mastersGranted(
     store: LinkStore,
     ledgerId: string,
     actorId: string,
-  ): AsyncIterable<{ readonly masterId: string; readonly standing: Standing }> {
+  ): AsyncIterable<{ readonly masterId: string; readonly level: AccessLevel }> {
     for await (const masterId of mastersEverGranted(store, ledgerId, actorId, masterLinksChunk))
-      yield { masterId, standing: await this.#byGrant('master', masterId, actorId, store) };
+      yield { masterId, level: await this.#byGrant({ scope: 'master', id: masterId }, actorId, store) };
   }
 
   /**
@@ -163,7 +170,7 @@ export class LedgerReading {
     const facts = this.#masters.get(masterId);
     const ledger = facts === undefined ? undefined : this.#ledgers.get(facts.ledgerId);
     return facts !== undefined && ledger !== undefined && isParty(ledger, actorId)
-      ? { facts, ledger, standing: 'party' }
+      ? { facts, ledger }
       : this.#findReadableMaster(masterId, actorId);
   }
 
@@ -171,46 +178,60 @@ export class LedgerReading {
     const facts = await this.masterFacts(masterId);
     const ledger = facts === null ? null : await this.ledgerFacts(facts.ledgerId);
     if (facts === null || ledger === null) throw notFound('master');
-    let standing = await this.standing(ledger, actorId);
-    if (!isReading(standing)) {
-      standing = strongerStanding(standing, await this.#byGrant('master', masterId, actorId));
-    }
-    demand(standing, 'read', 'master');
-    return { facts, ledger, standing };
+    demandAccess(await this.#access(ledger, eventGrantObjects(ledger, masterId).objects, actorId), 'read', 'master');
+    return { facts, ledger };
   }
 
-  /** The actor's access to the whole ledger. */
-  async standing(facts: LedgerFacts, actorId: string): Promise<Standing> {
-    if (isParty(facts, actorId)) return 'party';
-    const onLedger = await this.#byGrant('ledger', facts.ledgerId, actorId);
-    if (facts.organizationId === null || onLedger === 'owner') return onLedger;
-    return strongerStanding(onLedger, await this.#byGrant('organization', facts.organizationId, actorId));
+  /** The actor's access to the whole ledger, at least as far as reading needs it. */
+  ledgerAccess(facts: LedgerFacts, actorId: string): Promise<AccessLevel> {
+    return this.#access(facts, ledgerGrantObjects(facts), actorId);
   }
 
-  /** The actor's access to the organization of a facility root ledger. */
-  async organizationStanding(facts: LedgerFacts, actorId: string): Promise<Standing> {
-    if (isParty(facts, actorId)) return 'party';
-    return facts.organizationId === null ? 'none' : this.#byGrant('organization', facts.organizationId, actorId);
+  /**
+   * The root ledger of an organization, if the actor is its owner or a delegate of the organization. Throws `not_found`
+   * or `access_expired`.
+   */
+  async readableOrganization(rootLedgerId: string, actorId: string): Promise<LedgerFacts> {
+    const facts = await this.ledgerFacts(rootLedgerId);
+    const organization =
+      facts === null ? [] : ledgerGrantObjects(facts).filter(({ scope }) => scope === 'organization');
+    const level = facts === null ? 'none' : await this.#access(facts, organization, actorId);
+    if (facts === null || level === 'none') throw notFound('organization');
+    if (mayRead(level)) return facts;
+    throw new LedgerError(
+      'access_expired',
+      'Your access to this organization has run out; ask its owner for a new grant.',
+    );
   }
 
   /** Whether the grant that put a ledger into a delegate's list is still active. */
-  async holdsGrant(line: LedgerLine, actorId: string): Promise<boolean> {
-    if (line.scope === undefined || line.objectId === undefined) return false;
-    return isReading(await this.#byGrant(line.scope, line.objectId, actorId));
+  async holdsGrant({ scope, objectId }: LedgerLine, actorId: string): Promise<boolean> {
+    if (scope === undefined || objectId === undefined) return false;
+    return mayRead(await this.#byGrant({ scope, id: objectId }, actorId));
+  }
+
+  /** The actor's access as a party of the ledger or by grants of the objects, up to the first that allows reading. */
+  async #access(facts: LedgerFacts, objects: readonly GrantObject[], actorId: string): Promise<AccessLevel> {
+    if (isParty(facts, actorId)) return 'party';
+    let level: AccessLevel = 'none';
+    for (const object of objects) {
+      level = strongerAccess(level, await this.#byGrant(object, actorId));
+      if (mayRead(level)) break;
+    }
+    return level;
   }
 
   async #byGrant(
-    scope: GrantScope,
-    objectId: string,
+    { scope, id }: GrantObject,
     actorId: string,
     store: Pick<LinkStore, 'cell'> = this.#store,
-  ): Promise<Standing> {
-    const key = names.grant(scope, objectId, actorId);
+  ): Promise<AccessLevel> {
+    const key = names.grant(scope, id, actorId);
     const cell = await store.cell(key);
     if (cell === null) return 'none';
     // A damaged grant gives no access.
     const held = decodeOrPassOver(storedCell(key, cell.value), parseGrantCell);
-    return held === undefined ? 'none' : grantStanding(scope, held.grant, isoTime(this.#now()));
+    return held === undefined ? 'none' : grantAccessLevel(scope, held.grant, isoTime(this.#now()));
   }
 
   /** The facts of a ledger whose cell is damaged, from its first event. null if that event is damaged too. */
@@ -249,8 +270,4 @@ export async function* mastersEverGranted(
     if (isLast || count >= masterLinksMax) return;
     await new Promise((resolve) => void setImmediate(resolve));
   }
-}
-
-function isReading(standing: Standing): boolean {
-  return standing !== 'none' && standing !== 'expired';
 }

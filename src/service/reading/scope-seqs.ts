@@ -1,5 +1,5 @@
 import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
-import type { WalkedLedgers } from '../walking/walked-stores.ts';
+import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 
 /** The seq of an event, and the scope that lists it. */
 export interface ScopeSeq {
@@ -8,7 +8,7 @@ export interface ScopeSeq {
 }
 
 /** The read position in one scope. Each seq is read once. */
-interface ScopeLane {
+interface ScopeCursor {
   readonly scope: string;
   /** Read and not merged yet, in the direction of reading. */
   seqs: readonly number[];
@@ -20,9 +20,9 @@ const scopesAtOnceMax = 16;
 
 /** The seqs of several scopes, merged in the order of the ledger. Reads no event. */
 export class ScopeSeqs {
-  readonly #store: Pick<WalkedLedgers, 'scopeSeqs'>;
+  readonly #store: Pick<BoundedLedgers, 'scopeSeqs'>;
   readonly #ledgerId: string;
-  readonly #lanes: readonly ScopeLane[];
+  readonly #cursors: readonly ScopeCursor[];
   readonly #descending: boolean;
   readonly #atOnce: number;
   /** Merged and not taken yet. */
@@ -30,7 +30,7 @@ export class ScopeSeqs {
 
   /** `from`: the seq to start at, in the direction of reading. `atOnce`: seqs of one scope that are read at once. */
   constructor(
-    store: Pick<WalkedLedgers, 'scopeSeqs'>,
+    store: Pick<BoundedLedgers, 'scopeSeqs'>,
     ledgerId: string,
     scopes: readonly string[],
     from: number,
@@ -39,7 +39,7 @@ export class ScopeSeqs {
   ) {
     this.#store = store;
     this.#ledgerId = ledgerId;
-    this.#lanes = scopes.map((scope) => ({ scope, seqs: [], from }));
+    this.#cursors = scopes.map((scope) => ({ scope, seqs: [], from }));
     this.#descending = descending;
     this.#atOnce = atOnce;
   }
@@ -67,31 +67,31 @@ export class ScopeSeqs {
   async #merge(): Promise<void> {
     const order = (a: number, b: number): number => (this.#descending ? b - a : a - b);
     for (;;) {
-      const empty = this.#lanes.filter((lane) => lane.seqs.length === 0 && lane.from !== null);
-      await mapConcurrently(empty, scopesAtOnceMax, (lane) => this.#read(lane));
+      const empty = this.#cursors.filter((cursor) => cursor.seqs.length === 0 && cursor.from !== null);
+      await mapConcurrently(empty, scopesAtOnceMax, (cursor) => this.#read(cursor));
       // Seqs beyond the last one read of a scope have to wait: more seqs of that scope may come before them.
       let reach: number | null = null;
-      for (const { from, seqs } of this.#lanes) {
+      for (const { from, seqs } of this.#cursors) {
         const end = from === null ? undefined : seqs.at(-1);
         if (end !== undefined && (reach === null || order(end, reach) < 0)) reach = end;
       }
-      for (const lane of this.#lanes) {
-        const beyond = reach === null ? -1 : lane.seqs.findIndex((seq) => order(seq, reach) > 0);
-        const cut = beyond === -1 ? lane.seqs.length : beyond;
-        for (const seq of lane.seqs.slice(0, cut)) this.#next.push({ seq, scope: lane.scope });
-        lane.seqs = lane.seqs.slice(cut);
+      for (const cursor of this.#cursors) {
+        const beyond = reach === null ? -1 : cursor.seqs.findIndex((seq) => order(seq, reach) > 0);
+        const cut = beyond === -1 ? cursor.seqs.length : beyond;
+        for (const seq of cursor.seqs.slice(0, cut)) this.#next.push({ seq, scope: cursor.scope });
+        cursor.seqs = cursor.seqs.slice(cut);
       }
       if (this.#next.length > 0 || reach === null) break;
     }
     this.#next.sort((a, b) => order(a.seq, b.seq));
   }
 
-  async #read(lane: ScopeLane): Promise<void> {
-    const { scope, from } = lane;
+  async #read(cursor: ScopeCursor): Promise<void> {
+    const { scope, from } = cursor;
     if (from === null) return;
     const page = { from, limit: this.#atOnce, descending: this.#descending };
-    lane.seqs = await this.#store.scopeSeqs(this.#ledgerId, scope, page);
-    const last = lane.seqs.length < this.#atOnce ? undefined : lane.seqs.at(-1);
-    lane.from = last === undefined ? null : last + (this.#descending ? -1 : 1);
+    cursor.seqs = await this.#store.scopeSeqs(this.#ledgerId, scope, page);
+    const last = cursor.seqs.length < this.#atOnce ? undefined : cursor.seqs.at(-1);
+    cursor.from = last === undefined ? null : last + (this.#descending ? -1 : 1);
   }
 }

@@ -26,8 +26,8 @@ export class SealCheck {
   async check(walk: Walk, events: readonly LedgerEvent[], signatures: boolean): Promise<IntegrityIssue[]> {
     const checked = events.filter((event) => event.actorSig === null || signatures);
     const issues = await mapConcurrently(checked, checksAtOnceMax, async (event) => {
-      const turn = walk.turn();
-      if (turn !== null) await turn;
+      const wait = walk.whenFree();
+      if (wait !== null) await wait;
       if (event.actorSig === null) return this.#seal(event);
       walk.use(1, event.payload.length);
       walk.verify(1);

@@ -1,8 +1,8 @@
 import { charsOf, pageCharsMax } from '../../store/pages.ts';
 import type { FindPage, FoundRecord, Lookup, RecordStore } from '../../store/record-store.ts';
 import { type Decoded, decodeOrPassOver } from '../../store/unreadable-record.ts';
+import { boundedRecords } from './bounded-stores.ts';
 import type { Walk } from './walk.ts';
-import { walkedRecords } from './walked-stores.ts';
 
 /** Records of a list that are read, and in memory, at once. */
 const readAtOnceMax = 24;
@@ -19,14 +19,14 @@ export async function* walkRecords<T>(
   page: Omit<FindPage, 'charsMax'>,
   decode: (record: FoundRecord) => T,
 ): AsyncGenerator<Decoded<T>> {
-  const records = walkedRecords(walk, store);
+  const records = boundedRecords(walk, store);
   let behind: Omit<FindPage, 'limit'> = page;
   for (let left = page.limit; left > 0; ) {
     const limit = Math.min(left, readAtOnceMax);
     const found = await records.find(kind, lookup, { ...behind, limit, charsMax: pageCharsMax });
     for (const record of found) {
-      const turn = walk.turn();
-      if (turn !== null) await turn;
+      const wait = walk.whenFree();
+      if (wait !== null) await wait;
       walk.use(0, record.value.length);
       const value = decodeOrPassOver(record, () => decode(record));
       if (value === undefined) continue;

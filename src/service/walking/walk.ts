@@ -81,9 +81,9 @@ export class Walk {
    * To be called before a piece of work on the main thread. Returns null if the work may start at once, else a promise
    * to await first. Throws, or rejects, as `check` does.
    */
-  turn(): Promise<void> | null {
+  whenFree(): Promise<void> | null {
     this.check();
-    return this.#share.turn()?.then(() => this.check()) ?? null;
+    return this.#share.whenFree()?.then(() => this.check()) ?? null;
   }
 
   /** Counts what was read, parsed or hashed. */
@@ -99,7 +99,7 @@ export class Walk {
   /**
    * Requests many things from a store in one read. Throws as `check` does; `overloaded` if there is no place or memory.
    */
-  async page<T>(
+  async readPage<T>(
     ask: () => Promise<T>,
     sizeOf: (found: T) => { readonly count: number; readonly chars: number },
   ): Promise<T> {
@@ -108,7 +108,7 @@ export class Walk {
       this.#entering ??= this.#enter();
       await this.#entering;
     }
-    const found = await this.look(ask);
+    const found = await this.readOne(ask);
     const { count, chars } = sizeOf(found);
     this.#examined += count;
     this.#chars += chars;
@@ -117,9 +117,9 @@ export class Walk {
   }
 
   /** Requests one thing from a store. */
-  async look<T>(ask: () => Promise<T>): Promise<T> {
-    const turn = this.turn();
-    if (turn !== null) await turn;
+  async readOne<T>(ask: () => Promise<T>): Promise<T> {
+    const wait = this.whenFree();
+    if (wait !== null) await wait;
     try {
       return await ask();
     } catch (error) {
@@ -138,8 +138,8 @@ export class Walk {
   /** Waits until the answer may be encoded within the event loop budget. Throws as `check` does. */
   async beforeAnswer(): Promise<void> {
     if (this.#keptBytes === 0) return;
-    const turn = this.turn();
-    if (turn !== null) await turn;
+    const wait = this.whenFree();
+    if (wait !== null) await wait;
     this.use(0, this.#keptBytes / copiesKept);
   }
 

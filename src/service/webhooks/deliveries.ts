@@ -1,12 +1,12 @@
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import { decodeStored } from '../../store/unreadable-record.ts';
+import { boundedRecords } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
-import { walkedRecords } from '../walking/walked-stores.ts';
 import { DeliveryBlocks, type DeliveryRange } from './delivery-blocks.ts';
 import { blockDelivery, listDeliveries } from './delivery-listing.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { type DueDeliveries, earlier, type HeldDelivery } from './due-deliveries.ts';
-import { OwnDeliveries, ownKind, parseOwn } from './own-deliveries.ts';
+import { parseRequested, RequestedDeliveries, requestedKind } from './requested-deliveries.ts';
 
 /** Delivery records. Those made by the log are in blocks; each that an owner asked for has its own record. */
 export interface Deliveries {
@@ -26,12 +26,12 @@ export interface Deliveries {
 /** `now` in milliseconds since 1970. */
 export function deliveriesIn(store: RecordStore, now: () => number = Date.now): Deliveries {
   const blocks = new DeliveryBlocks(store, now);
-  const ofOwner = new OwnDeliveries(store, now);
+  const ofOwner = new RequestedDeliveries(store, now);
   return {
     get: async (walk, subscriptionId, id) => {
-      const own = await store.get(ownKind, id);
-      if (own !== null) return decodeStored(own, () => parseOwn(own));
-      return blockDelivery(walkedRecords(walk, store), subscriptionId, id);
+      const own = await store.get(requestedKind, id);
+      if (own !== null) return decodeStored(own, () => parseRequested(own));
+      return blockDelivery(boundedRecords(walk, store), subscriptionId, id);
     },
     record: (range) => blocks.record(range),
     create: async (delivery) => (await ofOwner.put(delivery, 'absent', Date.parse(delivery.createdAt))).ok,
@@ -39,7 +39,7 @@ export function deliveriesIn(store: RecordStore, now: () => number = Date.now): 
       block === null
         ? (await ofOwner.put(changed, version, nowMs)).ok
         : blocks.change({ delivery, block, version }, changed, nowMs),
-    ofSubscription: (walk, subscriptionId, page) => listDeliveries(walkedRecords(walk, store), subscriptionId, page),
+    ofSubscription: (walk, subscriptionId, page) => listDeliveries(boundedRecords(walk, store), subscriptionId, page),
     pending: async (subscriptionId, limit, at) => {
       const [own, ofLog] = await Promise.all([
         ofOwner.pending(subscriptionId, limit, at),

@@ -3,10 +3,10 @@ import { uuidV7Time } from '../../domain/values/uuid.ts';
 import { charsOf, pageCharsMax } from '../../store/pages.ts';
 import type { FindPage, FoundRecord } from '../../store/record-store.ts';
 import { decodeOrPassOver } from '../../store/unreadable-record.ts';
-import type { WalkedRecords } from '../walking/walked-stores.ts';
+import type { BoundedRecords } from '../walking/bounded-stores.ts';
 import { blockKind, blockLengthOf, blockSpanMs, parseBlock } from './delivery-block.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
-import { ownKind, parseOwn } from './own-deliveries.ts';
+import { parseRequested, requestedKind } from './requested-deliveries.ts';
 
 /**
  * Records of the first page, which is mostly enough, and of later pages. LMDB reads a page synchronously: 3 ms if the
@@ -26,7 +26,7 @@ interface Listed {
 
 /** A subscription's deliveries in the order of recording. Records before `offset` are counted without parsing them. */
 export async function listDeliveries(
-  store: WalkedRecords,
+  store: BoundedRecords,
   subscriptionId: string,
   { limit, offset = 0, descending = false }: Omit<FindPage, 'after'>,
 ): Promise<DeliveryRecord[]> {
@@ -34,7 +34,7 @@ export async function listDeliveries(
   let skip = offset;
   for await (const listed of merged(
     recordsOf(store, blockKind, subscriptionId, descending),
-    recordsOf(store, ownKind, subscriptionId, descending),
+    recordsOf(store, requestedKind, subscriptionId, descending),
     descending,
   )) {
     if (skip >= listed.length) {
@@ -52,7 +52,7 @@ export async function listDeliveries(
 
 /** A delivery that the log made, by its id. null if the subscription has none with this id. */
 export async function blockDelivery(
-  store: WalkedRecords,
+  store: BoundedRecords,
   subscriptionId: string,
   id: string,
 ): Promise<DeliveryRecord | null> {
@@ -73,7 +73,7 @@ export async function blockDelivery(
 }
 
 async function* recordsOf(
-  store: WalkedRecords,
+  store: BoundedRecords,
   kind: string,
   subscriptionId: string,
   descending: boolean,
@@ -84,7 +84,7 @@ async function* recordsOf(
 
 /** All records of a look-up, page by page. Other work runs between the pages. */
 async function* walk(
-  store: WalkedRecords,
+  store: BoundedRecords,
   kind: string,
   lookup: { readonly name: string; readonly value: string },
   from: Pick<FindPage, 'after' | 'descending'>,
@@ -107,7 +107,7 @@ function listedOf(kind: string, record: FoundRecord): Listed {
     const block = () => decodeOrPassOver(record, () => parseBlock(record));
     return { order, chars, length: blockLengthOf(order), deliveries: () => block()?.deliveries ?? [] };
   }
-  return { order, chars, length: 1, deliveries: () => decodeOrPassOver(record, () => [parseOwn(record)]) ?? [] };
+  return { order, chars, length: 1, deliveries: () => decodeOrPassOver(record, () => [parseRequested(record)]) ?? [] };
 }
 
 async function* merged(

@@ -3,7 +3,7 @@ import { linesOf, pageCharsMax } from '../../store/pages.ts';
 import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 import { firstSeqAt, timeOf } from '../reading/event-bounds.ts';
 import { parseLedgerLine } from '../reading/stored-lines.ts';
-import type { WalkedLedgers } from '../walking/walked-stores.ts';
+import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import type { SeqsByLedger } from './answered-seqs.ts';
 import type { WebhookWork } from './webhook-work.ts';
 
@@ -22,7 +22,7 @@ const linesMax = 500;
  * answered just before it.
  */
 export async function seqsToStartAfter(
-  ledgers: WalkedLedgers,
+  ledgers: BoundedLedgers,
   work: WebhookWork,
   actorId: string,
   ledgerId: string | null,
@@ -32,7 +32,7 @@ export async function seqsToStartAfter(
   return seq === null ? {} : { [ledgerId]: seq };
 }
 
-async function ofOwner(ledgers: WalkedLedgers, work: WebhookWork, actorId: string): Promise<SeqsByLedger> {
+async function ofOwner(ledgers: BoundedLedgers, work: WebhookWork, actorId: string): Promise<SeqsByLedger> {
   const list = names.ledgersOf(actorId);
   const lines = await linesOf(ledgers, list, { limit: linesMax, descending: true });
   const ids = lines.flatMap(({ value }) => decodeOrPassOver(storedLine(list, value), parseLedgerLine)?.ledgerId ?? []);
@@ -49,7 +49,7 @@ async function ofOwner(ledgers: WalkedLedgers, work: WebhookWork, actorId: strin
  * If another node writes the ledger, this node does not know whether its newest commit is answered. All earlier commits
  * are.
  */
-async function lastBeforeNewestCommit(ledgers: WalkedLedgers, ledgerId: string): Promise<number | null> {
+async function lastBeforeNewestCommit(ledgers: BoundedLedgers, ledgerId: string): Promise<number | null> {
   const head = await ledgers.head(ledgerId);
   if (head === null) return null;
   const [newest] = (await ledgers.read(ledgerId, head.seq, 1, pageCharsMax)).map(timeOf);

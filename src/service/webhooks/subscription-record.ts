@@ -1,6 +1,6 @@
 import type { FindPage, RecordStore, StoredRecord } from '../../store/record-store.ts';
 import { type Decoded, findReadable } from '../../store/unreadable-record.ts';
-import { afterPartialWrite } from '../calls/partial-failure.ts';
+import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import {
   decodeForm,
   decodeRecord,

@@ -13,13 +13,13 @@ import type {
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
-import { namedIn } from '../calls/named-field.ts';
-import { afterPartialWrite } from '../calls/partial-failure.ts';
+import { withNotFoundField } from '../calls/not-found-field.ts';
+import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SecretBox } from '../records/secret-box.ts';
-import { walkedLedgers } from '../walking/walked-stores.ts';
+import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { answeredSeqsIn } from './answered-seqs.ts';
 import { deliveriesIn } from './deliveries.ts';
 import { type DeliveryRecord, dueAtOnce } from './delivery-record.ts';
@@ -74,7 +74,7 @@ export function webhookService(
     const url = checkTarget('url', request.url, policy);
     const eventTypes = checkEventTypes(request.eventTypes);
     const ledgerId = request.ledgerId === undefined ? null : checkUuid('ledger_id', request.ledgerId);
-    if (ledgerId !== null) await namedIn('ledger_id', reading.seen(call.walk, ledgerId, actorId));
+    if (ledgerId !== null) await withNotFoundField('ledger_id', reading.seen(call.walk, ledgerId, actorId));
     if (await subscriptions.hasInForce(actorId, subscriptionsMax)) {
       throw new LedgerError(
         'invalid_argument',
@@ -82,7 +82,7 @@ export function webhookService(
         { limit: subscriptionsMax },
       );
     }
-    const answered = await seqsToStartAfter(walkedLedgers(call.walk, ledgers), work, actorId, ledgerId);
+    const answered = await seqsToStartAfter(boundedLedgers(call.walk, ledgers), work, actorId, ledgerId);
     // Stored before any node can find the subscription.
     if (Object.keys(answered).length > 0) await answeredSeqs.keep(id, answered, call.now);
     const sealedSecret = secrets.seal(Buffer.from(secret), secretContext(id));

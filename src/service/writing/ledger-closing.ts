@@ -1,12 +1,10 @@
-import type { Directory } from '../../actors/routing/directory.ts';
 import type { LedgerFacts } from '../../domain/event/facts.ts';
 import { ledgerClosedSignedForms } from '../../domain/event/service-events.ts';
 import type { Identities } from '../actors/identities.ts';
 import { checkCallSignature } from '../actors/signing.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
-import { commandMarks } from './command-marks.ts';
-import type { Replays } from './replays.ts';
+import { callerOf } from '../calls/caller.ts';
+import type { OnceSubmitter } from '../idempotency/submit-once.ts';
 
 /**
  * Closes a ledger that the caller may read. `rule` 'optional': a signature is not required, and verified if it is sent.
@@ -19,30 +17,20 @@ export type LedgerClosing = (
 ) => Promise<{ ledgerId: string; status: string }>;
 
 /** Closes ledgers of all types. */
-export function ledgerClosing(identities: Identities, directory: Directory, replays: Replays): LedgerClosing {
+export function ledgerClosing(identities: Identities, commands: OnceSubmitter): LedgerClosing {
   return async (call, ledger, rule) => {
     const { ledgerId } = ledger;
-    const { actorId, actorType, via } = callerOf(call);
+    const { actorId, via } = callerOf(call);
     const requestSigned = rule === 'optional' && via === 'entity_header';
-    const close = async () => {
+    const options = { ledgerOf: async () => ledgerId, isSignedEvent: !requestSigned };
+    await commands.submitOnce(call, options, async () => {
       const eventType = 'LEDGER_CLOSED';
       const forms = ledgerClosedSignedForms(ledger, actorId);
       const signature = requestSigned
         ? null
         : await checkCallSignature(identities, call, rule, { eventType, ledgerId, forms });
-      return replays.carryOut(directory, {
-        kind: 'close_ledger',
-        ledgerId,
-        actorId,
-        actorType,
-        signature,
-        signatureRule: rule,
-        marks: commandMarks(call, null),
-        deadline: call.deadline,
-      });
-    };
-    const outcome = await (requestSigned ? close() : replays.orElseSigned(call, async () => ledgerId, close));
-    if (outcome.replayed) call.markReplayed();
+      return { kind: 'close_ledger', ledgerId, signature, signatureRule: rule };
+    });
     return { ledgerId, status: 'CLOSED' };
   };
 }

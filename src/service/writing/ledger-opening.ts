@@ -3,8 +3,8 @@ import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerFacts } from '../../domain/event/facts.ts';
 import type { OpenLedger } from '../../domain/ledger/command.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
-import { afterPartialWrite } from '../calls/partial-failure.ts';
+import { callerOf } from '../calls/caller.ts';
+import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 
 type OpeningFacts = OpenLedger['facts'];
@@ -57,7 +57,7 @@ export class LedgerOpening {
         actorType: caller.actorType,
         signature: null,
         signatureRule: 'optional',
-        marks: [],
+        commandKeys: [],
         deadline: call.deadline,
         facts: opening,
         registeredPayload,

@@ -5,8 +5,8 @@ import type {
   NewestBatch,
   ScopeEntry,
   StoredCell,
+  StoredCommandKey,
   StoredLine,
-  StoredMark,
   StoreInspection,
   StrayBucket,
   Walked,
@@ -170,7 +170,7 @@ export class CassandraInspection implements StoreInspection {
     return found;
   }
 
-  async *commandMarks(ledgerId: string): AsyncIterable<StoredMark> {
+  async *commandKeys(ledgerId: string): AsyncIterable<StoredCommandKey> {
     const slots = commandWindows(this.#now());
     for (let slot = 1; slot <= permanentSlots; slot++) slots.push(-slot);
     for (const slot of slots)

@@ -1,6 +1,5 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { isParty, type LedgerFacts } from '../../domain/event/facts.ts';
-import type { GrantScope } from '../../domain/event/grant.ts';
 import {
   grantChangesPrefix,
   names,
@@ -9,6 +8,7 @@ import {
   projectionsOf,
   seqOrder,
 } from '../../domain/event/projection.ts';
+import { eventGrantObjects, type GrantObject } from '../../domain/ledger/permission.ts';
 import { mastersEverGranted } from '../../service/reading/ledger-reading.ts';
 import type { LedgerStore, Line } from '../../store/ledger-store.ts';
 import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
@@ -49,7 +49,7 @@ export function isWithin(spans: readonly ReadSpan[], event: LedgerEvent): boolea
 
 /**
  * Returns a function that finds in which spans an actor could read the events of a master, as far as the events of the
- * range need it. `masterId` null means the ledger's own events, which a delegate of any of its masters may read.
+ * range need it, by the read rule (eventGrantObjects). `masterId` null means the ledger's own events.
  *
  * The order of the ledger decides, not the time of the question. The grants at the start of the range are stored beside
  * the log, and the events of the range show what changed. So a range costs no more in a ledger of a million grants. A
@@ -62,8 +62,8 @@ export function readSpans(
   { fromSeq, events }: EventRange,
 ): (actorId: string, masterId: string | null) => Promise<readonly ReadSpan[]> {
   const changes = changesIn(events, facts);
-  const byGrants = async (scope: GrantScope, objectId: string, actorId: string): Promise<ReadSpan[]> => {
-    const list = names.grantChanges(scope, objectId, actorId);
+  const byGrants = async ({ scope, id }: GrantObject, actorId: string): Promise<ReadSpan[]> => {
+    const list = names.grantChanges(scope, id, actorId);
     await pace.take(grantCostMs);
     const before = await ledgers.lines(list, { from: seqOrder(fromSeq), descending: true, limit: 1 });
     return spansOf(list, [...before, ...(changes.get(list) ?? [])]);
@@ -78,7 +78,7 @@ export function readSpans(
     const found: ReadSpan[] = [];
     let open = own;
     for await (const masterId of mastersEverGranted(ledgers, facts.ledgerId, actorId, mastersAtOnce)) {
-      const spans = await byGrants('master', masterId, actorId);
+      const spans = await byGrants({ scope: 'master', id: masterId }, actorId);
       const closed = open.filter((event) => isWithin(spans, event));
       if (closed.length === 0) continue;
       found.push(...spans);
@@ -90,11 +90,10 @@ export function readSpans(
 
   return async (actorId, masterId) => {
     if (isParty(facts, actorId)) return always;
-    const { ledgerId, organizationId } = facts;
+    const { objects, anyMaster } = eventGrantObjects(facts, masterId);
     const spans = await Promise.all([
-      byGrants('ledger', ledgerId, actorId),
-      organizationId === null ? [] : byGrants('organization', organizationId, actorId),
-      masterId === null ? byMasters(actorId) : byGrants('master', masterId, actorId),
+      ...objects.map((object) => byGrants(object, actorId)),
+      ...(anyMaster ? [byMasters(actorId)] : []),
     ]);
     return spans.flat();
   };

@@ -49,7 +49,7 @@ const rowKinds = [
   'ledger.bucket 2147483647',
   'head_seq 4503599627370496',
   'pending [7,[],[],[],[]]',
-  'command: a mark without seq',
+  'command: a command key without seq',
   'row x at bucket 0, scope , seq 5000',
   'row empty at bucket 0, scope , seq 6',
   'record.value {}',

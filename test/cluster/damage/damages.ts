@@ -209,13 +209,13 @@ export const damages: readonly Damage[] = [
     found: ['projection_extra'],
   },
   {
-    name: 'a command’s mark deleted',
+    name: 'a command’s key deleted',
     change: async (stand) => {
-      const marks = await stand.run('SELECT slot, id FROM command WHERE ledger_id = ? ALLOW FILTERING', [
+      const commandKeys = await stand.run('SELECT slot, id FROM command WHERE ledger_id = ? ALLOW FILTERING', [
         ids(stand).ledger,
       ]);
-      expect(marks.rowLength).toBe(1);
-      const { slot, id } = marks.first() ?? {};
+      expect(commandKeys.rowLength).toBe(1);
+      const { slot, id } = commandKeys.first() ?? {};
       return stand.run('DELETE FROM command WHERE ledger_id = ? AND slot = ? AND id = ?', [
         ids(stand).ledger,
         slot,
@@ -225,7 +225,7 @@ export const damages: readonly Damage[] = [
     found: ['projection_missing'],
   },
   {
-    name: 'a command’s mark too many',
+    name: 'a command’s key too many',
     change: (stand) =>
       stand.run('INSERT INTO command (ledger_id, slot, id, seq, fingerprint) VALUES (?, -1, ?, 6, ?)', [
         ids(stand).ledger,

@@ -132,13 +132,18 @@ export const rowDamages: readonly RowDamage[] = [
   insert('a bucket below 0', 'scope_bucket', 'ledger_id, scope, bucket', ({ ledgerId, masterId }) => [
     ...[ledgerId, names.masterEvents(masterId), -1],
   ]),
-  insert('a mark without seq', 'command', 'ledger_id, slot, id, fingerprint', ({ ledgerId }) => [
+  insert('a command key without seq', 'command', 'ledger_id, slot, id, fingerprint', ({ ledgerId }) => [
     ledgerId,
     -1,
     'a',
     'b',
   ]),
-  insert('a mark without fingerprint', 'command', 'ledger_id, slot, id, seq', ({ ledgerId }) => [ledgerId, -1, 'a', 3]),
+  insert('a command key without fingerprint', 'command', 'ledger_id, slot, id, seq', ({ ledgerId }) => [
+    ledgerId,
+    -1,
+    'a',
+    3,
+  ]),
   ...column(
     'cell',
     'version',

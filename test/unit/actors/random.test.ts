@@ -11,10 +11,10 @@ import { ManualClock } from '../../support/clock.ts';
 import {
   append,
   closeMaster,
+  commandKey,
   createMaster,
   delegate,
   grant,
-  mark,
   masterId,
   openLedger,
   revoke,
@@ -74,8 +74,8 @@ const wires = fc.array(fc.constantFrom('asked', 'asked', 'refused', 'reset'), { 
 function commandOf(step: Step, index: number, nowMs: number): Command {
   const id = step.onSibling ? siblingId : masterId;
   const said = step.key === null ? `i${index}` : `k${step.key}`;
-  const marks = step.key === null ? [] : [mark(`${step.kind} ${step.onSibling} ${step.key}`)];
-  const base = { marks, deadline: nowMs + step.patienceMs };
+  const commandKeys = step.key === null ? [] : [commandKey(`${step.kind} ${step.onSibling} ${step.key}`)];
+  const base = { commandKeys, deadline: nowMs + step.patienceMs };
   switch (step.kind) {
     case 'append':
       return append({ ...base, masterId: id, payload: `{"said":"${said}"}` });
@@ -167,9 +167,9 @@ describe('two nodes over one store that fail at random', () => {
           const own = events.filter(({ master }) => master?.id === id);
           expect(checkChain(own, { kind: 'master', before: null })).toEqual([]);
         }
-        // No mark stands in the log twice.
-        const marks = events.flatMap(({ commands }) => commands.map(({ id }) => id));
-        expect(new Set(marks).size).toBe(marks.length);
+        // No command key stands in the log twice.
+        const commandKeys = events.flatMap(({ commands }) => commands.map(({ id }) => id));
+        expect(new Set(commandKeys).size).toBe(commandKeys.length);
         checkGrants(events);
         for (const { command, outcome } of answers) {
           const code = outcome instanceof LedgerError ? outcome.code : 'carried out';
@@ -179,7 +179,7 @@ describe('two nodes over one store that fail at random', () => {
           } else if (
             outcome.code !== 'outcome_unknown' &&
             command.kind === 'append_event' &&
-            command.marks.length === 0
+            command.commandKeys.length === 0
           ) {
             const written = events.filter(
               ({ payload, master }) => payload === command.payload && master?.id === command.masterId,

@@ -3,15 +3,15 @@ import { describe, expect, test } from 'vitest';
 import { RecentKeysMemory } from '../../../src/actors/ledger/recent-keys-memory.ts';
 import { sha256Hex } from '../../../src/domain/keys/hash.ts';
 import type { LedgerEntry } from '../../../src/store/ledger-store.ts';
-import { mark } from '../../support/commands.ts';
+import { commandKey } from '../../support/commands.ts';
 
 const hourMs = 60 * 60_000;
 /** What a ledger takes beside its filters, and the smallest filter. */
 const [ledgerBytes, filterBytes] = [512, 1_024];
 
-/** One entry whose hash is `hash`, with these marks. */
+/** One entry whose hash is `hash`, with these commandKeys. */
 function entry(hash: string, ids: readonly string[], permanent = false): LedgerEntry {
-  const projections = ids.map((id) => ({ kind: 'command', command: mark(id, 'asked', permanent) }) as const);
+  const projections = ids.map((id) => ({ kind: 'command', command: commandKey(id, 'asked', permanent) }) as const);
   return { seq: 0, prevHash: '', hash, row: '', projections };
 }
 
@@ -41,13 +41,13 @@ class Writer {
     return this;
   }
 
-  sends(end: string, marks: readonly string[], atMs = 0, permanent = false): this {
-    this.#memory.of(this.#ledgerId).sent([entry(end, marks, permanent)], atMs);
+  sends(end: string, commandKeys: readonly string[], atMs = 0, permanent = false): this {
+    this.#memory.of(this.#ledgerId).sent([entry(end, commandKeys, permanent)], atMs);
     return this;
   }
 
-  writes(end: string, marks: readonly string[], atMs = 0, permanent = false): this {
-    this.sends(end, marks, atMs, permanent);
+  writes(end: string, commandKeys: readonly string[], atMs = 0, permanent = false): this {
+    this.sends(end, commandKeys, atMs, permanent);
     this.#memory.of(this.#ledgerId).stood();
     this.#end = end;
     return this;
@@ -59,26 +59,32 @@ class Writer {
 }
 
 /** Of a ledger that began here. */
-function begun(end: string, marks: readonly string[], memory = new RecentKeysMemory(), ledgerId = 'ledger'): Writer {
-  return new Writer(memory, ledgerId).claims('').writes(end, marks);
+function begun(
+  end: string,
+  commandKeys: readonly string[],
+  memory = new RecentKeysMemory(),
+  ledgerId = 'ledger',
+): Writer {
+  return new Writer(memory, ledgerId).claims('').writes(end, commandKeys);
 }
 
-describe('a writer takes a mark for new', () => {
+describe('a writer takes a command key for new', () => {
   test('of a ledger that began with it, unless it was sent, whatever its id', () => {
     expect(begun('a', ['k']).isNew('other')).toBe(true);
     fc.assert(
-      fc.property(fc.array(fc.oneof(fc.string(), fc.string().map(sha256Hex)), { maxLength: 50 }), (marks) => {
-        const writer = begun('a', marks);
-        for (const id of marks) expect(writer.isNew(id)).toBe(false);
+      fc.property(fc.array(fc.oneof(fc.string(), fc.string().map(sha256Hex)), { maxLength: 50 }), (commandKeys) => {
+        const writer = begun('a', commandKeys);
+        for (const id of commandKeys) expect(writer.isNew(id)).toBe(false);
       }),
     );
   });
 
   test('nearly always where it is, and never where it is not, however many there are', () => {
     const writer = begun('a', []);
-    const marks = ids(200_000);
-    for (let from = 0; from < marks.length; from += 64) writer.writes(`a ${from}`, marks.slice(from, from + 64));
-    expect(marks.filter((id) => writer.isNew(id))).toEqual([]);
+    const commandKeys = ids(200_000);
+    for (let from = 0; from < commandKeys.length; from += 64)
+      writer.writes(`a ${from}`, commandKeys.slice(from, from + 64));
+    expect(commandKeys.filter((id) => writer.isNew(id))).toEqual([]);
     expect(ids(10_000, 'other').filter((id) => !writer.isNew(id)).length).toBeLessThan(100);
   });
 
@@ -92,7 +98,7 @@ describe('a writer takes a mark for new', () => {
     expect(new Writer().isNew('k')).toBe(false);
   });
 
-  test('of a ledger that was there before, once nobody else has written to it for longer than a mark counts', () => {
+  test('of a ledger that was there before, once nobody else has written to it for longer than a command key counts', () => {
     const writer = new Writer().claims('a').writes('b', ['k'], hourMs);
     expect(writer.isNew('other', 25 * hourMs - 1)).toBe(false);
     expect(writer.isNew('other', 25 * hourMs)).toBe(true);
@@ -133,7 +139,7 @@ describe('a writer takes a mark for new', () => {
 });
 
 describe('filters', () => {
-  test('are given back when the last of their marks has counted for a day', () => {
+  test('are given back when the last of their command keys has counted for a day', () => {
     const memory = new RecentKeysMemory();
     const all = memory.bytesLeft - ledgerBytes;
     const held = () => (all - memory.bytesLeft) / filterBytes;
@@ -146,14 +152,14 @@ describe('filters', () => {
     expect(held()).toBe(2);
     writer.writes('d', ['later'], 28 * hourMs);
     expect(held()).toBe(3);
-    const marks = ['early', 'late', 'next', 'later'];
-    expect(marks.filter((id) => writer.isNew(id, 28 * hourMs))).toEqual([]);
+    const commandKeys = ['early', 'late', 'next', 'later'];
+    expect(commandKeys.filter((id) => writer.isNew(id, 28 * hourMs))).toEqual([]);
     writer.writes('e', ['last'], 34 * hourMs);
     expect(held()).toBe(2);
-    expect([...marks, 'last'].filter((id) => writer.isNew(id, 34 * hourMs))).toEqual(['early', 'late', 'next']);
+    expect([...commandKeys, 'last'].filter((id) => writer.isNew(id, 34 * hourMs))).toEqual(['early', 'late', 'next']);
   });
 
-  test('grow where one is full, and are as large as the marks of the one before else', () => {
+  test('grow where one is full, and are as large as the command keys of the one before else', () => {
     const memory = new RecentKeysMemory();
     const all = memory.bytesLeft - ledgerBytes;
     const writer = begun('a', ids(513), memory);
@@ -219,7 +225,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   fc.record({ do: fc.constant('wait' as const), hours: fc.integer({ min: 1, max: 30 }) }),
 );
 
-test('of two writers of one log, whatever becomes of what they send, none takes a mark for new that stands and counts', () => {
+test('of two writers of one log, whatever becomes of what they send, none takes a command key for new that stands and counts', () => {
   let taken = 0;
   const run = (deeds: readonly Deed[]) => {
     const log: { readonly hash: string; readonly id: string; readonly at: number }[] = [];

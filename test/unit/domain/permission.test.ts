@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { type Grant, grantAccess, holdsAt } from '../../../src/domain/event/grant.ts';
 import type { Command } from '../../../src/domain/ledger/command.ts';
 import {
-  demand,
-  grantStanding,
-  masterStanding,
-  type Standing,
-  strongerStanding,
+  type AccessLevel,
+  demandAccess,
+  grantAccessLevel,
+  masterAccessLevel,
+  strongerAccess,
 } from '../../../src/domain/ledger/permission.ts';
 import {
   append,
@@ -71,37 +71,37 @@ describe('access of a grant', () => {
 
   test('OWNER is more than a writer at ledger scope alone, and nothing more where it may only read', () => {
     const owner = held({ role: 'OWNER' });
-    expect(grantStanding('ledger', owner, start)).toBe('owner');
-    expect(grantStanding('master', owner, start)).toBe('write');
-    expect(grantStanding('organization', owner, start)).toBe('write');
-    expect(grantStanding('ledger', held({ role: 'OWNER', access: 'read' }), start)).toBe('read');
+    expect(grantAccessLevel('ledger', owner, start)).toBe('owner');
+    expect(grantAccessLevel('master', owner, start)).toBe('write');
+    expect(grantAccessLevel('organization', owner, start)).toBe('write');
+    expect(grantAccessLevel('ledger', held({ role: 'OWNER', access: 'read' }), start)).toBe('read');
   });
 
   test('one that ran out is expired, none is none', () => {
-    expect(grantStanding('ledger', held({ role: 'OWNER', expiresAt: start }), start)).toBe('expired');
-    expect(grantStanding('ledger', null, start)).toBe('none');
-    expect(grantStanding('ledger', undefined, start)).toBe('none');
+    expect(grantAccessLevel('ledger', held({ role: 'OWNER', expiresAt: start }), start)).toBe('expired');
+    expect(grantAccessLevel('ledger', null, start)).toBe('none');
+    expect(grantAccessLevel('ledger', undefined, start)).toBe('none');
   });
 });
 
 describe('what is demanded', () => {
-  const standings: Standing[] = ['none', 'expired', 'read', 'write', 'owner', 'party'];
-  const codes = { none: 'not_found', expired: 'access_expired' } as Partial<Record<Standing, string>>;
+  const levels: AccessLevel[] = ['none', 'expired', 'read', 'write', 'owner', 'party'];
+  const codes = { none: 'not_found', expired: 'access_expired' } as Partial<Record<AccessLevel, string>>;
 
-  test('the stronger of two standings counts, whatever their order', () => {
-    for (const [weaker, a] of standings.entries()) {
-      for (const b of standings.slice(weaker)) {
-        expect(strongerStanding(a, b)).toBe(b);
-        expect(strongerStanding(b, a)).toBe(b);
+  test('the stronger of two levels counts, whatever their order', () => {
+    for (const [weaker, a] of levels.entries()) {
+      for (const b of levels.slice(weaker)) {
+        expect(strongerAccess(a, b)).toBe(b);
+        expect(strongerAccess(b, a)).toBe(b);
       }
     }
   });
 
   test.each(['read', 'write', 'owner', 'party'] as const)('%s', (needed) => {
-    for (const standing of standings) {
-      const ask = () => demand(standing, needed, 'ledger');
-      if (standings.indexOf(standing) >= standings.indexOf(needed)) expect(ask).not.toThrow();
-      else expect(ask).toThrow(expect.objectContaining({ code: codes[standing] ?? 'permission_denied' }));
+    for (const level of levels) {
+      const ask = () => demandAccess(level, needed, 'ledger');
+      if (levels.indexOf(level) >= levels.indexOf(needed)) expect(ask).not.toThrow();
+      else expect(ask).toThrow(expect.objectContaining({ code: codes[level] ?? 'permission_denied' }));
     }
   });
 });
@@ -211,8 +211,8 @@ describe('who may do what', () => {
     chain.run(grant({ scope: 'ledger', role: 'AUDITOR', linkId: uuid(0xcd) }));
     const [master] = [chain.masters.get(masterId)];
     if (master === undefined) throw new Error('no master');
-    expect(masterStanding(chain.ledger, master, delegate, start)).toBe('write');
-    expect(masterStanding(chain.ledger, master, delegate, later)).toBe('read');
+    expect(masterAccessLevel(chain.ledger, master, delegate, start)).toBe('write');
+    expect(masterAccessLevel(chain.ledger, master, delegate, later)).toBe('read');
   });
 });
 

@@ -9,10 +9,10 @@ import type { Head, LedgerStore } from '../../../src/store/ledger-store.ts';
 import { chainEntries } from '../../support/chain-entries.ts';
 import {
   append,
+  commandKey,
   createMaster,
   grant,
   ledgerId,
-  mark,
   masterId,
   openLedger,
   siblingId,
@@ -28,9 +28,11 @@ import { chainOf, startMs } from '../../support/world.ts';
 /** More than two commits take. */
 const events = chainOf(
   openLedger(),
-  createMaster({ marks: [mark('made', 'asks', true)] }),
+  createMaster({ commandKeys: [commandKey('made', 'asks', true)] }),
   grant(),
-  ...Array.from({ length: 140 }, (_, n) => append({ payload: `{"n":${n}}`, marks: n === 5 ? [mark('noted')] : [] })),
+  ...Array.from({ length: 140 }, (_, n) =>
+    append({ payload: `{"n":${n}}`, commandKeys: n === 5 ? [commandKey('noted')] : [] }),
+  ),
 ).events;
 const head: Head = { seq: events.length - 1, hash: events.at(-1)?.hash ?? '' };
 

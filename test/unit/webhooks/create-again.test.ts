@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { LedgerError } from '../../../src/domain/errors.ts';
-import { seededEntropy } from '../../../src/rpc/call/entropy.ts';
+import { seededEntropy } from '../../../src/service/calls/entropy.ts';
 import { unboundedWalk } from '../../../src/service/walking/walk.ts';
 import { subscriptionsIn } from '../../../src/service/webhooks/subscription-record.ts';
 import { append, buyer, delegate, grant, ledgerId, revoke, supplier } from '../../support/commands.ts';

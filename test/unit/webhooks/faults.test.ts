@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ownKind } from '../../../src/service/webhooks/own-deliveries.ts';
+import { requestedKind } from '../../../src/service/webhooks/requested-deliveries.ts';
 import { unsettled } from '../../../src/store/record-store.ts';
 import { append, supplier } from '../../support/commands.ts';
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
@@ -33,7 +33,7 @@ describe('faults', () => {
     const records = recordsWith(memory, {
       put: async (write) => {
         const put = await memory.put(write);
-        if (write.kind === ownKind && write.replaces === 'absent') throw unsettled();
+        if (write.kind === requestedKind && write.replaces === 'absent') throw unsettled();
         return put;
       },
     });

@@ -3,7 +3,6 @@ import { formatRow, parseRow } from '../../../src/domain/event/row.ts';
 import type { Command } from '../../../src/domain/ledger/command.ts';
 import { isoTime } from '../../../src/domain/values/time.ts';
 import { LedgerReading } from '../../../src/service/reading/ledger-reading.ts';
-import { mayReadEvent } from '../../../src/webhooks/send/event-access.ts';
 import {
   append,
   buyer,
@@ -269,7 +268,7 @@ test('whether it may still be sent one of the ledger’s own events is told by t
     },
   });
   const reading = new LedgerReading(store, () => world.clock.now());
-  const may = (actorId: string) => mayReadEvent(reading, actorId, ledgerId, null);
+  const may = (actorId: string) => reading.mayReadEvent(actorId, ledgerId, null);
   expect([await may(delegate), cells < 10]).toEqual([true, true]);
   expect([await may(supplier), await may(stranger)]).toEqual([true, false]);
   for (const masterId of mastersOf(100)) await world.run(revoke({ masterId }));

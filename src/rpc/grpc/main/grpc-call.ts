@@ -3,7 +3,7 @@ import { LedgerError } from '../../../domain/errors.ts';
 import { sha256Hex } from '../../../domain/keys/hash.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
-import type { EntityRequest } from '../../../service/developers/credentials.ts';
+import type { EntityRequest } from '../../../service/calls/call.ts';
 import { outOfMemoryBudget } from '../../../service/limits/out-of-memory-budget.ts';
 import type { ClientAddress } from '../../call/client-address.ts';
 import { statusDetails } from '../../call/error-info.ts';

@@ -4,13 +4,13 @@ import { KeyedMutex } from '../../keyed-mutex.ts';
 import {
   type Cell,
   type Claim,
+  type CommandKeyRef,
   Fenced,
   type FoundCommand,
   type Head,
   type LedgerEntry,
   type LedgerStore,
   type Line,
-  type MarkName,
   type Page,
   type ScopeEntries,
   type ScopePage,
@@ -35,7 +35,7 @@ import type { Tables } from '../tables.ts';
 import { TimeWindows } from '../time-windows.ts';
 import { putEntries } from './append-block.ts';
 import { LmdbSnapshots } from './snapshots.ts';
-import { expectedVersion, formatHead, parseHead, parseMark } from './stored-values.ts';
+import { expectedVersion, formatHead, parseCommandKey, parseHead } from './stored-values.ts';
 
 /** Attempts of a claim. An attempt fails if another process changed the head record after it was read. */
 const CLAIM_ATTEMPTS_MAX = 200;
@@ -96,12 +96,12 @@ export class LmdbLedgerStore implements LedgerStore {
     const before = first.seq === 0 ? null : { seq: first.seq - 1, hash: first.prevHash };
     const version = expectedVersion(claim, before);
     if (!this.#isAt(key, version, before)) throw new Fenced();
-    const marks = this.#windows.at(this.#now());
+    const commandKeys = this.#windows.at(this.#now());
     const { heads } = this.#tables;
     const held = await this.#commits.write(() =>
       heads.ifVersion(key, version, () => {
         heads.put(key, formatHead(last), version + entries.length);
-        putEntries(this.#tables, marks, key, entries);
+        putEntries(this.#tables, commandKeys, key, entries);
       }),
     );
     if (!held) throw new Fenced();
@@ -143,22 +143,22 @@ export class LmdbLedgerStore implements LedgerStore {
     return Array.from(keysIn(this.#tables.scopes, { ...page, prefix, from }), seqOfKey);
   }
 
-  async findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>> {
+  async findCommands(ledgerId: string, keys: readonly CommandKeyRef[]): Promise<Map<string, FoundCommand>> {
     this.#commits.checkReadable();
     const ledger = ledgerKey(ledgerId);
     const found = new Map<string, FoundCommand>();
-    for (const { id, permanent } of marks) {
+    for (const { id, permanent } of keys) {
       const key = commandKey(ledger, id);
-      const mark = permanent ? this.#tables.permanentCommands.get(key) : this.#markOfWindows(key);
-      if (mark !== undefined) found.set(id, parseMark(mark));
+      const stored = permanent ? this.#tables.permanentCommands.get(key) : this.#keyOfWindows(key);
+      if (stored !== undefined) found.set(id, parseCommandKey(stored));
     }
     return found;
   }
 
-  #markOfWindows(key: Buffer): Uint8Array | undefined {
+  #keyOfWindows(key: Buffer): Uint8Array | undefined {
     for (const table of this.#windows.tables()) {
-      const mark = table.get(key);
-      if (mark !== undefined) return mark;
+      const stored = table.get(key);
+      if (stored !== undefined) return stored;
     }
     return undefined;
   }

@@ -46,17 +46,17 @@ const TEXT = 2;
  * Returns the stored value of a command key: the seq, then the fingerprint, as bytes if it is a hash in hex. Command
  * keys are the only part of an append that is spread over its whole table, so smaller values mean fewer pages to write.
  */
-export function formatMark({ seq, fingerprint }: FoundCommand): Buffer {
+export function formatCommandKey({ seq, fingerprint }: FoundCommand): Buffer {
   const isHash = sha256HexForm.test(fingerprint);
-  const mark = Buffer.allocUnsafe(FINGERPRINT_AT + (isHash ? HASH_BYTES : Buffer.byteLength(fingerprint)));
-  mark.writeUIntBE(seq, 0, SEQ_BYTES);
-  mark[FORM_AT] = isHash ? HEX : TEXT;
-  mark.write(fingerprint, FINGERPRINT_AT, isHash ? 'hex' : 'utf8');
-  return mark;
+  const stored = Buffer.allocUnsafe(FINGERPRINT_AT + (isHash ? HASH_BYTES : Buffer.byteLength(fingerprint)));
+  stored.writeUIntBE(seq, 0, SEQ_BYTES);
+  stored[FORM_AT] = isHash ? HEX : TEXT;
+  stored.write(fingerprint, FINGERPRINT_AT, isHash ? 'hex' : 'utf8');
+  return stored;
 }
 
-export function parseMark(mark: Uint8Array): FoundCommand {
-  const bytes = Buffer.from(mark.buffer, mark.byteOffset, mark.byteLength);
+export function parseCommandKey(stored: Uint8Array): FoundCommand {
+  const bytes = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength);
   return {
     seq: bytes.readUIntBE(0, SEQ_BYTES),
     fingerprint: bytes.toString(bytes[FORM_AT] === HEX ? 'hex' : 'utf8', FINGERPRINT_AT),

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { delegatesMax, type Grant } from '../../../../src/domain/event/grant.ts';
 import { isoTime } from '../../../../src/domain/values/time.ts';
 import { everyLink, heldLinks, linksMax } from '../../../../src/service/delegation/links.ts';
+import { boundedLedgers } from '../../../../src/service/walking/bounded-stores.ts';
 import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
-import { walkedLedgers } from '../../../../src/service/walking/walked-stores.ts';
 import type { Cell, LedgerStore, Page } from '../../../../src/store/ledger-store.ts';
 
 const object = { scope: 'ledger', id: 'a ledger', ledgerId: 'a ledger' } as const;
@@ -36,7 +36,7 @@ function storeOf(count: number, holds: (index: number) => boolean) {
       return holds(index) ? null : { version: 0, value: JSON.stringify(isoTime(startMs + index + 1)) };
     },
   };
-  return { store: walkedLedgers(unboundedWalk(), store as Partial<LedgerStore> as LedgerStore), read };
+  return { store: boundedLedgers(unboundedWalk(), store as Partial<LedgerStore> as LedgerStore), read };
 }
 
 const idsOf = (links: readonly { readonly grant: Grant }[]) => links.map(({ grant }) => Number(grant.linkId));

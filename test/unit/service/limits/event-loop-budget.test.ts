@@ -9,7 +9,7 @@ async function readersByTurn(reads: number, pieces: number, pieceChars: number):
   const byTurn: number[][] = [[]];
   const readAll = async (reader: number) => {
     for (let piece = 0; piece < pieces; piece++) {
-      const turn = share.turn();
+      const turn = share.whenFree();
       if (turn !== null) await turn;
       share.use(0, pieceChars);
       byTurn.at(-1)?.push(reader);

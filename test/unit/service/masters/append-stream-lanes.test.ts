@@ -7,16 +7,17 @@ import type { AppendEventsRequest } from '../../../../src/gen/svc/v1/masters_pb.
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 import type { LedgerNaming } from '../../../../src/service/audit/ledger-naming.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
+import type { PreparedCommand } from '../../../../src/service/idempotency/submit-once.ts';
+import { EventAppender } from '../../../../src/service/masters/append-event.ts';
 import { appendStream } from '../../../../src/service/masters/append-stream.ts';
 import { StreamsMemory } from '../../../../src/service/masters/stream-memory.ts';
-import { Appending, type PreparedAppend } from '../../../../src/service/writing/appending.ts';
 import { heldBytes } from '../../../support/held-bytes.ts';
 
 /** What stands for the service behind a stream: by default nothing is there. */
 interface Behind {
   ledgerOf?(masterId: string): string | null;
   findLedger?(masterId: string): Promise<string | null>;
-  prepare?(request: AppendEventsRequest): Promise<PreparedAppend>;
+  prepare?(request: AppendEventsRequest): Promise<PreparedCommand>;
 }
 
 const call = {
@@ -36,11 +37,11 @@ function answersOf(
 ) {
   const { ledgerOf = () => null, findLedger = async () => null } = behind;
   const prepare = behind.prepare ?? (() => Promise.reject(notFound('master')));
-  const appending = { ledgerOf, findLedger, prepare: (_: Call, request: AppendEventsRequest) => prepare(request) };
+  const appender = { ledgerOf, findLedger, prepare: (_: Call, request: AppendEventsRequest) => prepare(request) };
   async function* requests() {
     yield* events;
   }
-  return appendStream(appending as unknown as Appending, naming, new StreamsMemory(memory), now)(requests(), as);
+  return appendStream(appender as unknown as EventAppender, naming, new StreamsMemory(memory), now)(requests(), as);
 }
 
 function* masters(count: number): Iterable<string> {
@@ -68,7 +69,7 @@ async function codes(answers: ReturnType<typeof answersOf>, seen: string[] = [])
 }
 
 const outcome = { event: { seq: 0, master: null }, replayed: false } as unknown as CommandOutcome;
-function checked(submit: (lane: Lane | null) => Promise<CommandOutcome>): PreparedAppend {
+function checked(submit: (lane: Lane | null) => Promise<CommandOutcome>): PreparedCommand {
   return { kind: 'checked', submit };
 }
 const written = async () => checked(async () => outcome);
@@ -97,10 +98,10 @@ test.each<[string, (n: number) => string, number]>([
 test('what is no id is not looked for in the store', async () => {
   const looked: string[] = [];
   const reading = { masterFacts: async (id: string) => void looked.push(id) };
-  const parts = [null, reading, null, null] as unknown as ConstructorParameters<typeof Appending>;
-  const appending = new Appending(...parts);
+  const parts = [null, reading, null] as unknown as ConstructorParameters<typeof EventAppender>;
+  const appender = new EventAppender(...parts);
   for (const name of ['x', '', 'A'.repeat(1_000), '00000000-0000-7000-8000-00000000000A'])
-    expect(await appending.findLedger(name)).toBe(null);
+    expect(await appender.findLedger(name)).toBe(null);
   expect(looked).toEqual([]);
 });
 
@@ -219,7 +220,7 @@ test('one that was carried out before takes no place: what follows stands behind
   const [master = ''] = masters(1);
   const sent: Lane[] = [];
   const first = { ...outcome, replayed: true };
-  const prepare = async ({ clientIndex }: AppendEventsRequest): Promise<PreparedAppend> => {
+  const prepare = async ({ clientIndex }: AppendEventsRequest): Promise<PreparedCommand> => {
     if (clientIndex === 1n) return { kind: 'replayed', first };
     return checked(async (lane) => {
       if (lane !== null) sent.push(lane);

@@ -6,9 +6,10 @@ import { type AppendEventsRequest, MasterService } from '../../../../src/gen/svc
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 import type { LedgerNaming } from '../../../../src/service/audit/ledger-naming.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
+import type { PreparedCommand } from '../../../../src/service/idempotency/submit-once.ts';
+import type { EventAppender } from '../../../../src/service/masters/append-event.ts';
 import { appendStream } from '../../../../src/service/masters/append-stream.ts';
 import { StreamsMemory } from '../../../../src/service/masters/stream-memory.ts';
-import type { Appending, PreparedAppend } from '../../../../src/service/writing/appending.ts';
 import { grpcClient, openGrpcStream } from '../../../support/grpc-client.ts';
 import { bearer, type ListeningNode, startListeningNode } from '../../../support/listening-node.ts';
 
@@ -68,16 +69,16 @@ const call = {
 } as unknown as Call;
 const outcome = { event: { seq: 0, master: null }, replayed: false } as unknown as CommandOutcome;
 
-type Prepare = (request: AppendEventsRequest) => Promise<PreparedAppend>;
+type Prepare = (request: AppendEventsRequest) => Promise<PreparedCommand>;
 
 function handlerOf(budget: MemoryBudget, prepare: Prepare, findLedger = async () => 'ledger') {
-  const appending = {
+  const appender = {
     ledgerOf: () => null,
     findLedger,
     prepare: (_: Call, request: AppendEventsRequest) => prepare(request),
   };
   const naming = { master: () => undefined } as unknown as LedgerNaming;
-  return appendStream(appending as unknown as Appending, naming, new StreamsMemory(budget), Date.now);
+  return appendStream(appender as unknown as EventAppender, naming, new StreamsMemory(budget), Date.now);
 }
 
 function event(index: number, payload: string): AppendEventsRequest {
@@ -106,7 +107,7 @@ describe('streams whose budget is full', () => {
   test('256 streams whose events are not answered hold no more than half of the budget, and take their next in turn', async () => {
     const budget = new MemoryBudget(64 * MiB);
     const open: PromiseWithResolvers<CommandOutcome>[] = [];
-    const prepare = async (): Promise<PreparedAppend> => ({
+    const prepare = async (): Promise<PreparedCommand> => ({
       kind: 'checked',
       submit: () => {
         const made = Promise.withResolvers<CommandOutcome>();
@@ -158,7 +159,7 @@ describe('streams whose budget is full', () => {
   test('a stream goes on one by one while others fill the budget', async () => {
     const budget = new MemoryBudget(MiB);
     budget.hold('request', MiB);
-    const prepare = async (): Promise<PreparedAppend> => ({ kind: 'checked', submit: async () => outcome });
+    const prepare = async (): Promise<PreparedCommand> => ({ kind: 'checked', submit: async () => outcome });
     const { stream, next, end } = endless(handlerOf(budget, prepare), 10);
     for (let n = 1; n <= 20; n += 1) {
       expect((await next()).done).toBe(false);

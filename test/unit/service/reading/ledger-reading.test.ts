@@ -57,7 +57,7 @@ async function mostAtOnce(looks: () => number, work: Promise<unknown>): Promise<
 test('others have their turns while the masters that a delegate has lost are looked through', async () => {
   for (const held of [null, masterIds[0] ?? '']) {
     const { reading, looks } = delegateOf(held);
-    const sees = reading.seesSome(ledgerId, delegateId);
+    const sees = reading.mayReadEvent(delegateId, ledgerId, null);
     expect(await mostAtOnce(looks, sees)).toBeLessThanOrEqual(200);
     expect([await sees, looks()]).toEqual([held !== null, masterIds.length]);
   }
@@ -69,7 +69,7 @@ test('others have their turns while the masters that a delegate has lost are loo
 
 test('a delegate of 10,000 masters is told by the first that it reads', async () => {
   const { reading, looks } = delegateOf(masterIds.at(-1) ?? '');
-  expect(await reading.seesSome(ledgerId, delegateId)).toBe(true);
+  expect(await reading.mayReadEvent(delegateId, ledgerId, null)).toBe(true);
   expect(looks()).toBe(1);
 });
 
@@ -77,7 +77,7 @@ test('of more masters than are looked through, a delegate sees the newest', asyn
   const more = [...masterIds, '0199cccc-0000-7000-8000-000000010000', '0199cccc-0000-7000-8000-000000010001'];
   for (const held of more.slice(-2)) {
     const { reading } = delegateOf(held, more);
-    expect(await reading.seesSome(ledgerId, delegateId)).toBe(true);
+    expect(await reading.mayReadEvent(delegateId, ledgerId, null)).toBe(true);
     expect(await reading.seen(unboundedWalk(), ledgerId, delegateId)).toMatchObject({ masters: [held] });
   }
 });

@@ -139,7 +139,7 @@ async function hungUpAt(method: string, nth: number) {
   const memory = new MemoryBudget(1024 * 1024 * 1024);
   const walk = new Walk({ places, memory }, 'a caller', hangUp.signal);
   const id = { newId: () => absentId, randomBytes: (length: number) => Buffer.alloc(length), now: startMs };
-  const call = { caller: { ...caller, world: 'sandbox' }, walk, signal: hangUp.signal, command: null, ...id };
+  const call = { caller: { ...caller, world: 'sandbox' }, walk, signal: hangUp.signal, commandKey: null, ...id };
   const handler = handlers.get(method) as Handler;
   const outcome = await handler(request, call as unknown as Call).then(
     () => 'answered',
@@ -177,7 +177,12 @@ describe('what a call reads', () => {
       const handlers = endlessApi((kind) => {
         if (kind === 'page') pages += 1;
       });
-      const call = { caller: { actorId: buyer, world: 'sandbox' }, command: null, now: startMs, newId: () => ledgerId };
+      const call = {
+        caller: { actorId: buyer, world: 'sandbox' },
+        commandKey: null,
+        now: startMs,
+        newId: () => ledgerId,
+      };
       // Whatever is missing here to carry the call out comes behind its reading.
       await handlers
         .get(method)?.({ uuid: masterId, ledgerId, actorId: buyer, id: ledgerId }, call as never)

@@ -27,7 +27,7 @@ async function nodeOf(options: Omit<ListeningNodeOptions, 'handlers'>, keptChars
     const actor = call.caller?.actorId ?? '';
     try {
       do {
-        await call.walk.page(
+        await call.walk.readPage(
           async () => pages.set(actor, (pages.get(actor) ?? 0) + 1),
           () => ({ count: 500, chars: 0 }),
         );

@@ -1,19 +1,18 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
-import type { Directory } from '../../actors/routing/directory.ts';
 import type { LedgerFacts, MasterFacts } from '../../domain/event/facts.ts';
 import { injectedFields } from '../../domain/event/service-events.ts';
 import { type JsonNode, memberOf, parseJson, withMembers } from '../../domain/json/json.ts';
-import { sigDigest } from '../../domain/keys/signature.ts';
-import type { AppendEvent, Lane } from '../../domain/ledger/command.ts';
+import type { UnkeyedCommand } from '../../domain/ledger/command.ts';
 import { checkCallerEventType, checkUuid } from '../../domain/values/fields.ts';
 import { isUuid } from '../../domain/values/uuid.ts';
 import type { Identities } from '../actors/identities.ts';
-import { checkCallSignature, demandEntitySignature, type SigningInput } from '../actors/signing.ts';
+import { checkCallSignature, type SigningInput } from '../actors/signing.ts';
 import type { Call } from '../calls/call.ts';
-import { callerOf } from '../calls/call-caller.ts';
+import { callerOf, demandEntitySignature } from '../calls/caller.ts';
+import { commandKeyOf } from '../idempotency/command-key.ts';
+import { appendFingerprint } from '../idempotency/fingerprint.ts';
+import type { OnceSubmitter, PreparedCommand } from '../idempotency/submit-once.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { appendFingerprint, checkIdempotencyKey, commandMark } from './command-mark.ts';
-import { commandMarks } from './command-marks.ts';
 import {
   checkDeliveryChain,
   checkPayload,
@@ -22,7 +21,6 @@ import {
   injectionOf,
   parsePayload,
 } from './payload.ts';
-import type { Replays } from './replays.ts';
 
 interface AppendFields {
   readonly uuid: string;
@@ -30,13 +28,6 @@ interface AppendFields {
   /** JSON text. */
   readonly payload: string;
 }
-
-/** The result of the first half of an append. */
-export type PreparedAppend =
-  /** Validated and verified. `submit` runs it. */
-  | { readonly kind: 'checked'; submit(lane: Lane | null): Promise<CommandOutcome> }
-  /** It would be refused now, but was written before. It takes no place in a lane. */
-  | { readonly kind: 'replayed'; readonly first: CommandOutcome };
 
 /** A validated append whose signature is not verified yet. */
 interface ReadAppend extends SigningInput {
@@ -47,24 +38,22 @@ interface ReadAppend extends SigningInput {
 }
 
 /** A call whose command key is set once its payload is parsed. */
-interface MarkedCall extends Call {
-  command: Call['command'];
+interface StreamedCall extends Call {
+  commandKey: Call['commandKey'];
 }
 
 /** Appends of callers' events, one at a time or from a stream. */
-export class Appending {
+export class EventAppender {
   readonly #identities: Identities;
   readonly #reading: LedgerReading;
-  readonly #directory: Directory;
-  readonly #replays: Replays;
+  readonly #commands: OnceSubmitter;
   /** By the facts of a master, which never change and are cached by LedgerReading. */
   readonly #injections = new WeakMap<MasterFacts, Injection>();
 
-  constructor(identities: Identities, reading: LedgerReading, directory: Directory, replays: Replays) {
+  constructor(identities: Identities, reading: LedgerReading, commands: OnceSubmitter) {
     this.#identities = identities;
     this.#reading = reading;
-    this.#directory = directory;
-    this.#replays = replays;
+    this.#commands = commands;
   }
 
   /** The ledger of a master whose facts are cached, else null. */
@@ -78,41 +67,24 @@ export class Appending {
     return (await this.#reading.masterFacts(masterId))?.ledgerId ?? null;
   }
 
-  /** Throws `signature_required` synchronously, and rejects with every other error. */
   append(call: Call, request: AppendFields): Promise<CommandOutcome> {
-    return this.#replays.orElseSigned(
-      call,
-      () => this.findLedger(request.uuid),
-      () =>
-        this.#check(call, request, call.takeJson('payload')).then((command) =>
-          this.#replays.carryOut(this.#directory, command),
-        ),
-    );
+    const options = { ledgerOf: () => this.findLedger(request.uuid), isSignedEvent: true };
+    return this.#commands.submitOnce(call, options, () => this.#check(call, request, call.takeJson('payload')));
   }
 
   /**
    * The first half of an append of a stream. `key` is its idempotency key. Rejects with the error that the append is
    * refused with.
    */
-  async prepare(call: MarkedCall, request: AppendFields, key: string | undefined): Promise<PreparedAppend> {
+  async prepare(call: StreamedCall, request: AppendFields, key: string | undefined): Promise<PreparedCommand> {
     demandEntitySignature(call);
     const parsed = parsePayload(request.payload);
     if (key !== undefined) {
-      const { actorId } = callerOf(call);
       const fingerprint = appendFingerprint(request.uuid, request.eventType, parsed.canonical);
-      call.command = commandMark(actorId, checkIdempotencyKey(key), fingerprint);
+      call.commandKey = commandKeyOf(callerOf(call).actorId, key, fingerprint);
     }
-    try {
-      const command = await this.#check(call, request, parsed);
-      return { kind: 'checked', submit: (lane) => this.#directory.submit({ ...command, lane }) };
-    } catch (error) {
-      // An unverified call under the entity's header may come from anybody, so it gets no event of the entity as an
-      // answer.
-      if (callerOf(call).mustSign) throw error;
-      const first = await this.#replays.find(call, () => this.findLedger(request.uuid));
-      if (first === null) throw error;
-      return { kind: 'replayed', first };
-    }
+    const made = this.#check(call, request, parsed);
+    return this.#commands.prepareOnce(call, () => this.findLedger(request.uuid), made);
   }
 
   #injection(ledger: LedgerFacts, master: MasterFacts): Injection {
@@ -128,7 +100,7 @@ export class Appending {
    * No `await` here: it would keep all of `parsed`, ten times as large as its text, in memory until the signature is
    * verified.
    */
-  #check(call: Call, request: AppendFields, parsed: JsonNode | null): Promise<AppendEvent> {
+  #check(call: Call, request: AppendFields, parsed: JsonNode | null): Promise<UnkeyedCommand> {
     return this.#read(call, request, parsed).then((read) => this.#verified(call, read));
   }
 
@@ -154,24 +126,15 @@ export class Appending {
     };
   }
 
-  async #verified(call: Call, read: ReadAppend): Promise<AppendEvent> {
-    const caller = callerOf(call);
+  async #verified(call: Call, read: ReadAppend): Promise<UnkeyedCommand> {
     const { masterId, ledgerId, eventType, forms, payload, causedByHash } = read;
     const signature = await checkCallSignature(this.#identities, call, 'if_keyed', { eventType, ledgerId, forms });
-    const digest =
-      signature !== null && caller.via === 'entity_header'
-        ? sigDigest(eventType, ledgerId, signature.signedForm)
-        : null;
     return {
       kind: 'append_event',
       ledgerId,
       masterId,
-      actorId: caller.actorId,
-      actorType: caller.actorType,
       signature,
       signatureRule: 'if_keyed',
-      marks: commandMarks(call, digest),
-      deadline: call.deadline,
       eventType,
       payload,
       causedByHash,
@@ -183,4 +146,19 @@ function withChain(payload: string, chain: string): string {
   const object = parseJson(payload);
   if (object.kind !== 'object') throw new Error('a payload is an object');
   return withMembers(object, [{ name: 'delivery_chain', text: `"delivery_chain":${chain}` }]);
+}
+
+/** The answer to an append. It is made of the event alone, so that a replay gives the same answer again. */
+export function appendedMessage({ event }: CommandOutcome) {
+  return {
+    traceledgerMasterUuid: event.master?.id ?? '',
+    ledgerId: event.ledgerId,
+    eventType: event.eventType,
+    status: 'recorded',
+    eventId: event.id,
+    seq: BigInt(event.seq),
+    masterSeq: BigInt(event.master?.seq ?? 0),
+    hash: event.hash,
+    createdAt: event.createdAt,
+  };
 }

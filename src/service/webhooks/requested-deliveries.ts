@@ -1,7 +1,7 @@
 import { seqOrder } from '../../domain/event/projection.ts';
 import type { PutResult, RecordStore, StoredRecord } from '../../store/record-store.ts';
 import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts';
-import { afterPartialWrite } from '../calls/partial-failure.ts';
+import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import {
   checkDelivery,
   type DeliveryRecord,
@@ -15,17 +15,17 @@ import { type DueDeliveries, earlier, type PendingDelivery } from './due-deliver
 import { DueSlots, pendingLookup } from './due-slots.ts';
 
 /** Deliveries with a record of their own: those that a subscription's owner asks for (test, redeliver). */
-export const ownKind = 'webhook_delivery';
+export const requestedKind = 'webhook_delivery';
 
 /** The deliveries with a record of their own, in a store. */
-export class OwnDeliveries {
+export class RequestedDeliveries {
   readonly #store: RecordStore;
   readonly #slots: DueSlots;
 
   /** `now` in milliseconds since 1970. */
   constructor(store: RecordStore, now: () => number) {
     this.#store = store;
-    this.#slots = new DueSlots(store, ownKind, now);
+    this.#slots = new DueSlots(store, requestedKind, now);
   }
 
   /** `replaces`: the version, or 'absent'. `now` in milliseconds since 1970. */
@@ -34,7 +34,7 @@ export class OwnDeliveries {
     const isPending = delivery.status === 'PENDING';
     const lookups = [{ name: 'subscription', value, order: ownListedOrder(delivery) }];
     const expiresAt = now + (isPending ? pendingKeptMs : finishedKeptMs);
-    const write = { kind: ownKind, id, replaces, value: JSON.stringify(delivery), lookups, expiresAt };
+    const write = { kind: requestedKind, id, replaces, value: JSON.stringify(delivery), lookups, expiresAt };
     if (!isPending) return this.#store.put(write);
     const order = pendingOrder(delivery);
     // Nothing repeats this write after a crash. So the slot is opened before the write, and again after it.
@@ -51,7 +51,7 @@ export class OwnDeliveries {
     for await (const found of this.#slots.pages(subscriptionId, () => limit)) {
       for (const record of found) {
         const { version, order } = record;
-        const delivery = decodeOrPassOver(record, () => parseOwn(record));
+        const delivery = decodeOrPassOver(record, () => parseRequested(record));
         if (delivery === undefined) continue;
         if (isDue(delivery, order, now)) due.push({ delivery, block: null, version, order });
         else next = earlier(next, dueTimeOf(order));
@@ -63,7 +63,7 @@ export class OwnDeliveries {
 }
 
 /** Throws if the value is no delivery with this id. */
-export function parseOwn({ id, value }: Pick<StoredRecord, 'id' | 'value'>): DeliveryRecord {
+export function parseRequested({ id, value }: Pick<StoredRecord, 'id' | 'value'>): DeliveryRecord {
   const delivery = parseMembers<DeliveryRecord>(value, { subscriptionId: 'text', createdAt: 'time' });
   checkDelivery(delivery);
   if (delivery.id !== id) throw new TypeError('This is another delivery.');

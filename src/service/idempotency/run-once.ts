@@ -6,33 +6,18 @@ import {
   type MessageInitShape,
   toBinary,
 } from '@bufbuild/protobuf';
-import { LedgerError } from '../../domain/errors.ts';
+import { isRetryable, LedgerError } from '../../domain/errors.ts';
+import type { CommandKey } from '../../domain/event/event.ts';
 import { limits } from '../../runtime/limits/limits.ts';
-import {
-  count,
-  decodeRecord,
-  listOf,
-  oneOf,
-  optional,
-  type RecordForm,
-  text,
-} from '../../service/records/record-form.ts';
-import type { SecretBox } from '../../service/records/secret-box.ts';
 import type { RecordStore, StoredRecord } from '../../store/record-store.ts';
-import { type Random, SEED_BYTES, seededEntropy } from '../call/entropy.ts';
-import type { RunningCall } from '../call/running-call.ts';
-import { statusOf } from '../call/status.ts';
+import type { Call, EntityRequest } from '../calls/call.ts';
+import { callerOf } from '../calls/caller.ts';
+import { type Entropy, type Random, SEED_BYTES, seededEntropy } from '../calls/entropy.ts';
+import { count, decodeRecord, listOf, oneOf, optional, type RecordForm, text } from '../records/record-form.ts';
+import type { SecretBox } from '../records/secret-box.ts';
+import { commandId } from './command-key.ts';
 import { putPrerequisite } from './prerequisite-record.ts';
-
-/**
- * Idempotency of calls that are not appends. A claim record is stored before the call runs. It holds a seed, from which
- * every run of the call takes the same ids, secrets and time, so a run that is repeated after a crash comes to the same
- * result.
- *
- * A claim may therefore be taken over once its deadline has passed, and at once if its run ended in an error. If the
- * first run was refused (4xx), nothing was made and the claim is deleted. Seed and answer may contain secrets, so both
- * are stored encrypted.
- */
+import { useEntityRequest } from './used-requests.ts';
 
 const KIND = 'idempotency';
 
@@ -55,7 +40,7 @@ interface Claim {
   readonly ledgers?: readonly string[];
 }
 
-interface IdempotencyParts {
+export interface RunOnceParts {
   readonly records: RecordStore;
   readonly secrets: SecretBox;
   readonly random: Random;
@@ -70,19 +55,71 @@ interface Held {
   readonly first: boolean;
 }
 
+/** A call as idempotency changes it. */
+interface RepeatableCall extends Call {
+  commandKey: CommandKey | null;
+  /** Headers of every answer, errors too. */
+  readonly headers: [name: string, value: string][];
+  /** The ledgers that the call has named. */
+  readonly ledgers: ReadonlySet<string> | null;
+  /** From here on ids, bytes and the time are those of the call's first run. */
+  repeat(entropy: Entropy, now: number): void;
+}
+
+/** A call that changes state, as it came. */
+interface OnceRequest {
+  /** The Idempotency-Key as sent. */
+  readonly key: string | undefined;
+  /** The request that an entity signed as a whole. It changes state once. null if there is none. */
+  readonly signed: EntityRequest | null;
+  /** Whether the call writes an event to an existing ledger. */
+  readonly writesLedger: boolean;
+  readonly output: DescMessage;
+  fingerprint(): string;
+}
+
 /**
- * Runs a call under its claim, or returns the earlier answer (and sets `call.replayed`). `id` is the id of the command
- * key, `fingerprint` that of the call. Throws `idempotency_key_reused`, `idempotency_in_progress`, and whatever `run`
- * throws.
+ * Runs a call so that it changes state once, however often it is sent.
+ * - A call that writes to an existing ledger gets its command key. The service submits its command with `submitOnce`.
+ * - Any other call runs under a claim, or gets its first answer again.
+ *
+ * Rejects with `invalid_argument`, `invalid_signature`, `idempotency_key_reused`, `idempotency_in_progress`, and the
+ * errors of `run`.
  */
 export async function runOnce(
-  parts: IdempotencyParts,
-  call: RunningCall,
-  id: string,
-  fingerprint: string,
+  parts: RunOnceParts,
+  call: RepeatableCall,
+  request: OnceRequest,
   run: () => Promise<object>,
 ): Promise<object> {
-  const output = call.endpoint.method.output;
+  const { key, signed, writesLedger, output } = request;
+  const { actorId } = callerOf(call);
+  const id = key === undefined ? null : commandId(actorId, key);
+  if (signed !== null) await useEntityRequest(parts.records, actorId, signed, id, parts.now());
+  if (id === null) return run();
+  const fingerprint = request.fingerprint();
+  if (!writesLedger) return runClaimed(parts, call, id, fingerprint, output, run);
+  call.commandKey = { id, fingerprint, permanent: false };
+  return run();
+}
+
+/**
+ * Runs a call under a claim, or returns the earlier answer. `id` is the id of the command key. The claim is a record
+ * that is stored before the call runs. It holds a seed, from which every run of the call takes the same ids, secrets and
+ * time, so a run that is repeated after a crash comes to the same result.
+ *
+ * A claim may therefore be taken over once its deadline has passed, and at once if its run ended in an error. If the
+ * first run was refused, nothing was made and the claim is deleted. Seed and answer may contain secrets, so both are
+ * stored encrypted.
+ */
+async function runClaimed(
+  parts: RunOnceParts,
+  call: RepeatableCall,
+  id: string,
+  fingerprint: string,
+  output: DescMessage,
+  run: () => Promise<object>,
+): Promise<object> {
   const taken = await takeClaim(parts, call, id, fingerprint);
   if (taken.claim.state === 'done') {
     call.markReplayed();
@@ -95,10 +132,10 @@ export async function runOnce(
   );
   let answer: Message;
   try {
-    answer = asMessage(output, await run());
+    answer = create(output, (await run()) as MessageInitShape<DescMessage>);
   } catch (error) {
     // If the first run is refused, nothing was made. The key is free again, for any call.
-    if (taken.first && isRefusal(error)) await release(parts, id, taken);
+    if (taken.first && error instanceof LedgerError && !isRetryable(error)) await release(parts, id, taken);
     else await settle(parts, id, taken, { ...taken.claim, state: 'free', deadline: 0 });
     throw error;
   }
@@ -112,7 +149,7 @@ export async function runOnce(
 /** How many lost races for the claim it takes to answer that another call with the key is running. */
 const RACES_MAX = 5;
 
-async function takeClaim(parts: IdempotencyParts, call: RunningCall, id: string, fingerprint: string): Promise<Held> {
+async function takeClaim(parts: RunOnceParts, call: RepeatableCall, id: string, fingerprint: string): Promise<Held> {
   let found: StoredRecord | null = null;
   for (let race = 0; race < RACES_MAX; race += 1) {
     const known = found === null ? null : readClaim(found);
@@ -130,7 +167,7 @@ async function takeClaim(parts: IdempotencyParts, call: RunningCall, id: string,
   throw inProgress(call);
 }
 
-function freshClaim(parts: IdempotencyParts, call: RunningCall, id: string, fingerprint: string): Claim {
+function freshClaim(parts: RunOnceParts, call: RepeatableCall, id: string, fingerprint: string): Claim {
   const time = parts.now();
   const sealed = parts.secrets.seal(parts.random(SEED_BYTES), seedContext(id));
   return {
@@ -143,11 +180,11 @@ function freshClaim(parts: IdempotencyParts, call: RunningCall, id: string, fing
   };
 }
 
-function takenOver(claim: Claim, call: RunningCall): Claim {
+function takenOver(claim: Claim, call: RepeatableCall): Claim {
   return { ...claim, state: 'running', deadline: deadlineOf(call) };
 }
 
-function deadlineOf(call: RunningCall): number {
+function deadlineOf(call: RepeatableCall): number {
   return call.deadline + limits.deadlineGraceMs;
 }
 
@@ -155,7 +192,7 @@ function deadlineOf(call: RunningCall): number {
  * Stores how the run ended. If another call took the claim over, that call settles it and nothing changes here. If the
  * store fails, the claim stays `running` until its deadline; then the call runs again, with the same result.
  */
-async function settle(parts: IdempotencyParts, id: string, held: Held, claim: Claim): Promise<void> {
+async function settle(parts: RunOnceParts, id: string, held: Held, claim: Claim): Promise<void> {
   try {
     await parts.records.put(record(id, claim, held.version));
   } catch (error) {
@@ -164,16 +201,12 @@ async function settle(parts: IdempotencyParts, id: string, held: Held, claim: Cl
 }
 
 /** Deletes a claim. If that fails, the claim stays as if its run were lost. */
-async function release(parts: IdempotencyParts, id: string, held: Held): Promise<void> {
+async function release(parts: RunOnceParts, id: string, held: Held): Promise<void> {
   try {
     await parts.records.remove(KIND, id, held.version);
   } catch (error) {
     if (!(error instanceof LedgerError)) throw error;
   }
-}
-
-function isRefusal(error: unknown): boolean {
-  return error instanceof LedgerError && statusOf(error.code).http < 500;
 }
 
 function record(id: string, claim: Claim, replaces: string) {
@@ -197,10 +230,6 @@ function readClaim(found: StoredRecord): Claim {
   return decodeRecord(found, claimForm);
 }
 
-function asMessage(desc: DescMessage, answer: object): Message {
-  return create(desc, answer as MessageInitShape<DescMessage>);
-}
-
 const seedContext = (id: string): string => `${KIND}/${id}/seed`;
 const answerContext = (id: string): string => `${KIND}/${id}/answer`;
 
@@ -209,7 +238,7 @@ function keyReused(): LedgerError {
   return new LedgerError('idempotency_key_reused', message, { field: 'Idempotency-Key' });
 }
 
-function inProgress(call: RunningCall): LedgerError {
+function inProgress(call: RepeatableCall): LedgerError {
   call.headers.push(['retry-after', '1']);
   const message = 'The first request with this Idempotency-Key is still running: retry with the same key in a moment.';
   return new LedgerError('idempotency_in_progress', message, { field: 'Idempotency-Key' });

@@ -1,7 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 
 /** Adds `field` to the details of a `not_found` error, unless the error names a field itself. */
-export async function namedIn<T>(field: string, found: Promise<T>): Promise<T> {
+export async function withNotFoundField<T>(field: string, found: Promise<T>): Promise<T> {
   try {
     return await found;
   } catch (error) {

@@ -1,0 +1,49 @@
+import { LedgerError } from '../../domain/errors.ts';
+import type { CommandKey } from '../../domain/event/event.ts';
+import { sha256Hex } from '../../domain/keys/hash.ts';
+import { sigDigest } from '../../domain/keys/signature.ts';
+import { type Command, commandEventType, type UnkeyedCommand } from '../../domain/ledger/command.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/caller.ts';
+
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
+
+/**
+ * The id of a command key, hex: the same with every transport and on every node. The length prefix keeps two different
+ * pairs from giving the same text. Throws `invalid_argument` unless `key` has 1 to 255 printable ASCII characters.
+ */
+export function commandId(actorId: string, key: string): string {
+  if (!IDEMPOTENCY_KEY.test(key)) {
+    throw new LedgerError('invalid_argument', 'The Idempotency-Key must be 1 to 255 printable ASCII characters.', {
+      field: 'Idempotency-Key',
+    });
+  }
+  return sha256Hex(`svc-command-v1\0${actorId.length}\0${actorId}${key}`);
+}
+
+/** The command key of a call with an idempotency key that writes to an existing ledger. Throws as `commandId` does. */
+export function commandKeyOf(actorId: string, key: string, fingerprint: string): CommandKey {
+  return { id: commandId(actorId, key), fingerprint, permanent: false };
+}
+
+/** Commands whose signed event under header identity is written once for good. */
+const countedBySignature: ReadonlySet<Command['kind']> = new Set(['create_master', 'append_event', 'close_master']);
+
+/**
+ * The keys by which a command that is sent again is recognized: its idempotency key and, for a signed event under
+ * header identity, its signed digest. Header identity has no secret, and reads show signatures to others. So such an
+ * event is written once for good: otherwise a reader could send it again.
+ */
+export function commandKeysOf(call: Call, command: UnkeyedCommand): readonly CommandKey[] {
+  const { commandKey } = call;
+  const { kind, ledgerId, signature } = command;
+  const { actorId, via } = callerOf(call);
+  if (via !== 'entity_header' || signature === null || !countedBySignature.has(kind))
+    return commandKey === null ? none : [commandKey];
+  const fingerprint = sigDigest(commandEventType(command), ledgerId, signature.signedForm).toString('hex');
+  const id = sha256Hex(`signed\0${actorId}\0${fingerprint}`).slice(0, 32);
+  const signed: CommandKey = { id, fingerprint, permanent: true };
+  return commandKey === null ? [signed] : [commandKey, signed];
+}
+
+const none: readonly CommandKey[] = [];
