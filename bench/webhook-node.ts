@@ -3,7 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
-import { defaultShardCount } from '../src/actors/bounds.ts';
+import { BatchWindow } from '../src/actors/batching/batch-window.ts';
+import { batchLimits, defaultShardCount } from '../src/actors/bounds.ts';
+import { DeadlineWatch } from '../src/actors/inbox/deadline-watch.ts';
+import { RecentKeysMemory } from '../src/actors/ledger/recent-keys-memory.ts';
 import { Directory } from '../src/actors/routing/directory.ts';
 import { localPlacement } from '../src/actors/routing/local-placement.ts';
 import { noPeers } from '../src/actors/routing/no-peers.ts';
@@ -72,6 +75,9 @@ export async function openWebhookNode() {
       unknownOutcome: () => {},
       activated: () => {},
     },
+    batches: new BatchWindow(systemClock, batchLimits.commitsTogether),
+    deadlines: new DeadlineWatch(systemClock),
+    recentKeys: new RecentKeysMemory(),
     outbox: webhooks,
     self: 'bench',
     shardCount: defaultShardCount,

@@ -1,5 +1,5 @@
 import { Client } from '@grpc/grpc-js';
-import type { BatchCounts } from '../../src/actors/batching/batch-counts.ts';
+import type { BatchCounts } from '../../src/actors/batching/batch-window.ts';
 import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
 import { outcomeFault } from '../../src/actors/routing/outcome-check.ts';
 import { NotOwner, type Peers, PeerUnreachable } from '../../src/actors/routing/peers.ts';

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { BatchPace } from '../actors/batching/batch-pacing.ts';
+import { type BatchLimits, BatchWindow } from '../actors/batching/batch-window.ts';
 import { defaultShardCount } from '../actors/bounds.ts';
+import { DeadlineWatch } from '../actors/inbox/deadline-watch.ts';
+import { RecentKeysMemory } from '../actors/ledger/recent-keys-memory.ts';
 import { Directory } from '../actors/routing/directory.ts';
 import type { Peers } from '../actors/routing/peers.ts';
 import type { NodeId, Placement } from '../actors/routing/placement.ts';
@@ -89,8 +91,8 @@ interface NodeParts {
    * on a single node.
    */
   readonly revocationLeadMs: number;
-  /** How batches wait while the node is saturated. Depends on the store. */
-  readonly batchPace: Omit<BatchPace, 'isSaturated'>;
+  /** Depends on the store. */
+  readonly batchLimits: BatchLimits;
   /** The budget of a node whose membership also counts in it. Made here if left out. */
   readonly memory?: MemoryBudget;
   readonly clock: Clock;
@@ -211,7 +213,9 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     peers: parts.peers,
     queueLimits: { commandsMax: config.queues.ledgerCommandsMax, bytesMax: config.queues.ledgerBytesMax },
     checksRows: membership !== undefined,
-    batchPace: { ...parts.batchPace, isSaturated: saturation() },
+    batches: new BatchWindow(clock, parts.batchLimits, saturation()),
+    deadlines: new DeadlineWatch(clock),
+    recentKeys: new RecentKeysMemory(),
     ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond, isClockRight }),
   });
   const accesses = new AccessQueue({ log: parts.access, clock, random, report: accessReport(log) });

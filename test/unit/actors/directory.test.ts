@@ -47,7 +47,7 @@ function peers(ask: (node: string, command: Command) => ReturnType<Peers['ask']>
   };
 }
 
-describe('turns that stand', () => {
+describe('batches that stand', () => {
   test('are those that the store has confirmed: of events, and of refusals', async () => {
     const world = await node();
     const { directory } = world;
