@@ -6,7 +6,6 @@ import { Registry } from 'prom-client';
 import { BatchWindow } from '../src/actors/batching/batch-window.ts';
 import { batchLimits, defaultShardCount } from '../src/actors/bounds.ts';
 import { DeadlineWatch } from '../src/actors/inbox/deadline-watch.ts';
-import { RecentKeysMemory } from '../src/actors/ledger/recent-keys-memory.ts';
 import { Directory } from '../src/actors/routing/directory.ts';
 import { localPlacement } from '../src/actors/routing/local-placement.ts';
 import { noPeers } from '../src/actors/routing/no-peers.ts';
@@ -64,7 +63,6 @@ export async function openWebhookNode() {
       sign: (digest) => sign(null, digest, privateKey).toString('base64'),
     }),
     clock: systemClock,
-    monotonicMs: () => performance.now(),
     random: randomBytes,
     meter: {
       committed: () => {},
@@ -77,7 +75,6 @@ export async function openWebhookNode() {
     },
     batches: new BatchWindow(systemClock, batchLimits.commitsTogether),
     deadlines: new DeadlineWatch(systemClock),
-    recentKeys: new RecentKeysMemory(),
     outbox: webhooks,
     self: 'bench',
     shardCount: defaultShardCount,

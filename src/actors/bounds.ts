@@ -83,11 +83,5 @@ export const claimBackoffMinMs = 25;
 /** The longest pause between claims that find out whether a write landed, ms. */
 export const settleRestMaxMs = 200;
 
-/**
- * Memory for the keys of a node's recent commands, bytes: two bytes a key in a full filter, and at least 1.5 KB a
- * ledger. Enough for a day of 350 commands a second.
- */
-export const recentKeysBytesMax = 64 * 1024 * 1024;
-
 /** Number of shards of a new store. */
 export const defaultShardCount = 256;

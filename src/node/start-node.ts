@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { type BatchLimits, BatchWindow } from '../actors/batching/batch-window.ts';
 import { defaultShardCount } from '../actors/bounds.ts';
 import { DeadlineWatch } from '../actors/inbox/deadline-watch.ts';
-import { RecentKeysMemory } from '../actors/ledger/recent-keys-memory.ts';
 import { Directory } from '../actors/routing/directory.ts';
 import type { Peers } from '../actors/routing/peers.ts';
 import type { NodeId, Placement } from '../actors/routing/placement.ts';
@@ -203,7 +202,6 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     keys: endings,
     authority: () => authority,
     clock,
-    monotonicMs,
     random,
     meter: actorMeter(metrics),
     outbox: webhooks,
@@ -215,7 +213,6 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     checksRows: membership !== undefined,
     batches: new BatchWindow(clock, parts.batchLimits, saturation()),
     deadlines: new DeadlineWatch(clock),
-    recentKeys: new RecentKeysMemory(),
     ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond, isClockRight }),
   });
   const accesses = new AccessQueue({ log: parts.access, clock, random, report: accessReport(log) });

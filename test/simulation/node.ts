@@ -4,7 +4,6 @@ import type { PlacementTimings } from '../../cluster/placement/timings.ts';
 import { BatchWindow } from '../../src/actors/batching/batch-window.ts';
 import { batchLimits } from '../../src/actors/bounds.ts';
 import { DeadlineWatch } from '../../src/actors/inbox/deadline-watch.ts';
-import { RecentKeysMemory } from '../../src/actors/ledger/recent-keys-memory.ts';
 import type { SigningKeys } from '../../src/actors/ledger/signing-keys.ts';
 import type { ActorMeter } from '../../src/actors/meter.ts';
 import { Directory } from '../../src/actors/routing/directory.ts';
@@ -131,12 +130,10 @@ export class SimulatedNode {
       keys: noKeys,
       authority: () => authority,
       clock,
-      monotonicMs,
       random: bytes,
       meter: actorMeter(counts),
       batches: new BatchWindow(clock, batchLimits.commitsApart),
       deadlines: new DeadlineWatch(clock),
-      recentKeys: new RecentKeysMemory(),
       self: this.id,
       shardCount,
       placement,

@@ -3,7 +3,6 @@ import { BatchWindow } from '../../src/actors/batching/batch-window.ts';
 import { batchBytesMax, batchEventsMax } from '../../src/actors/bounds.ts';
 import { DeadlineWatch } from '../../src/actors/inbox/deadline-watch.ts';
 import { LedgerActor, type LedgerActorParts } from '../../src/actors/ledger/ledger-actor.ts';
-import { RecentKeysMemory } from '../../src/actors/ledger/recent-keys-memory.ts';
 import type { ActorKeys, KeyLife, SigningKeys } from '../../src/actors/ledger/signing-keys.ts';
 import type { ActorMeter } from '../../src/actors/meter.ts';
 import { Directory, type DirectoryParts } from '../../src/actors/routing/directory.ts';
@@ -211,11 +210,10 @@ export interface Rig {
 }
 
 /** What the actors of one node share. */
-function nodeParts(clock: ManualClock): Pick<LedgerActorParts, 'batches' | 'deadlines' | 'recentKeys'> {
+function nodeParts(clock: ManualClock): Pick<LedgerActorParts, 'batches' | 'deadlines'> {
   return {
     batches: new BatchWindow(clock, { maxEvents: batchEventsMax, maxBytes: batchBytesMax, maxDelayMs: 0 }),
     deadlines: new DeadlineWatch(clock),
-    recentKeys: new RecentKeysMemory(),
   };
 }
 
@@ -234,13 +232,11 @@ export function rig(
   const keys = options.keys ?? new TestKeys();
   const meter = new TestMeter();
   const store = options.wrap?.(memory) ?? memory;
-  const monotonicMs = () => clock.passedMs;
   const parts = {
     store,
     keys,
     authority: () => authority,
     clock,
-    monotonicMs,
     random: countingBytes(),
     meter,
     ...nodeParts(clock),

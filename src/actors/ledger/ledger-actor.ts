@@ -19,7 +19,6 @@ import { BrokenChain } from './broken-chain.ts';
 import type { CommitListener } from './commit-listener.ts';
 import { CommittedLedger, type WriteResult } from './committed-ledger.ts';
 import { BatchFailed, type CommandResult, type DecidedBatch, decideBatch } from './decide-batch.ts';
-import type { RecentKeysMemory } from './recent-keys-memory.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
 export type { ActorMeter } from '../meter.ts';
@@ -30,13 +29,10 @@ export interface LedgerActorParts {
   readonly keys: SigningKeys;
   readonly authority: () => AuthoritySigner;
   readonly clock: Clock;
-  /** Milliseconds since some point in the past; never goes back. */
-  readonly monotonicMs: () => number;
   readonly random: (bytes: number) => Uint8Array;
   readonly meter: ActorMeter;
   readonly batches: BatchWindow;
   readonly deadlines: DeadlineWatch;
-  readonly recentKeys: RecentKeysMemory;
   readonly outbox?: CommitListener;
   /** How many commands may wait for one ledger. The default if left out. */
   readonly queueLimits?: MailboxLimits;
@@ -204,7 +200,6 @@ export class LedgerActor {
         keys,
         clock,
         masters: this.#ledger.masters,
-        isNew: (key) => this.#ledger.isNew(key),
       });
       // There is no await between this check and the write: a command whose deadline has passed is certain not to be
       // written.

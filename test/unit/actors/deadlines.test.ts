@@ -45,9 +45,6 @@ async function gated(method: 'append' | 'claim' | 'findCommands' | 'readScope', 
   };
 }
 
-/** A mark that is looked for in any case. */
-const permanent = (id: string) => mark(id, `asks ${id}`, true);
-
 const inOneSecond = startMs + 1_000;
 const inOneMinute = startMs + 60_000;
 
@@ -68,8 +65,8 @@ describe('a command whose time is up before it was sent', () => {
     ['while its master is loaded', 'readScope', false],
   ] as const)('%s: unavailable at once, never written, and the others are', async (_, method, warm) => {
     const { actor, clock, open, calls, written } = await gated(method, warm);
-    const late = codeOf(actor.submit(append({ marks: [permanent('late')], deadline: inOneSecond })));
-    const other = codeOf(actor.submit(append({ marks: [permanent('other')], deadline: inOneMinute })));
+    const late = codeOf(actor.submit(append({ marks: [mark('late')], deadline: inOneSecond })));
+    const other = codeOf(actor.submit(append({ marks: [mark('other')], deadline: inOneMinute })));
     await settled();
     expect(calls()).toBe(1);
     await clock.advance(1_100);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { passivateAfterMs } from '../../../src/actors/bounds.ts';
 import type { LedgerActor } from '../../../src/actors/ledger/ledger-actor.ts';
 import { settled } from '../../support/clock.ts';
 import {
@@ -14,7 +15,8 @@ import {
   stranger,
   supplier,
 } from '../../support/commands.ts';
-import { codeOf, type Rig, rig } from '../../support/world.ts';
+import { faultyLedgerStore, type StoreFault, scriptedFaults } from '../../support/store-faults.ts';
+import { codeOf, type Rig, rig, storeWith } from '../../support/world.ts';
 
 async function opened(): Promise<Rig & { readonly actor: LedgerActor }> {
   const world = rig();
@@ -148,5 +150,52 @@ describe('the same command while the first one runs', () => {
     expect(new Set(outcomes.map(({ event }) => event.id)).size).toBe(1);
     await settled();
     expect(await log()).toHaveLength(5);
+  });
+});
+
+describe('the store decides whether a key is new', () => {
+  test('it is asked once for all keys of a batch', async () => {
+    const asked: string[][] = [];
+    const { newActor } = rig({
+      wrap: (memory) =>
+        storeWith(memory, {
+          findCommands: (ledgerId, keys) => {
+            asked.push(keys.map(({ id }) => id));
+            return memory.findCommands(ledgerId, keys);
+          },
+        }),
+    });
+    const actor = newActor();
+    await Promise.all([openLedger(), createMaster()].map((command) => actor.submit(command)));
+    await Promise.all(['a', 'b', 'c'].map((id) => actor.submit(append({ marks: [mark(id)] }))));
+    expect(asked).toEqual([['a', 'b', 'c']]);
+  });
+
+  test.for<StoreFault>(['applied', 'lost', 'late', 'late-before-claim'])(
+    'it finds the key of an append that was %s, also for a new actor of the node',
+    async (fault) => {
+      const faults = scriptedFaults();
+      const world = rig({ wrap: (memory) => faultyLedgerStore(memory, faults.choose) });
+      const node = world.directory();
+      for (const command of [openLedger(), createMaster(), append({ marks: [mark('one')] })])
+        await node.submit(command);
+      faults.fail('append', fault);
+      expect(await codeOf(node.submit(append({ marks: [mark('two')] })))).toBe('carried out');
+      await world.clock.advance(2 * passivateAfterMs);
+      expect(node.load().ledgers).toBe(0);
+      for (const id of ['two', 'one']) expect((await node.submit(append({ marks: [mark(id)] }))).replayed).toBe(true);
+      expect((await world.log()).filter(({ eventType }) => eventType === 'SHIPMENT_DISPATCHED')).toHaveLength(2);
+    },
+  );
+
+  test('it finds the key of a command that another node wrote to a ledger of this one', async () => {
+    const { newActor, meter } = rig();
+    const [first, second] = [newActor(), newActor()];
+    await first.submit(openLedger());
+    await first.submit(createMaster());
+    await second.submit(append({ marks: [mark('k')] }));
+    expect((await first.submit(append({ marks: [mark('k')] }))).replayed).toBe(true);
+    expect(await codeOf(first.submit(append({ marks: [mark('k', 'other')] })))).toBe('idempotency_key_reused');
+    expect(meter.fencings).toBe(1);
   });
 });
