@@ -91,7 +91,7 @@ export class GrpcPeers implements Peers {
   }
 
   // Synchronous up to the stream, so that commands keep their order.
-  ask(node: NodeId, _shard: number, command: Command): Promise<CommandOutcome> {
+  ask(node: NodeId, command: Command): Promise<CommandOutcome> {
     const { meter } = this.#parts;
     const stream = this.#streamTo(node);
     const asked =

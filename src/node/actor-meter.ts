@@ -1,4 +1,4 @@
-import type { ActorMeter } from '../actors/ledger/ledger-actor.ts';
+import type { ActorMeter } from '../actors/meter.ts';
 import type { Metrics } from '../runtime/telemetry/metrics.ts';
 
 const resolutions: readonly Parameters<ActorMeter['unknownOutcome']>[0][] = ['written', 'not_written', 'unsettled'];
@@ -8,7 +8,7 @@ export function actorMeter(metrics: Metrics): ActorMeter {
   // These series exist from the start, so that their first count shows as a rise.
   for (const resolution of resolutions) metrics.unknownOutcomes.inc({ resolution }, 0);
   return {
-    committed: (events, _bytes, seconds) => {
+    committed: (events, seconds) => {
       metrics.commitBatchEvents.observe(events);
       metrics.commitSeconds.observe(seconds);
     },

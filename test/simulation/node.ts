@@ -116,9 +116,6 @@ export class SimulatedNode {
     const monotonicMs = () => time.now;
     const leases = new Leases({ self: this.id, server, timings, monotonicMs, random: bytes });
     const placement: Placement = {
-      acquire: (shard) => leases.acquire(shard),
-      renew: (shards) => leases.renew(shards),
-      release: (shard, heir) => leases.release(shard, heir),
       locate: async (shard) => {
         if (this.believesAll === null) return leases.locate(shard);
         this.believesAll();
@@ -164,7 +161,7 @@ export class SimulatedNode {
   #peers(life: Life): Peers {
     const { time, random, nodes, bug, counts } = this.#world;
     return {
-      ask: async (to, _shard, command) => {
+      ask: async (to, command) => {
         counts.forwarded++;
         const target = nodes.get(to);
         if (target === undefined || target.life.isOver) {

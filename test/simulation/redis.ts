@@ -1,6 +1,6 @@
-import type { LeaseServer } from '../../cluster/placement/lease-server.ts';
+import type { Acquired, LeaseServer } from '../../cluster/placement/lease-server.ts';
 import { type Announcement, isSameRun, type MemberBoard, type Order } from '../../cluster/placement/members.ts';
-import type { Acquired, NodeId } from '../../src/actors/routing/placement.ts';
+import type { NodeId } from '../../src/actors/routing/placement.ts';
 import type { SimulatedTime } from './time.ts';
 import { request, type WireParts } from './wire.ts';
 

@@ -112,7 +112,7 @@ export function peersTo(port: number, security = secret, budgetMs = 1_000, patie
   const results: string[] = [];
   const meter = { forwarded: (result: string) => void results.push(result) };
   const peers = peersAt({ port }, { security, meter, budgetMs, patienceMs });
-  return { ask: (command: Command, node = 'node-a') => peers.ask(node, 0, command), results };
+  return { ask: (command: Command, node = 'node-a') => peers.ask(node, command), results };
 }
 
 /** An open ledger's directory, for the far end. */

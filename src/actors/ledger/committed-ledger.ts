@@ -2,14 +2,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { parseRow } from '../../domain/event/row.ts';
 import { emptyLedger, type LedgerState, ledgerFoldVersion, ledgerStateJson } from '../../domain/ledger/ledger-state.ts';
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
-import {
-  type Claim,
-  Fenced,
-  type LedgerEntry,
-  type LedgerStore,
-  OutcomeUnknown,
-  type Snapshot,
-} from '../../store/ledger-store.ts';
+import { type Claim, Fenced, type LedgerStore, OutcomeUnknown, type Snapshot } from '../../store/ledger-store.ts';
 import { StoreStopped } from '../../store/store-stopped.ts';
 import { settleRestMaxMs } from '../bounds.ts';
 import { outcomeUnknown } from '../inbox/refusals.ts';
@@ -125,7 +118,7 @@ export class CommittedLedger {
       // A store must not throw anything else, so whether it wrote is unknown.
       throw outcomeUnknown(error);
     }
-    this.#meter.committed(batch.entries.length, charactersOf(batch.entries), (this.#clock.now() - started) / 1_000);
+    this.#meter.committed(batch.entries.length, (this.#clock.now() - started) / 1_000);
     this.#state = batch.state;
     for (const master of batch.masters.values()) master.commit();
     return 'stands';
@@ -178,8 +171,4 @@ export class CommittedLedger {
 
 function snapshotOf(state: LedgerState): Snapshot {
   return { foldVersion: ledgerFoldVersion, seq: state.seq, hash: state.hash, state: ledgerStateJson(state) };
-}
-
-function charactersOf(entries: readonly LedgerEntry[]): number {
-  return entries.reduce((sum, entry) => sum + entry.row.length, 0);
 }

@@ -21,8 +21,6 @@ import { CommittedLedger, type WriteResult } from './committed-ledger.ts';
 import { BatchFailed, type CommandResult, type DecidedBatch, decideBatch } from './decide-batch.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-export type { ActorMeter } from '../meter.ts';
-
 /** What all ledger actors of a node are made from. */
 export interface LedgerActorParts {
   readonly store: LedgerStore;

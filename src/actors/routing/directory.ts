@@ -134,7 +134,7 @@ export class Directory {
     let asked = owner;
     for (let hop = 1; ; hop++) {
       try {
-        const outcome = await this.#parts.peers.ask(asked, shard, command);
+        const outcome = await this.#parts.peers.ask(asked, command);
         this.#owners.set(shard, asked);
         return outcome;
       } catch (error) {

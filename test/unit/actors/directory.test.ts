@@ -13,12 +13,7 @@ import { emptyLedgerData } from '../../support/memory-store/ledger-data.ts';
 import { codeOf, faultsOf, rig, startMs, storeWith } from '../../support/world.ts';
 
 function placedAt(owner: string | null): Placement {
-  return {
-    acquire: async () => ({ held: true }),
-    renew: async (shards) => new Set(shards),
-    release: async () => {},
-    locate: async () => owner,
-  };
+  return { locate: async () => owner };
 }
 
 /** Node a, with an open ledger, and whatever else its directory is given. */
@@ -40,7 +35,7 @@ function peers(ask: (node: string, command: Command) => ReturnType<Peers['ask']>
   const asked: string[] = [];
   return {
     asked,
-    ask: (to, _shard, command) => {
+    ask: (to, command) => {
       asked.push(to);
       return ask(to, command);
     },
@@ -136,7 +131,6 @@ describe('where a command is carried out', () => {
       throw new Error('asked');
     });
     const unreachable: Placement = {
-      ...placedAt(null),
       locate: async () => {
         throw new Error('no answer');
       },
@@ -327,7 +321,6 @@ describe('closing', () => {
   test('what was still looking for its owner is refused, and no ledger comes into memory behind it', async () => {
     let located = () => {};
     const slow: Placement = {
-      ...placedAt('node-a'),
       locate: () =>
         new Promise((resolve) => {
           located = () => resolve('node-a');

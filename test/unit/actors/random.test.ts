@@ -124,9 +124,6 @@ describe('two nodes over one store that fail at random', () => {
         const worlds = [0, 1].map(() => rig({ clock, data, wrap: (memory) => faultyLedgerStore(memory, choose) }));
         // Both hold the ledger for the second node's; the second one runs what comes to it.
         const placement: Placement = {
-          acquire: async () => ({ held: true }),
-          renew: async (shards) => new Set(shards),
-          release: async () => {},
           locate: async () => 'node-1',
         };
         const owner = worlds[1]?.directory({ self: 'node-1', placement });
@@ -135,7 +132,7 @@ describe('two nodes over one store that fail at random', () => {
           self: 'node-0',
           placement,
           peers: {
-            ask: async (_node, _shard, command) => {
+            ask: async (_node, command) => {
               const wire = wireList[wired++ % wireList.length];
               if (wire === 'refused') throw new PeerUnreachable(new Error('refused'), false);
               const carried = owner.submit(command);

@@ -20,7 +20,7 @@ async function nodes() {
   const asked: string[] = [];
   let broken: Error | null = null;
   const peers: Peers = {
-    ask: async (to, _shard, command) => {
+    ask: async (to, command) => {
       asked.push(to);
       if (broken !== null) throw broken;
       const target = directories.get(to);
@@ -33,9 +33,6 @@ async function nodes() {
     parts: { readonly activationsPerSecond?: number; readonly isClockRight?: () => boolean } = {},
   ) => {
     const placement: Placement = {
-      acquire: async () => ({ held: true }),
-      renew: async (shards) => new Set(shards),
-      release: async () => {},
       locate: async () => {
         located.push(self);
         return owner.id;

@@ -31,7 +31,7 @@ async function world() {
   const here = rig({ clock, data }).directory({
     self: 'node-b',
     placement,
-    peers: { ask: (_node, _shard, command) => stream.ask(commandText(command)) },
+    peers: { ask: (_node, command) => stream.ask(commandText(command)) },
   });
   const wanted = '{"wanted":true}';
   const submit = () => tracked(here.submit(append({ payload: wanted, deadline: startMs + 10_000 })));
