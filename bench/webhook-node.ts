@@ -132,7 +132,7 @@ async function openMaster(directory: Directory): Promise<() => Promise<unknown>>
     actorType: 'service',
     signature: null,
     signatureRule: 'optional',
-    marks: [],
+    commandKeys: [],
     deadline: Number.MAX_SAFE_INTEGER,
   };
   const none = { supplierActorId: null, buyerOrganizationId: null, supplierOrganizationId: null, primaryActorId: null };

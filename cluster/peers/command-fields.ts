@@ -22,7 +22,7 @@ import {
 } from './wire-fields.ts';
 
 /** A command has two keys if it is signed, has header identity and has an idempotency key. No command has more. */
-const marksMax = 2;
+const commandKeysMax = 2;
 
 const kidField: FieldReader<string> = (value, field) => {
   if (typeof value !== 'string' || parseKid(value) === null) throw wrong(field);
@@ -49,7 +49,7 @@ const signature: FieldReaders<CommandSignature> = {
   signedForm: textField,
 };
 
-const mark: FieldReaders<CommandKey> = { id: nameField, fingerprint: nameField, permanent: flagField };
+const commandKey: FieldReaders<CommandKey> = { id: nameField, fingerprint: nameField, permanent: flagField };
 
 const lane: FieldReaders<Lane> = { id: nameField, index: countField, previous: orNull(countField) };
 
@@ -59,7 +59,7 @@ const base: FieldReaders<CommandBase> = {
   actorType: oneOf('human', 'service', 'external', 'device'),
   signature: orNull((value, field) => readFields(signature, value, field)),
   signatureRule: oneOf('if_keyed', 'optional'),
-  marks: listOf((value, field) => readFields(mark, value, field), marksMax),
+  commandKeys: listOf((value, field) => readFields(commandKey, value, field), commandKeysMax),
   resubmitted: optional(flagField),
   lane: optional(orNull((value, field) => readFields(lane, value, field))),
   deadline: countField,

@@ -3,11 +3,14 @@ import { checkConsistency } from './command-consistency.ts';
 import { commandReaders } from './command-fields.ts';
 import { type FieldReaders, isMembers, type Members, readFields, UnreadableCommand } from './wire-fields.ts';
 
-/** Returns the JSON of a command for another node. A signed form that equals the payload is sent only once, as null. */
-export function commandText(command: Command): string {
+/**
+ * Returns the JSON of a command for another node. Its command keys are called `marks` there, as in earlier versions. A
+ * signed form that equals the payload is sent only once, as null.
+ */
+export function commandText({ commandKeys: marks, ...command }: Command): string {
   if (command.kind !== 'append_event' || command.signature?.signedForm !== command.payload)
-    return JSON.stringify(command);
-  return JSON.stringify({ ...command, signature: { ...command.signature, signedForm: null } });
+    return JSON.stringify({ ...command, marks });
+  return JSON.stringify({ ...command, marks, signature: { ...command.signature, signedForm: null } });
 }
 
 /**
@@ -21,7 +24,7 @@ export function commandOf(text: string): Command {
   if (typeof kind !== 'string' || !Object.hasOwn(commandReaders, kind))
     throw new UnreadableCommand('its kind is not known');
   const readers: FieldReaders<CommandBase> = commandReaders[kind as Command['kind']];
-  const read = readFields(readers, withSignedForm(value), 'command') as Command;
+  const read = readFields(readers, withSignedForm({ ...value, commandKeys: value.marks }), 'command') as Command;
   checkConsistency(read);
   return read;
 }

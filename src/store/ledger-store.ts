@@ -65,7 +65,7 @@ export interface Snapshot {
 }
 
 /** The part of a command key that a look-up needs. */
-export type MarkName = Pick<CommandKey, 'id' | 'permanent'>;
+export type CommandKeyName = Pick<CommandKey, 'id' | 'permanent'>;
 
 export interface FoundCommand {
   readonly seq: number;
@@ -172,7 +172,7 @@ export interface LedgerStore {
    * not permanent may be missing after 24 hours. Permanent keys and keys for 24 hours are apart: a look-up of one kind
    * does not find a key of the other.
    */
-  findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>>;
+  findCommands(ledgerId: string, keys: readonly CommandKeyName[]): Promise<Map<string, FoundCommand>>;
 
   /** Returns null if the key has no value. */
   cell(key: string): Promise<Cell | null>;

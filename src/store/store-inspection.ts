@@ -8,7 +8,7 @@ export interface ScopeEntry {
   readonly seq: number;
 }
 
-export interface StoredMark {
+export interface StoredCommandKey {
   readonly id: string;
   readonly seq: number;
   readonly fingerprint: string;
@@ -95,7 +95,7 @@ export interface StoreInspection {
   /** Returns, in no order, what the scopes of a ledger list for the seqs from `from` to below `to`. */
   scopeEntries(ledgerId: string, from: number, to: number): Promise<ScopeEntry[]>;
   /** Yields the command keys of a ledger that have not expired. */
-  commandMarks(ledgerId: string): AsyncIterable<StoredMark>;
+  commandKeys(ledgerId: string): AsyncIterable<StoredCommandKey>;
   cells(): AsyncIterable<Walked<StoredCell>>;
   lines(): AsyncIterable<Walked<StoredLine>>;
 }

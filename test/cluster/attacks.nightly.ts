@@ -216,17 +216,17 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
   test('a peer that asks and never reads is read no further, and holds no more than its bound', async () => {
     const node = nodeAt(1);
     const pair = pairOf(node);
-    const marks = [commands.mark('large')];
+    const commandKeys = [commands.commandKey('large')];
     const first = await peerOf(node);
     first.read();
-    first.ask([commandText(command(pair, { text: 'x'.repeat(300_000) }, { marks }))]);
+    first.ask([commandText(command(pair, { text: 'x'.repeat(300_000) }, { commandKeys }))]);
     await expect.poll(() => first.answers.length).toBe(1);
     const { stream, ask } = await peerOf(node);
     // Without a first read grpc-js would take everything in.
     stream.pause();
     stream.read(0);
     const held = () => counted(node, 'svc_memory_budget_bytes{kind="peer"}');
-    const again = commandText(command(pair, { text: '' }, { marks, resubmitted: true }));
+    const again = commandText(command(pair, { text: '' }, { commandKeys, resubmitted: true }));
     const askForMegabytes = () => ask(Array.from({ length: 20 }, () => again));
     for (let messages = 1; messages <= 5; messages++) {
       askForMegabytes();

@@ -105,7 +105,7 @@ describe('what a caller is told', () => {
 describe('a write that was denied', () => {
   const second = 1_000;
   const at = Date.parse('2026-11-21T00:00:00.000Z');
-  const command = { ledgerId: 'ledger', marks: [{ id: 'mark' }] };
+  const command = { ledgerId: 'ledger', commandKeys: [{ id: 'mark' }] };
   const event = { seq: 7, createdAt: new Date(at + 5 * second).toISOString(), commands: [{ id: 'mark' }] };
   const logs = new Map([['ledger', [event as unknown as LedgerEvent]]]);
   const attempts = (...told: [kind: string, sentAfterMs: number][]) =>

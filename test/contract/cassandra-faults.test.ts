@@ -41,10 +41,10 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     ];
   /** How many events of a ledger each kind of projection knows. */
   async function projected(store: LedgerStore, ledgerId: string, upTo: number) {
-    const marks = Array.from({ length: upTo }, (_, seq) => ({ id: `${ledgerId} ${seq}`, permanent: seq % 2 === 0 }));
+    const commandKeys = Array.from({ length: upTo }, (_, seq) => ({ id: `${ledgerId} ${seq}`, permanent: seq % 2 === 0 }));
     return {
       scope: (await store.readScope(ledgerId, ledgerId, { limit: 100 })).entries.length,
-      commands: (await store.findCommands(ledgerId, marks)).size,
+      commands: (await store.findCommands(ledgerId, commandKeys)).size,
       cell: (await store.cell(ledgerId))?.version ?? null,
       lines: (await store.lines(ledgerId, { limit: 100 })).length,
     };

@@ -111,8 +111,8 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     });
     await refused(store(), older, entries);
     expect(await store().readScope(ledgerId, name, { limit: 9 })).toEqual({ entries: [], missing: [] });
-    const marks = [0, 1].map((seq) => ({ id: `${name} ${seq}`, permanent: seq === 1 }));
-    expect(await store().findCommands(ledgerId, marks)).toEqual(new Map());
+    const commandKeys = [0, 1].map((seq) => ({ id: `${name} ${seq}`, permanent: seq === 1 }));
+    expect(await store().findCommands(ledgerId, commandKeys)).toEqual(new Map());
     expect(await store().cell(name)).toBeNull();
     expect(await store().lines(name, { limit: 9 })).toEqual([]);
   });

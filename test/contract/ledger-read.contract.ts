@@ -133,14 +133,14 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
   test('commands are found in their ledger with fingerprint and seq, as soon as the append is answered', async () => {
     const ids = ['k', hashOf('k'), hashOf('k').toUpperCase(), ...oddTexts];
     const { ledgerId } = await ledgerOf(ids.length, (seq) => [commandOf(ids[seq] ?? '', seq % 2 === 0)]);
-    const marks = ids.map((id, seq) => ({ id, permanent: seq % 2 === 0 }));
+    const commandKeys = ids.map((id, seq) => ({ id, permanent: seq % 2 === 0 }));
     const unknown = [true, false].map((permanent) => ({ id: 'unknown', permanent }));
-    const found = await store().findCommands(ledgerId, [...marks, ...unknown]);
+    const found = await store().findCommands(ledgerId, [...commandKeys, ...unknown]);
     expect(found.size).toBe(ids.length);
     for (const [seq, id] of ids.entries()) expect(found.get(id)).toEqual({ seq, fingerprint: `f ${id}` });
-    const otherwise = marks.map(({ id, permanent }) => ({ id, permanent: !permanent }));
+    const otherwise = commandKeys.map(({ id, permanent }) => ({ id, permanent: !permanent }));
     expect(await store().findCommands(ledgerId, otherwise)).toEqual(new Map());
-    expect(await store().findCommands(newLedgerId(), marks)).toEqual(new Map());
+    expect(await store().findCommands(newLedgerId(), commandKeys)).toEqual(new Map());
     expect(await store().findCommands(ledgerId, [])).toEqual(new Map());
   });
 

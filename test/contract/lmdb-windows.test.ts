@@ -36,9 +36,9 @@ async function mark(ledgers: LedgerStore, id: string): Promise<void> {
 const named = (id: string) => ({ id, permanent: false });
 const ids = (count: number) => Array.from({ length: count }, (_, at) => `c${at}`);
 
-describe('windows of command marks', () => {
+describe('windows of command commandKeys', () => {
   test.each([false, true])(
-    'marks are found for 24 hours at any time of day, and what is older goes (restarts: %s)',
+    'commandKeys are found for 24 hours at any time of day, and what is older goes (restarts: %s)',
     async (restarts) => {
       const store = await newStore();
       const everyMs = 5 * HOUR_MS;

@@ -34,7 +34,7 @@ export async function runClient(parts: ClientParts): Promise<void> {
 export async function send(parts: ClientParts, wanted: Wanted): Promise<Told> {
   const { world } = parts;
   let told = await attempt(parts, wanted, anyNode(world));
-  for (let sent = 1; sent < attemptsMax && wanted.command.marks.length > 0; sent++) {
+  for (let sent = 1; sent < attemptsMax && wanted.command.commandKeys.length > 0; sent++) {
     if (told.kind === 'written' || told.kind === 'refused') break;
     await pause(world, world.random.between(20, 60) * 2 ** sent);
     const command = { ...wanted.command, deadline: deadlineOf(world) };

@@ -103,6 +103,6 @@ export class Wishes {
 
   #named(command: Command, isKeyed: boolean): Wanted {
     const name = `${command.kind} ${this.#made++}`;
-    return { name, command: isKeyed ? { ...command, marks: [make.mark(name)] } : command };
+    return { name, command: isKeyed ? { ...command, commandKeys: [make.commandKey(name)] } : command };
   }
 }

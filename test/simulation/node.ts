@@ -170,7 +170,7 @@ export class SimulatedNode {
         }
         const there = target.life;
         const state = this.peers.get(to) ?? healthyWire();
-        const sent = bug === 'resubmitted_without_id' ? { ...command, marks: [] } : command;
+        const sent = bug === 'resubmitted_without_id' ? { ...command, commandKeys: [] } : command;
         const work = () =>
           new Promise<Awaited<ReturnType<Directory['carryOut']>>>((resolve, reject) =>
             there.deliver(() => target.directory.carryOut(sent).then(resolve, reject)),

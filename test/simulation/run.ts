@@ -1,7 +1,7 @@
 import type { LedgerEvent } from '../../src/domain/event/event.ts';
 import { parseRow } from '../../src/domain/event/row.ts';
 import { CassandraLedgerStore } from '../../src/store/cassandra/log/ledger-store.ts';
-import { append, mark } from '../support/commands.ts';
+import { append, commandKey } from '../support/commands.ts';
 import { HistoryBook } from '../support/history/history.ts';
 import { checkHistory, type Violation } from '../support/history/history-check.ts';
 import { checkProjected } from '../support/history/projection-check.ts';
@@ -147,7 +147,7 @@ async function oneMore(parts: ClientParts, ledgerId: string): Promise<string> {
     ledgerId,
     masterId,
     payload: `{"n":"${name}"}`,
-    marks: [mark(name)],
+    commandKeys: [commandKey(name)],
     deadline: parts.world.time.now + 5_000,
   });
   const told = await send(parts, { name, command });

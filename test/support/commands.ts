@@ -39,7 +39,7 @@ function base(from: Base): CommandBase {
     actorType: 'service',
     signature: null,
     signatureRule: 'if_keyed',
-    marks: [],
+    commandKeys: [],
     deadline: never,
     ...from,
   };
@@ -139,7 +139,7 @@ export function revoke(from: Partial<RevokeAccess> = {}): RevokeAccess {
   };
 }
 
-export function mark(id: string, fingerprint = `asks ${id}`, permanent = false): CommandKey {
+export function commandKey(id: string, fingerprint = `asks ${id}`, permanent = false): CommandKey {
   return { id, fingerprint, permanent };
 }
 

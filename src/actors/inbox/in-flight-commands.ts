@@ -23,11 +23,11 @@ export class InFlightCommands {
    * refuse.
    */
   find(command: Command): Promise<CommandOutcome> | LedgerError | null {
-    for (const mark of command.marks) {
-      const slot = this.#slots.get(mark.id);
+    for (const key of command.commandKeys) {
+      const slot = this.#slots.get(key.id);
       const inFlight = slot === undefined ? undefined : this.#running.get(slot);
       if (inFlight === undefined) continue;
-      const isSame = inFlight.fingerprint === mark.fingerprint;
+      const isSame = inFlight.fingerprint === key.fingerprint;
       if (command.resubmitted !== true) return isSame ? inProgress() : keyReused();
       return isSame && !command.lane ? inFlight.outcome : inProgress();
     }
@@ -36,14 +36,14 @@ export class InFlightCommands {
 
   /** Remembers a command until it has its outcome. */
   remember(command: Command, outcome: Promise<CommandOutcome>): void {
-    if (command.marks.length === 0) return;
-    const slots = command.marks.map(({ id, fingerprint }) => {
+    if (command.commandKeys.length === 0) return;
+    const slots = command.commandKeys.map(({ id, fingerprint }) => {
       const slot = this.#running.add({ fingerprint, outcome });
       this.#slots.set(id, slot);
       return slot;
     });
     const forget = () => {
-      for (const { id } of command.marks) this.#slots.delete(id);
+      for (const { id } of command.commandKeys) this.#slots.delete(id);
       for (const slot of slots) this.#running.remove(slot);
     };
     outcome.then(forget, forget);

@@ -37,18 +37,18 @@ export async function readForBatch(
   const { store, clock, keys } = sources;
   const signers: Signers = new Map();
   const masterIds = new Set<string>();
-  const marks: CommandKey[] = [];
+  const commandKeys: CommandKey[] = [];
   for (const { command } of batch) {
     if (asksForKeys(command)) noteSigner(signers, command);
     const masterId = commandMaster(command);
     if (masterId !== null) masterIds.add(masterId);
-    marks.push(...command.marks);
+    commandKeys.push(...command.commandKeys);
   }
   const masters = new Map<string, MasterActor>();
   const loadMaster = async (masterId: string) => void masters.set(masterId, await sources.masters.get(masterId));
   const [read, commands] = await Promise.all([
     readKeys(keys, signers, clock),
-    marks.length === 0 ? noCommands : store.findCommands(ledgerId, marks),
+    commandKeys.length === 0 ? noCommands : store.findCommands(ledgerId, commandKeys),
     ...Array.from(masterIds, loadMaster),
   ]);
   let now = clock.now();

@@ -85,7 +85,7 @@ export function decideBatch(
   for (const pending of batch) {
     const { command } = pending;
     const { lane } = command;
-    const written = findWritten(command.marks, context.reads.commands);
+    const written = findWritten(command.commandKeys, context.reads.commands);
     if (written !== null) {
       if (written.same) results.push({ kind: 'replayed', pending, seq: written.seq });
       else refuse(pending, keyReused());
@@ -200,14 +200,14 @@ function checkKey(command: Command, createdAt: string, reads: BatchReads): void 
  * Finds the command with the same key that was written before. `same` is false if the key was used for another call.
  */
 function findWritten(
-  marks: readonly CommandKey[],
+  commandKeys: readonly CommandKey[],
   commands: ReadonlyMap<string, FoundCommand>,
 ): { readonly seq: number; readonly same: boolean } | null {
   let written: { readonly seq: number; readonly same: boolean } | null = null;
-  for (const mark of marks) {
-    const found = commands.get(mark.id);
+  for (const key of commandKeys) {
+    const found = commands.get(key.id);
     if (found === undefined) continue;
-    if (found.fingerprint !== mark.fingerprint) return { seq: found.seq, same: false };
+    if (found.fingerprint !== key.fingerprint) return { seq: found.seq, same: false };
     written = { seq: found.seq, same: true };
   }
   return written;

@@ -125,9 +125,9 @@ export class Directory {
 
   /** Gives a command a key if it has none, so that it is written once even if the other node's answer is lost. */
   #keyed(command: Command): Command {
-    if (command.marks.length > 0) return command;
+    if (command.commandKeys.length > 0) return command;
     const id = Buffer.from(this.#parts.random(16)).toString('hex');
-    return { ...command, marks: [{ id, fingerprint: id, permanent: false }] };
+    return { ...command, commandKeys: [{ id, fingerprint: id, permanent: false }] };
   }
 
   async #forward(owner: NodeId, shard: number, command: Command): Promise<CommandOutcome> {

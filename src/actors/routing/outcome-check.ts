@@ -18,15 +18,15 @@ export function outcomeFault(command: Command, { event, replayed }: CommandOutco
   // The first event of a ledger has no command key: its id is the ledger's own.
   if (command.kind === 'open_ledger')
     return event.payload === genesisPayload(command.facts) ? null : 'it has another payload';
-  if (command.marks.length > 0 && !hasName(command, event)) return 'it was written by another command';
+  if (command.commandKeys.length > 0 && !hasName(command, event)) return 'it was written by another command';
   if ((event.master?.id ?? null) !== commandMaster(command)) return 'it is of another master';
   if (event.actorSig !== signatureOf(command)) return 'it has another signature';
   return payloadFault(command, event);
 }
 
 /** Whether the event has a key of the command. An event that was written before can only be recognised by its key. */
-function hasName({ marks }: Command, { commands }: LedgerEvent): boolean {
-  return marks.some(({ id, fingerprint }) =>
+function hasName({ commandKeys }: Command, { commands }: LedgerEvent): boolean {
+  return commandKeys.some(({ id, fingerprint }) =>
     commands.some((written) => written.id === id && written.fingerprint === fingerprint),
   );
 }

@@ -154,11 +154,11 @@ function isSealLine(line: Members): line is SealLine & Members {
     isTextOrNull(line.authority_sig) &&
     isTextOrNull(line.authority_key_id) &&
     Array.isArray(line.commands) &&
-    line.commands.every(isCommandMark)
+    line.commands.every(isCommandKey)
   );
 }
 
-function isCommandMark(value: unknown): boolean {
+function isCommandKey(value: unknown): boolean {
   return isMembers(value) && isText(value.id) && isText(value.fingerprint) && typeof value.permanent === 'boolean';
 }
 

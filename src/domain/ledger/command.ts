@@ -42,7 +42,7 @@ export interface CommandBase {
    * The command's keys. Empty for a command without a key. Two for a signed command under header identity that has an
    * idempotency key as well.
    */
-  readonly marks: readonly CommandKey[];
+  readonly commandKeys: readonly CommandKey[];
   /**
    * The command may have been sent before, to this node or another one. Outside of a lane it waits for the command in
    * flight with the same key instead of being refused. No refusal of it is certain.

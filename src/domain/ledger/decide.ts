@@ -205,7 +205,7 @@ function refuseClosedMaster(master: MasterState): void {
 }
 
 function draft(
-  author: Pick<CommandBase, 'actorType' | 'signature' | 'marks'> & { readonly actorId: string | null },
+  author: Pick<CommandBase, 'actorType' | 'signature' | 'commandKeys'> & { readonly actorId: string | null },
   eventType: string,
   payload: string,
   masterId: string | null,
@@ -221,6 +221,6 @@ function draft(
     actorSig: signature?.signature ?? null,
     actorSigPayload: signature === null || signature.signedForm === payload ? null : signature.signedForm,
     signingKeyId: signature?.keyId ?? null,
-    commands: author.marks,
+    commands: author.commandKeys,
   };
 }

@@ -66,7 +66,7 @@ function baseOf(event: LedgerEvent): CommandBase {
     actorType: event.actorType,
     signature: signatureOf(event),
     signatureRule: 'optional',
-    marks: [],
+    commandKeys: [],
     deadline: Number.MAX_SAFE_INTEGER,
   };
 }

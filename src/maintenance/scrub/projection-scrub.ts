@@ -182,7 +182,7 @@ export class ProjectionScrub {
 
   async #extraMarks(): Promise<void> {
     const { inspection, ledgerId, headSeq } = this.#parts;
-    for await (const mark of inspection.commandMarks(ledgerId))
+    for await (const mark of inspection.commandKeys(ledgerId))
       if (mark.seq <= headSeq && !this.#marks.has(markText(mark)))
         this.#extra(mark.seq, `a mark of command ${mark.id} is of no event`);
   }

@@ -1,6 +1,6 @@
 import { isMessage, toBinary } from '@bufbuild/protobuf';
 import { type AppendEventRequest, AppendEventRequestSchema } from '../../gen/svc/v1/masters_pb.ts';
-import { appendFingerprint, callFingerprint } from '../../service/writing/command-mark.ts';
+import { appendFingerprint, callFingerprint } from '../../service/writing/command-key.ts';
 import type { Decoded, IncomingCall } from '../call/incoming-call.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 

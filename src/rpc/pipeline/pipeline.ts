@@ -3,7 +3,7 @@ import { limits } from '../../runtime/limits/limits.ts';
 import type { Credentials, EntityRequest } from '../../service/developers/credentials.ts';
 import type { SecretBox } from '../../service/records/secret-box.ts';
 import { Walk, type WalkParts } from '../../service/walking/walk.ts';
-import { checkIdempotencyKey, commandId } from '../../service/writing/command-mark.ts';
+import { checkIdempotencyKey, commandId } from '../../service/writing/command-key.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { freshEntropy, pooledRandom, type Random } from '../call/entropy.ts';
 import type { BidiCall, Decoded, IncomingCall, StreamCall, UnaryCall } from '../call/incoming-call.ts';

@@ -22,7 +22,7 @@ import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/call-caller.ts';
 import { refuseOtherWorld } from '../calls/worlds.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { commandMarks } from '../writing/command-marks.ts';
+import { commandKeys } from '../writing/command-keys.ts';
 import type { Replays } from '../writing/replays.ts';
 import { type DelegationObject, type DelegationObjects, delegationObjects } from './delegation-object.ts';
 
@@ -192,7 +192,7 @@ export class Delegations {
         ledgerId: object.ledgerId,
         actorId: caller.actorId,
         actorType: caller.actorType,
-        marks: commandMarks(call, null),
+        commandKeys: commandKeys(call, null),
         deadline: call.deadline,
       });
     });
@@ -201,8 +201,8 @@ export class Delegations {
   }
 }
 
-type GrantPart = Omit<GrantAccess, 'ledgerId' | 'actorId' | 'actorType' | 'marks' | 'deadline'>;
-type RevokePart = Omit<RevokeAccess, 'ledgerId' | 'actorId' | 'actorType' | 'marks' | 'deadline'>;
+type GrantPart = Omit<GrantAccess, 'ledgerId' | 'actorId' | 'actorType' | 'commandKeys' | 'deadline'>;
+type RevokePart = Omit<RevokeAccess, 'ledgerId' | 'actorId' | 'actorType' | 'commandKeys' | 'deadline'>;
 type DelegationCommand = GrantPart | RevokePart;
 
 /**

@@ -33,7 +33,7 @@ import type { SealCheck } from '../reading/seal-check.ts';
 import { parseMasterLine } from '../reading/stored-lines.ts';
 import { walkedLedgers } from '../walking/walked-stores.ts';
 import type { Appending } from '../writing/appending.ts';
-import { commandMarks } from '../writing/command-marks.ts';
+import { commandKeys } from '../writing/command-keys.ts';
 import type { Replays } from '../writing/replays.ts';
 
 /** Masters of a list that are read at once. */
@@ -75,7 +75,7 @@ export function masterService(
             actorType: caller.actorType,
             signature,
             signatureRule: 'if_keyed',
-            marks: commandMarks(call, signature === null ? null : sigDigest(eventType, ledgerId, signature.signedForm)),
+            commandKeys: commandKeys(call, signature === null ? null : sigDigest(eventType, ledgerId, signature.signedForm)),
             deadline: call.deadline,
           });
         },
@@ -182,7 +182,7 @@ export function masterService(
             actorType: caller.actorType,
             signature,
             signatureRule: 'if_keyed',
-            marks: commandMarks(call, signature === null ? null : sigDigest(eventType, ledgerId, signature.signedForm)),
+            commandKeys: commandKeys(call, signature === null ? null : sigDigest(eventType, ledgerId, signature.signedForm)),
             deadline: call.deadline,
           });
         },

@@ -13,8 +13,8 @@ import { checkCallSignature, demandEntitySignature, type SigningInput } from '..
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/call-caller.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { appendFingerprint, checkIdempotencyKey, commandMark } from './command-mark.ts';
-import { commandMarks } from './command-marks.ts';
+import { appendFingerprint, checkIdempotencyKey, commandKey } from './command-key.ts';
+import { commandKeys } from './command-keys.ts';
 import {
   checkDeliveryChain,
   checkPayload,
@@ -101,7 +101,7 @@ export class Appending {
     if (key !== undefined) {
       const { actorId } = callerOf(call);
       const fingerprint = appendFingerprint(request.uuid, request.eventType, parsed.canonical);
-      call.command = commandMark(actorId, checkIdempotencyKey(key), fingerprint);
+      call.command = commandKey(actorId, checkIdempotencyKey(key), fingerprint);
     }
     try {
       const command = await this.#check(call, request, parsed);
@@ -171,7 +171,7 @@ export class Appending {
       actorType: caller.actorType,
       signature,
       signatureRule: 'if_keyed',
-      marks: commandMarks(call, digest),
+      commandKeys: commandKeys(call, digest),
       deadline: call.deadline,
       eventType,
       payload,

@@ -5,7 +5,7 @@ import type { Identities } from '../actors/identities.ts';
 import { checkCallSignature } from '../actors/signing.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/call-caller.ts';
-import { commandMarks } from './command-marks.ts';
+import { commandKeys } from './command-keys.ts';
 import type { Replays } from './replays.ts';
 
 /**
@@ -37,7 +37,7 @@ export function ledgerClosing(identities: Identities, directory: Directory, repl
         actorType,
         signature,
         signatureRule: rule,
-        marks: commandMarks(call, null),
+        commandKeys: commandKeys(call, null),
         deadline: call.deadline,
       });
     };

@@ -57,7 +57,7 @@ export class LedgerOpening {
         actorType: caller.actorType,
         signature: null,
         signatureRule: 'optional',
-        marks: [],
+        commandKeys: [],
         deadline: call.deadline,
         facts: opening,
         registeredPayload,

@@ -27,11 +27,11 @@ export class Replays {
 
   /** The event that the call's idempotency key wrote to that ledger before. null if there is none. */
   async find(call: Call, ledgerOf: () => Promise<string | null>): Promise<CommandOutcome | null> {
-    const mark = call.command;
-    if (mark === null) return null;
+    const key = call.command;
+    if (key === null) return null;
     const ledgerId = await ledgerOf();
     if (ledgerId === null) return null;
-    return this.#written(ledgerId, mark);
+    return this.#written(ledgerId, key);
   }
 
   /**
@@ -41,17 +41,17 @@ export class Replays {
   carryOut(directory: Directory, command: Command): Promise<CommandOutcome> {
     return directory.submit(command).catch(async (error: unknown) => {
       if (!(error instanceof LedgerError) || error.code !== 'idempotency_in_progress') throw error;
-      for (const mark of command.marks) {
-        const first = await this.#written(command.ledgerId, mark).catch(() => null);
+      for (const key of command.commandKeys) {
+        const first = await this.#written(command.ledgerId, key).catch(() => null);
         if (first !== null) return first;
       }
       throw error;
     });
   }
 
-  async #written(ledgerId: string, mark: CommandKey): Promise<CommandOutcome | null> {
-    const found = (await this.#store.findCommands(ledgerId, [mark])).get(mark.id);
-    if (found === undefined || found.fingerprint !== mark.fingerprint) return null;
+  async #written(ledgerId: string, key: CommandKey): Promise<CommandOutcome | null> {
+    const found = (await this.#store.findCommands(ledgerId, [key])).get(key.id);
+    if (found === undefined || found.fingerprint !== key.fingerprint) return null;
     const [entry] = await this.#store.read(ledgerId, found.seq, 1);
     if (entry?.seq !== found.seq) return null;
     try {

@@ -6,7 +6,7 @@ import type {
   ScopeEntry,
   StoredCell,
   StoredLine,
-  StoredMark,
+  StoredCommandKey,
   StoreInspection,
   StrayBucket,
   Walked,
@@ -175,7 +175,7 @@ export class CassandraInspection implements StoreInspection {
     return found;
   }
 
-  async *commandMarks(ledgerId: string): AsyncIterable<StoredMark> {
+  async *commandKeys(ledgerId: string): AsyncIterable<StoredCommandKey> {
     const slots = commandWindows(this.#now());
     for (let slot = 1; slot <= permanentSlots; slot++) slots.push(-slot);
     for (const slot of slots)

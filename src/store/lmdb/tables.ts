@@ -6,7 +6,7 @@ import { type Database, open, type RootDatabase } from 'lmdb';
  *   heads              ledger → head; its LMDB version, the fence (fence.ts), is the condition of claims and appends
  *   events             ledger | seq → row
  *   scopes             ledger | scope | seq → empty
- *   commands           ledger | command → seq and fingerprint (command-mark.ts), in three windows (command-windows.ts)
+ *   commands           ledger | command → seq and fingerprint (command-value.ts), in three windows (command-windows.ts)
  *   permanentCommands  ledger | command → seq and fingerprint, for ever
  *   cells              name → value; its version is the seq of its event
  *   lines              list | order → value

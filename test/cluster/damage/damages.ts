@@ -211,11 +211,11 @@ export const damages: readonly Damage[] = [
   {
     name: 'a command’s mark deleted',
     change: async (stand) => {
-      const marks = await stand.run('SELECT slot, id FROM command WHERE ledger_id = ? ALLOW FILTERING', [
+      const commandKeys = await stand.run('SELECT slot, id FROM command WHERE ledger_id = ? ALLOW FILTERING', [
         ids(stand).ledger,
       ]);
-      expect(marks.rowLength).toBe(1);
-      const { slot, id } = marks.first() ?? {};
+      expect(commandKeys.rowLength).toBe(1);
+      const { slot, id } = commandKeys.first() ?? {};
       return stand.run('DELETE FROM command WHERE ledger_id = ? AND slot = ? AND id = ?', [
         ids(stand).ledger,
         slot,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CallOptions, LedgerTrustClient, StreamedEvent } from '../../../src/client/index.ts';
 import { canonicalJson } from '../../../src/domain/json/canonical.ts';
 import type { Command, Lane } from '../../../src/domain/ledger/command.ts';
-import { commandId } from '../../../src/service/writing/command-mark.ts';
+import { commandId } from '../../../src/service/writing/command-key.ts';
 import * as make from '../../support/commands.ts';
 import { appendedType } from '../../support/history/history-check.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
@@ -113,7 +113,7 @@ export class LoadCalls {
 /** A key, and the command as it is named by it. */
 function marked(party: LoadParty) {
   const idempotencyKey = randomUUID();
-  const base = { actorId: party.actorId, marks: [make.mark(commandId(party.actorId, idempotencyKey))] };
+  const base = { actorId: party.actorId, commandKeys: [make.commandKey(commandId(party.actorId, idempotencyKey))] };
   return { options: { idempotencyKey } satisfies CallOptions, base };
 }
 

@@ -138,10 +138,10 @@ export async function noted(
 }
 
 /** Events by the names of the commands that they came from. */
-function eventsByMark(logs: ReadonlyMap<string, readonly LedgerEvent[]>): Map<string, LedgerEvent> {
-  const byMark = new Map<string, LedgerEvent>();
-  for (const log of logs.values()) for (const event of log) for (const { id } of event.commands) byMark.set(id, event);
-  return byMark;
+function eventsByKey(logs: ReadonlyMap<string, readonly LedgerEvent[]>): Map<string, LedgerEvent> {
+  const byKey = new Map<string, LedgerEvent>();
+  for (const log of logs.values()) for (const event of log) for (const { id } of event.commands) byKey.set(id, event);
+  return byKey;
 }
 
 /** Times are whole milliseconds, and a turn may have looked at the clock just before it took a command. */
@@ -155,10 +155,10 @@ export function deniedWrites(
   calls: readonly LoadAttempt[],
   logs: ReadonlyMap<string, readonly LedgerEvent[]>,
 ): string[] {
-  const byMark = eventsByMark(logs);
+  const byKey = eventsByKey(logs);
   const found: string[] = [];
   for (const [name, attempts] of Map.groupBy(calls, (call) => call.name)) {
-    const event = byMark.get(attempts[0]?.command.marks[0]?.id ?? '');
+    const event = byKey.get(attempts[0]?.command.commandKeys[0]?.id ?? '');
     const able = attempts.filter(({ told }) => told.kind !== 'not_written').map(({ sentAtMs }) => sentAtMs);
     if (event === undefined || able.length === 0) continue;
     const earlyMs = Math.min(...able) - Date.parse(event.createdAt);
@@ -178,11 +178,11 @@ export function attemptsWithEvents(
   calls: readonly LoadAttempt[],
   logs: ReadonlyMap<string, readonly LedgerEvent[]>,
 ): Attempt[] {
-  const byMark = eventsByMark(logs);
+  const byKey = eventsByKey(logs);
   return calls.map((call) => {
     const { told } = call;
     if (told.kind !== 'done') return { ...call, told };
-    const found = byMark.get(call.command.marks[0]?.id ?? '');
+    const found = byKey.get(call.command.commandKeys[0]?.id ?? '');
     const isIt = found !== undefined && (told.masterId === null || found.master?.id === told.masterId);
     const event: ToldEvent = isIt
       ? found

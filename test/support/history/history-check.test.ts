@@ -9,7 +9,7 @@ import {
   delegate,
   grant,
   ledgerId,
-  mark,
+  commandKey,
   masterId,
   openLedger,
   revoke,
@@ -44,12 +44,12 @@ function trueHistory(): { log: LedgerEvent[]; attempts: Attempt[]; looks: Look[]
     }
   };
   run(openLedger());
-  run(createMaster({ marks: [mark('master')] }));
+  run(createMaster({ commandKeys: [commandKey('master')] }));
   for (let n = 0; n < 4; n++) run(append({ payload: `{"n":${n}}` }));
   run(append({ payload: '{"n":"early"}', actorId: delegate }));
-  run(grant({ marks: [mark('grant')] }));
+  run(grant({ commandKeys: [commandKey('grant')] }));
   run(append({ payload: '{"n":"granted"}', actorId: delegate }));
-  run(revoke({ marks: [mark('revoke')] }));
+  run(revoke({ commandKeys: [commandKey('revoke')] }));
   run(append({ payload: '{"n":"late"}', actorId: delegate }));
   for (let index = 0; index < 3; index++)
     run(append({ payload: `{"lane":${index}}`, lane: { id: 'l', index, previous: index === 0 ? null : index - 1 } }));
@@ -176,7 +176,7 @@ describe('the checker of histories', () => {
     const { log, attempts, looks } = trueHistory();
     const [granted, last] = [attempts[8], attempts.at(-1)];
     if (granted === undefined || last === undefined) throw new Error('too short');
-    const keyed = { ...unclear(granted), command: { ...granted.command, marks: [mark('granted')] } };
+    const keyed = { ...unclear(granted), command: { ...granted.command, commandKeys: [commandKey('granted')] } };
     // Its access was revoked meanwhile.
     const again: Attempt = {
       ...keyed,
@@ -280,7 +280,7 @@ describe('the checker of histories', () => {
     };
     const gone = inLane(0);
     const behind = { ...inLane(1), begun: gone.begun };
-    const again = grant({ marks: [mark('again')] });
+    const again = grant({ commandKeys: [commandKey('again')] });
     const lanes = (log: readonly LedgerEvent[], more: readonly Attempt[]) =>
       check(log, { attempts: [...others, ...more], looks: [] })
         .split('\n')
@@ -301,7 +301,7 @@ describe('the checker of histories', () => {
     });
 
     test('may not be behind one that was refusable only later', () => {
-      const log = rebuilt([...carriedOut(others), again, behind.command, revoke({ marks: [mark('revoked again')] })]);
+      const log = rebuilt([...carriedOut(others), again, behind.command, revoke({ commandKeys: [commandKey('revoked again')] })]);
       const event = log.at(-3);
       if (event === undefined) throw new Error('too short');
       const begun = gone.begun - 0.5;

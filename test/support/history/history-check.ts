@@ -69,7 +69,7 @@ class Written {
   }
 
   of(command: Command): readonly LedgerEvent[] {
-    const name = command.kind === 'append_event' ? `payload ${command.payload}` : `mark ${command.marks[0]?.id}`;
+    const name = command.kind === 'append_event' ? `payload ${command.payload}` : `mark ${command.commandKeys[0]?.id}`;
     return this.#byName.get(name) ?? [];
   }
 }
@@ -133,7 +133,7 @@ function forgottenViolations(attempts: readonly Attempt[], written: Written): Vi
   const found: Violation[] = [];
   const acknowledged = new Acknowledged(attempts);
   for (const { name, command, begun, told } of attempts) {
-    if (told.kind !== 'refused' || command.marks.length === 0) continue;
+    if (told.kind !== 'refused' || command.commandKeys.length === 0) continue;
     const [event] = written.of(command);
     // Where a later one was acknowledged, it stood.
     if (event !== undefined && event.seq <= acknowledged.newestBefore(begun))

@@ -1,7 +1,7 @@
 import type { LedgerEvent } from '../../../src/domain/event/event.ts';
 import { type LedgerFacts, ledgerFacts } from '../../../src/domain/event/ledger-facts.ts';
 import { projectionsOf } from '../../../src/domain/event/projection.ts';
-import type { LedgerStore, MarkName } from '../../../src/store/ledger-store.ts';
+import type { LedgerStore, CommandKeyName } from '../../../src/store/ledger-store.ts';
 import type { Violation } from './history-check.ts';
 
 const pageItems = 1_000;
@@ -18,7 +18,7 @@ export async function checkProjected(
   const scopes = new Map<string, number[]>();
   const cells = new Map<string, { readonly version: number; readonly value: string }>();
   const lists = new Map<string, Map<string, string>>();
-  const commands = new Map<string, { readonly seq: number; readonly mark: MarkName }>();
+  const commands = new Map<string, { readonly seq: number; readonly mark: CommandKeyName }>();
   for (const event of log)
     for (const projection of projectionsOf(event, event.seq === 0 ? null : facts))
       switch (projection.kind) {
@@ -53,9 +53,9 @@ export async function checkProjected(
     for (const [order, value] of lines)
       if (there.get(order) !== value) found.push(`projection: ${list} lacks ${order}`);
   }
-  const marks = [...commands.values()];
-  for (let from = 0; from < marks.length; from += commandsAtOnce) {
-    const asked = marks.slice(from, from + commandsAtOnce);
+  const commandKeys = [...commands.values()];
+  for (let from = 0; from < commandKeys.length; from += commandsAtOnce) {
+    const asked = commandKeys.slice(from, from + commandsAtOnce);
     const known = await store.findCommands(
       ledgerId,
       asked.map(({ mark }) => mark),

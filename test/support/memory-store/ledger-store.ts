@@ -9,7 +9,7 @@ import {
   type LedgerEntry,
   type LedgerStore,
   type Line,
-  type MarkName,
+  type CommandKeyName,
   type Page,
   type ScopeEntries,
   type ScopePage,
@@ -105,11 +105,11 @@ export class MemoryLedgerStore implements LedgerStore {
     return partOf([...(this.#data.ledgers.get(ledgerId)?.scopes.get(scope) ?? [])], { ...page, startsAt });
   }
 
-  async findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>> {
+  async findCommands(ledgerId: string, commandKeys: readonly CommandKeyName[]): Promise<Map<string, FoundCommand>> {
     await later();
     const ledger = this.#data.ledgers.get(ledgerId);
     const found = new Map<string, FoundCommand>();
-    for (const { id, permanent } of marks) {
+    for (const { id, permanent } of commandKeys) {
       const command = permanent ? ledger?.permanentCommands.get(id) : this.#commandOf(ledger?.commands.get(id));
       if (command !== undefined) found.set(id, { seq: command.seq, fingerprint: command.fingerprint });
     }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { LedgerStore } from '../../../src/store/ledger-store.ts';
 import { settled } from '../../support/clock.ts';
-import { append, createMaster, mark, openLedger, stranger } from '../../support/commands.ts';
+import { append, createMaster, commandKey, openLedger, stranger } from '../../support/commands.ts';
 import { codeOf, faultsOf, rig, startMs, storeWith } from '../../support/world.ts';
 
 /** A transport in a store's method: what comes to it waits until it is opened. */
@@ -61,12 +61,12 @@ describe('a command whose time is up before it was sent', () => {
 
   test.each([
     ['while the ledger is claimed', 'claim', false],
-    ['while its marks are looked up', 'findCommands', true],
+    ['while its commandKeys are looked up', 'findCommands', true],
     ['while its master is loaded', 'readScope', false],
   ] as const)('%s: unavailable at once, never written, and the others are', async (_, method, warm) => {
     const { actor, clock, open, calls, written } = await gated(method, warm);
-    const late = codeOf(actor.submit(append({ marks: [mark('late')], deadline: inOneSecond })));
-    const other = codeOf(actor.submit(append({ marks: [mark('other')], deadline: inOneMinute })));
+    const late = codeOf(actor.submit(append({ commandKeys: [commandKey('late')], deadline: inOneSecond })));
+    const other = codeOf(actor.submit(append({ commandKeys: [commandKey('other')], deadline: inOneMinute })));
     await settled();
     expect(calls()).toBe(1);
     await clock.advance(1_100);
@@ -122,7 +122,7 @@ describe('a command whose time is up while its write is in flight', () => {
     const { actor, clock, open, log, written } = await gated('append');
     // The first one's deadline is the last: the others are not told by it.
     const patient = actor.submit(append({ payload: '{"n":1}', deadline: inOneMinute }));
-    const hasty = codeOf(actor.submit(append({ payload: '{"n":2}', marks: [mark('k')], deadline: inOneSecond })));
+    const hasty = codeOf(actor.submit(append({ payload: '{"n":2}', commandKeys: [commandKey('k')], deadline: inOneSecond })));
     const refused = codeOf(actor.submit(append({ actorId: stranger, deadline: inOneMinute })));
     await clock.advance(900);
     expect(clock.timers).toBeGreaterThan(0);
@@ -134,7 +134,7 @@ describe('a command whose time is up while its write is in flight', () => {
     expect((await log()).find(({ id }) => id === event.id)?.payload).toBe('{"n":1}');
     expect(await written()).toBe(2);
     expect(faultsOf(await log())).toEqual([]);
-    const again = await actor.submit(append({ payload: '{"n":2}', marks: [mark('k')] }));
+    const again = await actor.submit(append({ payload: '{"n":2}', commandKeys: [commandKey('k')] }));
     expect([again.replayed, again.event.payload]).toEqual([true, '{"n":2}']);
   });
 
@@ -151,7 +151,7 @@ describe('a command whose time is up while its write is in flight', () => {
   test('a replay is answered without waiting for the write', async () => {
     const { actor, open, ...world } = await gated('append');
     open();
-    const command = append({ marks: [mark('k')] });
+    const command = append({ commandKeys: [commandKey('k')] });
     const first = await actor.submit(command);
     const transport = gate();
     const later = rig({

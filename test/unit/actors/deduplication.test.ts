@@ -8,7 +8,7 @@ import {
   closeMaster,
   createMaster,
   grant,
-  mark,
+  commandKey,
   openLedger,
   revoke,
   signature,
@@ -29,10 +29,10 @@ const dayMs = 24 * 60 * 60 * 1_000;
 
 describe('the same command again', () => {
   test.each([
-    ['append', append({ marks: [mark('k')] })],
-    ['grant', grant({ marks: [mark('k')] })],
-    ['closing of a master', closeMaster({ marks: [mark('k')] })],
-    ['closing of the ledger', closeLedger({ marks: [mark('k')] })],
+    ['append', append({ commandKeys: [commandKey('k')] })],
+    ['grant', grant({ commandKeys: [commandKey('k')] })],
+    ['closing of a master', closeMaster({ commandKeys: [commandKey('k')] })],
+    ['closing of the ledger', closeLedger({ commandKeys: [commandKey('k')] })],
   ] as const)('%s: the first event is the answer, whatever became of the ledger since', async (_, command) => {
     const { actor, log, ...world } = await opened();
     const first = await actor.submit(command);
@@ -46,14 +46,14 @@ describe('the same command again', () => {
 
   test('with another fingerprint: the key was used for another call', async () => {
     const { actor, log } = await opened();
-    await actor.submit(append({ marks: [mark('k')] }));
-    expect(await codeOf(actor.submit(append({ marks: [mark('k', 'other')] })))).toBe('idempotency_key_reused');
+    await actor.submit(append({ commandKeys: [commandKey('k')] }));
+    expect(await codeOf(actor.submit(append({ commandKeys: [commandKey('k', 'other')] })))).toBe('idempotency_key_reused');
     expect(await log()).toHaveLength(4);
   });
 
   test('a refusal is not remembered: the retry is decided anew', async () => {
     const { actor } = await opened();
-    const command = append({ actorId: stranger, marks: [mark('k')] });
+    const command = append({ actorId: stranger, commandKeys: [commandKey('k')] });
     expect(await codeOf(actor.submit(command))).toBe('not_found');
     await actor.submit(grant({ delegateActorId: stranger }));
     expect((await actor.submit(command)).replayed).toBe(false);
@@ -61,42 +61,42 @@ describe('the same command again', () => {
 
   test('a day later the mark is forgotten, a permanent one never', async () => {
     const { actor, clock, log } = await opened();
-    const signed = mark('signed', 'digest', true);
-    await actor.submit(append({ marks: [mark('k')] }));
-    await actor.submit(append({ marks: [mark('k2'), signed] }));
+    const signed = commandKey('signed', 'digest', true);
+    await actor.submit(append({ commandKeys: [commandKey('k')] }));
+    await actor.submit(append({ commandKeys: [commandKey('k2'), signed] }));
     clock.jump(dayMs + 1);
-    expect((await actor.submit(append({ marks: [mark('k')] }))).replayed).toBe(false);
-    expect((await actor.submit(append({ marks: [mark('another'), signed] }))).replayed).toBe(true);
-    expect((await actor.submit(append({ marks: [signed] }))).replayed).toBe(true);
+    expect((await actor.submit(append({ commandKeys: [commandKey('k')] }))).replayed).toBe(false);
+    expect((await actor.submit(append({ commandKeys: [commandKey('another'), signed] }))).replayed).toBe(true);
+    expect((await actor.submit(append({ commandKeys: [signed] }))).replayed).toBe(true);
     expect(await log()).toHaveLength(6);
   });
 
-  test('of two marks each finds the event, and another fingerprint under either is a key used twice', async () => {
+  test('of two commandKeys each finds the event, and another fingerprint under either is a key used twice', async () => {
     const { actor } = await opened();
-    const marks = [mark('k'), mark('s', 'digest', true)];
-    await actor.submit(append({ marks }));
-    expect((await actor.submit(append({ marks: [mark('k')] }))).replayed).toBe(true);
-    expect((await actor.submit(append({ marks: [mark('new'), mark('s', 'digest', true)] }))).replayed).toBe(true);
-    const reused = [mark('k', 'other'), mark('s', 'digest', true)];
-    expect(await codeOf(actor.submit(append({ marks: reused })))).toBe('idempotency_key_reused');
-    expect(await codeOf(actor.submit(append({ marks: reused.toReversed() })))).toBe('idempotency_key_reused');
+    const commandKeys = [commandKey('k'), commandKey('s', 'digest', true)];
+    await actor.submit(append({ commandKeys }));
+    expect((await actor.submit(append({ commandKeys: [commandKey('k')] }))).replayed).toBe(true);
+    expect((await actor.submit(append({ commandKeys: [commandKey('new'), commandKey('s', 'digest', true)] }))).replayed).toBe(true);
+    const reused = [commandKey('k', 'other'), commandKey('s', 'digest', true)];
+    expect(await codeOf(actor.submit(append({ commandKeys: reused })))).toBe('idempotency_key_reused');
+    expect(await codeOf(actor.submit(append({ commandKeys: reused.toReversed() })))).toBe('idempotency_key_reused');
   });
 
   test('a replay asks nothing of the key any more that signed the first time', async () => {
     const { actor, keys, clock } = await opened();
     keys.enrol(supplier, 'kid');
-    const command = append({ marks: [mark('k')], signature: signature('kid'), signatureRule: 'if_keyed' });
+    const command = append({ commandKeys: [commandKey('k')], signature: signature('kid'), signatureRule: 'if_keyed' });
     await actor.submit(command);
     keys.enrol(supplier, 'kid', { revokedAt: new Date(clock.now()).toISOString() });
     expect((await actor.submit(command)).replayed).toBe(true);
-    expect(await codeOf(actor.submit({ ...command, marks: [] }))).toBe('signing_key_revoked');
+    expect(await codeOf(actor.submit({ ...command, commandKeys: [] }))).toBe('signing_key_revoked');
   });
 });
 
 describe('the same command while the first one runs', () => {
   test('is told so; a hundred at once write one event', async () => {
     const { actor, log } = await opened();
-    const command = append({ marks: [mark('k')] });
+    const command = append({ commandKeys: [commandKey('k')] });
     const codes = await Promise.all(Array.from({ length: 100 }, () => codeOf(actor.submit(command))));
     expect(codes.filter((code) => code === 'carried out')).toHaveLength(1);
     expect(codes.filter((code) => code === 'idempotency_in_progress')).toHaveLength(99);
@@ -106,7 +106,7 @@ describe('the same command while the first one runs', () => {
 
   test('one that was sent before joins it', async () => {
     const { actor, log } = await opened();
-    const command = append({ marks: [mark('k')] });
+    const command = append({ commandKeys: [commandKey('k')] });
     const [first, again] = await Promise.all([actor.submit(command), actor.submit({ ...command, resubmitted: true })]);
     expect(again).toEqual(first);
     expect(await log()).toHaveLength(4);
@@ -114,25 +114,25 @@ describe('the same command while the first one runs', () => {
 
   test('joining shares a refusal too', async () => {
     const { actor } = await opened();
-    const command = append({ actorId: stranger, marks: [mark('k')] });
+    const command = append({ actorId: stranger, commandKeys: [commandKey('k')] });
     const codes = [command, { ...command, resubmitted: true }].map((one) => codeOf(actor.submit(one)));
     expect(await Promise.all(codes)).toEqual(['not_found', 'not_found']);
   });
 
   test('another call under the same key is refused; one that may stand elsewhere is told no more than that one runs', async () => {
     const { actor } = await opened();
-    const other = append({ marks: [mark('k', 'other')] });
-    const codes = [append({ marks: [mark('k')] }), other, { ...other, resubmitted: true }].map((one) =>
+    const other = append({ commandKeys: [commandKey('k', 'other')] });
+    const codes = [append({ commandKeys: [commandKey('k')] }), other, { ...other, resubmitted: true }].map((one) =>
       codeOf(actor.submit(one)),
     );
     expect(await Promise.all(codes)).toEqual(['carried out', 'idempotency_key_reused', 'idempotency_in_progress']);
     expect(await codeOf(actor.submit({ ...other, resubmitted: true }))).toBe('idempotency_key_reused');
   });
 
-  test('a twin under the second of two marks is a twin', async () => {
+  test('a twin under the second of two commandKeys is a twin', async () => {
     const { actor, log } = await opened();
-    const signed = mark('s', 'digest', true);
-    const commands = [append({ marks: [mark('k1'), signed] }), append({ marks: [mark('k2'), signed] })];
+    const signed = commandKey('s', 'digest', true);
+    const commands = [append({ commandKeys: [commandKey('k1'), signed] }), append({ commandKeys: [commandKey('k2'), signed] })];
     const codes = await Promise.all(commands.map((one) => codeOf(actor.submit(one))));
     expect(codes).toEqual(['carried out', 'idempotency_in_progress']);
     expect(await log()).toHaveLength(4);
@@ -142,7 +142,7 @@ describe('the same command while the first one runs', () => {
     const { actor, data, clock, log } = await opened();
     const elsewhere = rig({ clock, data }).newActor();
     await elsewhere.submit(append());
-    const command = append({ marks: [mark('k')] });
+    const command = append({ commandKeys: [commandKey('k')] });
     const both = [actor, elsewhere].map((one) => one.submit(command));
     for (let step = 0; step < 20; step++) await clock.advance(50);
     const outcomes = await Promise.all(both);
@@ -167,7 +167,7 @@ describe('the store decides whether a key is new', () => {
     });
     const actor = newActor();
     await Promise.all([openLedger(), createMaster()].map((command) => actor.submit(command)));
-    await Promise.all(['a', 'b', 'c'].map((id) => actor.submit(append({ marks: [mark(id)] }))));
+    await Promise.all(['a', 'b', 'c'].map((id) => actor.submit(append({ commandKeys: [commandKey(id)] }))));
     expect(asked).toEqual([['a', 'b', 'c']]);
   });
 
@@ -177,13 +177,13 @@ describe('the store decides whether a key is new', () => {
       const faults = scriptedFaults();
       const world = rig({ wrap: (memory) => faultyLedgerStore(memory, faults.choose) });
       const node = world.directory();
-      for (const command of [openLedger(), createMaster(), append({ marks: [mark('one')] })])
+      for (const command of [openLedger(), createMaster(), append({ commandKeys: [commandKey('one')] })])
         await node.submit(command);
       faults.fail('append', fault);
-      expect(await codeOf(node.submit(append({ marks: [mark('two')] })))).toBe('carried out');
+      expect(await codeOf(node.submit(append({ commandKeys: [commandKey('two')] })))).toBe('carried out');
       await world.clock.advance(2 * passivateAfterMs);
       expect(node.load().ledgers).toBe(0);
-      for (const id of ['two', 'one']) expect((await node.submit(append({ marks: [mark(id)] }))).replayed).toBe(true);
+      for (const id of ['two', 'one']) expect((await node.submit(append({ commandKeys: [commandKey(id)] }))).replayed).toBe(true);
       expect((await world.log()).filter(({ eventType }) => eventType === 'SHIPMENT_DISPATCHED')).toHaveLength(2);
     },
   );
@@ -193,9 +193,9 @@ describe('the store decides whether a key is new', () => {
     const [first, second] = [newActor(), newActor()];
     await first.submit(openLedger());
     await first.submit(createMaster());
-    await second.submit(append({ marks: [mark('k')] }));
-    expect((await first.submit(append({ marks: [mark('k')] }))).replayed).toBe(true);
-    expect(await codeOf(first.submit(append({ marks: [mark('k', 'other')] })))).toBe('idempotency_key_reused');
+    await second.submit(append({ commandKeys: [commandKey('k')] }));
+    expect((await first.submit(append({ commandKeys: [commandKey('k')] }))).replayed).toBe(true);
+    expect(await codeOf(first.submit(append({ commandKeys: [commandKey('k', 'other')] })))).toBe('idempotency_key_reused');
     expect(meter.fencings).toBe(1);
   });
 });

@@ -8,7 +8,7 @@ import { LedgerError } from '../../../src/domain/errors.ts';
 import { sha256 } from '../../../src/domain/keys/hash.ts';
 import type { Command } from '../../../src/domain/ledger/command.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
-import { append, createMaster, grant, ledgerId, mark, openLedger, stranger, uuid } from '../../support/commands.ts';
+import { append, createMaster, grant, ledgerId, commandKey, openLedger, stranger, uuid } from '../../support/commands.ts';
 import { emptyLedgerData } from '../../support/memory-store/ledger-data.ts';
 import { codeOf, faultsOf, rig, startMs, storeWith } from '../../support/world.ts';
 
@@ -47,11 +47,11 @@ describe('batches that stand', () => {
     const world = await node();
     const { directory } = world;
     expect(directory.batches.stood).toBe(0);
-    await directory.submit(append({ marks: [mark('one')] }));
+    await directory.submit(append({ commandKeys: [commandKey('one')] }));
     expect(directory.batches.stood).toBe(1);
     expect(await codeOf(directory.submit(append({ actorId: stranger })))).toBe('not_found');
     expect(directory.batches.stood).toBe(2);
-    await directory.submit(append({ marks: [mark('one')] }));
+    await directory.submit(append({ commandKeys: [commandKey('one')] }));
     expect(directory.batches.stood).toBe(2);
   });
 
@@ -182,13 +182,13 @@ describe('a peer that does not carry it out', () => {
   });
 
   test('carried it out and could not say so: it lands once, with a key and without', async () => {
-    for (const marks of [[], [mark('k')]]) {
+    for (const commandKeys of [[], [commandKey('k')]]) {
       const world = await node();
       const remote = peers(async (_, command) => {
         await world.home.submit(command);
         throw new PeerUnreachable(new Error('reset'));
       });
-      const outcome = await world.owning(remote, 'node-b').submit(append({ marks }));
+      const outcome = await world.owning(remote, 'node-b').submit(append({ commandKeys }));
       expect(outcome.replayed).toBe(true);
       expect(await world.log()).toHaveLength(4);
     }
@@ -217,29 +217,29 @@ describe('a peer that does not carry it out', () => {
       world.clock.jump(20_000);
       throw new PeerUnreachable(new Error('slow'));
     });
-    const command = append({ deadline: startMs + 10_000, marks: [mark('k')] });
+    const command = append({ deadline: startMs + 10_000, commandKeys: [commandKey('k')] });
     expect(await codeOf(world.owning(remote, 'node-b').submit(command))).toBe('outcome_unknown');
     expect(await world.log()).toHaveLength(4);
   });
 
   test('may yet carry it out: a refusal here is no certain one, but for a key that was used twice', async () => {
     const world = await node();
-    await world.home.submit(append({ marks: [mark('k')] }));
+    await world.home.submit(append({ commandKeys: [commandKey('k')] }));
     const remote = peers(async () => {
       throw new PeerUnreachable(new Error('reset'));
     });
     const directory = world.owning(remote, 'node-b');
     expect(await codeOf(directory.submit(append({ actorId: stranger })))).toBe('outcome_unknown');
-    expect(await codeOf(directory.submit(append({ marks: [mark('k', 'other')] })))).toBe('idempotency_key_reused');
+    expect(await codeOf(directory.submit(append({ commandKeys: [commandKey('k', 'other')] })))).toBe('idempotency_key_reused');
   });
 
   test('may stand with it in the log, whatever another call under its key does here meanwhile', async () => {
     const world = await node();
-    const here = append({ marks: [mark('k', 'another call')] });
-    const elsewhere = append({ marks: [mark('k')] });
+    const here = append({ commandKeys: [commandKey('k', 'another call')] });
+    const elsewhere = append({ commandKeys: [commandKey('k')] });
     const carried: Promise<unknown>[] = [];
     const remote = peers(async (_, command) => {
-      const isHeard = command.marks[0]?.fingerprint === elsewhere.marks[0]?.fingerprint;
+      const isHeard = command.commandKeys[0]?.fingerprint === elsewhere.commandKeys[0]?.fingerprint;
       if (isHeard) carried.push(world.home.submit(command).catch(() => {}));
       throw new PeerUnreachable(new Error('reset'), isHeard);
     });

@@ -5,7 +5,7 @@ import { PendingCommand } from '../../../src/actors/inbox/pending-command.ts';
 import type { Command, Lane } from '../../../src/domain/ledger/command.ts';
 import type { LedgerEntry } from '../../../src/store/ledger-store.ts';
 import { settled } from '../../support/clock.ts';
-import { append, createMaster, mark, openLedger, stranger } from '../../support/commands.ts';
+import { append, createMaster, commandKey, openLedger, stranger } from '../../support/commands.ts';
 import { codeOf, faultsOf, rig, startMs, storeWith } from '../../support/world.ts';
 
 /** An open ledger; appends wait while `held` is set. */
@@ -128,7 +128,7 @@ describe('commands of one lane', () => {
 
   test('behind one whose twin is running nothing is written, even in the same tick', async () => {
     const { actor, log } = await opened();
-    const marked = { marks: [mark('k')] };
+    const marked = { commandKeys: [commandKey('k')] };
     const codes = await Promise.all(
       [append(marked), inLane(0, null, marked), inLane(1, 0), inLane(2, null)].map((one) => codeOf(actor.submit(one))),
     );
@@ -138,7 +138,7 @@ describe('commands of one lane', () => {
 
   test('so it is where another node may have had it', async () => {
     const { actor, log } = await opened();
-    const marked = { marks: [mark('k')] };
+    const marked = { commandKeys: [commandKey('k')] };
     const codes = await Promise.all(
       [append(marked), inLane(0, null, { ...marked, resubmitted: true }), inLane(1, 0)].map((one) =>
         codeOf(actor.submit(one)),
@@ -193,10 +193,10 @@ describe('the mailbox is bounded', () => {
     expect(actor.waiting).toBe(mailboxCommandsMax);
     expect(await codeOf(actor.submit(inLane(0, null)))).toBe('overloaded');
     expect(await codeOf(actor.submit(inLane(1, 0)))).toBe('unavailable');
-    expect(await codeOf(actor.submit(append({ marks: [mark('k')] })))).toBe('overloaded');
+    expect(await codeOf(actor.submit(append({ commandKeys: [commandKey('k')] })))).toBe('overloaded');
     release();
     expect(new Set(await Promise.all([first, ...waiting]))).toEqual(new Set(['carried out']));
-    expect(await codeOf(actor.submit(append({ marks: [mark('k')] })))).toBe('carried out');
+    expect(await codeOf(actor.submit(append({ commandKeys: [commandKey('k')] })))).toBe('carried out');
     expect(faultsOf(await log())).toEqual([]);
     expect(await log()).toHaveLength(3 + 1 + mailboxCommandsMax + 1);
   });

@@ -14,7 +14,7 @@ import {
   createMaster,
   delegate,
   grant,
-  mark,
+  commandKey,
   masterId,
   openLedger,
   revoke,
@@ -74,8 +74,8 @@ const wires = fc.array(fc.constantFrom('asked', 'asked', 'refused', 'reset'), { 
 function commandOf(step: Step, index: number, nowMs: number): Command {
   const id = step.onSibling ? siblingId : masterId;
   const said = step.key === null ? `i${index}` : `k${step.key}`;
-  const marks = step.key === null ? [] : [mark(`${step.kind} ${step.onSibling} ${step.key}`)];
-  const base = { marks, deadline: nowMs + step.patienceMs };
+  const commandKeys = step.key === null ? [] : [commandKey(`${step.kind} ${step.onSibling} ${step.key}`)];
+  const base = { commandKeys, deadline: nowMs + step.patienceMs };
   switch (step.kind) {
     case 'append':
       return append({ ...base, masterId: id, payload: `{"said":"${said}"}` });
@@ -165,8 +165,8 @@ describe('two nodes over one store that fail at random', () => {
           expect(checkChain(own, { kind: 'master', before: null })).toEqual([]);
         }
         // No mark stands in the log twice.
-        const marks = events.flatMap(({ commands }) => commands.map(({ id }) => id));
-        expect(new Set(marks).size).toBe(marks.length);
+        const commandKeys = events.flatMap(({ commands }) => commands.map(({ id }) => id));
+        expect(new Set(commandKeys).size).toBe(commandKeys.length);
         checkGrants(events);
         for (const { command, outcome } of answers) {
           const code = outcome instanceof LedgerError ? outcome.code : 'carried out';
@@ -176,7 +176,7 @@ describe('two nodes over one store that fail at random', () => {
           } else if (
             outcome.code !== 'outcome_unknown' &&
             command.kind === 'append_event' &&
-            command.marks.length === 0
+            command.commandKeys.length === 0
           ) {
             const written = events.filter(
               ({ payload, master }) => payload === command.payload && master?.id === command.masterId,

@@ -10,7 +10,7 @@ import {
   delegate,
   grant,
   ledgerId,
-  mark,
+  commandKey,
   openLedger,
   revoke,
   stranger,
@@ -218,7 +218,7 @@ describe('an append of which nobody knows whether it landed', () => {
       const { actor, fail, clock, log } = world;
       fail('append', fault);
       fail('claim', ...Array<StoreFault>(400).fill('unavailable'));
-      const command = append({ marks: [mark('k1')], deadline: startMs + 10_000 });
+      const command = append({ commandKeys: [commandKey('k1')], deadline: startMs + 10_000 });
       const outcome = codeOf(actor.submit(command));
       const behind = codeOf(actor.submit(append({ deadline: startMs + 60_000 })));
       await settled();
@@ -242,7 +242,7 @@ describe('an append of which nobody knows whether it landed', () => {
     const { actor, fail, clock, data, log } = await faulty();
     fail('append', 'applied');
     fail('claim', 'unavailable');
-    const command = append({ marks: [mark('k1')] });
+    const command = append({ commandKeys: [commandKey('k1')] });
     const first = actor.submit(command);
     await settled();
     const elsewhere = await rig({ clock, data }).newActor().submit(command);
@@ -271,7 +271,7 @@ describe('an append of which nobody knows whether it landed', () => {
       await memory.append(claim, entries);
       throw new TypeError('a driver stumbled');
     };
-    const command = append({ marks: [mark('k1')] });
+    const command = append({ commandKeys: [commandKey('k1')] });
     expect(await codeOf(actor.submit(command))).toBe('outcome_unknown');
     delete replaced.append;
     expect((await one.newActor().submit(command)).replayed).toBe(true);
@@ -320,20 +320,20 @@ describe('an append that was certainly not made', () => {
 describe('what was written is told, whatever else fails', () => {
   test('a replay whose row cannot be read does not take the others with it', async () => {
     const { actor, memory, replaced, log } = await twoNodes();
-    const first = await actor.submit(append({ marks: [mark('k1')] }));
+    const first = await actor.submit(append({ commandKeys: [commandKey('k1')] }));
     let failing = true;
     replaced.read = async (ledger, from, limit) => {
       if (failing) throw new LedgerError('unavailable', 'The store does not answer.');
       return memory.read(ledger, from, limit);
     };
     const codes = await Promise.all(
-      [append({ marks: [mark('k1')] }), append(), append({ actorId: stranger })].map((one) =>
+      [append({ commandKeys: [commandKey('k1')] }), append(), append({ actorId: stranger })].map((one) =>
         codeOf(actor.submit(one)),
       ),
     );
     expect(codes).toEqual(['unavailable', 'carried out', 'not_found']);
     failing = false;
-    expect(await actor.submit(append({ marks: [mark('k1')] }))).toEqual({ event: first.event, replayed: true });
+    expect(await actor.submit(append({ commandKeys: [commandKey('k1')] }))).toEqual({ event: first.event, replayed: true });
     expect(await log()).toHaveLength(5);
     expect(first.event.ledgerId).toBe(ledgerId);
   });

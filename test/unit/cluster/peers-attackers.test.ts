@@ -2,7 +2,7 @@ import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { clientWire } from '../../../cluster/peers/wire.ts';
 import type { Command } from '../../../src/domain/ledger/command.ts';
-import { append, mark } from '../../support/commands.ts';
+import { append, commandKey } from '../../support/commands.ts';
 import {
   falseProof,
   listeningPort,
@@ -14,7 +14,7 @@ import {
 import { failure, nodePort, openLedgerDirectory, peersAt, peersTo, secret } from '../../support/peer-ports.ts';
 
 const notArrived = { name: 'PeerUnreachable', mayHaveArrived: false };
-const command = append({ payload: '{"amount":"4711"}', marks: [mark('k')] });
+const command = append({ payload: '{"amount":"4711"}', commandKeys: [commandKey('k')] });
 
 /** A node that owns a ledger, and what it was asked for. */
 async function owner() {

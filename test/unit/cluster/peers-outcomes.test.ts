@@ -11,7 +11,7 @@ import {
   closeMaster,
   createMaster,
   grant,
-  mark,
+  commandKey,
   openLedger,
   revoke,
   siblingId,
@@ -21,7 +21,7 @@ import {
 import { failure, nodePort, openLedgerDirectory, peersTo } from '../../support/peer-ports.ts';
 import { authority, rig } from '../../support/world.ts';
 
-const command = append({ payload: '{"amount":1}', marks: [mark('k')] });
+const command = append({ payload: '{"amount":1}', commandKeys: [commandKey('k')] });
 
 /** The event with other content, sealed as if an owner had written that. */
 function otherwise(event: LedgerEvent, change: Partial<LedgerEvent>): LedgerEvent {
@@ -39,8 +39,8 @@ const lies: readonly (readonly [string, (event: LedgerEvent) => LedgerEvent])[] 
   ['of another master', (event) => otherwise(event, { master: { id: siblingId, prevHash: '', seq: 1 } })],
   ['of no master', (event) => otherwise(event, { master: null })],
   ['with a signature', (event) => otherwise(event, { actorSig: signature('k').signature, signingKeyId: 'k' })],
-  ['of another command', (event) => otherwise(event, { commands: [mark('other')] })],
-  ['of another use of its key', (event) => otherwise(event, { commands: [mark('k', 'asks another')] })],
+  ['of another command', (event) => otherwise(event, { commands: [commandKey('other')] })],
+  ['of another use of its key', (event) => otherwise(event, { commands: [commandKey('k', 'asks another')] })],
   ['of no command', (event) => otherwise(event, { commands: [] })],
   ['with another hash', (event) => ({ ...event, hash: 'a'.repeat(64) })],
   ['with another payload under its hash', (event) => ({ ...event, payload: '{"amount":3}' })],
@@ -63,7 +63,7 @@ describe('an owner that answers with an event', () => {
 
   test('that nobody wrote is not believed as a replay of another command either', async () => {
     const { directory, log } = await openLedgerDirectory();
-    await directory.submit(append({ marks: [mark('other')] }));
+    await directory.submit(append({ commandKeys: [commandKey('other')] }));
     const [, , , event] = await log();
     if (event === undefined) throw new Error('nothing was written');
     const far = await nodePort(async () => ({ event, replayed: true }));
@@ -74,19 +74,19 @@ describe('an owner that answers with an event', () => {
     const directory = rig().directory();
     const named: readonly Command[] = [
       openLedger(),
-      createMaster({ marks: [mark('1')] }),
-      append({ marks: [mark('2')], payload: '{"a":1}' }),
-      grant({ marks: [mark('3')] }),
+      createMaster({ commandKeys: [commandKey('1')] }),
+      append({ commandKeys: [commandKey('2')], payload: '{"a":1}' }),
+      grant({ commandKeys: [commandKey('3')] }),
       grant({
-        marks: [mark('4')],
+        commandKeys: [commandKey('4')],
         role: 'ACCESS',
         access: 'read',
         expiresAt: '2099-01-01T00:00:00.000Z',
         signatureRule: 'optional',
       }),
-      revoke({ marks: [mark('5')] }),
-      closeMaster({ marks: [mark('6')] }),
-      closeLedger({ marks: [mark('7')] }),
+      revoke({ commandKeys: [commandKey('5')] }),
+      closeMaster({ commandKeys: [commandKey('6')] }),
+      closeLedger({ commandKeys: [commandKey('7')] }),
     ];
     for (const one of named) {
       const outcome = await directory.submit(one);
@@ -103,7 +103,7 @@ describe('an owner that answers with an event', () => {
     'is not believed with the payload %s, and nothing is thrown',
     async (payload) => {
       const { directory } = await openLedgerDirectory();
-      const command = grant({ marks: [mark('g')] });
+      const command = grant({ commandKeys: [commandKey('g')] });
       const { event, replayed } = await directory.submit(command);
       expect(outcomeFault(command, { event: otherwise(event, { payload }), replayed })).toBe('it has another payload');
     },

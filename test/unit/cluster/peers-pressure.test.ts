@@ -5,7 +5,7 @@ import { LedgerError } from '../../../src/domain/errors.ts';
 import type { Command } from '../../../src/domain/ledger/command.ts';
 import { MemoryBudget } from '../../../src/runtime/limits/memory-budget.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
-import { append, mark } from '../../support/commands.ts';
+import { append, commandKey } from '../../support/commands.ts';
 import { peerWithSecret } from '../../support/peer-attackers.ts';
 import { nodePort, openLedgerDirectory, secret } from '../../support/peer-ports.ts';
 import { streamWorld } from '../../support/peer-stream-world.ts';
@@ -185,7 +185,7 @@ describe('the signature of a command of another node', () => {
       () => 0,
       {
         checkSignature: async (one) => {
-          const ms = one.signature === null ? 0 : waits[Number(one.marks[0]?.id)];
+          const ms = one.signature === null ? 0 : waits[Number(one.commandKeys[0]?.id)];
           await new Promise((resolve) => setTimeout(resolve, ms));
           if (ms === 10) throw new LedgerError('invalid_signature', 'Not this one.');
         },
@@ -200,7 +200,7 @@ describe('the signature of a command of another node', () => {
         keyId: `svc:actor:${append().actorId}#key-1`,
         signedForm: payload,
       };
-      return append({ payload, marks: [mark(String(n))], signature: ms === 0 ? null : signature });
+      return append({ payload, commandKeys: [commandKey(String(n))], signature: ms === 0 ? null : signature });
     });
     ask(...commands);
     await expect.poll(() => answers.length).toBe(5);

@@ -13,7 +13,7 @@ import {
   ExchangeRequestSchema,
   ExchangeResponseSchema,
 } from '../../../src/gen/svc/cluster/v1/peers_pb.ts';
-import { append, mark } from '../../support/commands.ts';
+import { append, commandKey } from '../../support/commands.ts';
 import { strangePort, strangeStream } from '../../support/peer-attackers.ts';
 import { failure, nodePort, openLedgerDirectory, peersTo, secret } from '../../support/peer-ports.ts';
 
@@ -22,7 +22,7 @@ const laterField = Buffer.concat([Buffer.from([0x9a, 0x06, 5]), Buffer.from('lat
 /** The same as field 5 of an answer: another case of its result. */
 const laterResult = Buffer.from([0x2a, 0x03, 0x0a, 0x01, 0x78]);
 
-const command = append({ marks: [mark('k')], payload: '{"a":1}' });
+const command = append({ commandKeys: [commandKey('k')], payload: '{"a":1}' });
 
 function answerOf(...bytes: readonly Uint8Array[]): Answer {
   return fromBinary(AnswerSchema, Buffer.concat(bytes));

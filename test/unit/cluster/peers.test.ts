@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { NotOwner } from '../../../src/actors/routing/peers.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
-import { append, mark, stranger } from '../../support/commands.ts';
+import { append, commandKey, stranger } from '../../support/commands.ts';
 import { failure, nodePort, openLedgerDirectory, peersTo, secret } from '../../support/peer-ports.ts';
 
 describe('a command that crosses to another node', () => {
@@ -9,7 +9,7 @@ describe('a command that crosses to another node', () => {
     const { directory, log } = await openLedgerDirectory();
     const far = await nodePort((command) => directory.carryOut(command));
     const { ask, results } = peersTo(far.port);
-    const command = append({ payload: '{"text":"\u2028 é \\"quoted\\""}', marks: [mark('k')] });
+    const command = append({ payload: '{"text":"\u2028 é \\"quoted\\""}', commandKeys: [commandKey('k')] });
     const outcome = await ask(command);
     expect(outcome).toEqual({ event: (await log()).at(-1), replayed: false });
     expect(outcome.event.payload).toBe(command.payload);

@@ -12,7 +12,7 @@ import {
   createMaster,
   grant,
   ledgerId,
-  mark,
+  commandKey,
   masterId,
   openingFacts,
   openLedger,
@@ -41,7 +41,7 @@ const grantRequest = canonicalJson({
 
 /** One of each kind and form that a service makes. */
 const commands: ReadonlyMap<string, Command> = new Map<string, Command>([
-  ['an append without a signature', append({ payload, marks: [mark('k'), mark('m', 'n', true)] })],
+  ['an append without a signature', append({ payload, commandKeys: [commandKey('k'), commandKey('m', 'n', true)] })],
   ['an append signed as it stands', append({ payload, signature: signedAs(payload) })],
   ['an append signed as submitted', append({ payload, signature: signedAs(canonicalJson(submitted)) })],
   [
@@ -107,7 +107,7 @@ describe('a command that crosses to another node', () => {
   test.each([...commands])('arrives as it was sent: %s', (_, command) => {
     expect(commandOf(commandText(command))).toEqual(plain(command));
     // The whole form, too.
-    expect(commandOf(JSON.stringify(command))).toEqual(plain(command));
+    expect(commandOf(wireText(command))).toEqual(plain(command));
   });
 
   test('carries a payload that was signed as it stands once', () => {
@@ -126,11 +126,11 @@ const wrongFor: Readonly<Record<string, readonly unknown[]>> = {
   signatureRule: [null, 'never'],
   marks: [
     null,
-    [mark('a'), mark('b'), mark('c')],
+    [commandKey('a'), commandKey('b'), commandKey('c')],
     [null],
-    [{ ...mark('a'), permanent: 1 }],
+    [{ ...commandKey('a'), permanent: 1 }],
     [{ id: 'a' }],
-    [mark('\n')],
+    [commandKey('\n')],
   ],
   deadline: [null, '1', Number.NaN],
   signature: [
@@ -169,23 +169,23 @@ const mayBeMissing = new Set(['resubmitted', 'lane']);
 
 describe('what is no command of this version', () => {
   const fields = [...commands].flatMap(([name, command]) =>
-    Object.keys(command).map((field) => [name, field] as const),
+    Object.keys(wireForm(command)).map((field) => [name, field] as const),
   );
 
   test.each(fields)('%s with another %s is refused, and without it', (name, field) => {
-    const command = plain(commands.get(name));
+    const command = wireForm(commands.get(name));
     for (const value of [...wrongForAll, ...(wrongFor[field] ?? [])]) {
       if (right[field]?.includes(value)) continue;
       const changed = JSON.stringify({ ...command, [field]: value });
       expect(() => commandOf(changed), changed.slice(0, 2_000)).toThrow(UnreadableCommand);
     }
     const { [field]: _, ...without } = command;
-    if (mayBeMissing.has(field)) expect(commandOf(JSON.stringify(without))).toEqual(without);
+    if (mayBeMissing.has(field)) expect(wireForm(commandOf(JSON.stringify(without)))).toEqual(without);
     else expect(() => commandOf(JSON.stringify(without))).toThrow(UnreadableCommand);
   });
 
   test.each([...commands])('fields that only another version knows are left out: %s', (_, command) => {
-    const more = { ...command, tenant: 'x', ledger_id: stranger, __proto__x: 1 };
+    const more = { ...wireForm(command), tenant: 'x', ledger_id: stranger, __proto__x: 1 };
     expect(commandOf(JSON.stringify(more))).toEqual(plain(command));
     expect(commandOf(commandText(command).replace('{', '{"__proto__":{"kind":"revoke"},'))).toEqual(plain(command));
   });
@@ -200,20 +200,20 @@ describe('what is no command of this version', () => {
 
 describe('what another node says of a command', () => {
   const signed = (command: Command, signedForm: string): string =>
-    JSON.stringify({ ...command, signature: signedAs(signedForm) });
+    wireText({ ...command, signature: signedAs(signedForm) });
 
   test.each<readonly [string, string]>([
     ['another payload was signed', signed(append({ payload }), canonicalJson({ ...submitted, note: 'other' }))],
     ['less was signed', signed(append({ payload }), canonicalJson({ traceledger_master_uuid: masterId }))],
     ['more was signed', signed(append({ payload }), canonicalJson({ ...submitted, more: 1 }))],
     ['the signed form names no master', signed(append({ payload: '{"a":1,"scope":"X"}' }), '{"a":1}')],
-    ['the payload names a sibling', JSON.stringify(append({ payload: `{"traceledger_master_uuid":"${siblingId}"}` }))],
-    ['nothing need be signed', JSON.stringify(append({ signatureRule: 'optional' }))],
-    ['no close need be signed', JSON.stringify(closeMaster({ signatureRule: 'optional' }))],
-    ['no grant need be signed', JSON.stringify(grant({ signatureRule: 'optional' }))],
-    ['no revocation need be signed', JSON.stringify(revoke({ signatureRule: 'optional' }))],
-    ['another role was asked for', JSON.stringify({ ...grant({ role: 'VIEWER' }), role: 'OWNER' })],
-    ['another delegate was asked for', JSON.stringify({ ...grant(), delegateActorId: stranger })],
+    ['the payload names a sibling', wireText(append({ payload: `{"traceledger_master_uuid":"${siblingId}"}` }))],
+    ['nothing need be signed', wireText(append({ signatureRule: 'optional' }))],
+    ['no close need be signed', wireText(closeMaster({ signatureRule: 'optional' }))],
+    ['no grant need be signed', wireText(grant({ signatureRule: 'optional' }))],
+    ['no revocation need be signed', wireText(revoke({ signatureRule: 'optional' }))],
+    ['another role was asked for', wireText({ ...grant({ role: 'VIEWER' }), role: 'OWNER' })],
+    ['another delegate was asked for', wireText({ ...grant(), delegateActorId: stranger })],
     ['another link was signed', signed(revoke({ delegateActorId: null, linkId: uuid(1) }), '{}')],
     ['an opening is signed', signed(openLedger(), '{}')],
   ])('is not believed where %s', (_, text) => {
@@ -223,4 +223,14 @@ describe('what another node says of a command', () => {
 
 function plain(command: Command | undefined): Record<string, unknown> {
   return JSON.parse(JSON.stringify(command)) as Record<string, unknown>;
+}
+
+/** A command as another node sends it. */
+function wireForm(command: Command | undefined): Record<string, unknown> {
+  const { commandKeys: marks, ...others } = plain(command);
+  return { ...others, marks };
+}
+
+function wireText(command: Command): string {
+  return JSON.stringify(wireForm(command));
 }

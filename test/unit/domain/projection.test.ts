@@ -10,7 +10,7 @@ import {
   delegate,
   grant,
   ledgerId,
-  mark,
+  commandKey,
   masterId,
   openingFacts,
   openLedger,
@@ -35,8 +35,8 @@ function read(found: readonly Projection[]): object[] {
 
 const chain = chainOf(
   openLedger(),
-  createMaster({ marks: [mark('k1')] }),
-  append({ marks: [mark('k2'), mark('s', 'digest', true)] }),
+  createMaster({ commandKeys: [commandKey('k1')] }),
+  append({ commandKeys: [commandKey('k2'), commandKey('s', 'digest', true)] }),
   grant(),
   grant({ linkId: uuid(0xcd), access: 'read' }),
   revoke(),
@@ -76,7 +76,7 @@ describe('what follows from each event', () => {
   test('a master: its facts and its line in the order of the ledger', () => {
     expect(read(projections(chain, 2))).toEqual([
       { kind: 'scope', scope: names.masterEvents(masterId) },
-      { kind: 'command', command: mark('k1') },
+      { kind: 'command', command: commandKey('k1') },
       {
         kind: 'cell',
         key: names.master(masterId),
@@ -86,11 +86,11 @@ describe('what follows from each event', () => {
     ]);
   });
 
-  test('a business event: its scope and all of its marks, and nothing else', () => {
+  test('a business event: its scope and all of its commandKeys, and nothing else', () => {
     expect(projections(chain, 3)).toEqual([
       { kind: 'scope', scope: names.masterEvents(masterId) },
-      { kind: 'command', command: mark('k2') },
-      { kind: 'command', command: mark('s', 'digest', true) },
+      { kind: 'command', command: commandKey('k2') },
+      { kind: 'command', command: commandKey('s', 'digest', true) },
     ]);
   });
 

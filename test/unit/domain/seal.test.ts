@@ -4,7 +4,7 @@ import { canonicalJson } from '../../../src/domain/json/canonical.ts';
 import { sha256Hex } from '../../../src/domain/keys/hash.ts';
 import type { Draft } from '../../../src/domain/ledger/decide.ts';
 import { type Place, sealEvent } from '../../../src/domain/ledger/seal.ts';
-import { ledgerId, mark, masterId, supplier, uuid } from '../../support/commands.ts';
+import { ledgerId, commandKey, masterId, supplier, uuid } from '../../support/commands.ts';
 import { authority, isSealed, start } from '../../support/world.ts';
 
 const draft: Draft = {
@@ -17,7 +17,7 @@ const draft: Draft = {
   actorSig: null,
   actorSigPayload: null,
   signingKeyId: null,
-  commands: [mark('k1')],
+  commands: [commandKey('k1')],
 };
 const place: Place = {
   id: uuid(9),
@@ -49,7 +49,7 @@ describe('a draft becomes an event', () => {
     expect(content).toBe(canonicalJson(JSON.parse(content)));
     expect(event.contentHash).toBe(contentHash(content));
     expect(event.hash).toBe(eventHash(place.prevHash, event.contentHash));
-    expect(event.commands).toEqual([mark('k1')]);
+    expect(event.commands).toEqual([commandKey('k1')]);
   });
 
   test('without an actor’s signature it carries the authority’s seal', () => {
@@ -72,7 +72,7 @@ describe('a draft becomes an event', () => {
     expect(event.actorSigPayloadHash).toBe(sha256Hex('{}'));
   });
 
-  test('command marks are no part of the content: they prove nothing', () => {
+  test('command commandKeys are no part of the content: they prove nothing', () => {
     const without = sealEvent({ ...draft, commands: [] }, place, authority);
     expect(without.event.hash).toBe(sealEvent(draft, place, authority).event.hash);
   });

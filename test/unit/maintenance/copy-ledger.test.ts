@@ -13,7 +13,7 @@ import {
   createMaster,
   grant,
   ledgerId,
-  mark,
+  commandKey,
   masterId,
   openLedger,
   siblingId,
@@ -29,9 +29,9 @@ import { chainOf, startMs } from '../../support/world.ts';
 /** More than two commits take. */
 const events = chainOf(
   openLedger(),
-  createMaster({ marks: [mark('made', 'asks', true)] }),
+  createMaster({ commandKeys: [commandKey('made', 'asks', true)] }),
   grant(),
-  ...Array.from({ length: 140 }, (_, n) => append({ payload: `{"n":${n}}`, marks: n === 5 ? [mark('noted')] : [] })),
+  ...Array.from({ length: 140 }, (_, n) => append({ payload: `{"n":${n}}`, commandKeys: n === 5 ? [commandKey('noted')] : [] })),
 ).events;
 const head: Head = { seq: events.length - 1, hash: events.at(-1)?.hash ?? '' };
 
@@ -125,7 +125,7 @@ describe('a ledger that is copied', () => {
     }
   });
 
-  test('a day later has the marks that count for ever, and no others', async () => {
+  test('a day later has the commandKeys that count for ever, and no others', async () => {
     const dayLater = startMs + 25 * 60 * 60_000;
     const [source, target] = [await memory(events), await memory([], dayLater)];
     await copy(source.store, target.store, dayLater);

@@ -28,7 +28,7 @@ async function typesFound(chain: Chain, foldVersion = 1, state: string | null = 
     damagedRows: nothing,
     records: nothing,
     scopeEntries: async () => [],
-    commandMarks: nothing,
+    commandKeys: nothing,
     strayBuckets: nothing,
     fullBuckets: nothing,
     cells: nothing,

@@ -14,7 +14,7 @@ test('a claim that never came to write leaves nothing to check, and nothing unch
     damagedRows: nothing,
     records: nothing,
     scopeEntries: async () => [],
-    commandMarks: nothing,
+    commandKeys: nothing,
     strayBuckets: nothing,
     fullBuckets: nothing,
     cells: nothing,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Command } from '../../../src/domain/ledger/command.ts';
-import { append, createMaster, delegate, grant, mark, openLedger, supplier } from '../../support/commands.ts';
+import { append, createMaster, delegate, grant, commandKey, openLedger, supplier } from '../../support/commands.ts';
 import { faultyLedgerStore, type StoreFault, scriptedFaults } from '../../support/store-faults.ts';
 import { second } from '../../support/webhook-order.ts';
 import { typesSent, webhookRig } from '../../support/webhook-rig.ts';
@@ -24,7 +24,7 @@ async function unsettled(fault: StoreFault, subscriber: string, command: (deadli
   return world;
 }
 
-const doubtful = (deadline: number) => append({ eventType: 'DOUBTFUL', marks: [mark('k')], deadline });
+const doubtful = (deadline: number) => append({ eventType: 'DOUBTFUL', commandKeys: [commandKey('k')], deadline });
 
 describe('an event whose append was answered outcome_unknown', () => {
   test.each<StoreFault>(['applied', 'late-before-claim'])(
@@ -64,7 +64,7 @@ describe('an event whose append was answered outcome_unknown', () => {
   });
 
   test.each<StoreFault>(['applied', 'late-before-claim'])('a grant too, to whom it lets in (%s)', async (fault) => {
-    const granting = (deadline: number) => grant({ access: 'read', marks: [mark('k')], deadline });
+    const granting = (deadline: number) => grant({ access: 'read', commandKeys: [commandKey('k')], deadline });
     const world = await unsettled(fault, delegate, granting);
     await world.run(granting(Number.MAX_SAFE_INTEGER));
     await world.quiet();

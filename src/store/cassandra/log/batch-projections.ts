@@ -46,14 +46,14 @@ export function projectionsOfBatch(bucket: number, entries: readonly EventProjec
 /** Returns the stored text of projections, '' if there are none. */
 export function formatPending({ bucket, scopes, commands, cells, lines }: BatchProjections): string {
   if (scopes.length + commands.length + cells.length + lines.length === 0) return '';
-  const marks = commands.map(([seq, { id, fingerprint, permanent }]) => [seq, id, fingerprint, permanent ? 1 : 0]);
-  return JSON.stringify([bucket, scopes, marks, cells, lines]);
+  const keys = commands.map(([seq, { id, fingerprint, permanent }]) => [seq, id, fingerprint, permanent ? 1 : 0]);
+  return JSON.stringify([bucket, scopes, keys, cells, lines]);
 }
 
 type PendingForm = readonly [
   bucket: number,
   scopes: BatchProjections['scopes'],
-  marks: readonly (readonly [seq: number, id: string, fingerprint: string, permanent: 0 | 1])[],
+  keys: readonly (readonly [seq: number, id: string, fingerprint: string, permanent: 0 | 1])[],
   cells: BatchProjections['cells'],
   lines: BatchProjections['lines'],
 ];
@@ -61,17 +61,17 @@ type PendingForm = readonly [
 /** Parses what formatPending returned. null if there are no projections. Throws for any other text. */
 export function parsePending(text: string): BatchProjections | null {
   if (text === '') return null;
-  const [bucket, scopes, marks, cells, lines] = JSON.parse(text) as PendingForm;
+  const [bucket, scopes, keys, cells, lines] = JSON.parse(text) as PendingForm;
   const isText = (value: unknown) => typeof value === 'string';
   const isSeq = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
   const isWhole =
     isSeq(bucket) &&
     scopes.every(isText) &&
-    marks.every(([seq, id, fingerprint]) => isSeq(seq) && isText(id) && isText(fingerprint)) &&
+    keys.every(([seq, id, fingerprint]) => isSeq(seq) && isText(id) && isText(fingerprint)) &&
     cells.every(([key, seq, value]) => isText(key) && isSeq(seq) && isText(value)) &&
     lines.every((line) => line.length === 3 && line.every(isText));
   if (!isWhole) throw new TypeError('These are no projections of a batch.');
-  const commands = marks.map(([seq, id, fingerprint, permanent]) => {
+  const commands = keys.map(([seq, id, fingerprint, permanent]) => {
     return [seq, { id, fingerprint, permanent: permanent === 1 }] as const;
   });
   return { bucket, scopes, commands, cells, lines };

@@ -8,7 +8,7 @@ import {
   type LedgerEntry,
   type LedgerStore,
   type Line,
-  type MarkName,
+  type CommandKeyName,
   OutcomeUnknown,
   type Page,
   type ScopeEntries,
@@ -191,9 +191,9 @@ export class CassandraLedgerStore implements LedgerStore {
    * Looks up permanent keys in their own slots only, and the other keys in the windows only: Cassandra takes 2 µs of
    * CPU for each id in each partition, found or not.
    */
-  async findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>> {
+  async findCommands(ledgerId: string, keys: readonly CommandKeyName[]): Promise<Map<string, FoundCommand>> {
     const found = new Map<string, FoundCommand>();
-    const bySlot = Map.groupBy(marks, ({ id, permanent }) => (permanent ? permanentSlot(id) : null));
+    const bySlot = Map.groupBy(keys, ({ id, permanent }) => (permanent ? permanentSlot(id) : null));
     await Promise.all(
       Array.from(bySlot, ([slot, those]) =>
         this.#findInSlots(ledgerId, slot === null ? commandWindows(this.#now()) : [slot], those, found),
@@ -205,10 +205,10 @@ export class CassandraLedgerStore implements LedgerStore {
   async #findInSlots(
     ledgerId: string,
     slots: readonly number[],
-    marks: readonly MarkName[],
+    keys: readonly CommandKeyName[],
     found: Map<string, FoundCommand>,
   ): Promise<void> {
-    const byKey = new Map(marks.map(({ id }) => [keyText(id), id]));
+    const byKey = new Map(keys.map(({ id }) => [keyText(id), id]));
     const params = [keyText(ledgerId), slots, [...byKey.keys()]];
     for (const row of await this.#session.read({ cql: COMMANDS, params })) {
       const [id, seq] = [byKey.get(textOf(row, 'id') ?? ''), numberOf(row, 'seq') ?? 0];

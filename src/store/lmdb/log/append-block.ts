@@ -2,7 +2,7 @@ import type { Projection } from '../../../domain/event/projection.ts';
 import type { LedgerEntry } from '../../ledger-store.ts';
 import { commandKey, listPrefix, orderKey, scopePrefix, seqKey, textKey, writeSeq } from '../keys.ts';
 import { type BytesTable, NOTHING, type Tables } from '../tables.ts';
-import { formatMark } from './command-mark.ts';
+import { formatCommand } from './command-value.ts';
 
 /**
  * Puts the rows of an append and their projections. It runs inside the write block that is conditional on the head's
@@ -10,7 +10,7 @@ import { formatMark } from './command-mark.ts';
  *
  * LMDB copies a key when it is put, so one key buffer serves for all rows.
  */
-export function putEntries(tables: Tables, marks: BytesTable, ledger: Buffer, entries: readonly LedgerEntry[]): void {
+export function putEntries(tables: Tables, commands: BytesTable, ledger: Buffer, entries: readonly LedgerEntry[]): void {
   const rowKey = seqKey(ledger, 0);
   const scopeKeys = new Map<string, Buffer>();
   for (const entry of entries) {
@@ -18,7 +18,7 @@ export function putEntries(tables: Tables, marks: BytesTable, ledger: Buffer, en
     tables.events.put(rowKey, entry.row);
     for (const projection of entry.projections) {
       if (projection.kind === 'scope') putScope(tables, scopeKeys, ledger, projection.scope, entry.seq);
-      else putProjection(tables, marks, ledger, entry.seq, projection);
+      else putProjection(tables, commands, ledger, entry.seq, projection);
     }
   }
   putCells(tables, entries);
@@ -36,7 +36,7 @@ function putScope(tables: Tables, keys: Map<string, Buffer>, ledger: Buffer, sco
 
 function putProjection(
   tables: Tables,
-  marks: BytesTable,
+  commands: BytesTable,
   ledger: Buffer,
   seq: number,
   projection: Exclude<Projection, { kind: 'scope' }>,
@@ -44,8 +44,8 @@ function putProjection(
   switch (projection.kind) {
     case 'command': {
       const { id, fingerprint, permanent } = projection.command;
-      const table = permanent ? tables.permanentCommands : marks;
-      table.put(commandKey(ledger, id), formatMark({ seq, fingerprint }));
+      const table = permanent ? tables.permanentCommands : commands;
+      table.put(commandKey(ledger, id), formatCommand({ seq, fingerprint }));
       return;
     }
     case 'line':

@@ -43,8 +43,8 @@ export class CommandWindows {
     const entered = Math.max(...this.#held);
     for (const window of [entered, entered - 1]) {
       if (window < 0 || this.#held[window % this.#held.length] !== window) continue;
-      const mark = this.#table(window).get(key);
-      if (mark !== undefined) return mark;
+      const value = this.#table(window).get(key);
+      if (value !== undefined) return value;
     }
     return undefined;
   }

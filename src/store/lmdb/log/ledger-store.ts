@@ -9,7 +9,7 @@ import {
   type LedgerEntry,
   type LedgerStore,
   type Line,
-  type MarkName,
+  type CommandKeyName,
   OutcomeUnknown,
   type Page,
   type ScopeEntries,
@@ -33,7 +33,7 @@ import {
 import { entriesIn, keysIn } from '../ranges.ts';
 import type { Tables } from '../tables.ts';
 import { putEntries } from './append-block.ts';
-import { parseMark } from './command-mark.ts';
+import { parseCommand } from './command-value.ts';
 import { CommandWindows } from './command-windows.ts';
 import { claimedVersion, expectedVersion, fenceOf, formatHead, parseHead } from './fence.ts';
 import { LmdbSnapshots } from './snapshots.ts';
@@ -100,12 +100,12 @@ export class LmdbLedgerStore implements LedgerStore {
     const before = first.seq === 0 ? null : { seq: first.seq - 1, hash: first.prevHash };
     const version = expectedVersion(claim, before);
     if (!isAt(this.#freshHead(key), version, before)) throw new Fenced();
-    const marks = this.#windows.current();
+    const commands = this.#windows.current();
     const { heads } = this.#tables;
     const held = await this.#commits.write(() =>
       heads.ifVersion(key, version, () => {
         heads.put(key, formatHead(last), version + entries.length);
-        putEntries(this.#tables, marks, key, entries);
+        putEntries(this.#tables, commands, key, entries);
       }),
     );
     if (!held) throw new Fenced();
@@ -147,14 +147,14 @@ export class LmdbLedgerStore implements LedgerStore {
     return Array.from(keysIn(this.#tables.scopes, { ...page, prefix, from }), seqOfKey);
   }
 
-  async findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>> {
+  async findCommands(ledgerId: string, keys: readonly CommandKeyName[]): Promise<Map<string, FoundCommand>> {
     this.#commits.checkReadable();
     const ledger = ledgerKey(ledgerId);
     const found = new Map<string, FoundCommand>();
-    for (const { id, permanent } of marks) {
+    for (const { id, permanent } of keys) {
       const key = commandKey(ledger, id);
-      const mark = permanent ? this.#tables.permanentCommands.get(key) : this.#windows.find(key);
-      if (mark !== undefined) found.set(id, parseMark(mark));
+      const value = permanent ? this.#tables.permanentCommands.get(key) : this.#windows.find(key);
+      if (value !== undefined) found.set(id, parseCommand(value));
     }
     return found;
   }

@@ -3,7 +3,7 @@ import { LedgerError } from '../../../../src/domain/errors.ts';
 import { DeveloperService } from '../../../../src/gen/svc/v1/developer_pb.ts';
 import { MasterService } from '../../../../src/gen/svc/v1/masters_pb.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
-import { commandId } from '../../../../src/service/writing/command-mark.ts';
+import { commandId } from '../../../../src/service/writing/command-key.ts';
 import type { RecordStore } from '../../../../src/store/record-store.ts';
 import { callGrpc, grpcClient } from '../../../support/grpc-client.ts';
 import {
@@ -289,11 +289,11 @@ describe('an idempotency key', () => {
 
 describe('on a call that writes to a ledger', () => {
   it('the command’s mark is the same through every transport, and no claim is kept', async () => {
-    const marks: unknown[] = [];
+    const commandKeys: unknown[] = [];
     const node = await start(made, {
       grpc: true,
       append: async (_request, call) => {
-        marks.push(call.command);
+        commandKeys.push(call.command);
         call.markReplayed();
         return {};
       },
@@ -319,7 +319,7 @@ describe('on a call that writes to a ledger', () => {
       'true',
       ['true'],
     ]);
-    const [first, second, other, none] = marks as [
+    const [first, second, other, none] = commandKeys as [
       { id: string; fingerprint: string },
       object,
       { id: string; fingerprint: string },

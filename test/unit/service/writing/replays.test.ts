@@ -26,6 +26,6 @@ test('a call that was refused is not refused for good while its first answer can
 
 test('a call whose twin is running is told so, also where the store is away', async () => {
   const directory = { submit: failed('idempotency_in_progress') } as unknown as Directory;
-  const command = { ledgerId: 'ledger', marks: [mark] } as unknown as Command;
+  const command = { ledgerId: 'ledger', commandKeys: [mark] } as unknown as Command;
   await expect(replays.carryOut(directory, command)).rejects.toMatchObject({ code: 'idempotency_in_progress' });
 });

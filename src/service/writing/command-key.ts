@@ -38,6 +38,6 @@ export function appendFingerprint(masterId: string, eventType: string, payload: 
 }
 
 /** The command key of a call that writes to an existing ledger. */
-export function commandMark(actorId: string, key: string, fingerprint: string): CommandKey {
+export function commandKey(actorId: string, key: string, fingerprint: string): CommandKey {
   return { id: commandId(actorId, key), fingerprint, permanent: false };
 }

@@ -8,7 +8,7 @@ import { callerOf } from '../calls/call-caller.ts';
  * header identity, its signed digest. Header identity has no secret, and reads show signatures to others, so such an
  * event is written once for good: otherwise a reader could send it again. `digest` is null if no event was signed.
  */
-export function commandMarks(call: Call, digest: Buffer | null): readonly CommandKey[] {
+export function commandKeys(call: Call, digest: Buffer | null): readonly CommandKey[] {
   const caller = callerOf(call);
   if (caller.via !== 'entity_header' || digest === null) return call.command === null ? none : [call.command];
   const hex = digest.toString('hex');
