@@ -2,7 +2,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import { compileCache } from './test/support/compile-cache.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { isNightly } from './test/support/nightly.ts';
-import { patience } from './test/support/patience.ts';
+import { testTimeouts } from './test/support/test-timeouts.ts';
 
 /** Suites that judge how long something takes, or that keep every core busy by themselves: nothing may run beside them. */
 const alone = [
@@ -50,7 +50,7 @@ function project(
  */
 export default defineConfig({
   test: {
-    ...patience,
+    ...testTimeouts,
     // Node loads the modules itself, as it does for the service: a quarter less processor time than through Vite.
     experimental: { viteModuleRunner: false },
     // Of each node that a test starts in its own process a thread speaks gRPC, which loads its modules anew: with it in half the time.

@@ -66,7 +66,7 @@ export async function openWebhookNode() {
     random: randomBytes,
     meter: {
       committed: () => {},
-      verdict: () => {},
+      decided: () => {},
       claimed: () => {},
       fenced: () => {},
       damaged: () => {},

@@ -27,8 +27,8 @@ export function addClusterCommands(program: Command, terminal: ClusterTerminal):
   const cluster = program.command('cluster').description('Nodes and shards of the cluster that REDIS_URL names.');
   const run = (work: (view: ClusterView, argument: string) => Promise<string>) => async (argument: unknown) => {
     await using view = await terminal.open(terminal.env);
-    const told = await work(view, typeof argument === 'string' ? argument : '').catch(asSentence);
-    terminal.print(`${told}\n`);
+    const text = await work(view, typeof argument === 'string' ? argument : '').catch(asSentence);
+    terminal.print(`${text}\n`);
   };
   cluster.command('status').description('The nodes, and how many shards each has.').action(run(status));
   cluster.command('shards').description('The owner of every shard.').action(run(shards));

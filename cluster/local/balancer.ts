@@ -70,7 +70,7 @@ export async function startBalancer(options: BalancerOptions): Promise<Balancer>
 class Rotation {
   readonly #nodes: BalancedNode[] = [];
   readonly #ready = new Set<BalancedNode>();
-  #turn = 0;
+  #next = 0;
   #timer: NodeJS.Timeout | null = null;
 
   add(node: BalancedNode): void {
@@ -80,10 +80,10 @@ class Rotation {
 
   /** Returns all nodes, in the order in which the next connection should try them. */
   next(): readonly BalancedNode[] {
-    this.#turn += 1;
+    this.#next += 1;
     const isReady = (node: BalancedNode) => this.#ready.has(node);
     const ready = this.#nodes.filter(isReady);
-    const at = ready.length === 0 ? 0 : this.#turn % ready.length;
+    const at = ready.length === 0 ? 0 : this.#next % ready.length;
     return [...ready.slice(at), ...ready.slice(0, at), ...this.#nodes.filter((node) => !isReady(node))];
   }
 

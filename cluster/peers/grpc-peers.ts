@@ -25,7 +25,7 @@ export const budgetMs = 2_500;
  * this node either. This is longer than any caller waits: the ledgers of an overloaded node must not be taken over,
  * which would only add to its load. That node itself refuses commands whose deadline has passed.
  */
-export const patienceMs = limits.callTimeoutMs + 2_000;
+export const busyPeerBudgetMs = limits.callTimeoutMs + 2_000;
 /**
  * Pause after a failure before a new stream to the node is opened. Until the node has accepted a stream, commands for
  * it are rejected at once.
@@ -56,7 +56,7 @@ interface GrpcPeersParts {
   readonly ownBatches: () => BatchCounts;
   readonly meter: PeerMeter;
   readonly budgetMs?: number;
-  readonly patienceMs?: number;
+  readonly busyPeerBudgetMs?: number;
 }
 
 /** The connection to one node at one address. */
@@ -167,7 +167,7 @@ export class GrpcPeers implements Peers {
       monotonicMs,
       counted: this.#counted,
       budgetMs: this.#parts.budgetMs ?? budgetMs,
-      patienceMs: this.#parts.patienceMs ?? patienceMs,
+      busyPeerBudgetMs: this.#parts.busyPeerBudgetMs ?? busyPeerBudgetMs,
       ended: (failed) => {
         if (failed) this.#leaveAlone(line);
       },

@@ -4,7 +4,7 @@ export type ClaimReason = 'activation' | 'fenced' | 'unknown_outcome' | 'certain
 /** What the actors tell the metrics. */
 export interface ActorMeter {
   committed(events: number, seconds: number): void;
-  verdict(result: 'written' | 'replayed' | 'refused'): void;
+  decided(result: 'written' | 'replayed' | 'refused'): void;
   claimed(reason: ClaimReason): void;
   fenced(): void;
   /** The log of a ledger was found damaged. */

@@ -12,7 +12,7 @@ export function actorMeter(metrics: Metrics): ActorMeter {
       metrics.commitBatchEvents.observe(events);
       metrics.commitSeconds.observe(seconds);
     },
-    verdict: (result) => metrics.appends.inc({ result }),
+    decided: (result) => metrics.appends.inc({ result }),
     claimed: (reason) => metrics.claims.inc({ reason }),
     fenced: () => metrics.fencedAppends.inc(),
     damaged: () => metrics.damagedLedgers.inc(),

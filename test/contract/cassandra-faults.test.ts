@@ -41,7 +41,10 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     ];
   /** How many events of a ledger each kind of projection knows. */
   async function projected(store: LedgerStore, ledgerId: string, upTo: number) {
-    const commandKeys = Array.from({ length: upTo }, (_, seq) => ({ id: `${ledgerId} ${seq}`, permanent: seq % 2 === 0 }));
+    const commandKeys = Array.from({ length: upTo }, (_, seq) => ({
+      id: `${ledgerId} ${seq}`,
+      permanent: seq % 2 === 0,
+    }));
     return {
       scope: (await store.readScope(ledgerId, ledgerId, { limit: 100 })).entries.length,
       commands: (await store.findCommands(ledgerId, commandKeys)).size,

@@ -77,7 +77,7 @@ describe('windows of command commandKeys', () => {
     expect([...found.keys()]).toEqual(['new', 'newer']);
   });
 
-  test('a clock that goes back loses no mark', async () => {
+  test('a clock that goes back loses no command key', async () => {
     const store = await newStore();
     await store.using(async (ledgers) => {
       await mark(ledgers, 'before');

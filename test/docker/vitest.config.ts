@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { patience } from '../support/patience.ts';
+import { testTimeouts } from '../support/test-timeouts.ts';
 
 /** `npm run test:docker`: what needs a container engine, and the contract suite on the backends that it runs. */
 export default defineConfig({
@@ -10,7 +10,7 @@ export default defineConfig({
     env: { REQUIRE_BACKENDS: '1' },
     // One after the other: several Cassandras at once are more than a small machine has memory for.
     fileParallelism: false,
-    ...patience,
+    ...testTimeouts,
     // Images are built, and three Cassandras started.
     hookTimeout: 900_000,
   },

@@ -75,7 +75,7 @@ export class SimulatedNode {
   life: Life;
   directory: Directory;
   store: LedgerStore;
-  /** Believes that it owns every shard, whatever anybody says; is told when it acts on that. */
+  /** If set, the node believes that it owns every shard. Called when it acts on that. */
   believesAll: (() => void) | null = null;
 
   constructor(id: NodeId, world: World) {
@@ -202,7 +202,7 @@ function neverAsking(store: CassandraLedgerStore): LedgerStore {
 function actorMeter(counts: Counts): ActorMeter {
   return {
     committed: () => {},
-    verdict: (result) => {
+    decided: (result) => {
       if (result === 'replayed') counts.replayed++;
     },
     claimed: () => void counts.claims++,

@@ -153,15 +153,15 @@ export class TestKeys implements SigningKeys {
 export class TestMeter implements ActorMeter {
   readonly batches: number[] = [];
   readonly claims: string[] = [];
-  readonly verdicts: string[] = [];
+  readonly results: string[] = [];
   readonly unknown: string[] = [];
   fencings = 0;
 
   committed(events: number): void {
     this.batches.push(events);
   }
-  verdict(result: string): void {
-    this.verdicts.push(result);
+  decided(result: string): void {
+    this.results.push(result);
   }
   claimed(reason: string): void {
     this.claims.push(reason);

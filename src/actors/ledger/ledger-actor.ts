@@ -141,7 +141,7 @@ export class LedgerActor {
   }
 
   async #run(): Promise<void> {
-    // Commands that arrive in the same turn of the event loop join the first batch.
+    // Commands that arrive in the same iteration of the event loop join the first batch.
     await Promise.resolve();
     const { deadlines, batches } = this.#parts;
     const stopWatching = deadlines.begin(() => this.#lookAtDeadlines());
@@ -271,7 +271,7 @@ export class LedgerActor {
   #answer(decided: DecidedBatch): void {
     for (const result of decided.results) {
       if (result.kind === 'replayed') continue;
-      this.#parts.meter.verdict(result.kind);
+      this.#parts.meter.decided(result.kind);
       if (result.kind === 'written') result.pending.resolve({ event: result.event, replayed: false });
       else this.#queue.refuse(result.pending, result.error);
     }
@@ -283,7 +283,7 @@ export class LedgerActor {
    */
   async #replay(result: Extract<CommandResult, { kind: 'replayed' }>): Promise<void> {
     const { store, meter } = this.#parts;
-    meter.verdict('replayed');
+    meter.decided('replayed');
     try {
       const [entry] = await store.read(this.ledgerId, result.seq, 1);
       if (entry?.seq !== result.seq) throw new Error(`ledger ${this.ledgerId}: seq ${result.seq} is missing`);

@@ -75,7 +75,10 @@ export function masterService(
             actorType: caller.actorType,
             signature,
             signatureRule: 'if_keyed',
-            commandKeys: commandKeys(call, signature === null ? null : sigDigest(eventType, ledgerId, signature.signedForm)),
+            commandKeys: commandKeys(
+              call,
+              signature === null ? null : sigDigest(eventType, ledgerId, signature.signedForm),
+            ),
             deadline: call.deadline,
           });
         },
@@ -182,7 +185,10 @@ export function masterService(
             actorType: caller.actorType,
             signature,
             signatureRule: 'if_keyed',
-            commandKeys: commandKeys(call, signature === null ? null : sigDigest(eventType, ledgerId, signature.signedForm)),
+            commandKeys: commandKeys(
+              call,
+              signature === null ? null : sigDigest(eventType, ledgerId, signature.signedForm),
+            ),
             deadline: call.deadline,
           });
         },

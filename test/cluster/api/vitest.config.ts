@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { patience } from '../../support/patience.ts';
+import { testTimeouts } from '../../support/test-timeouts.ts';
 
 /** The API suite against three nodes: `npm run test:cluster-api`. */
 export default defineConfig({
@@ -20,6 +20,6 @@ export default defineConfig({
     globalSetup: ['test/cluster/api/global-setup.ts'],
     // One node's worth of processor is shared by three nodes and Cassandra.
     maxWorkers: 1,
-    ...patience,
+    ...testTimeouts,
   },
 });

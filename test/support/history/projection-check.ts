@@ -1,7 +1,7 @@
 import type { LedgerEvent } from '../../../src/domain/event/event.ts';
 import { type LedgerFacts, ledgerFacts } from '../../../src/domain/event/ledger-facts.ts';
 import { projectionsOf } from '../../../src/domain/event/projection.ts';
-import type { LedgerStore, CommandKeyName } from '../../../src/store/ledger-store.ts';
+import type { CommandKeyName, LedgerStore } from '../../../src/store/ledger-store.ts';
 import type { Violation } from './history-check.ts';
 
 const pageItems = 1_000;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { LedgerStore } from '../../../src/store/ledger-store.ts';
 import { settled } from '../../support/clock.ts';
-import { append, createMaster, commandKey, openLedger, stranger } from '../../support/commands.ts';
+import { append, commandKey, createMaster, openLedger, stranger } from '../../support/commands.ts';
 import { codeOf, faultsOf, rig, startMs, storeWith } from '../../support/world.ts';
 
 /** A transport in a store's method: what comes to it waits until it is opened. */
@@ -61,7 +61,7 @@ describe('a command whose time is up before it was sent', () => {
 
   test.each([
     ['while the ledger is claimed', 'claim', false],
-    ['while its commandKeys are looked up', 'findCommands', true],
+    ['while its command keys are looked up', 'findCommands', true],
     ['while its master is loaded', 'readScope', false],
   ] as const)('%s: unavailable at once, never written, and the others are', async (_, method, warm) => {
     const { actor, clock, open, calls, written } = await gated(method, warm);
@@ -118,18 +118,20 @@ describe('a command whose time is up before it was sent', () => {
 });
 
 describe('a command whose time is up while its write is in flight', () => {
-  test('is told that the outcome is unknown; the write’s end is right for the others', async () => {
+  test('gets outcome_unknown; the others get the result of the write', async () => {
     const { actor, clock, open, log, written } = await gated('append');
-    // The first one's deadline is the last: the others are not told by it.
-    const patient = actor.submit(append({ payload: '{"n":1}', deadline: inOneMinute }));
-    const hasty = codeOf(actor.submit(append({ payload: '{"n":2}', commandKeys: [commandKey('k')], deadline: inOneSecond })));
+    // The first command has the last deadline.
+    const later = actor.submit(append({ payload: '{"n":1}', deadline: inOneMinute }));
+    const hasty = codeOf(
+      actor.submit(append({ payload: '{"n":2}', commandKeys: [commandKey('k')], deadline: inOneSecond })),
+    );
     const refused = codeOf(actor.submit(append({ actorId: stranger, deadline: inOneMinute })));
     await clock.advance(900);
     expect(clock.timers).toBeGreaterThan(0);
     await clock.advance(200);
     expect(await hasty).toBe('outcome_unknown');
     open();
-    const { event } = await patient;
+    const { event } = await later;
     expect(await refused).toBe('not_found');
     expect((await log()).find(({ id }) => id === event.id)?.payload).toBe('{"n":1}');
     expect(await written()).toBe(2);
@@ -138,7 +140,7 @@ describe('a command whose time is up while its write is in flight', () => {
     expect([again.replayed, again.event.payload]).toEqual([true, '{"n":2}']);
   });
 
-  test('one that is to be refused was certainly not written, and is told that', async () => {
+  test('a command that is to be refused gets unavailable: it was certainly not written', async () => {
     const { actor, clock, open } = await gated('append');
     const written = codeOf(actor.submit(append({ deadline: inOneMinute })));
     const refused = codeOf(actor.submit(append({ actorId: stranger, deadline: inOneSecond })));

@@ -6,9 +6,9 @@ import {
   append,
   closeLedger,
   closeMaster,
+  commandKey,
   createMaster,
   grant,
-  commandKey,
   openLedger,
   revoke,
   signature,
@@ -47,7 +47,9 @@ describe('the same command again', () => {
   test('with another fingerprint: the key was used for another call', async () => {
     const { actor, log } = await opened();
     await actor.submit(append({ commandKeys: [commandKey('k')] }));
-    expect(await codeOf(actor.submit(append({ commandKeys: [commandKey('k', 'other')] })))).toBe('idempotency_key_reused');
+    expect(await codeOf(actor.submit(append({ commandKeys: [commandKey('k', 'other')] })))).toBe(
+      'idempotency_key_reused',
+    );
     expect(await log()).toHaveLength(4);
   });
 
@@ -59,7 +61,7 @@ describe('the same command again', () => {
     expect((await actor.submit(command)).replayed).toBe(false);
   });
 
-  test('a day later the mark is forgotten, a permanent one never', async () => {
+  test('a command key is forgotten a day later, a permanent one never', async () => {
     const { actor, clock, log } = await opened();
     const signed = commandKey('signed', 'digest', true);
     await actor.submit(append({ commandKeys: [commandKey('k')] }));
@@ -71,12 +73,14 @@ describe('the same command again', () => {
     expect(await log()).toHaveLength(6);
   });
 
-  test('of two commandKeys each finds the event, and another fingerprint under either is a key used twice', async () => {
+  test('each of two command keys finds the event, and another fingerprint under either is a key used twice', async () => {
     const { actor } = await opened();
     const commandKeys = [commandKey('k'), commandKey('s', 'digest', true)];
     await actor.submit(append({ commandKeys }));
     expect((await actor.submit(append({ commandKeys: [commandKey('k')] }))).replayed).toBe(true);
-    expect((await actor.submit(append({ commandKeys: [commandKey('new'), commandKey('s', 'digest', true)] }))).replayed).toBe(true);
+    expect(
+      (await actor.submit(append({ commandKeys: [commandKey('new'), commandKey('s', 'digest', true)] }))).replayed,
+    ).toBe(true);
     const reused = [commandKey('k', 'other'), commandKey('s', 'digest', true)];
     expect(await codeOf(actor.submit(append({ commandKeys: reused })))).toBe('idempotency_key_reused');
     expect(await codeOf(actor.submit(append({ commandKeys: reused.toReversed() })))).toBe('idempotency_key_reused');
@@ -94,7 +98,7 @@ describe('the same command again', () => {
 });
 
 describe('the same command while the first one runs', () => {
-  test('is told so; a hundred at once write one event', async () => {
+  test('is refused as in progress; a hundred at once write one event', async () => {
     const { actor, log } = await opened();
     const command = append({ commandKeys: [commandKey('k')] });
     const codes = await Promise.all(Array.from({ length: 100 }, () => codeOf(actor.submit(command))));
@@ -119,7 +123,7 @@ describe('the same command while the first one runs', () => {
     expect(await Promise.all(codes)).toEqual(['not_found', 'not_found']);
   });
 
-  test('another call under the same key is refused; one that may stand elsewhere is told no more than that one runs', async () => {
+  test('another call under the same key is refused; a resubmitted one learns only that a call with this key is in progress', async () => {
     const { actor } = await opened();
     const other = append({ commandKeys: [commandKey('k', 'other')] });
     const codes = [append({ commandKeys: [commandKey('k')] }), other, { ...other, resubmitted: true }].map((one) =>
@@ -129,10 +133,13 @@ describe('the same command while the first one runs', () => {
     expect(await codeOf(actor.submit({ ...other, resubmitted: true }))).toBe('idempotency_key_reused');
   });
 
-  test('a twin under the second of two commandKeys is a twin', async () => {
+  test('a command is in flight under each of its two command keys', async () => {
     const { actor, log } = await opened();
     const signed = commandKey('s', 'digest', true);
-    const commands = [append({ commandKeys: [commandKey('k1'), signed] }), append({ commandKeys: [commandKey('k2'), signed] })];
+    const commands = [
+      append({ commandKeys: [commandKey('k1'), signed] }),
+      append({ commandKeys: [commandKey('k2'), signed] }),
+    ];
     const codes = await Promise.all(commands.map((one) => codeOf(actor.submit(one))));
     expect(codes).toEqual(['carried out', 'idempotency_in_progress']);
     expect(await log()).toHaveLength(4);
@@ -183,7 +190,8 @@ describe('the store decides whether a key is new', () => {
       expect(await codeOf(node.submit(append({ commandKeys: [commandKey('two')] })))).toBe('carried out');
       await world.clock.advance(2 * passivateAfterMs);
       expect(node.load().ledgers).toBe(0);
-      for (const id of ['two', 'one']) expect((await node.submit(append({ commandKeys: [commandKey(id)] }))).replayed).toBe(true);
+      for (const id of ['two', 'one'])
+        expect((await node.submit(append({ commandKeys: [commandKey(id)] }))).replayed).toBe(true);
       expect((await world.log()).filter(({ eventType }) => eventType === 'SHIPMENT_DISPATCHED')).toHaveLength(2);
     },
   );
@@ -195,7 +203,9 @@ describe('the store decides whether a key is new', () => {
     await first.submit(createMaster());
     await second.submit(append({ commandKeys: [commandKey('k')] }));
     expect((await first.submit(append({ commandKeys: [commandKey('k')] }))).replayed).toBe(true);
-    expect(await codeOf(first.submit(append({ commandKeys: [commandKey('k', 'other')] })))).toBe('idempotency_key_reused');
+    expect(await codeOf(first.submit(append({ commandKeys: [commandKey('k', 'other')] })))).toBe(
+      'idempotency_key_reused',
+    );
     expect(meter.fencings).toBe(1);
   });
 });

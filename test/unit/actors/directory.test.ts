@@ -8,7 +8,16 @@ import { LedgerError } from '../../../src/domain/errors.ts';
 import { sha256 } from '../../../src/domain/keys/hash.ts';
 import type { Command } from '../../../src/domain/ledger/command.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
-import { append, createMaster, grant, ledgerId, commandKey, openLedger, stranger, uuid } from '../../support/commands.ts';
+import {
+  append,
+  commandKey,
+  createMaster,
+  grant,
+  ledgerId,
+  openLedger,
+  stranger,
+  uuid,
+} from '../../support/commands.ts';
 import { emptyLedgerData } from '../../support/memory-store/ledger-data.ts';
 import { codeOf, faultsOf, rig, startMs, storeWith } from '../../support/world.ts';
 
@@ -66,7 +75,7 @@ describe('batches that stand', () => {
   });
 });
 
-describe('turns that run', () => {
+describe('batches that run', () => {
   test('are those that wait for the store, until it answers or fails', async () => {
     const held: PromiseWithResolvers<void>[] = [];
     const wait = () => {
@@ -230,7 +239,9 @@ describe('a peer that does not carry it out', () => {
     });
     const directory = world.owning(remote, 'node-b');
     expect(await codeOf(directory.submit(append({ actorId: stranger })))).toBe('outcome_unknown');
-    expect(await codeOf(directory.submit(append({ commandKeys: [commandKey('k', 'other')] })))).toBe('idempotency_key_reused');
+    expect(await codeOf(directory.submit(append({ commandKeys: [commandKey('k', 'other')] })))).toBe(
+      'idempotency_key_reused',
+    );
   });
 
   test('may stand with it in the log, whatever another call under its key does here meanwhile', async () => {
@@ -251,7 +262,7 @@ describe('a peer that does not carry it out', () => {
     expect(await world.log()).toHaveLength(4);
   });
 
-  test('was certainly never reached: what is told here is certain', async () => {
+  test('was certainly never reached: the answer of this node is certain', async () => {
     const world = await node();
     const remote = peers(async () => {
       throw new PeerUnreachable(new Error('refused'), false);

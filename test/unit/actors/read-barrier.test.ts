@@ -91,7 +91,7 @@ describe('what stands in a ledger', () => {
     await other.submit(append());
     faults.fail('claim', 'unavailable');
     const asked = codeOf(actor.readBarrier());
-    for (let turn = 0; turn < 3; turn++) await Promise.resolve();
+    for (let tick = 0; tick < 3; tick++) await Promise.resolve();
     const written = actor.submit(append());
     expect(await asked).toBe('unavailable');
     expect((await written).event.seq).toBe(4);

@@ -8,7 +8,10 @@ const poison: readonly (readonly [string, Command])[] = [
   ['a line break in its payload', append({ payload: '{}\n{}' })],
   ['an actor that is no text', append({ actorId: 7 as unknown as string })],
   ['an event type that is no text', append({ eventType: { x: 1 } as unknown as string })],
-  ['a name that is no text', append({ commandKeys: [{ id: 7 as unknown as string, fingerprint: 'f', permanent: false }] })],
+  [
+    'a name that is no text',
+    append({ commandKeys: [{ id: 7 as unknown as string, fingerprint: 'f', permanent: false }] }),
+  ],
 ];
 
 test.each(poison)('a command with %s is not written, and its ledger goes on', async (_, command) => {

@@ -246,16 +246,16 @@ describe('the pace of loading', () => {
     expect(new Set(codes)).toEqual(new Set(['carried out']));
   });
 
-  test('whose turn comes too late is refused, and takes no turn', async () => {
+  test('that would be loaded after its deadline is refused, and takes nothing of the limit', async () => {
     const { start, owner, clock } = await nodes();
     const { directory } = start('node-c', { activationsPerSecond: 1 });
     owner.id = 'node-c';
     await directory.submit(openLedger({ ledgerId: uuid(0x20_000) })).catch(() => {});
     const deadline = clock.now() + 100;
     expect(await codeOf(directory.submit(openLedger({ ledgerId: uuid(0x20_001), deadline })))).toBe('unavailable');
-    const patient = codeOf(directory.submit(openLedger({ ledgerId: uuid(0x20_002) })));
+    const later = codeOf(directory.submit(openLedger({ ledgerId: uuid(0x20_002) })));
     await clock.advance(1_100);
-    expect(await patient).toBe('carried out');
+    expect(await later).toBe('carried out');
   });
 });
 

@@ -80,7 +80,7 @@ describe('an owner that gets nothing carried out', () => {
     expect(far.cancelled).toBe(true);
   });
 
-  test('is given up after 2.5 s where turns of this node are merely slow', async () => {
+  test('is given up after 2.5 s where batches of this node are merely slow', async () => {
     const { ownBatches, pass, submit } = await world();
     const outcome = submit();
     ownBatches.running = 1;

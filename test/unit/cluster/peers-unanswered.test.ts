@@ -15,7 +15,7 @@ import {
 } from '../../support/peer-ports.ts';
 
 describe('a node that does not answer', () => {
-  test('refuses the connection: certain not to have arrived, and the next one is told at once', async () => {
+  test('refuses the connection: certain not to have arrived, and the next command fails at once', async () => {
     const free = await freePort();
     const { ask } = peersTo(free);
     expect(await failure(ask(append()))).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: false });
@@ -162,11 +162,11 @@ describe('a node that has much to do', () => {
     expect(performance.now() - began).toBeLessThan(1_500);
   });
 
-  test('is waited for beyond its time while turns of this node stand still as well, as long as callers wait', async () => {
+  test('is waited for beyond its time while batches of this node stand still as well, as long as callers wait', async () => {
     const { port } = await nodePort(() => new Promise(() => {}));
     const peers = peersAt(
       { port },
-      { ownBatches: () => ({ stood: 0, running: 1 }), budgetMs: 1_200, patienceMs: 2_200 },
+      { ownBatches: () => ({ stood: 0, running: 1 }), budgetMs: 1_200, busyPeerBudgetMs: 2_200 },
     );
     const began = performance.now();
     expect(await failure(peers.ask('node-a', append()))).toMatchObject({ mayHaveArrived: true });

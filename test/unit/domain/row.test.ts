@@ -1,13 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { LedgerError } from '../../../src/domain/errors.ts';
 import { CorruptRow, formatRow, parseRow } from '../../../src/domain/event/row.ts';
-import { append, createMaster, ledgerId, commandKey, openLedger, signature } from '../../support/commands.ts';
+import { append, commandKey, createMaster, ledgerId, openLedger, signature } from '../../support/commands.ts';
 import { chainOf, only } from '../../support/world.ts';
 
 const chain = chainOf(
   openLedger(),
   createMaster({ signature: signature('svc:actor:a#key-1', '{"scope":"ORDER"}') }),
-  append({ payload: '{"note":"line\\nbreak \u2028 ü 😀"}', commandKeys: [commandKey('k1'), commandKey('s"1', 'f\\', true)] }),
+  append({
+    payload: '{"note":"line\\nbreak \u2028 ü 😀"}',
+    commandKeys: [commandKey('k1'), commandKey('s"1', 'f\\', true)],
+  }),
 );
 const rows = chain.events.map((event) => formatRow(event));
 const [genesisRow = '', , createdRow = '', appendedRow = ''] = rows;

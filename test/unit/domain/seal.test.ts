@@ -4,7 +4,7 @@ import { canonicalJson } from '../../../src/domain/json/canonical.ts';
 import { sha256Hex } from '../../../src/domain/keys/hash.ts';
 import type { Draft } from '../../../src/domain/ledger/decide.ts';
 import { type Place, sealEvent } from '../../../src/domain/ledger/seal.ts';
-import { ledgerId, commandKey, masterId, supplier, uuid } from '../../support/commands.ts';
+import { commandKey, ledgerId, masterId, supplier, uuid } from '../../support/commands.ts';
 import { authority, isSealed, start } from '../../support/world.ts';
 
 const draft: Draft = {
@@ -72,7 +72,7 @@ describe('a draft becomes an event', () => {
     expect(event.actorSigPayloadHash).toBe(sha256Hex('{}'));
   });
 
-  test('command commandKeys are no part of the content: they prove nothing', () => {
+  test('command keys are no part of the content: they prove nothing', () => {
     const without = sealEvent({ ...draft, commands: [] }, place, authority);
     expect(without.event.hash).toBe(sealEvent(draft, place, authority).event.hash);
   });

@@ -10,10 +10,10 @@ import type { Head, LedgerStore } from '../../../src/store/ledger-store.ts';
 import { chainEntries } from '../../support/chain-entries.ts';
 import {
   append,
+  commandKey,
   createMaster,
   grant,
   ledgerId,
-  commandKey,
   masterId,
   openLedger,
   siblingId,
@@ -31,7 +31,9 @@ const events = chainOf(
   openLedger(),
   createMaster({ commandKeys: [commandKey('made', 'asks', true)] }),
   grant(),
-  ...Array.from({ length: 140 }, (_, n) => append({ payload: `{"n":${n}}`, commandKeys: n === 5 ? [commandKey('noted')] : [] })),
+  ...Array.from({ length: 140 }, (_, n) =>
+    append({ payload: `{"n":${n}}`, commandKeys: n === 5 ? [commandKey('noted')] : [] }),
+  ),
 ).events;
 const head: Head = { seq: events.length - 1, hash: events.at(-1)?.hash ?? '' };
 
@@ -125,7 +127,7 @@ describe('a ledger that is copied', () => {
     }
   });
 
-  test('a day later has the commandKeys that count for ever, and no others', async () => {
+  test('a day later has the command keys that count for ever, and no others', async () => {
     const dayLater = startMs + 25 * 60 * 60_000;
     const [source, target] = [await memory(events), await memory([], dayLater)];
     await copy(source.store, target.store, dayLater);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Command } from '../../../src/domain/ledger/command.ts';
-import { append, createMaster, delegate, grant, commandKey, openLedger, supplier } from '../../support/commands.ts';
+import { append, commandKey, createMaster, delegate, grant, openLedger, supplier } from '../../support/commands.ts';
 import { faultyLedgerStore, type StoreFault, scriptedFaults } from '../../support/store-faults.ts';
 import { second } from '../../support/webhook-order.ts';
 import { typesSent, webhookRig } from '../../support/webhook-rig.ts';

@@ -3,12 +3,12 @@ import { RecentMap } from '../../../runtime/collections/recent-map.ts';
 import {
   type Cell,
   type Claim,
+  type CommandKeyName,
   type FoundCommand,
   type Head,
   type LedgerEntry,
   type LedgerStore,
   type Line,
-  type CommandKeyName,
   OutcomeUnknown,
   type Page,
   type ScopeEntries,

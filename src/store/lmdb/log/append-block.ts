@@ -10,7 +10,12 @@ import { formatCommand } from './command-value.ts';
  *
  * LMDB copies a key when it is put, so one key buffer serves for all rows.
  */
-export function putEntries(tables: Tables, commands: BytesTable, ledger: Buffer, entries: readonly LedgerEntry[]): void {
+export function putEntries(
+  tables: Tables,
+  commands: BytesTable,
+  ledger: Buffer,
+  entries: readonly LedgerEntry[],
+): void {
   const rowKey = seqKey(ledger, 0);
   const scopeKeys = new Map<string, Buffer>();
   for (const entry of entries) {
