@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
-import { defaultShardCount } from '../src/actors/bounds.ts';
+import { BatchWindow } from '../src/actors/batching/batch-window.ts';
+import { batchLimits, defaultShardCount } from '../src/actors/bounds.ts';
+import { DeadlineWatch } from '../src/actors/inbox/deadline-watch.ts';
 import { Directory } from '../src/actors/routing/directory.ts';
 import { localPlacement } from '../src/actors/routing/local-placement.ts';
 import { noPeers } from '../src/actors/routing/no-peers.ts';
@@ -61,7 +63,6 @@ export async function openWebhookNode() {
       sign: (digest) => sign(null, digest, privateKey).toString('base64'),
     }),
     clock: systemClock,
-    monotonicMs: () => performance.now(),
     random: randomBytes,
     meter: {
       committed: () => {},
@@ -72,6 +73,8 @@ export async function openWebhookNode() {
       unknownOutcome: () => {},
       activated: () => {},
     },
+    batches: new BatchWindow(systemClock, batchLimits.commitsTogether),
+    deadlines: new DeadlineWatch(systemClock),
     outbox: webhooks,
     self: 'bench',
     shardCount: defaultShardCount,

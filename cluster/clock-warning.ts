@@ -5,7 +5,7 @@ type ClockState = 'right' | 'refused' | 'store';
 /** Raises one alarm each time that the clock of this node, or of the store, becomes wrong. */
 export class ClockWarning {
   readonly #alarmed: (sentence: string) => void;
-  #told: ClockState = 'right';
+  #reported: ClockState = 'right';
 
   constructor(alarmed: (sentence: string) => void) {
     this.#alarmed = alarmed;
@@ -18,8 +18,8 @@ export class ClockWarning {
   look(aheadMs: number | null, isRight: boolean): void {
     if (aheadMs === null) return;
     const state = stateOf(aheadMs, isRight);
-    if (state !== this.#told && state !== 'right') this.#alarmed(sentenceOf(state, aheadMs));
-    this.#told = state;
+    if (state !== this.#reported && state !== 'right') this.#alarmed(sentenceOf(state, aheadMs));
+    this.#reported = state;
   }
 }
 

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import { noBatches } from '../src/actors/batching/batch-counts.ts';
 import type { Directory } from '../src/actors/routing/directory.ts';
 import { NotOwner, type Peers } from '../src/actors/routing/peers.ts';
 import type { Placement } from '../src/actors/routing/placement.ts';
@@ -105,7 +104,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const silentMs = () => clockCheck.silentMs;
   const hasStore = () => silentMs() < storeLostAfterMs;
   const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
-  const ownBatches = () => directory?.batches ?? noBatches;
+  const ownBatches = () => directory?.batches ?? { stood: 0, running: 0 };
   const peers = new GrpcPeers({
     self: self.id,
     security,

@@ -30,7 +30,7 @@ const forwardResults: readonly Parameters<PeerMeter['forwarded']>[0][] = [
 const secondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** The state that is read at each scrape of the metrics. */
-interface ClusterStanding {
+interface ClusterState {
   /** The number of shards held by this node, being handed over by it, and elsewhere. */
   shards(): Readonly<Record<'held' | 'leaving' | 'elsewhere', number>>;
   /** The number of events that this node wrote and whose projections it does not know to be written. */
@@ -41,7 +41,7 @@ interface ClusterStanding {
   clock(): { readonly aheadMs: number | null; readonly isRight: boolean };
 }
 
-export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics {
+export function createClusterMetrics(cluster: ClusterState): ClusterMetrics {
   const moves = new Counter({
     name: 'svc_shard_moves_total',
     help: 'Shards that came to this node or left it, by reason.',
@@ -93,7 +93,7 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
     labelNames: ['state'],
     registers: [],
     collect() {
-      for (const [state, count] of Object.entries(standing.shards())) this.set({ state }, count);
+      for (const [state, count] of Object.entries(cluster.shards())) this.set({ state }, count);
     },
   });
   const projectionLag = new Gauge({
@@ -101,7 +101,7 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
     help: 'Events that this node has written and does not know to be projected yet.',
     registers: [],
     collect() {
-      this.set(standing.projectionLag());
+      this.set(cluster.projectionLag());
     },
   });
   const badRedisValues = new Counter({
@@ -111,7 +111,7 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
     registers: [],
     collect() {
       this.reset();
-      for (const kind of redisValueKinds) this.inc({ kind }, standing.badRedisValues[kind]);
+      for (const kind of redisValueKinds) this.inc({ kind }, cluster.badRedisValues[kind]);
     },
   });
   const clockAhead = new Gauge({
@@ -119,7 +119,7 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
     help: 'How far the clock of this node is ahead of the clock of the store; negative: behind.',
     registers: [],
     collect() {
-      this.set((standing.clock().aheadMs ?? 0) / 1_000);
+      this.set((cluster.clock().aheadMs ?? 0) / 1_000);
     },
   });
   const clockRefused = new Gauge({
@@ -127,7 +127,7 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
     help: '1 while this node decides nothing because its clock is off, 0 otherwise.',
     registers: [],
     collect() {
-      this.set(standing.clock().isRight ? 0 : 1);
+      this.set(cluster.clock().isRight ? 0 : 1);
     },
   });
   // Every series exists from the start, so that the first count shows as an increase.

@@ -59,7 +59,7 @@ async function startPatiently(
   stopped: Promise<void>,
 ): Promise<RunningNode | null> {
   const deadline = performance.now() + config.startWaitMs;
-  let told = '';
+  let reported = '';
   for (;;) {
     try {
       // After a stop the unfinished start ends with the process: no other node knows of this one yet.
@@ -67,8 +67,8 @@ async function startPatiently(
     } catch (failure) {
       const error = orNotAnswering(failure);
       if (!(error instanceof StartError) || performance.now() + tryAgainMs > deadline) throw error;
-      if (error.message !== told) log.warn({}, `waiting: ${error.message}`);
-      told = error.message;
+      if (error.message !== reported) log.warn({}, `waiting: ${error.message}`);
+      reported = error.message;
     }
     const isStopped = await Promise.race([stopped.then(() => true), delay(tryAgainMs, false)]);
     if (isStopped) return null;

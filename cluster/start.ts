@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { batchPaces } from '../src/actors/bounds.ts';
+import { batchLimits } from '../src/actors/bounds.ts';
 import { ConfigError } from '../src/node/config.ts';
 import { readNodeKeys } from '../src/node/node-keys.ts';
 import type { RunningNode } from '../src/node/node-parts.ts';
@@ -94,7 +94,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
       peers: membership.peers,
       membership,
       revocationLeadMs,
-      batchPace: batchPaces.commitsApart,
+      batchLimits: batchLimits.commitsApart,
       memory,
       clock,
       log,

@@ -5,7 +5,7 @@ import type { Leases } from './placement/leases.ts';
 
 /** How often a node looks for shards that it gained or lost, and for subscriptions made on other nodes. */
 const lookEveryMs = 1_000;
-/** After this many looks the node also searches for due work that no message told it of. */
+/** After this many looks the node also searches for due work without a message. */
 const looksBetweenDue = 15;
 
 interface WebhookShardsParts {
@@ -42,7 +42,7 @@ export class WebhookShards {
     return this.#working.has(shard) && this.#parts.leases.holds(shard);
   }
 
-  /** Another node has told this one that something may be due for the subscription. */
+  /** Another node has sent the message that something may be due for the subscription. */
   heard(subscriptionId: string): void {
     this.#webhooks?.heard(subscriptionId);
   }

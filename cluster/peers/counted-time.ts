@@ -1,4 +1,4 @@
-import type { BatchCounts } from '../../src/actors/batching/batch-counts.ts';
+import type { BatchCounts } from '../../src/actors/batching/batch-window.ts';
 
 /** Far longer than a batch takes, and shorter than the time that a silent peer is given (`budgetMs`). */
 const standstillMs = 1_000;

@@ -1,5 +1,5 @@
 import { Client } from '@grpc/grpc-js';
-import type { BatchCounts } from '../../src/actors/batching/batch-counts.ts';
+import type { BatchCounts } from '../../src/actors/batching/batch-window.ts';
 import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
 import { outcomeFault } from '../../src/actors/routing/outcome-check.ts';
 import { NotOwner, type Peers, PeerUnreachable } from '../../src/actors/routing/peers.ts';
@@ -25,7 +25,7 @@ export const budgetMs = 2_500;
  * this node either. This is longer than any caller waits: the ledgers of an overloaded node must not be taken over,
  * which would only add to its load. That node itself refuses commands whose deadline has passed.
  */
-export const patienceMs = limits.callTimeoutMs + 2_000;
+export const busyPeerBudgetMs = limits.callTimeoutMs + 2_000;
 /**
  * Pause after a failure before a new stream to the node is opened. Until the node has accepted a stream, commands for
  * it are rejected at once.
@@ -56,7 +56,7 @@ interface GrpcPeersParts {
   readonly ownBatches: () => BatchCounts;
   readonly meter: PeerMeter;
   readonly budgetMs?: number;
-  readonly patienceMs?: number;
+  readonly busyPeerBudgetMs?: number;
 }
 
 /** The connection to one node at one address. */
@@ -91,7 +91,7 @@ export class GrpcPeers implements Peers {
   }
 
   // Synchronous up to the stream, so that commands keep their order.
-  ask(node: NodeId, _shard: number, command: Command): Promise<CommandOutcome> {
+  ask(node: NodeId, command: Command): Promise<CommandOutcome> {
     const { meter } = this.#parts;
     const stream = this.#streamTo(node);
     const asked =
@@ -167,7 +167,7 @@ export class GrpcPeers implements Peers {
       monotonicMs,
       counted: this.#counted,
       budgetMs: this.#parts.budgetMs ?? budgetMs,
-      patienceMs: this.#parts.patienceMs ?? patienceMs,
+      busyPeerBudgetMs: this.#parts.busyPeerBudgetMs ?? busyPeerBudgetMs,
       ended: (failed) => {
         if (failed) this.#leaveAlone(line);
       },

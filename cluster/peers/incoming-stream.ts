@@ -22,7 +22,7 @@ const commandBytesMax = 16 * 1024 * 1024;
 export const answerBytesMax = 32 * 1024 * 1024;
 /** A peer that takes no message for this long does not read any more: a message takes milliseconds. */
 export const unreadMaxMs = 30_000;
-/** How often a peer with waiting commands is told that this node gets commands done. */
+/** How often this node reports to a peer with waiting commands that it gets commands done. */
 const tellWorkEveryMs = 500;
 /** Bytes counted for an answer beside its row, and for a command beside its text. */
 const overheadBytes = 64;
@@ -76,7 +76,7 @@ export class IncomingStream {
   /** Messages that HTTP/2 has not taken yet, and when it last took one, or when the first of them was written. */
   #unsentMessages = 0;
   #unsentSince = 0;
-  #toldUnreadable = false;
+  #isUnreadableReported = false;
   /** By ledger: resolves when its commands that arrived so far are handed over. Absent if none waits. */
   readonly #handingOver = new Map<string, Promise<void>>();
   #ending = false;
@@ -167,8 +167,8 @@ export class IncomingStream {
     try {
       return commandOf(text);
     } catch (error) {
-      if (error instanceof UnreadableCommand && !this.#toldUnreadable) {
-        this.#toldUnreadable = true;
+      if (error instanceof UnreadableCommand && !this.#isUnreadableReported) {
+        this.#isUnreadableReported = true;
         this.#parts.unreadable(error);
       }
       throw error;

@@ -7,7 +7,7 @@ interface Sink<T> {
 }
 
 /**
- * Combines the items that are sent in one turn of the event loop into few messages, in order. Items wait here while the
+ * Combines the items that are sent in one iteration of the event loop into few messages, in order. Items wait here while the
  * other side does not read.
  */
 export class Outgoing<T> {

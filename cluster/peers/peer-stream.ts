@@ -59,7 +59,7 @@ interface PeerStreamParts {
    * How long a command waits if the peer gets others done meanwhile, or if the time does not count. The peer is
    * overloaded then: taking its ledgers over would only add to the load.
    */
-  readonly patienceMs: number;
+  readonly busyPeerBudgetMs: number;
   /** Called once, when the stream has ended. `failed` is false if the other side ended the stream in order. */
   readonly ended: (failed: boolean) => void;
 }
@@ -144,7 +144,7 @@ export class PeerStream {
     return new Promise((resolve, reject) => {
       this.#lastId = (this.#lastId % 0xffff_fffe) + 1;
       const now = this.#parts.monotonicMs();
-      const [sentAt, until] = [this.#parts.counted.at(now), now + this.#parts.patienceMs];
+      const [sentAt, until] = [this.#parts.counted.at(now), now + this.#parts.busyPeerBudgetMs];
       this.#waiting.set(this.#lastId, { resolve, reject, sentAt, until, text, bytes });
       this.#unsentBytes += bytes;
       this.#outgoing.push(this.#lastId);

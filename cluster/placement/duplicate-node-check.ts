@@ -14,11 +14,11 @@ export class DuplicateNodeCheck {
   readonly #memberTtlMs: number;
   readonly #monotonicMs: () => number;
   readonly #alarmed: (sentence: string) => void;
-  #standing: Run | null = null;
+  #found: Run | null = null;
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** When the first look found the other run. Monotonic, ms. */
   #since: number | null = null;
-  #told = false;
+  #isReported = false;
 
   constructor(self: Run, memberTtlMs: number, monotonicMs: () => number, alarmed: (sentence: string) => void) {
     this.#self = self;
@@ -30,8 +30,8 @@ export class DuplicateNodeCheck {
   /**
    * The run that has this node's id, as last read, or null. A reading older than `memberTtlMs` does not count any more.
    */
-  get standing(): Run | null {
-    return this.#monotonicMs() - this.#lookedAt < this.#memberTtlMs ? this.#standing : null;
+  get found(): Run | null {
+    return this.#monotonicMs() - this.#lookedAt < this.#memberTtlMs ? this.#found : null;
   }
 
   /**
@@ -40,19 +40,19 @@ export class DuplicateNodeCheck {
    */
   look(members: readonly Member[], readAt: number): Run | null {
     this.#lookedAt = readAt;
-    const standing = members.find(({ id }) => id === this.#self.id);
-    if (standing === undefined || isSameRun(standing, this.#self)) {
-      this.#standing = null;
+    const found = members.find(({ id }) => id === this.#self.id);
+    if (found === undefined || isSameRun(found, this.#self)) {
+      this.#found = null;
       this.#since = null;
-      this.#told = false;
+      this.#isReported = false;
       return null;
     }
-    this.#standing = standing;
+    this.#found = found;
     this.#since ??= readAt;
-    if (!this.#told && readAt - this.#since >= this.#memberTtlMs) {
-      this.#told = true;
-      this.#alarmed(idIsTaken(standing));
+    if (!this.#isReported && readAt - this.#since >= this.#memberTtlMs) {
+      this.#isReported = true;
+      this.#alarmed(idIsTaken(found));
     }
-    return standing;
+    return found;
   }
 }

@@ -1,4 +1,7 @@
-import type { Acquired, NodeId } from '../../src/actors/routing/placement.ts';
+import type { NodeId } from '../../src/actors/routing/placement.ts';
+
+/** To lose a race for a shard is a value, not an error. */
+export type Acquired = { readonly held: true } | { readonly held: false; readonly owner: NodeId | null };
 
 export interface HeldLease {
   readonly shard: number;

@@ -1,5 +1,5 @@
-import type { Acquired, NodeId, Placement } from '../../src/actors/routing/placement.ts';
-import type { HeldLease, LeaseServer } from './lease-server.ts';
+import type { NodeId, Placement } from '../../src/actors/routing/placement.ts';
+import type { Acquired, HeldLease, LeaseServer } from './lease-server.ts';
 import type { PlacementTimings } from './timings.ts';
 
 const tokenBytes = 16;
@@ -81,6 +81,7 @@ export class Leases implements Placement {
     return this.#askedInVainAt >= held.validUntil && now - this.#askedInVainAt < this.#parts.timings.leaseTtlMs;
   }
 
+  /** Takes a shard that is free or that this node already holds. */
   async acquire(shard: number): Promise<Acquired> {
     const { self, server, timings, monotonicMs } = this.#parts;
     const token = this.#held.get(shard)?.token ?? this.#unanswered.get(shard) ?? this.#newToken();
@@ -98,6 +99,7 @@ export class Leases implements Placement {
     return acquired;
   }
 
+  /** Extends the leases of these shards. Returns those that this node still holds. */
   async renew(shards: readonly number[]): Promise<ReadonlySet<number>> {
     const { server, timings, monotonicMs } = this.#parts;
     const asked = new Map<number, Held>();
@@ -121,6 +123,7 @@ export class Leases implements Placement {
     return renewed;
   }
 
+  /** Gives a shard up. `heir` is named as the owner to the next node that asks. */
   async release(shard: number, heir: NodeId | null): Promise<void> {
     const { server, timings, monotonicMs } = this.#parts;
     const held = this.#held.get(shard);

@@ -85,7 +85,7 @@ export class Rebalancing {
   } {
     return {
       members: this.#members,
-      namesake: this.#duplicates.standing,
+      namesake: this.#duplicates.found,
       movingAway: [...this.#movingAway],
       lookedAt: this.#lookedAt,
     };
@@ -122,7 +122,7 @@ export class Rebalancing {
   /** Hands over shards that other nodes gave to this one before they read that it is leaving. */
   async #passOn(): Promise<void> {
     const { server, leases, self, shardCount, failed } = this.#parts;
-    if (this.#duplicates.standing !== null) return;
+    if (this.#duplicates.found !== null) return;
     try {
       const owners = await server.owners(shardCount);
       const kept = [...owners].filter(([, owner]) => owner === self.id).map(([shard]) => shard);
@@ -234,7 +234,7 @@ export class Rebalancing {
     const { leases, leave, meter, monotonicMs, self, failed, isClockRight } = this.#parts;
     if (this.#movingAway.has(shard)) return;
     const heir: NodeId | null = this.#assignment?.of(shard, null) ?? null;
-    const isGivenUp = this.#draining || this.#duplicates.standing !== null || !isClockRight();
+    const isGivenUp = this.#draining || this.#duplicates.found !== null || !isClockRight();
     if (heir === self.id || (heir === null && !isGivenUp)) return;
     this.#movingAway.add(shard);
     const began = monotonicMs();

@@ -20,12 +20,12 @@ const announcementBytesMax = 4_096;
  * announcement.
  */
 const untilOf = `
-local function untilOf(standing)
-  return standing and #standing <= ${announcementBytesMax} and tonumber(string.match(standing, '^(%d+)|'))
+local function untilOf(stored)
+  return stored and #stored <= ${announcementBytesMax} and tonumber(string.match(stored, '^(%d+)|'))
 end
 local function fieldOf(members, id)
-  local standing = redis.pcall('HGET', members, id)
-  return type(standing) == 'string' and standing or nil
+  local stored = redis.pcall('HGET', members, id)
+  return type(stored) == 'string' and stored or nil
 end`;
 
 /**
@@ -38,9 +38,9 @@ local function isGone(members, id)
   return (untilOf(fieldOf(members, id)) or 0) <= time[1] * 1000 + math.floor(time[2] / 1000)
 end
 local function ownerOf(lease, members)
-  local standing = redis.pcall('HMGET', lease, 'owner', 'token')
-  if standing.err then return false, false, true end
-  local owner, token = standing[1], standing[2]
+  local stored = redis.pcall('HMGET', lease, 'owner', 'token')
+  if stored.err then return false, false, true end
+  local owner, token = stored[1], stored[2]
   if not owner and not token then return false, false, false end
   local ttl = redis.call('PTTL', lease)
   if not owner or not token or #owner > ${ownerCharactersMax} or ttl < 0 or ttl > ${countsForMaxMs} then return false, false, true end
@@ -104,9 +104,9 @@ return owners`;
  * ARGV[3]. A value that is no announcement is of no run.
  */
 const isOfAnother = `${untilOf}
-local function isOfAnother(standing)
-  if not untilOf(standing) then return false end
-  local isRead, run = pcall(cjson.decode, string.sub(standing, string.find(standing, '|', 1, true) + 1))
+local function isOfAnother(stored)
+  if not untilOf(stored) then return false end
+  local isRead, run = pcall(cjson.decode, string.sub(stored, string.find(stored, '|', 1, true) + 1))
   return isRead and type(run) == 'table' and (run.startedAt ~= ARGV[2] or run.address ~= ARGV[3])
 end`;
 
@@ -119,16 +119,16 @@ export const announceMember = `${isOfAnother}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local untilNext = now + ARGV[4]
-local standing = fieldOf(KEYS[1], ARGV[1])
-local untilStanding = untilOf(standing) or 0
-if untilStanding > now and untilStanding <= untilNext and isOfAnother(standing) then return 0 end
+local stored = fieldOf(KEYS[1], ARGV[1])
+local untilStored = untilOf(stored) or 0
+if untilStored > now and untilStored <= untilNext and isOfAnother(stored) then return 0 end
 if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then redis.call('DEL', KEYS[1]) end
 return redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', untilNext) .. '|' .. ARGV[5])`;
 
 /** Removes the announcement of one run. KEYS: the members. ARGV: id, start, address. */
 export const withdrawMember = `${isOfAnother}
-local standing = fieldOf(KEYS[1], ARGV[1])
-if not standing or isOfAnother(standing) then return 0 end
+local stored = fieldOf(KEYS[1], ARGV[1])
+if not stored or isOfAnother(stored) then return 0 end
 return redis.call('HDEL', KEYS[1], ARGV[1])`;
 
 /**

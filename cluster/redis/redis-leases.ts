@@ -23,8 +23,8 @@ export function redisLeases(redis: Redis, placement: string, met: MetBadValue = 
   };
   return {
     async acquire({ shard, token }, owner, ttlMs) {
-      const [held, standing] = await runScript(redis, acquireLease, [keyOf(shard), members], [owner, token, ttlMs]);
-      return held === 1 ? { held: true } : { held: false, owner: String(standing) };
+      const [held, holder] = await runScript(redis, acquireLease, [keyOf(shard), members], [owner, token, ttlMs]);
+      return held === 1 ? { held: true } : { held: false, owner: String(holder) };
     },
     async renew(leases, ttlMs) {
       const keys = leases.map(({ shard }) => keyOf(shard));

@@ -1,17 +1,12 @@
 /** Bounds of the actor model, each with its reason. test/unit/runtime/bounds.test.ts checks how they relate. */
 
-/**
- * Events in one commit, in any store. More gain little on Cassandra (64 rows reach 41,000 rows/s), and delay the first
- * one.
- */
+/** Events in one commit that every store takes. On Cassandra more gain little (64 rows reach 41,000 rows/s). */
 export const batchEventsMax = 64;
 /**
- * The largest commit on LMDB. If twice batchEventsMax wait for one ledger, half of what waits is one commit, up to this
- * many. There a commit spends more time in this process's queues than on the disk, so larger commits give more events a
- * second on one hot ledger. The other half is prepared for the next commit in the meantime (docs/performance.md). No
- * commit of any store is larger.
+ * The largest commit of any store. On LMDB a commit spends more time in this process's queues than on the disk, so
+ * larger commits give more events a second on one hot ledger.
  */
-export const crowdedBatchEventsMax = 128;
+export const largestBatchEvents = 128;
 /** Bytes in one commit. Larger conditional batches exhaust a small Cassandra heap. A single event may be larger. */
 export const batchBytesMax = 256 * 1024;
 /**
@@ -21,17 +16,16 @@ export const batchBytesMax = 256 * 1024;
 export const eventOverheadBytes = 1_024;
 
 /**
- * How batches wait on a saturated node. With `freeMax` batches at once the store is busy. LMDB commits what several
- * ledgers write in one transaction, within milliseconds: batches grow enough while others run. On Cassandra each commit
- * has requests of its own and takes 100 ms or more if processors are short: there batches wait to grow. Events of one
- * of a hundred busy ledgers come some 70 ms apart, several at a time (docs/performance.md, "A cluster").
+ * LMDB writes the commits of several ledgers to the disk together, within milliseconds. On Cassandra each commit has
+ * requests of its own and takes 100 ms or more if processors are short: there a batch waits for more commands. A delay
+ * of 250 ms has half of the effect of 500 ms (docs/performance.md, "A cluster").
  */
-export const batchPaces = {
-  commitsTogether: { freeMax: 16, waitMaxMs: 100, quietMs: 0, crowdedMax: crowdedBatchEventsMax },
-  commitsApart: { freeMax: 8, waitMaxMs: 500, quietMs: 350, crowdedMax: batchEventsMax },
+export const batchLimits = {
+  commitsTogether: { maxEvents: largestBatchEvents, maxBytes: batchBytesMax, maxDelayMs: 0 },
+  commitsApart: { maxEvents: batchEventsMax, maxBytes: batchBytesMax, maxDelayMs: 350 },
 } as const;
-/** How often waiting batches are checked, ms. */
-export const batchTickMs = 25;
+/** With so many other ledgers at work, batches of a saturated node wait for more commands. */
+export const busyLedgersMin = 8;
 
 /** Waiting commands of one ledger: about a second of work. */
 export const mailboxCommandsMax = 4_096;
@@ -82,12 +76,6 @@ export const claimRacesBeforeBackoff = 2;
 export const claimBackoffMinMs = 25;
 /** The longest pause between claims that find out whether a write landed, ms. */
 export const settleRestMaxMs = 200;
-
-/**
- * Memory for the keys of a node's recent commands, bytes: two bytes a key in a full filter, and at least 1.5 KB a
- * ledger. Enough for a day of 350 commands a second.
- */
-export const recentKeysBytesMax = 64 * 1024 * 1024;
 
 /** Number of shards of a new store. */
 export const defaultShardCount = 256;

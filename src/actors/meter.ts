@@ -3,7 +3,7 @@ export type ClaimReason = 'activation' | 'fenced' | 'unknown_outcome' | 'certain
 
 /** What the actors tell the metrics. */
 export interface ActorMeter {
-  committed(events: number, bytes: number, seconds: number): void;
+  committed(events: number, seconds: number): void;
   answered(result: 'written' | 'replayed' | 'refused'): void;
   claimed(reason: ClaimReason): void;
   fenced(): void;

@@ -8,7 +8,7 @@ export function actorMeter(metrics: Metrics): ActorMeter {
   // These series exist from the start, so that their first count shows as a rise.
   for (const resolution of resolutions) metrics.unknownOutcomes.inc({ resolution }, 0);
   return {
-    committed: (events, _bytes, seconds) => {
+    committed: (events, seconds) => {
       metrics.commitBatchEvents.observe(events);
       metrics.commitSeconds.observe(seconds);
     },

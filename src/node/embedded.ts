@@ -1,4 +1,4 @@
-import { batchPaces } from '../actors/bounds.ts';
+import { batchLimits } from '../actors/bounds.ts';
 import { localPlacement } from '../actors/routing/local-placement.ts';
 import { noPeers } from '../actors/routing/no-peers.ts';
 import { MonotonicWallClock } from '../runtime/clock/monotonic-wall-clock.ts';
@@ -63,7 +63,7 @@ export async function startEmbedded(
         placement: localPlacement(self),
         peers: noPeers,
         revocationLeadMs,
-        batchPace: batchPaces.commitsTogether,
+        batchLimits: batchLimits.commitsTogether,
         clock,
         log,
       };

@@ -1,4 +1,4 @@
-import type { BatchPace } from '../actors/batching/batch-pacing.ts';
+import type { BatchLimits } from '../actors/batching/batch-window.ts';
 import type { Peers } from '../actors/routing/peers.ts';
 import type { NodeId, Placement } from '../actors/routing/placement.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
@@ -37,7 +37,7 @@ export interface NodeParts {
    */
   readonly revocationLeadMs: number;
   /** How batches wait while the node is saturated. Depends on the store. */
-  readonly batchPace: Omit<BatchPace, 'isSaturated'>;
+  readonly batchLimits: BatchLimits;
   /** The budget of a node whose membership also counts in it. Made here if left out. */
   readonly memory?: MemoryBudget;
   readonly clock: Clock;

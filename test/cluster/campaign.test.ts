@@ -181,7 +181,7 @@ describe('a kill', () => {
 
 describe('how long a shard served nobody', () => {
   const call = (ledgerId: string, beganMs: number, endedMs: number, kind: string, unsent = false) =>
-    ({ command: { ledgerId }, beganMs, endedMs, told: { kind }, unsent }) as unknown as LoadAttempt;
+    ({ command: { ledgerId }, beganMs, endedMs, result: { kind }, unsent }) as unknown as LoadAttempt;
   const shardOf = (ledgerId: string) => Number(ledgerId.slice(-1));
   const longest = (...calls: LoadAttempt[]) => Object.fromEntries(unserved(calls, shardOf, 100, 1_000));
 

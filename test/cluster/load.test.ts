@@ -58,7 +58,7 @@ async function lane(party: LoadParty, events: number) {
 
 const keysOf = (events: readonly StreamedEvent[] = []) => events.map(({ idempotencyKey }) => idempotencyKey);
 const kindsOf = (history: LoadHistory, name: string) =>
-  history.calls.filter((call) => call.name === name).map(({ told }) => told.kind);
+  history.calls.filter((call) => call.name === name).map(({ result }) => result.kind);
 
 describe('a lane of the load', () => {
   test('sends what failed for now again, first and in its order, under the same keys', async () => {
@@ -108,10 +108,10 @@ describe('a write that was denied', () => {
   const command = { ledgerId: 'ledger', commandKeys: [{ id: 'mark' }] };
   const event = { seq: 7, createdAt: new Date(at + 5 * second).toISOString(), commands: [{ id: 'mark' }] };
   const logs = new Map([['ledger', [event as unknown as LedgerEvent]]]);
-  const attempts = (...told: [kind: string, sentAfterMs: number][]) =>
-    told.map(
+  const attempts = (...result: [kind: string, sentAfterMs: number][]) =>
+    result.map(
       ([kind, afterMs]) =>
-        ({ name: 'append 1', command, told: { kind }, sentAtMs: at + afterMs }) as unknown as LoadAttempt,
+        ({ name: 'append 1', command, result: { kind }, sentAtMs: at + afterMs }) as unknown as LoadAttempt,
     );
 
   test('is found where the event stands from before any attempt that may have written it', () => {

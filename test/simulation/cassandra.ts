@@ -73,7 +73,7 @@ export function simulatedSession(tables: SimulatedTables, wires: CassandraWires,
 
 const waysHalfDone = ['dropped', 'completed', 'rows_completed'] as const satisfies HalfDone[];
 
-/** A session of the simulation itself, which is told all at once and never fails. */
+/** A session of the simulation itself, which answers at once and never fails. */
 export function directSession(tables: SimulatedTables): CqlSession {
   return {
     read: async (statement, options) => tables.select(statement, options),

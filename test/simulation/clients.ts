@@ -2,7 +2,7 @@ import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
 import { names } from '../../src/domain/event/projection.ts';
 import type { Lane } from '../../src/domain/ledger/command.ts';
 import { supplier } from '../support/commands.ts';
-import { type HistoryBook, type Told, toldOf } from '../support/history/history.ts';
+import { type AttemptResult, type HistoryBook, resultOf } from '../support/history/history.ts';
 import { ledgerIds, type Wanted, type Wishes } from './commands.ts';
 import type { SimulatedNode, World } from './node.ts';
 
@@ -31,16 +31,16 @@ export async function runClient(parts: ClientParts): Promise<void> {
 }
 
 /** Sends a command until its outcome is certain, if it has a key; else once. */
-export async function send(parts: ClientParts, wanted: Wanted): Promise<Told> {
+export async function send(parts: ClientParts, wanted: Wanted): Promise<AttemptResult> {
   const { world } = parts;
-  let told = await attempt(parts, wanted, anyNode(world));
+  let result = await attempt(parts, wanted, anyNode(world));
   for (let sent = 1; sent < attemptsMax && wanted.command.commandKeys.length > 0; sent++) {
-    if (told.kind === 'written' || told.kind === 'refused') break;
+    if (result.kind === 'written' || result.kind === 'refused') break;
     await pause(world, world.random.between(20, 60) * 2 ** sent);
     const command = { ...wanted.command, deadline: deadlineOf(world) };
-    told = await attempt(parts, { name: wanted.name, command }, anyNode(world));
+    result = await attempt(parts, { name: wanted.name, command }, anyNode(world));
   }
-  return told;
+  return result;
 }
 
 /** A stream's events of one ledger: sent without waiting for one another, each behind the one before. */
@@ -50,7 +50,7 @@ async function sendLane(parts: ClientParts): Promise<void> {
   const ledgerId = world.random.pick(ledgerIds);
   const masterId = wishes.masterOf(ledgerId);
   const laneId = `lane ${wishes.made}`;
-  const sending: Promise<Told>[] = [];
+  const sending: Promise<AttemptResult>[] = [];
   const count = world.random.between(2, 5);
   for (let index = 0; index < count; index++) {
     const lane: Lane = { id: laneId, index, previous: index === 0 ? null : index - 1 };
@@ -70,25 +70,25 @@ async function changeAccess(parts: ClientParts): Promise<void> {
   }
 }
 
-async function attempt({ world, book }: ClientParts, wanted: Wanted, node: SimulatedNode): Promise<Told> {
+async function attempt({ world, book }: ClientParts, wanted: Wanted, node: SimulatedNode): Promise<AttemptResult> {
   const { life } = node;
   const begun = book.tick();
-  const answer = new Promise<Told>((resolve) => {
+  const answer = new Promise<AttemptResult>((resolve) => {
     // A call that was not yet taken over when the process ended, and one that was, look alike from here.
     life.onEnd(() =>
       world.time.after(world.random.between(0, 5), () => resolve({ kind: 'unknown', code: 'disconnected' })),
     );
-    const answered = (told: Told) => life.deliver(() => resolve(told));
+    const answered = (result: AttemptResult) => life.deliver(() => resolve(result));
     life.deliver(() =>
       node.directory.submit(wanted.command).then(
         (outcome: CommandOutcome) => answered({ kind: 'written', outcome }),
-        (error: unknown) => answered(toldOf(error)),
+        (error: unknown) => answered(resultOf(error)),
       ),
     );
   });
-  const told = await answer;
-  book.attempts.push({ ...wanted, node: node.id, begun, ended: book.tick(), told });
-  return told;
+  const result = await answer;
+  book.attempts.push({ ...wanted, node: node.id, begun, ended: book.tick(), result });
+  return result;
 }
 
 async function look({ world, wishes, book }: ClientParts): Promise<void> {

@@ -97,7 +97,7 @@ export function heal(world: World): void {
   }
 }
 
-/** Begins a fault of a node that runs. `met` is told when it takes effect. */
+/** Begins a fault of a node that runs. `met` is called when it takes effect. */
 function begin(world: World, kind: FaultKind, node: SimulatedNode, lastsMs: number, met: () => void): void {
   const { random, time, redis } = world;
   const later = (run: () => void) => void time.after(lastsMs, run);

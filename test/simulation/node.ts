@@ -1,6 +1,9 @@
 import { Leases } from '../../cluster/placement/leases.ts';
 import { type PlacementMeter, Rebalancing } from '../../cluster/placement/rebalancing.ts';
 import type { PlacementTimings } from '../../cluster/placement/timings.ts';
+import { BatchWindow } from '../../src/actors/batching/batch-window.ts';
+import { batchLimits } from '../../src/actors/bounds.ts';
+import { DeadlineWatch } from '../../src/actors/inbox/deadline-watch.ts';
 import type { SigningKeys } from '../../src/actors/ledger/signing-keys.ts';
 import type { ActorMeter } from '../../src/actors/meter.ts';
 import { Directory } from '../../src/actors/routing/directory.ts';
@@ -72,7 +75,7 @@ export class SimulatedNode {
   life: Life;
   directory: Directory;
   store: LedgerStore;
-  /** Believes that it owns every shard, whatever anybody says; is told when it acts on that. */
+  /** If set, the node believes that it owns every shard. Called when it acts on that. */
   believesAll: (() => void) | null = null;
 
   constructor(id: NodeId, world: World) {
@@ -113,9 +116,6 @@ export class SimulatedNode {
     const monotonicMs = () => time.now;
     const leases = new Leases({ self: this.id, server, timings, monotonicMs, random: bytes });
     const placement: Placement = {
-      acquire: (shard) => leases.acquire(shard),
-      renew: (shards) => leases.renew(shards),
-      release: (shard, heir) => leases.release(shard, heir),
       locate: async (shard) => {
         if (this.believesAll === null) return leases.locate(shard);
         this.believesAll();
@@ -127,9 +127,10 @@ export class SimulatedNode {
       keys: noKeys,
       authority: () => authority,
       clock,
-      monotonicMs,
       random: bytes,
       meter: actorMeter(counts),
+      batches: new BatchWindow(clock, batchLimits.commitsApart),
+      deadlines: new DeadlineWatch(clock),
       self: this.id,
       shardCount,
       placement,
@@ -160,7 +161,7 @@ export class SimulatedNode {
   #peers(life: Life): Peers {
     const { time, random, nodes, bug, counts } = this.#world;
     return {
-      ask: async (to, _shard, command) => {
+      ask: async (to, command) => {
         counts.forwarded++;
         const target = nodes.get(to);
         if (target === undefined || target.life.isOver) {

@@ -1,6 +1,6 @@
-import type { LeaseServer } from '../../cluster/placement/lease-server.ts';
+import type { Acquired, LeaseServer } from '../../cluster/placement/lease-server.ts';
 import { type Announcement, isSameRun, type MemberBoard, type Order } from '../../cluster/placement/members.ts';
-import type { Acquired, NodeId } from '../../src/actors/routing/placement.ts';
+import type { NodeId } from '../../src/actors/routing/placement.ts';
 import type { SimulatedTime } from './time.ts';
 import { request, type WireParts } from './wire.ts';
 
@@ -18,7 +18,7 @@ export class SimulatedRedis {
   #members = new Map<NodeId, { readonly announcement: Announcement; readonly until: number }>();
   readonly #orders = new Map<NodeId, Order>();
   isDown = false;
-  /** Is told when somebody asks while it is down. */
+  /** Called when a request comes while it is down. */
   missed: () => void = () => {};
 
   constructor(time: SimulatedTime) {
@@ -53,40 +53,40 @@ export class SimulatedRedis {
         ask(() => {
           const renewed = new Set<number>();
           for (const { shard, token } of leases) {
-            const standing = this.#standing(shard);
-            if (standing?.token !== token) continue;
-            this.#leases.set(shard, { ...standing, until: this.#time.now + ttlMs });
+            const current = this.#current(shard);
+            if (current?.token !== token) continue;
+            this.#leases.set(shard, { ...current, until: this.#time.now + ttlMs });
             renewed.add(shard);
           }
           return renewed;
         }),
       release: ({ shard, token }, heir, heirMs) =>
         ask(() => {
-          if (this.#standing(shard)?.token !== token) return;
+          if (this.#current(shard)?.token !== token) return;
           if (heir === null) this.#leases.delete(shard);
           else this.#leases.set(shard, { owner: heir, token: '', until: this.#time.now + heirMs });
         }),
-      owner: (shard) => ask(() => this.#standing(shard)?.owner ?? null),
+      owner: (shard) => ask(() => this.#current(shard)?.owner ?? null),
       owners: (shardCount) =>
         ask(() => {
           const owners = new Map<number, NodeId>();
           for (let shard = 0; shard < shardCount; shard++) {
-            const standing = this.#standing(shard);
-            if (standing !== null) owners.set(shard, standing.owner);
+            const current = this.#current(shard);
+            if (current !== null) owners.set(shard, current.owner);
           }
           return owners;
         }),
       announce: (announcement, ttlMs) =>
         ask(() => {
-          const standing = this.#members.get(announcement.id);
-          const isTaken = standing !== undefined && standing.until > this.#time.now;
-          if (isTaken && !isSameRun(standing.announcement, announcement)) return;
+          const current = this.#members.get(announcement.id);
+          const isTaken = current !== undefined && current.until > this.#time.now;
+          if (isTaken && !isSameRun(current.announcement, announcement)) return;
           this.#members.set(announcement.id, { announcement, until: this.#time.now + ttlMs });
         }),
       withdraw: (run) =>
         ask(() => {
-          const standing = this.#members.get(run.id);
-          if (standing !== undefined && isSameRun(standing.announcement, run)) this.#members.delete(run.id);
+          const current = this.#members.get(run.id);
+          if (current !== undefined && isSameRun(current.announcement, run)) this.#members.delete(run.id);
         }),
       list: () =>
         ask(() =>
@@ -100,14 +100,14 @@ export class SimulatedRedis {
   }
 
   #acquire(shard: number, token: string, owner: NodeId, ttlMs: number): Acquired {
-    const standing = this.#standing(shard);
-    const isFree = standing === null || standing.token === token || (standing.token === '' && standing.owner === owner);
-    if (!isFree) return { held: false, owner: standing.owner };
+    const current = this.#current(shard);
+    const isFree = current === null || current.token === token || (current.token === '' && current.owner === owner);
+    if (!isFree) return { held: false, owner: current.owner };
     this.#leases.set(shard, { owner, token, until: this.#time.now + ttlMs });
     return { held: true };
   }
 
-  #standing(shard: number): Lease | null {
+  #current(shard: number): Lease | null {
     const lease = this.#leases.get(shard);
     if (lease === undefined || lease.until <= this.#time.now) return null;
     const isForNobody = lease.token === '' && (this.#members.get(lease.owner)?.until ?? 0) <= this.#time.now;

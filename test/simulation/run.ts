@@ -90,7 +90,7 @@ async function run(seed: number, time: SimulatedTime, bug: PlantedBug | null): P
       violations.push(`stuck: ledger ${ledgerId} takes no event after everything was mended: ${result}`);
   }
   violations.push(...(await check(world, parts.book)));
-  const kinds = Map.groupBy(parts.book.attempts, ({ told }) => told.kind);
+  const kinds = Map.groupBy(parts.book.attempts, ({ result }) => result.kind);
   const count = (kind: 'written' | 'refused' | 'not_written' | 'unknown') => kinds.get(kind)?.length ?? 0;
   return {
     seed,
@@ -150,9 +150,9 @@ async function oneMore(parts: ClientParts, ledgerId: string): Promise<string> {
     commandKeys: [commandKey(name)],
     deadline: parts.world.time.now + 5_000,
   });
-  const told = await send(parts, { name, command });
+  const result = await send(parts, { name, command });
   // A master may have been closed meanwhile: that is an answer too.
-  return told.kind === 'refused' ? 'written' : told.kind;
+  return result.kind === 'refused' ? 'written' : result.kind;
 }
 
 async function check(world: World, book: HistoryBook): Promise<Violation[]> {
@@ -169,8 +169,8 @@ async function check(world: World, book: HistoryBook): Promise<Violation[]> {
     violations.push(...found);
     if (found.length === 0) violations.push(...(await checkProjected(store, ledgerId, log)));
   }
-  const broken = book.attempts.filter(({ told }) => told.kind === 'unknown' && told.code === 'internal');
-  if (broken.length > 0) violations.push(`broken: ${broken.length} calls were told that something went wrong`);
+  const broken = book.attempts.filter(({ result }) => result.kind === 'unknown' && result.code === 'internal');
+  if (broken.length > 0) violations.push(`broken: ${broken.length} calls were answered with internal`);
   return violations;
 }
 
@@ -187,8 +187,8 @@ function logOf(world: World, ledgerId: string): LedgerEvent[] {
 
 function transcriptOf(book: HistoryBook): string {
   return book.attempts
-    .map(({ name, node, begun, ended, told }) => {
-      const what = told.kind === 'written' ? told.outcome.event.hash : told.code;
+    .map(({ name, node, begun, ended, result }) => {
+      const what = result.kind === 'written' ? result.outcome.event.hash : result.code;
       return `${begun}-${ended} ${node} ${name}: ${what}`;
     })
     .join('\n');

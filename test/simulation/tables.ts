@@ -36,7 +36,7 @@ type ColumnReader = (partition: Partition, line: Line | null) => Value;
 const serverTimestampsFrom = 1n << 50n;
 
 /**
- * What becomes of a conditional write whose condition held and whose sender is told nothing, where one replica alone has it. `dropped`: the next ballot does not
+ * What becomes of a conditional write whose condition held and whose sender gets no answer, where one replica alone has it. `dropped`: the next ballot does not
  * meet that replica. `completed`: the next ballot carries it through; until then plain reads miss it. `rows_completed`: the same, but others have its static columns
  * already, by the repair of who read them.
  */
@@ -109,9 +109,9 @@ export class SimulatedTables {
       const row: Record<string, unknown> = {};
       let applied = true;
       for (const test of statement.condition) {
-        const standing = readerOf(table, test.column)(partition, partition.lines[0] ?? null);
-        row[test.column] = standing;
-        applied &&= holds(standing, test);
+        const stored = readerOf(table, test.column)(partition, partition.lines[0] ?? null);
+        row[test.column] = stored;
+        applied &&= holds(stored, test);
       }
       if (!applied) return { applied, row };
     }
@@ -149,8 +149,8 @@ export class SimulatedTables {
       if (table.partitionKey.includes(column) || table.clustering.includes(column)) continue;
       const columns = table.statics.has(column) ? partition.statics : line?.columns;
       if (columns === undefined) throw new TypeError(`No row for ${column}: ${cql}`);
-      const standing = columns.get(column);
-      if (this.#olderWins || standing === undefined || writtenAt >= standing.timestamp)
+      const stored = columns.get(column);
+      if (this.#olderWins || stored === undefined || writtenAt >= stored.timestamp)
         columns.set(column, { value, timestamp: writtenAt });
     }
   }
@@ -234,8 +234,8 @@ function lineAt({ lines }: Partition, place: readonly Value[]): Line {
     from = firstWith(lines, from, to, column, value, 'or later');
     to = firstWith(lines, from, to, column, value, 'later');
   }
-  const standing = lines[from];
-  if (standing !== undefined && from < to) return standing;
+  const stored = lines[from];
+  if (stored !== undefined && from < to) return stored;
   const line: Line = { place, columns: new Map() };
   lines.splice(from, 0, line);
   return line;
@@ -320,9 +320,9 @@ function isSame(a: unknown, b: unknown): boolean {
   return (a ?? null) === (b ?? null);
 }
 
-function holds(standing: Value, { operator, value }: Test): boolean {
-  if (operator === 'IN') return (value as unknown[]).some((one) => isSame(standing, one));
-  if (operator === '=') return isSame(standing, value);
-  if (standing === null) return false;
-  return operator === '>=' ? standing >= (value as Value & {}) : standing <= (value as Value & {});
+function holds(stored: Value, { operator, value }: Test): boolean {
+  if (operator === 'IN') return (value as unknown[]).some((one) => isSame(stored, one));
+  if (operator === '=') return isSame(stored, value);
+  if (stored === null) return false;
+  return operator === '>=' ? stored >= (value as Value & {}) : stored <= (value as Value & {});
 }

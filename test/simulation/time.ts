@@ -6,15 +6,15 @@ interface Occurrence {
 }
 
 const realImmediate = globalThis.setImmediate;
-/** So many occurrences at most without a turn of the event loop, which a test's own time limit needs. */
-const occurrencesPerTurn = 1_000;
+/** So many occurrences at most without an iteration of the event loop, which a test's own time limit needs. */
+const occurrencesPerIteration = 1_000;
 
 /** Resolves when everything that waits for nothing but promises has gone on: called from one, Node takes the next tick after all of them. */
 function settled(): Promise<void> {
   return new Promise((resolve) => void process.nextTick(resolve));
 }
 
-function turn(): Promise<void> {
+function nextIteration(): Promise<void> {
   return new Promise((resolve) => void realImmediate(resolve));
 }
 
@@ -50,7 +50,7 @@ export class SimulatedTime {
 
   /** Lets time pass until `done`, or to `untilMs`. True if it was done. */
   async pass(untilMs: number, done: () => boolean): Promise<boolean> {
-    await turn();
+    await nextIteration();
     for (let passed = 1; !done(); passed++) {
       const next = this.#heap[0];
       if (next === undefined || next.at > untilMs) {
@@ -61,7 +61,7 @@ export class SimulatedTime {
       if (next.run === null) continue;
       this.#now = Math.max(this.#now, next.at);
       next.run();
-      await (passed % occurrencesPerTurn === 0 ? turn() : settled());
+      await (passed % occurrencesPerIteration === 0 ? nextIteration() : settled());
     }
     return true;
   }

@@ -14,7 +14,7 @@ export interface WireState {
   slowMs: number;
   /** Fates of the next requests, before chance is asked. */
   readonly next: PlannedFate[];
-  /** Is told when a request meets what is wrong with it. */
+  /** Called when a request meets the fault. */
   met: () => void;
 }
 
@@ -34,7 +34,7 @@ export interface WireParts {
   /** Who asks. */
   readonly life: Life;
   readonly timeoutMs: number;
-  /** By how much what is late outlasts the patience of its sender at most; 600 where nothing else is said. */
+  /** By how much a late answer exceeds its sender's timeout at most, ms. 600 if left out. */
   readonly lateMaxMs?: number;
 }
 
@@ -48,7 +48,7 @@ export function request<T>(parts: WireParts, work: (fate: Fate) => T | Promise<T
     if (fate !== 'lost') {
       const arrivesMs = fate === 'late' ? timeoutMs + random.between(0, lateMaxMs) : oneWayMs();
       time.after(arrivesMs, () => {
-        // What throws at the other end is its own affair: it is told as an answer.
+        // An error of the other end is an answer.
         const answer = (deliver: () => void) => {
           if (fate !== 'answered') return;
           const answered = () => {

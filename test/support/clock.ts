@@ -9,7 +9,6 @@ interface Timer {
 /** A clock that stands still until a test moves it. */
 export class ManualClock implements Clock {
   #nowMs: number;
-  #passedMs = 0;
   #timers: Timer[] = [];
 
   constructor(startMs: number) {
@@ -28,11 +27,6 @@ export class ManualClock implements Clock {
     };
   }
 
-  /** Time that has passed, whatever the clock was set to. */
-  get passedMs(): number {
-    return this.#passedMs;
-  }
-
   /** Timers that wait. */
   get timers(): number {
     return this.#timers.length;
@@ -46,7 +40,6 @@ export class ManualClock implements Clock {
   /** Lets time pass: timers run when they are due, one after the other, with all that follows from each. */
   async advance(byMs: number): Promise<void> {
     const end = this.#nowMs + byMs;
-    this.#passedMs += byMs;
     await settled();
     for (;;) {
       const due = this.#timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];

@@ -108,11 +108,11 @@ export function peersAt(
   return peers;
 }
 
-export function peersTo(port: number, security = secret, budgetMs = 1_000, patienceMs = 10_000) {
+export function peersTo(port: number, security = secret, budgetMs = 1_000, busyPeerBudgetMs = 10_000) {
   const results: string[] = [];
   const meter = { forwarded: (result: string) => void results.push(result) };
-  const peers = peersAt({ port }, { security, meter, budgetMs, patienceMs });
-  return { ask: (command: Command, node = 'node-a') => peers.ask(node, 0, command), results };
+  const peers = peersAt({ port }, { security, meter, budgetMs, busyPeerBudgetMs });
+  return { ask: (command: Command, node = 'node-a') => peers.ask(node, command), results };
 }
 
 /** An open ledger's directory, for the far end. */

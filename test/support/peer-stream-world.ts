@@ -3,7 +3,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/p
 import { Metadata } from '@grpc/grpc-js';
 import { vi } from 'vitest';
 import { CountedTime } from '../../cluster/peers/counted-time.ts';
-import { budgetMs, patienceMs } from '../../cluster/peers/grpc-peers.ts';
+import { budgetMs, busyPeerBudgetMs } from '../../cluster/peers/grpc-peers.ts';
 import { defaultPeerBounds, type ExchangeCall, type PeerBounds, PeerStream } from '../../cluster/peers/peer-stream.ts';
 import { acceptedKey, clientWire } from '../../cluster/peers/wire.ts';
 import { type Ask, ExchangeRequestSchema, ExchangeResponseSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
@@ -71,7 +71,7 @@ export function streamWorld(
     monotonicMs: () => clock.now(),
     counted: new CountedTime(() => ownBatches, clock.now()),
     budgetMs,
-    patienceMs,
+    busyPeerBudgetMs,
     ended: () => {},
   });
   /** Lets time pass; `meanwhile` is called every 200 ms of it. */

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { batchPaces } from '../../src/actors/bounds.ts';
+import { batchLimits } from '../../src/actors/bounds.ts';
 import { localPlacement } from '../../src/actors/routing/local-placement.ts';
 import { noPeers } from '../../src/actors/routing/no-peers.ts';
 import { readConfig } from '../../src/node/config.ts';
@@ -45,7 +45,7 @@ export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode
     placement: localPlacement('faulty'),
     peers: noPeers,
     revocationLeadMs: 0,
-    batchPace: batchPaces.commitsTogether,
+    batchLimits: batchLimits.commitsTogether,
     clock:
       machine === undefined ? systemClock : new PlausibleClock({ ...systemClock, ...machine }, () => performance.now()),
     ...(machine === undefined ? {} : { machine }),

@@ -1,6 +1,8 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { BatchWindow } from '../../src/actors/batching/batch-window.ts';
+import { batchBytesMax, batchEventsMax } from '../../src/actors/bounds.ts';
+import { DeadlineWatch } from '../../src/actors/inbox/deadline-watch.ts';
 import { LedgerActor, type LedgerActorParts } from '../../src/actors/ledger/ledger-actor.ts';
-import type { SharedActorState } from '../../src/actors/ledger/shared-actor-state.ts';
 import type { ActorKeys, KeyLife, SigningKeys } from '../../src/actors/ledger/signing-keys.ts';
 import type { ActorMeter } from '../../src/actors/meter.ts';
 import { Directory, type DirectoryParts } from '../../src/actors/routing/directory.ts';
@@ -200,10 +202,18 @@ export interface Rig {
   readonly keys: TestKeys;
   readonly meter: TestMeter;
   readonly parts: LedgerActorParts;
-  newActor(node?: SharedActorState): LedgerActor;
+  newActor(given?: Partial<LedgerActorParts>): LedgerActor;
   directory(parts?: Partial<DirectoryParts>): Directory;
   /** What the store holds of the ledger. */
   log(): Promise<LedgerEvent[]>;
+}
+
+/** What the actors of one node share. */
+function nodeParts(clock: ManualClock): Pick<LedgerActorParts, 'batches' | 'deadlines'> {
+  return {
+    batches: new BatchWindow(clock, { maxEvents: batchEventsMax, maxBytes: batchBytesMax, maxDelayMs: 0 }),
+    deadlines: new DeadlineWatch(clock),
+  };
 }
 
 /** What actors need, over a memory store; `wrap` puts something between them. Several rigs over one `data` are several nodes. */
@@ -221,8 +231,15 @@ export function rig(
   const keys = options.keys ?? new TestKeys();
   const meter = new TestMeter();
   const store = options.wrap?.(memory) ?? memory;
-  const monotonicMs = () => clock.passedMs;
-  const parts = { store, keys, authority: () => authority, clock, monotonicMs, random: countingBytes(), meter };
+  const parts = {
+    store,
+    keys,
+    authority: () => authority,
+    clock,
+    random: countingBytes(),
+    meter,
+    ...nodeParts(clock),
+  };
   return {
     clock,
     data,
@@ -230,10 +247,11 @@ export function rig(
     keys,
     meter,
     parts,
-    newActor: (node) => new LedgerActor(ledgerId, parts, node),
+    newActor: (given = {}) => new LedgerActor(ledgerId, { ...parts, ...nodeParts(clock), ...given }),
     directory: (given = {}) =>
       new Directory({
         ...parts,
+        ...nodeParts(clock),
         self: 'node-a',
         shardCount: 16,
         placement: localPlacement('node-a'),

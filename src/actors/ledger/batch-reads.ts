@@ -23,8 +23,6 @@ interface BatchSources {
   readonly keys: SigningKeys;
   readonly clock: Clock;
   readonly masters: LoadedMasters;
-  /** Keys that are known to be new are not looked up in the store. */
-  readonly isNew: (key: CommandKey) => boolean;
 }
 
 /**
@@ -36,7 +34,7 @@ export async function readForBatch(
   batch: readonly PendingCommand[],
   sources: BatchSources,
 ): Promise<BatchReads> {
-  const { store, clock, keys, isNew } = sources;
+  const { store, clock, keys } = sources;
   const signers: Signers = new Map();
   const masterIds = new Set<string>();
   const commandKeys: CommandKey[] = [];
@@ -44,7 +42,7 @@ export async function readForBatch(
     if (asksForKeys(command)) noteSigner(signers, command);
     const masterId = commandMaster(command);
     if (masterId !== null) masterIds.add(masterId);
-    for (const key of command.commandKeys) if (!isNew(key)) commandKeys.push(key);
+    commandKeys.push(...command.commandKeys);
   }
   const masters = new Map<string, MasterActor>();
   const loadMaster = async (masterId: string) => void masters.set(masterId, await sources.masters.get(masterId));

@@ -4,9 +4,7 @@ import { emptyLedger, type LedgerState, ledgerFoldVersion, ledgerStateJson } fro
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import {
   type Claim,
-  type CommandKeyRef,
   Fenced,
-  type LedgerEntry,
   type LedgerStore,
   OutcomeUnknown,
   type Snapshot,
@@ -19,8 +17,6 @@ import { BrokenChain } from './broken-chain.ts';
 import type { DecidedBatch } from './decide-batch.ts';
 import { loadLedger } from './ledger-loading.ts';
 import { LoadedMasters } from './loaded-masters.ts';
-import type { RecentKeys } from './recent-keys.ts';
-import type { RecentKeysMemory } from './recent-keys-memory.ts';
 import { checkRows } from './row-check.ts';
 import { SnapshotSaving } from './snapshot-saving.ts';
 
@@ -33,9 +29,7 @@ export type WriteResult = 'stands' | 'fenced' | 'not_written' | 'unsettled';
 interface CommittedLedgerParts {
   readonly store: LedgerStore;
   readonly clock: Clock;
-  readonly monotonicMs: () => number;
   readonly meter: ActorMeter;
-  readonly recentKeys: RecentKeysMemory;
   readonly checksRows?: boolean;
 }
 
@@ -43,8 +37,7 @@ interface CommittedLedgerParts {
  * A ledger and its masters as the store holds them, under a claim of this node.
  *
  * Invariant: while there is a claim, `state` and `masters` are the folds of what the store held when the claim was made
- * and acknowledged since. They are forgotten with the claim. The recent keys are kept: they hold while the ledger's end
- * is the same.
+ * and acknowledged since. They are forgotten with the claim.
  */
 export class CommittedLedger {
   readonly #ledgerId: string;
@@ -55,24 +48,14 @@ export class CommittedLedger {
   #state: LedgerState = emptyLedger;
   #masters: LoadedMasters;
   #saving: SnapshotSaving;
-  readonly #monotonicMs: () => number;
-  readonly #recentKeysMemory: RecentKeysMemory;
-  #recentKeys: RecentKeys;
-
   readonly #checksRows: boolean;
 
-  constructor(
-    ledgerId: string,
-    { store, clock, monotonicMs, meter, recentKeys, checksRows = false }: CommittedLedgerParts,
-  ) {
+  constructor(ledgerId: string, { store, clock, meter, checksRows = false }: CommittedLedgerParts) {
     this.#checksRows = checksRows;
     this.#ledgerId = ledgerId;
     this.#store = store;
     this.#clock = clock;
     this.#meter = meter;
-    this.#monotonicMs = monotonicMs;
-    this.#recentKeysMemory = recentKeys;
-    this.#recentKeys = recentKeys.of(ledgerId);
     this.#masters = new LoadedMasters(store, ledgerId);
     this.#saving = new SnapshotSaving(store, ledgerId, -1);
   }
@@ -99,15 +82,8 @@ export class CommittedLedger {
     this.#saving = new SnapshotSaving(this.#store, this.#ledgerId, snapshotSeq);
     this.#claim = claim;
     this.#state = state;
-    this.#recentKeys = this.#recentKeysMemory.of(this.#ledgerId);
-    this.#recentKeys.claimed(claim.head, this.#monotonicMs());
     this.#meter.activated((this.#clock.now() - started) / 1_000);
     return claim;
-  }
-
-  /** Whether `state` has no event with this key, or none within the key's life. false if that is not known. */
-  isNew(key: CommandKeyRef): boolean {
-    return this.#recentKeys.isNew(key, this.#state.hash, this.#monotonicMs());
   }
 
   /** Forgets the claim and all states. They are read again before the next decision. */
@@ -139,8 +115,6 @@ export class CommittedLedger {
   async write(claim: Claim, batch: DecidedBatch): Promise<WriteResult> {
     if (this.#checksRows) checkRows(this.#ledgerId, batch.entries);
     const started = this.#clock.now();
-    this.#recentKeys = this.#recentKeysMemory.of(this.#ledgerId);
-    this.#recentKeys.sent(batch.entries, this.#monotonicMs());
     try {
       await this.#store.append(claim, batch.entries);
     } catch (error) {
@@ -150,9 +124,8 @@ export class CommittedLedger {
       // A store must not throw anything else, so whether it wrote is unknown.
       throw outcomeUnknown(error);
     }
-    this.#meter.committed(batch.entries.length, charactersOf(batch.entries), (this.#clock.now() - started) / 1_000);
+    this.#meter.committed(batch.entries.length, (this.#clock.now() - started) / 1_000);
     this.#state = batch.state;
-    this.#recentKeys.stood();
     for (const master of batch.masters.values()) master.commit();
     return 'stands';
   }
@@ -204,8 +177,4 @@ export class CommittedLedger {
 
 function snapshotOf(state: LedgerState): Snapshot {
   return { foldVersion: ledgerFoldVersion, seq: state.seq, hash: state.hash, state: ledgerStateJson(state) };
-}
-
-function charactersOf(entries: readonly LedgerEntry[]): number {
-  return entries.reduce((sum, entry) => sum + entry.row.length, 0);
 }

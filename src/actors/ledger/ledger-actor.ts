@@ -4,11 +4,11 @@ import type { Command } from '../../domain/ledger/command.ts';
 import type { AuthoritySigner } from '../../domain/ledger/seal.ts';
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import type { Claim, LedgerStore } from '../../store/ledger-store.ts';
-import { type BatchNeed, unpaced } from '../batching/batch-pacing.ts';
+import type { BatchDelay, BatchWindow } from '../batching/batch-window.ts';
 import { FenceBackoff } from '../batching/fence-backoff.ts';
-import { GroupGrowth } from '../batching/group-growth.ts';
-import { batchBytesMax, batchEventsMax, mailboxLimits } from '../bounds.ts';
+import { mailboxLimits } from '../bounds.ts';
 import { CommandQueue } from '../inbox/command-queue.ts';
+import type { DeadlineWatch } from '../inbox/deadline-watch.ts';
 import type { MailboxLimits } from '../inbox/mailbox.ts';
 import type { CommandOutcome } from '../inbox/outcome.ts';
 import type { PendingCommand } from '../inbox/pending-command.ts';
@@ -19,10 +19,7 @@ import { BrokenChain } from './broken-chain.ts';
 import type { CommitListener } from './commit-listener.ts';
 import { CommittedLedger, type WriteResult } from './committed-ledger.ts';
 import { BatchFailed, type CommandResult, type DecidedBatch, decideBatch } from './decide-batch.ts';
-import { type SharedActorState, sharedActorState } from './shared-actor-state.ts';
 import type { SigningKeys } from './signing-keys.ts';
-
-export type { ActorMeter } from '../meter.ts';
 
 /** What all ledger actors of a node are made from. */
 export interface LedgerActorParts {
@@ -30,10 +27,10 @@ export interface LedgerActorParts {
   readonly keys: SigningKeys;
   readonly authority: () => AuthoritySigner;
   readonly clock: Clock;
-  /** Milliseconds since some point in the past; never goes back. */
-  readonly monotonicMs: () => number;
   readonly random: (bytes: number) => Uint8Array;
   readonly meter: ActorMeter;
+  readonly batches: BatchWindow;
+  readonly deadlines: DeadlineWatch;
   readonly outbox?: CommitListener;
   /** How many commands may wait for one ledger. The default if left out. */
   readonly queueLimits?: MailboxLimits;
@@ -59,14 +56,14 @@ export interface LedgerActorParts {
 export class LedgerActor {
   readonly ledgerId: string;
   readonly #parts: LedgerActorParts;
-  readonly #sharedState: SharedActorState;
   readonly #queue: CommandQueue;
-  readonly #growth: GroupGrowth;
   readonly #backoff = new FenceBackoff();
   readonly #ledger: CommittedLedger;
   /** The commands being worked on, and the decided batch that was sent to the store. */
   #batch: PendingCommand[] = [];
   #sent: DecidedBatch | null = null;
+  /** The delay of the next batch. */
+  #delay: BatchDelay | null = null;
   /** Callers of readBarrier() that wait for the running batch. */
   readonly #barriers: PromiseWithResolvers<number>[] = [];
   /** null while the actor is idle. */
@@ -76,13 +73,11 @@ export class LedgerActor {
   #isClosing = false;
   #lastUsed: number;
 
-  constructor(ledgerId: string, parts: LedgerActorParts, node = sharedActorState(parts.clock, unpaced)) {
+  constructor(ledgerId: string, parts: LedgerActorParts) {
     this.ledgerId = ledgerId;
     this.#parts = parts;
-    this.#sharedState = node;
     this.#queue = new CommandQueue(parts.clock, parts.queueLimits ?? mailboxLimits);
-    this.#growth = new GroupGrowth(parts.clock, node.pace.quietMs);
-    this.#ledger = new CommittedLedger(ledgerId, { ...parts, recentKeys: node.recentKeys });
+    this.#ledger = new CommittedLedger(ledgerId, parts);
     this.#lastUsed = parts.clock.now();
   }
 
@@ -121,6 +116,7 @@ export class LedgerActor {
 
   readonly #wake = (): void => {
     this.#work ??= this.#run();
+    if (this.#mayStart()) this.#delay?.end();
   };
 
   /** Removes the actor from memory if it is idle, and saves snapshots. Returns whether it did. */
@@ -133,6 +129,7 @@ export class LedgerActor {
   /** Removes the actor from memory once every submitted command is answered. */
   async close(): Promise<void> {
     this.#isClosing = true;
+    this.#delay?.end();
     while (this.#work !== null) await this.#work;
     await this.#leave();
   }
@@ -144,26 +141,22 @@ export class LedgerActor {
   }
 
   async #run(): Promise<void> {
-    // Commands that arrive in the same turn of the event loop join the first batch.
+    // Commands that arrive in the same iteration of the event loop join the first batch.
     await Promise.resolve();
-    const { watch, pacing, pace, batches } = this.#sharedState;
-    const stopWatching = watch.begin(() => this.#lookAtDeadlines());
+    const { deadlines, batches } = this.#parts;
+    const stopWatching = deadlines.begin(() => this.#lookAtDeadlines());
     while ((this.#queue.size > 0 || this.#barriers.length > 0) && !this.#stopped) {
-      this.#growth.start();
-      const paced = pacing.begin(() => this.#batchNeed());
-      if (paced !== undefined) await paced;
-      const half = Math.floor(this.#queue.size / 2);
-      const eventsMax = Math.max(batchEventsMax, Math.min(half, pace.crowdedMax));
-      this.#batch = this.#queue.take(eventsMax, batchBytesMax);
-      batches.running += 1;
+      this.#delay = this.#mayStart() ? null : batches.delay();
+      if (this.#delay !== null) await this.#delay.over;
+      this.#batch = this.#queue.take(batches.maxEvents, batches.maxBytes);
+      batches.begin();
       try {
         await this.#settle();
       } catch (error) {
         this.#stop(error);
       } finally {
         this.#batch = [];
-        batches.running -= 1;
-        pacing.end();
+        batches.end();
       }
       if (this.#barriers.length > 0) await this.#answerBarriers();
     }
@@ -172,11 +165,10 @@ export class LedgerActor {
     this.#work = null;
   }
 
-  /** A caller of close() or readBarrier() waits for the batch to end. */
-  #batchNeed(): BatchNeed {
-    if (this.#isClosing || this.#barriers.length > 0) return 'haste';
-    const isWhole = this.#queue.holds(batchEventsMax, batchBytesMax) || this.#growth.isWhole(this.#queue.size);
-    return isWhole ? 'nothing' : 'more';
+  /** Whether the next batch is full, or a caller of close() or readBarrier() waits for its end. */
+  #mayStart(): boolean {
+    const { maxEvents, maxBytes } = this.#parts.batches;
+    return this.#isClosing || this.#barriers.length > 0 || this.#queue.holds(maxEvents, maxBytes);
   }
 
   /** A barrier that fails does not fail the commands: they find out by their own claim. */
@@ -206,7 +198,6 @@ export class LedgerActor {
         keys,
         clock,
         masters: this.#ledger.masters,
-        isNew: (key) => this.#ledger.isNew(key),
       });
       // There is no await between this check and the write: a command whose deadline has passed is certain not to be
       // written.
@@ -221,7 +212,7 @@ export class LedgerActor {
       if (held === null) this.#backoff.batchTook(clock.now() - began);
       if (written === 'stands') {
         this.#backoff.stood();
-        if (this.#batch.length > 0) this.#sharedState.batches.stood += 1;
+        if (this.#batch.length > 0) this.#parts.batches.confirmed();
         if (decided.entries.length > 0) this.#parts.outbox?.committed(this.ledgerId, decided.entries);
         this.#answer(decided);
         this.#batch = [...decided.deferred];
@@ -234,7 +225,7 @@ export class LedgerActor {
         const waitMs = this.#backoff.fenced(this.#ledger.state.seq, byte / 256);
         this.#ledger.forget();
         reason = 'fenced';
-        if (waitMs > 0) await this.#rest(waitMs);
+        if (waitMs > 0) await sleep(clock, waitMs);
       }
     }
     await Promise.all(replays);
@@ -310,17 +301,6 @@ export class LedgerActor {
 
   #isInFlight(pending: PendingCommand): boolean {
     return this.#sent?.results.some((result) => result.pending === pending && result.kind === 'written') === true;
-  }
-
-  /**
-   * Rests in the middle of a batch, which does not count as running meanwhile. The batch is closed, so it resumes at
-   * once.
-   */
-  async #rest(waitMs: number): Promise<void> {
-    const { pacing } = this.#sharedState;
-    pacing.end();
-    await sleep(this.#parts.clock, waitMs);
-    void pacing.begin(() => 'haste');
   }
 
   /** Refuses all commands, each with what is certain of it. The actor is not used again. */

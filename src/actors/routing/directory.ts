@@ -1,7 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { Command } from '../../domain/ledger/command.ts';
-import type { BatchCounts } from '../batching/batch-counts.ts';
-import { type BatchPace, unpaced } from '../batching/batch-pacing.ts';
+import type { BatchCounts } from '../batching/batch-window.ts';
 import {
   hopsMax,
   ledgersInMemoryMax,
@@ -12,7 +11,6 @@ import {
 import type { CommandOutcome } from '../inbox/outcome.ts';
 import { clockIsOff, notRunHere, refusedAgain, stopping } from '../inbox/refusals.ts';
 import type { LedgerActorParts } from '../ledger/ledger-actor.ts';
-import { type SharedActorState, sharedActorState } from '../ledger/shared-actor-state.ts';
 import { ActivationLimiter } from './activation-limiter.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
 import type { NodeId, Placement } from './placement.ts';
@@ -25,8 +23,6 @@ export interface DirectoryParts extends LedgerActorParts {
   readonly peers: Peers;
   /** Ledgers that may be loaded in a second. No limit if left out. */
   readonly activationsPerSecond?: number;
-  /** When batches begin. At once if left out. */
-  readonly batchPace?: BatchPace;
 }
 
 /**
@@ -38,7 +34,6 @@ export interface DirectoryParts extends LedgerActorParts {
 export class Directory {
   readonly #parts: DirectoryParts;
   readonly #pace: ActivationLimiter | null;
-  readonly #sharedState: SharedActorState;
   readonly #shards = new Map<number, Shard>();
   /** Shards of recent ledgers, since each costs a hash to compute. */
   readonly #shardNumbers = new Map<string, number>();
@@ -52,7 +47,6 @@ export class Directory {
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts;
-    this.#sharedState = sharedActorState(parts.clock, parts.batchPace ?? unpaced);
     this.#pace =
       parts.activationsPerSecond === undefined ? null : new ActivationLimiter(parts.clock, parts.activationsPerSecond);
     this.#armLook();
@@ -140,7 +134,7 @@ export class Directory {
     let asked = owner;
     for (let hop = 1; ; hop++) {
       try {
-        const outcome = await this.#parts.peers.ask(asked, shard, command);
+        const outcome = await this.#parts.peers.ask(asked, command);
         this.#owners.set(shard, asked);
         return outcome;
       } catch (error) {
@@ -208,13 +202,13 @@ export class Directory {
   }
 
   get batches(): BatchCounts {
-    return this.#sharedState.batches;
+    return this.#parts.batches;
   }
 
   #shard(number: number): Shard {
     let shard = this.#shards.get(number);
     if (shard === undefined) {
-      shard = new Shard(this.#parts, this.#sharedState, () => this.#noteLoad());
+      shard = new Shard(this.#parts, () => this.#noteLoad());
       this.#shards.set(number, shard);
     }
     return shard;

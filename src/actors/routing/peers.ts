@@ -24,9 +24,9 @@ export class PeerUnreachable extends Error {
 }
 
 /**
- * Access to other nodes. `ask` has a command carried out by the node that runs the shard, and resolves with its
+ * Access to other nodes. `ask` has a command carried out by the node that runs its ledger, and resolves with its
  * outcome. Rejects with the LedgerError that the command was refused with, NotOwner, or PeerUnreachable.
  */
 export interface Peers {
-  ask(node: NodeId, shard: number, command: Command): Promise<CommandOutcome>;
+  ask(node: NodeId, command: Command): Promise<CommandOutcome>;
 }

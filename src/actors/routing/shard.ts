@@ -2,7 +2,6 @@ import { sha256 } from '../../domain/keys/hash.ts';
 import type { Command } from '../../domain/ledger/command.ts';
 import type { CommandOutcome } from '../inbox/outcome.ts';
 import { LedgerActor, type LedgerActorParts } from '../ledger/ledger-actor.ts';
-import type { SharedActorState } from '../ledger/shared-actor-state.ts';
 
 /** The shard of a ledger: the first 32 bits of SHA-256("v1|" + ledger id), modulo the number of shards. */
 export function shardOf(ledgerId: string, shardCount: number): number {
@@ -12,14 +11,12 @@ export function shardOf(ledgerId: string, shardCount: number): number {
 /** The ledgers of one shard that are in memory on this node. */
 export class Shard {
   readonly #parts: LedgerActorParts;
-  readonly #sharedState: SharedActorState;
   readonly #onLoad: () => void;
   readonly #ledgers = new Map<string, LedgerActor>();
 
   /** `onLoad` is called for each ledger that is loaded. */
-  constructor(parts: LedgerActorParts, sharedState: SharedActorState, onLoad: () => void) {
+  constructor(parts: LedgerActorParts, onLoad: () => void) {
     this.#parts = parts;
-    this.#sharedState = sharedState;
     this.#onLoad = onLoad;
   }
 
@@ -44,7 +41,7 @@ export class Shard {
   #ledger(ledgerId: string): LedgerActor {
     let ledger = this.#ledgers.get(ledgerId);
     if (ledger === undefined || ledger.stopped) {
-      ledger = new LedgerActor(ledgerId, this.#parts, this.#sharedState);
+      ledger = new LedgerActor(ledgerId, this.#parts);
       this.#ledgers.set(ledgerId, ledger);
       this.#onLoad();
     }

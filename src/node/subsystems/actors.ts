@@ -1,4 +1,6 @@
+import { BatchWindow } from '../../actors/batching/batch-window.ts';
 import { defaultShardCount } from '../../actors/bounds.ts';
+import { DeadlineWatch } from '../../actors/inbox/deadline-watch.ts';
 import type { CommitListener } from '../../actors/ledger/commit-listener.ts';
 import { Directory } from '../../actors/routing/directory.ts';
 import { saturation } from '../../runtime/clock/system-clock.ts';
@@ -17,7 +19,7 @@ export function startActors(
   keys: KeyEndings,
   outbox: CommitListener,
 ): Directory {
-  const { config, log, membership, metrics, monotonicMs, isClockRight } = node;
+  const { config, log, membership, metrics, isClockRight } = node;
   const { ledgerCommandsMax: commandsMax, ledgerBytesMax: bytesMax } = config.queues;
   const refused = refusedSnapshots({ log, registry: metrics.registry });
   return new Directory({
@@ -25,7 +27,6 @@ export function startActors(
     keys,
     authority: () => authority,
     clock: node.clock,
-    monotonicMs,
     random: node.random,
     meter: actorMeter(metrics),
     outbox,
@@ -35,7 +36,8 @@ export function startActors(
     peers: node.peers,
     queueLimits: { commandsMax, bytesMax },
     checksRows: membership !== undefined,
-    batchPace: { ...node.batchPace, isSaturated: saturation() },
+    batches: new BatchWindow(node.clock, node.batchLimits, saturation()),
+    deadlines: new DeadlineWatch(node.clock),
     ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond, isClockRight }),
   });
 }

@@ -1,4 +1,4 @@
-import { crowdedBatchEventsMax } from '../../actors/bounds.ts';
+import { largestBatchEvents } from '../../actors/bounds.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { timeOf } from '../../service/reading/event-bounds.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
@@ -25,7 +25,7 @@ export function nextCommitDates(
     const within = events.find((other) => isLater(other.createdAt));
     if (within !== undefined) return within.createdAt;
     behind ??= ledgers
-      .read(ledgerId, throughSeq + 1, crowdedBatchEventsMax)
+      .read(ledgerId, throughSeq + 1, largestBatchEvents)
       .then((entries) => entries.map((entry) => timeOf(entry)?.createdAt ?? null));
     return (await behind).find(isLater) ?? null;
   };

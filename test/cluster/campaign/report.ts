@@ -99,7 +99,9 @@ export function reportOf(parts: ReportParts): CampaignReport {
     faults_on_a_busy_host: records.filter((record) => !isFair(record)).map(busyFault),
     acknowledged_appends: acknowledged,
     near_a_fault_percent: Math.round(10 * nearPercent) / 10,
-    calls: countsOf(history.calls.map(({ told }) => (told.kind === 'refused' ? `refused ${told.code}` : told.kind))),
+    calls: countsOf(
+      history.calls.map(({ result }) => (result.kind === 'refused' ? `refused ${result.code}` : result.kind)),
+    ),
     failed_calls: history.failed.length,
     events_checked: checked.events,
     recovery_ms: recoveries(records.filter(isFair)),

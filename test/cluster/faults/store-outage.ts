@@ -43,7 +43,7 @@ export async function askWithoutStore(context: FaultContext): Promise<OutageOutc
   const appendMedianMs = medianOf(appends);
   const transportMs = Math.max(...seen.map((node) => node.transportMs));
   const acknowledged = load.history.calls.filter(
-    (call) => call.beganMs > beganMs && (call.told.kind === 'written' || call.told.kind === 'done'),
+    (call) => call.beganMs > beganMs && (call.result.kind === 'written' || call.result.kind === 'done'),
   );
   return {
     violations: [

@@ -68,11 +68,11 @@ export async function runLane(parts: LaneParts): Promise<void> {
       });
       const outcome = noted(history, event.call, node, async () => written(await appended));
       outcomes.push(
-        outcome.then((told) => {
-          event.settled = isCertain(told);
+        outcome.then((result) => {
+          event.settled = isCertain(result);
           if (event.settled) event.end();
           const atMs = performance.now();
-          if (told.kind === 'written') history.acknowledgements.push({ atMs, tookMs: atMs - event.begunMs });
+          if (result.kind === 'written') history.acknowledgements.push({ atMs, tookMs: atMs - event.begunMs });
         }),
       );
     };

@@ -1,13 +1,13 @@
 import { LedgerTrustError } from '../../../src/client/index.ts';
 import type { ErrorCode } from '../../../src/domain/errors.ts';
 import type { LedgerEvent } from '../../../src/domain/event/event.ts';
-import { type Attempt, HistoryBook, type Told, type ToldEvent } from '../../support/history/history.ts';
+import { type AnsweredEvent, type Attempt, type AttemptResult, HistoryBook } from '../../support/history/history.ts';
 
 /** What an answer was: of an append all of the event is told; of other calls only that they were done, and perhaps to what. */
-export type Answered = Told | { readonly kind: 'done'; readonly masterId: string | null };
+export type Answered = AttemptResult | { readonly kind: 'done'; readonly masterId: string | null };
 
-export type LoadAttempt = Omit<Attempt, 'told'> & {
-  readonly told: Answered;
+export type LoadAttempt = Omit<Attempt, 'result'> & {
+  readonly result: Answered;
   /** On the monotonic clock. */
   readonly beganMs: number;
   readonly endedMs: number;
@@ -65,7 +65,7 @@ export class LoadHistory extends HistoryBook {
   noteFailed(name: string, begunMs: number): void {
     const attempts = this.calls
       .filter((call) => call.name === name)
-      .map((call) => `${(call.endedMs - call.beganMs).toFixed(0)} ms, ${call.node}: ${call.words ?? call.told.kind}`);
+      .map((call) => `${(call.endedMs - call.beganMs).toFixed(0)} ms, ${call.node}: ${call.words ?? call.result.kind}`);
     this.failed.push({ name, begunMs, endedMs: performance.now(), attempts });
   }
 
@@ -109,8 +109,8 @@ function isUnsent(error: unknown): boolean {
 }
 
 /** Whether a caller need not ask again. */
-export function isCertain(told: Answered): boolean {
-  return told.kind !== 'unknown' && told.kind !== 'not_written';
+export function isCertain(result: Answered): boolean {
+  return result.kind !== 'unknown' && result.kind !== 'not_written';
 }
 
 /** Carries an attempt out and notes it, word for word as its caller was told. */
@@ -121,20 +121,20 @@ export async function noted(
   attempt: () => Promise<Answered>,
 ): Promise<Answered> {
   const [begun, beganMs, sentAtMs] = [history.tick(), performance.now(), Date.now()];
-  let told: Answered;
+  let result: Answered;
   let words: string | null = null;
   let unsent = false;
   try {
-    told = await attempt();
+    result = await attempt();
   } catch (error) {
     words = String(error);
     unsent = isUnsent(error);
     history.noteBroken(error);
-    told = answeredBy(error);
+    result = answeredBy(error);
   }
   const [ended, endedMs] = [history.tick(), performance.now()];
-  history.calls.push({ name, command, node: node.id, begun, ended, told, beganMs, endedMs, sentAtMs, unsent, words });
-  return told;
+  history.calls.push({ name, command, node: node.id, begun, ended, result, beganMs, endedMs, sentAtMs, unsent, words });
+  return result;
 }
 
 /** Events by the names of the commands that they came from. */
@@ -159,7 +159,7 @@ export function deniedWrites(
   const found: string[] = [];
   for (const [name, attempts] of Map.groupBy(calls, (call) => call.name)) {
     const event = byKey.get(attempts[0]?.command.commandKeys[0]?.id ?? '');
-    const able = attempts.filter(({ told }) => told.kind !== 'not_written').map(({ sentAtMs }) => sentAtMs);
+    const able = attempts.filter(({ result }) => result.kind !== 'not_written').map(({ sentAtMs }) => sentAtMs);
     if (event === undefined || able.length === 0) continue;
     const earlyMs = Math.min(...able) - Date.parse(event.createdAt);
     if (earlyMs > clockSlackMs)
@@ -180,13 +180,13 @@ export function attemptsWithEvents(
 ): Attempt[] {
   const byKey = eventsByKey(logs);
   return calls.map((call) => {
-    const { told } = call;
-    if (told.kind !== 'done') return { ...call, told };
+    const { result } = call;
+    if (result.kind !== 'done') return { ...call, result };
     const found = byKey.get(call.command.commandKeys[0]?.id ?? '');
-    const isIt = found !== undefined && (told.masterId === null || found.master?.id === told.masterId);
-    const event: ToldEvent = isIt
+    const isIt = found !== undefined && (result.masterId === null || found.master?.id === result.masterId);
+    const event: AnsweredEvent = isIt
       ? found
       : { id: 'nowhere', ledgerId: call.command.ledgerId, seq: -1, hash: '', master: null };
-    return { ...call, told: { kind: 'written', outcome: { event } } };
+    return { ...call, result: { kind: 'written', outcome: { event } } };
   });
 }

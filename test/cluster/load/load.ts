@@ -69,17 +69,17 @@ export class Load {
     const { random, world } = this.#options;
     const call = this.#calls.append(ledger, random.pick(ledger.masters.slice(closedKept)), world.supplier);
     const began = performance.now();
-    const told = await this.#carryOut(call, nodes, [0, attemptPauseMs]);
-    return isCertain(told) ? performance.now() - began : null;
+    const result = await this.#carryOut(call, nodes, [0, attemptPauseMs]);
+    return isCertain(result) ? performance.now() - began : null;
   }
 
   /** One append by a party that may, sent once, whatever comes of it; `tookMs` in milliseconds. */
-  async appendOnce(ledger: LoadLedger, node: NodeUnderTest): Promise<{ told: Answered; tookMs: number }> {
+  async appendOnce(ledger: LoadLedger, node: NodeUnderTest): Promise<{ result: Answered; tookMs: number }> {
     const { random, world } = this.#options;
     const call = this.#calls.append(ledger, random.pick(ledger.masters.slice(closedKept)), world.supplier);
     const began = performance.now();
-    const told = await noted(this.history, call, node, () => call.attempt(node));
-    return { told, tookMs: performance.now() - began };
+    const result = await noted(this.history, call, node, () => call.attempt(node));
+    return { result, tookMs: performance.now() - began };
   }
 
   /** More callers, as most are: at one address, with the client as it is made by default. */
@@ -117,9 +117,9 @@ export class Load {
   }
 
   #carryOut(call: Call, nodes: readonly NodeUnderTest[], pauseMs: Pause = retryPauseMs): Promise<Answered> {
-    const told = this.#tryUntilCertain(call, nodes, pauseMs);
-    this.#begun(told);
-    return told;
+    const result = this.#tryUntilCertain(call, nodes, pauseMs);
+    this.#begun(result);
+    return result;
   }
 
   #begun(call: Promise<unknown>): void {
@@ -133,15 +133,15 @@ export class Load {
     const begunMs = performance.now();
     for (;;) {
       const node = random.pick(nodes);
-      const told = await noted(history, call, node, () => call.attempt(node));
+      const result = await noted(history, call, node, () => call.attempt(node));
       const endedMs = performance.now();
-      if (isCertain(told)) {
-        if (told.kind === 'written') history.acknowledgements.push({ atMs: endedMs, tookMs: endedMs - begunMs });
-        return told;
+      if (isCertain(result)) {
+        if (result.kind === 'written') history.acknowledgements.push({ atMs: endedMs, tookMs: endedMs - begunMs });
+        return result;
       }
       if (history.isInVain(begunMs)) {
         history.noteFailed(call.name, begunMs);
-        return told;
+        return result;
       }
       await afterMs(random.between(pauseMin, pauseMax));
     }
@@ -173,8 +173,8 @@ export class Load {
       history.looks.push({ ledgerId: ledger.id, scope: '', begun, ended: history.tick(), headSeq, seqs: [] });
     } catch (error) {
       history.noteBroken(error);
-      const told = answeredBy(error);
-      if (told.kind === 'refused') history.broken.push(`a read by a party was refused: ${told.code}`);
+      const result = answeredBy(error);
+      if (result.kind === 'refused') history.broken.push(`a read by a party was refused: ${result.code}`);
     }
   }
 

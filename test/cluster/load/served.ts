@@ -15,9 +15,12 @@ export function unserved(
   const firstEndMs = new Map<number, number>();
   const asked = calls.filter(({ unsent, beganMs }) => !unsent && beganMs >= fromMs);
   // From the last to the first, so that what is known of a shard is when those that began later ended.
-  for (const { command, told, beganMs, endedMs } of asked.sort((a, b) => b.beganMs - a.beganMs)) {
+  for (const { command, result, beganMs, endedMs } of asked.sort((a, b) => b.beganMs - a.beganMs)) {
     const shard = shardOf(command.ledgerId);
-    const servedMs = Math.min(firstEndMs.get(shard) ?? Number.POSITIVE_INFINITY, isCertain(told) ? endedMs : Infinity);
+    const servedMs = Math.min(
+      firstEndMs.get(shard) ?? Number.POSITIVE_INFINITY,
+      isCertain(result) ? endedMs : Infinity,
+    );
     firstEndMs.set(shard, servedMs);
     if (beganMs <= toMs) longest.set(shard, Math.max(longest.get(shard) ?? 0, servedMs - beganMs));
   }

@@ -46,10 +46,10 @@ export function startUsualCallers(parts: UsualCallersParts): UsualCallers {
       const ledger = random.pick(world.ledgers);
       const call = calls.append(ledger, random.pick(ledger.masters.slice(closedKept)), world.supplier);
       const begunMs = performance.now();
-      const told = await noted(history, call, { id: `one address, ${transport}` }, () => call.by(client, note));
+      const result = await noted(history, call, { id: `one address, ${transport}` }, () => call.by(client, note));
       const endedMs = performance.now();
-      if (told.kind === 'written') history.acknowledgements.push({ atMs: endedMs, tookMs: endedMs - begunMs });
-      if (isCertain(told)) answered[transport] += 1;
+      if (result.kind === 'written') history.acknowledgements.push({ atMs: endedMs, tookMs: endedMs - begunMs });
+      if (isCertain(result)) answered[transport] += 1;
       else history.noteFailed(call.name, begunMs);
       await afterMs(random.between(0, restMaxMs));
     }

@@ -16,7 +16,7 @@ import {
   supplier,
 } from '../commands.ts';
 import { Chain } from '../world.ts';
-import { type Attempt, type History, type Look, toldOf } from './history.ts';
+import { type Attempt, type History, type Look, resultOf } from './history.ts';
 import { checkHistory } from './history-check.ts';
 
 /** A true history of one client that waits for each answer, and the log that it left. */
@@ -36,11 +36,11 @@ function trueHistory(): { log: LedgerEvent[]; attempts: Attempt[]; looks: Look[]
         node: 'a',
         begun,
         ended: at++,
-        told: { kind: 'written', outcome: { event } },
+        result: { kind: 'written', outcome: { event } },
       });
     } catch (error) {
       if (!(error instanceof LedgerError)) throw error;
-      attempts.push({ name, command, node: 'a', begun, ended: at++, told: toldOf(error) });
+      attempts.push({ name, command, node: 'a', begun, ended: at++, result: resultOf(error) });
     }
   };
   run(openLedger());
@@ -72,13 +72,13 @@ function check(log: readonly LedgerEvent[], history: History): string {
 }
 
 const carriedOut = (attempts: readonly Attempt[]) =>
-  attempts.filter(({ told }) => told.kind === 'written').map(({ command }) => command);
+  attempts.filter(({ result }) => result.kind === 'written').map(({ command }) => command);
 
 describe('the checker of histories', () => {
   test('finds nothing in a true one', () => {
     const { log, attempts, looks } = trueHistory();
     expect(check(log, { attempts, looks })).toBe('');
-    expect(attempts.map(({ told }) => told.kind).filter((kind) => kind === 'refused')).toHaveLength(2);
+    expect(attempts.map(({ result }) => result.kind).filter((kind) => kind === 'refused')).toHaveLength(2);
   });
 
   test('an event dropped from the log', () => {
@@ -108,7 +108,7 @@ describe('the checker of histories', () => {
     const { log, attempts, looks } = trueHistory();
     const [first, second] = [attempts[2], attempts[3]];
     if (first === undefined || second === undefined) throw new Error('too short');
-    const found = check(log, { attempts: attempts.with(2, { ...first, told: second.told }), looks });
+    const found = check(log, { attempts: attempts.with(2, { ...first, result: second.result }), looks });
     expect(found).toMatch(/another's: command 2/);
   });
 
@@ -163,9 +163,9 @@ describe('the checker of histories', () => {
 
   test.each([{ kind: 'not_written', code: 'unavailable' } as const, { kind: 'refused', code: 'not_found' } as const])(
     'what was told as $kind, and stands there',
-    (told) => {
+    (result) => {
       const { log, attempts, looks } = trueHistory();
-      const lied = attempts.map((attempt, at) => (at === 4 ? { ...attempt, told } : attempt));
+      const lied = attempts.map((attempt, at) => (at === 4 ? { ...attempt, result } : attempt));
       expect(check(log, { attempts: lied, looks })).toMatch(/refused but there: command 4/);
       const honest = attempts.map((attempt, at) => (at === 4 ? unclear(attempt) : attempt));
       expect(check(log, { attempts: honest, looks })).toBe('');
@@ -182,7 +182,7 @@ describe('the checker of histories', () => {
       ...keyed,
       begun: (last.ended ?? 0) + 0.1,
       ended: null,
-      told: { kind: 'refused', code: 'not_found' },
+      result: { kind: 'refused', code: 'not_found' },
     };
     expect(check(log, { attempts: [...attempts.with(8, keyed), again], looks })).toMatch(
       /^forgotten: command 8 was told not_found, and stood at seq \d+ when that was asked for$/,
@@ -202,7 +202,7 @@ describe('the checker of histories', () => {
       command: append({ payload: '{"n":"stale"}', actorId: delegate }),
       begun: granted.begun + 0.1,
       ended: granted.begun + 0.2,
-      told: { kind: 'refused', code: 'not_found' },
+      result: { kind: 'refused', code: 'not_found' },
     };
     expect(check(log, { attempts: [...attempts, refused], looks })).toMatch(/false refusal: stale/);
     const beside = { ...refused, begun: attempts[7]?.begun ?? 0 };
@@ -215,7 +215,10 @@ describe('the checker of histories', () => {
     if (late === undefined) throw new Error('too short');
     const other = append({ payload: '{"n":0}', actorId: delegate });
     const found = check(log, {
-      attempts: [...attempts, { ...late, name: 'forged', command: other, told: { kind: 'unknown', code: 'internal' } }],
+      attempts: [
+        ...attempts,
+        { ...late, name: 'forged', command: other, result: { kind: 'unknown', code: 'internal' } },
+      ],
       looks,
     });
     expect(found).toMatch(/rules: forged stands at seq 3, where it was not_found/);
@@ -224,13 +227,13 @@ describe('the checker of histories', () => {
   test('a lane with a gap, and one out of order', () => {
     const { attempts } = trueHistory();
     const commands = carriedOut(attempts);
-    const told = attempts.map(unclear);
+    const result = attempts.map(unclear);
     const without = (n: number) =>
       commands.filter((command) => !('payload' in command && command.payload === `{"lane":${n}}`));
-    expect(check(rebuilt(without(2)), { attempts: told, looks: [] })).toBe('');
-    expect(check(rebuilt(without(1)), { attempts: told, looks: [] })).toMatch(/lane l: .* before it does not/);
+    expect(check(rebuilt(without(2)), { attempts: result, looks: [] })).toBe('');
+    expect(check(rebuilt(without(1)), { attempts: result, looks: [] })).toMatch(/lane l: .* before it does not/);
     const reversed = [...commands.slice(0, -3), ...commands.slice(-3).reverse()];
-    expect(check(rebuilt(reversed), { attempts: told, looks: [] })).toMatch(
+    expect(check(rebuilt(reversed), { attempts: result, looks: [] })).toMatch(
       /lane l: .* before the one that it followed/,
     );
   });
@@ -249,7 +252,7 @@ describe('the checker of histories', () => {
     const others = attempts.filter((attempt) => attempt !== gone && attempt !== after).map(unclear);
     const waiting: Attempt = {
       ...gone,
-      told: { kind: 'not_written', code: 'unavailable' },
+      result: { kind: 'not_written', code: 'unavailable' },
       begun: 1_000,
       ended: 1_001,
     };
@@ -258,8 +261,8 @@ describe('the checker of histories', () => {
         attempts: [
           ...others,
           waiting,
-          { ...gone, told: { kind: 'refused', code: 'master_closed' }, begun: refusedBegun, ended: refusedBegun + 9 },
-          { ...after, told: { kind: 'written', outcome: { event } }, begun: 1_003, ended: 1_005 },
+          { ...gone, result: { kind: 'refused', code: 'master_closed' }, begun: refusedBegun, ended: refusedBegun + 9 },
+          { ...after, result: { kind: 'written', outcome: { event } }, begun: 1_003, ended: 1_005 },
         ],
         looks: [],
       })
@@ -293,7 +296,7 @@ describe('the checker of histories', () => {
     });
 
     test.each<[string, readonly Attempt[]]>([
-      ['that was told as not written', [{ ...gone, told: { kind: 'not_written', code: 'unavailable' } }, behind]],
+      ['that was told as not written', [{ ...gone, result: { kind: 'not_written', code: 'unavailable' } }, behind]],
       ['that was never refused', [{ ...gone, command: { ...gone.command, actorId: supplier } }, behind]],
       ['that was told as unknown before it was sent itself', [gone, inLane(1)]],
     ])('may not be behind one %s', (_, more) => {
@@ -310,8 +313,8 @@ describe('the checker of histories', () => {
       const event = log.at(-3);
       if (event === undefined) throw new Error('too short');
       const begun = gone.begun - 0.5;
-      const told = { kind: 'written', outcome: { event } } as const;
-      const allowed: Attempt = { name: 'again', command: again, node: 'a', begun, ended: begun + 0.1, told };
+      const result = { kind: 'written', outcome: { event } } as const;
+      const allowed: Attempt = { name: 'again', command: again, node: 'a', begun, ended: begun + 0.1, result };
       expect(lanes(log, [allowed, gone, behind])).toMatch(/before it does not/);
     });
   });
@@ -329,5 +332,7 @@ describe('the checker of histories', () => {
 });
 
 function unclear(attempt: Attempt): Attempt {
-  return attempt.told.kind === 'written' ? { ...attempt, told: { kind: 'unknown', code: 'outcome_unknown' } } : attempt;
+  return attempt.result.kind === 'written'
+    ? { ...attempt, result: { kind: 'unknown', code: 'outcome_unknown' } }
+    : attempt;
 }

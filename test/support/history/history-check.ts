@@ -97,9 +97,9 @@ function ruleViolations(attempts: readonly Attempt[], written: Written, replay: 
 function acknowledgedViolations(attempts: readonly Attempt[], written: Written): Violation[] {
   const found: Violation[] = [];
   for (const attempt of attempts) {
-    const { name, command, told } = attempt;
-    if (told.kind !== 'written') continue;
-    const { event } = told.outcome;
+    const { name, command, result } = attempt;
+    if (result.kind !== 'written') continue;
+    const { event } = result.outcome;
     const stored = written.byId.get(event.id);
     if (stored === undefined) found.push(`lost: ${name} was acknowledged at seq ${event.seq} and is not there`);
     else if (stored.hash !== event.hash || stored.seq !== event.seq)
@@ -118,9 +118,9 @@ function twiceOrRefusedViolations(attempts: readonly Attempt[], written: Written
     const events = written.of(first.command);
     const seqs = events.map(({ seq }) => seq).join(', ');
     if (events.length > 1) found.push(`twice: ${name} stands at seqs ${seqs}`);
-    const mayStand = all.some(({ told }) => told.kind === 'written' || told.kind === 'unknown');
+    const mayStand = all.some(({ result }) => result.kind === 'written' || result.kind === 'unknown');
     if (events.length > 0 && !mayStand) {
-      const codes = all.map(({ told }) => ('code' in told ? told.code : told.kind)).join(', ');
+      const codes = all.map(({ result }) => ('code' in result ? result.code : result.kind)).join(', ');
       found.push(`refused but there: ${name} (${codes}) stands at seq ${seqs}`);
     }
   }
@@ -131,12 +131,12 @@ function twiceOrRefusedViolations(attempts: readonly Attempt[], written: Written
 function forgottenViolations(attempts: readonly Attempt[], written: Written): Violation[] {
   const found: Violation[] = [];
   const acknowledged = new Acknowledged(attempts);
-  for (const { name, command, begun, told } of attempts) {
-    if (told.kind !== 'refused' || command.commandKeys.length === 0) continue;
+  for (const { name, command, begun, result } of attempts) {
+    if (result.kind !== 'refused' || command.commandKeys.length === 0) continue;
     const [event] = written.of(command);
     // Where a later one was acknowledged, it stood.
     if (event !== undefined && event.seq <= acknowledged.newestBefore(begun))
-      found.push(`forgotten: ${name} was told ${told.code}, and stood at seq ${event.seq} when that was asked for`);
+      found.push(`forgotten: ${name} was told ${result.code}, and stood at seq ${event.seq} when that was asked for`);
   }
   return found;
 }
@@ -145,12 +145,12 @@ function forgottenViolations(attempts: readonly Attempt[], written: Written): Vi
 function orderViolations(attempts: readonly Attempt[]): Violation[] {
   const found: Violation[] = [];
   const acknowledged = new Acknowledged(attempts);
-  for (const { name, told } of attempts) {
-    if (told.kind !== 'written') continue;
+  for (const { name, result } of attempts) {
+    if (result.kind !== 'written') continue;
     const before = acknowledged.newestBefore(acknowledged.firstBegun(name));
-    if (told.outcome.event.seq <= before)
+    if (result.outcome.event.seq <= before)
       found.push(
-        `order: ${name} stands at seq ${told.outcome.event.seq}, and was begun when seq ${before} was acknowledged`,
+        `order: ${name} stands at seq ${result.outcome.event.seq}, and was begun when seq ${before} was acknowledged`,
       );
   }
   return found;
@@ -173,9 +173,9 @@ function laneViolations(attempts: readonly Attempt[], written: Written, replay: 
   const acknowledged = new Acknowledged(attempts);
   /** `behind`: the tries of what was written behind it, at `beforeSeq`. */
   const wasRefusedUnheard = ({ tries, after }: LaneGap, behind: readonly Attempt[], beforeSeq: number) =>
-    tries.some(({ command, begun, ended, told }) => {
+    tries.some(({ command, begun, ended, result }) => {
       const wereUnderWay = behind.some((one) => one.begun < (ended ?? Number.POSITIVE_INFINITY));
-      if (told.kind !== 'unknown' || !wereUnderWay) return false;
+      if (result.kind !== 'unknown' || !wereUnderWay) return false;
       for (let seq = Math.max(0, after, acknowledged.newestBefore(begun)); seq < beforeSeq; seq++)
         if (refusalAt(command, replay, seq, replay.timeAt(seq)) !== null) return true;
       return false;
@@ -193,19 +193,19 @@ function laneViolations(attempts: readonly Attempt[], written: Written, replay: 
       const { name, command } = first;
       const event = written.of(command)[0];
       if (event === undefined) {
-        const refusal = tries.find(({ told }) => told.kind === 'refused');
+        const refusal = tries.find(({ result }) => result.kind === 'refused');
         if (refusal === undefined) gaps.push({ tries, after: last });
         else if (refusal.begun > refused.begun) refused = refusal;
         continue;
       }
-      const toldAt = Math.min(
-        ...tries.map(({ told, ended }) => (told.kind === 'written' ? (ended ?? Infinity) : Infinity)),
+      const answeredAt = Math.min(
+        ...tries.map(({ result, ended }) => (result.kind === 'written' ? (ended ?? Infinity) : Infinity)),
       );
       if (event.seq < last) found.push(`lane ${lane}: ${name} stands before the one that it followed`);
       const gap = gaps.find((one) => !wasRefusedUnheard(one, tries, event.seq))?.tries[0];
       if (gap !== undefined) found.push(`lane ${lane}: ${name} stands, and ${gap.name} before it does not`);
       gaps = [];
-      if (toldAt < refused.begun)
+      if (answeredAt < refused.begun)
         found.push(`lane ${lane}: ${name} stood when ${refused.name} before it was sent again`);
       last = event.seq;
     }
@@ -217,14 +217,14 @@ function laneViolations(attempts: readonly Attempt[], written: Written, replay: 
 function refusalViolations(attempts: readonly Attempt[], replay: Replay): Violation[] {
   const found: Violation[] = [];
   const acknowledged = new Acknowledged(attempts);
-  for (const { name, command, begun, ended, told } of attempts) {
-    if (told.kind !== 'refused') continue;
+  for (const { name, command, begun, ended, result } of attempts) {
+    if (result.kind !== 'refused') continue;
     const from = acknowledged.newestBefore(begun);
     const to = acknowledged.oldestBegunAfter(ended ?? Number.POSITIVE_INFINITY) ?? replay.headSeq + 1;
     let isTrue = false;
     for (let seq = from; seq < Math.max(to, from + 1) && seq <= replay.headSeq && !isTrue; seq++)
-      isTrue = refusalAt(command, replay, seq, replay.timeAt(seq)) === told.code;
-    if (!isTrue) found.push(`false refusal: ${name} was told ${told.code}, which was not so from seq ${from} on`);
+      isTrue = refusalAt(command, replay, seq, replay.timeAt(seq)) === result.code;
+    if (!isTrue) found.push(`false refusal: ${name} was told ${result.code}, which was not so from seq ${from} on`);
   }
   return found;
 }
@@ -239,9 +239,9 @@ function lookViolations(attempts: readonly Attempt[], looks: readonly Look[]): V
         `stale read: the head was seq ${headSeq} when seq ${acknowledged.newestBefore(begun)} was acknowledged`,
       );
     const seen = new Set(seqs);
-    for (const { told, ended } of attempts) {
-      if (told.kind !== 'written' || ended === null || ended > begun) continue;
-      const { event } = told.outcome;
+    for (const { result, ended } of attempts) {
+      if (result.kind !== 'written' || ended === null || ended > begun) continue;
+      const { event } = result.outcome;
       const own = event.master === null ? names.ownEvents(event.ledgerId) : names.masterEvents(event.master.id);
       if (own === scope && !seen.has(event.seq)) found.push(`stale read: seq ${event.seq} is missing under ${scope}`);
     }
@@ -274,9 +274,9 @@ class Acknowledged {
     const begun: { at: number; seq: number }[] = [];
     for (const { name, begun: from } of attempts)
       this.#firstBegun.set(name, Math.min(from, this.#firstBegun.get(name) ?? from));
-    for (const { name, told, ended: to } of attempts) {
-      if (told.kind !== 'written') continue;
-      const { seq } = told.outcome.event;
+    for (const { name, result, ended: to } of attempts) {
+      if (result.kind !== 'written') continue;
+      const { seq } = result.outcome.event;
       if (to !== null) ended.push({ at: to, seq });
       begun.push({ at: this.firstBegun(name), seq });
     }

@@ -2,12 +2,12 @@ import { type ErrorCode, LedgerError } from '../../../src/domain/errors.ts';
 import type { LedgerEvent } from '../../../src/domain/event/event.ts';
 import type { Command } from '../../../src/domain/ledger/command.ts';
 
-/** What a client was told of the event that its command became; where an answer names no event, the one found under its name. */
-export type ToldEvent = Pick<LedgerEvent, 'id' | 'ledgerId' | 'seq' | 'hash' | 'master'>;
+/** The event in an answer to a client. If the answer names no event, the one found under its name. */
+export type AnsweredEvent = Pick<LedgerEvent, 'id' | 'ledgerId' | 'seq' | 'hash' | 'master'>;
 
-/** What a client was told. */
-export type Told =
-  | { readonly kind: 'written'; readonly outcome: { readonly event: ToldEvent } }
+/** The result of an attempt, as its client knows it. */
+export type AttemptResult =
+  | { readonly kind: 'written'; readonly outcome: { readonly event: AnsweredEvent } }
   /** It broke the rules of the ledger as it was. */
   | { readonly kind: 'refused'; readonly code: ErrorCode }
   /** Certain: this attempt wrote nothing. */
@@ -25,7 +25,7 @@ export interface Attempt {
   readonly begun: number;
   /** null: its client never heard of it. */
   readonly ended: number | null;
-  readonly told: Told;
+  readonly result: AttemptResult;
 }
 
 /** One look at a ledger: the newest seq, and the seqs that stand under a scope. */
@@ -46,7 +46,7 @@ export interface History {
 const nothingWritten: ReadonlySet<ErrorCode> = new Set(['unavailable', 'overloaded', 'idempotency_in_progress']);
 const unknown: ReadonlySet<ErrorCode> = new Set(['outcome_unknown', 'internal']);
 
-export function toldOf(error: unknown): Told {
+export function resultOf(error: unknown): AttemptResult {
   if (!(error instanceof LedgerError)) return { kind: 'unknown', code: 'disconnected' };
   if (unknown.has(error.code)) return { kind: 'unknown', code: error.code };
   if (nothingWritten.has(error.code)) return { kind: 'not_written', code: error.code };

@@ -1,8 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { unpaced } from '../../../src/actors/batching/batch-pacing.ts';
 import { batchBytesMax, batchEventsMax } from '../../../src/actors/bounds.ts';
-import { LedgerActor } from '../../../src/actors/ledger/ledger-actor.ts';
-import { sharedActorState } from '../../../src/actors/ledger/shared-actor-state.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
 import { uuidV7Time } from '../../../src/domain/values/uuid.ts';
 import {
@@ -12,7 +9,6 @@ import {
   createMaster,
   delegate,
   grant,
-  ledgerId,
   masterId,
   openLedger,
   revoke,
@@ -89,21 +85,6 @@ describe('a batch is bounded', () => {
     const { actor, meter } = await opened();
     await Promise.all(Array.from({ length: 130 }, () => actor.submit(append())));
     expect(meter.batches).toEqual([batchEventsMax, batchEventsMax, 2]);
-  });
-
-  test('by half of what waits, where a store takes larger ones', async () => {
-    const { parts, meter } = rig();
-    const actor = new LedgerActor(
-      ledgerId,
-      parts,
-      sharedActorState(parts.clock, { ...unpaced, crowdedMax: 2 * batchEventsMax }),
-    );
-    await actor.submit(openLedger());
-    await actor.submit(createMaster());
-    meter.batches.length = 0;
-    await Promise.all(Array.from({ length: 5 * batchEventsMax }, () => actor.submit(append())));
-    // Of 320 the larger bound, of 192 the half, of 96 no less than any store takes.
-    expect(meter.batches).toEqual([2 * batchEventsMax, 1.5 * batchEventsMax, batchEventsMax, 0.5 * batchEventsMax]);
   });
 
   test('by bytes: as many as fit', async () => {

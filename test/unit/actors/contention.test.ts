@@ -77,7 +77,7 @@ describe('nodes that reach the store but not each other', () => {
     expect(claims).toBeLessThan(1.5 * appends);
   });
 
-  test.each(seeds)('one that takes six times as long gets its turns too (%i)', async (seed) => {
+  test.each(seeds)('a node that takes six times as long writes too (%i)', async (seed) => {
     const { longestMs } = await contend(2, seed, 6);
     expect(longestMs).toBeLessThan(6_000);
   });

@@ -45,9 +45,6 @@ async function gated(method: 'append' | 'claim' | 'findCommands' | 'readScope', 
   };
 }
 
-/** A command key that is looked for in any case. */
-const permanent = (id: string) => commandKey(id, `asks ${id}`, true);
-
 const inOneSecond = startMs + 1_000;
 const inOneMinute = startMs + 60_000;
 
@@ -68,8 +65,8 @@ describe('a command whose time is up before it was sent', () => {
     ['while its master is loaded', 'readScope', false],
   ] as const)('%s: unavailable at once, never written, and the others are', async (_, method, warm) => {
     const { actor, clock, open, calls, written } = await gated(method, warm);
-    const late = codeOf(actor.submit(append({ commandKeys: [permanent('late')], deadline: inOneSecond })));
-    const other = codeOf(actor.submit(append({ commandKeys: [permanent('other')], deadline: inOneMinute })));
+    const late = codeOf(actor.submit(append({ commandKeys: [commandKey('late')], deadline: inOneSecond })));
+    const other = codeOf(actor.submit(append({ commandKeys: [commandKey('other')], deadline: inOneMinute })));
     await settled();
     expect(calls()).toBe(1);
     await clock.advance(1_100);
@@ -121,10 +118,10 @@ describe('a command whose time is up before it was sent', () => {
 });
 
 describe('a command whose time is up while its write is in flight', () => {
-  test('is told that the outcome is unknown; the write’s end is right for the others', async () => {
+  test('gets outcome_unknown; the others get the result of the write', async () => {
     const { actor, clock, open, log, written } = await gated('append');
-    // The first one's deadline is the last: the others are not told by it.
-    const patient = actor.submit(append({ payload: '{"n":1}', deadline: inOneMinute }));
+    // The first command has the last deadline.
+    const later = actor.submit(append({ payload: '{"n":1}', deadline: inOneMinute }));
     const hasty = codeOf(
       actor.submit(append({ payload: '{"n":2}', commandKeys: [commandKey('k')], deadline: inOneSecond })),
     );
@@ -134,7 +131,7 @@ describe('a command whose time is up while its write is in flight', () => {
     await clock.advance(200);
     expect(await hasty).toBe('outcome_unknown');
     open();
-    const { event } = await patient;
+    const { event } = await later;
     expect(await refused).toBe('not_found');
     expect((await log()).find(({ id }) => id === event.id)?.payload).toBe('{"n":1}');
     expect(await written()).toBe(2);
@@ -143,7 +140,7 @@ describe('a command whose time is up while its write is in flight', () => {
     expect([again.replayed, again.event.payload]).toEqual([true, '{"n":2}']);
   });
 
-  test('one that is to be refused was certainly not written, and is told that', async () => {
+  test('a command that is to be refused gets unavailable: it was certainly not written', async () => {
     const { actor, clock, open } = await gated('append');
     const written = codeOf(actor.submit(append({ deadline: inOneMinute })));
     const refused = codeOf(actor.submit(append({ actorId: stranger, deadline: inOneSecond })));

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { passivateAfterMs } from '../../../src/actors/bounds.ts';
 import type { LedgerActor } from '../../../src/actors/ledger/ledger-actor.ts';
 import { settled } from '../../support/clock.ts';
 import {
@@ -14,7 +15,8 @@ import {
   stranger,
   supplier,
 } from '../../support/commands.ts';
-import { codeOf, type Rig, rig } from '../../support/world.ts';
+import { faultyLedgerStore, type StoreFault, scriptedFaults } from '../../support/store-faults.ts';
+import { codeOf, type Rig, rig, storeWith } from '../../support/world.ts';
 
 async function opened(): Promise<Rig & { readonly actor: LedgerActor }> {
   const world = rig();
@@ -59,7 +61,7 @@ describe('the same command again', () => {
     expect((await actor.submit(command)).replayed).toBe(false);
   });
 
-  test('a day later the command key is forgotten, a permanent one never', async () => {
+  test('a command key is forgotten a day later, a permanent one never', async () => {
     const { actor, clock, log } = await opened();
     const signed = commandKey('signed', 'digest', true);
     await actor.submit(append({ commandKeys: [commandKey('k')] }));
@@ -71,7 +73,7 @@ describe('the same command again', () => {
     expect(await log()).toHaveLength(6);
   });
 
-  test('of two command keys each finds the event, and another fingerprint under either is a key used twice', async () => {
+  test('each of two command keys finds the event, and another fingerprint under either is a key used twice', async () => {
     const { actor } = await opened();
     const commandKeys = [commandKey('k'), commandKey('s', 'digest', true)];
     await actor.submit(append({ commandKeys }));
@@ -96,7 +98,7 @@ describe('the same command again', () => {
 });
 
 describe('the same command while the first one runs', () => {
-  test('is told so; a hundred at once write one event', async () => {
+  test('is refused as in progress; a hundred at once write one event', async () => {
     const { actor, log } = await opened();
     const command = append({ commandKeys: [commandKey('k')] });
     const codes = await Promise.all(Array.from({ length: 100 }, () => codeOf(actor.submit(command))));
@@ -121,7 +123,7 @@ describe('the same command while the first one runs', () => {
     expect(await Promise.all(codes)).toEqual(['not_found', 'not_found']);
   });
 
-  test('another call under the same key is refused; one that may stand elsewhere is told no more than that one runs', async () => {
+  test('another call under the same key is refused; a resubmitted one learns only that a call with this key is in progress', async () => {
     const { actor } = await opened();
     const other = append({ commandKeys: [commandKey('k', 'other')] });
     const codes = [append({ commandKeys: [commandKey('k')] }), other, { ...other, resubmitted: true }].map((one) =>
@@ -131,7 +133,7 @@ describe('the same command while the first one runs', () => {
     expect(await codeOf(actor.submit({ ...other, resubmitted: true }))).toBe('idempotency_key_reused');
   });
 
-  test('a twin under the second of two command keys is a twin', async () => {
+  test('a command is in flight under each of its two command keys', async () => {
     const { actor, log } = await opened();
     const signed = commandKey('s', 'digest', true);
     const commands = [
@@ -155,5 +157,55 @@ describe('the same command while the first one runs', () => {
     expect(new Set(outcomes.map(({ event }) => event.id)).size).toBe(1);
     await settled();
     expect(await log()).toHaveLength(5);
+  });
+});
+
+describe('the store decides whether a key is new', () => {
+  test('it is asked once for all keys of a batch', async () => {
+    const asked: string[][] = [];
+    const { newActor } = rig({
+      wrap: (memory) =>
+        storeWith(memory, {
+          findCommands: (ledgerId, keys) => {
+            asked.push(keys.map(({ id }) => id));
+            return memory.findCommands(ledgerId, keys);
+          },
+        }),
+    });
+    const actor = newActor();
+    await Promise.all([openLedger(), createMaster()].map((command) => actor.submit(command)));
+    await Promise.all(['a', 'b', 'c'].map((id) => actor.submit(append({ commandKeys: [commandKey(id)] }))));
+    expect(asked).toEqual([['a', 'b', 'c']]);
+  });
+
+  test.for<StoreFault>(['applied', 'lost', 'late', 'late-before-claim'])(
+    'it finds the key of an append that was %s, also for a new actor of the node',
+    async (fault) => {
+      const faults = scriptedFaults();
+      const world = rig({ wrap: (memory) => faultyLedgerStore(memory, faults.choose) });
+      const node = world.directory();
+      for (const command of [openLedger(), createMaster(), append({ commandKeys: [commandKey('one')] })])
+        await node.submit(command);
+      faults.fail('append', fault);
+      expect(await codeOf(node.submit(append({ commandKeys: [commandKey('two')] })))).toBe('carried out');
+      await world.clock.advance(2 * passivateAfterMs);
+      expect(node.load().ledgers).toBe(0);
+      for (const id of ['two', 'one'])
+        expect((await node.submit(append({ commandKeys: [commandKey(id)] }))).replayed).toBe(true);
+      expect((await world.log()).filter(({ eventType }) => eventType === 'SHIPMENT_DISPATCHED')).toHaveLength(2);
+    },
+  );
+
+  test('it finds the key of a command that another node wrote to a ledger of this one', async () => {
+    const { newActor, meter } = rig();
+    const [first, second] = [newActor(), newActor()];
+    await first.submit(openLedger());
+    await first.submit(createMaster());
+    await second.submit(append({ commandKeys: [commandKey('k')] }));
+    expect((await first.submit(append({ commandKeys: [commandKey('k')] }))).replayed).toBe(true);
+    expect(await codeOf(first.submit(append({ commandKeys: [commandKey('k', 'other')] })))).toBe(
+      'idempotency_key_reused',
+    );
+    expect(meter.fencings).toBe(1);
   });
 });

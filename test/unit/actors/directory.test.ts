@@ -22,12 +22,7 @@ import { emptyLedgerData } from '../../support/memory-store/ledger-data.ts';
 import { codeOf, faultsOf, rig, startMs, storeWith } from '../../support/world.ts';
 
 function placedAt(owner: string | null): Placement {
-  return {
-    acquire: async () => ({ held: true }),
-    renew: async (shards) => new Set(shards),
-    release: async () => {},
-    locate: async () => owner,
-  };
+  return { locate: async () => owner };
 }
 
 /** Node a, with an open ledger, and whatever else its directory is given. */
@@ -49,14 +44,14 @@ function peers(ask: (node: string, command: Command) => ReturnType<Peers['ask']>
   const asked: string[] = [];
   return {
     asked,
-    ask: (to, _shard, command) => {
+    ask: (to, command) => {
       asked.push(to);
       return ask(to, command);
     },
   };
 }
 
-describe('turns that stand', () => {
+describe('batches that stand', () => {
   test('are those that the store has confirmed: of events, and of refusals', async () => {
     const world = await node();
     const { directory } = world;
@@ -80,7 +75,7 @@ describe('turns that stand', () => {
   });
 });
 
-describe('turns that run', () => {
+describe('batches that run', () => {
   test('are those that wait for the store, until it answers or fails', async () => {
     const held: PromiseWithResolvers<void>[] = [];
     const wait = () => {
@@ -145,7 +140,6 @@ describe('where a command is carried out', () => {
       throw new Error('asked');
     });
     const unreachable: Placement = {
-      ...placedAt(null),
       locate: async () => {
         throw new Error('no answer');
       },
@@ -268,7 +262,7 @@ describe('a peer that does not carry it out', () => {
     expect(await world.log()).toHaveLength(4);
   });
 
-  test('was certainly never reached: what is told here is certain', async () => {
+  test('was certainly never reached: the answer of this node is certain', async () => {
     const world = await node();
     const remote = peers(async () => {
       throw new PeerUnreachable(new Error('refused'), false);
@@ -338,7 +332,6 @@ describe('closing', () => {
   test('what was still looking for its owner is refused, and no ledger comes into memory behind it', async () => {
     let located = () => {};
     const slow: Placement = {
-      ...placedAt('node-a'),
       locate: () =>
         new Promise((resolve) => {
           located = () => resolve('node-a');

@@ -43,7 +43,7 @@ describe('the key of a signed command', () => {
     }
   });
 
-  test('once its end has begun it signs nothing, and no time is told where none stands yet', async () => {
+  test('once its end has begun it signs nothing, and the refusal has no time before one is stored', async () => {
     for (const [revokedAt, details] of [
       [null, {}],
       [isoTime(startMs + 2_000), { revoked_at: isoTime(startMs + 2_000) }],
@@ -109,7 +109,7 @@ describe('the key of a signed command', () => {
 });
 
 describe('an unsigned command', () => {
-  test('of an actor that has, or had, a key is refused in the turn', async () => {
+  test('of an actor that has, or had, a key is refused in the batch', async () => {
     const { actor, keys, log } = await opened();
     expect(await codeOf(actor.submit(unsigned))).toBe('carried out');
     keys.enrol(supplier, kid, { revokedAt: '2021-01-01T00:00:00.000Z' });
@@ -137,8 +137,8 @@ describe('an unsigned command', () => {
   });
 });
 
-describe('keys that change while a turn reads', () => {
-  test('revoked on this node meanwhile: refused, by what memory says in the turn', async () => {
+describe('keys that change while a batch reads', () => {
+  test('revoked on this node meanwhile: refused, by the keys in memory when the batch is decided', async () => {
     const { actor, keys, clock, log } = await opened();
     keys.enrol(supplier, kid);
     keys.onRead = () => {
@@ -171,7 +171,7 @@ describe('keys that change while a turn reads', () => {
     expect(await log()).toHaveLength(3);
   });
 
-  test('revoked in the last moment before the turn: refused', async () => {
+  test('revoked in the last moment before the batch is decided: refused', async () => {
     const { actor, keys, clock } = await opened();
     const good = { validFrom: start, revokedAt: null };
     keys.cached.set(supplier, new Map([[kid, good]]));

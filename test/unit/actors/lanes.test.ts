@@ -56,12 +56,12 @@ describe('commands of one lane', () => {
     expect(codes).toEqual(['carried out', 'not_found', 'carried out']);
   });
 
-  test('behind one that is refused nothing is written before it was told so: its time may be up first', async () => {
+  test('nothing behind a refused command is written before its refusal is answered: its deadline may pass first', async () => {
     const { actor, hold, release, clock, log } = await opened();
     hold();
     const busy = codeOf(actor.submit(append()));
     await settled();
-    const inTurn = [
+    const inOrder = [
       inLane(0, null, { actorId: stranger, deadline: startMs + 1_000 }),
       inLane(1, 0),
       append({ payload: '{"other":1}' }),
@@ -72,7 +72,7 @@ describe('commands of one lane', () => {
     await clock.advance(1_100);
     release();
     expect(await busy).toBe('carried out');
-    expect(await Promise.all(inTurn)).toEqual(['unavailable', 'unavailable', 'carried out']);
+    expect(await Promise.all(inOrder)).toEqual(['unavailable', 'unavailable', 'carried out']);
     expect((await log()).slice(4).map(({ payload }) => payload)).toEqual(['{"other":1}']);
   });
 
@@ -81,7 +81,7 @@ describe('commands of one lane', () => {
     hold();
     const busy = codeOf(actor.submit(append()));
     await settled();
-    const inTurn = [
+    const inOrder = [
       inLane(0, null),
       inLane(1, 0, { actorId: stranger, resubmitted: true }),
       inLane(2, 1, { resubmitted: true }),
@@ -89,7 +89,7 @@ describe('commands of one lane', () => {
     ].map((one) => codeOf(actor.submit(one)));
     release();
     expect(await busy).toBe('carried out');
-    expect(await Promise.all(inTurn)).toEqual(['carried out', 'outcome_unknown', 'unavailable', 'carried out']);
+    expect(await Promise.all(inOrder)).toEqual(['carried out', 'outcome_unknown', 'unavailable', 'carried out']);
     expect(await codeOf(actor.submit(inLane(3, 2)))).toBe('unavailable');
     expect(await log()).toHaveLength(6);
     expect(await codeOf(actor.submit(inLane(4, null)))).toBe('carried out');
@@ -126,7 +126,7 @@ describe('commands of one lane', () => {
     expect(await Promise.all([waiting, next])).toEqual(['unavailable', 'unavailable']);
   });
 
-  test('behind one whose twin is running nothing is written, even in the same tick', async () => {
+  test('nothing is written behind a command whose key is in flight, even in the same tick', async () => {
     const { actor, log } = await opened();
     const marked = { commandKeys: [commandKey('k')] };
     const codes = await Promise.all(

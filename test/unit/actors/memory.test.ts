@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { unpaced } from '../../../src/actors/batching/batch-pacing.ts';
+import { BatchWindow } from '../../../src/actors/batching/batch-window.ts';
 import {
   batchEventsMax,
-  crowdedBatchEventsMax,
+  batchLimits,
+  largestBatchEvents,
   mastersInMemoryMax,
   snapshotWhenLeavingEvents,
 } from '../../../src/actors/bounds.ts';
 import type { LedgerActor } from '../../../src/actors/ledger/ledger-actor.ts';
-import { sharedActorState } from '../../../src/actors/ledger/shared-actor-state.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
 import { formatRow, parseRow } from '../../../src/domain/event/row.ts';
 import type { LedgerStore, Snapshot } from '../../../src/store/ledger-store.ts';
@@ -156,12 +156,13 @@ describe('the tail behind a snapshot', () => {
     return read;
   }
 
-  test.each([batchEventsMax, crowdedBatchEventsMax])(
+  test.each([batchEventsMax, largestBatchEvents])(
     'stays below 1,024 events, for the ledger and for its master, wherever the node crashes: commits of up to %i',
-    async (crowdedMax) => {
+    async (maxEvents) => {
       const data = emptyLedgerData();
       const { newActor, parts, meter } = counting(data);
-      const actor = newActor(sharedActorState(parts.clock, { ...unpaced, crowdedMax }));
+      const batches = new BatchWindow(parts.clock, { ...batchLimits.commitsTogether, maxEvents });
+      const actor = newActor({ batches });
       await open(actor);
       for (const events of [400, 100, 100, 300, 300, 900]) {
         await grow(actor, events, 300);
@@ -171,7 +172,7 @@ describe('the tail behind a snapshot', () => {
         expect(master).toBeLessThanOrEqual(512);
       }
       expect((await tailOf(data)).ledger).toBeGreaterThan(0);
-      expect(Math.max(...meter.batches)).toBe(crowdedMax);
+      expect(Math.max(...meter.batches)).toBe(maxEvents);
     },
   );
 

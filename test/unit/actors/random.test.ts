@@ -33,7 +33,7 @@ interface Step {
   readonly kind: 'append' | 'delegate_append' | 'grant' | 'revoke' | 'close_sibling';
   readonly onSibling: boolean;
   readonly key: number | null;
-  readonly patienceMs: number;
+  readonly deadlineMs: number;
   readonly passesMs: number;
   readonly copies: number;
 }
@@ -49,7 +49,7 @@ const steps = fc.array(
     ),
     onSibling: fc.boolean(),
     key: fc.option(fc.nat(8)),
-    patienceMs: fc.constantFrom(1, 100, 1_000, 10_000),
+    deadlineMs: fc.constantFrom(1, 100, 1_000, 10_000),
     passesMs: fc.constantFrom(0, 0, 0, 1, 60, 300),
     copies: fc.constantFrom(1, 1, 1, 2, 5),
   }),
@@ -75,7 +75,7 @@ function commandOf(step: Step, index: number, nowMs: number): Command {
   const id = step.onSibling ? siblingId : masterId;
   const said = step.key === null ? `i${index}` : `k${step.key}`;
   const commandKeys = step.key === null ? [] : [commandKey(`${step.kind} ${step.onSibling} ${step.key}`)];
-  const base = { commandKeys, deadline: nowMs + step.patienceMs };
+  const base = { commandKeys, deadline: nowMs + step.deadlineMs };
   switch (step.kind) {
     case 'append':
       return append({ ...base, masterId: id, payload: `{"said":"${said}"}` });
@@ -90,12 +90,12 @@ function commandOf(step: Step, index: number, nowMs: number): Command {
   }
 }
 
-interface Told {
+interface AttemptResult {
   readonly command: Command;
   readonly outcome: CommandOutcome | LedgerError;
 }
 
-async function tell(directory: Directory, command: Command): Promise<Told> {
+async function tell(directory: Directory, command: Command): Promise<AttemptResult> {
   try {
     return { command, outcome: await directory.submit(command) };
   } catch (error) {
@@ -105,7 +105,7 @@ async function tell(directory: Directory, command: Command): Promise<Told> {
 }
 
 describe('two nodes over one store that fail at random', () => {
-  const told = new Map<string, number>();
+  const result = new Map<string, number>();
 
   test('every answer is true: written once, not written, or not known', async () => {
     await fc.assert(
@@ -124,9 +124,6 @@ describe('two nodes over one store that fail at random', () => {
         const worlds = [0, 1].map(() => rig({ clock, data, wrap: (memory) => faultyLedgerStore(memory, choose) }));
         // Both hold the ledger for the second node's; the second one runs what comes to it.
         const placement: Placement = {
-          acquire: async () => ({ held: true }),
-          renew: async (shards) => new Set(shards),
-          release: async () => {},
           locate: async () => 'node-1',
         };
         const owner = worlds[1]?.directory({ self: 'node-1', placement });
@@ -135,7 +132,7 @@ describe('two nodes over one store that fail at random', () => {
           self: 'node-0',
           placement,
           peers: {
-            ask: async (_node, _shard, command) => {
+            ask: async (_node, command) => {
               const wire = wireList[wired++ % wireList.length];
               if (wire === 'refused') throw new PeerUnreachable(new Error('refused'), false);
               const carried = owner.submit(command);
@@ -147,7 +144,7 @@ describe('two nodes over one store that fail at random', () => {
         });
         if (front === undefined) throw new Error('no node');
 
-        const telling: Promise<Told>[] = [];
+        const telling: Promise<AttemptResult>[] = [];
         for (const [index, step] of all.entries()) {
           for (let copy = 0; copy < step.copies; copy++) {
             if (step.key === null && copy > 0) break;
@@ -167,13 +164,13 @@ describe('two nodes over one store that fail at random', () => {
           const own = events.filter(({ master }) => master?.id === id);
           expect(checkChain(own, { kind: 'master', before: null })).toEqual([]);
         }
-        // No command key stands in the log twice.
+        // No command key is in the log twice.
         const commandKeys = events.flatMap(({ commands }) => commands.map(({ id }) => id));
         expect(new Set(commandKeys).size).toBe(commandKeys.length);
         checkGrants(events);
         for (const { command, outcome } of answers) {
           const code = outcome instanceof LedgerError ? outcome.code : 'carried out';
-          told.set(code, (told.get(code) ?? 0) + 1);
+          result.set(code, (result.get(code) ?? 0) + 1);
           if (!(outcome instanceof LedgerError)) {
             expect(events.filter(({ id }) => id === outcome.event.id)).toEqual([outcome.event]);
           } else if (
@@ -191,7 +188,7 @@ describe('two nodes over one store that fail at random', () => {
       { numRuns: 250 },
     );
     for (const code of ['carried out', 'not_found', 'unavailable', 'outcome_unknown', 'idempotency_in_progress'])
-      expect([code, (told.get(code) ?? 0) > 0]).toEqual([code, true]);
+      expect([code, (result.get(code) ?? 0) > 0]).toEqual([code, true]);
   });
 });
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { Directory } from '../../../src/actors/routing/directory.ts';
-import { localPlacement } from '../../../src/actors/routing/local-placement.ts';
 import { Fenced, type LedgerStore } from '../../../src/store/ledger-store.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
 import { append, createMaster, ledgerId, openLedger } from '../../support/commands.ts';
@@ -92,7 +91,7 @@ describe('what stands in a ledger', () => {
     await other.submit(append());
     faults.fail('claim', 'unavailable');
     const asked = codeOf(actor.readBarrier());
-    for (let turn = 0; turn < 3; turn++) await Promise.resolve();
+    for (let tick = 0; tick < 3; tick++) await Promise.resolve();
     const written = actor.submit(append());
     expect(await asked).toBe('unavailable');
     expect((await written).event.seq).toBe(4);
@@ -110,7 +109,7 @@ describe('what stands in a ledger', () => {
 describe('a node that does not run the ledger claims nothing', () => {
   const claimsOf = async (prepare: (directory: Directory) => unknown, owner = 'node-a') => {
     const { here } = await twoNodes();
-    const directory = here.directory({ placement: { ...localPlacement('node-a'), locate: async () => owner } });
+    const directory = here.directory({ placement: { locate: async () => owner } });
     await prepare(directory);
     return [await codeOf(directory.readBarrier(ledgerId)), here.meter.claims];
   };

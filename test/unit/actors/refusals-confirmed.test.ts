@@ -61,7 +61,7 @@ describe('two owners of one ledger', () => {
     expect(faultsOf(events)).toEqual([]);
   });
 
-  test('in turns, many times, both get on and the chain is one', async () => {
+  test('alternately, many times: both write, and there is one chain', async () => {
     const { actor, other, clock, log } = await twoNodes();
     const all: Promise<unknown>[] = [];
     let done = false;
@@ -209,7 +209,7 @@ describe('an append of which nobody knows whether it landed', () => {
     expect((await log()).slice(3).map(({ payload }) => payload)).toEqual(['{"n":1}', '{"n":2}']);
   });
 
-  test('past the deadline it is told as unknown, the actor stops, and the retry with its key finds out', async () => {
+  test('past the deadline it is outcome_unknown, the actor stops, and the retry with its key finds the outcome', async () => {
     for (const [fault, found] of [
       ['applied', true],
       ['lost', false],
@@ -280,7 +280,7 @@ describe('an append of which nobody knows whether it landed', () => {
 });
 
 describe('an append that was certainly not made', () => {
-  test('unavailable: told so, and the retry writes it once', async () => {
+  test('unavailable is the answer, and the retry writes it once', async () => {
     const { actor, fail, log, ...world } = await faulty();
     fail('append', 'unavailable');
     expect(await codeOf(actor.submit(append()))).toBe('unavailable');
@@ -317,7 +317,7 @@ describe('an append that was certainly not made', () => {
   });
 });
 
-describe('what was written is told, whatever else fails', () => {
+describe('what was written is answered, whatever else fails', () => {
   test('a replay whose row cannot be read does not take the others with it', async () => {
     const { actor, memory, replaced, log } = await twoNodes();
     const first = await actor.submit(append({ commandKeys: [commandKey('k1')] }));

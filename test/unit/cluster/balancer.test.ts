@@ -75,7 +75,7 @@ async function untilAsked(count: number): Promise<void> {
 }
 
 describe('one address for several nodes', () => {
-  test('connections go to each in turn', async () => {
+  test('connections go to the nodes round-robin', async () => {
     await startWith('a', 'b', 'c');
     expect(await askTimes(9)).toEqual({ a: 3, b: 3, c: 3 });
   });

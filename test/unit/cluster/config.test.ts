@@ -210,12 +210,12 @@ describe('the commands of operators', () => {
     expect([said, orders]).toEqual(['node-gone takes shards again\n', [['node-gone', null]]]);
   });
 
-  test('uncordon of an id that no order stands for is told so', async () => {
+  test('uncordon of an id without an order says so', async () => {
     await expect(run(['uncordon', 'node-free'])).rejects.toThrow('no order stands for node-free');
     await expect(run(['uncordon', 'node-free'])).rejects.toBeInstanceOf(ConfigError);
   });
 
-  test('a node that is not there is not drained, and a cluster without nodes is told', async () => {
+  test('a node that is not there is not drained, and a cluster without nodes is reported', async () => {
     await expect(run(['drain', 'node-z'])).rejects.toBeInstanceOf(ConfigError);
     await expect(run(['status'], [])).rejects.toThrow('REDIS_URL');
   });

@@ -20,7 +20,7 @@ async function nodes() {
   const asked: string[] = [];
   let broken: Error | null = null;
   const peers: Peers = {
-    ask: async (to, _shard, command) => {
+    ask: async (to, command) => {
       asked.push(to);
       if (broken !== null) throw broken;
       const target = directories.get(to);
@@ -33,9 +33,6 @@ async function nodes() {
     parts: { readonly activationsPerSecond?: number; readonly isClockRight?: () => boolean } = {},
   ) => {
     const placement: Placement = {
-      acquire: async () => ({ held: true }),
-      renew: async (shards) => new Set(shards),
-      release: async () => {},
       locate: async () => {
         located.push(self);
         return owner.id;
@@ -249,16 +246,16 @@ describe('the pace of loading', () => {
     expect(new Set(codes)).toEqual(new Set(['carried out']));
   });
 
-  test('whose turn comes too late is refused, and takes no turn', async () => {
+  test('that would be loaded after its deadline is refused, and takes nothing of the limit', async () => {
     const { start, owner, clock } = await nodes();
     const { directory } = start('node-c', { activationsPerSecond: 1 });
     owner.id = 'node-c';
     await directory.submit(openLedger({ ledgerId: uuid(0x20_000) })).catch(() => {});
     const deadline = clock.now() + 100;
     expect(await codeOf(directory.submit(openLedger({ ledgerId: uuid(0x20_001), deadline })))).toBe('unavailable');
-    const patient = codeOf(directory.submit(openLedger({ ledgerId: uuid(0x20_002) })));
+    const later = codeOf(directory.submit(openLedger({ ledgerId: uuid(0x20_002) })));
     await clock.advance(1_100);
-    expect(await patient).toBe('carried out');
+    expect(await later).toBe('carried out');
   });
 });
 

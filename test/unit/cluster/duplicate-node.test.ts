@@ -25,7 +25,7 @@ describe('a second node under an id that is in use', () => {
     expect([sorted(first.leases.held), second.leases.held]).toEqual([all, []]);
   });
 
-  test('is told of the other one by a look, however long that has read', () => {
+  test('learns of the other run by a look, however long the reading took', () => {
     const run = (address: string) => ({
       id: 'node-0',
       address,
@@ -40,12 +40,12 @@ describe('a second node under an id that is in use', () => {
       () => memberTtlMs,
       () => {},
     );
-    expect([watch.look([run('elsewhere')], 0)?.address, watch.standing]).toEqual(['elsewhere', null]);
-    expect([watch.look([run('elsewhere')], 1)?.address, watch.standing?.address]).toEqual(['elsewhere', 'elsewhere']);
+    expect([watch.look([run('elsewhere')], 0)?.address, watch.found]).toEqual(['elsewhere', null]);
+    expect([watch.look([run('elsewhere')], 1)?.address, watch.found?.address]).toEqual(['elsewhere', 'elsewhere']);
   });
 
   test('keeps no others from their share, nor operators from draining one', async () => {
-    // Looks fall behind announcements of the one and of the other in turns.
+    // Looks follow announcements of the two runs alternately.
     const { start, startAt, pass, redis } = cluster(32, { ...defaultTimings, lookEveryMs: 700 });
     const first = start('node-0');
     await pass(500);

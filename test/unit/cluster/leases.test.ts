@@ -6,7 +6,7 @@ import { defaultTimings } from '../../../cluster/placement/timings.ts';
 /** A server of one node's own, and a clock that a test moves. */
 function world() {
   let now = 1_000;
-  const standing = new Map<number, { owner: string; token: string }>();
+  const stored = new Map<number, { owner: string; token: string }>();
   let failing: 'no' | 'lost' | 'unanswered' = 'no';
   let takesMs = 0;
   const acquired: string[] = [];
@@ -21,31 +21,31 @@ function world() {
     acquire: ({ shard, token }, owner) =>
       step(() => {
         acquired.push(token);
-        const there = standing.get(shard);
+        const there = stored.get(shard);
         if (there !== undefined && there.token !== token && !(there.token === '' && there.owner === owner))
           return { held: false, owner: there.owner };
-        standing.set(shard, { owner, token });
+        stored.set(shard, { owner, token });
         return { held: true };
       }),
     renew: (leases) =>
       step(
         () =>
-          new Set(leases.filter(({ shard, token }) => standing.get(shard)?.token === token).map(({ shard }) => shard)),
+          new Set(leases.filter(({ shard, token }) => stored.get(shard)?.token === token).map(({ shard }) => shard)),
       ),
     release: ({ shard, token }, heir) =>
       step(() => {
-        if (standing.get(shard)?.token !== token) return;
-        if (heir === null) standing.delete(shard);
-        else standing.set(shard, { owner: heir, token: '' });
+        if (stored.get(shard)?.token !== token) return;
+        if (heir === null) stored.delete(shard);
+        else stored.set(shard, { owner: heir, token: '' });
       }),
-    owner: (shard) => step(() => standing.get(shard)?.owner ?? null),
-    owners: () => step(() => new Map(Array.from(standing, ([shard, { owner }]) => [shard, owner]))),
+    owner: (shard) => step(() => stored.get(shard)?.owner ?? null),
+    owners: () => step(() => new Map(Array.from(stored, ([shard, { owner }]) => [shard, owner]))),
   };
   let drawn = 0;
   const random = (bytes: number) => Buffer.alloc(bytes, ++drawn);
   const node = (self: string) => new Leases({ self, server, timings: defaultTimings, monotonicMs: () => now, random });
   return {
-    standing,
+    stored,
     acquired,
     node,
     pass: (ms: number) => {
@@ -126,12 +126,12 @@ describe('a lease', () => {
   });
 
   test('counts from before the request was sent, less the margin', async () => {
-    const { node, slow, pass, standing } = world();
+    const { node, slow, pass, stored } = world();
     const a = node('a');
     slow(400);
     await a.acquire(1);
     slow(0);
-    standing.set(1, { owner: 'b', token: 'x' });
+    stored.set(1, { owner: 'b', token: 'x' });
     pass(defaultTimings.leaseTtlMs - defaultTimings.marginMs - 400 - 1);
     expect(await a.locate(1)).toBe('a');
     pass(1);
@@ -139,14 +139,14 @@ describe('a lease', () => {
   });
 
   test('is prolonged by a renewal, from before it was sent', async () => {
-    const { node, slow, pass, standing } = world();
+    const { node, slow, pass, stored } = world();
     const a = node('a');
     await a.acquire(1);
     pass(5_000);
     slow(300);
     expect(await a.renew([1, 2])).toEqual(new Set([1]));
     slow(0);
-    standing.set(1, { owner: 'b', token: 'x' });
+    stored.set(1, { owner: 'b', token: 'x' });
     pass(defaultTimings.leaseTtlMs - defaultTimings.marginMs - 300 - 1);
     expect(await a.locate(1)).toBe('a');
     pass(1);
@@ -154,13 +154,13 @@ describe('a lease', () => {
   });
 
   test('that the server does not know at a renewal is lost, and not made again', async () => {
-    const { node, standing } = world();
+    const { node, stored } = world();
     const a = node('a');
     await a.acquire(1);
-    standing.clear();
+    stored.clear();
     expect(await a.renew([1])).toEqual(new Set());
     expect(a.held).toEqual([]);
-    expect(standing.size).toBe(0);
+    expect(stored.size).toBe(0);
     expect(await a.locate(1)).toBeNull();
   });
 
@@ -213,12 +213,12 @@ describe('while the server cannot be reached', () => {
 });
 
 test('what was read of all shards does not overrule what was learned since', async () => {
-  const { node, standing } = world();
+  const { node, stored } = world();
   const [a, b] = [node('a'), node('b')];
   await a.acquire(1);
   await b.acquire(1);
   b.note(new Map(), 4, 500);
-  standing.clear();
+  stored.clear();
   expect(await b.locate(1)).toBe('a');
   b.note(new Map([[1, 'c']]), 4, 2_000);
   expect(await b.locate(1)).toBe('c');

@@ -92,7 +92,7 @@ describe('an address that is no node', () => {
     '',
   ])('and no host and port ends nothing: %j', async (address) => {
     const peers = peersAt({ port: 1 }, { addressOf: () => address });
-    expect(await failure(peers.ask('node-a', 0, command))).toMatchObject(notArrived);
+    expect(await failure(peers.ask('node-a', command))).toMatchObject(notArrived);
     peers.forgetGone();
   });
 });

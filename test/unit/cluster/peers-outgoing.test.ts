@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { messageBytesMax, messageItemsMax } from '../../../cluster/peers/exchange-method.ts';
 import { Outgoing } from '../../../cluster/peers/outgoing.ts';
 
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+const nextIteration = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Items are their own sizes; the other side reads on after each message while `reads.on`. */
 function outgoing(open = true) {
@@ -16,20 +16,20 @@ function outgoing(open = true) {
 }
 
 describe('what goes to another node', () => {
-  test('in one turn of the event loop goes in one message, in order', async () => {
+  test('in one iteration of the event loop goes in one message, in order', async () => {
     const { messages, out } = outgoing();
     for (const item of [1, 2, 3]) out.push(item);
     expect(messages).toEqual([]);
-    await nextTurn();
+    await nextIteration();
     out.push(4);
-    await nextTurn();
+    await nextIteration();
     expect(messages).toEqual([[1, 2, 3], [4]]);
   });
 
   test(`is at most ${messageItemsMax} items a message`, async () => {
     const { messages, out } = outgoing();
     for (let item = 0; item < messageItemsMax + 2; item++) out.push(item);
-    await nextTurn();
+    await nextIteration();
     expect(messages.map(({ length }) => length)).toEqual([messageItemsMax, 2]);
     expect(messages[1]).toEqual([messageItemsMax, messageItemsMax + 1]);
   });
@@ -38,7 +38,7 @@ describe('what goes to another node', () => {
     const { messages, out } = outgoing();
     const [half, over] = [messageBytesMax / 2, messageBytesMax + 1];
     for (const item of [half, half, 1, over, 2]) out.push(item);
-    await nextTurn();
+    await nextIteration();
     expect(messages).toEqual([[half, half], [1], [over], [2]]);
   });
 
@@ -46,9 +46,9 @@ describe('what goes to another node', () => {
     const { messages, reads, out } = outgoing();
     reads.on = false;
     out.push(1);
-    await nextTurn();
+    await nextIteration();
     for (const item of [2, 3]) out.push(item);
-    await nextTurn();
+    await nextIteration();
     expect([messages, out.size, out.isOpen]).toEqual([[[1]], 2, false]);
     reads.on = true;
     out.drained();
@@ -58,7 +58,7 @@ describe('what goes to another node', () => {
   test('waits for a connection that is not open yet', async () => {
     const { messages, out } = outgoing(false);
     out.push(1);
-    await nextTurn();
+    await nextIteration();
     expect(messages).toEqual([]);
     out.drained();
     expect(messages).toEqual([[1]]);

@@ -31,7 +31,7 @@ async function world() {
   const here = rig({ clock, data }).directory({
     self: 'node-b',
     placement,
-    peers: { ask: (_node, _shard, command) => stream.ask(commandText(command)) },
+    peers: { ask: (_node, command) => stream.ask(commandText(command)) },
   });
   const wanted = '{"wanted":true}';
   const submit = () => tracked(here.submit(append({ payload: wanted, deadline: startMs + 10_000 })));
@@ -80,7 +80,7 @@ describe('an owner that gets nothing carried out', () => {
     expect(far.cancelled).toBe(true);
   });
 
-  test('is given up after 2.5 s where turns of this node are merely slow', async () => {
+  test('is given up after 2.5 s where batches of this node are merely slow', async () => {
     const { ownBatches, pass, submit } = await world();
     const outcome = submit();
     ownBatches.running = 1;

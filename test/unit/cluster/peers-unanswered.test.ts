@@ -15,7 +15,7 @@ import {
 } from '../../support/peer-ports.ts';
 
 describe('a node that does not answer', () => {
-  test('refuses the connection: certain not to have arrived, and the next one is told at once', async () => {
+  test('refuses the connection: certain not to have arrived, and the next command fails at once', async () => {
     const free = await freePort();
     const { ask } = peersTo(free);
     expect(await failure(ask(append()))).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: false });
@@ -162,14 +162,14 @@ describe('a node that has much to do', () => {
     expect(performance.now() - began).toBeLessThan(1_500);
   });
 
-  test('is waited for beyond its time while turns of this node stand still as well, as long as callers wait', async () => {
+  test('is waited for beyond its time while batches of this node stand still as well, as long as callers wait', async () => {
     const { port } = await nodePort(() => new Promise(() => {}));
     const peers = peersAt(
       { port },
-      { ownBatches: () => ({ stood: 0, running: 1 }), budgetMs: 1_200, patienceMs: 2_200 },
+      { ownBatches: () => ({ stood: 0, running: 1 }), budgetMs: 1_200, busyPeerBudgetMs: 2_200 },
     );
     const began = performance.now();
-    expect(await failure(peers.ask('node-a', 0, append()))).toMatchObject({ mayHaveArrived: true });
+    expect(await failure(peers.ask('node-a', append()))).toMatchObject({ mayHaveArrived: true });
     expect(performance.now() - began).toBeGreaterThan(2_100);
   });
 
@@ -191,19 +191,19 @@ describe('a node that is gone', () => {
     ];
     const where: { port: number | null } = { port: old.port };
     const peers = peersAt(where);
-    await peers.ask('node-a', 0, append());
+    await peers.ask('node-a', append());
     peers.forgetGone();
-    await peers.ask('node-a', 0, append());
+    await peers.ask('node-a', append());
     expect(old.connections.size).toBe(1);
     where.port = now.port;
-    await peers.ask('node-a', 0, append());
+    await peers.ask('node-a', append());
     peers.forgetGone();
     await expect.poll(() => [old.connections.size, now.connections.size]).toEqual([0, 1]);
     where.port = null;
     peers.forgetGone();
     await expect.poll(() => now.connections.size).toBe(0);
     where.port = old.port;
-    expect((await peers.ask('node-a', 0, append())).event.seq).toBe(6);
+    expect((await peers.ask('node-a', append())).event.seq).toBe(6);
   });
 
   test('is not hung up on while a command waits for it', async () => {
@@ -215,7 +215,7 @@ describe('a node that is gone', () => {
     });
     const where: { port: number | null } = { port: far.port };
     const peers = peersAt(where);
-    const outcome = peers.ask('node-a', 0, append());
+    const outcome = peers.ask('node-a', append());
     await expect.poll(() => far.connections.size).toBe(1);
     where.port = null;
     peers.forgetGone();

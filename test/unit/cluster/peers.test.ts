@@ -30,7 +30,7 @@ describe('a command that crosses to another node', () => {
     expect(there).toMatchObject({ code: 'signing_key_revoked', details: { revoked_at: 'x', deep: [1] } });
   });
 
-  test('is told who owns its shard', async () => {
+  test('learns which node owns its shard', async () => {
     const owners = ['node-b', null];
     const far = await nodePort(async () => {
       throw new NotOwner(owners.shift() ?? null);

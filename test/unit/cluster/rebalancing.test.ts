@@ -121,7 +121,7 @@ describe('rebalancing', () => {
     expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
   });
 
-  test('each renewal is told with the time it took, and whether Redis answered it', async () => {
+  test('each renewal is reported with the time it took, and whether Redis answered it', async () => {
     const { start, pass, redis } = cluster();
     const { renewals } = start('node-0');
     await pass(3 * defaultTimings.renewEveryMs);

@@ -10,7 +10,7 @@ test('a command runs as it would, with its arguments and its exit code', () => {
   expect({ stdout, stderr, status }).toEqual({ stdout: 'a b||$c|', stderr: '', status: 7 });
 });
 
-test('a command that is not there is told by its exit code', () => {
+test('a missing command shows by its exit code', () => {
   expect(run(...withTimerSlack(500_000, 'no-such-command', [])).status).toBe(notFoundExitCode);
 });
 

@@ -38,7 +38,7 @@ describe('a ledger begins once', () => {
     expect(chain.events).toHaveLength(count);
   });
 
-  test('command keys and signature of who opened it are not those of its events', () => {
+  test('command keys and signature of its opener are not those of its events', () => {
     const [genesis, opened] = chainOf(
       openLedger({ commandKeys: [{ id: 'k', fingerprint: 'f', permanent: false }] }),
     ).events;

@@ -86,7 +86,7 @@ describe('what follows from each event', () => {
     ]);
   });
 
-  test('a business event: its scope and all of its commandKeys, and nothing else', () => {
+  test('a business event: its scope and all of its command keys, and nothing else', () => {
     expect(projections(chain, 3)).toEqual([
       { kind: 'scope', scope: names.masterEvents(masterId) },
       { kind: 'command', command: commandKey('k2') },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { clockOffMaxMs } from '../../../cluster/clock-check.ts';
-import { budgetMs, patienceMs } from '../../../cluster/peers/grpc-peers.ts';
+import { budgetMs, busyPeerBudgetMs } from '../../../cluster/peers/grpc-peers.ts';
 import { revocationLeadMs } from '../../../cluster/start.ts';
 import * as actors from '../../../src/actors/bounds.ts';
 import { stopMaxMs } from '../../../src/cli/serve.ts';
@@ -21,7 +21,7 @@ function rising(...numbers: readonly number[]): void {
 describe('times', () => {
   test('a call has ended before its register, its peers and a stop give up on it', () => {
     rising(limits.deadlineSweepMs, limits.deadlineGraceMs, limits.callTimeoutMs, limits.serverStreamTimeoutMs);
-    rising(budgetMs, limits.callTimeoutMs + limits.deadlineGraceMs, patienceMs);
+    rising(budgetMs, limits.callTimeoutMs + limits.deadlineGraceMs, busyPeerBudgetMs);
     expect(limits.stopGraceMs).toBeGreaterThanOrEqual(limits.callTimeoutMs);
   });
 
@@ -91,12 +91,12 @@ describe('sizes', () => {
 describe('actors', () => {
   test('64 commits wait for one ledger, half as many of the largest', () => {
     expect(actors.mailboxCommandsMax).toBe(64 * actors.batchEventsMax);
-    expect(actors.crowdedBatchEventsMax).toBe(2 * actors.batchEventsMax);
+    expect(actors.largestBatchEvents).toBe(2 * actors.batchEventsMax);
     rising(actors.batchBytesMax, actors.mailboxBytesMax);
   });
 
   test('the tail to replay has at most 1,024 events, although one save is late', () => {
-    expect(2 * (actors.snapshotEveryEvents + actors.crowdedBatchEventsMax)).toBeLessThanOrEqual(1_024);
+    expect(2 * (actors.snapshotEveryEvents + actors.largestBatchEvents)).toBeLessThanOrEqual(1_024);
     rising(actors.snapshotWhenLeavingEvents, actors.snapshotEveryEvents);
     rising(actors.snapshotRetryEvents, actors.snapshotEveryEvents);
   });
@@ -108,6 +108,10 @@ describe('actors', () => {
 
   test('waits grow from their least to their greatest, and end before the caller’s time does', () => {
     rising(actors.claimBackoffMinMs, actors.backoffMaxMs, limits.callTimeoutMs);
-    rising(actors.batchTickMs, actors.batchPaces.commitsTogether.waitMaxMs, actors.batchPaces.commitsApart.waitMaxMs);
+    rising(
+      actors.batchLimits.commitsTogether.maxDelayMs,
+      actors.batchLimits.commitsApart.maxDelayMs,
+      limits.callTimeoutMs,
+    );
   });
 });

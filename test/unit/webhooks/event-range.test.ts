@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
-import { unpaced } from '../../../src/actors/batching/batch-pacing.ts';
-import { batchEventsMax, crowdedBatchEventsMax } from '../../../src/actors/bounds.ts';
-import { sharedActorState } from '../../../src/actors/ledger/shared-actor-state.ts';
+import { BatchWindow } from '../../../src/actors/batching/batch-window.ts';
+import { batchLimits, largestBatchEvents } from '../../../src/actors/bounds.ts';
 import { nextCommitDates } from '../../../src/webhooks/tail/event-range.ts';
 import { append, createMaster, ledgerId, openLedger } from '../../support/commands.ts';
 import { rig, storeWith } from '../../support/world.ts';
 
-test('what was committed next is found behind the largest commit that a store takes, from its first event on', async () => {
+test('the next commit is found behind the largest commit of any store, from the first event of that commit on', async () => {
   const world = rig({
     wrap: (memory) =>
       storeWith(memory, {
@@ -17,19 +16,19 @@ test('what was committed next is found behind the largest commit that a store ta
       }),
   });
   const { clock, meter, newActor, parts } = world;
-  const actor = newActor(sharedActorState(clock, { ...unpaced, crowdedMax: crowdedBatchEventsMax }));
+  const actor = newActor({ batches: new BatchWindow(clock, batchLimits.commitsTogether) });
   await actor.submit(openLedger());
   await actor.submit(createMaster());
   meter.batches.length = 0;
-  await Promise.all(Array.from({ length: 2 * crowdedBatchEventsMax }, () => actor.submit(append())));
-  expect(meter.batches.slice(0, 2)).toEqual([crowdedBatchEventsMax, batchEventsMax]);
+  await Promise.all(Array.from({ length: 2 * largestBatchEvents }, () => actor.submit(append())));
+  expect(meter.batches.slice(0, 2)).toEqual([largestBatchEvents, largestBatchEvents]);
 
   const log = await world.log();
-  const first = log.length - 2 * crowdedBatchEventsMax;
+  const first = log.length - 2 * largestBatchEvents;
   const events = log.slice(0, first + 1);
   const next = nextCommitDates(parts.store, { ledgerId, fromSeq: 1, throughSeq: events.length, events });
-  const [event, behind] = [log[first], log[first + crowdedBatchEventsMax]];
+  const [event, behind] = [log[first], log[first + largestBatchEvents]];
   if (event === undefined || behind === undefined) throw new Error('the log is shorter than what was written');
-  expect(log[first + crowdedBatchEventsMax - 1]?.createdAt).toBe(event.createdAt);
+  expect(log[first + largestBatchEvents - 1]?.createdAt).toBe(event.createdAt);
   expect(await next(event)).toBe(behind.createdAt);
 });
