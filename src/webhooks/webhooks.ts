@@ -13,7 +13,6 @@ import { EventBodies } from './send/event-bodies.ts';
 import { Sender } from './send/sender.ts';
 import { cursorsIn } from './tail/cursor-record.ts';
 import { LogTailer } from './tail/log-tailer.ts';
-import { Tide } from './tide.ts';
 import type { WebhookParts } from './webhook-parts.ts';
 
 const keptAliveEveryMs = 1_000;
@@ -25,7 +24,6 @@ const keptAliveEveryMs = 1_000;
 export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   readonly #parts: WebhookParts;
   readonly #pace: Pace;
-  readonly #tide: Tide;
   readonly #tailer: LogTailer;
   readonly #sender: Sender;
   #stopped = false;
@@ -38,13 +36,11 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     const retry = retryUntilStopped(clock, log, isStopped);
     const subscriptions = subscriptionsIn(records);
     this.#pace = new Pace(parts);
-    this.#tide = new Tide({ clock, isBusy: () => this.#pace.isBusy });
-    const riding = this.#tide.riding(records);
-    const shared = { deliveries: deliveriesIn(riding, () => clock.now()), pace: this.#pace, clock, log, ownsShardOf };
+    const shared = { deliveries: deliveriesIn(records, () => clock.now()), pace: this.#pace, clock, log, ownsShardOf };
     this.#tailer = new LogTailer({
       ...shared,
       ledgers,
-      cursors: cursorsIn(riding),
+      cursors: cursorsIn(records),
       answeredSeqs: answeredSeqsIn(records),
       subscriptions,
       retryUntilStopped: retry,
@@ -101,7 +97,6 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   }
 
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
-    this.#tide.committed();
     this.#pace.committed(entries.length);
     this.#tailer.committed(ledgerId, entries);
   }
