@@ -181,8 +181,11 @@ export class FairQueue<Q extends Queue> {
   #mayTake(group: Group<Q>): (owner: string) => boolean {
     if (group.health !== 'quick') return () => true;
     const left = group.max - group.active;
-    const running = [...this.#attempts.values()].filter((attempt) => attempt.group === group);
-    return (owner) => running.filter((attempt) => attempt.owner === owner).length < left;
+    return (owner) => {
+      let held = 0;
+      for (const attempt of this.#attempts.values()) if (attempt.group === group && attempt.owner === owner) held += 1;
+      return held < left;
+    };
   }
 
   #pause(group: Group<Q>): void {

@@ -24,6 +24,7 @@ interface RoundRobinOptions<Item> {
  */
 export class RoundRobin<Item> {
   readonly #options: RoundRobinOptions<Item>;
+  /** By owner, in the order of their places. */
   readonly #waiting = new Map<string, Waiting<Item>>();
   /** The owners that are not parked, and those that are, by item. Sorted by place. */
   readonly #line: Waiting<Item>[] = [];
@@ -34,6 +35,7 @@ export class RoundRobin<Item> {
     this.#options = options;
   }
 
+  /** In the order in which they are served next. */
   get owners(): Iterable<string> {
     return this.#waiting.keys();
   }
@@ -86,12 +88,12 @@ export class RoundRobin<Item> {
     const waiting = this.#waiting.get(owner);
     if (waiting === undefined) return;
     remove(this.#line, waiting);
+    this.#waiting.delete(owner);
     this.#standLast(waiting);
   }
 
   #newcomer(owner: string): Waiting<Item> {
     const waiting: Waiting<Item> = { owner, items: new Set(), place: 0, isParked: false };
-    this.#waiting.set(owner, waiting);
     this.#standLast(waiting);
     return waiting;
   }
@@ -99,6 +101,7 @@ export class RoundRobin<Item> {
   #standLast(waiting: Waiting<Item>): void {
     this.#lastPlace += 1;
     waiting.place = this.#lastPlace;
+    this.#waiting.set(waiting.owner, waiting);
     this.#line.push(waiting);
   }
 
