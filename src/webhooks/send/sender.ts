@@ -5,7 +5,7 @@ import type { Deliveries } from '../../service/webhooks/deliveries.ts';
 import { type DeliveryRecord, isNew } from '../../service/webhooks/delivery-record.ts';
 import type { PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
-import type { Pace } from '../pace.ts';
+import type { BackgroundLimiter } from '../background-limiter.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import { AttemptRecorder } from './attempt-recording.ts';
 import { FairQueue } from './fair-queue.ts';
@@ -22,7 +22,7 @@ const sendCostMs = 0.3;
 
 interface SenderParts {
   readonly deliveries: Deliveries;
-  readonly pace: Pace;
+  readonly limiter: BackgroundLimiter;
   readonly clock: Clock;
   readonly log: Log;
   /** Returns the subscription, or undefined if it is not active. */
@@ -163,12 +163,12 @@ export class Sender {
     }
   }
 
-  /** Starts attempts while there are ledger queues that may send, free slots, and time (Pace). */
+  /** Starts attempts while there are ledger queues that may send, free slots, and time (BackgroundLimiter). */
   #dispatch(): void {
     while (!this.#stopped && !this.#isResting) {
       const next = this.#fairQueue.next();
       if (next === null) return;
-      const restMs = this.#parts.pace.delayMs(sendCostMs);
+      const restMs = this.#parts.limiter.delayMs(sendCostMs);
       if (restMs > 0) {
         this.#isResting = true;
         this.#parts.clock.after(restMs, () => {

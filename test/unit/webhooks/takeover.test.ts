@@ -101,23 +101,23 @@ describe('a list in doubt', () => {
   };
   const rest = async () => {};
   const listed = async (wrap: (inner: LedgerStore) => LedgerStore = (inner) => inner) => {
-    const watches = new SubscriptionIndex(wrap(rig().memory), () => {});
-    watches.add(wide);
-    await watches.list(delegate, rest);
-    return watches;
+    const index = new SubscriptionIndex(wrap(rig().memory), () => {});
+    index.add(wide);
+    await index.list(delegate, rest);
+    return index;
   };
 
   test('counts for the ledgers in doubt alone, until it is read again', async () => {
-    const watches = await listed();
-    watches.doubt((id) => id === otherId);
-    expect([watches.of(ledgerId), watches.of(otherId), watches.isComplete]).toEqual([[], [wide], false]);
-    await watches.list(delegate, rest);
-    expect([watches.of(otherId), watches.isComplete, watches.nextDoubted()]).toEqual([[], true, undefined]);
+    const index = await listed();
+    index.doubt((id) => id === otherId);
+    expect([index.of(ledgerId), index.of(otherId), index.isComplete]).toEqual([[], [wide], false]);
+    await index.list(delegate, rest);
+    expect([index.of(otherId), index.isComplete, index.nextDoubted()]).toEqual([[], true, undefined]);
   });
 
   test('stays in doubt where the doubt came up while it was read', async () => {
     let duringRead = () => {};
-    const watches = await listed((inner) =>
+    const index = await listed((inner) =>
       storeWith(inner, {
         lines: (list, page) => {
           duringRead();
@@ -125,26 +125,22 @@ describe('a list in doubt', () => {
         },
       }),
     );
-    duringRead = () => watches.doubt((id) => id === otherId);
-    await watches.list(delegate, rest);
-    expect([watches.of(otherId), watches.nextDoubted()]).toEqual([[wide], delegate]);
+    duringRead = () => index.doubt((id) => id === otherId);
+    await index.list(delegate, rest);
+    expect([index.of(otherId), index.nextDoubted()]).toEqual([[wide], delegate]);
   });
 
   test('is nobody’s any more once the subscription has ended', async () => {
-    const watches = await listed();
-    watches.doubt(() => true);
-    watches.remove(wide.id);
-    expect([watches.nextDoubted(), watches.isComplete]).toEqual([undefined, true]);
+    const index = await listed();
+    index.doubt(() => true);
+    index.remove(wide.id);
+    expect([index.nextDoubted(), index.isComplete]).toEqual([undefined, true]);
   });
 
   test('that cannot be read holds no other one up', async () => {
-    const watches = await listed();
-    watches.add({ ...wide, id: uuid(0x52), actorId: supplier });
-    watches.doubt(() => true);
-    expect([watches.nextDoubted(), watches.nextDoubted(), watches.nextDoubted()]).toEqual([
-      delegate,
-      supplier,
-      delegate,
-    ]);
+    const index = await listed();
+    index.add({ ...wide, id: uuid(0x52), actorId: supplier });
+    index.doubt(() => true);
+    expect([index.nextDoubted(), index.nextDoubted(), index.nextDoubted()]).toEqual([delegate, supplier, delegate]);
   });
 });
