@@ -130,7 +130,7 @@ describe('a subscription', () => {
 });
 
 describe('a delivery', () => {
-  test('follows an append, verifies with the client, and is listed', async () => {
+  test('comes after an append, verifies with the client, and is listed', async () => {
     const made = await subscribe(order.buyer, { ledger_id: order.ledgerId, event_types: ['SHIPMENT_DISPATCHED'] });
     const master = await newMaster(order);
     const appended = await append(master, order.supplier, 'SHIPMENT_DISPATCHED', { cartons: 12, weight: 1.5 });

@@ -112,7 +112,7 @@ describe('targets that are refused at connection', () => {
   }
 
   test.each([6379, 6380, 16_379, 26_379, 7000, 7001, 7199, 9042, 9142])(
-    'port %i, where Redis or Cassandra stands if nobody moved it',
+    'port %i, a default port of Redis or Cassandra',
     async (port) => {
       // Where another program has the port its connections cannot be counted; one that was tried would have been answered otherwise.
       const listener = await countingListener('::', port).catch(() => null);
@@ -137,7 +137,7 @@ describe('targets that are refused at connection', () => {
       'Cassandra on several addresses',
       (port: number) => ({ CASSANDRA_CONTACT_POINTS: `127.0.0.2:${port},[::1]:${port}` }),
     ],
-  ])('%s, moved to another port that the settings name', async (_name, settings) => {
+  ])('%s, on another port that the settings name', async (_name, settings) => {
     const listener = await countingListener();
     const env = { ...nowhere, ...settings(listener.port) };
     const { webhookClosedPorts } = readConfig(env);
@@ -159,7 +159,7 @@ describe('targets that are refused at connection', () => {
     expect(listener.connections()).toBe(0);
   });
 
-  test('a port that nobody names is open: the listeners above would have counted', async () => {
+  test('a port that is not named is open: the listeners above would have counted the connection', async () => {
     const listener = await countingListener();
     const { post } = posterFor(development);
     expect(await post(`http://localhost:${listener.port}/`)).toMatchObject({ kind: 'answered' });
@@ -194,7 +194,7 @@ describe('targets that are refused at connection', () => {
     expect(listener.connections()).toBe(0);
   });
 
-  test('a redirect to the metadata service, or to anywhere, is an answer and not followed', async () => {
+  test('a redirect is an answer and is not followed', async () => {
     const listener = await countingListener('127.0.0.1');
     for (const status of [301, 302, 303, 307, 308]) {
       const { url } = await receiver((_request, response) =>
@@ -206,7 +206,7 @@ describe('targets that are refused at connection', () => {
     expect(listener.connections()).toBe(0);
   });
 
-  test('a socket that turns out to be connected elsewhere is closed before a byte is sent', async () => {
+  test('a socket that is connected to another address is closed before a byte is sent', async () => {
     let bytes = 0;
     const server = createTcpServer((socket) => {
       socket.on('data', (data) => {

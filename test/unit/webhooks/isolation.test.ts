@@ -8,7 +8,7 @@ const refusing = 'https://refusing.example/';
 const dead = 'https://silent.example/';
 const slow = 'https://slow.example/';
 
-test('17 healthy receivers get everything in order while 2 are dead and 1 is slow, and each of these ends as the schedule says', async () => {
+test('17 healthy receivers get all events in order beside 2 dead ones and a slow one, whose deliveries end as the schedule says', async () => {
   const world = webhookRig();
   await world.run(openLedger(), createMaster());
   const takesFiveSeconds: Receiver = () =>

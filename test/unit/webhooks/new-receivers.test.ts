@@ -37,7 +37,7 @@ describe.each([
       await world.quiet();
       const [first] = world.posts.filter((post) => post.url === url);
       expect((first?.atMs ?? Number.POSITIVE_INFINITY) - since).toBeLessThanOrEqual(second);
-      // What it took shows that it is quick, and all the rest follows at once.
+      // Its answer shows that it is quick, so the others are sent at once.
       expect(world.posts.filter((post) => post.url === url)).toHaveLength(ledgers.length);
     },
   );

@@ -47,7 +47,7 @@ describe('a name that its own name server moves', () => {
     expect([dns.asked('A hooks.example'), listener.connections()]).toEqual([3, 1]);
   });
 
-  test('while a connection is kept goes on over that one, to the address that was checked', async () => {
+  test('is sent to over the kept connection, to the address that was checked', async () => {
     let requests = 0;
     const hook = await receiver((_request, response) => {
       requests += 1;

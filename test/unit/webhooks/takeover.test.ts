@@ -57,8 +57,8 @@ const letIn = () => grant({ access: 'read', masterId, linkId: uuid(0x77) });
 
 describe('a node that takes a shard over', () => {
   for (const isWatched of [true, false]) {
-    const by = isWatched ? 'somebody else watches' : 'nobody else watches';
-    test(`delivers to who was let in on another node since it listed, of a ledger that ${by}`, async () => {
+    const by = isWatched ? 'with another subscription' : 'without another subscription';
+    test(`delivers to an actor that another node granted access since the list was read, of a ledger ${by}`, async () => {
       const { first, second, takeOver } = await twoNodes();
       if (isWatched) await first.subscribe(supplier, { url: 'https://supplier.example/' });
       await second.webhooks.catchUp();
@@ -107,7 +107,7 @@ describe('a list in doubt', () => {
     return index;
   };
 
-  test('counts for the ledgers in doubt alone, until it is read again', async () => {
+  test('counts only for the ledgers in doubt, until it is read again', async () => {
     const index = await listed();
     index.doubt((id) => id === otherId);
     expect([index.of(ledgerId), index.of(otherId), index.isComplete]).toEqual([[], [wide], false]);
@@ -115,7 +115,7 @@ describe('a list in doubt', () => {
     expect([index.of(otherId), index.isComplete, index.nextDoubted()]).toEqual([[], true, undefined]);
   });
 
-  test('stays in doubt where the doubt came up while it was read', async () => {
+  test('stays in doubt if the doubt came up while it was read', async () => {
     let duringRead = () => {};
     const index = await listed((inner) =>
       storeWith(inner, {
@@ -130,14 +130,14 @@ describe('a list in doubt', () => {
     expect([index.of(otherId), index.nextDoubted()]).toEqual([[wide], delegate]);
   });
 
-  test('is nobody’s any more once the subscription has ended', async () => {
+  test('is not read again once the subscription has ended', async () => {
     const index = await listed();
     index.doubt(() => true);
     index.remove(wide.id);
     expect([index.nextDoubted(), index.isComplete]).toEqual([undefined, true]);
   });
 
-  test('that cannot be read holds no other one up', async () => {
+  test('that cannot be read does not delay others', async () => {
     const index = await listed();
     index.add({ ...wide, id: uuid(0x52), actorId: supplier });
     index.doubt(() => true);
