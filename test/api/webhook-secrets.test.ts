@@ -9,7 +9,7 @@ import { runNode, temporaryDir } from '../support/running-node.ts';
 const dataDir = temporaryDir();
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
-test('no file holds a webhook’s secret in plain text, neither the subscription nor the answer that is kept for a retry', async () => {
+test('no file holds a webhook’s secret in plain text, nor the answer that is kept for a retry', async () => {
   const node = await runNode({ dataDir });
   const by = await newParty(node.base);
   const url = 'https://hooks.example/where-it-goes';

@@ -82,7 +82,7 @@ export class RoundRobin<Item> {
     }
   }
 
-  /** The owner was served: it does not wait for the item any more. If it waits for others, it goes behind all owners. */
+  /** The owner does not wait for the item any more. If it waits for other items, it goes behind all owners. */
   served(owner: string, item: Item): void {
     this.delete(owner, item);
     const waiting = this.#waiting.get(owner);

@@ -159,7 +159,7 @@ export class LedgerTail {
       this.#cursors.set(ledgerId, cursor);
       return false;
     }
-    // Asked after the read: it includes every subscription created, on any node, before one of these events was
+    // After the read, so that it includes every subscription that any node created before one of these events was
     // answered.
     await this.#parts.upToDate();
     const events = entries.map((entry) => this.#readable(ledgerId, entry)).filter((event) => event !== null);
@@ -181,8 +181,8 @@ export class LedgerTail {
       if (moved === null) this.#cursors.delete(ledgerId);
       else this.#cursors.set(ledgerId, moved);
     } finally {
-      // Other nodes read the cursor, so they are notified after it has moved. They are notified after a failed move too,
-      // since it may have landed.
+      // Other nodes read the cursor, so they are notified after it has moved. They are also notified after a failed
+      // move, which may have landed.
       for (const subscriptionId of elsewhere) queued(subscriptionId);
     }
     return true;
@@ -190,7 +190,7 @@ export class LedgerTail {
 
   /**
    * The entries without those still being written. The log may show an event long before it is answered. A cursor past
-   * it would hide it from a subscription created in between. Asked after the read, so that no write begins in between.
+   * it would hide it from a subscription created in between. Called after the read, so that no write begins in between.
    */
   #answered(ledgerId: string, entries: readonly StoredEntry[]): readonly StoredEntry[] {
     const underWayFrom = this.#parts.underWayFrom(ledgerId);

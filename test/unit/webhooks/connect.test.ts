@@ -74,7 +74,7 @@ describe('targets that are refused at connection', () => {
     expect(listener.connections()).toBe(0);
   });
 
-  test('a name that resolves first to an address that is allowed and then to a private one of this machine: the second connection is not made', async () => {
+  test('a name that moves from an allowed address to a private one gets no second connection', async () => {
     const private4 = Object.values(networkInterfaces())
       .flatMap((found) => found ?? [])
       .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
@@ -114,7 +114,7 @@ describe('targets that are refused at connection', () => {
   test.each([6379, 6380, 16_379, 26_379, 7000, 7001, 7199, 9042, 9142])(
     'port %i, a default port of Redis or Cassandra',
     async (port) => {
-      // Where another program has the port its connections cannot be counted; one that was tried would have been answered otherwise.
+      // The connections of another program's port cannot be counted. An attempt would have had another result.
       const listener = await countingListener('::', port).catch(() => null);
       await expectClosed(port, development);
       expect(listener?.connections() ?? 0).toBe(0);

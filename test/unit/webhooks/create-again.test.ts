@@ -21,7 +21,7 @@ function creation(world: WebhookRig, actorId: string, ofLedger?: string) {
     });
 }
 
-/** Records whose next write of a kind lands and is not answered, of an actor that is given so many subscriptions more than it has. */
+/** Records whose next write of a kind lands without an answer. The actor seems to have so many more subscriptions. */
 function records(others = 0) {
   const memory = new MemoryRecordStore();
   const failing = new Set<string>();

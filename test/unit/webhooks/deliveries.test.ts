@@ -79,7 +79,7 @@ describe('recording a range', () => {
     expect(writes).toHaveLength(5);
   });
 
-  test('again, with more behind it, with another subset of it, or cut elsewhere: each delivery is there once', async () => {
+  test('again, longer, with another subset, or cut elsewhere, records each delivery once', async () => {
     for (const again of [
       range(0, 9),
       range(0, 70),
@@ -97,7 +97,7 @@ describe('recording a range', () => {
     }
   });
 
-  test('by two at once: each delivery is there once', async () => {
+  test('by two at once records each delivery once', async () => {
     const { deliveries, other } = rig();
     const counts = await Promise.all([deliveries.record(range(0, 100)), other.record(range(0, 60))]);
     expect(counts[0] + counts[1]).toBe(101);
@@ -106,7 +106,7 @@ describe('recording a range', () => {
 });
 
 describe('recording attempts', () => {
-  test('attempts recorded in one run of the event loop are one write, those recorded during a write are the next one', async () => {
+  test('attempts recorded at once are one write, those recorded during a write the next one', async () => {
     const { deliveries, writes, store } = rig();
     await deliveries.record(range(0, 63));
     const { due } = await deliveries.pending(subscriptionId, 64, now);

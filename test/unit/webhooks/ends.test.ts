@@ -27,7 +27,7 @@ describe('ends', () => {
     ]);
   });
 
-  test('a deleted subscription sends nothing more, not after a restart either, and its PENDING deliveries read as FAILED', async () => {
+  test('after a DELETE nothing is sent, after a restart too, and PENDING deliveries read as FAILED', async () => {
     const { world, id } = await subscribedOrder(() => answer(500));
     await world.run(append());
     await world.quiet();
@@ -115,7 +115,7 @@ describe('a DELETE whose writes fail', () => {
     await world.quiet();
     return { world, id };
   }
-  /** A DELETE so much later than the first one, as one without an Idempotency-Key is; with the key it comes again with the same time. */
+  /** A DELETE so much later than the first one: without the Idempotency-Key. With the key it has the same time. */
   const deleted = (world: WebhookRig, id: string, laterMs = 0) =>
     world.api.deleteWebhook(
       { $typeName: 'svc.v1.DeleteWebhookRequest', id },
@@ -141,7 +141,7 @@ describe('a DELETE whose writes fail', () => {
     ['the change was not noted', 2, 'unavailable'],
     ['the change was noted', 2, 'applied'],
   ] as const)(
-    'with an unknown outcome, while %s: nothing more is sent; a retry with its key succeeds, one without its key answers that the subscription has ended',
+    'with an unknown outcome, while %s: nothing is sent, and only a retry with its key succeeds',
     async (_what, write, fault) => {
       const { world, id } = await failedDelete(write, fault);
       expect(await sentNow(world)).toBe(0);

@@ -80,7 +80,7 @@ describe('owners are served round-robin', () => {
     expect(waited).toBeLessThanOrEqual((waiting + 1) * slowSlotMs);
   });
 
-  test('an owner waits for one slot of each owner that waits already, however many targets each has, and for none that comes later', async () => {
+  test('an owner waits for one slot of each owner that waits already, and for none that comes later', async () => {
     const world = fullOfDead(20);
     const late = (second: number) => {
       for (let at = 0; at < 10; at++) world.ready(`late-${second}-${at}`, `dead-late-${second}-${at}`);

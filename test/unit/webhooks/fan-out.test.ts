@@ -19,7 +19,7 @@ import { heldReceiver, typesSent, webhookRig } from '../../support/webhook-rig.t
 import { recordsWith, storeWith } from '../../support/world.ts';
 
 describe('which events a subscription gets', () => {
-  test('those answered after the subscription, none from before, though all have the same millisecond', async () => {
+  test('those answered after the subscription and none from before, within one millisecond too', async () => {
     const world = await webhookOrder();
     await world.subscribe(supplier);
     await world.run(append({ eventType: 'AFTER' }));
@@ -70,7 +70,7 @@ describe('which events a subscription gets', () => {
     expect(typesSent(world)).toEqual(['GENESIS', 'ORDER_OPENED']);
   });
 
-  test('nothing of a ledger that its owner may not read, and no record of it either', async () => {
+  test('no events, and no records, of a ledger that its owner may not read', async () => {
     const world = await webhookOrder();
     const { id } = await world.subscribe(stranger);
     await world.run(append());
@@ -152,7 +152,7 @@ describe('which events a subscription gets', () => {
 });
 
 describe('while subscriptions and their ledgers are being read', () => {
-  test('a subscription whose owner’s ledgers are still being listed misses no event of a ledger that another subscription watches', async () => {
+  test('a subscription whose owner’s ledgers are still being listed misses no event', async () => {
     const listed = Promise.withResolvers<void>();
     const world = webhookRig({
       wrapLedgers: (inner) =>

@@ -8,7 +8,7 @@ const refusing = 'https://refusing.example/';
 const dead = 'https://silent.example/';
 const slow = 'https://slow.example/';
 
-test('17 healthy receivers get all events in order beside 2 dead ones and a slow one, whose deliveries end as the schedule says', async () => {
+test('17 healthy receivers get all events in order, and 2 dead ones and a slow one by the schedule', async () => {
   const world = webhookRig();
   await world.run(openLedger(), createMaster());
   const takesFiveSeconds: Receiver = () =>
@@ -38,7 +38,8 @@ test('17 healthy receivers get all events in order beside 2 dead ones and a slow
 
   await world.clock.advance(60_050);
   await world.quiet();
-  // One after the other: twelve answers of five seconds in a minute, and the time that records may wait; refused ones were tried twice.
+  // Twelve answers of five seconds in a minute, one after another, and the time that records may wait. Refused
+  // deliveries were tried twice.
   expect((await statuses(slow)).filter((status) => status === 'DELIVERED 0')).toHaveLength(12);
   expect(await statuses(refusing)).toEqual(all('PENDING 1'));
 

@@ -31,7 +31,7 @@ interface Node {
   readonly store: LedgerStore;
 }
 
-/** A node with the store adapter for Cassandra. While `dies` says so, projections never arrive: only what is conditional does. */
+/** A node with the store adapter for Cassandra. While `dies` is true, only conditional writes arrive. */
 function nodeOn(tables: SimulatedTables, clock: Rig['clock'] | undefined, dies: () => boolean): Node {
   const direct = directSession(tables);
   const session: CqlSession = {
@@ -162,7 +162,7 @@ test('a node that has lost the ledger meanwhile does not claim it', async () => 
   expect([next.rig.meter.claims, next.posts]).toEqual([[], []]);
 });
 
-test('a node that takes ledgers at rest over does not claim them, and its own events cost the store no further calls', async () => {
+test('a node does not claim ledgers at rest that it takes over, nor for its own events', async () => {
   const asked = { stands: 0 };
   const { first, takenOver } = await diedAt([]);
   const next = takenOver({

@@ -38,7 +38,7 @@ describe('order', () => {
     expect(world.posts.map(({ event }) => event.seq).sort()).toEqual([3, 4, 4, 5, 6]);
   });
 
-  test('an event is not sent before its ledger’s cursor has passed it, so that no earlier event can come after it', async () => {
+  test('an event is not sent before its ledger’s cursor has passed it', async () => {
     const hold = Promise.withResolvers<void>();
     const world = await webhookOrder({
       wrapRecords: (inner) =>
@@ -64,7 +64,7 @@ describe('order', () => {
 });
 
 test.each([20 * second, hour])(
-  'a machine’s clock that is set back %d ms before the first event loses none, and a retry waits twice as long at most',
+  'no event is lost if the machine’s clock is set back %d ms, and a retry waits twice as long at most',
   async (backMs) => {
     const world = await webhookOrder({ rig: rig({ clock: new ManualForwardClock(startMs) }) });
     // What is dated with the ledger's opening would be dated before the subscription.

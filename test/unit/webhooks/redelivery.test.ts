@@ -62,7 +62,7 @@ describe('redelivery', () => {
     expect(deliveries.map(({ status }) => status).sort()).toEqual(['DELIVERED', 'FAILED']);
   });
 
-  test('records the ledger of the event in the access history, also for a subscription to all ledgers; a refused call looks it up once', async () => {
+  test('names the ledger of the event for the access history, and looks it up once', async () => {
     const finds: string[] = [];
     const memory = new MemoryRecordStore();
     const records = recordsWith(memory, {

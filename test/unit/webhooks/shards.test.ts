@@ -4,7 +4,7 @@ import { hookUrl, webhookOrder } from '../../support/webhook-order.ts';
 import { recordsWith } from '../../support/world.ts';
 
 describe('shards', () => {
-  test('a node tails and sends for its own shards, those that it takes over included, and not for those that it gives up', async () => {
+  test('a node tails and sends for its own shards, also after it takes over and gives up some', async () => {
     let own = new Set<string>();
     const world = await webhookOrder({ ownsShardOf: (id) => own.has(id) });
     const { id } = await world.subscribe(supplier, { url: hookUrl });
@@ -34,7 +34,7 @@ describe('shards', () => {
     expect([world.posts.length, (await world.deliveries(supplier, id)).count]).toEqual([1, 1]);
   });
 
-  test('after a ledger is given up in the middle of a range no more of it is recorded, and the other node’s records stay', async () => {
+  test('a ledger that is given up in the middle of a range: the other node’s records stay', async () => {
     const recorded = Promise.withResolvers<void>();
     const held = { made: 0, isOwned: true, isRecording: true };
     const world = await webhookOrder({

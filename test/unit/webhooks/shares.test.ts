@@ -33,7 +33,7 @@ describe('shares', () => {
     expect(waiting).toHaveLength(4);
   });
 
-  test('untried targets that do not answer get 9 attempts at once, then two a second, and a quick target is not delayed', async () => {
+  test('untried targets that do not answer get 9 attempts at once, and do not delay a quick target', async () => {
     const world = await webhookOrder();
     for (let at = 0; at < 20; at++) {
       world.receivers.set(`https://dead-${at}.example/`, silent);

@@ -45,7 +45,7 @@ async function twoNodes({
   second.webhooks.start();
   await second.run(openLedger(), createMaster());
   await second.quiet();
-  // Of a ledger that another node writes, subscriptions take the newest commit too if it may have been answered after them.
+  // The newest commit of a ledger that another node writes is delivered if it may be later than the subscription.
   first.clock.jump(20_000);
   return { first, second, own, messages };
 }
@@ -62,7 +62,7 @@ async function quiet({ first, second }: TwoNodes): Promise<void> {
   await second.quiet();
 }
 
-test('an event answered after a subscription was created on another node is recorded for it, and sent by the node with its shard', async () => {
+test('an event answered after a subscription was created on another node is recorded and sent', async () => {
   const nodes = await twoNodes({ hears: true });
   const { first, second, own, messages } = nodes;
   const { id } = await first.subscribe(supplier, { url, ledgerId });
@@ -76,7 +76,7 @@ test('an event answered after a subscription was created on another node is reco
   expect(second.posts).toEqual([]);
 });
 
-test('a ledger without a subscription before is tailed after the next check, with the events answered in between', async () => {
+test('a ledger without a subscription before is tailed from the subscription on after the next check', async () => {
   const nodes = await twoNodes({ hears: true });
   const { first, second, own } = nodes;
   const { id } = await first.subscribe(supplier, { url });
@@ -103,7 +103,7 @@ test('a message about a subscription that is not known yet takes effect as soon 
   expect(first.posts.map(({ event }) => event.seq)).toEqual([3]);
 });
 
-test('the last event of a burst is sent without a scan, however late the write of the cursor lands', async () => {
+test('the last event of a burst is sent at once, however late the write of the cursor lands', async () => {
   let held: PromiseWithResolvers<void> | null = null;
   const nodes = await twoNodes({
     hears: true,
@@ -134,7 +134,7 @@ test('the last event of a burst is sent without a scan, however late the write o
   expect(first.posts.map(({ event }) => event.seq)).toEqual([3, 4]);
 });
 
-test('the last event of a burst is sent without a scan if the write of the cursor lands with outcome_unknown', async () => {
+test('the last event of a burst is sent at once too if the write of the cursor has an unknown outcome', async () => {
   let isInDoubt = false;
   const nodes = await twoNodes({
     hears: true,
@@ -214,7 +214,7 @@ test('a subscription whose DELETE failed before it noted the change is sent noth
   expect(second.posts).toEqual([]);
 });
 
-test('a node that has lost the subscription’s shard begins no further attempt, even before giveUp is called', async () => {
+test('a node that has lost the subscription’s shard begins no attempt, even before giveUp', async () => {
   const nodes = await twoNodes({ hears: true });
   const { first, own } = nodes;
   const { id } = await first.subscribe(supplier, { url, ledgerId });

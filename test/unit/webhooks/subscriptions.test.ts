@@ -54,7 +54,10 @@ test('the newest active subscription is the one with the latest date, whichever 
 describe('a subscription that is ended again', () => {
   const ended = '2026-11-21T04:00:00.000Z';
 
-  /** One that `end` has ended, once the note of the change has failed if `failing`. `notes`: writes of the record that counts changes. */
+  /**
+   * A subscription that `end` has ended. `failing`: the change could not be noted at first. `notes`: writes of the
+   * record that counts changes.
+   */
   async function endedOnce(failing: boolean) {
     const memory = new MemoryRecordStore();
     const faults = scriptedFaults();

@@ -25,7 +25,7 @@ function scanRig(ids: readonly string[], scanLedger: (id: string) => Promise<voi
 
 const many = Array.from({ length: 5_000 }, (_, at) => `own ${at}`);
 
-test('a round scans 2,000 ledgers, the next one continues there, and the first ledger comes after the last one', async () => {
+test('a round scans 2,000 ledgers, the next one continues there, from the last to the first ledger', async () => {
   const { scanned, scan } = scanRig(many);
   await scan.round();
   expect(scanned).toEqual(many.slice(0, 2_000));

@@ -124,7 +124,7 @@ describe('crashes', () => {
     expect(typesSent(next)).toEqual(['ONE', 'TWO']);
   });
 
-  test('after a kill at any write no event is missed, and none that was recorded as delivered is sent again', async () => {
+  test('after a kill at any write no event is missed, and none recorded as delivered is sent again', async () => {
     for (let writes = 0; writes < 40; writes++) {
       let left = writes;
       const first = webhookRig({

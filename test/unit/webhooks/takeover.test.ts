@@ -20,7 +20,7 @@ import { rig, storeWith } from '../../support/world.ts';
 const url = 'https://delegate.example/';
 const otherId = uuid(0x2);
 
-/** A node that works for the ledger, and another one that has run for a while and works for none. `lists`: whose ledgers that one has read. */
+/** A node that tails the ledger, and another node without shards. `lists`: whose ledgers the other node has read. */
 async function twoNodes() {
   const own = { first: true, second: false };
   const lists: string[] = [];
@@ -58,7 +58,7 @@ const letIn = () => grant({ access: 'read', masterId, linkId: uuid(0x77) });
 describe('a node that takes a shard over', () => {
   for (const isWatched of [true, false]) {
     const by = isWatched ? 'with another subscription' : 'without another subscription';
-    test(`delivers to an actor that another node granted access since the list was read, of a ledger ${by}`, async () => {
+    test(`delivers to an actor that another node granted access meanwhile, of a ledger ${by}`, async () => {
       const { first, second, takeOver } = await twoNodes();
       if (isWatched) await first.subscribe(supplier, { url: 'https://supplier.example/' });
       await second.webhooks.catchUp();

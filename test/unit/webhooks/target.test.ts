@@ -98,7 +98,7 @@ describe('addresses', () => {
     },
   );
 
-  test('the service’s own ports are refused on the public addresses of its machine, and allowed on other addresses', () => {
+  test('the service’s own ports are refused on its machine’s public addresses, and allowed elsewhere', () => {
     const ports = {
       ownPorts: () => new Set([443, 8080]),
       ownAddresses: () => ['8.8.8.8', '2606:4700:4700:0::1111', 'fe80::1%eth0'],

@@ -6,7 +6,7 @@ import { second } from '../../support/webhook-order.ts';
 import { typesSent, webhookRig } from '../../support/webhook-rig.ts';
 import { codeOf, rig } from '../../support/world.ts';
 
-/** An order in which this command is answered `outcome_unknown`: its write failed so, and no claim is had until its time is up. */
+/** An order whose command is answered `outcome_unknown`: its write fails, and claims fail until its deadline. */
 async function unsettled(fault: StoreFault, subscriber: string, command: (deadline: number) => Command) {
   const faults = scriptedFaults();
   const world = webhookRig({ rig: rig({ wrap: (memory) => faultyLedgerStore(memory, faults.choose) }) });
