@@ -12,7 +12,7 @@ afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 const machineNow = Date.now;
 afterEach(() => void vi.restoreAllMocks());
 
-/** Sets the machine's clock: so much later than it is, or, below zero, earlier. */
+/** Sets the machine's clock ahead by this time, or back if it is negative. */
 function setClock(byMs: number): void {
   vi.spyOn(Date, 'now').mockImplementation(() => machineNow() + byMs);
 }
@@ -26,7 +26,7 @@ test('no event is lost if the machine’s clock is set back, and again while the
   await using receiver = await receiveWebhooks();
   const typesReceived = () => receiver.received.map(({ event }) => event.event_type);
   const first = await runNode({ dataDir });
-  // Of each ledger one event at most comes behind: the next one would be dated no earlier than that.
+  // One event a ledger at most: a later one would not be dated before it.
   const [stepped, restarted] = [await orderWithMaster(first.base), await orderWithMaster(first.base)];
   setClock(60 * minute);
   for (const { order } of [stepped, restarted]) {

@@ -31,7 +31,7 @@ test('after kill -9 every answered event is delivered, and none recorded as deli
         () => deliveries(node.base),
         (all) => all.some(({ status }) => status === 'DELIVERED'),
       );
-      // More than can be delivered before the process is gone.
+      // More events than can be delivered before the process is killed.
       const last = Promise.all(Array.from({ length: 60 }, appendOne));
       recorded = (await deliveries(node.base))
         .filter(({ status }) => status === 'DELIVERED')
@@ -95,7 +95,7 @@ test('waiting deliveries are sent after a clean stop and a start', async () => {
         ).rows('deliveries'),
       (all) => all.filter(({ status }) => status === 'DELIVERED').length === 2,
     );
-    // The one that was under way has failed once, and waits for its retry.
+    // The attempt that was running has failed, and the delivery waits for its retry.
     expect(listed[0]).toMatchObject({ status: 'PENDING', attempt: 0 });
   } finally {
     rmSync(dataDir, { recursive: true, force: true });

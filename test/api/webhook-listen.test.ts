@@ -37,7 +37,7 @@ test('listen prints what a node delivers, refuses unsigned requests, and ends af
   await using node = await runNode();
   const by = await newParty(node.base);
   const file = join(folder, 'secret');
-  // The port is known first, the secret only after subscribing: so the command is run twice.
+  // A subscription needs the port, and the command needs the subscription's secret. So the command runs twice.
   writeFileSync(file, `whsec_${Buffer.alloc(32).toString('base64')}\n`);
   const probe = listening(['--secret', file, '--port', '0', '--count', '1', '--json']);
   const printed = await eventually(

@@ -8,7 +8,7 @@ import { eventually, receiveWebhooks } from '../support/webhook-receiver.ts';
 const dataDir = temporaryDir();
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
-/** A subscription that was fine when it was made, on a node in development mode that has stopped since. */
+/** A subscription that was allowed when it was created, on a node in development mode that has stopped. */
 async function storedSubscription(url: string): Promise<{ by: Party; id: string }> {
   await using node = await runNode({ dataDir });
   const by = await newParty(node.base);
@@ -16,7 +16,7 @@ async function storedSubscription(url: string): Promise<{ by: Party; id: string 
   return { by, id: made.text('id') };
 }
 
-/** What an attempt at a test delivery came to. */
+/** The result of an attempt at a test delivery. */
 async function attempted(node: RunningTestNode, by: Party, id: string) {
   await done(node.base, 'POST', `/v1/webhooks/${id}/test`, { headers: by.bearer });
   const look = async () => {

@@ -22,7 +22,7 @@ test('no file holds a webhook’s secret in plain text, nor the answer that is k
   const files = readdirSync(dataDir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => readFileSync(join(entry.parentPath, entry.name)));
-  // What is stored is found like this.
+  // The search finds other stored values.
   expect(files.some((bytes) => bytes.includes(url))).toBe(true);
   for (const secret of secrets) {
     const encoded = secret.replace(/^whsec_/, '');

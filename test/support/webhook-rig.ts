@@ -42,7 +42,7 @@ export const broken: PostResult = { kind: 'failed', fault: 'broken_off' };
 export const silent: Receiver = (_post, signal) =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve({ kind: 'failed', fault: 'timeout' })));
 
-/** Answers when the test says so. */
+/** A receiver that answers when the test calls the functions in `waiting`. */
 export function heldReceiver(): { receiver: Receiver; waiting: (() => void)[] } {
   const waiting: (() => void)[] = [];
   const receiver: Receiver = () => new Promise((resolve) => waiting.push(() => resolve(answer(200))));
@@ -209,7 +209,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
   };
 }
 
-/** The same object whose methods never answer once it is dead. */
+/** The same object. After its death its methods never resolve. */
 function whileAlive<T extends object>(inner: T, isAlive: () => boolean): T {
   return new Proxy(inner, {
     get(target, name) {

@@ -17,7 +17,7 @@ function limited(utilization: number, eventsPerSecond: number, processorShare = 
     for (let ms = 0; ms < 1_000; ms++) {
       clock.jump(1);
       if (ms % 10 === 0) limiter.committed(eventsPerSecond / 100);
-      // A hundred pieces a millisecond are more than could be done.
+      // At most a hundred pieces a millisecond.
       for (let tries = 0; tries < 100 && limiter.delayMs(costMs) === 0; tries++) spent += costMs;
     }
     return spent;

@@ -78,14 +78,14 @@ describe('targets that are refused at connection', () => {
     const private4 = Object.values(networkInterfaces())
       .flatMap((found) => found ?? [])
       .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
-    // Without a network there is no address that is neither loopback nor somebody else's.
+    // Without a network this machine has loopback addresses only.
     const elsewhere = private4 ?? '10.1.2.3';
     const listener = await countingListener();
     const answers = [['127.0.0.1'], [elsewhere], [elsewhere, '::ffff:127.0.0.1'], ['127.0.0.1']];
     let lookups = 0;
     const { post } = posterFor(development, async () => answers[lookups++] ?? []);
     const url = `http://hooks.example:${listener.port}/`;
-    // One look-up a connection, and the socket goes to what that one answered: a second answer cannot lead elsewhere.
+    // One look-up a connection, and the socket goes to the address that it returned.
     expect([await post(url), lookups, listener.connections()]).toEqual([{ kind: 'answered', status: 200 }, 1, 1]);
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect([await post(url), lookups, listener.connections()]).toEqual([refused, 2, 1]);
@@ -104,7 +104,7 @@ describe('targets that are refused at connection', () => {
     },
   );
 
-  /** In development mode, at every name that this machine has for itself. */
+  /** In development mode, at every name and address of this machine. */
   async function expectClosed(port: number, policy: TargetPolicy): Promise<void> {
     const { post } = posterFor(policy, async () => ['127.0.0.1', '::1']);
     for (const host of ['127.0.0.1', 'localhost', 'localhost.', '127.1', '2130706433', '[::1]', 'hooks.example'])
@@ -216,7 +216,7 @@ describe('targets that are refused at connection', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     servers.push(server);
     const { port } = server.address() as AddressInfo;
-    // The policy changes its mind between choosing the address and looking at the socket.
+    // The policy changes between the choice of the address and the check of the socket.
     let asked = 0;
     const policy = {
       production: false,

@@ -19,7 +19,7 @@ import { recordsWith } from '../../support/world.ts';
 const ledgerB = '0199bbbb-0000-7000-8000-00000000000b';
 const recordedAt = (ms: number) => isoTime(startMs + ms);
 
-/** Deliveries over a memory store that counts writes of blocks, and can hold all or answer them late. */
+/** Deliveries over a memory store that counts writes of blocks, and can delay them or their answers. */
 function rig() {
   const memory = new MemoryRecordStore();
   const writes: RecordWrite[] = [];
@@ -131,7 +131,7 @@ describe('recording attempts', () => {
     if (one === undefined || two === undefined || three === undefined) expect.unreachable();
     expect(await other.replace(one, delivered(one), startMs)).toBe(true);
     expect(await deliveries.replace(two, delivered(two), startMs)).toBe(true);
-    // What the other node has recorded stands.
+    // The other node's record stays.
     expect(await deliveries.replace(one, waits(one, minuteMs), startMs)).toBe(false);
     const both = await Promise.all([
       deliveries.replace(three, delivered(three), startMs),

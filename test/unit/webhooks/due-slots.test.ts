@@ -54,7 +54,7 @@ describe('slots of ten minutes', () => {
       rig.clock.jump(10 * minuteMs);
     }
     expect(idsOf(await rig.pending())).toEqual([dead]);
-    // Another process knows nothing of all this.
+    // Another process has none of this in memory.
     expect(idsOf(await rig.restarted().pending())).toEqual([dead]);
   });
 

@@ -96,7 +96,7 @@ describe('ends', () => {
 });
 
 describe('a DELETE whose writes fail', () => {
-  /** A subscription whose DELETE failed, because its write of this number did. */
+  /** A subscription whose DELETE failed at its write of this number. */
   async function failedDelete(write: number, fault: StoreFault) {
     let left = Number.POSITIVE_INFINITY;
     const records = faultyRecordStore(new MemoryRecordStore(), (operation) => {

@@ -148,7 +148,7 @@ test('a delegate of an organization gets its ledger’s events from its grant on
   expect(typesSent(world, own)).toEqual(['SUPPLIER_DELEGATION_GRANTED', 'SEEN']);
 });
 
-/** What fanning out reads of grants, counted in cells and lines, while it catches up with these commands. */
+/** How many cells and lines of grants are read while these commands are fanned out. */
 async function grantReads(commands: readonly Command[]): Promise<{ reads: number; types: string[] }> {
   const first = await webhookOrder();
   await first.subscribe(delegate, { url: own });

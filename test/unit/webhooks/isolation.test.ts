@@ -27,7 +27,7 @@ test('17 healthy receivers get all events in order, and 2 dead ones and a slow o
 
   await Promise.all(Array.from({ length: events }, () => world.run(append())));
   await world.quiet();
-  // Not a millisecond has passed.
+  // The clock has not moved.
   for (const url of healthy) {
     const seqs = world.posts.filter((post) => post.url === url).map(({ event }) => event.seq);
     expect(seqs).toEqual(Array.from({ length: events }, (_, at) => at + 3));

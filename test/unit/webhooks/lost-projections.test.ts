@@ -44,11 +44,11 @@ function nodeOn(tables: SimulatedTables, clock: Rig['clock'] | undefined, dies: 
 
 interface Lost {
   readonly first: WebhookRig;
-  /** A node that takes over. `wrap` comes between it and the store. */
+  /** A node that takes over. `wrap` changes its store. */
   takenOver(options?: { wrap?: (store: LedgerStore) => LedgerStore; ownsShardOf?: () => boolean }): WebhookRig;
 }
 
-/** An order whose node dies between its last batch, which these commands make, and the projections of it. */
+/** An order whose node dies between its last batch, of these commands, and the batch's projections. */
 async function diedAt(before: readonly Command[], ...last: readonly Command[]): Promise<Lost> {
   const tables = new SimulatedTables();
   let dies = false;

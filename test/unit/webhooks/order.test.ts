@@ -67,7 +67,7 @@ test.each([20 * second, hour])(
   'no event is lost if the machine’s clock is set back %d ms, and a retry waits twice as long at most',
   async (backMs) => {
     const world = await webhookOrder({ rig: rig({ clock: new ManualForwardClock(startMs) }) });
-    // What is dated with the ledger's opening would be dated before the subscription.
+    // Otherwise the events would be dated before the subscription, like the opening of the ledger.
     await world.clock.advance(2 * hour);
     let failing = true;
     world.receivers.set(hookUrl, ({ event }) => answer(event.seq === 4 && failing ? 500 : 200));
@@ -102,7 +102,7 @@ test('a delivery that is recorded as sent while a window is read is not sent aga
   await world.quiet();
   const read = Promise.withResolvers<void>();
   gate = read.promise;
-  // Its recording wakes the sender, which reads the first one as PENDING too.
+  // The second event wakes the sender, which reads the first one as PENDING too.
   await world.run(append());
   await world.quiet();
   for (const go of waiting.splice(0)) go();

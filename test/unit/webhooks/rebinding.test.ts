@@ -23,7 +23,7 @@ const a = (name: string, data: string, ttl = 0): DnsRecord => ({ name, type: 'A'
 const aaaa = (name: string, data: string, ttl = 0): DnsRecord => ({ name, type: 'AAAA', ttl, data });
 const cname = (name: string, data: string, ttl = 0): DnsRecord => ({ name, type: 'CNAME', ttl, data });
 
-/** Until an answered connection is free for the next request, or closed. */
+/** Waits until an answered connection is free for the next request, or closed. */
 const aMoment = () => new Promise((resolve) => setTimeout(resolve, 50));
 
 async function resolvedBy(answer: Parameters<typeof startDnsServer>[0]) {

@@ -104,7 +104,7 @@ describe('redelivery', () => {
     const [first] = (await world.deliveries(supplier, id)).deliveries;
     await expect(redeliver(world, id, first?.id ?? '', buyer)).rejects.toMatchObject({ code: 'not_found' });
     await expect(redeliver(world, id, uuid(1))).rejects.toMatchObject({ code: 'not_found' });
-    // No time of the years that can be written.
+    // The time in this id cannot be written as a date.
     await expect(redeliver(world, id, 'f0000000-0000-7000-8000-000000000000')).rejects.toMatchObject({
       code: 'not_found',
     });

@@ -4,7 +4,7 @@ import { hookUrl, subscribedOrder, webhookOrder } from '../../support/webhook-or
 import { answer, heldReceiver, silent, type WebhookRig } from '../../support/webhook-rig.ts';
 
 describe('shares', () => {
-  /** Ledgers with a master each, and so many events at once. */
+  /** Makes so many ledgers with a master and an event each. */
   async function manyLedgers(world: WebhookRig, count: number, first = 100): Promise<void> {
     for (let at = 0; at < count; at++) {
       const ids = { ledgerId: uuid(first + at), masterId: uuid(10_000 + first + at) };
@@ -12,7 +12,7 @@ describe('shares', () => {
     }
   }
 
-  /** The receiver answers a PING, and is known as a quick one. */
+  /** Sends a PING, so that the receiver is known as quick. */
   async function prove(world: WebhookRig, id: string): Promise<void> {
     await world.api.testWebhook({ $typeName: 'svc.v1.TestWebhookRequest', id }, world.call(supplier));
     await world.quiet();

@@ -10,9 +10,9 @@ import { recordsWith } from '../../support/world.ts';
 const url = 'https://hooks.example/a';
 
 interface TwoNodes {
-  /** Takes the API's calls, and owns nothing to begin with. */
+  /** Takes the API's calls, and has no shards at first. */
   readonly first: WebhookRig;
-  /** Runs the ledger. */
+  /** Has the ledger's shard. */
   readonly second: WebhookRig;
   readonly own: { first: Set<string>; second: Set<string> };
   /** Messages between the nodes. */
@@ -50,7 +50,7 @@ async function twoNodes({
   return { first, second, own, messages };
 }
 
-/** A subscription to the ledger, made and served by the first node, of which the second one knows. */
+/** A subscription to the ledger that the first node creates and sends for, and the second node knows. */
 async function subscribeAtFirst({ first, second, own }: TwoNodes): Promise<void> {
   const { id } = await first.subscribe(supplier, { url, ledgerId });
   own.first.add(id);

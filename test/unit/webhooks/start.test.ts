@@ -23,7 +23,7 @@ const kinds = [
   { of: 'one ledger', to: named, asks: { ledgerId } },
 ];
 
-/** An order with one event. From `hold` on its appends wait: before they are written, or written and not answered. */
+/** An order with one event. After `hold` its appends wait: before the write, or between the write and the answer. */
 async function slowOrder(at: 'before' | 'written') {
   const gate = Promise.withResolvers<void>();
   let slow = false;

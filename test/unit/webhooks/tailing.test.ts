@@ -20,7 +20,7 @@ import { recordsWith, storeWith } from '../../support/world.ts';
 const seqsOf = (world: WebhookRig) => world.posts.map(({ event }) => event.seq);
 const cursor = (world: WebhookRig, id = ledgerId) => world.records.get('webhook_cursor', id);
 
-/** Records where this happens before each write of a cursor. */
+/** Records that call this before each write of a cursor. */
 function beforeCursors(
   happens: (write: RecordWrite, inner: RecordStore) => unknown,
 ): (inner: RecordStore) => RecordStore {
@@ -33,7 +33,7 @@ function beforeCursors(
     });
 }
 
-/** Records whose cursors cannot be written while it says so; by the time that this is known, sending has begun. */
+/** Records whose cursors cannot be written while `isFailing`. The write fails after sending has begun. */
 function failingCursors() {
   const state = {
     isFailing: false,

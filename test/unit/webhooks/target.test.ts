@@ -13,7 +13,7 @@ const development: TargetPolicy = {
   ownAddresses: () => [],
 };
 
-/** Every way to write an address that is not for webhooks, or that stands for another one. */
+/** The ways to write a forbidden address. */
 const forbidden = [
   ['unspecified', '0.0.0.0'],
   ['this network', '0.1.2.3'],
