@@ -3,9 +3,6 @@ import { answerHeadersMaxBytes, attemptTimeoutMs } from '../src/webhooks/post/ht
 import { answerMaxBytes } from '../src/webhooks/post/outgoing-request.ts';
 import { addressesMax } from '../src/webhooks/post/receiver-connect.ts';
 import { recordedTogetherMax } from '../src/webhooks/send/attempt-recording.ts';
-import { heldMax, windowQuick, windowSlow, windowTight } from '../src/webhooks/send/send-window.ts';
-import { givenApart } from '../src/webhooks/send/slots.ts';
-import { quickMs } from '../src/webhooks/send/standings.ts';
 import {
   apartAtSlowMs,
   apartAtUntriedMs,
@@ -15,7 +12,10 @@ import {
   attemptsMax,
   attemptsPerTargetMax,
   attemptsPerUntriedMax,
-} from '../src/webhooks/send/targets.ts';
+  givenApart,
+} from '../src/webhooks/send/fair-queue.ts';
+import { heldMax, windowQuick, windowSlow, windowTight } from '../src/webhooks/send/subscription-queue.ts';
+import { quickMs } from '../src/webhooks/send/target-health.ts';
 
 /** The limits of sending webhooks as the code has them: what, how much, and what it means. */
 const rows: readonly (readonly [string, number | string, string])[] = [

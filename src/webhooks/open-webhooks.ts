@@ -9,7 +9,7 @@ import type { RecordStore } from '../store/record-store.ts';
 import { createPoster } from './post/http-post.ts';
 import { dnsLookup, type NameLookup } from './post/name-lookup.ts';
 import { receiverConnector } from './post/receiver-connect.ts';
-import { attemptsPerTargetMax } from './send/targets.ts';
+import { attemptsPerTargetMax } from './send/fair-queue.ts';
 import { webhookMeter } from './webhook-meter.ts';
 import { Webhooks } from './webhooks.ts';
 

@@ -4,12 +4,12 @@ import type { LedgerReading } from '../service/reading/ledger-reading.ts';
 import type { SecretBox } from '../service/records/secret-box.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
-import type { PaceParts } from './pace.ts';
+import type { BackgroundLimiterParts } from './background-limiter.ts';
 import type { Poster } from './post/http-post.ts';
 import type { WebhookMeter } from './webhook-meter.ts';
 
 /** What the webhooks of a node need. */
-export interface WebhookParts extends PaceParts {
+export interface WebhookParts extends BackgroundLimiterParts {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
   readonly reading: LedgerReading;
@@ -24,6 +24,6 @@ export interface WebhookParts extends PaceParts {
   ownsShardOf(id: string): boolean;
   /** Passes a read barrier of the ledger's actor on this node. Resolves with the ledger's newest seq (Directory). */
   readBarrier(ledgerId: string): Promise<number>;
-  /** Tells the node that sends for a subscription that something may be due. null: there are no other nodes. */
+  /** Notifies the node that sends for a subscription that something may be due. null: there are no other nodes. */
   readonly tellOthers: ((subscriptionId: string) => void) | null;
 }

@@ -1,20 +1,21 @@
 import type { CommitListener } from '../actors/ledger/commit-listener.ts';
 import { isoTime } from '../domain/values/time.ts';
+import { sleep } from '../runtime/clock/clock.ts';
 import { answeredSeqsIn } from '../service/webhooks/answered-seqs.ts';
 import { deliveriesIn } from '../service/webhooks/deliveries.ts';
 import { type SubscriptionRecord, subscriptionsIn } from '../service/webhooks/subscription-record.ts';
 import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
 import type { LedgerEntry } from '../store/ledger-store.ts';
-import { Pace } from './pace.ts';
-import { retryUntilStopped } from './retry-until-stopped.ts';
+import { BackgroundLimiter } from './background-limiter.ts';
 import { type AttemptParts, attempt } from './send/attempt.ts';
 import { EventBodies } from './send/event-bodies.ts';
 import { Sender } from './send/sender.ts';
 import { cursorsIn } from './tail/cursor-record.ts';
 import { LogTailer } from './tail/log-tailer.ts';
-import { Tide } from './tide.ts';
 import type { WebhookParts } from './webhook-parts.ts';
 
+/** Pause before failed work is retried. */
+const retryMs = 1_000;
 const keptAliveEveryMs = 1_000;
 
 /**
@@ -23,8 +24,7 @@ const keptAliveEveryMs = 1_000;
  */
 export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   readonly #parts: WebhookParts;
-  readonly #pace: Pace;
-  readonly #tide: Tide;
+  readonly #limiter: BackgroundLimiter;
   readonly #tailer: LogTailer;
   readonly #sender: Sender;
   #stopped = false;
@@ -33,25 +33,27 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     this.#parts = parts;
     const { ledgers, records, reading, secrets, poster, clock, log, meter } = parts;
     const ownsShardOf = (id: string) => parts.ownsShardOf(id);
-    const isStopped = () => this.#stopped;
-    const retry = retryUntilStopped(clock, log, isStopped);
     const subscriptions = subscriptionsIn(records);
-    this.#pace = new Pace(parts);
-    this.#tide = new Tide({ clock, isBusy: () => this.#pace.isBusy });
-    const riding = this.#tide.riding(records);
-    const shared = { deliveries: deliveriesIn(riding, () => clock.now()), pace: this.#pace, clock, log, ownsShardOf };
+    this.#limiter = new BackgroundLimiter(parts);
+    const shared = {
+      deliveries: deliveriesIn(records, () => clock.now()),
+      limiter: this.#limiter,
+      clock,
+      log,
+      ownsShardOf,
+    };
     this.#tailer = new LogTailer({
       ...shared,
       ledgers,
-      cursors: cursorsIn(riding),
+      cursors: cursorsIn(records),
       answeredSeqs: answeredSeqsIn(records),
       subscriptions,
-      retryUntilStopped: retry,
+      retryUntilStopped: (what, work) => this.#retryUntilStopped(what, work),
       isShared: parts.tellOthers !== null,
-      isStopped,
+      isStopped: () => this.#stopped,
       facts: (ledgerId) => reading.ledgerFacts(ledgerId),
       readBarrier: (ledgerId) => parts.readBarrier(ledgerId),
-      // What another node told of it before it was known here was not heard.
+      // Messages of other nodes about a subscription are ignored before it is known.
       added: (subscriptionId) => this.#sender.wake(subscriptionId),
       ended: (subscriptionId) => this.ended(subscriptionId),
       queued: (subscriptionId) => this.queued(subscriptionId),
@@ -73,7 +75,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
       gone: (subscriptionId) => {
         this.ended(subscriptionId);
         const at = isoTime(clock.now());
-        return retry('ending a subscription', async () => {
+        return this.#retryUntilStopped('ending a subscription', async () => {
           await subscriptions.end(subscriptionId, at, 'receiver');
         });
       },
@@ -100,8 +102,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   }
 
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
-    this.#tide.committed();
-    this.#pace.committed(entries.length);
+    this.#limiter.committed(entries.length);
     this.#tailer.committed(ledgerId, entries);
   }
 
@@ -145,16 +146,29 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   }
 
   /**
-   * Looks for due deliveries of this node's subscriptions, and for events of its ledgers that it was not told of:
-   * messages get lost, and other nodes may have written. Continues in the background.
+   * Looks for due deliveries of this node's subscriptions, and for events of its ledgers that other nodes wrote:
+   * messages between nodes get lost. Continues in the background.
    */
   lookForDue(): void {
     this.#wakeSender(() => true);
-    this.#tailer.look();
+    this.#tailer.scan();
   }
 
   #wakeSender(isDue: (subscriptionId: string) => boolean): void {
-    for (const { id } of this.#tailer.watches.all()) if (isDue(id)) this.#sender.wake(id);
+    for (const { id } of this.#tailer.index.all()) if (isDue(id)) this.#sender.wake(id);
+  }
+
+  /** Retries failed work until it succeeds or this node stops. `what` names the work in the log. */
+  async #retryUntilStopped(what: string, work: () => Promise<void>): Promise<void> {
+    const { clock, log } = this.#parts;
+    while (!this.#stopped) {
+      try {
+        return await work();
+      } catch (error) {
+        log.warn({ err: error }, `${what} failed; it is tried again`);
+        await sleep(clock, retryMs);
+      }
+    }
   }
 
   /**
@@ -173,12 +187,12 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
    */
   giveUp(isGone: (id: string) => boolean): void {
     this.#tailer.giveUp(isGone);
-    for (const { id } of this.#tailer.watches.all()) if (isGone(id)) this.#sender.drop(id);
+    for (const { id } of this.#tailer.index.all()) if (isGone(id)) this.#sender.drop(id);
   }
 
   /** The subscription, while it is active. */
   subscription(id: string): SubscriptionRecord | undefined {
-    return this.#tailer.watches.get(id);
+    return this.#tailer.index.get(id);
   }
 
   /** The number of deliveries in memory. */

@@ -130,7 +130,7 @@ describe('a subscription', () => {
 });
 
 describe('a delivery', () => {
-  test('follows an append, verifies with the client, and is listed', async () => {
+  test('comes after an append, verifies with the client, and is listed', async () => {
     const made = await subscribe(order.buyer, { ledger_id: order.ledgerId, event_types: ['SHIPMENT_DISPATCHED'] });
     const master = await newMaster(order);
     const appended = await append(master, order.supplier, 'SHIPMENT_DISPATCHED', { cartons: 12, weight: 1.5 });
@@ -174,7 +174,7 @@ describe('a delivery', () => {
 
   test('that fails waits half a minute for its retry', async () => {
     receiver.answer = 500;
-    // Of its own type: in a cluster what was answered just before a subscription may come too.
+    // A type of its own: in a cluster, events answered just before a subscription may be delivered too.
     const made = await subscribe(order.buyer, { ledger_id: order.ledgerId, event_types: ['DELAYED'] });
     const master = await newMaster(order);
     await append(master, order.buyer, 'DELAYED', {});
@@ -259,7 +259,7 @@ describe('a delivery', () => {
     await done(base, 'POST', '/v1/delegation/master', grant());
     await append(master, order.supplier, 'GRANTED_AGAIN', {});
     const types = await typesUntil('GRANTED_AGAIN');
-    // Where another node writes the ledger, what it answered right before the subscription may come too.
+    // If another node writes the ledger, events answered just before the subscription may be delivered too.
     expect(types.find((type) => type !== 'MASTER_DELEGATION_GRANTED')).toBe('OWN');
     expect(types).not.toContain('SIBLING');
   });

@@ -12,7 +12,7 @@ afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 const machineNow = Date.now;
 afterEach(() => void vi.restoreAllMocks());
 
-/** Sets the machine's clock: so much later than it is, or, below zero, earlier. */
+/** Sets the machine's clock ahead by this time, or back if it is negative. */
 function setClock(byMs: number): void {
   vi.spyOn(Date, 'now').mockImplementation(() => machineNow() + byMs);
 }
@@ -22,11 +22,11 @@ async function orderWithMaster(base: string) {
   return { order, master: await newMaster(order) };
 }
 
-test('a machine’s clock that is set back, and back again while the node stands still, loses no event that was answered after a subscription', async () => {
+test('no event is lost if the machine’s clock is set back, and again while the node is stopped', async () => {
   await using receiver = await receiveWebhooks();
   const typesReceived = () => receiver.received.map(({ event }) => event.event_type);
   const first = await runNode({ dataDir });
-  // Of each ledger one event at most comes behind: the next one would be dated no earlier than that.
+  // One event a ledger at most: a later one would not be dated before it.
   const [stepped, restarted] = [await orderWithMaster(first.base), await orderWithMaster(first.base)];
   setClock(60 * minute);
   for (const { order } of [stepped, restarted]) {
@@ -48,14 +48,14 @@ test('a machine’s clock that is set back, and back again while the node stands
   expect(next.lines.join('\n')).toContain('the clock of this machine is');
 });
 
-test('operators are told how far a node is ahead of its machine’s clock', async () => {
+test('a metric shows how far a node is ahead of its machine’s clock', async () => {
   await using node = await runNode();
-  const told = async () => {
+  const aheadSeconds = async () => {
     const metrics = await (await fetch(`${node.opsBase}/metrics`)).text();
     return Number(/^svc_clock_ahead_seconds (\S+)$/m.exec(metrics)?.[1]);
   };
   setClock(60 * minute);
-  expect(await told()).toBe(0);
+  expect(await aheadSeconds()).toBe(0);
   setClock(0);
-  expect(await told()).toBeGreaterThan(3_500);
+  expect(await aheadSeconds()).toBeGreaterThan(3_500);
 });

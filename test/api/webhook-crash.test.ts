@@ -6,7 +6,7 @@ import { done } from '../support/parties-rest.ts';
 import { temporaryDir } from '../support/running-node.ts';
 import { eventually, receiveWebhooks } from '../support/webhook-receiver.ts';
 
-test('kill -9 between answers and deliveries: every answered event arrives, none that was recorded as delivered comes again', async () => {
+test('after kill -9 every answered event is delivered, and none recorded as delivered is sent again', async () => {
   const dataDir = temporaryDir();
   await using receiver = await receiveWebhooks();
   const answered = new Set<string>();
@@ -31,7 +31,7 @@ test('kill -9 between answers and deliveries: every answered event arrives, none
         () => deliveries(node.base),
         (all) => all.some(({ status }) => status === 'DELIVERED'),
       );
-      // More than can be delivered before the process is gone.
+      // More events than can be delivered before the process is killed.
       const last = Promise.all(Array.from({ length: 60 }, appendOne));
       recorded = (await deliveries(node.base))
         .filter(({ status }) => status === 'DELIVERED')
@@ -68,7 +68,7 @@ test('kill -9 between answers and deliveries: every answered event arrives, none
   }
 }, 60_000);
 
-test('a clean stop and a start: what waited is delivered', async () => {
+test('waiting deliveries are sent after a clean stop and a start', async () => {
   const dataDir = temporaryDir();
   await using receiver = await receiveWebhooks();
   try {
@@ -95,7 +95,7 @@ test('a clean stop and a start: what waited is delivered', async () => {
         ).rows('deliveries'),
       (all) => all.filter(({ status }) => status === 'DELIVERED').length === 2,
     );
-    // The one that was under way has failed once, and waits for its retry.
+    // The attempt that was running has failed, and the delivery waits for its retry.
     expect(listed[0]).toMatchObject({ status: 'PENDING', attempt: 0 });
   } finally {
     rmSync(dataDir, { recursive: true, force: true });

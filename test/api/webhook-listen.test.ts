@@ -33,18 +33,18 @@ function listening(args: readonly string[]) {
   return { heard, ended: runProgram(terminal, ['listen', ...args], '0') };
 }
 
-test('listen prints what a node delivers, refuses what nobody signed, and ends after its count', async () => {
+test('listen prints what a node delivers, refuses unsigned requests, and ends after its count', async () => {
   await using node = await runNode();
   const by = await newParty(node.base);
   const file = join(folder, 'secret');
-  // The port is known first, the secret only after subscribing: so the command is run twice.
+  // A subscription needs the port, and the command needs the subscription's secret. So the command runs twice.
   writeFileSync(file, `whsec_${Buffer.alloc(32).toString('base64')}\n`);
   const probe = listening(['--secret', file, '--port', '0', '--count', '1', '--json']);
-  const told = await eventually(
+  const printed = await eventually(
     async () => probe.heard.stderr,
     (text) => text.includes('Listening on'),
   );
-  const url = /http:\S+/.exec(told)?.[0] ?? '';
+  const url = /http:\S+/.exec(printed)?.[0] ?? '';
   const made = await done(node.base, 'POST', '/v1/webhooks', { headers: by.bearer, body: { url } });
   const ping = () => done(node.base, 'POST', `/v1/webhooks/${made.text('id')}/test`, { headers: by.bearer });
   await ping();
@@ -94,7 +94,7 @@ test.each([
 });
 
 test.each(['svc_sk_test_not_a_webhook_secret', 'whsec_=', 'whsec_A', `whsec_${Buffer.alloc(31).toString('base64')}`])(
-  'listen takes no file that holds %s',
+  'listen refuses a file that holds %s',
   async (text) => {
     const file = join(folder, 'wrong');
     writeFileSync(file, text);

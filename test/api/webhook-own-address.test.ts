@@ -5,11 +5,11 @@ import { newParty } from '../support/parties.ts';
 import { expectRefused, rest } from '../support/parties-rest.ts';
 import { runNode } from '../support/running-node.ts';
 
-/** A machine that stands on the internet by itself; the test's own need not. */
+/** A machine with a public address. */
 const publicAddress = '8.8.8.8';
 const addresses = [{ address: '127.0.0.1' }, { address: publicAddress }] as os.NetworkInterfaceInfo[];
 
-test('a node is no target at its machine’s own public address either, whichever of its ports', async () => {
+test('all ports of a node are refused at the public address of its machine too', async () => {
   const machine = vi.spyOn(os, 'networkInterfaces').mockReturnValue({ eth0: addresses });
   syncBuiltinESMExports();
   onTestFinished(() => {

@@ -8,7 +8,7 @@ import { eventually, receiveWebhooks } from '../support/webhook-receiver.ts';
 const dataDir = temporaryDir();
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
-/** A subscription that was fine when it was made, on a node in development mode that has stopped since. */
+/** A subscription that was allowed when it was created, on a node in development mode that has stopped. */
 async function storedSubscription(url: string): Promise<{ by: Party; id: string }> {
   await using node = await runNode({ dataDir });
   const by = await newParty(node.base);
@@ -16,7 +16,7 @@ async function storedSubscription(url: string): Promise<{ by: Party; id: string 
   return { by, id: made.text('id') };
 }
 
-/** What an attempt at a test delivery came to. */
+/** The result of an attempt at a test delivery. */
 async function attempted(node: RunningTestNode, by: Party, id: string) {
   await done(node.base, 'POST', `/v1/webhooks/${id}/test`, { headers: by.bearer });
   const look = async () => {
@@ -32,7 +32,7 @@ const refused = {
   last_error: 'The receiver stands at an address that webhooks may not go to.',
 };
 
-test('a node in production mode connects to no target on loopback that an earlier run has taken', async () => {
+test('a node in production mode connects to no target on loopback, also if an earlier run accepted it', async () => {
   await using receiver = await receiveWebhooks();
   const { by, id } = await storedSubscription(receiver.url);
   await using production = await runNode({
@@ -48,7 +48,7 @@ test('a node in production mode connects to no target on loopback that an earlie
   expect(receiver.connections()).toBe(0);
 });
 
-test('a node in development mode delivers there: the connection above would have been counted', async () => {
+test('a node in development mode delivers to that target: the connection above would have been counted', async () => {
   await using receiver = await receiveWebhooks();
   const { by, id } = await storedSubscription(receiver.url);
   await using node = await runNode({ dataDir });
@@ -57,7 +57,7 @@ test('a node in development mode delivers there: the connection above would have
 });
 
 test.each(['PORT', 'GRPC_PORT', 'OPS_PORT'])(
-  'a target that has become the node’s own %s is not connected to',
+  'a target whose port is the node’s own %s by now is not connected to',
   async (own) => {
     const receiver = await receiveWebhooks();
     const { by, id } = await storedSubscription(receiver.url);

@@ -9,7 +9,7 @@ import { runNode, temporaryDir } from '../support/running-node.ts';
 const dataDir = temporaryDir();
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
-test('a webhook’s secret stands in no file, neither in the subscription nor in the answer that is kept for a retry', async () => {
+test('no file holds a webhook’s secret in plain text, nor the answer that is kept for a retry', async () => {
   const node = await runNode({ dataDir });
   const by = await newParty(node.base);
   const url = 'https://hooks.example/where-it-goes';
@@ -22,7 +22,7 @@ test('a webhook’s secret stands in no file, neither in the subscription nor in
   const files = readdirSync(dataDir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => readFileSync(join(entry.parentPath, entry.name)));
-  // What is stored is found like this.
+  // The search finds other stored values.
   expect(files.some((bytes) => bytes.includes(url))).toBe(true);
   for (const secret of secrets) {
     const encoded = secret.replace(/^whsec_/, '');

@@ -34,23 +34,23 @@ export interface DeliveryRig {
   readonly clock: ManualClock;
   readonly memory: MemoryRecordStore;
   readonly deliveries: Deliveries;
-  /** Look-ups that were asked for. */
+  /** The look-ups so far. */
   readonly finds: { readonly kind: string; readonly name: string; readonly value: string }[];
   /** Kinds that cannot be written. */
   readonly failing: Set<string>;
   puts(kind: string): readonly RecordWrite[];
-  /** Records so many events of now, or of a time, as deliveries; answers their ids. */
+  /** Records deliveries of so many events of now, or of a time. Returns their ids. */
   recordNow(count: number): Promise<string[]>;
   recordAt(eventMs: number, count: number): Promise<string[]>;
   /** A delivery that the owner asks for. */
   ask(): Promise<string>;
   pending(): Promise<readonly PendingDelivery[]>;
   sendAll(answer: Answer): Promise<void>;
-  /** Happens once, before the next removal of a record. */
+  /** Calls this once, before the next removal of a record. */
   beforeRemoval(happens: () => Promise<void>): void;
-  /** After so many writes no more land. */
+  /** All writes fail after so many. */
   dieAfter(writes: number): void;
-  /** Makes all blocks what they were before there were slots. */
+  /** Stores all blocks in their format from before there were slots. */
   asBeforeSlots(): Promise<void>;
   /** Another process over the same data. */
   restarted(): DeliveryRig;

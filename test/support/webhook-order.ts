@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { createMaster, openLedger, supplier } from './commands.ts';
 import { type Receiver, type WebhookRig, type WebhookRigOptions, webhookRig } from './webhook-rig.ts';
 
-/** Where the one subscription of `subscribed` is sent to; also what `subscribe` takes where it is told no other. */
+/** The URL of the subscription of `subscribedOrder`, and the default of `subscribe`. */
 export const hookUrl = 'https://hooks.example/a';
 
 /** Milliseconds. */

@@ -14,7 +14,7 @@ import { receiverConnector } from '../../src/webhooks/post/receiver-connect.ts';
 export const production: TargetPolicy = { production: true, ownPorts: () => new Set(), ownAddresses: () => [] };
 export const development: TargetPolicy = { production: false, ownPorts: () => new Set(), ownAddresses: () => [] };
 export const servers: { close(): unknown }[] = [];
-/** Closes all of them: what a suite that uses them does at its end. */
+/** Closes all servers and posters. Call it at the end of a suite. */
 export async function closeServers(): Promise<void> {
   await Promise.all(servers.splice(0).map((server) => server.close()));
 }
@@ -33,7 +33,7 @@ export async function countingListener(host = '::', at = 0): Promise<{ port: num
   return { port: (server.address() as AddressInfo).port, connections: () => count };
 }
 
-/** The port that it listens on; `closeServers` closes it. */
+/** Returns the port that the server listens on. `closeServers` closes it. */
 export async function listenOnAny(server: HttpServer): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   servers.push({

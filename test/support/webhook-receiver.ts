@@ -13,13 +13,13 @@ export interface ReceivedWebhook {
 export interface WebhookReceiver extends AsyncDisposable {
   readonly url: string;
   readonly received: ReceivedWebhook[];
-  /** Connections that were ever made to it. */
+  /** How many connections were made to it. */
   readonly connections: () => number;
-  /** What it answers from now on; null: nothing at all. */
+  /** The status that it answers from now on. null: it does not answer. */
   answer: number | null;
-  /** How long it takes for that. */
+  /** How long it takes to answer, ms. */
   answerAfterMs: number;
-  /** Resolves when so many have come; rejects after 15 s. */
+  /** Resolves when it has received so many. Rejects after 15 s. */
   until(count: number): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ export async function receiveWebhooks(port = 0): Promise<WebhookReceiver> {
   return receiver;
 }
 
-/** Asks again until what is asked for is so; throws after 15 s with what there was. */
+/** Asks again until the answer `isSo`. Throws after 15 s, with the last answer. */
 export async function eventually<T>(ask: () => Promise<T>, isSo: (answer: T) => boolean): Promise<T> {
   const end = Date.now() + 15_000;
   for (;;) {

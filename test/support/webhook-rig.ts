@@ -42,7 +42,7 @@ export const broken: PostResult = { kind: 'failed', fault: 'broken_off' };
 export const silent: Receiver = (_post, signal) =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve({ kind: 'failed', fault: 'timeout' })));
 
-/** Answers when the test says so. */
+/** A receiver that answers when the test calls the functions in `waiting`. */
 export function heldReceiver(): { receiver: Receiver; waiting: (() => void)[] } {
   const waiting: (() => void)[] = [];
   const receiver: Receiver = () => new Promise((resolve) => waiting.push(() => resolve(answer(200))));
@@ -57,7 +57,7 @@ export interface WebhookRig {
   readonly outcomes: AttemptOutcome[];
   readonly logged: string[];
   readonly secretsKey: Buffer;
-  /** By URL; who is not in it answers 200. */
+  /** By URL. All others answer 200. */
   readonly receivers: Map<string, Receiver>;
   readonly webhooks: Webhooks;
   readonly api: ReturnType<typeof webhookService>;
@@ -70,9 +70,9 @@ export interface WebhookRig {
     given?: { url?: string; eventTypes?: string[]; ledgerId?: string },
   ): Promise<{ id: string; secret: string }>;
   deliveries(actorId: string, id: string): ReturnType<ReturnType<typeof webhookService>['listWebhookDeliveries']>;
-  /** Until nothing happens any more that waits for no time to pass. */
+  /** Waits until all that is left to do waits for the clock. */
   quiet(): Promise<void>;
-  /** As SIGKILL does: no write of these webhooks lands any more, nothing is sent. */
+  /** Acts like SIGKILL: no write of these webhooks lands any more, and nothing is sent. */
   kill(): void;
   /** Another process over the same data. */
   restarted(
@@ -90,7 +90,7 @@ export interface WebhookRigOptions {
   readonly records?: RecordStore;
   /** In place of the memory store of `rig`, whose actors have it already. */
   readonly ledgers?: LedgerStore;
-  /** What webhooks see of the stores. */
+  /** Change the stores that webhooks see. */
   readonly wrapLedgers?: (inner: LedgerStore) => LedgerStore;
   readonly wrapRecords?: (inner: RecordStore) => RecordStore;
   readonly utilization?: () => number;
@@ -99,7 +99,7 @@ export interface WebhookRigOptions {
   readonly production?: boolean;
   readonly ownsShardOf?: (id: string) => boolean;
   readonly tellOthers?: (subscriptionId: string) => void;
-  /** Whether it is started; a process that begins anew on old data is started by the test. */
+  /** false: the test starts the webhooks. */
   readonly started?: boolean;
 }
 
@@ -171,7 +171,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
 
   const quiet = async () => {
     for (let calm = 0, seen = -1; calm < 3; ) {
-      for (let turn = 0; turn < 25; turn++) await settled();
+      for (let time = 0; time < 25; time++) await settled();
       calm = posts.length === seen ? calm + 1 : 0;
       seen = posts.length;
     }
@@ -209,7 +209,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
   };
 }
 
-/** The same object whose methods never answer once it is dead. */
+/** The same object. After its death its methods never resolve. */
 function whileAlive<T extends object>(inner: T, isAlive: () => boolean): T {
   return new Proxy(inner, {
     get(target, name) {

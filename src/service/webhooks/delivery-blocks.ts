@@ -70,11 +70,11 @@ export class DeliveryBlocks {
       const createdAt = deliveries[0]?.createdAt ?? '';
       const { subscriptionId, ledgerId } = range;
       const block = { subscriptionId, ledgerId, fromSeq, throughSeq, createdAt, inSlot: true, deliveries };
-      const stands = await this.#make(block);
-      if (stands === block) written += deliveries.length;
+      const stored = await this.#make(block);
+      if (stored === block) written += deliveries.length;
       // If the node stops before this, the range is recorded again.
-      await this.#openSlot(stands);
-      fromSeq = stands.throughSeq + 1;
+      await this.#openSlot(stored);
+      fromSeq = stored.throughSeq + 1;
       rest = rest.filter((delivery) => seqOf(delivery) >= fromSeq);
     }
     return written;
@@ -88,8 +88,8 @@ export class DeliveryBlocks {
       const put = await this.#store.put(blockWrite(block, replaces, Date.parse(block.createdAt)));
       if (put.ok) return block;
       const { current } = put;
-      const stands = current === null ? undefined : decodeOrPassOver(current, () => parseBlock(current));
-      if (stands !== undefined) return stands;
+      const stored = current === null ? undefined : decodeOrPassOver(current, () => parseBlock(current));
+      if (stored !== undefined) return stored;
       replaces = current?.version ?? 'absent';
     }
   }
@@ -117,7 +117,7 @@ export class DeliveryBlocks {
   }
 
   async #writeAll(id: string, open: OpenBlock): Promise<void> {
-    // Waits, so that the changes of one turn of the event loop are written together.
+    // Changes that are made at the same time are written together.
     await null;
     while (open.waiting.length > 0) {
       const changes = open.waiting.splice(0);
@@ -147,9 +147,9 @@ export class DeliveryBlocks {
         return taken;
       }
       const { current } = put;
-      const stands = current === null ? undefined : decodeOrPassOver(current, () => parseBlock(current));
-      if (current === null || stands === undefined) return new Set();
-      open.block = stands;
+      const stored = current === null ? undefined : decodeOrPassOver(current, () => parseBlock(current));
+      if (current === null || stored === undefined) return new Set();
+      open.block = stored;
       open.version = current.version;
     }
   }

@@ -6,8 +6,8 @@ const SLOT_CHARS = 15;
 const minuteMs = 60_000;
 const slotMs = 10 * minuteMs;
 /** How long after its end an opened slot is known to be open, ms. A slot may be closed after twice that time. */
-const standsMs = 5 * minuteMs;
-const settledMs = 2 * standsMs;
+const knownOpenMs = 5 * minuteMs;
+const closableMs = 2 * knownOpenMs;
 const slotsAtOnce = 16;
 
 /** The slot (ten minutes) of a sort key: the prefix of its ISO times. */
@@ -53,7 +53,7 @@ export class DueSlots {
   async open(subscriptionId: string, order: string): Promise<void> {
     const slot = slotOf(order);
     const nowMs = this.#now();
-    const isYoung = nowMs < slotEndMs(slot) + standsMs;
+    const isYoung = nowMs < slotEndMs(slot) + knownOpenMs;
     if (isYoung && this.#opened.get(slot)?.has(subscriptionId) === true) return;
     const write = {
       kind: this.#openKind,
@@ -81,7 +81,7 @@ export class DueSlots {
     }
     for await (const slot of this.#open(subscriptionId)) {
       const isEmpty = yield* this.#pending(slot.id, pageLength);
-      if (isEmpty && slotEndMs(slot.order) + settledMs < this.#now())
+      if (isEmpty && slotEndMs(slot.order) + closableMs < this.#now())
         await this.#store.remove(this.#openKind, slot.id, slot.version);
     }
   }
@@ -120,7 +120,7 @@ export class DueSlots {
       opened.add(subscriptionId);
       return;
     }
-    for (const old of this.#opened.keys()) if (slotEndMs(old) + standsMs <= nowMs) this.#opened.delete(old);
+    for (const old of this.#opened.keys()) if (slotEndMs(old) + knownOpenMs <= nowMs) this.#opened.delete(old);
     this.#opened.set(slot, new Set([subscriptionId]));
   }
 }

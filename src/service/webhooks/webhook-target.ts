@@ -98,9 +98,9 @@ export function isLocalName(host: string): boolean {
  */
 function isOwn(policy: TargetPolicy, address: string, port: number): boolean {
   if (!policy.ownPorts().has(port)) return false;
-  const told = ipaddr.parse(address).toNormalizedString();
+  const normalized = ipaddr.parse(address).toNormalizedString();
   for (const own of policy.ownAddresses()) {
-    if (ipaddr.isValid(own) && ipaddr.parse(own).toNormalizedString() === told) return true;
+    if (ipaddr.isValid(own) && ipaddr.parse(own).toNormalizedString() === normalized) return true;
   }
   return false;
 }

@@ -98,8 +98,8 @@ export function webhookService(
       // by itself.
       work.queued(delivery.subscriptionId);
     }
-    const stands = await afterPartialWrite(deliveries.get(call.walk, delivery.subscriptionId, delivery.id));
-    return { delivery: deliveryMessage(stands ?? delivery, null) };
+    const stored = await afterPartialWrite(deliveries.get(call.walk, delivery.subscriptionId, delivery.id));
+    return { delivery: deliveryMessage(stored ?? delivery, null) };
   };
 
   return {

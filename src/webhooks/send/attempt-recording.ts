@@ -5,7 +5,7 @@ import type { Deliveries } from '../../service/webhooks/deliveries.ts';
 import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
 import type { HeldDelivery } from '../../service/webhooks/due-deliveries.ts';
 import { afterAttempt } from './attempt.ts';
-import type { AttemptMade, Lane, SendQueue } from './send-queue.ts';
+import type { AttemptMade, LedgerQueue, SubscriptionQueue } from './subscription-queue.ts';
 
 /**
  * Successful attempts of a ledger queue are recorded together: at this number, after this time, or when the queue has
@@ -28,7 +28,7 @@ interface RecordingParts {
    * An attempt's record is stored, or could not be written. `wakeAtMs`: when to look at the delivery again, ms since
    * 1970. null: never.
    */
-  recorded(queue: SendQueue, deliveryId: string, wakeAtMs: number | null): void;
+  recorded(queue: SubscriptionQueue, deliveryId: string, wakeAtMs: number | null): void;
 }
 
 /** Records the outcomes of attempts. */
@@ -44,31 +44,31 @@ export class AttemptRecorder {
    * `mayWait` is true or a record is being written. If too many attempts are not recorded, waits for the running
    * records first, so that sending does not run too far ahead of its records.
    */
-  async inTime(lane: Lane, mayWait: boolean): Promise<void> {
-    const isLast = lane.waiting.length === 0 || this.#parts.isStopped();
-    if (isLast || (!mayWait && lane.recording === null)) return this.record(lane);
-    if (lane.unrecorded.length < recordedTogetherMax) {
-      lane.stopTimer ??= this.#parts.clock.after(recordedWithinMs, () => this.record(lane));
+  async inTime(ledger: LedgerQueue, mayWait: boolean): Promise<void> {
+    const isLast = ledger.waiting.length === 0 || this.#parts.isStopped();
+    if (isLast || (!mayWait && ledger.recording === null)) return this.record(ledger);
+    if (ledger.unrecorded.length < recordedTogetherMax) {
+      ledger.stopTimer ??= this.#parts.clock.after(recordedWithinMs, () => this.record(ledger));
       return;
     }
-    await lane.recording;
-    this.record(lane);
+    await ledger.recording;
+    this.record(ledger);
   }
 
   /** Starts to record all attempts of a ledger queue that are not recorded yet. */
-  record(lane: Lane): void {
-    lane.stopTimer?.();
-    lane.stopTimer = null;
-    if (lane.unrecorded.length === 0) return;
-    const settled = lane.unrecorded.splice(0).map((made) => this.#settle(lane.queue, made));
+  record(ledger: LedgerQueue): void {
+    ledger.stopTimer?.();
+    ledger.stopTimer = null;
+    if (ledger.unrecorded.length === 0) return;
+    const settled = ledger.unrecorded.splice(0).map((made) => this.#settle(ledger.subscription, made));
     for (const one of settled) this.#parts.track(one);
-    const recording = Promise.allSettled([lane.recording, ...settled]).then(() => {
-      if (lane.recording === recording) lane.recording = null;
+    const recording = Promise.allSettled([ledger.recording, ...settled]).then(() => {
+      if (ledger.recording === recording) ledger.recording = null;
     });
-    lane.recording = recording;
+    ledger.recording = recording;
   }
 
-  async #settle(queue: SendQueue, { pending, outcome, endedMs }: AttemptMade): Promise<void> {
+  async #settle(queue: SubscriptionQueue, { pending, outcome, endedMs }: AttemptMade): Promise<void> {
     const { clock, recorded } = this.#parts;
     const { id, attempts } = pending.delivery;
     if (outcome === null) return recorded(queue, id, clock.now() + retryMs);

@@ -2,16 +2,15 @@ import { isoTime } from '../../domain/values/time.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { Deliveries } from '../../service/webhooks/deliveries.ts';
-import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
+import { type DeliveryRecord, isNew } from '../../service/webhooks/delivery-record.ts';
 import type { PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
-import type { Pace } from '../pace.ts';
+import type { BackgroundLimiter } from '../background-limiter.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import { AttemptRecorder } from './attempt-recording.ts';
-import { type Lane, SendQueue } from './send-queue.ts';
-import { passedByCursor, windowOf } from './send-window.ts';
-import type { AttemptResult } from './standings.ts';
-import { Targets } from './targets.ts';
+import { FairQueue } from './fair-queue.ts';
+import { type LedgerQueue, SubscriptionQueue, windowOf } from './subscription-queue.ts';
+import type { AttemptResult } from './target-health.ts';
 
 /** Pause after a failure of the store. */
 const retryMs = 1_000;
@@ -23,7 +22,7 @@ const sendCostMs = 0.3;
 
 interface SenderParts {
   readonly deliveries: Deliveries;
-  readonly pace: Pace;
+  readonly limiter: BackgroundLimiter;
   readonly clock: Clock;
   readonly log: Log;
   /** Returns the subscription, or undefined if it is not active. */
@@ -51,8 +50,8 @@ interface SenderParts {
  */
 export class Sender {
   readonly #parts: SenderParts;
-  readonly #queues = new Map<string, SendQueue>();
-  readonly #targets: Targets<Lane>;
+  readonly #subscriptions = new Map<string, SubscriptionQueue>();
+  readonly #fairQueue: FairQueue<LedgerQueue>;
   readonly #recorder: AttemptRecorder;
   readonly #underWay = new Set<Promise<void>>();
   #held = 0;
@@ -61,11 +60,7 @@ export class Sender {
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
-    this.#targets = new Targets<Lane>({
-      clock: parts.clock,
-      ownerOf: ({ queue }) => queue.subscription.actorId,
-      freed: () => this.#dispatch(),
-    });
+    this.#fairQueue = new FairQueue({ clock: parts.clock, freed: () => this.#dispatch() });
     this.#recorder = new AttemptRecorder({
       deliveries: parts.deliveries,
       clock: parts.clock,
@@ -86,48 +81,48 @@ export class Sender {
     if (this.#stopped || !this.#parts.ownsShardOf(subscriptionId)) return;
     const subscription = this.#parts.subscription(subscriptionId);
     if (subscription === undefined) return;
-    const queue = this.#queues.get(subscriptionId) ?? new SendQueue(subscription);
-    this.#queues.set(subscriptionId, queue);
+    const queue = this.#subscriptions.get(subscriptionId) ?? new SubscriptionQueue(subscription);
+    this.#subscriptions.set(subscriptionId, queue);
     queue.hasMore = true;
     this.#refill(queue);
   }
 
   /** The subscription has ended, or another node sends for it now. Running attempts end, and no new ones begin. */
   drop(subscriptionId: string): void {
-    const queue = this.#queues.get(subscriptionId);
+    const queue = this.#subscriptions.get(subscriptionId);
     if (queue === undefined) return;
-    this.#queues.delete(subscriptionId);
-    queue.silence();
-    for (const lane of queue.lanes.values()) {
-      this.#recorder.record(lane);
-      for (const { delivery } of lane.waiting) queue.held.delete(delivery.id);
-      this.#held -= lane.waiting.length;
-      lane.waiting.length = 0;
+    this.#subscriptions.delete(subscriptionId);
+    queue.cancelAlarm();
+    for (const ledger of queue.ledgers.values()) {
+      this.#recorder.record(ledger);
+      for (const { delivery } of ledger.waiting) queue.held.delete(delivery.id);
+      this.#held -= ledger.waiting.length;
+      ledger.waiting.length = 0;
     }
   }
 
   /** Begins no new attempts. Resolves when the running ones have ended and are recorded. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const queue of this.#queues.values()) {
-      queue.silence();
-      for (const lane of queue.lanes.values()) this.#recorder.record(lane);
+    for (const queue of this.#subscriptions.values()) {
+      queue.cancelAlarm();
+      for (const ledger of queue.ledgers.values()) this.#recorder.record(ledger);
     }
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
 
-  #isGone(queue: SendQueue): boolean {
-    return this.#stopped || this.#queues.get(queue.subscription.id) !== queue;
+  #isGone(queue: SubscriptionQueue): boolean {
+    return this.#stopped || this.#subscriptions.get(queue.id) !== queue;
   }
 
-  #refill(queue: SendQueue): void {
+  #refill(queue: SubscriptionQueue): void {
     if (queue.isLoading || this.#isGone(queue)) return;
-    const window = windowOf(this.#targets.isQuick(queue.origin), this.#held);
+    const window = windowOf(this.#fairQueue.isQuick(queue.origin), this.#held);
     if (queue.hasMore && queue.held.size <= window / 4) this.#track(this.#load(queue, window));
-    else if (queue.isIdle) this.#queues.delete(queue.subscription.id);
+    else if (queue.isIdle) this.#subscriptions.delete(queue.id);
   }
 
-  async #load(queue: SendQueue, window: number): Promise<void> {
+  async #load(queue: SubscriptionQueue, window: number): Promise<void> {
     const { clock, deliveries, log } = this.#parts;
     queue.isLoading = true;
     queue.hasMore = false;
@@ -136,12 +131,12 @@ export class Sender {
     try {
       const limit = window + queue.held.size + blockedBefore;
       const now = isoTime(clock.now());
-      const { due, next } = await deliveries.pending(queue.subscription.id, limit, now);
+      const { due, next } = await deliveries.pending(queue.id, limit, now);
       isFull = due.length === limit;
       if (next !== null) this.#setAlarm(queue, Date.parse(next));
       await this.#take(queue, due);
     } catch (error) {
-      log.warn({ err: error, subscription_id: queue.subscription.id }, 'reading deliveries failed; it is tried again');
+      log.warn({ err: error, subscription_id: queue.id }, 'reading deliveries failed; it is tried again');
       this.#setAlarm(queue, clock.now() + retryMs);
     }
     queue.recordedMeanwhile.clear();
@@ -155,25 +150,25 @@ export class Sender {
   }
 
   /** Puts due deliveries into their ledger queues, in the order in which they were read. */
-  async #take(queue: SendQueue, due: readonly PendingDelivery[]): Promise<void> {
+  async #take(queue: SubscriptionQueue, due: readonly PendingDelivery[]): Promise<void> {
     const ready = await passedByCursor(due, (ledgerId) => this.#parts.position(ledgerId));
     queue.blocked = due.length - ready.length;
     if (this.#isGone(queue)) return;
     for (const pending of ready) {
       const { id } = pending.delivery;
       if (queue.held.has(id) || queue.recordedMeanwhile.has(id)) continue;
-      const lane = queue.add(pending);
+      const ledger = queue.add(pending);
       this.#held += 1;
-      if (!lane.isSending && lane.waiting.length === 1) this.#targets.ready(queue.origin, lane);
+      if (!ledger.isSending && ledger.waiting.length === 1) this.#fairQueue.ready(ledger);
     }
   }
 
-  /** Starts attempts while there are ledger queues that may send, free slots, and time (Pace). */
+  /** Starts attempts while there are ledger queues that may send, free slots, and time (BackgroundLimiter). */
   #dispatch(): void {
     while (!this.#stopped && !this.#isResting) {
-      const turn = this.#targets.turn();
-      if (turn === null) return;
-      const restMs = this.#parts.pace.delayMs(sendCostMs);
+      const next = this.#fairQueue.next();
+      if (next === null) return;
+      const restMs = this.#parts.limiter.delayMs(sendCostMs);
       if (restMs > 0) {
         this.#isResting = true;
         this.#parts.clock.after(restMs, () => {
@@ -182,41 +177,41 @@ export class Sender {
         });
         return;
       }
-      this.#track(this.#send(this.#targets.take(turn)));
+      this.#track(this.#send(this.#fairQueue.begin(next)));
     }
   }
 
-  async #send(lane: Lane): Promise<void> {
-    const { queue } = lane;
-    const pending = lane.waiting.shift();
+  async #send(ledger: LedgerQueue): Promise<void> {
+    const { subscription: queue } = ledger;
+    const pending = ledger.waiting.shift();
     if (pending === undefined) {
       // The subscription was dropped while the queue waited for a slot.
-      this.#recorder.record(lane);
-      this.#targets.done(lane, 'not_asked');
+      this.#recorder.record(ledger);
+      this.#fairQueue.end(ledger, 'not_asked');
       return;
     }
-    lane.isSending = true;
+    ledger.isSending = true;
     let outcome: AttemptOutcome | null = null;
     try {
-      outcome = await this.#parts.attempt(queue.subscription, pending.delivery);
+      outcome = await this.#parts.attempt(queue.record, pending.delivery);
       if (outcome !== null) this.#parts.attempted(outcome);
     } catch (error) {
-      const fields = { err: error, subscription_id: queue.subscription.id, delivery_id: pending.delivery.id };
+      const fields = { err: error, subscription_id: queue.id, delivery_id: pending.delivery.id };
       this.#parts.log.warn(fields, 'a delivery could not be attempted; it is tried again');
     }
-    this.#targets.done(lane, tookOf(outcome));
-    if (outcome?.verdict === 'gone') this.#track(this.#parts.gone(queue.subscription.id));
+    this.#fairQueue.end(ledger, resultOf(outcome));
+    if (outcome?.verdict === 'gone') this.#track(this.#parts.gone(queue.id));
     this.#dispatch();
-    lane.unrecorded.push({ pending, outcome, endedMs: this.#parts.clock.now() });
-    await this.#recorder.inTime(lane, outcome?.verdict === 'delivered');
-    lane.isSending = false;
-    if (lane.waiting.length > 0) this.#targets.ready(queue.origin, lane);
-    else queue.lanes.delete(lane.key);
+    ledger.unrecorded.push({ pending, outcome, endedMs: this.#parts.clock.now() });
+    await this.#recorder.inTime(ledger, outcome?.verdict === 'delivered');
+    ledger.isSending = false;
+    if (ledger.waiting.length > 0) this.#fairQueue.ready(ledger);
+    else queue.ledgers.delete(ledger.ledgerId);
     this.#dispatch();
   }
 
   /** See RecordingParts. */
-  #recorded(queue: SendQueue, deliveryId: string, wakeAtMs: number | null): void {
+  #recorded(queue: SubscriptionQueue, deliveryId: string, wakeAtMs: number | null): void {
     if (queue.isLoading) queue.recordedMeanwhile.add(deliveryId);
     if (wakeAtMs !== null) this.#setAlarm(queue, wakeAtMs);
     queue.held.delete(deliveryId);
@@ -224,14 +219,14 @@ export class Sender {
     this.#refill(queue);
   }
 
-  #setAlarm(queue: SendQueue, atMs: number): void {
+  #setAlarm(queue: SubscriptionQueue, atMs: number): void {
     if (this.#isGone(queue) || (queue.alarm !== null && queue.alarm.atMs <= atMs)) return;
     const delayMs = Math.max(0, atMs - this.#parts.clock.now());
     queue.alarmAt(
       atMs,
       this.#parts.clock.after(delayMs, () => {
         queue.alarm = null;
-        this.wake(queue.subscription.id);
+        this.wake(queue.id);
       }),
     );
   }
@@ -244,7 +239,29 @@ export class Sender {
   }
 }
 
-function tookOf(outcome: AttemptOutcome | null): AttemptResult {
+function resultOf(outcome: AttemptOutcome | null): AttemptResult {
   if (outcome === null || outcome.verdict === 'dropped') return 'not_asked';
   return outcome.tookMs ?? 'no_answer';
+}
+
+/**
+ * Returns the due deliveries that may be sent. A delivery from the log without an attempt may be sent only once its
+ * ledger's cursor has passed its event. `position` returns the first seq of a ledger that may lack delivery records.
+ */
+async function passedByCursor(
+  due: readonly PendingDelivery[],
+  position: (ledgerId: string) => Promise<number>,
+): Promise<PendingDelivery[]> {
+  const positions = new Map<string, number>();
+  const passed: PendingDelivery[] = [];
+  for (const pending of due) {
+    const { place } = pending.delivery;
+    if (place !== null && isNew(pending.delivery)) {
+      const first = positions.get(place.ledgerId) ?? (await position(place.ledgerId));
+      positions.set(place.ledgerId, first);
+      if (place.seq >= first) continue;
+    }
+    passed.push(pending);
+  }
+  return passed;
 }

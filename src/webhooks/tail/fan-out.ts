@@ -7,7 +7,7 @@ import type { DeliveryRange } from '../../service/webhooks/delivery-blocks.ts';
 import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import type { Pace } from '../pace.ts';
+import type { BackgroundLimiter } from '../background-limiter.ts';
 import { asksFor, newDelivery } from './event-delivery.ts';
 import { type EventRange, nextCommitDates } from './event-range.ts';
 import { isWithin, type ReadSpan, readSpans } from './read-spans.ts';
@@ -23,7 +23,7 @@ export interface FanOutParts {
   readonly ledgers: LedgerStore;
   readonly deliveries: Deliveries;
   readonly answeredSeqs: Pick<AnsweredSeqs, 'of'>;
-  readonly pace: Pace;
+  readonly limiter: BackgroundLimiter;
   now(): number;
   /** Whether this node tails the ledger. */
   ownsShardOf(ledgerId: string): boolean;
@@ -74,11 +74,14 @@ export async function fanOut(
   return woken;
 }
 
-async function record({ deliveries, pace, fannedOut }: FanOutParts, ranges: readonly DeliveryRange[]): Promise<void> {
+async function record(
+  { deliveries, limiter, fannedOut }: FanOutParts,
+  ranges: readonly DeliveryRange[],
+): Promise<void> {
   const written = await Promise.all(ranges.map((range) => deliveries.record(range)));
   fannedOut(written.reduce((sum, one) => sum + one, 0));
   const made = ranges.reduce((sum, range) => sum + range.deliveries.length, 0);
-  await pace.take(ranges.length * blockCostMs + made * deliveryCostMs);
+  await limiter.take(ranges.length * blockCostMs + made * deliveryCostMs);
 }
 
 /** Returns a check whether an event may have been answered after a subscription was made. */

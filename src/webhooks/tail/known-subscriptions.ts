@@ -1,7 +1,6 @@
 import type { SubscriptionRecord, Subscriptions } from '../../service/webhooks/subscription-record.ts';
 import { UnreadableRecord } from '../../store/unreadable-record.ts';
-import type { Pace } from '../pace.ts';
-import type { RetryUntilStopped } from '../retry-until-stopped.ts';
+import type { BackgroundLimiter } from '../background-limiter.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
 
 const subscriptionsAtOnce = 500;
@@ -10,12 +9,13 @@ const pageCostMs = 3;
 
 export interface KnownSubscriptionsParts {
   readonly subscriptions: Subscriptions;
-  readonly watches: SubscriptionIndex;
-  readonly pace: Pace;
-  readonly retryUntilStopped: RetryUntilStopped;
+  readonly index: SubscriptionIndex;
+  readonly limiter: BackgroundLimiter;
   /** Whether other nodes create and end subscriptions too. */
   readonly isShared: boolean;
   isStopped(): boolean;
+  /** Retries failed work until it succeeds or the node stops. `what` names the work in the log. */
+  retryUntilStopped(what: string, work: () => Promise<void>): Promise<void>;
   /** Called for a subscription that this node did not know before. */
   added(subscriptionId: string): void;
   /** Called for a subscription that has ended without a message to this node. */
@@ -57,13 +57,13 @@ export class KnownSubscriptions {
    * Adds a subscription. Its owner's ledgers are listed in the background. Has no effect if the subscription is known.
    */
   add(subscription: SubscriptionRecord): void {
-    const { watches, pace, retryUntilStopped, added } = this.#parts;
-    const isKnown = watches.get(subscription.id) !== undefined;
-    const isToList = watches.add(subscription);
+    const { index, limiter, retryUntilStopped, added } = this.#parts;
+    const isKnown = index.get(subscription.id) !== undefined;
+    const isToList = index.add(subscription);
     if (!isKnown) added(subscription.id);
     if (!isToList) return;
     void retryUntilStopped('listing watched ledgers', () =>
-      watches.list(subscription.actorId, () => pace.take(pageCostMs)),
+      index.list(subscription.actorId, () => limiter.take(pageCostMs)),
     );
   }
 
@@ -87,12 +87,12 @@ export class KnownSubscriptions {
   }
 
   async #read(): Promise<void> {
-    const { subscriptions, pace } = this.#parts;
+    const { subscriptions, limiter } = this.#parts;
     const changes = await subscriptions.changes();
     const inForce = new Set<string>();
     let after: SubscriptionRecord | null = null;
     for (;;) {
-      await pace.take(pageCostMs);
+      await limiter.take(pageCostMs);
       const page: SubscriptionRecord[] = await subscriptions.inForce(subscriptionsAtOnce, after);
       for (const subscription of page) {
         inForce.add(subscription.id);
@@ -107,8 +107,8 @@ export class KnownSubscriptions {
 
   /** A subscription that was not found active has ended on another node, or was created here after the read. */
   async #dropEnded(inForce: ReadonlySet<string>): Promise<void> {
-    const { subscriptions, watches, ended } = this.#parts;
-    for (const { id } of [...watches.all()]) {
+    const { subscriptions, index, ended } = this.#parts;
+    for (const { id } of [...index.all()]) {
       if (inForce.has(id)) continue;
       const stored = await subscriptions.get(id).catch(passOver);
       // A damaged record says nothing, so the subscription in memory stays.
@@ -117,11 +117,11 @@ export class KnownSubscriptions {
   }
 
   async #listDoubted(): Promise<void> {
-    const { watches, pace, isStopped } = this.#parts;
-    const rest = () => pace.take(pageCostMs);
+    const { index, limiter, isStopped } = this.#parts;
+    const rest = () => limiter.take(pageCostMs);
     await rest();
-    for (let actorId = watches.nextDoubted(); actorId !== undefined; actorId = watches.nextDoubted()) {
-      await watches.list(actorId, rest);
+    for (let actorId = index.nextDoubted(); actorId !== undefined; actorId = index.nextDoubted()) {
+      await index.list(actorId, rest);
       await rest();
       if (isStopped()) break;
     }

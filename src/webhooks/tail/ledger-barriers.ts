@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
-import type { Pace } from '../pace.ts';
+import type { BackgroundLimiter } from '../background-limiter.ts';
 
 /** Read barriers at once. */
 const ledgersAtOnce = 8;
@@ -13,7 +13,7 @@ const retryMs = 1_000;
 const claimCostMs = 0.5;
 
 export interface LedgerBarriersParts {
-  readonly pace: Pace;
+  readonly limiter: BackgroundLimiter;
   readonly clock: Clock;
   readonly log: Log;
   /** Whether this node runs the ledger's shard. */
@@ -70,9 +70,9 @@ export class LedgerBarriers {
   }
 
   async #askActor(ledgerId: string): Promise<void> {
-    const { pace, clock, log, ownsShardOf, readBarrier, certain } = this.#parts;
+    const { limiter, clock, log, ownsShardOf, readBarrier, certain } = this.#parts;
     try {
-      await pace.take(claimCostMs);
+      await limiter.take(claimCostMs);
       if (ownsShardOf(ledgerId) && !this.#stopped) {
         this.#certain.set(ledgerId, await readBarrier(ledgerId));
         certain(ledgerId);

@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
-import type { Pace } from '../pace.ts';
+import type { BackgroundLimiter } from '../background-limiter.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
 import { type CursorStart, cursorToStartAt } from './cursor-start.ts';
 import { type FanOutParts, fanOut } from './fan-out.ts';
@@ -25,9 +25,9 @@ const eventCostMs = 0.03;
 
 export interface LedgerTailParts extends Omit<FanOutParts, 'now'> {
   readonly cursors: Cursors;
-  readonly watches: SubscriptionIndex;
+  readonly index: SubscriptionIndex;
   readonly barriers: Pick<LedgerBarriers, 'reaches' | 'ask'>;
-  readonly pace: Pace;
+  readonly limiter: BackgroundLimiter;
   readonly clock: Clock;
   readonly log: Log;
   /** Whether this node runs the shard of this ledger or subscription. */
@@ -76,10 +76,10 @@ export class LedgerTail {
     this.#startWaiting();
   }
 
-  /** Wakes the ledger if it has events after its cursor that this node was not told of. */
-  async look(ledgerId: string): Promise<void> {
-    const isFollowed = [this.#waiting, this.#running, this.#heldBack].some((ledgers) => ledgers.has(ledgerId));
-    if (isFollowed || !this.#isOpen) return;
+  /** Wakes the ledger if another node has written events after its cursor. */
+  async scan(ledgerId: string): Promise<void> {
+    const isTailed = [this.#waiting, this.#running, this.#heldBack].some((ledgers) => ledgers.has(ledgerId));
+    if (isTailed || !this.#isOpen) return;
     const cursor = this.#cursors.get(ledgerId) ?? (await this.#start(ledgerId)).cursor;
     const head = cursor === null ? null : await this.#parts.ledgers.head(ledgerId);
     if (cursor !== null && head !== null && head.seq >= cursor.nextSeq) this.wake(ledgerId);
@@ -140,12 +140,12 @@ export class LedgerTail {
 
   /** Fans out one range. Returns whether there may be more events. */
   async #advance(ledgerId: string): Promise<boolean> {
-    const { ledgers, watches, barriers, pace, cursors, ownsShardOf, queued } = this.#parts;
-    await pace.take(rangeEventsMax * eventCostMs);
-    if (!watches.isWatched(ledgerId)) {
+    const { ledgers, index, barriers, limiter, cursors, ownsShardOf, queued } = this.#parts;
+    await limiter.take(rangeEventsMax * eventCostMs);
+    if (!index.isWatched(ledgerId)) {
       this.#cursors.delete(ledgerId);
       // A cursor removed too early would send events again. One that stays does no harm.
-      if (watches.isComplete) await cursors.remove(ledgerId);
+      if (index.isComplete) await cursors.remove(ledgerId);
       return false;
     }
     const cursor = this.#cursors.get(ledgerId) ?? (await this.#begin(ledgerId));
@@ -159,12 +159,12 @@ export class LedgerTail {
       this.#cursors.set(ledgerId, cursor);
       return false;
     }
-    // Asked after the read: it includes every subscription created, on any node, before one of these events was
+    // After the read, so that it includes every subscription that any node created before one of these events was
     // answered.
     await this.#parts.upToDate();
     const events = entries.map((entry) => this.#readable(ledgerId, entry)).filter((event) => event !== null);
     await this.#learn(ledgerId, events);
-    const subscriptions = watches.of(ledgerId);
+    const subscriptions = index.of(ledgerId);
     const range = { ledgerId, fromSeq: cursor.nextSeq, throughSeq: last.seq, events };
     const woken = await fanOut(this.#fanOutParts, range, subscriptions);
     if (woken === null) return false;
@@ -181,8 +181,8 @@ export class LedgerTail {
       if (moved === null) this.#cursors.delete(ledgerId);
       else this.#cursors.set(ledgerId, moved);
     } finally {
-      // Other nodes read the cursor, so they are told after it has moved. A failed move may have landed: they are told
-      // then too.
+      // Other nodes read the cursor, so they are notified after it has moved. They are also notified after a failed
+      // move, which may have landed.
       for (const subscriptionId of elsewhere) queued(subscriptionId);
     }
     return true;
@@ -190,7 +190,7 @@ export class LedgerTail {
 
   /**
    * The entries without those still being written. The log may show an event long before it is answered. A cursor past
-   * it would hide it from a subscription created in between. Asked after the read, so that no write begins in between.
+   * it would hide it from a subscription created in between. Called after the read, so that no write begins in between.
    */
   #answered(ledgerId: string, entries: readonly StoredEntry[]): readonly StoredEntry[] {
     const underWayFrom = this.#parts.underWayFrom(ledgerId);
@@ -210,10 +210,10 @@ export class LedgerTail {
   }
 
   #start(ledgerId: string): Promise<CursorStart> {
-    return cursorToStartAt(this.#parts, ledgerId, this.#parts.watches.of(ledgerId), rangeEventsMax);
+    return cursorToStartAt(this.#parts, ledgerId, this.#parts.index.of(ledgerId), rangeEventsMax);
   }
 
-  /** Learns new readers from the events themselves: another node may have written them without telling this one. */
+  /** Learns new readers from the events themselves: another node may have written them. */
   async #learn(ledgerId: string, events: readonly LedgerEvent[]): Promise<void> {
     const lettingIn = events.filter(
       ({ eventType }) => eventType === 'GENESIS' || eventType.endsWith('_DELEGATION_GRANTED'),
@@ -221,7 +221,7 @@ export class LedgerTail {
     if (lettingIn.length === 0) return;
     const facts = await this.#parts.facts(ledgerId);
     const entries = lettingIn.map((event) => ({ projections: changesBy(event, facts) }));
-    this.#parts.watches.learn(ledgerId, entries);
+    this.#parts.index.learn(ledgerId, entries);
   }
 
   /** Skips a row that cannot be parsed. Reads of the ledger report it; there is nothing to send. */

@@ -9,31 +9,31 @@ import { SubscriptionIndex } from './subscription-index.ts';
 import { TailScan } from './tail-scan.ts';
 
 /** After so many scans, the lists of watched ledgers are read again. */
-const looksBetweenLists = 20;
+const scansBetweenLists = 20;
 
 interface LogTailerParts
-  extends Omit<LedgerTailParts, 'watches' | 'barriers' | 'underWayFrom' | 'upToDate'>,
+  extends Omit<LedgerTailParts, 'index' | 'barriers' | 'underWayFrom' | 'upToDate'>,
     Pick<LedgerBarriersParts, 'readBarrier'>,
-    Omit<KnownSubscriptionsParts, 'watches'> {}
+    Omit<KnownSubscriptionsParts, 'index'> {}
 
 /** Turns the events of this node's ledgers into delivery records. */
 export class LogTailer implements CommitListener {
   /** The active subscriptions, by the ledgers that they watch. */
-  readonly watches: SubscriptionIndex;
+  readonly index: SubscriptionIndex;
   readonly #isShared: boolean;
   readonly #subscriptions: KnownSubscriptions;
   readonly #writes: InFlightWrites;
   readonly #barriers: LedgerBarriers;
   readonly #tail: LedgerTail;
   readonly #scan: TailScan;
-  #looks = 0;
+  #scanCount = 0;
 
   constructor(parts: LogTailerParts) {
     const { ledgers, clock } = parts;
     const wake = (ledgerId: string) => this.#tail.wake(ledgerId);
     this.#isShared = parts.isShared;
-    this.watches = new SubscriptionIndex(ledgers, wake);
-    const watches = this.watches;
+    this.index = new SubscriptionIndex(ledgers, wake);
+    const index = this.index;
     const writes = new InFlightWrites(() => clock.now());
     const barriers = new LedgerBarriers({
       ...parts,
@@ -42,18 +42,18 @@ export class LogTailer implements CommitListener {
     });
     this.#writes = writes;
     this.#barriers = barriers;
-    this.#subscriptions = new KnownSubscriptions({ ...parts, watches });
+    this.#subscriptions = new KnownSubscriptions({ ...parts, index });
     this.#tail = new LedgerTail({
       ...parts,
-      watches,
+      index,
       barriers,
       underWayFrom: (ledgerId) => writes.underWayFrom(ledgerId),
       upToDate: () => this.catchUp(),
     });
     this.#scan = new TailScan({
       ...parts,
-      watchedLedgers: () => watches.watchedLedgers(),
-      look: (ledgerId) => this.#tail.look(ledgerId),
+      watchedLedgers: () => index.watchedLedgers(),
+      scanLedger: (ledgerId) => this.#tail.scan(ledgerId),
     });
   }
 
@@ -79,18 +79,18 @@ export class LogTailer implements CommitListener {
 
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
     this.#writes.committed(ledgerId, entries.at(-1)?.seq ?? 0);
-    this.watches.learn(ledgerId, entries);
+    this.index.learn(ledgerId, entries);
     this.claimed(ledgerId);
   }
 
   unsettled(ledgerId: string, entries: readonly LedgerEntry[]): void {
     // If the entries do not stand, the index only knows readers too many: access is checked for each event.
-    this.watches.learn(ledgerId, entries);
-    if (this.watches.isWatched(ledgerId)) this.#barriers.ask(ledgerId);
+    this.index.learn(ledgerId, entries);
+    if (this.index.isWatched(ledgerId)) this.#barriers.ask(ledgerId);
   }
 
   claimed(ledgerId: string): void {
-    if (this.watches.isWatched(ledgerId)) this.#tail.wake(ledgerId);
+    if (this.index.isWatched(ledgerId)) this.#tail.wake(ledgerId);
   }
 
   /** See WebhookWork. */
@@ -109,7 +109,7 @@ export class LogTailer implements CommitListener {
 
   ended(subscriptionId: string): void {
     // The tail removes the cursors of ledgers that have no subscription any more.
-    for (const ledgerId of this.watches.remove(subscriptionId)) this.#tail.wake(ledgerId);
+    for (const ledgerId of this.index.remove(subscriptionId)) this.#tail.wake(ledgerId);
   }
 
   /** See WebhookWork. */
@@ -122,28 +122,28 @@ export class LogTailer implements CommitListener {
     return this.#tail.position(ledgerId);
   }
 
-  /** Scans this node's ledgers for events that another node has written without telling this one. */
-  look(): void {
+  /** Scans this node's ledgers for events that other nodes have written. Continues in the background. */
+  scan(): void {
     if (!this.#isShared) return;
     void this.#scan.round();
-    this.#looks += 1;
-    if (this.#looks % looksBetweenLists !== 0) return;
-    // The events of a watched ledger say themselves who may read it.
-    this.watches.doubt(() => false);
+    this.#scanCount += 1;
+    if (this.#scanCount % scansBetweenLists !== 0) return;
+    // The events of a watched ledger show its new readers, so no such ledger is in doubt.
+    this.index.doubt(() => false);
     this.#subscriptions.listAgain();
   }
 
   /** See Webhooks. */
   async takeOver(isNew: (id: string) => boolean, own: () => void): Promise<void> {
-    this.watches.doubt(isNew);
+    this.index.doubt(isNew);
     this.#subscriptions.listAgain();
     await this.#subscriptions.find();
     own();
-    for (const ledgerId of this.watches.watchedLedgers()) if (isNew(ledgerId)) this.#tail.wake(ledgerId);
+    for (const ledgerId of this.index.watchedLedgers()) if (isNew(ledgerId)) this.#tail.wake(ledgerId);
   }
 
   giveUp(isGone: (id: string) => boolean): void {
-    for (const ledgerId of this.watches.watchedLedgers()) if (isGone(ledgerId)) this.#tail.forget(ledgerId);
+    for (const ledgerId of this.index.watchedLedgers()) if (isGone(ledgerId)) this.#tail.forget(ledgerId);
   }
 
   /** Starts nothing new. Resolves when all work has ended. */

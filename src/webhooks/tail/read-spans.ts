@@ -12,7 +12,7 @@ import { eventGrantObjects, type GrantObject } from '../../domain/ledger/permiss
 import { mastersEverGranted } from '../../service/reading/ledger-reading.ts';
 import type { LedgerStore, Line } from '../../store/ledger-store.ts';
 import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
-import type { Pace } from '../pace.ts';
+import type { BackgroundLimiter } from '../background-limiter.ts';
 import type { EventRange } from './event-range.ts';
 
 /**
@@ -29,7 +29,7 @@ export interface ReadSpan {
 
 interface ReadSpanParts {
   readonly ledgers: LedgerStore;
-  readonly pace: Pace;
+  readonly limiter: BackgroundLimiter;
 }
 
 const always: readonly ReadSpan[] = [{ fromSeq: 0, endSeq: null, expiresAt: null }];
@@ -57,14 +57,14 @@ export function isWithin(spans: readonly ReadSpan[], event: LedgerEvent): boolea
  * too.
  */
 export function readSpans(
-  { ledgers, pace }: ReadSpanParts,
+  { ledgers, limiter }: ReadSpanParts,
   facts: LedgerFacts,
   { fromSeq, events }: EventRange,
 ): (actorId: string, masterId: string | null) => Promise<readonly ReadSpan[]> {
   const changes = changesIn(events, facts);
   const byGrants = async ({ scope, id }: GrantObject, actorId: string): Promise<ReadSpan[]> => {
     const list = names.grantChanges(scope, id, actorId);
-    await pace.take(grantCostMs);
+    await limiter.take(grantCostMs);
     const before = await ledgers.lines(list, { from: seqOrder(fromSeq), descending: true, limit: 1 });
     return spansOf(list, [...before, ...(changes.get(list) ?? [])]);
   };

@@ -1,27 +1,27 @@
 import type { Log } from '../../runtime/telemetry/log.ts';
-import type { Pace } from '../pace.ts';
+import type { BackgroundLimiter } from '../background-limiter.ts';
 
 /** Ledgers a round. The next round continues after them. */
 const ledgersARoundMax = 2_000;
 /** Main thread time of reading a head, and sometimes a cursor. */
-const lookCostMs = 0.1;
+const scanCostMs = 0.1;
 /** Ledgers of other nodes that are skipped without a pause. */
 const passedAtOnce = 500;
 
 interface TailScanParts {
-  readonly pace: Pace;
+  readonly limiter: BackgroundLimiter;
   readonly log: Log;
   /** May change during the iteration. */
   watchedLedgers(): Iterable<string>;
   /** Whether this node runs the ledger's shard. */
   ownsShardOf(ledgerId: string): boolean;
-  /** Looks at one ledger. */
-  look(ledgerId: string): Promise<void>;
+  /** Looks for events after the ledger's cursor. */
+  scanLedger(ledgerId: string): Promise<void>;
 }
 
 /**
- * Scans the watched ledgers of this node, one at a time, for events that this node was not told of: a node that could
- * not reach this one may have written them.
+ * Scans the watched ledgers of this node, one at a time, for events that a node has written which could not reach this
+ * one.
  */
 export class TailScan {
   readonly #parts: TailScanParts;
@@ -36,7 +36,7 @@ export class TailScan {
   /** Runs one round, unless one runs already. Resolves at its end; never rejects. */
   async round(): Promise<void> {
     if (this.#underWay !== null || this.#stopped) return;
-    this.#underWay = this.#goOn().catch((error) =>
+    this.#underWay = this.#scanRound().catch((error) =>
       this.#parts.log.warn({ err: error }, 'looking at watched ledgers failed; the next round goes on'),
     );
     await this.#underWay;
@@ -49,10 +49,10 @@ export class TailScan {
     await this.#underWay;
   }
 
-  async #goOn(): Promise<void> {
-    const { pace, ownsShardOf, look, watchedLedgers } = this.#parts;
+  async #scanRound(): Promise<void> {
+    const { limiter, ownsShardOf, scanLedger, watchedLedgers } = this.#parts;
     this.#walk ??= watchedLedgers()[Symbol.iterator]();
-    for (let looked = 0, passed = 0; looked < ledgersARoundMax; ) {
+    for (let scanned = 0, passed = 0; scanned < ledgersARoundMax; ) {
       const { value: ledgerId, done } = this.#walk.next();
       if (done) {
         this.#walk = null;
@@ -60,11 +60,11 @@ export class TailScan {
       }
       const isOwned = ownsShardOf(ledgerId);
       if (!isOwned && ++passed % passedAtOnce !== 0) continue;
-      await pace.take(lookCostMs);
+      await limiter.take(scanCostMs);
       if (this.#stopped) return;
       if (!isOwned) continue;
-      looked += 1;
-      await look(ledgerId);
+      scanned += 1;
+      await scanLedger(ledgerId);
     }
   }
 }

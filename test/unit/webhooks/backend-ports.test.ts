@@ -20,7 +20,7 @@ test.each([
   expect(mayConnect(policy, 'http:', '127.0.0.1', 33_333)).toBe(true);
 });
 
-test('the ports of other nodes are those that they tell, and the one at which they are reached', () => {
+test('the ports of other nodes are those that they announce, and the one at which they are reached', () => {
   const node = { startedAt: '', shardCount: 4, draining: false, order: null };
   const members = [
     { ...node, id: 'a', address: '127.0.0.1:33001', ports: [33_002, 33_003, 33_001] },

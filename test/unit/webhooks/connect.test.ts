@@ -74,18 +74,18 @@ describe('targets that are refused at connection', () => {
     expect(listener.connections()).toBe(0);
   });
 
-  test('a name that resolves first to an address that is allowed and then to a private one of this machine: the second connection is not made', async () => {
+  test('a name that moves from an allowed address to a private one gets no second connection', async () => {
     const private4 = Object.values(networkInterfaces())
       .flatMap((found) => found ?? [])
       .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
-    // Without a network there is no address that is neither loopback nor somebody else's.
+    // Without a network this machine has loopback addresses only.
     const elsewhere = private4 ?? '10.1.2.3';
     const listener = await countingListener();
     const answers = [['127.0.0.1'], [elsewhere], [elsewhere, '::ffff:127.0.0.1'], ['127.0.0.1']];
     let lookups = 0;
     const { post } = posterFor(development, async () => answers[lookups++] ?? []);
     const url = `http://hooks.example:${listener.port}/`;
-    // One look-up a connection, and the socket goes to what that one answered: a second answer cannot lead elsewhere.
+    // One look-up a connection, and the socket goes to the address that it returned.
     expect([await post(url), lookups, listener.connections()]).toEqual([{ kind: 'answered', status: 200 }, 1, 1]);
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect([await post(url), lookups, listener.connections()]).toEqual([refused, 2, 1]);
@@ -104,7 +104,7 @@ describe('targets that are refused at connection', () => {
     },
   );
 
-  /** In development mode, at every name that this machine has for itself. */
+  /** In development mode, at every name and address of this machine. */
   async function expectClosed(port: number, policy: TargetPolicy): Promise<void> {
     const { post } = posterFor(policy, async () => ['127.0.0.1', '::1']);
     for (const host of ['127.0.0.1', 'localhost', 'localhost.', '127.1', '2130706433', '[::1]', 'hooks.example'])
@@ -112,9 +112,9 @@ describe('targets that are refused at connection', () => {
   }
 
   test.each([6379, 6380, 16_379, 26_379, 7000, 7001, 7199, 9042, 9142])(
-    'port %i, where Redis or Cassandra stands if nobody moved it',
+    'port %i, a default port of Redis or Cassandra',
     async (port) => {
-      // Where another program has the port its connections cannot be counted; one that was tried would have been answered otherwise.
+      // The connections of another program's port cannot be counted. An attempt would have had another result.
       const listener = await countingListener('::', port).catch(() => null);
       await expectClosed(port, development);
       expect(listener?.connections() ?? 0).toBe(0);
@@ -137,7 +137,7 @@ describe('targets that are refused at connection', () => {
       'Cassandra on several addresses',
       (port: number) => ({ CASSANDRA_CONTACT_POINTS: `127.0.0.2:${port},[::1]:${port}` }),
     ],
-  ])('%s, moved to another port that the settings name', async (_name, settings) => {
+  ])('%s, on another port that the settings name', async (_name, settings) => {
     const listener = await countingListener();
     const env = { ...nowhere, ...settings(listener.port) };
     const { webhookClosedPorts } = readConfig(env);
@@ -159,7 +159,7 @@ describe('targets that are refused at connection', () => {
     expect(listener.connections()).toBe(0);
   });
 
-  test('a port that nobody names is open: the listeners above would have counted', async () => {
+  test('a port that is not named is open: the listeners above would have counted the connection', async () => {
     const listener = await countingListener();
     const { post } = posterFor(development);
     expect(await post(`http://localhost:${listener.port}/`)).toMatchObject({ kind: 'answered' });
@@ -194,7 +194,7 @@ describe('targets that are refused at connection', () => {
     expect(listener.connections()).toBe(0);
   });
 
-  test('a redirect to the metadata service, or to anywhere, is an answer and not followed', async () => {
+  test('a redirect is an answer and is not followed', async () => {
     const listener = await countingListener('127.0.0.1');
     for (const status of [301, 302, 303, 307, 308]) {
       const { url } = await receiver((_request, response) =>
@@ -206,7 +206,7 @@ describe('targets that are refused at connection', () => {
     expect(listener.connections()).toBe(0);
   });
 
-  test('a socket that turns out to be connected elsewhere is closed before a byte is sent', async () => {
+  test('a socket that is connected to another address is closed before a byte is sent', async () => {
     let bytes = 0;
     const server = createTcpServer((socket) => {
       socket.on('data', (data) => {
@@ -216,7 +216,7 @@ describe('targets that are refused at connection', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     servers.push(server);
     const { port } = server.address() as AddressInfo;
-    // The policy changes its mind between choosing the address and looking at the socket.
+    // The policy changes between the choice of the address and the check of the socket.
     let asked = 0;
     const policy = {
       production: false,

@@ -21,7 +21,7 @@ function creation(world: WebhookRig, actorId: string, ofLedger?: string) {
     });
 }
 
-/** Records whose next write of a kind lands and is not answered, of an actor that is given so many subscriptions more than it has. */
+/** Records whose next write of a kind lands without an answer. The actor seems to have so many more subscriptions. */
 function records(others = 0) {
   const memory = new MemoryRecordStore();
   const failing = new Set<string>();
@@ -60,7 +60,7 @@ describe('a creation that is run again after it made the subscription and failed
     expect(world.posts).toHaveLength(1);
   });
 
-  test('does so though its owner may read the ledger no more, which refuses a new one', async () => {
+  test('succeeds though its owner may not read the ledger any more, so that a new one would be refused', async () => {
     const { records: store, failing } = records();
     const world = await webhookOrder({ records: store });
     await world.run(grant({ access: 'read' }));
@@ -74,7 +74,7 @@ describe('a creation that is run again after it made the subscription and failed
     await expect(world.subscribe(delegate, { ledgerId })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('keeps what it watches from its first run on', async () => {
+  test('gets the events from its first run on', async () => {
     const { records: store, failing } = records();
     const world = await webhookOrder({ records: store });
     const create = creation(world, buyer, ledgerId);

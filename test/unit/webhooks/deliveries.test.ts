@@ -19,7 +19,7 @@ import { recordsWith } from '../../support/world.ts';
 const ledgerB = '0199bbbb-0000-7000-8000-00000000000b';
 const recordedAt = (ms: number) => isoTime(startMs + ms);
 
-/** Deliveries over a memory store that counts writes of blocks, and can hold all or answer them late. */
+/** Deliveries over a memory store that counts writes of blocks, and can delay them or their answers. */
 function rig() {
   const memory = new MemoryRecordStore();
   const writes: RecordWrite[] = [];
@@ -79,7 +79,7 @@ describe('recording a range', () => {
     expect(writes).toHaveLength(5);
   });
 
-  test('again, with more behind it, with another subset of it, or cut elsewhere: each delivery is there once', async () => {
+  test('again, longer, with another subset, or cut elsewhere, records each delivery once', async () => {
     for (const again of [
       range(0, 9),
       range(0, 70),
@@ -97,7 +97,7 @@ describe('recording a range', () => {
     }
   });
 
-  test('by two at once: each delivery is there once', async () => {
+  test('by two at once records each delivery once', async () => {
     const { deliveries, other } = rig();
     const counts = await Promise.all([deliveries.record(range(0, 100)), other.record(range(0, 60))]);
     expect(counts[0] + counts[1]).toBe(101);
@@ -106,7 +106,7 @@ describe('recording a range', () => {
 });
 
 describe('recording attempts', () => {
-  test('those of one turn are one write, those made during a write are the next one', async () => {
+  test('attempts recorded at once are one write, those recorded during a write the next one', async () => {
     const { deliveries, writes, store } = rig();
     await deliveries.record(range(0, 63));
     const { due } = await deliveries.pending(subscriptionId, 64, now);
@@ -123,7 +123,7 @@ describe('recording attempts', () => {
     expect((await deliveries.pending(subscriptionId, 64, now)).due).toEqual([]);
   });
 
-  test('two nodes that change one block take nothing back from each other', async () => {
+  test('two nodes that change one block do not undo each other’s changes', async () => {
     const { deliveries, other } = rig();
     await deliveries.record(range(0, 9));
     const { due } = await deliveries.pending(subscriptionId, 64, now);
@@ -131,7 +131,7 @@ describe('recording attempts', () => {
     if (one === undefined || two === undefined || three === undefined) expect.unreachable();
     expect(await other.replace(one, delivered(one), startMs)).toBe(true);
     expect(await deliveries.replace(two, delivered(two), startMs)).toBe(true);
-    // What the other node has recorded stands.
+    // The other node's record stays.
     expect(await deliveries.replace(one, waits(one, minuteMs), startMs)).toBe(false);
     const both = await Promise.all([
       deliveries.replace(three, delivered(three), startMs),
@@ -142,7 +142,7 @@ describe('recording attempts', () => {
     expect(found.map(({ status }) => status)).toEqual(['DELIVERED', 'DELIVERED']);
   });
 
-  test('a write that landed and was not answered is taken for written when it is tried again', async () => {
+  test('a write that landed without an answer counts as written when it is retried', async () => {
     const { deliveries, store } = rig();
     await deliveries.record(range(0, 3));
     const [one] = (await deliveries.pending(subscriptionId, 64, now)).due;
@@ -155,7 +155,7 @@ describe('recording attempts', () => {
     expect(await deliveries.replace(one, delivered(one), startMs)).toBe(true);
   });
 
-  test('a block that was swept is nobody’s', async () => {
+  test('a delivery whose block was swept is not changed', async () => {
     const { deliveries, memory } = rig();
     await deliveries.record(range(0, 3));
     const [one] = (await deliveries.pending(subscriptionId, 64, now)).due;
@@ -164,7 +164,7 @@ describe('recording attempts', () => {
     expect(await deliveries.replace(one, delivered(one), startMs)).toBe(false);
   });
 
-  test('a block is kept 180 days while one of it is PENDING, and 30 from when none is', async () => {
+  test('a block is kept for 180 days while one of its deliveries is PENDING, and for 30 days afterwards', async () => {
     const { deliveries, memory } = rig();
     const days = (count: number) => startMs + minuteMs + count * 24 * 60 * minuteMs;
     await deliveries.record(range(0, 1));
@@ -261,15 +261,15 @@ describe('reading', () => {
     const many = 300;
     const unknown = deliveryIdOf(subscriptionId, { id: 'nowhere', createdAt: recordedAt(0) });
 
-    /** Deliveries in a record each, and what everything else that is ready had of turns when each page of them was read. */
+    /** Deliveries in a record each. `reads`: how often the event loop had run when each page was read. */
     async function manyBlocks() {
       const memory = new MemoryRecordStore();
-      const turns: number[] = [];
-      let turn = 0;
+      const reads: number[] = [];
+      let runs = 0;
       let onFind = () => {};
       const store = recordsWith(memory, {
         find: (kind, lookup, page) => {
-          if (kind === blockKind) turns.push(turn);
+          if (kind === blockKind) reads.push(runs);
           onFind();
           return memory.find(kind, lookup, page);
         },
@@ -277,13 +277,13 @@ describe('reading', () => {
       const deliveries = deliveriesIn(store);
       for (let at = 0; at < many; at++) await deliveries.record(range(at, at, { createdMs: 10_000 + at }));
       const count = () => {
-        turn += 1;
+        runs += 1;
         immediate = setImmediate(count);
       };
       let immediate = setImmediate(count);
       return {
         deliveries,
-        turns,
+        reads,
         beforeFind: (happens: () => void) => {
           onFind = happens;
         },
@@ -299,13 +299,13 @@ describe('reading', () => {
         (of: Deliveries) => of.ofSubscription(unboundedWalk(), subscriptionId, { limit: 1, offset: many - 1 }),
       ],
       ['an id that is not there', (of: Deliveries) => of.get(unboundedWalk(), subscriptionId, unknown)],
-    ])('%s takes few pages, and gives everything else a turn between two of them', async (_what, read) => {
+    ])('%s takes few pages, and other work runs between two of them', async (_what, read) => {
       using rig = await manyBlocks();
       const found = await read(rig.deliveries);
       expect(found).toEqual(found === null ? null : [expect.objectContaining({ id: delivery(many - 1).id })]);
-      expect(rig.turns.length).toBeLessThan(9);
-      expect(rig.turns.length).toBeGreaterThan(4);
-      expect(new Set(rig.turns).size).toBe(rig.turns.length);
+      expect(rig.reads.length).toBeLessThan(9);
+      expect(rig.reads.length).toBeGreaterThan(4);
+      expect(new Set(rig.reads).size).toBe(rig.reads.length);
     });
 
     test.each([
@@ -316,7 +316,7 @@ describe('reading', () => {
       const call = new AbortController();
       rig.beforeFind(() => call.abort());
       await expect(read(rig.deliveries, unboundedWalk(call.signal))).rejects.toMatchObject({ code: 'unavailable' });
-      expect(rig.turns).toHaveLength(1);
+      expect(rig.reads).toHaveLength(1);
     });
   });
 });

@@ -22,7 +22,7 @@ const idsOf = (found: readonly { readonly delivery: { readonly id: string } }[])
   found.map(({ delivery: { id } }) => id);
 
 describe('slots of ten minutes', () => {
-  test('what is done is not looked among any more, however much it is', async () => {
+  test('finished deliveries are not read any more, however many they are', async () => {
     const rig = deliveriesAt();
     for (let hour = 0; hour < 24; hour++) {
       for (let minute = 0; minute < 60; minute += 5) {
@@ -43,7 +43,7 @@ describe('slots of ten minutes', () => {
     );
   });
 
-  test('one that nobody answers for three hours is tried at its times among those that come and go', async () => {
+  test('a delivery that fails for three hours is retried at its times beside others that succeed', async () => {
     const rig = deliveriesAt();
     const [dead] = await rig.recordNow(1);
     await rig.sendAll((one, nowMs) => retried(one, nowMs + 2 * hourMs));
@@ -54,11 +54,11 @@ describe('slots of ten minutes', () => {
       rig.clock.jump(10 * minuteMs);
     }
     expect(idsOf(await rig.pending())).toEqual([dead]);
-    // Another process knows nothing of all this.
+    // Another process has none of this in memory.
     expect(idsOf(await rig.restarted().pending())).toEqual([dead]);
   });
 
-  test('months of waiting ones are found by a process that begins, in their order', async () => {
+  test('deliveries that have waited for months are found after a start, in their order', async () => {
     const rig = deliveriesAt();
     const made: string[] = [];
     for (let day = 0; day < 40; day++) {
@@ -68,7 +68,7 @@ describe('slots of ten minutes', () => {
     expect(idsOf(await rig.restarted().pending())).toEqual(made);
   });
 
-  test('an event that is recorded hours late is found, by whom its slot was closed too', async () => {
+  test('an event that is recorded hours late is found, also by the process that closed its slot', async () => {
     const rig = deliveriesAt();
     await rig.recordNow(1);
     await rig.sendAll(delivered);
@@ -80,7 +80,7 @@ describe('slots of ten minutes', () => {
     expect(idsOf(await rig.pending())).toEqual(late);
   });
 
-  test('what is recorded between the look into an old slot and its closing keeps it open', async () => {
+  test('a delivery that is recorded between the read of an old slot and its end keeps the slot open', async () => {
     const rig = deliveriesAt();
     await rig.recordNow(1);
     await rig.sendAll(delivered);
@@ -97,7 +97,7 @@ describe('slots of ten minutes', () => {
     expect(idsOf(await other.pending())).toEqual(late);
   });
 
-  test('a block whose slot a crash has left shut is found once its range is recorded again', async () => {
+  test('a block whose slot was not opened because of a crash is found once its range is recorded again', async () => {
     const rig = deliveriesAt();
     rig.failing.add(slotKind);
     await expect(rig.recordNow(3)).rejects.toThrow();
@@ -119,7 +119,7 @@ describe('slots of ten minutes', () => {
     }
   });
 
-  test('what was recorded before there were slots is found, and stands in one after an attempt', async () => {
+  test('a delivery that was recorded before there were slots is found, and is in a slot after an attempt', async () => {
     const rig = deliveriesAt();
     const made = await rig.recordNow(2);
     await rig.asBeforeSlots();
@@ -137,7 +137,7 @@ describe('slots of ten minutes', () => {
     expect(await rig.memory.get(blockKind, blockIdOf(first.block))).not.toBeNull();
   });
 
-  test('an own delivery that waits is in a slot too', async () => {
+  test('a delivery that the owner asked for is in a slot too', async () => {
     const rig = deliveriesAt();
     const id = await rig.ask();
     expect(idsOf(await rig.restarted().pending())).toEqual([id]);
@@ -160,7 +160,7 @@ describe('slots of ten minutes', () => {
 });
 
 describe('what a block leaves behind', () => {
-  test('its look-up moves neither with each attempt nor with each answer while any of it are new', async () => {
+  test('its look-up does not move at each attempt while some of its deliveries are new', async () => {
     const rig = deliveriesAt();
     await rig.recordNow(64);
     const orders = new Set<string>();

@@ -15,7 +15,7 @@ import { storeWith } from '../../support/world.ts';
 
 const url = 'https://hooks.example/a';
 
-/** A node that holds all shards, and one that carries out what could not reach it. `reads`: of the first one's webhooks. */
+/** A node that holds all shards, and another one that writes. `reads`: reads of the first node's webhooks. */
 async function twoNodes() {
   const reads = { heads: [] as string[], rows: 0 };
   const first = webhookRig({
@@ -39,7 +39,7 @@ async function twoNodes() {
   return { first, other, reads };
 }
 
-test('an event that a node without the shard carried out is delivered from the next look on, without a further one', async () => {
+test('an event that a node without the shard wrote is delivered after the next scan', async () => {
   const { first, other } = await twoNodes();
   await first.subscribe(supplier, { url });
   await first.run(append({ eventType: 'HERE' }));
@@ -52,7 +52,7 @@ test('an event that a node without the shard carried out is delivered from the n
   expect(typesSent(first, url)).toEqual(['HERE', 'ELSEWHERE']);
 });
 
-test('so is one of a ledger that had none since the subscription, and so no cursor', async () => {
+test('an event of a ledger without a cursor is delivered so too', async () => {
   const { first, other } = await twoNodes();
   await first.clock.advance(60_000);
   await first.subscribe(supplier, { url });
@@ -63,7 +63,7 @@ test('so is one of a ledger that had none since the subscription, and so no curs
   expect(typesSent(first, url)).toEqual(['ELSEWHERE']);
 });
 
-test('who was let in elsewhere gets the events behind that, though somebody else watches the ledger', async () => {
+test('an actor that another node granted access gets the events after its grant', async () => {
   const { first, other } = await twoNodes();
   await first.subscribe(supplier, { url: 'https://supplier.example/' });
   await first.subscribe(delegate, { url });
@@ -76,7 +76,7 @@ test('who was let in elsewhere gets the events behind that, though somebody else
   expect(typesSent(first, url).slice(-2)).toEqual(['ELSEWHERE', 'HERE']);
 });
 
-test('a ledger opened elsewhere is found within 20 looks, with all its events', async () => {
+test('a ledger that another node opened is found within 20 scans, with all its events', async () => {
   const { first, other } = await twoNodes();
   await first.subscribe(supplier, { url });
   await first.quiet();
@@ -93,7 +93,7 @@ test('a ledger opened elsewhere is found within 20 looks, with all its events', 
   ]);
 });
 
-test('a look at a ledger at rest reads its head alone', async () => {
+test('the scan of a ledger at rest reads only its head', async () => {
   const { first, reads } = await twoNodes();
   await first.subscribe(supplier, { url });
   await first.run(append());
@@ -104,7 +104,7 @@ test('a look at a ledger at rest reads its head alone', async () => {
   expect(reads).toEqual({ heads: [ledgerId], rows: 0 });
 });
 
-test('a node that stands alone does not look: nobody else writes', async () => {
+test('a single node does not scan', async () => {
   const heads: string[] = [];
   const alone = webhookRig({
     wrapLedgers: (inner) =>

@@ -27,7 +27,7 @@ describe('ends', () => {
     ]);
   });
 
-  test('a deleted subscription sends nothing more, not after a restart either, and its PENDING deliveries read as FAILED', async () => {
+  test('after a DELETE nothing is sent, after a restart too, and PENDING deliveries read as FAILED', async () => {
     const { world, id } = await subscribedOrder(() => answer(500));
     await world.run(append());
     await world.quiet();
@@ -76,7 +76,7 @@ describe('ends', () => {
     expect(await onlyDelivery(next, id)).toMatchObject({ status: 'FAILED', lastError: 'The subscription has ended.' });
   });
 
-  test('stopping waits for what is under way, records it, and begins nothing more', async () => {
+  test('stopping waits for running attempts, records them, and begins no new ones', async () => {
     const { receiver, waiting } = heldReceiver();
     const { world, id } = await subscribedOrder(receiver);
     await world.run(append(), append());
@@ -96,7 +96,7 @@ describe('ends', () => {
 });
 
 describe('a DELETE whose writes fail', () => {
-  /** A subscription whose DELETE failed, because its write of this number did. */
+  /** A subscription whose DELETE failed at its write of this number. */
   async function failedDelete(write: number, fault: StoreFault) {
     let left = Number.POSITIVE_INFINITY;
     const records = faultyRecordStore(new MemoryRecordStore(), (operation) => {
@@ -115,7 +115,7 @@ describe('a DELETE whose writes fail', () => {
     await world.quiet();
     return { world, id };
   }
-  /** A DELETE so much later than the first one, as one without an Idempotency-Key is; with the key it comes again with the same time. */
+  /** A DELETE so much later than the first one: without the Idempotency-Key. With the key it has the same time. */
   const deleted = (world: WebhookRig, id: string, laterMs = 0) =>
     world.api.deleteWebhook(
       { $typeName: 'svc.v1.DeleteWebhookRequest', id },
@@ -128,7 +128,7 @@ describe('a DELETE whose writes fail', () => {
     return world.posts.length - before;
   };
 
-  test('and did not land: the subscription stays in force, and a retry ends it', async () => {
+  test('and do not land: the subscription stays active, and a retry ends it', async () => {
     const { world, id } = await failedDelete(1, 'unavailable');
     expect(await sentNow(world)).toBe(1);
     await deleted(world, id);
@@ -141,7 +141,7 @@ describe('a DELETE whose writes fail', () => {
     ['the change was not noted', 2, 'unavailable'],
     ['the change was noted', 2, 'applied'],
   ] as const)(
-    'and nobody knows, while %s: nothing more is sent; a retry with its key succeeds, one without is told that it has ended',
+    'with an unknown outcome, while %s: nothing is sent, and only a retry with its key succeeds',
     async (_what, write, fault) => {
       const { world, id } = await failedDelete(write, fault);
       expect(await sentNow(world)).toBe(0);
@@ -151,7 +151,7 @@ describe('a DELETE whose writes fail', () => {
     },
   );
 
-  test('a retry takes a subscription out of memory of which only the store knows that it has ended', async () => {
+  test('a retry removes a subscription from memory that has ended in the store', async () => {
     const world = await webhookOrder();
     const { id } = await world.subscribe(supplier);
     expect(await sentNow(world)).toBe(1);

@@ -5,7 +5,7 @@ import { nextCommitDates } from '../../../src/webhooks/tail/event-range.ts';
 import { append, createMaster, ledgerId, openLedger } from '../../support/commands.ts';
 import { rig, storeWith } from '../../support/world.ts';
 
-test('the next commit is found behind the largest commit of any store, from the first event of that commit on', async () => {
+test('the next commit is found behind the largest commit that a store takes, from its first event on', async () => {
   const world = rig({
     wrap: (memory) =>
       storeWith(memory, {

@@ -19,7 +19,7 @@ import { heldReceiver, typesSent, webhookRig } from '../../support/webhook-rig.t
 import { recordsWith, storeWith } from '../../support/world.ts';
 
 describe('which events a subscription gets', () => {
-  test('those answered after the subscription, none from before, though all have the same millisecond', async () => {
+  test('those answered after the subscription and none from before, within one millisecond too', async () => {
     const world = await webhookOrder();
     await world.subscribe(supplier);
     await world.run(append({ eventType: 'AFTER' }));
@@ -27,7 +27,7 @@ describe('which events a subscription gets', () => {
     expect(typesSent(world)).toEqual(['AFTER']);
   });
 
-  test('not what happened long before it and is only now being fanned out for others', async () => {
+  test('no events from long before it that are fanned out now for other subscriptions', async () => {
     const world = await webhookOrder();
     await world.subscribe(supplier, { url: 'https://one.example/' });
     await world.quiet();
@@ -70,7 +70,7 @@ describe('which events a subscription gets', () => {
     expect(typesSent(world)).toEqual(['GENESIS', 'ORDER_OPENED']);
   });
 
-  test('nothing of a ledger that its owner may not read, and no record of it either', async () => {
+  test('no events, and no records, of a ledger that its owner may not read', async () => {
     const world = await webhookOrder();
     const { id } = await world.subscribe(stranger);
     await world.run(append());
@@ -100,7 +100,7 @@ describe('which events a subscription gets', () => {
     expect(typesSent(world)).toEqual(['BEFORE']);
   });
 
-  test('what waits when the grant is revoked is dropped as FAILED, and nothing is sent', async () => {
+  test('deliveries that wait when the grant is revoked become FAILED, and are not sent', async () => {
     const world = await webhookOrder();
     await world.run(grant({ access: 'read' }));
     const { receiver, waiting } = heldReceiver();
@@ -151,8 +151,8 @@ describe('which events a subscription gets', () => {
   });
 });
 
-describe('while it is not known yet who watches what', () => {
-  test('a subscription whose owner’s ledgers are still being listed misses nothing of a ledger that another one watches', async () => {
+describe('while subscriptions and their ledgers are being read', () => {
+  test('a subscription whose owner’s ledgers are still being listed misses no event', async () => {
     const listed = Promise.withResolvers<void>();
     const world = webhookRig({
       wrapLedgers: (inner) =>
@@ -179,7 +179,7 @@ describe('while it is not known yet who watches what', () => {
     expect(got('stranger')).toEqual([]);
   });
 
-  test('events that are appended while a node that begins still looks for its subscriptions reach all of them', async () => {
+  test('events that are appended while a starting node reads its subscriptions reach all of them', async () => {
     const first = await webhookOrder();
     await first.subscribe(buyer, { url: 'https://one.example/' });
     await first.subscribe(supplier, { ledgerId, url: 'https://two.example/' });

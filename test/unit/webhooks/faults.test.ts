@@ -9,7 +9,7 @@ import { answer, typesSent } from '../../support/webhook-rig.ts';
 import { recordsWith, storeWith } from '../../support/world.ts';
 
 describe('faults', () => {
-  test('a delivery whose record cannot be written comes again, and one that reads cannot answer waits', async () => {
+  test('a delivery whose record cannot be written is sent again, and one that cannot be read waits', async () => {
     const faults = scriptedFaults();
     const world = await webhookOrder({ wrapRecords: (inner) => faultyRecordStore(inner, faults.choose) });
     const { id } = await world.subscribe(supplier, { url: hookUrl });
@@ -28,7 +28,7 @@ describe('faults', () => {
     expect(await onlyDelivery(world, id)).toMatchObject({ status: 'DELIVERED', attempt: 0 });
   });
 
-  test('a PING whose record landed, though the store did not say so, is sent without a look', async () => {
+  test('a PING whose record landed without an answer is sent at once', async () => {
     const memory = new MemoryRecordStore();
     const records = recordsWith(memory, {
       put: async (write) => {

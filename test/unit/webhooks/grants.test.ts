@@ -27,17 +27,17 @@ const appended = (eventType: string, from: Parameters<typeof append>[0] = {}) =>
 const onLedger = (link: number) => grant({ scope: 'ledger', role: 'AUDITOR', linkId: uuid(link) });
 const onMaster = (link: number) => grant({ access: 'read', linkId: uuid(link) });
 
-/** The delegate subscribes, and then all of this happens: followed as it comes, or only once all of it has happened. */
-const followings = [
-  { followed: 'as it comes', isLate: false },
-  { followed: 'long after', isLate: true },
+/** Whether the events after the subscription are fanned out one by one, or all of them at the end. */
+const times = [
+  { fannedOut: 'at once', isLate: false },
+  { fannedOut: 'long afterwards', isLate: true },
 ];
-/** Whether somebody else watches the ledger already, so that it has a cursor. */
+/** Whether another subscription watches the ledger already, so that it has a cursor. */
 const watchings = [
-  { watched: 'which nobody watches', isWatched: false },
-  { watched: 'which another one watches', isWatched: true },
+  { watched: 'without another subscription', isWatched: false },
+  { watched: 'with another subscription', isWatched: true },
 ];
-const ways = followings.flatMap((following) => watchings.map((watching) => ({ ...following, ...watching })));
+const ways = times.flatMap((time) => watchings.map((watching) => ({ ...time, ...watching })));
 
 async function happens(
   { isLate, isWatched }: { isLate: boolean; isWatched: boolean },
@@ -66,7 +66,7 @@ async function happens(
 }
 
 describe.each(ways)(
-  'of ledgers that its owner was granted access to later, $watched, followed $followed, it gets',
+  'of ledgers that its owner was granted access to later, $watched, fanned out $fannedOut, it gets',
   (way) => {
     test('nothing from before its grant, and all from the grant on', async () => {
       const world = await happens(way, [appended('UNSEEN'), onLedger(1), appended('SEEN')]);
@@ -74,7 +74,7 @@ describe.each(ways)(
       if (way.isWatched) expect(typesSent(world, watching)).toContain('UNSEEN');
     });
 
-    test('of a master nothing from before its grant, of the ledger’s own events neither, and never a sibling’s', async () => {
+    test('nothing of a master and of the ledger from before its grant, and nothing of a sibling', async () => {
       const toOther = (link: number) =>
         grant({ scope: 'ledger', role: 'AUDITOR', delegateActorId: stranger, linkId: uuid(link) });
       const world = await happens(way, [
@@ -120,7 +120,7 @@ describe.each(ways)(
       expect(typesSent(world, own)).toEqual([granted, 'FIRST', granted, 'SECOND']);
     });
 
-    test('all of it while one grant replaces another, and a grant of the ledger one of the master', async () => {
+    test('all events while one grant replaces another, of the ledger or of the master', async () => {
       const world = await happens(way, [
         onMaster(1),
         appended('A'),
@@ -147,7 +147,7 @@ test('a delegate of an organization gets its ledger’s events from its grant on
   expect(typesSent(world, own)).toEqual(['SUPPLIER_DELEGATION_GRANTED', 'SEEN']);
 });
 
-/** What fanning out reads of grants, counted in cells and lines, while it catches up with these commands. */
+/** How many cells and lines of grants are read while these commands are fanned out. */
 async function grantReads(commands: readonly Command[]): Promise<{ reads: number; types: string[] }> {
   const first = await webhookOrder();
   await first.subscribe(delegate, { url: own });
@@ -175,7 +175,7 @@ async function grantReads(commands: readonly Command[]): Promise<{ reads: number
       }),
   });
   world.webhooks.start();
-  // Between reads it waits for its turn, longer than `quiet` does for a post.
+  // The limiter delays it between reads for longer than `quiet` waits for a post.
   for (let calm = 0; calm < 10; calm++) await world.quiet();
   return { reads, types: typesSent(world, own) };
 }
@@ -183,7 +183,7 @@ async function grantReads(commands: readonly Command[]): Promise<{ reads: number
 test.each([
   { of: 'of the ledger', again: (link: number) => onLedger(link) },
   { of: 'of a master', again: (link: number) => onMaster(link) },
-])('grants $of that replace one another cost reads in proportion to their number', async ({ again }) => {
+])('grants $of that replace each other cost reads in proportion to their number', async ({ again }) => {
   const grants = (count: number) => Array.from({ length: count }, (_, at) => again(0x1000 + at));
   const some = await grantReads(grants(192));
   const twice = await grantReads(grants(384));
@@ -200,7 +200,7 @@ const withGrants = (masters: readonly string[]) =>
     grant({ access: 'read', masterId, linkId: uuid(0x3000 + at) }),
   ]);
 
-test('whose masters are many is known to read the ledger’s own events by the first of them that stands', async () => {
+test('a delegate of many masters may read the ledger’s own events by the first grant in force', async () => {
   const granted = withGrants(mastersOf(100));
   const owns = (count: number) =>
     Array.from({ length: count }, (_, at) =>
@@ -212,7 +212,7 @@ test('whose masters are many is known to read the ledger’s own events by the f
   expect(reads - without.reads).toBeLessThan(200);
 });
 
-test('a grant whose projections are not written yet lets in all the same', async () => {
+test('a grant whose projections are not written yet gives access', async () => {
   const world = await webhookOrder({
     wrapLedgers: (inner) =>
       storeWith(inner, {
@@ -227,24 +227,27 @@ test('a grant whose projections are not written yet lets in all the same', async
   expect(typesSent(world, own)).toEqual(['MASTER_DELEGATION_GRANTED']);
 });
 
-test.each(['{"link_id":1}', '{}', '"x"'])('a stored grant that is damaged (%s) holds nobody up', async (payload) => {
-  const damaged = (row: string) => {
-    const event = parseRow(row);
-    return event.eventType === 'MASTER_DELEGATION_GRANTED' ? formatRow({ ...event, payload }) : row;
-  };
-  const world = await webhookOrder({
-    wrapLedgers: (inner) =>
-      storeWith(inner, {
-        read: async (id, from, limit) =>
-          (await inner.read(id, from, limit)).map((entry) => ({ ...entry, row: damaged(entry.row) })),
-      }),
-  });
-  await world.subscribe(buyer, { url: watching });
-  await world.subscribe(delegate, { url: own });
-  await world.run(onMaster(1), appended('NEXT'));
-  await world.quiet();
-  expect(typesSent(world, watching)).toEqual(['NEXT']);
-});
+test.each(['{"link_id":1}', '{}', '"x"'])(
+  'a damaged stored grant (%s) does not delay other deliveries',
+  async (payload) => {
+    const damaged = (row: string) => {
+      const event = parseRow(row);
+      return event.eventType === 'MASTER_DELEGATION_GRANTED' ? formatRow({ ...event, payload }) : row;
+    };
+    const world = await webhookOrder({
+      wrapLedgers: (inner) =>
+        storeWith(inner, {
+          read: async (id, from, limit) =>
+            (await inner.read(id, from, limit)).map((entry) => ({ ...entry, row: damaged(entry.row) })),
+        }),
+    });
+    await world.subscribe(buyer, { url: watching });
+    await world.subscribe(delegate, { url: own });
+    await world.run(onMaster(1), appended('NEXT'));
+    await world.quiet();
+    expect(typesSent(world, watching)).toEqual(['NEXT']);
+  },
+);
 
 test('a subscription that names the ledger gets nothing from before its owner’s newest grant either', async () => {
   const world = await webhookOrder();
@@ -257,7 +260,7 @@ test('a subscription that names the ledger gets nothing from before its owner’
   expect(typesSent(world, own)).toEqual(['MASTER_DELEGATION_GRANTED', 'SEEN']);
 });
 
-test('whether it may still be sent one of the ledger’s own events is told by the first of its masters that stands', async () => {
+test('an own event of the ledger is sent if the grant of one of the masters is in force', async () => {
   const world = await webhookOrder();
   await world.run(...withGrants(mastersOf(100)));
   let cells = 0;

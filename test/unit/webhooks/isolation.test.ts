@@ -8,7 +8,7 @@ const refusing = 'https://refusing.example/';
 const dead = 'https://silent.example/';
 const slow = 'https://slow.example/';
 
-test('17 healthy receivers get everything in order while 2 are dead and 1 is slow, and each of these ends as the schedule says', async () => {
+test('17 healthy receivers get all events in order, and 2 dead ones and a slow one by the schedule', async () => {
   const world = webhookRig();
   await world.run(openLedger(), createMaster());
   const takesFiveSeconds: Receiver = () =>
@@ -27,7 +27,7 @@ test('17 healthy receivers get everything in order while 2 are dead and 1 is slo
 
   await Promise.all(Array.from({ length: events }, () => world.run(append())));
   await world.quiet();
-  // Not a millisecond has passed.
+  // The clock has not moved.
   for (const url of healthy) {
     const seqs = world.posts.filter((post) => post.url === url).map(({ event }) => event.seq);
     expect(seqs).toEqual(Array.from({ length: events }, (_, at) => at + 3));
@@ -38,7 +38,8 @@ test('17 healthy receivers get everything in order while 2 are dead and 1 is slo
 
   await world.clock.advance(60_050);
   await world.quiet();
-  // One after the other: twelve answers of five seconds in a minute, and the time that records may wait; refused ones were tried twice.
+  // Twelve answers of five seconds in a minute, one after another, and the time that records may wait. Refused
+  // deliveries were tried twice.
   expect((await statuses(slow)).filter((status) => status === 'DELIVERED 0')).toHaveLength(12);
   expect(await statuses(refusing)).toEqual(all('PENDING 1'));
 

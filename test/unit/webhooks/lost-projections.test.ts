@@ -31,7 +31,7 @@ interface Node {
   readonly store: LedgerStore;
 }
 
-/** A node with the store adapter for Cassandra. While `dies` says so, projections never arrive: only what is conditional does. */
+/** A node with the store adapter for Cassandra. While `dies` is true, only conditional writes arrive. */
 function nodeOn(tables: SimulatedTables, clock: Rig['clock'] | undefined, dies: () => boolean): Node {
   const direct = directSession(tables);
   const session: CqlSession = {
@@ -44,11 +44,11 @@ function nodeOn(tables: SimulatedTables, clock: Rig['clock'] | undefined, dies: 
 
 interface Lost {
   readonly first: WebhookRig;
-  /** A node that takes over. `wrap` comes between it and the store. */
+  /** A node that takes over. `wrap` changes its store. */
   takenOver(options?: { wrap?: (store: LedgerStore) => LedgerStore; ownsShardOf?: () => boolean }): WebhookRig;
 }
 
-/** An order whose node dies between its last batch, which these commands make, and the projections of it. */
+/** An order whose node dies between its last batch, of these commands, and the batch's projections. */
 async function diedAt(before: readonly Command[], ...last: readonly Command[]): Promise<Lost> {
   const tables = new SimulatedTables();
   let dies = false;
@@ -88,7 +88,7 @@ async function statusesOf(world: WebhookRig, actorId: string): Promise<(string |
   return deliveries.map(({ status }) => status);
 }
 
-test('a grant whose node died before its projections were there is delivered to whom it lets in', async () => {
+test('a grant whose node died before it wrote the projections is delivered to the delegate', async () => {
   const { takenOver } = await diedAt([], toDelegate);
   const next = takenOver();
   await next.quiet();
@@ -97,7 +97,7 @@ test('a grant whose node died before its projections were there is delivered to 
   expect(await statusesOf(next, delegate)).toEqual(['DELIVERED']);
 });
 
-test('so is what stands behind it in the same batch, the ledger’s own events too', async () => {
+test('later events of the same batch are delivered too, the ledger’s own ones included', async () => {
   const { takenOver } = await diedAt([], toDelegate, append({ eventType: 'BEHIND' }), toStranger);
   const next = takenOver();
   await next.quiet();
@@ -106,7 +106,7 @@ test('so is what stands behind it in the same batch, the ledger’s own events t
   expect(typesSent(next, suppliers)).toEqual(sent);
 });
 
-test('so are the first events of a master', async () => {
+test('the first events of a master are delivered too', async () => {
   const other = uuid(0xab);
   const { takenOver } = await diedAt(
     [grant({ scope: 'ledger', role: 'AUDITOR', linkId: uuid(0x79) })],
@@ -119,7 +119,7 @@ test('so are the first events of a master', async () => {
   expect(typesSent(next, delegates)).toEqual(['TRACELEDGER_MASTER_CREATED', 'FIRST']);
 });
 
-test('while the store takes no claim it waits, and fails nothing', async () => {
+test('while claims fail, the event waits and no delivery fails', async () => {
   let down = true;
   const { takenOver } = await diedAt([], toDelegate);
   const next = takenOver({
@@ -141,7 +141,7 @@ test('while the store takes no claim it waits, and fails nothing', async () => {
   expect(typesSent(next, delegates)).toEqual(['MASTER_DELEGATION_GRANTED']);
 });
 
-test('a node that has lost the ledger by then claims nothing', async () => {
+test('a node that has lost the ledger meanwhile does not claim it', async () => {
   let isOwned = true;
   const { takenOver } = await diedAt([], toDelegate);
   const next = takenOver({
@@ -162,7 +162,7 @@ test('a node that has lost the ledger by then claims nothing', async () => {
   expect([next.rig.meter.claims, next.posts]).toEqual([[], []]);
 });
 
-test('ledgers at rest are claimed by nobody who takes over, and own events cost the store nothing more', async () => {
+test('a node does not claim ledgers at rest that it takes over, nor for its own events', async () => {
   const asked = { stands: 0 };
   const { first, takenOver } = await diedAt([]);
   const next = takenOver({

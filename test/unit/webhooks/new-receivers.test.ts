@@ -3,7 +3,7 @@ import { append, buyer, createMaster, openLedger, supplier, uuid } from '../../s
 import { second } from '../../support/webhook-order.ts';
 import { silent, type WebhookRig, webhookRig } from '../../support/webhook-rig.ts';
 
-/** 40 receivers of one tenant that never answer, with so many deliveries waiting that each could take every slot of a target. */
+/** 40 receivers of one tenant that never answer. Each has enough waiting deliveries for all slots of a target. */
 async function fortyDead(): Promise<{ world: WebhookRig; ledgers: readonly { ledgerId: string; masterId: string }[] }> {
   const world = webhookRig();
   const ledgers = Array.from({ length: 5 }, (_, at) => ({ ledgerId: uuid(100 + at), masterId: uuid(200 + at) }));
@@ -37,7 +37,7 @@ describe.each([
       await world.quiet();
       const [first] = world.posts.filter((post) => post.url === url);
       expect((first?.atMs ?? Number.POSITIVE_INFINITY) - since).toBeLessThanOrEqual(second);
-      // What it took shows that it is quick, and all the rest follows at once.
+      // Its answer shows that it is quick, so the others are sent at once.
       expect(world.posts.filter((post) => post.url === url)).toHaveLength(ledgers.length);
     },
   );

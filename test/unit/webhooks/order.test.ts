@@ -6,7 +6,7 @@ import { answer, heldReceiver } from '../../support/webhook-rig.ts';
 import { recordsWith, rig, startMs } from '../../support/world.ts';
 
 describe('order', () => {
-  test('one of a ledger is under way at a time, two ledgers go side by side', async () => {
+  test('one delivery of a ledger is sent at a time, and two ledgers at once', async () => {
     const { receiver, waiting } = heldReceiver();
     const { world } = await subscribedOrder(receiver);
     await world.run(openLedger({ ledgerId: uuid(2) }), createMaster({ ledgerId: uuid(2), masterId: uuid(3) }));
@@ -25,7 +25,7 @@ describe('order', () => {
     expect(world.posts.slice(before).map(({ event }) => event.seq)).toEqual([3, 3, 4]);
   });
 
-  test('a retrying one is overtaken, and the others keep their order', async () => {
+  test('a retry is overtaken, and the other deliveries keep their order', async () => {
     let failing = true;
     const { world } = await subscribedOrder(({ event }) => answer(event.seq === 4 && failing ? 500 : 200));
     await world.run(append(), append(), append());
@@ -38,7 +38,7 @@ describe('order', () => {
     expect(world.posts.map(({ event }) => event.seq).sort()).toEqual([3, 4, 4, 5, 6]);
   });
 
-  test('an event is not sent before its ledger’s cursor has passed it, so that none before it can follow', async () => {
+  test('an event is not sent before its ledger’s cursor has passed it', async () => {
     const hold = Promise.withResolvers<void>();
     const world = await webhookOrder({
       wrapRecords: (inner) =>
@@ -53,7 +53,7 @@ describe('order', () => {
     const { id } = await world.subscribe(supplier, { url: hookUrl });
     await Promise.all([world.run(append()), world.run(append())]);
     await world.quiet();
-    // Whatever makes the sender look: the deliveries are recorded, and the cursor stands before them.
+    // The PING wakes the sender. The deliveries are recorded, and the cursor is before them.
     await world.api.testWebhook({ $typeName: 'svc.v1.TestWebhookRequest', id }, world.call(supplier));
     await world.quiet();
     expect(world.posts.map(({ event }) => event.event_type)).toEqual(['PING']);
@@ -64,10 +64,10 @@ describe('order', () => {
 });
 
 test.each([20 * second, hour])(
-  'a machine’s clock that is set back %d ms before the first event loses none, and a retry waits twice as long at most',
+  'no event is lost if the machine’s clock is set back %d ms, and a retry waits twice as long at most',
   async (backMs) => {
     const world = await webhookOrder({ rig: rig({ clock: new ManualForwardClock(startMs) }) });
-    // What is dated with the ledger's opening would be dated before the subscription.
+    // Otherwise the events would be dated before the subscription, like the opening of the ledger.
     await world.clock.advance(2 * hour);
     let failing = true;
     world.receivers.set(hookUrl, ({ event }) => answer(event.seq === 4 && failing ? 500 : 200));
@@ -83,7 +83,7 @@ test.each([20 * second, hour])(
   },
 );
 
-test('what is recorded while a window is being read is not sent again from what was read', async () => {
+test('a delivery that is recorded as sent while a window is read is not sent again', async () => {
   let gate: Promise<void> | null = null;
   const world = await webhookOrder({
     wrapRecords: (inner) =>
@@ -102,7 +102,7 @@ test('what is recorded while a window is being read is not sent again from what 
   await world.quiet();
   const read = Promise.withResolvers<void>();
   gate = read.promise;
-  // Its recording wakes the sender, which reads the first one as PENDING too.
+  // The second event wakes the sender, which reads the first one as PENDING too.
   await world.run(append());
   await world.quiet();
   for (const go of waiting.splice(0)) go();

@@ -29,13 +29,13 @@ describe('receivers that misbehave', () => {
     expect(await post(`https://127.0.0.1:${listener.port}/`)).toEqual({ kind: 'failed', fault: 'tls_failed' });
   });
 
-  test('one that never answers is given up when its time is over', async () => {
+  test('a receiver that never answers is given up at the timeout', async () => {
     const { url } = await receiver(() => {});
     const { post } = posterFor(development);
     expect(await post(url, AbortSignal.timeout(200))).toEqual({ kind: 'failed', fault: 'timeout' });
   });
 
-  test('a name server that never answers is given up too', async () => {
+  test('a name server that never answers is given up at the timeout', async () => {
     const { post } = posterFor(development, () => new Promise(() => {}));
     expect(await post('https://hooks.example/', AbortSignal.timeout(200))).toEqual({
       kind: 'failed',
@@ -74,7 +74,7 @@ describe('receivers that misbehave', () => {
     expect(cut.sockets()).toBe(1);
   });
 
-  test('a body that drips after the status holds its connection until the time is over, and is delivered', async () => {
+  test('a slow body after the status holds its connection until the timeout, and the delivery succeeds', async () => {
     const { url } = await receiver((_request, response) => {
       response.writeHead(200).write('a');
       const timer = setInterval(() => response.write('a'), 10);

@@ -27,7 +27,7 @@ describe('redelivery', () => {
     expect(deliveries.map(({ status }) => status)).toEqual(['DELIVERED', 'DELIVERED']);
   });
 
-  test('comes behind what waited when it was asked for, whatever the age of its event', async () => {
+  test('is sent after the deliveries that waited before, whatever the age of its event', async () => {
     const { receiver, waiting } = heldReceiver();
     const { world, id } = await subscribedOrder(receiver);
     await world.run(append());
@@ -47,7 +47,7 @@ describe('redelivery', () => {
     expect(next.posts.map(({ event }) => event.seq)).toEqual([4, 5, 3]);
   });
 
-  test('asks again whether the owner may read the event', async () => {
+  test('checks again whether the owner may read the event', async () => {
     const world = await webhookOrder();
     await world.run(grant({ access: 'read' }));
     const { id } = await world.subscribe(delegate);
@@ -62,7 +62,7 @@ describe('redelivery', () => {
     expect(deliveries.map(({ status }) => status).sort()).toEqual(['DELIVERED', 'FAILED']);
   });
 
-  test('names the ledger of the event, which its subscription to all ledgers does not tell; what is refused looks for it once', async () => {
+  test('names the ledger of the event for the access history, and looks it up once', async () => {
     const finds: string[] = [];
     const memory = new MemoryRecordStore();
     const records = recordsWith(memory, {
@@ -96,7 +96,7 @@ describe('redelivery', () => {
     expect([named, finds.filter((name) => name === 'last_event')]).toEqual([[ledgerId], ['last_event']]);
   });
 
-  test('is for deliveries of one’s own subscription', async () => {
+  test('is only for deliveries of the caller’s own subscription', async () => {
     const world = await webhookOrder();
     const { id } = await world.subscribe(supplier);
     await world.run(append());
@@ -104,7 +104,7 @@ describe('redelivery', () => {
     const [first] = (await world.deliveries(supplier, id)).deliveries;
     await expect(redeliver(world, id, first?.id ?? '', buyer)).rejects.toMatchObject({ code: 'not_found' });
     await expect(redeliver(world, id, uuid(1))).rejects.toMatchObject({ code: 'not_found' });
-    // No time of the years that can be written.
+    // The time in this id cannot be written as a date.
     await expect(redeliver(world, id, 'f0000000-0000-7000-8000-000000000000')).rejects.toMatchObject({
       code: 'not_found',
     });

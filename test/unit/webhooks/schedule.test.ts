@@ -46,7 +46,7 @@ describe('the schedule', () => {
     expect(world.posts).toHaveLength(2);
   });
 
-  test('it goes on after a restart, overdue attempts at once', async () => {
+  test('it continues after a restart, with overdue attempts at once', async () => {
     const { world, id } = await subscribedOrder(() => answer(500));
     await world.run(append());
     await world.quiet();

@@ -56,7 +56,7 @@ describe('what is sent', () => {
     expect(two?.headers['webhook-signature']).not.toBe(one?.headers['webhook-signature']);
   });
 
-  test('a PING stands in no ledger, whatever types are asked for', async () => {
+  test('a PING belongs to no ledger, and is sent whatever event types the subscription names', async () => {
     const world = await webhookOrder();
     const { id } = await world.subscribe(supplier, { eventTypes: ['NEVER'] });
     const { delivery } = await world.api.testWebhook(

@@ -4,7 +4,7 @@ import { hookUrl, webhookOrder } from '../../support/webhook-order.ts';
 import { recordsWith } from '../../support/world.ts';
 
 describe('shards', () => {
-  test('a node follows and sends for what is its own, takes over what it is given, and gives up what it is not', async () => {
+  test('a node tails and sends for its own shards, also after it takes over and gives up some', async () => {
     let own = new Set<string>();
     const world = await webhookOrder({ ownsShardOf: (id) => own.has(id) });
     const { id } = await world.subscribe(supplier, { url: hookUrl });
@@ -34,7 +34,7 @@ describe('shards', () => {
     expect([world.posts.length, (await world.deliveries(supplier, id)).count]).toEqual([1, 1]);
   });
 
-  test('a ledger given up in the middle of a range: no more of it is recorded, and what another node did meanwhile counts', async () => {
+  test('a ledger that is given up in the middle of a range: the other node’s records stay', async () => {
     const recorded = Promise.withResolvers<void>();
     const held = { made: 0, isOwned: true, isRecording: true };
     const world = await webhookOrder({
@@ -77,7 +77,7 @@ describe('shards', () => {
     expect(new Set(deliveries.map(({ eventId }) => eventId)).size).toBe(4);
   });
 
-  test('two nodes that both believe to own a ledger record each delivery once', async () => {
+  test('two nodes that both tail a ledger record each delivery once', async () => {
     const world = await webhookOrder();
     const other = world.restarted();
     other.webhooks.start();

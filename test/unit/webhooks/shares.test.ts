@@ -4,7 +4,7 @@ import { hookUrl, subscribedOrder, webhookOrder } from '../../support/webhook-or
 import { answer, heldReceiver, silent, type WebhookRig } from '../../support/webhook-rig.ts';
 
 describe('shares', () => {
-  /** Ledgers with a master each, and so many events at once. */
+  /** Makes so many ledgers with a master and an event each. */
   async function manyLedgers(world: WebhookRig, count: number, first = 100): Promise<void> {
     for (let at = 0; at < count; at++) {
       const ids = { ledgerId: uuid(first + at), masterId: uuid(10_000 + first + at) };
@@ -12,13 +12,13 @@ describe('shares', () => {
     }
   }
 
-  /** The receiver answers a PING, and is known as a quick one. */
+  /** Sends a PING, so that the receiver is known as quick. */
   async function prove(world: WebhookRig, id: string): Promise<void> {
     await world.api.testWebhook({ $typeName: 'svc.v1.TestWebhookRequest', id }, world.call(supplier));
     await world.quiet();
   }
 
-  test('a target has 4 at a time, however many ledgers wait for it', async () => {
+  test('a target gets 4 attempts at once, however many ledgers wait for it', async () => {
     const { receiver, waiting } = heldReceiver();
     const { world, id } = await subscribedOrder(() => answer(200));
     await prove(world, id);
@@ -33,7 +33,7 @@ describe('shares', () => {
     expect(waiting).toHaveLength(4);
   });
 
-  test('targets that were never tried and do not answer have 9 at once, then two a second, and one that answers quickly is not held up', async () => {
+  test('untried targets that do not answer get 9 attempts at once, and do not delay a quick target', async () => {
     const world = await webhookOrder();
     for (let at = 0; at < 20; at++) {
       world.receivers.set(`https://dead-${at}.example/`, silent);
@@ -51,7 +51,7 @@ describe('shares', () => {
     expect(quick).toHaveLength(120);
   });
 
-  test('quick targets of one owner have 28 in all', async () => {
+  test('quick targets of one owner get 28 attempts at once together', async () => {
     const world = await webhookOrder();
     const { receiver, waiting } = heldReceiver();
     for (let at = 0; at < 20; at++) {
@@ -65,7 +65,7 @@ describe('shares', () => {
     expect(waiting).toHaveLength(28);
   });
 
-  test('memory holds a window of what waits', async () => {
+  test('memory holds a window of the waiting deliveries', async () => {
     const { world, id } = await subscribedOrder(silent);
     await Promise.all(Array.from({ length: 1_000 }, () => world.run(append())));
     await world.quiet();

@@ -9,18 +9,18 @@ import { recordsWith } from '../../support/world.ts';
 const url = 'https://hooks.example/a';
 
 interface TwoNodes {
-  /** Takes the API's calls, and owns nothing to begin with. */
+  /** Takes the API's calls, and has no shards at first. */
   readonly first: WebhookRig;
-  /** Runs the ledger. */
+  /** Has the ledger's shard. */
   readonly second: WebhookRig;
   readonly own: { first: Set<string>; second: Set<string> };
-  /** What nodes told each other. */
-  readonly told: string[];
+  /** Messages between the nodes. */
+  readonly messages: string[];
 }
 
 /**
- * Two nodes on one store that share no memory. What they tell each other is heard at once, if `hears`. `wrapSecond`: what the second node's
- * webhooks see of the store.
+ * Two nodes on one store. `hears`: messages between them arrive, at once. `wrapSecond` changes the store that the
+ * second node's webhooks see.
  */
 async function twoNodes({
   hears,
@@ -32,10 +32,10 @@ async function twoNodes({
   readonly wrapSecond?: (inner: RecordStore) => RecordStore;
 }): Promise<TwoNodes> {
   const own = { first: new Set<string>(), second: new Set([ledgerId]) };
-  const told: string[] = [];
+  const messages: string[] = [];
   const nodes: WebhookRig[] = [];
   const tellOthers = (id: string) => {
-    told.push(id);
+    messages.push(id);
     if (hears) for (const { webhooks } of nodes) webhooks.heard(id);
   };
   const first = webhookRig({ ownsShardOf: (id) => own.first.has(id), tellOthers, records });
@@ -44,12 +44,12 @@ async function twoNodes({
   second.webhooks.start();
   await second.run(openLedger(), createMaster());
   await second.quiet();
-  // Of a ledger that another node writes, subscriptions take the newest commit too if it may have been answered after them.
+  // The newest commit of a ledger that another node writes is delivered if it may be later than the subscription.
   first.clock.jump(20_000);
-  return { first, second, own, told };
+  return { first, second, own, messages };
 }
 
-/** A subscription to the ledger, made and served by the first node, of which the second one knows. */
+/** A subscription to the ledger that the first node creates and sends for, and the second node knows. */
 async function subscribeAtFirst({ first, second, own }: TwoNodes): Promise<void> {
   const { id } = await first.subscribe(supplier, { url, ledgerId });
   own.first.add(id);
@@ -61,21 +61,21 @@ async function quiet({ first, second }: TwoNodes): Promise<void> {
   await second.quiet();
 }
 
-test('an event answered after a subscription of another node is recorded for it, and sent by the node that sends for it', async () => {
+test('an event answered after a subscription was created on another node is recorded and sent', async () => {
   const nodes = await twoNodes({ hears: true });
-  const { first, second, own, told } = nodes;
+  const { first, second, own, messages } = nodes;
   const { id } = await first.subscribe(supplier, { url, ledgerId });
   own.first.add(id);
-  // The ledger is followed already, for somebody else: nothing but the store says that there is one more.
+  // The ledger is tailed already for another subscription: only the store shows that there is one more.
   await second.subscribe(supplier, { url: 'https://hooks.example/b', ledgerId });
   await second.run(append());
   await quiet(nodes);
   expect(first.posts.map(({ url: to, event }) => [to, event.seq])).toEqual([[url, 3]]);
-  expect(told).toContain(id);
+  expect(messages).toContain(id);
   expect(second.posts).toEqual([]);
 });
 
-test('a ledger that nobody watched is followed from the next look on, with what was answered in between', async () => {
+test('a ledger without a subscription before is tailed from the subscription on after the next check', async () => {
   const nodes = await twoNodes({ hears: true });
   const { first, second, own } = nodes;
   const { id } = await first.subscribe(supplier, { url });
@@ -88,21 +88,21 @@ test('a ledger that nobody watched is followed from the next look on, with what 
   expect(first.posts.map(({ event }) => event.seq)).toEqual([3, 4]);
 });
 
-test('what was heard for a subscription that was not known yet is sent as soon as it is', async () => {
+test('a message about a subscription that is not known yet takes effect as soon as it is known', async () => {
   const nodes = await twoNodes({ hears: true });
-  const { first, second, own, told } = nodes;
+  const { first, second, own, messages } = nodes;
   const { id } = await second.subscribe(supplier, { url, ledgerId });
   own.first.add(id);
   await second.run(append());
   await quiet(nodes);
-  expect(told).toContain(id);
+  expect(messages).toContain(id);
   expect(first.posts).toEqual([]);
   await first.webhooks.catchUp();
   await quiet(nodes);
   expect(first.posts.map(({ event }) => event.seq)).toEqual([3]);
 });
 
-test('the last of a burst is sent without a look, however late the cursor’s write lands', async () => {
+test('the last event of a burst is sent at once, however late the write of the cursor lands', async () => {
   let held: PromiseWithResolvers<void> | null = null;
   const nodes = await twoNodes({
     hears: true,
@@ -126,14 +126,14 @@ test('the last of a burst is sent without a look, however late the cursor’s wr
   held = Promise.withResolvers<void>();
   await second.run(append());
   await quiet(nodes);
-  // Who follows the ledger knows where its cursor is about to stand; others read it.
+  // The node that tails the ledger knows the new cursor before it is stored. Other nodes read it.
   expect([first.posts.length, second.posts.length]).toEqual([1, 2]);
   held.resolve();
   await quiet(nodes);
   expect(first.posts.map(({ event }) => event.seq)).toEqual([3, 4]);
 });
 
-test('so it is where that write lands and is told as outcome_unknown', async () => {
+test('the last event of a burst is sent at once too if the write of the cursor has an unknown outcome', async () => {
   let isInDoubt = false;
   const nodes = await twoNodes({
     hears: true,
@@ -157,7 +157,7 @@ test('so it is where that write lands and is told as outcome_unknown', async () 
   expect([isInDoubt, first.posts.map(({ event }) => event.seq)]).toEqual([false, [3, 4]]);
 });
 
-test('what was told and never heard is found by looking', async () => {
+test('a delivery whose message was lost is found by the regular check', async () => {
   const nodes = await twoNodes({ hears: false });
   const { first, second } = nodes;
   await subscribeAtFirst(nodes);
@@ -169,7 +169,7 @@ test('what was told and never heard is found by looking', async () => {
   expect(first.posts).toHaveLength(1);
 });
 
-test('a subscription that ended on another node is sent nothing from the next look on', async () => {
+test('a subscription that ended on another node is sent nothing after the next check', async () => {
   const nodes = await twoNodes({ hears: true });
   const { first, second, own } = nodes;
   const { id } = await first.subscribe(supplier, { url, ledgerId });
@@ -186,7 +186,7 @@ test('a subscription that ended on another node is sent nothing from the next lo
   expect(second.webhooks.subscription(id)).toBeUndefined();
 });
 
-test('so it is where the DELETE failed before it could say so to other nodes', async () => {
+test('a subscription whose DELETE failed before it noted the change is sent nothing after the next check', async () => {
   const memory = new MemoryRecordStore();
   let isFailing = false;
   const records = recordsWith(memory, {
@@ -213,7 +213,7 @@ test('so it is where the DELETE failed before it could say so to other nodes', a
   expect(second.posts).toEqual([]);
 });
 
-test('a node that is no longer the one that sends begins no further attempt, though nobody has told it to give up', async () => {
+test('a node that has lost the subscription’s shard begins no attempt, even before giveUp', async () => {
   const nodes = await twoNodes({ hears: true });
   const { first, own } = nodes;
   const { id } = await first.subscribe(supplier, { url, ledgerId });

@@ -23,7 +23,7 @@ const kinds = [
   { of: 'one ledger', to: named, asks: { ledgerId } },
 ];
 
-/** An order with one event. From `hold` on its appends wait: before they are written, or written and not answered. */
+/** An order with one event. After `hold` its appends wait: before the write, or between the write and the answer. */
 async function slowOrder(at: 'before' | 'written') {
   const gate = Promise.withResolvers<void>();
   let slow = false;
@@ -44,7 +44,7 @@ async function slowOrder(at: 'before' | 'written') {
 }
 
 describe.each(kinds)('a subscription to $of', ({ to: url, asks }) => {
-  test('looks through nothing of the many events that were answered just before it', async () => {
+  test('does not read the many events that were answered just before it', async () => {
     let entriesRead = 0;
     const wrapLedgers = (memory: LedgerStore) =>
       storeWith(memory, {
@@ -67,7 +67,7 @@ describe.each(kinds)('a subscription to $of', ({ to: url, asks }) => {
   });
 
   test.each([0.3, 5, limits.callTimeoutMs / 1_000])(
-    'gets what was answered after it, dated %d s before it',
+    'gets an event answered after it and dated %d s before it',
     async (s) => {
       const { world, hold, release } = await slowOrder('before');
       hold();
@@ -81,7 +81,7 @@ describe.each(kinds)('a subscription to $of', ({ to: url, asks }) => {
     },
   );
 
-  test('gets what the log showed before it and was answered after it, though others’ cursor could have passed it', async () => {
+  test('gets an event that was in the log before it and was answered after it', async () => {
     const { world, hold, release } = await slowOrder('written');
     hold();
     const late = world.run(append({ eventType: 'LATE' }));
@@ -97,7 +97,7 @@ describe.each(kinds)('a subscription to $of', ({ to: url, asks }) => {
     expect([typesSent(world, url), typesSent(world, watching)]).toEqual([['LATE'], ['LATE']]);
   });
 
-  test('gets what was written before it in a write whose outcome was unknown until after it', async () => {
+  test('gets an event of an earlier write whose outcome became known after it', async () => {
     const faults = scriptedFaults();
     const world = webhookRig({ rig: rig({ wrap: (memory) => faultyLedgerStore(memory, faults.choose) }) });
     await world.run(openLedger(), createMaster(), append({ eventType: 'BEFORE' }));
@@ -115,7 +115,7 @@ describe.each(kinds)('a subscription to $of', ({ to: url, asks }) => {
     expect(typesSent(world, url)).toEqual(['LATE']);
   });
 
-  test.each([0, 0.5, 3, 11, 14])('gets nothing that was answered %d s before it', async (s) => {
+  test.each([0, 0.5, 3, 11, 14])('gets no event that was answered %d s before it', async (s) => {
     const world = await webhookOrder();
     await world.run(append({ eventType: 'BEFORE' }));
     await world.clock.advance(s * second);
@@ -125,7 +125,7 @@ describe.each(kinds)('a subscription to $of', ({ to: url, asks }) => {
     expect(typesSent(world, url)).toEqual(['AFTER']);
   });
 
-  test('made on a node that has not written the ledger gets its newest commit of what was before, and no more', async () => {
+  test('made on a node that has not written the ledger gets its newest commit, and none before', async () => {
     const first = await webhookOrder();
     for (const eventType of ['ONE', 'TWO', 'THREE']) {
       await first.run(append({ eventType }));
@@ -141,7 +141,7 @@ describe.each(kinds)('a subscription to $of', ({ to: url, asks }) => {
   });
 });
 
-test('a write whose outcome nobody learns holds its ledger back only until it is over', async () => {
+test('a write with an unknown outcome delays its ledger only until it has ended', async () => {
   const world = await webhookOrder();
   await world.subscribe(supplier, { url: wide });
   world.webhooks.writing(ledgerId, 3);
@@ -165,14 +165,14 @@ async function openMany(world: WebhookRig, owner: string, count: number): Promis
 const seqsSeen = async (world: WebhookRig, id: string) =>
   JSON.parse((await world.records.get('webhook_start', id))?.value ?? '{}') as Record<string, number>;
 
-test('of a thousand ledgers that are written to, the owner’s alone are remembered', async () => {
+test('of a thousand ledgers that are written to, only the seqs of the owner’s ledgers are stored', async () => {
   const world = await webhookOrder();
   await openMany(world, stranger, 1_000);
   const { id } = await world.subscribe(supplier, { url: wide });
   expect(await seqsSeen(world, id)).toEqual({ [ledgerId]: 2 });
 });
 
-test('of an owner of 500 ledgers what was answered stands beside the subscription, for an hour, and not in memory', async () => {
+test('the answered seqs of an owner’s 500 ledgers are stored for an hour, and are not in memory', async () => {
   const world = await webhookOrder();
   await openMany(world, stranger, 500);
   const { id } = await world.subscribe(stranger, { url: wide });
@@ -185,7 +185,7 @@ test('of an owner of 500 ledgers what was answered stands beside the subscriptio
   expect(await seqsSeen(world, id)).toEqual({});
 });
 
-test('what was answered before a subscription is kept out by a node too that was started since', async () => {
+test('a node that was started later leaves out the events answered before a subscription too', async () => {
   const first = await webhookOrder();
   await first.run(append({ eventType: 'BEFORE' }));
   await first.subscribe(supplier, { url: wide });
@@ -197,7 +197,7 @@ test('what was answered before a subscription is kept out by a node too that was
   expect(typesSent(world, wide)).toEqual(['AFTER']);
 });
 
-test('where it is forgotten by then, what was answered within the last second before comes too, and nothing is missed', async () => {
+test('without the stored seqs, events from the second before the subscription are delivered too', async () => {
   const first = await webhookOrder();
   await first.run(append({ eventType: 'LONG BEFORE' }));
   await first.clock.advance(20 * second);
@@ -213,13 +213,13 @@ test('where it is forgotten by then, what was answered within the last second be
   expect(typesSent(world, wide)).toEqual(['BEFORE', 'AFTER']);
 });
 
-test('only events from around its making have what was answered before it looked up', async () => {
-  let looks = 0;
+test('the answered seqs are looked up only for events from around the creation of a subscription', async () => {
+  let lookups = 0;
   const world = await webhookOrder({
     wrapRecords: (inner) =>
       recordsWith(inner, {
         get: (kind, id) => {
-          if (kind === 'webhook_start') looks += 1;
+          if (kind === 'webhook_start') lookups += 1;
           return inner.get(kind, id);
         },
       }),
@@ -227,10 +227,10 @@ test('only events from around its making have what was answered before it looked
   await world.subscribe(supplier, { url: wide });
   await world.run(append({ eventType: 'NEXT' }));
   await world.quiet();
-  expect(looks).toBeGreaterThan(0);
+  expect(lookups).toBeGreaterThan(0);
   await world.clock.advance(2 * second);
-  looks = 0;
+  lookups = 0;
   for (const eventType of ['A', 'B']) await world.run(append({ eventType }));
   await world.quiet();
-  expect([typesSent(world, wide), looks]).toEqual([['NEXT', 'A', 'B'], 0]);
+  expect([typesSent(world, wide), lookups]).toEqual([['NEXT', 'A', 'B'], 0]);
 });

@@ -7,7 +7,7 @@ import { faultyRecordStore, scriptedFaults } from '../../support/store-faults.ts
 import { webhookRig } from '../../support/webhook-rig.ts';
 import { recordsWith } from '../../support/world.ts';
 
-test('the secret stands in no record as it is', async () => {
+test('no record holds the secret in plain text', async () => {
   const written: string[] = [];
   const memory = new MemoryRecordStore();
   const records = recordsWith(memory, {
@@ -23,7 +23,7 @@ test('the secret stands in no record as it is', async () => {
   expect(written.join('\n')).not.toContain(Buffer.from(secret).toString('base64'));
 });
 
-test('an actor has a thousand subscriptions at most; one that has ended counts no more, and others’ do not count', async () => {
+test('an actor has a thousand active subscriptions at most', async () => {
   const world = webhookRig();
   const subscriptions = subscriptionsIn(world.records);
   const made = isoTime(world.clock.now());
@@ -40,7 +40,7 @@ test('an actor has a thousand subscriptions at most; one that has ended counts n
   await expect(world.subscribe(supplier)).rejects.toMatchObject({ code: 'invalid_argument' });
 });
 
-test('the newest subscription in force is the one of the latest date, whichever was written last', async () => {
+test('the newest active subscription is the one with the latest date, whichever was written last', async () => {
   const subscriptions = subscriptionsIn(new MemoryRecordStore());
   expect(await subscriptions.newestInForce()).toBeNull();
   const make = (id: string, createdAt: string) => subscriptions.create(subscription(id, createdAt));
@@ -54,7 +54,10 @@ test('the newest subscription in force is the one of the latest date, whichever 
 describe('a subscription that is ended again', () => {
   const ended = '2026-11-21T04:00:00.000Z';
 
-  /** One that `end` has ended, once the note of the change has failed if `failing`. `notes`: writes of the record that counts changes. */
+  /**
+   * A subscription that `end` has ended. `failing`: the change could not be noted at first. `notes`: writes of the
+   * record that counts changes.
+   */
   async function endedOnce(failing: boolean) {
     const memory = new MemoryRecordStore();
     const faults = scriptedFaults();
@@ -78,7 +81,7 @@ describe('a subscription that is ended again', () => {
     return { subscriptions, before, faults, notes: () => notes };
   }
 
-  test('at the same time by the same is that end, whose change is noted if it was not', async () => {
+  test('with the same time and author finishes the first end, and notes its change', async () => {
     const { subscriptions, before } = await endedOnce(true);
     expect(await subscriptions.changes()).toBe(before);
     expect(await subscriptions.end('a', ended, 'owner')).toBe(true);
@@ -89,7 +92,7 @@ describe('a subscription that is ended again', () => {
     ['later', '2026-11-21T04:00:59.000Z', 'owner'],
     ['by another', ended, 'receiver'],
   ] as const)(
-    '%s, within a minute, has the change noted too if that can be, and is told that it had ended',
+    '%s, within a minute, tries to note the change too, and answers that it had ended',
     async (_what, at, by) => {
       const { subscriptions, before, faults } = await endedOnce(true);
       faults.fail('record-write', 'unavailable');
@@ -100,7 +103,7 @@ describe('a subscription that is ended again', () => {
     },
   );
 
-  test('later than that writes nothing to the record that all nodes share', async () => {
+  test('later does not write to the record that all nodes share', async () => {
     const { subscriptions, notes } = await endedOnce(false);
     const before = notes();
     expect(await subscriptions.end('a', '2026-11-21T04:01:01.000Z', 'owner')).toBe(false);
@@ -126,7 +129,7 @@ test('a change is noted in two writes at most, however often others note theirs'
   expect([notes, await subscriptions.changes()]).toEqual([2, '2']);
 });
 
-test('what is not there cannot end, and changes nothing', async () => {
+test('the end of an unknown subscription changes nothing', async () => {
   const subscriptions = subscriptionsIn(new MemoryRecordStore());
   const before = await subscriptions.changes();
   expect(await subscriptions.end('a', '2026-11-21T04:00:00.000Z', 'owner')).toBe(false);

@@ -20,7 +20,7 @@ import { recordsWith, storeWith } from '../../support/world.ts';
 const seqsOf = (world: WebhookRig) => world.posts.map(({ event }) => event.seq);
 const cursor = (world: WebhookRig, id = ledgerId) => world.records.get('webhook_cursor', id);
 
-/** Records where this happens before each write of a cursor. */
+/** Records that call this before each write of a cursor. */
 function beforeCursors(
   happens: (write: RecordWrite, inner: RecordStore) => unknown,
 ): (inner: RecordStore) => RecordStore {
@@ -33,12 +33,12 @@ function beforeCursors(
     });
 }
 
-/** Records whose cursors cannot be written while it says so; by the time that this is known, sending has begun. */
+/** Records whose cursors cannot be written while `isFailing`. The write fails after sending has begun. */
 function failingCursors() {
   const state = {
     isFailing: false,
     wrap: beforeCursors(async () => {
-      for (let turn = 0; state.isFailing && turn < 5; turn++) await settled();
+      for (let time = 0; state.isFailing && time < 5; time++) await settled();
       if (state.isFailing) throw new Error('the disk is full');
     }),
   };
@@ -46,14 +46,14 @@ function failingCursors() {
 }
 
 describe('cursors', () => {
-  test('a ledger that nobody watches has none', async () => {
+  test('a ledger without a subscription has no cursor', async () => {
     const world = await webhookOrder();
     await world.run(append());
     await world.quiet();
     expect(await cursor(world)).toBeNull();
   });
 
-  test('it goes when the last subscription to the ledger has ended', async () => {
+  test('a cursor is removed when the last subscription to its ledger has ended', async () => {
     const world = await webhookOrder();
     const { id } = await world.subscribe(supplier);
     await world.run(append());
@@ -64,7 +64,7 @@ describe('cursors', () => {
     expect(await cursor(world)).toBeNull();
   });
 
-  test('where another node has made it first, the ledger is followed from there at once', async () => {
+  test('if another node has stored the cursor first, the ledger is tailed from there at once', async () => {
     let races = 0;
     const world = await webhookOrder({
       wrapRecords: beforeCursors(async (write, inner) => {
@@ -79,7 +79,7 @@ describe('cursors', () => {
     expect([races, typesSent(world)]).toEqual([1, ['ONLY_ONE']]);
   });
 
-  test('one left behind from long ago does not bring back what lies between', async () => {
+  test('an old cursor does not bring back the events in between', async () => {
     const world = await webhookOrder();
     await world.records.put({
       kind: 'webhook_cursor',
@@ -111,7 +111,7 @@ describe('cursors', () => {
 });
 
 describe('crashes', () => {
-  test('events written while nothing followed the log are delivered after the start', async () => {
+  test('events written while the log was not tailed are delivered after the start', async () => {
     const world = await webhookOrder();
     await world.subscribe(supplier);
     await world.quiet();
@@ -124,7 +124,7 @@ describe('crashes', () => {
     expect(typesSent(next)).toEqual(['ONE', 'TWO']);
   });
 
-  test('killed at any of its writes: nothing is missed, and nothing that was recorded as delivered comes again', async () => {
+  test('after a kill at any write no event is missed, and none recorded as delivered is sent again', async () => {
     for (let writes = 0; writes < 40; writes++) {
       let left = writes;
       const first = webhookRig({
@@ -162,7 +162,7 @@ describe('crashes', () => {
     }
   });
 
-  test('a cursor that could not be moved: what was sent comes to nobody again, though fewer subscribe by then', async () => {
+  test('if a cursor could not be moved, sent events are not sent again, also with fewer subscriptions', async () => {
     const failing = failingCursors();
     const world = await webhookOrder({ wrapRecords: failing.wrap });
     const ids: string[] = [];
@@ -185,7 +185,7 @@ describe('crashes', () => {
     expect(world.posts).toHaveLength(100 * 65);
   });
 
-  test('far behind: what was sent before the cursor moved comes to nobody again, though the oldest subscription is gone', async () => {
+  test('with a cursor far behind, sent events are not sent again, also without the oldest subscription', async () => {
     const first = await webhookOrder();
     const { id: oldest } = await first.subscribe(buyer, { url: 'https://oldest.example/' });
     await first.run(append());
@@ -211,7 +211,7 @@ describe('crashes', () => {
     expect(newer.map(({ event }) => event.seq)).toEqual(Array.from({ length: 300 }, (_, at) => at + 34));
   });
 
-  test('a store that fails now and then delays, and loses nothing', async () => {
+  test('failures of the store delay events and lose none', async () => {
     const faults = scriptedFaults();
     const world = webhookRig({
       wrapRecords: (inner) => faultyRecordStore(inner, faults.choose),
@@ -233,7 +233,7 @@ describe('crashes', () => {
   });
 });
 
-describe('what is stored and damaged', () => {
+describe('damaged stored events', () => {
   const damaging = (change: (row: string) => string) => (inner: LedgerStore) =>
     storeWith(inner, {
       read: async (id, from, limit) =>
@@ -242,7 +242,7 @@ describe('what is stored and damaged', () => {
         ),
     });
 
-  test('an event whose payload was changed behind the service is not sent', async () => {
+  test('an event whose stored payload was changed is not sent', async () => {
     const world = webhookRig({ wrapLedgers: damaging((row) => row.replace('"amount":1', '"amount":2')) });
     await world.run(openLedger(), createMaster());
     const { id } = await world.subscribe(supplier);
@@ -253,7 +253,7 @@ describe('what is stored and damaged', () => {
     expect(first).toMatchObject({ status: 'FAILED', lastError: 'The stored event is damaged, so it is not sent.' });
   });
 
-  test('a row that is no event any more does not stop those behind it', async () => {
+  test('a row that cannot be parsed does not stop the events behind it', async () => {
     const world = webhookRig({ wrapLedgers: damaging((row) => row.slice(0, 20)) });
     await world.run(openLedger({ facts: orderFacts }), createMaster({ masterId }));
     await world.subscribe(supplier);

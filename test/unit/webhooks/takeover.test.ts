@@ -20,7 +20,7 @@ import { rig, storeWith } from '../../support/world.ts';
 const url = 'https://delegate.example/';
 const otherId = uuid(0x2);
 
-/** A node that works for the ledger, and another one that has run for a while and works for none. `lists`: whose ledgers that one has read. */
+/** A node that tails the ledger, and another node without shards. `lists`: whose ledgers the other node has read. */
 async function twoNodes() {
   const own = { first: true, second: false };
   const lists: string[] = [];
@@ -57,8 +57,8 @@ const letIn = () => grant({ access: 'read', masterId, linkId: uuid(0x77) });
 
 describe('a node that takes a shard over', () => {
   for (const isWatched of [true, false]) {
-    const by = isWatched ? 'somebody else watches' : 'nobody else watches';
-    test(`delivers to who was let in on another node since it listed, of a ledger that ${by}`, async () => {
+    const by = isWatched ? 'with another subscription' : 'without another subscription';
+    test(`delivers to an actor that another node granted access meanwhile, of a ledger ${by}`, async () => {
       const { first, second, takeOver } = await twoNodes();
       if (isWatched) await first.subscribe(supplier, { url: 'https://supplier.example/' });
       await second.webhooks.catchUp();
@@ -101,23 +101,23 @@ describe('a list in doubt', () => {
   };
   const rest = async () => {};
   const listed = async (wrap: (inner: LedgerStore) => LedgerStore = (inner) => inner) => {
-    const watches = new SubscriptionIndex(wrap(rig().memory), () => {});
-    watches.add(wide);
-    await watches.list(delegate, rest);
-    return watches;
+    const index = new SubscriptionIndex(wrap(rig().memory), () => {});
+    index.add(wide);
+    await index.list(delegate, rest);
+    return index;
   };
 
-  test('counts for the ledgers in doubt alone, until it is read again', async () => {
-    const watches = await listed();
-    watches.doubt((id) => id === otherId);
-    expect([watches.of(ledgerId), watches.of(otherId), watches.isComplete]).toEqual([[], [wide], false]);
-    await watches.list(delegate, rest);
-    expect([watches.of(otherId), watches.isComplete, watches.nextDoubted()]).toEqual([[], true, undefined]);
+  test('counts only for the ledgers in doubt, until it is read again', async () => {
+    const index = await listed();
+    index.doubt((id) => id === otherId);
+    expect([index.of(ledgerId), index.of(otherId), index.isComplete]).toEqual([[], [wide], false]);
+    await index.list(delegate, rest);
+    expect([index.of(otherId), index.isComplete, index.nextDoubted()]).toEqual([[], true, undefined]);
   });
 
-  test('stays in doubt where the doubt came up while it was read', async () => {
+  test('stays in doubt if the doubt came up while it was read', async () => {
     let duringRead = () => {};
-    const watches = await listed((inner) =>
+    const index = await listed((inner) =>
       storeWith(inner, {
         lines: (list, page) => {
           duringRead();
@@ -125,26 +125,22 @@ describe('a list in doubt', () => {
         },
       }),
     );
-    duringRead = () => watches.doubt((id) => id === otherId);
-    await watches.list(delegate, rest);
-    expect([watches.of(otherId), watches.nextDoubted()]).toEqual([[wide], delegate]);
+    duringRead = () => index.doubt((id) => id === otherId);
+    await index.list(delegate, rest);
+    expect([index.of(otherId), index.nextDoubted()]).toEqual([[wide], delegate]);
   });
 
-  test('is nobody’s any more once the subscription has ended', async () => {
-    const watches = await listed();
-    watches.doubt(() => true);
-    watches.remove(wide.id);
-    expect([watches.nextDoubted(), watches.isComplete]).toEqual([undefined, true]);
+  test('is not read again once the subscription has ended', async () => {
+    const index = await listed();
+    index.doubt(() => true);
+    index.remove(wide.id);
+    expect([index.nextDoubted(), index.isComplete]).toEqual([undefined, true]);
   });
 
-  test('that cannot be read holds no other one up', async () => {
-    const watches = await listed();
-    watches.add({ ...wide, id: uuid(0x52), actorId: supplier });
-    watches.doubt(() => true);
-    expect([watches.nextDoubted(), watches.nextDoubted(), watches.nextDoubted()]).toEqual([
-      delegate,
-      supplier,
-      delegate,
-    ]);
+  test('that cannot be read does not delay others', async () => {
+    const index = await listed();
+    index.add({ ...wide, id: uuid(0x52), actorId: supplier });
+    index.doubt(() => true);
+    expect([index.nextDoubted(), index.nextDoubted(), index.nextDoubted()]).toEqual([delegate, supplier, delegate]);
   });
 });

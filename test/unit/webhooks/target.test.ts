@@ -13,7 +13,7 @@ const development: TargetPolicy = {
   ownAddresses: () => [],
 };
 
-/** Every way to write an address that is not for webhooks, or that stands for another one. */
+/** The ways to write a forbidden address. */
 const forbidden = [
   ['unspecified', '0.0.0.0'],
   ['this network', '0.1.2.3'],
@@ -90,7 +90,7 @@ describe('addresses', () => {
   );
 
   test.each(['8.8.8.8', '2606:4700:4700::1111', '127.0.0.1'])(
-    '%s: where Redis and Cassandra stand if nobody moved them is no target, whoever’s address it is',
+    '%s: the default ports of Redis and Cassandra are refused at every address',
     (address) => {
       for (const policy of [production, development])
         for (const port of [6379, 6380, 16_379, 26_379, 7000, 7001, 7199, 9042, 9142])
@@ -98,7 +98,7 @@ describe('addresses', () => {
     },
   );
 
-  test('this service’s own ports are no target on the public addresses of its machine, and are on others’', () => {
+  test('the service’s own ports are refused on its machine’s public addresses, and allowed elsewhere', () => {
     const ports = {
       ownPorts: () => new Set([443, 8080]),
       ownAddresses: () => ['8.8.8.8', '2606:4700:4700:0::1111', 'fe80::1%eth0'],

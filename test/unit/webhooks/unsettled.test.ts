@@ -6,7 +6,7 @@ import { second } from '../../support/webhook-order.ts';
 import { typesSent, webhookRig } from '../../support/webhook-rig.ts';
 import { codeOf, rig } from '../../support/world.ts';
 
-/** An order in which this command is answered `outcome_unknown`: its write failed so, and no claim is had until its time is up. */
+/** An order whose command is answered `outcome_unknown`: its write fails, and claims fail until its deadline. */
 async function unsettled(fault: StoreFault, subscriber: string, command: (deadline: number) => Command) {
   const faults = scriptedFaults();
   const world = webhookRig({ rig: rig({ wrap: (memory) => faultyLedgerStore(memory, faults.choose) }) });
@@ -28,7 +28,7 @@ const doubtful = (deadline: number) => append({ eventType: 'DOUBTFUL', commandKe
 
 describe('an event whose append was answered outcome_unknown', () => {
   test.each<StoreFault>(['applied', 'late-before-claim'])(
-    'is delivered as soon as the store takes a claim, though nothing follows it (%s)',
+    'is delivered as soon as a claim succeeds, without a further event (%s)',
     async (fault) => {
       const world = await unsettled(fault, supplier, doubtful);
       expect(typesSent(world)).toEqual(['BEFORE']);
@@ -48,14 +48,14 @@ describe('an event whose append was answered outcome_unknown', () => {
     expect(typesSent(world)).toEqual(['BEFORE', 'DOUBTFUL']);
   });
 
-  test('is delivered once any command has the ledger claimed again, one that writes nothing too', async () => {
+  test('is delivered once a command claims the ledger again, also one that writes nothing', async () => {
     const world = await unsettled('late-before-claim', supplier, doubtful);
     expect(await codeOf(world.run(createMaster()))).not.toBe('carried out');
     await world.quiet();
     expect(typesSent(world)).toEqual(['BEFORE', 'DOUBTFUL']);
   });
 
-  test('is not delivered if it never comes to stand', async () => {
+  test('is not delivered if it does not land', async () => {
     const world = await unsettled('lost', supplier, doubtful);
     await world.clock.advance(2 * second);
     await world.run(append({ eventType: 'NEXT' }));
@@ -63,11 +63,14 @@ describe('an event whose append was answered outcome_unknown', () => {
     expect(typesSent(world)).toEqual(['BEFORE', 'NEXT']);
   });
 
-  test.each<StoreFault>(['applied', 'late-before-claim'])('a grant too, to whom it lets in (%s)', async (fault) => {
-    const granting = (deadline: number) => grant({ access: 'read', commandKeys: [commandKey('k')], deadline });
-    const world = await unsettled(fault, delegate, granting);
-    await world.run(granting(Number.MAX_SAFE_INTEGER));
-    await world.quiet();
-    expect(typesSent(world)).toEqual(['MASTER_DELEGATION_GRANTED']);
-  });
+  test.each<StoreFault>(['applied', 'late-before-claim'])(
+    'a grant is delivered to its delegate too (%s)',
+    async (fault) => {
+      const granting = (deadline: number) => grant({ access: 'read', commandKeys: [commandKey('k')], deadline });
+      const world = await unsettled(fault, delegate, granting);
+      await world.run(granting(Number.MAX_SAFE_INTEGER));
+      await world.quiet();
+      expect(typesSent(world)).toEqual(['MASTER_DELEGATION_GRANTED']);
+    },
+  );
 });

@@ -50,7 +50,7 @@ describe('signatures', () => {
     );
   });
 
-  test('ours, against a second account of them', () => {
+  test('the service’s signatures match a second implementation', () => {
     const headers = headersOf(body());
     expect(svcSignature(webhookKeys(secret), Buffer.from(body()))).toBe(headers['x-svc-signature']);
     expect(standardSignature(webhookKeys(secret), id, timestampS, Buffer.from(body()))).toBe(
@@ -61,7 +61,7 @@ describe('signatures', () => {
 });
 
 describe('verifyWebhook', () => {
-  test('answers what was delivered', () => {
+  test('returns the delivered event', () => {
     const delivery = verifyWebhook(secret, headersOf(body()), Buffer.from(body()), { now });
     expect(delivery).toEqual({
       apiVersion: '2026-04-14',
@@ -80,14 +80,14 @@ describe('verifyWebhook', () => {
     });
   });
 
-  test('takes headers as fetch and as Node have them, and names in any case', () => {
+  test('accepts headers of fetch and of Node, with names in any case', () => {
     const headers = headersOf(body());
     expect(verifyWebhook(secret, new Headers(headers), body(), { now }).event.id).toBe(id);
     const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]));
     expect(refusal(upper)).toBe('taken');
   });
 
-  test('takes one of several signatures', () => {
+  test('accepts one of several signatures', () => {
     const headers = headersOf(body());
     expect(refusal({ ...headers, 'webhook-signature': `v1,AAAA ${headers['webhook-signature']} v1a,BBBB` })).toBe(
       'taken',
@@ -118,7 +118,7 @@ describe('verifyWebhook', () => {
     expect(refusal({ ...headersOf(body()), 'x-svc-signature': other['x-svc-signature'] })).toBe('invalid_signature');
   });
 
-  test('takes no secret but 32 bytes in base64: keyed with nothing, anybody’s signature would be good', () => {
+  test('accepts only a secret of 32 bytes in base64: any signature would match an empty key', () => {
     const wrong = [
       '',
       'secret',
@@ -142,7 +142,7 @@ describe('verifyWebhook', () => {
       );
   });
 
-  test('refuses what was recorded longer ago than five minutes, or comes from the future', () => {
+  test('refuses a delivery older than five minutes, or from the future', () => {
     for (const [offS, expected] of [
       [299, 'taken'],
       [-299, 'taken'],
@@ -156,13 +156,13 @@ describe('verifyWebhook', () => {
       expect(refusal({ ...headersOf(body()), 'webhook-timestamp': time })).toBe('invalid_signature');
   });
 
-  test('refuses an id that is not the event’s, though it is signed', () => {
+  test('refuses a signed id that is not the id of the event', () => {
     const other = '01a1fdf3-0f6a-7216-a587-bf138f3791a4';
     expect(refusal(headersOf(body(), { id: other }))).toBe('invalid_signature');
     expect(refusal(headersOf(body(other)), body(other))).toBe('invalid_signature');
   });
 
-  test('refuses what is signed and no delivery', () => {
+  test('refuses a signed body that is not a delivery', () => {
     for (const raw of ['', 'null', '[]', '{}', '{"event":{}}', 'no JSON'])
       expect(refusal(headersOf(raw), raw)).toBe('invalid_answer');
   });

@@ -2,7 +2,7 @@ import { RecentMap } from '../../runtime/collections/recent-map.ts';
 
 /** An answer within this time is quick. */
 export const quickMs = 1_000;
-/** How many targets are remembered. */
+/** How many targets are remembered. The ones not used for the longest time are forgotten. */
 const rememberedMax = 10_000;
 
 /** The result of an attempt: ms until the answer, `no_answer`, or `not_asked` if nothing was sent. */
@@ -13,17 +13,16 @@ export type AttemptResult = number | 'no_answer' | 'not_asked';
  */
 export type TargetHealth = 'quick' | 'untried' | 'slow';
 
-/** The health of targets, by origin. If there are too many, the ones not used for the longest time are forgotten. */
-export class Standings {
+/** The health of targets, by origin. */
+export class TargetHealths {
   readonly #known = new RecentMap<string, 'quick' | 'slow'>(rememberedMax);
 
   of(origin: string): TargetHealth {
     return this.#known.get(origin) ?? 'untried';
   }
 
-  /** Notes the result of an attempt. */
-  note(origin: string, took: AttemptResult): void {
-    if (took === 'not_asked') return;
-    this.#known.set(origin, took !== 'no_answer' && took <= quickMs ? 'quick' : 'slow');
+  note(origin: string, result: AttemptResult): void {
+    if (result === 'not_asked') return;
+    this.#known.set(origin, result !== 'no_answer' && result <= quickMs ? 'quick' : 'slow');
   }
 }

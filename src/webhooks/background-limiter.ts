@@ -8,14 +8,14 @@ const sampleMs = 100;
  */
 const busyUtilization = 0.85;
 const busyEventsPerSecond = 500;
-/** A full machine has idle moments too. It counts as full until all samples of this time were below the limit. */
+/** A full machine has idle moments too. It counts as full until all samples of this time were below the limit, ms. */
 const calmAfterMs = 500;
 /** The share of this thread's processor time that fanning out and sending may take while the machine is full. */
 const busyShare = 0.015;
 /** The most processor time that may be saved up, ms. A longer burst would delay appends. */
 const savedMaxMs = 5;
 
-export interface PaceParts {
+export interface BackgroundLimiterParts {
   readonly clock: Clock;
   /** How busy the event loop or the machine was since the last call: 0 to 1. */
   utilization(): number;
@@ -36,8 +36,8 @@ export interface PaceParts {
  * Callers pass the cost of each piece of work, as measured on a quiet machine: it cannot be measured while the work
  * waits for sockets and disks.
  */
-export class Pace {
-  readonly #parts: PaceParts;
+export class BackgroundLimiter {
+  readonly #parts: BackgroundLimiterParts;
   #sampledAt: number;
   #events = 0;
   #isBusy = false;
@@ -45,15 +45,10 @@ export class Pace {
   #savedMs = 0;
   #savedAt: number;
 
-  constructor(parts: PaceParts) {
+  constructor(parts: BackgroundLimiterParts) {
     this.#parts = parts;
     this.#sampledAt = parts.monotonicMs();
     this.#savedAt = parts.processorMs();
-  }
-
-  /** Whether background work is limited, as of the last call of delayMs or take. */
-  get isBusy(): boolean {
-    return this.#isBusy;
   }
 
   /** So many events were written to a ledger. */
@@ -85,8 +80,7 @@ export class Pace {
   }
 
   /**
-   * Resolves when work of this cost may begin. It always yields to the event loop first, so that ready work goes
-   * before.
+   * Resolves when work of this cost may begin. It always yields to the event loop, so that other work goes first.
    */
   async take(costMs: number): Promise<void> {
     for (;;) {
