@@ -122,9 +122,7 @@ describe('what a master delegate sees of the siblings of its master', () => {
       node.base,
       'GET',
       `${path}?limit=1000&cursor=${encodeURIComponent(String(body.next_cursor))}`,
-      {
-        headers: world.headers.masterReader,
-      },
+      { headers: world.headers.masterReader },
     );
     const events = stolen.status === 200 ? stolen.rows('events') : [];
     expect(events.filter(({ master_id }) => master_id === sibling)).toEqual([]);

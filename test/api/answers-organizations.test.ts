@@ -133,12 +133,7 @@ test('entities: onboarding, reads, lists by exact filters; no fingerprint but fr
   // Names of its own, whatever else was onboarded where it runs.
   const unique_id = `press-${process.pid}-${Date.now()}`;
   const entity_type = unique_id.toUpperCase();
-  const sent = {
-    display_name: 'Press',
-    entity_type,
-    unique_id,
-    metadata: { line: 'A', __proto__x: [1, 2.5] },
-  };
+  const sent = { display_name: 'Press', entity_type, unique_id, metadata: { line: 'A', __proto__x: [1, 2.5] } };
   const made = await done(base, 'POST', '/v1/entities/onboard', { body: { ...sent, owner_actor_id: owner.actorId } });
   const named = {
     entity_id: made.text('entity_id'),

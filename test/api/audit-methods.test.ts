@@ -84,9 +84,7 @@ const steps: readonly Step[] = [
     'OrganizationService.EnrichOrganization',
     () => `PATCH /v1/organizations/${organizationId}/enrich`,
     theRoot,
-    () => ({
-      city: 'Ulm',
-    }),
+    () => ({ city: 'Ulm' }),
   ),
   opens('LedgerService.CreateLedger', 'POST /v1/ledgers', 'id', () => ({ supplier_svc_id: other.supplier.svcId })),
   named('LedgerService.GetLedger', () => ofLedger('GET'), theOrder),
@@ -109,11 +107,7 @@ const steps: readonly Step[] = [
     'MasterService.CreateMaster',
     () => 'POST /v1/traceledger/master',
     theOrder,
-    () => ({
-      ledger_id: order.ledgerId,
-      business_ref: 'R',
-      scope: 'ORDER',
-    }),
+    () => ({ ledger_id: order.ledgerId, business_ref: 'R', scope: 'ORDER' }),
   ),
   named('MasterService.ListMasters', () => `GET /v1/traceledger/master?ledger_id=${order.ledgerId}`, theOrder),
   hidden('MasterService.GetMaster', () => ofMaster('GET'), theOrder),
@@ -121,21 +115,14 @@ const steps: readonly Step[] = [
     'MasterService.AppendEvent',
     () => ofMaster('POST', '/events'),
     theOrder,
-    () => ({
-      event_type: 'SHIPPED',
-      payload: { a: 1 },
-    }),
+    () => ({ event_type: 'SHIPPED', payload: { a: 1 } }),
   ),
   hidden('MasterService.ListMasterEvents', () => ofMaster('GET', '/events'), theOrder),
   hidden(
     'DelegationService.GrantOrganizationDelegation',
     () => 'POST /v1/delegation/organization',
     theRoot,
-    () => ({
-      ...inOrganization(),
-      role: 'AUDITOR',
-      permissions: {},
-    }),
+    () => ({ ...inOrganization(), role: 'AUDITOR', permissions: {} }),
   ),
   hidden(
     'DelegationService.ListOrganizationDelegations',
@@ -152,10 +139,7 @@ const steps: readonly Step[] = [
     'DelegationService.GrantLedgerDelegation',
     () => 'POST /v1/delegation/ledger',
     theOrder,
-    () => ({
-      ...inLedger(),
-      role: 'AUDITOR',
-    }),
+    () => ({ ...inLedger(), role: 'AUDITOR' }),
   ),
   named(
     'DelegationService.ListLedgerDelegations',
@@ -167,11 +151,7 @@ const steps: readonly Step[] = [
     'DelegationService.GrantMasterDelegation',
     () => 'POST /v1/delegation/master',
     theOrder,
-    () => ({
-      ...inMaster(),
-      role: 'AUDITOR',
-      permissions: {},
-    }),
+    () => ({ ...inMaster(), role: 'AUDITOR', permissions: {} }),
   ),
   hidden(
     'DelegationService.ListMasterDelegations',
@@ -189,10 +169,7 @@ const steps: readonly Step[] = [
     'MasterService.GrantMasterAccess',
     () => ofMaster('POST', '/access'),
     theOrder,
-    () => ({
-      actor_id: other.supplier.actorId,
-      access: 'read',
-    }),
+    () => ({ actor_id: other.supplier.actorId, access: 'read' }),
   ),
   hidden('MasterService.ListMasterAccess', () => ofMaster('GET', '/access'), theOrder),
   hidden('MasterService.RevokeMasterAccess', () => ofMaster('DELETE', `/access/${made.link}`), theOrder),

@@ -93,10 +93,7 @@ test('scrub finds nothing wrong with what the service itself has written, webhoo
       expect(await (await fetch(`${node.base}/v1/sandbox/run`)).text()).toMatch(/\d+ passed, 0 failed\s*$/);
     }
     const { code, out } = await runHere(['scrub'], { env: { DATA_DIR: honestDir } });
-    expect({ code, out }).toEqual({
-      code: 0,
-      out: expect.stringMatching(/^\d+ records and .* are readable\.\n$/),
-    });
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^\d+ records and .* are readable\.\n$/) });
   } finally {
     rmSync(honestDir, { recursive: true, force: true });
   }

@@ -24,11 +24,7 @@ async function everywhere(
 }
 
 const appended = (payload: string, eventType = 'NOTED') =>
-  everywhere('MasterService.AppendEvent', {
-    uuid: master.uuid,
-    event_type: eventType,
-    payload: new JsonText(payload),
-  });
+  everywhere('MasterService.AppendEvent', { uuid: master.uuid, event_type: eventType, payload: new JsonText(payload) });
 const taken = ['ok', 'ok', 'ok', 'ok'];
 
 describe('a payload, through all transports', () => {

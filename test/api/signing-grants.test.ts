@@ -166,10 +166,7 @@ test('POST …/access needs no signature, checks one that is sent, over the body
   });
   expect(unsigned.body).toMatchObject({ access: 'write', expires_at: null });
   const list = await done(base, 'GET', path, { headers: order.buyer.bearer });
-  expect(list.body).toEqual({
-    count: list.rows('access').length,
-    access: expect.arrayContaining([unsigned.body]),
-  });
+  expect(list.body).toEqual({ count: list.rows('access').length, access: expect.arrayContaining([unsigned.body]) });
   expect(list.rows('access').filter((item) => item.delegate_actor_id === actorId)).toHaveLength(1);
   const end = `${path}/${unsigned.text('link_id')}`;
   expect((await done(base, 'DELETE', end, { headers: order.buyer.bearer })).status).toBe(204);

@@ -235,10 +235,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     // A later copy finds what has gone on, and leaves it. The cursor goes on once the node works for the ledger's shard.
     await expect
       .poll(() => copy(), { timeout: 20_000, interval: 500 })
-      .toMatchObject({
-        code: 1,
-        err: expect.stringMatching(/^(The webhook_cursor .* is left as it is: .*\n)+$/),
-      });
+      .toMatchObject({ code: 1, err: expect.stringMatching(/^(The webhook_cursor .* is left as it is: .*\n)+$/) });
     expect(
       (
         await rest(base, 'GET', `/v1/ledgers/${world.order.ledgerId}/events?limit=1000`, {

@@ -37,11 +37,7 @@ const start = (at: Both, place: string, more: { env?: Record<string, string>; po
     port: more.port ?? 0,
     grpcPort: 0,
     env: { PATH, HOME, ...compileCache, LOG_LEVEL: 'warn', CLUSTER_NAME: name, ...more.env },
-    backends: {
-      redisUrl: at.redis.url,
-      contactPoints: at.cassandra.contactPoints,
-      allow: at.cassandra.allow,
-    },
+    backends: { redisUrl: at.redis.url, contactPoints: at.cassandra.contactPoints, allow: at.cassandra.allow },
     keyspace: name,
   });
 };

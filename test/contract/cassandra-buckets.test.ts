@@ -173,9 +173,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
       client.execute(
         "SELECT bucket, seq FROM ledger_event WHERE ledger_id = ? AND bucket IN (0, 1) AND scope = ''",
         [ledgerId],
-        {
-          prepare: true,
-        },
+        { prepare: true },
       ),
     );
     expect(rows.rows.filter((row) => row.bucket === 0).length).toBe(10);

@@ -91,12 +91,7 @@ const tamperings: readonly Tampering[] = [
     ledger: ['missing_event'],
     master: [],
   },
-  {
-    name: 'the genesis removed',
-    change: (disk) => disk.remove(0),
-    ledger: ['missing_event'],
-    master: [],
-  },
+  { name: 'the genesis removed', change: (disk) => disk.remove(0), ledger: ['missing_event'], master: [] },
   {
     name: 'two events swapped',
     change: async (disk) => {

@@ -30,14 +30,7 @@ function trueHistory(): { log: LedgerEvent[]; attempts: Attempt[]; looks: Look[]
     try {
       const [event] = chain.run(command);
       if (event === undefined) throw new Error('no event');
-      attempts.push({
-        name,
-        command,
-        node: 'a',
-        begun,
-        ended: at++,
-        told: { kind: 'written', outcome: { event } },
-      });
+      attempts.push({ name, command, node: 'a', begun, ended: at++, told: { kind: 'written', outcome: { event } } });
     } catch (error) {
       if (!(error instanceof LedgerError)) throw error;
       attempts.push({ name, command, node: 'a', begun, ended: at++, told: toldOf(error) });

@@ -118,10 +118,7 @@ describe('an error', () => {
       },
       { attemptsMax: 1 },
     );
-    await expect(client.getLedger({ ledgerId: 'l' })).rejects.toMatchObject({
-      code,
-      status,
-    });
+    await expect(client.getLedger({ ledgerId: 'l' })).rejects.toMatchObject({ code, status });
     expect(seen).toHaveLength(1);
   });
 

@@ -36,11 +36,7 @@ describe('grants', () => {
     const event = only(chain.run({ ...command, signature: signature(kid, form) }));
     expect(event).toMatchObject({ eventType, actorSigPayload: form, authoritySig: null });
     expect(event.master).toEqual(scope === 'master' ? expect.objectContaining({ id: masterId, seq: 1 }) : null);
-    expect(payloadOf(event)).toEqual({
-      ...JSON.parse(form),
-      link_id: command.linkId,
-      granted_at: event.createdAt,
-    });
+    expect(payloadOf(event)).toEqual({ ...JSON.parse(form), link_id: command.linkId, granted_at: event.createdAt });
     expect(grantOf(event)).toMatchObject({
       access: 'read',
       permissions: canonicalJson(permissions),

@@ -121,11 +121,7 @@ function with_(command: Command): () => Chain {
 const expiresAt = '2026-11-21T02:30:00.000Z';
 const delegates: readonly Who[] = [
   { name: 'party', chain: order, actorId: supplier },
-  {
-    name: 'ledger OWNER',
-    chain: with_(grant({ scope: 'ledger', role: 'OWNER' })),
-    actorId: delegate,
-  },
+  { name: 'ledger OWNER', chain: with_(grant({ scope: 'ledger', role: 'OWNER' })), actorId: delegate },
   { name: 'ledger writer', chain: with_(grant({ scope: 'ledger', role: 'OPS' })), actorId: delegate },
   { name: 'ledger reader', chain: with_(grant({ scope: 'ledger', role: 'AUDITOR' })), actorId: delegate },
   { name: 'master writer', chain: with_(grant({ role: 'AUDITOR', access: 'write' })), actorId: delegate },

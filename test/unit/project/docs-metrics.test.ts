@@ -53,10 +53,7 @@ function labelNames(name: string): readonly string[] {
 /** Metrics that a text names, with what stands in braces behind each, if anything. */
 function named(text: string): { readonly name: string; readonly labels: readonly string[] }[] {
   return [...text.matchAll(/`((?:svc|nodejs|process)_[a-z_]+)(?:\{([^}`]*)\})?`/g)].map(
-    ([, name = '', labels = '']) => ({
-      name,
-      labels: labels === '' ? [] : labels.split(','),
-    }),
+    ([, name = '', labels = '']) => ({ name, labels: labels === '' ? [] : labels.split(',') }),
   );
 }
 
