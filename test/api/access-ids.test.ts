@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accessRequests } from '../support/access-calls.ts';
-import { accessRows, callerNames } from '../support/access-matrix.ts';
+import { accessRows, type CallerName, callerNames } from '../support/access-matrix.ts';
 import { type AccessTransport, apiMethods, grpcWords, hasRest, restWords } from '../support/access-transports.ts';
 import { newAccessWorld } from '../support/access-world.ts';
 import { grpcClient } from '../support/grpc-client.ts';
@@ -59,8 +59,7 @@ describe.each(['REST', 'gRPC'] as const)('ids of others answer over %s word for 
 
 describe('what a master delegate sees of the siblings of its master', () => {
   const order = () => world.targets.order;
-  const as = (caller: 'masterReader' | 'masterWriter' | 'siblingWriter' | 'party', path: string) =>
-    done(node.base, 'GET', path, { headers: world.headers[caller] });
+  const as = (caller: CallerName, path: string) => done(node.base, 'GET', path, { headers: world.headers[caller] });
   const appendAs = async (caller: 'masterWriter' | 'party', master: string, payload: Fields) =>
     done(node.base, 'POST', `/v1/traceledger/master/${master}/events`, {
       headers: world.headers[caller],
@@ -148,6 +147,9 @@ describe('what a master delegate sees of the siblings of its master', () => {
     for (const role of ['buyer', 'supplier', 'primary', 'counterparty'])
       expect((await as('masterReader', `/v1/ledgers?role=${role}`)).body.count).toBe(0);
     expect((await as('masterReader', '/v1/ledgers')).body.count).toBe(3);
+    expect((await as('masterReader', '/v1/ledgers?role=delegate')).body.count).toBe(3);
+    for (const caller of ['ledgerRevoked', 'masterRevoked', 'masterExpired'] as const)
+      expect((await as(caller, '/v1/ledgers')).body).toMatchObject({ count: 0, ledgers: [] });
   });
 
   test('the access history of a ledger is each reader’s own', async () => {

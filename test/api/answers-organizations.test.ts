@@ -88,22 +88,6 @@ test('an actor owns several organizations, listed in order, also found by the ac
   expect(byActor.body).toMatchObject({ organization_id: made[0], legal_name: 'First' });
 });
 
-test('a record is its owner’s: to others it is not there, and their list is empty', async () => {
-  const id = (await onboard('/v1/onboarding/organization', required)).text('organization_id');
-  const stranger = await newParty(base);
-  expectRefused(await rest(base, 'GET', `/v1/organizations/${id}`, { headers: stranger.bearer }), 404, 'not_found');
-  expectRefused(
-    await rest(base, 'GET', `/v1/organizations/${owner.actorId}`, { headers: stranger.bearer }),
-    404,
-    'not_found',
-  );
-  const list = await done(base, 'GET', `/v1/organizations/?actor_id=${owner.actorId}`, { headers: stranger.bearer });
-  expect(list.body).toEqual({ actor_id: owner.actorId, count: 0, organizations: [] });
-  const enrich = { headers: stranger.bearer, body: { trade_name: 'Mine' } };
-  expectRefused(await rest(base, 'PATCH', `/v1/organizations/${id}/enrich`, enrich), 404, 'not_found');
-  expectRefused(await rest(base, 'GET', `/v1/organizations/${id}`), 401, 'unauthenticated');
-});
-
 test('enrich sets the fields that it may, and none of the identity', async () => {
   const id = (await onboard('/v1/onboarding/organization', required)).text('organization_id');
   const enrich = (body: unknown) =>

@@ -4,16 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 import { AppendEventsRequestSchema } from '../../src/gen/svc/v1/masters_pb.ts';
 import { grpcClient } from '../support/grpc-client.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
-import {
-  eventsOf,
-  type Master,
-  newMaster,
-  newOrder,
-  newParty,
-  type Order,
-  type Party,
-  signatureOf,
-} from '../support/parties.ts';
+import { eventsOf, type Master, newMaster, newOrder, type Order, type Party, signatureOf } from '../support/parties.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
 import {
   appended,
@@ -221,13 +212,6 @@ test('a credential that is revoked in mid-stream ends the stream within two seco
   expect(performance.now() - begun).toBeLessThan(2_500);
   expect(error.code).toBe(16);
   expect(outcomes.map(({ code }) => code)).toEqual([null]);
-});
-
-test('a stream without a credential, or with a bad one, is refused', async () => {
-  const nobody = await newParty(base);
-  for (const bearer of [{}, { authorization: 'Bearer svc_sk_test_x' }]) {
-    await expect(send({ ...nobody, bearer } as Party, [])).rejects.toMatchObject({ code: 16 });
-  }
 });
 
 test('a stream that is torn off leaves whole events and nothing half-done', async () => {

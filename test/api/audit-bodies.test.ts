@@ -122,25 +122,6 @@ describe('over REST', () => {
     }
     expect(await historyOf(base, buyer)).toEqual(others);
   });
-
-  test('without a caller, it leaves nothing', async () => {
-    const before = await historyOf(base, buyer);
-    const { answer } = await tracked(base, 'POST', '/v1/delegation/ledger', {
-      headers: {},
-      body: { ...inLedger, x: 1 },
-    });
-    expect(answer.status).toBe(401);
-    expect(await historyOf(base, buyer)).toEqual(before);
-  });
-
-  test('30 at once stand in their history as soon as they are answered', async () => {
-    const party = await newParty(base, { keyed: false });
-    const body = { ...inMaster, x: 1 };
-    const call = () => tracked(base, 'POST', '/v1/delegation/master', { headers: party.bearer, body });
-    const calls = await Promise.all(Array.from({ length: 30 }, call));
-    const ids = (await historyOf(base, party)).map((event) => event.request_id);
-    expect(ids.toSorted()).toEqual(calls.map(({ requestId }) => requestId).toSorted());
-  });
 });
 
 describe('over Connect', () => {
@@ -186,6 +167,27 @@ describe('over Connect', () => {
     }
     const { requestId } = await tracked(base, 'GET', `/v1/ledgers/${ledgerId}`, { headers: buyer.bearer });
     expect((await historyOf(base, buyer)).map((event) => event.request_id)).toContain(requestId);
+  });
+
+  test.each<[string, () => [Party, string, object, readonly unknown[]]]>([
+    ['a party that reads its ledger', () => [buyer, 'GetLedger', { ledgerId }, [200, ledgerId]]],
+    ['a stranger that reads a ledger', () => [stranger, 'GetLedger', { ledgerId }, [404, ledgerId]]],
+    ['a list with a bad limit', () => [buyer, 'ListLedgerEvents', { ledgerId, limit: 0 }, [400, ledgerId]]],
+  ])('the call of %s leaves one event with its REST method and path', async (_name, make) => {
+    const [by, name, body, [status, named]] = make();
+    const before = await historyOf(base, by);
+    const { answer, requestId } = await call(`LedgerService/${name}`, body, by.bearer);
+    expect(answer.status).toBe(status);
+    const after = await historyOf(base, by);
+    expect(after).toHaveLength(before.length + 1);
+    const path = `/v1/ledgers/${ledgerId}${name === 'GetLedger' ? '' : '/events'}`;
+    expect(shown(after, requestId)).toEqual(['GET', path, status, named]);
+  });
+
+  test('an append of a stranger leaves an event that names no ledger', async () => {
+    const body = { uuid: master.uuid, eventType: 'A', payload: '{}' };
+    const { requestId } = await call('MasterService/AppendEvent', body, stranger.bearer);
+    expect(shown(await historyOf(base, stranger), requestId)).toEqual(['POST', `${ofMaster}/events`, 404, null]);
   });
 
   test('a message that is no JSON, or compressed as nothing known, leaves nothing', async () => {

@@ -53,19 +53,6 @@ describe('refused calls', () => {
     expect(event).toMatchObject({ method, response_status: status, ledger_id: named, request_id: requestId });
   });
 
-  test.each([
-    ['a field that nobody knows', { event_type: 'A', payload: {}, mistyped: 1 }],
-    ['no JSON', '{'],
-    ['a reserved type', { event_type: 'GENESIS', payload: {} }],
-    ['a reserved field', { event_type: 'A', payload: { scope: 'OTHER' } }],
-  ])('an append with %s leaves its 400 under the ledger', async (_, body) => {
-    const path = `/v1/traceledger/master/${master.uuid}/events`;
-    const { answer, requestId } = await tracked(base, 'POST', path, { headers: order.buyer.bearer, body });
-    expect(answer.status).toBe(400);
-    const { ledgerId } = order;
-    expect((await historyOf(base, order.buyer))[0]).toMatchObject({ path, ledger_id: ledgerId, request_id: requestId });
-  });
-
   test('a reader’s 403 and a party’s 409 stand under the ledger', async () => {
     const own = await newOrder(base, { keyed: false });
     const ofOwn = await newMaster(own);

@@ -90,7 +90,11 @@ describe('snapshots', () => {
       count: 1,
       delegations: [first],
     });
+    const justBefore = (time: unknown) => new Date(Date.parse(String(time)) - 1).toISOString();
     expect((await shown('2020-01-01T00:00:00Z')).delegations).toEqual([]);
+    expect((await shown(justBefore(grants.first.granted_at))).delegations).toEqual([]);
+    expect((await shown(justBefore(grants.second.granted_at))).delegations).toEqual([first]);
+    expect((await shown(justBefore(grants.revokedAt))).delegations).toEqual([second, third]);
     expect((await shown(grants.second.granted_at)).delegations).toEqual([second]);
     expect((await shown(grants.third.granted_at)).delegations).toEqual([second, third]);
     expect((await shown(grants.revokedAt)).delegations).toEqual([second]);

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { nodeWithOrder } from '../support/node-for-tests.ts';
-import { append, type Master, newMaster, newOrder, newParty } from '../support/parties.ts';
-import { done, expectRefused, type Fields, type RestAnswer, rest, shape } from '../support/parties-rest.ts';
+import { append, type Master, newMaster, newOrder } from '../support/parties.ts';
+import { done, type Fields, type RestAnswer, rest, shape } from '../support/parties-rest.ts';
 
 const { base, order } = await nodeWithOrder();
 
@@ -161,13 +161,3 @@ test.each(['x', '界', '"', '\u0001'])(
     expect(pages).toBe(2);
   },
 );
-
-test('a stranger is told that there is no such list', async () => {
-  const stranger = await newParty(base);
-  for (const path of [`/v1/ledgers/${order.ledgerId}/events`, `/v1/traceledger/master/${one.uuid}/events`]) {
-    expectRefused(await rest(base, 'GET', path, { headers: stranger.bearer }), 404, 'not_found');
-    expectRefused(await rest(base, 'GET', path), 401, 'unauthenticated');
-    const unknown = path.replace(/[0-9a-f-]{36}/, '0199aaaa-0000-7000-8000-000000000001');
-    expectRefused(await rest(base, 'GET', unknown, { headers: order.buyer.bearer }), 404, 'not_found');
-  }
-});

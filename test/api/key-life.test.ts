@@ -125,23 +125,6 @@ test('an actor whose keys are all revoked must enrol a new one; what it signed b
   ]);
 });
 
-test('a key of somebody else is nobody’s to manage', async () => {
-  const [party, stranger] = [await newParty(base), await newParty(base)];
-  const body = { public_key: newKeyPair().publicKey };
-  expectRefused(
-    await rest(base, 'POST', keysPath(party), { headers: stranger.bearer, body }),
-    403,
-    'permission_denied',
-  );
-  expectRefused(
-    await rest(base, 'PATCH', `${keysPath(party)}/key-1/prefer`, { headers: stranger.bearer }),
-    403,
-    'permission_denied',
-  );
-  const revoking = { headers: stranger.bearer, body: { reason: 'mine now' } };
-  expectRefused(await rest(base, 'PATCH', `${keysPath(party)}/key-1/revoke`, revoking), 403, 'permission_denied');
-});
-
 test('after the answer to a revocation nothing is accepted under the key, while 50 appends are in flight', async () => {
   const order = await newOrder(base);
   const master = await newMaster(order);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { nodeWithMaster } from '../support/node-for-tests.ts';
-import { append, newMaster, newOrder, newParty, type Party, signatureOf, signedBy } from '../support/parties.ts';
+import { append, newMaster, newOrder, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
 
 const { base, order, master } = await nodeWithMaster();
@@ -34,20 +34,6 @@ test('the payload after injection is what is signed; it is stored whole, so noth
   expect(event).toMatchObject({ actor_id: order.buyer.actorId, actor_type: 'service', actor_sig_payload: null });
   expect(event.payload).toEqual({ ...payload, ...master.injected });
   expect(event.hash).toBe(made.text('hash'));
-});
-
-test('__proto__ is an ordinary key, signed and kept', async () => {
-  const payload = '{"__proto__":{"admin":true},"n":1}';
-  const form = JSON.parse(payload) as Fields;
-  for (const [name, value] of Object.entries(master.injected)) {
-    Object.defineProperty(form, name, { value, enumerable: true });
-  }
-  const made = await rest(base, 'POST', `/v1/traceledger/master/${master.uuid}/events`, {
-    headers: signed(form),
-    body: `{"event_type":"NOTED","payload":${payload}}`,
-  });
-  expect(made.status).toBe(200);
-  expect(JSON.stringify((await read(made.text('event_id'))).payload)).toContain('"__proto__":{"admin":true}');
 });
 
 test('the payload as submitted may be signed if it names its master, and is then kept as the signed form', async () => {
@@ -102,65 +88,10 @@ test('a signature fits its own master, ledger, event type, actor and payload alo
   expect(await count()).toBe(before);
 });
 
-test('only the exact kid of an own key is one', async () => {
-  const before = await count();
-  const payload = { n: 8 };
-  const good = signed({ ...payload, ...master.injected });
-  const { svcId, kid } = order.buyer;
-  const variants = [
-    `${svcId}#key-01`,
-    `${svcId}#key-2`,
-    `${svcId}#KEY-1`,
-    `${svcId}#key-0`,
-    `${svcId}#key-1 x`,
-    svcId,
-    `${svcId}%23key-1`,
-    'key-1',
-    '#key-1',
-    String(kid).toUpperCase(),
-    'svc:authority#key-1',
-    'x'.repeat(500),
-  ];
-  for (const variant of variants) {
-    const answer = await send({ ...good, 'x-signing-key-id': variant }, payload);
-    expect([variant, answer.status, answer.code]).toEqual([variant, 401, 'unknown_signing_key']);
-  }
-  const twice = await send({ ...good, 'x-signing-key-id': `${kid},${kid}` }, payload);
-  expectRefused(twice, 401, 'invalid_signature');
-  const { 'x-actor-sig': _, ...withoutSignature } = good;
-  expectRefused(await send(withoutSignature, payload), 401, 'signature_required');
-  const signature = String(good['x-actor-sig']);
-  for (const bad of [
-    '',
-    'AAAA',
-    signature.slice(0, -2),
-    signature.replaceAll('=', ''),
-    `${signature}\t${signature}`,
-    `${signature}, ${signature}`,
-    signature.toLowerCase(),
-    '%',
-  ]) {
-    const answer = await send({ ...good, 'x-actor-sig': bad }, payload);
-    expect([bad, answer.status, ['invalid_signature', 'signature_required'].includes(String(answer.code))]).toEqual([
-      bad,
-      401,
-      true,
-    ]);
-  }
-  const { 'x-signing-key-id': __, ...preferred } = good;
-  expect(await count()).toBe(before);
-  expect((await send(preferred, payload)).status).toBe(200);
-});
-
-test('the base64 of a signature must re-encode to itself', async () => {
-  const payload = { n: 9 };
-  const good = signed({ ...payload, ...master.injected });
-  const signature = String(good['x-actor-sig']);
-  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-  const last = alphabet.indexOf(signature[85] ?? 'A');
-  const twin = `${signature.slice(0, 85)}${alphabet[last + 1]}==`;
-  expect(Buffer.from(twin, 'base64').equals(Buffer.from(signature, 'base64'))).toBe(true);
-  expectRefused(await send({ ...good, 'x-actor-sig': twin }, payload), 401, 'invalid_signature');
+test('the preferred key verifies an append that names no key', async () => {
+  const { 'x-signing-key-id': kid, ...unnamed } = signed({ n: 8, ...master.injected });
+  expectRefused(await send({ ...unnamed, 'x-signing-key-id': `${kid},${kid}` }, { n: 8 }), 401, 'invalid_signature');
+  expect((await send(unnamed, { n: 8 })).status).toBe(200);
 });
 
 test('a delivery chain is stored beside what was signed', async () => {
@@ -189,11 +120,4 @@ test('X-ACTOR-TYPE beside a Bearer is what the event carries, if it is one', asy
   }
   const odd = await append(master, order.buyer, 'NOTED', {}, { headers: { 'x-actor-type': 'robot' } });
   expect([odd.status, odd.code]).toEqual([401, 'invalid_actor_identity']);
-});
-
-test('an event signed by someone else’s hand is none of the caller’s, though it verifies for that one', async () => {
-  const stranger = await newParty(base);
-  const forged = signatureOf(stranger.key.privateKey, 'NOTED', order.ledgerId, { n: 12, ...master.injected });
-  const headers = { ...order.buyer.bearer, 'x-signing-key-id': String(order.buyer.kid), 'x-actor-sig': forged };
-  expectRefused(await send(headers, { n: 12 }), 401, 'invalid_signature');
 });

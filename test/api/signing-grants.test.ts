@@ -122,13 +122,6 @@ describe.each(scopeNames)('a grant at %s scope', (scope) => {
     const { actorId: never } = await newParty(base);
     expectRefused(await revoke({ ...signed(), delegate_actor_id: never }, never), 404, 'not_found');
   });
-
-  test('names an unknown delegate by its field', async () => {
-    const asked = { delegate_actor_id: '0199aaaa-0000-7000-8000-000000000001', role: 'OPS' };
-    const answer = await grant(scope, asked, { ...signed(), ...asked });
-    expectRefused(answer, 404, 'not_found');
-    expect(answer.body.error).toMatchObject({ details: { field: 'delegate_actor_id' } });
-  });
 });
 
 test('POST …/access needs no signature, checks one that is sent, over the body as sent, and keeps it', async () => {

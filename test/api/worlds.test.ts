@@ -1,32 +1,12 @@
 import { expect, test } from 'vitest';
 import { nodeWithOrder } from '../support/node-for-tests.ts';
-import { newDevice, newParty, signedBy } from '../support/parties.ts';
+import { newDevice, newParty } from '../support/parties.ts';
 import { done, expectRefused, rest } from '../support/parties-rest.ts';
 
 const { base, order } = await nodeWithOrder();
 const [one, two] = await Promise.all([newParty(base), newParty(base)]);
 
 const uri = (actorId: string) => `svc:actor:${actorId}`;
-
-test('a ledger takes no two worlds, by URI or by id, from either side', async () => {
-  for (const body of [
-    { supplier_svc_id: uri(two.production.actorId) },
-    { buyer_svc_id: uri(two.production.actorId) },
-    { buyer_actor_id: one.actorId, supplier_actor_id: two.production.actorId },
-  ]) {
-    expectRefused(await rest(base, 'POST', '/v1/ledgers', { headers: one.bearer, body }), 403, 'environment_mismatch');
-  }
-  const production = { headers: one.production.bearer, body: { supplier_svc_id: uri(two.actorId) } };
-  expectRefused(await rest(base, 'POST', '/v1/ledgers', production), 403, 'environment_mismatch');
-  const same = { headers: one.production.bearer, body: { supplier_svc_id: uri(two.production.actorId) } };
-  expect((await done(base, 'POST', '/v1/ledgers', same)).body).toMatchObject({ status: 'OPEN' });
-});
-
-test('a delegate of the other world is refused at every scope', async () => {
-  const body = { ledger_id: order.ledgerId, delegate_actor_id: one.production.actorId, role: 'AUDITOR' };
-  const headers = signedBy(order.buyer, 'LEDGER_DELEGATION_GRANTED', order.ledgerId, body);
-  expectRefused(await rest(base, 'POST', '/v1/delegation/ledger', { headers, body }), 403, 'environment_mismatch');
-});
 
 test('an actor of no world may be named in both', async () => {
   const worldless = (await done(base, 'POST', '/v1/actors', { body: {} })).text('actor_id');
@@ -97,10 +77,4 @@ test('a key reads and changes its own world: the other one is not there', async 
   });
   expect(made.body).toMatchObject({ environment: 'production' });
   expect(made.text('api_key')).toMatch(/^svc_sk_live_eu_/);
-});
-
-test('the key management of the other world’s actor of the same developer is refused', async () => {
-  const path = `/v1/actors/${one.production.actorId}/keys`;
-  const answer = await rest(base, 'POST', path, { headers: one.bearer, body: { public_key: one.key.publicKey } });
-  expect(answer.status).toBe(403);
 });

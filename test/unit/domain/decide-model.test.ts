@@ -205,7 +205,7 @@ function commandOf(step: Step, link: number, nowMs: number): Command {
 }
 
 describe('random commands of parties, delegates and strangers', () => {
-  test('are judged as the second account has it, and the log tells the state', () => {
+  test('are decided as the independent model decides them, and the log replays to the same state', () => {
     const judged = new Map<string, number>();
     fc.assert(
       fc.property(steps, (all) => {
