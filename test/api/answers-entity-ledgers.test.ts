@@ -11,7 +11,7 @@ const asDevice = (method: string, path: string, body?: unknown) =>
   rest(base, method, path, { headers: device.headers, body });
 
 describe('root ledgers', () => {
-  test('an entity gets one root, however often and however many at once ask', async () => {
+  test('an entity gets one root, however many calls ask for it at once', async () => {
     const many = await Promise.all(Array.from({ length: 12 }, () => asDevice('POST', '/v1/entities/root-ledger')));
     const [first] = many;
     expect(first?.body).toEqual({
@@ -50,7 +50,7 @@ describe('root ledgers', () => {
     expect(Object.keys((events.rows('events')[0]?.payload ?? {}) as object)).toHaveLength(4);
   });
 
-  test('closing is once; the closed root is still the only one', async () => {
+  test('a root is closed once and stays the only root of its entity', async () => {
     const other = await newDevice(base);
     const as = (method: string, path: string) => rest(base, method, path, { headers: other.headers });
     const { ledger_id } = (await as('POST', '/v1/entities/root-ledger')).body;
@@ -71,7 +71,7 @@ describe('root ledgers', () => {
 });
 
 describe('the ARL gate', () => {
-  test('asks for a root before an engagement, once it is set', async () => {
+  test('refuses an engagement without a root while it is set', async () => {
     const gated = await newDevice(base);
     const as = (method: string, path: string, body?: unknown) =>
       rest(base, method, path, { headers: gated.headers, body });
@@ -89,7 +89,7 @@ describe('the ARL gate', () => {
 });
 
 describe('engagements', () => {
-  test('are opened, read and closed; the genesis names both sides', async () => {
+  test('are opened, read and closed, and GENESIS names both sides', async () => {
     const made = await asDevice('POST', '/v1/engagements', {
       counterparty_actor_id: party.actorId,
       purpose: 'SERVICE',
@@ -128,7 +128,7 @@ describe('engagements', () => {
     });
   });
 
-  test('a signature on their closing is not required, but checked and kept', async () => {
+  test('accept an unsigned closing, and check and keep a signature that is sent', async () => {
     const made = await done(base, 'POST', '/v1/engagements', {
       headers: party.bearer,
       body: { counterparty_actor_id: device.actorId, purpose: 'LEASE' },

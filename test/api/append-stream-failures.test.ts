@@ -31,7 +31,7 @@ const numbers = async () =>
     .filter((event) => event.event_type === 'NOTED')
     .map((event) => (event.payload as Fields).n);
 
-test('after a failure of the store nothing behind it is taken, and all say where to resume', async () => {
+test('no event behind a failed write is taken, and every outcome names the event to resume from', async () => {
   const events: StreamedEvent[] = Array.from({ length: 200 }, (_, n) =>
     streamed(master, order.buyer, n, { n }, { idempotencyKey: `n-${n}` }),
   );
@@ -49,7 +49,7 @@ test('after a failure of the store nothing behind it is taken, and all say where
   expect(await numbers()).toEqual(events.map((_, n) => n));
 });
 
-test('another ledger on the same stream goes on', async () => {
+test('a failed write of one ledger does not stop another ledger on the same stream', async () => {
   const opened = await rest(node.base, 'POST', '/v1/ledgers', {
     headers: order.buyer.bearer,
     body: { supplier_svc_id: order.supplier.svcId },
@@ -74,7 +74,7 @@ test.each<{ faults: StoreFault[] }>([
   { faults: ['late-before-claim'] },
   { faults: ['lost', 'applied'] },
   { faults: ['unavailable', 'applied', 'late', 'lost'] },
-])('the client’s stream gets every event in, once and in order, through $faults', async ({ faults }) => {
+])('the stream of the client writes every event once and in order through $faults', async ({ faults }) => {
   await using typed = createClient({
     baseUrl: node.base,
     grpcUrl: `http://${node.grpcAddress}`,
@@ -95,7 +95,7 @@ test.each<{ faults: StoreFault[] }>([
 });
 
 test.each(['lost', 'applied', 'late', 'late-before-claim'] as const)(
-  'an append whose write was %s is answered truly, and its retry gives the same event',
+  'an append with a %s write has its true answer, and its retry returns the same event',
   async (fault) => {
     for (let n = 0; n < 5; n += 1) {
       node.fail('append', fault);
@@ -109,7 +109,7 @@ test.each(['lost', 'applied', 'late', 'late-before-claim'] as const)(
   },
 );
 
-test('a store that fails to be read or written is told as unavailable, and nothing is left half-done', async () => {
+test('a failing store is answered as unavailable, and a retry succeeds or conflicts', async () => {
   const calls: [string, string, Fields?][] = [
     ['POST', '/v1/onboarding/organization', onboarding],
     ['POST', '/v1/ledgers', { supplier_svc_id: order.supplier.svcId }],

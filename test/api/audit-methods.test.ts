@@ -213,12 +213,12 @@ const silent = [
   'WebhookService.ListWebhooks',
 ];
 
-test('no authenticated method of the API is forgotten here', () => {
+test('this test covers every authenticated method of the API', () => {
   const known = [...steps.map(({ name }) => name), ...entityCalls.map(([name]) => name)];
   expect([...known, ...silent].sort()).toEqual(authenticatedMethods(Auth.NONE));
 });
 
-test('each call that touches a ledger leaves one event, so does its replay, and a stranger’s refused one does for the stranger', async () => {
+test('each call that touches a ledger, each replay and each refused call of a stranger is recorded once', async () => {
   const expected: {
     readonly name: string;
     readonly party: Party;
@@ -267,7 +267,7 @@ test('each call that touches a ledger leaves one event, so does its replay, and 
   }
 });
 
-test('what names no ledger leaves nothing', async () => {
+test('a call that names no ledger leaves no record', async () => {
   const party = await newParty(base, { keyed: false });
   for (const path of ['/v1/developer/me', '/v1/ledgers', '/v1/organizations', '/v1/network/actors', '/v1/webhooks'])
     await done(base, 'GET', path, { headers: party.bearer });
@@ -275,7 +275,7 @@ test('what names no ledger leaves nothing', async () => {
   expect(await historyOf(base, party)).toEqual([]);
 });
 
-embeddedTest('an entity’s calls about its root ledger are kept, whether there is one or not', async () => {
+embeddedTest('the calls of an entity about its root ledger are recorded, also while there is none', async () => {
   const rootId = uuidV5(device.actorId, 'entity-root');
   const unknown = await tracked(base, 'GET', `/v1/entities/root-ledger/${device.actorId}`, { headers: device.headers });
   expect(unknown.answer.status).toBe(404);

@@ -57,7 +57,7 @@ function contentOf(event: Fields, masterPrevHash: string): Fields {
   };
 }
 
-test('every hash can be computed from what is read, by the formula alone', () => {
+test('every hash follows from the fields of a read by the published formula', () => {
   expect(events).toHaveLength(17);
   const lastOfMaster = new Map<unknown, string>();
   let previous: Buffer = Buffer.alloc(0);
@@ -70,7 +70,7 @@ test('every hash can be computed from what is read, by the formula alone', () =>
   }
 });
 
-test('times never go back, and ids are of their times', () => {
+test('times never go back, and each id holds the time of its event', () => {
   const times = events.map((event) => String(event.created_at));
   expect(times).toEqual(times.toSorted());
   for (const event of events) {
@@ -79,7 +79,7 @@ test('times never go back, and ids are of their times', () => {
   }
 });
 
-test('reads show neither the previous hash nor anything of where a call came from', () => {
+test('a read shows neither the previous hash nor the origin of a call', () => {
   const raw = JSON.stringify(events);
   for (const name of [
     'prev_hash',

@@ -65,7 +65,7 @@ async function expectSound(
 }
 
 describe.each(['rest', 'grpc'] as const)('over %s', (transport) => {
-  it('every signed call of a ledger’s life is accepted, and the ledger verifies', async () => {
+  it('every signed call in the life of a ledger is accepted, and the ledger verifies', async () => {
     const [supplier, buyer, carrier] = await Promise.all([
       register(transport),
       register(transport),
@@ -177,7 +177,7 @@ describe.each(['rest', 'grpc'] as const)('over %s', (transport) => {
     });
   });
 
-  it('the same idempotency key is the same answer, and is told', async () => {
+  it('the same idempotency key returns the same answer and reports the replay', async () => {
     const { client } = await register(transport);
     const replays: boolean[] = [];
     const options = {
@@ -209,7 +209,7 @@ describe.each(['rest', 'grpc'] as const)('over %s', (transport) => {
     await expect(nobody.listLedgers()).rejects.toMatchObject({ code: 'unauthenticated' });
   });
 
-  it('a signature by another key is refused, with what was expected', async () => {
+  it('a signature by another key is refused with the expected event type', async () => {
     const [supplier, buyer] = await Promise.all([register(transport), register(transport)]);
     const ledger = await supplier.client.createLedger({ buyerActorId: buyer.actorId });
     const kid = `${supplier.svcId}#key-1`;
@@ -231,7 +231,7 @@ describe('an append stream', () => {});
 describe('ledger-trust export and verify', () => {
   const { dir, run } = newShell();
 
-  it('a ledger is exported to one file, which verifies offline and online, and not after a change', async () => {
+  it('write a file that verifies offline and online, and not after a change', async () => {
     const [supplier, buyer] = await Promise.all([register('rest'), register('rest')]);
     const ledger = await supplier.client.createLedger({ buyerActorId: buyer.actorId });
     // Characters that end lines elsewhere stand in JSON as they are.
@@ -265,7 +265,7 @@ describe('ledger-trust export and verify', () => {
     expect((await run(['verify', changed, '--resolver', address.baseUrl])).code).toBe(1);
   });
 
-  it('a master delegate’s export is a segment, and its master is checked as one', async () => {
+  it('write a segment for a delegate of a master, and its master verifies as one', async () => {
     const [supplier, buyer, carrier] = await Promise.all([register('rest'), register('rest'), register('rest')]);
     const { client } = supplier;
     const ledger = await client.createLedger({ buyerActorId: buyer.actorId });
@@ -312,7 +312,7 @@ describe('ledger-trust export and verify', () => {
     });
   });
 
-  it('of a ledger that the key may not read says so and leaves no file', async () => {
+  it('fail with a sentence and leave no file if the key may not read the ledger', async () => {
     const stranger = await register('rest');
     const keyFile = join(dir, 'api-key');
     writeFileSync(keyFile, `${stranger.apiKey}\n`);

@@ -36,7 +36,7 @@ beforeAll(async () => {
 const ids = (rows: readonly Fields[]) => rows.map((row) => row.link_id);
 
 describe('member lists', () => {
-  test('show who holds a grant, and with include_revoked who held one, in the order of granting', async () => {
+  test('show the held grants, and with include_revoked all grants in the order of granting', async () => {
     const path = `/v1/delegation/ledger?ledger_id=${order.ledgerId}`;
     const list = await get(path);
     expect(list.body).toMatchObject({ ledger_id: order.ledgerId, count: 1 });
@@ -66,7 +66,7 @@ describe('snapshots', () => {
   const at = (time: unknown) =>
     get(`/v1/delegation/snapshot?ledger_id=${order.ledgerId}&at=${encodeURIComponent(String(time))}`);
 
-  test('tell who held what at a time, as of then', async () => {
+  test('show the grants that were held at a time', async () => {
     const item = (grant: Fields, role: string, permissions: Fields) => ({
       link_id: grant.link_id,
       delegate_actor_id: grant.delegate_actor_id,
@@ -102,7 +102,7 @@ describe('snapshots', () => {
     expect(now.body).toMatchObject({ snapshot_at: shape.time, delegations: [second] });
   });
 
-  test('leave out what had run out by then, and show it before', async () => {
+  test('leave out a grant from its end on', async () => {
     const master = await newMaster(order);
     const expires_at = new Date(Date.now() + 150).toISOString();
     const made = await post(`/v1/traceledger/master/${master.uuid}/access`, {
@@ -130,7 +130,7 @@ describe('snapshots', () => {
 });
 
 describe('proofs', () => {
-  test('hold every grant and revoke event of the scope, in order, whole, in pages', async () => {
+  test('contain every grant and revocation of the scope, in order and in pages', async () => {
     const path = `/v1/delegation/proof?ledger_id=${order.ledgerId}`;
     const proof = await get(path);
     expect(proof.body).toMatchObject({

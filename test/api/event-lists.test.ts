@@ -39,7 +39,7 @@ describe.each(['ledger', 'master'] as const)('the events of a %s', (kind) => {
     return page;
   };
 
-  test('come whole, oldest first, each with every field', async () => {
+  test('are listed completely, oldest first, each with every field', async () => {
     const page = await list('');
     expect(Object.keys(page.body)).toEqual([
       ...(kind === 'ledger' ? [] : ['master_uuid']),
@@ -77,7 +77,7 @@ describe.each(['ledger', 'master'] as const)('the events of a %s', (kind) => {
     }
   });
 
-  test.each(['', '&order=desc'])('come in pages that join without gap or doubling%s', async (more) => {
+  test.each(['', '&order=desc'])('are listed in pages without gap or doubling%s', async (more) => {
     const expected = more === '' ? all() : all().toReversed();
     for (const limit of [1, 3, expected.length, expected.length + 1]) {
       const found: Fields[] = [];
@@ -94,7 +94,7 @@ describe.each(['ledger', 'master'] as const)('the events of a %s', (kind) => {
     }
   });
 
-  test('are filtered by type, id, seq and time, and by all together', async () => {
+  test('are filtered by type, id, seq and time, also combined', async () => {
     const odd = all().filter((event) => event.event_type === 'ODD');
     expect((await list('event_type=ODD')).rows('events')).toEqual(odd);
     expect((await list('event_type=ODD&limit=2')).rows('events')).toEqual(odd.slice(0, 2));
@@ -125,14 +125,14 @@ describe.each(['ledger', 'master'] as const)('the events of a %s', (kind) => {
   });
 });
 
-test('a ledger list has no master events left out, and a master list no others', () => {
+test('the list of a ledger includes the events of its masters, and the list of a master no others', () => {
   expect(masterEvents.every((event) => event.master_id === one.uuid)).toBe(true);
   expect(masterEvents.map((event) => event.master_seq)).toEqual(masterEvents.map((_, at) => at));
   expect(ledgerEvents.filter((event) => event.master_id === one.uuid)).toEqual(masterEvents);
 });
 
 test.each(['x', '界', '"', '\u0001'])(
-  'a page ends before the event that takes its JSON beyond 2 MiB (%j)',
+  'a page ends before the event that would take its JSON beyond 2 MiB (%j)',
   async (letter) => {
     const small = await newOrder(base);
     const big = await newMaster(small);

@@ -40,7 +40,7 @@ async function count(): Promise<number> {
   return (await asked('GET', `/v1/ledgers/${ledgerId}/events`)).body.count as number;
 }
 
-test('an entity without a key may call bare in development mode, and its events carry the seal', async () => {
+test('an entity without a key may call unsigned in development mode, and its events carry the seal', async () => {
   const bare = await newDevice(base);
   const as = (method: string, path: string, body?: unknown) =>
     rest(base, method, path, { headers: bare.headers, body });
@@ -64,7 +64,7 @@ test('a Bearer key beside the headers of an entity is the identity of the call',
   expectRefused(await rest(base, 'POST', '/v1/entities/root-ledger', { headers: both }), 403, 'permission_denied');
 });
 
-test('ENTITY_REQUEST covers method, path with query, body and a recent time', async () => {
+test('ENTITY_REQUEST covers the method, the path with its query, the body and a recent time', async () => {
   const path = '/v1/entities/arl-gate';
   const body = JSON.stringify({ require_arl: false });
   const patch = (headers: Record<string, string>, to = path, sent = body) =>
@@ -86,7 +86,7 @@ test('ENTITY_REQUEST covers method, path with query, body and a recent time', as
   expect((await patch(good)).status).toBe(200);
 });
 
-test('an ENTITY_REQUEST changes state once, also of many at once; its own retry gets the first answer', async () => {
+test('an ENTITY_REQUEST changes state once, also if sent many times at once; its own retry is a replay', async () => {
   const path = '/v1/engagements';
   const body = JSON.stringify({ counterparty_actor_id: owner.actorId, purpose: 'SERVICE' });
   const headers = entityRequest(keyed, 'POST', path, body);
@@ -109,7 +109,7 @@ test('an ENTITY_REQUEST changes state once, also of many at once; its own retry 
   for (const _ of [1, 2, 3]) expect((await rest(base, 'GET', read, { headers: reading })).status).toBe(200);
 });
 
-test('a signed event counts once for ever: whoever sends it again under the entity’s header writes nothing', async () => {
+test('a signed event counts once for ever, whatever idempotency key it is sent again with', async () => {
   const { uuid, injected } = await master();
   const path = `/v1/traceledger/master/${uuid}/events`;
   const payload = { counter: 1 };
@@ -159,7 +159,7 @@ test('a signed event counts once for ever: whoever sends it again under the enti
   expect([again.status, again.body, again.headers.get('idempotent-replayed')]).toEqual([200, closed.body, 'true']);
 });
 
-test('the owner enrols, prefers and revokes keys for its entity; nobody else does', async () => {
+test('only the owner of an entity enrols, prefers and revokes its keys', async () => {
   const device = await newDevice(base, { owner });
   const path = `/v1/actors/${device.actorId}/keys`;
   const stranger = await newParty(base);

@@ -26,7 +26,7 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
-test('a node says that it is ready once all its ports accept connections, and why not before', async () => {
+test('a node is ready once all its ports accept connections, and tells the reason before', async () => {
   const [http, grpc, ops] = [await freePort(), await freePort(), await freePort()];
   const env = { PORT: String(http), GRPC_PORT: String(grpc), OPS_PORT: String(ops) };
   const starting = runNode({ env, dataDir });

@@ -113,14 +113,14 @@ test.each(['PORT', 'GRPC_PORT', 'OPS_PORT'])('a node does not start when %s is t
   }
 });
 
-test('one directory is served by one node, and the second start leaves the first in peace', async () => {
+test('a second node on the same directory is refused and leaves the first one running', async () => {
   const DATA_DIR = freshDir();
   await using node = await startNodeProcess({ DATA_DIR });
   await refuses({ DATA_DIR }, DATA_DIR);
   expect((await fetch(`${node.base}/health`)).status).toBe(200);
 });
 
-test.each(['authority.pem', 'secrets.key'])('a lost %s is asked for, and none is made in its place', async (name) => {
+test.each(['authority.pem', 'secrets.key'])('a missing %s stops the start, and no new one is made', async (name) => {
   const DATA_DIR = freshDir();
   const first = await startNodeProcess({ DATA_DIR });
   await first.terminate();
@@ -137,7 +137,7 @@ test.each(['authority.pem', 'secrets.key'])('a lost %s is asked for, and none is
   expect((await fetch(`${again.base}/health`)).status).toBe(200);
 });
 
-test('a directory of another format, or under other keys, is not opened', async () => {
+test('a directory of another format or of other keys is refused', async () => {
   const DATA_DIR = freshDir();
   const first = await startNodeProcess({ DATA_DIR });
   expect(await first.terminate()).toMatchObject({ code: 0, stderr: '' });
@@ -161,7 +161,7 @@ test('a directory of another format, or under other keys, is not opened', async 
 
 const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
 
-test.runIf(hasIpv6)('what a node on IPv6 says of itself can be called', async () => {
+test.runIf(hasIpv6)('the announced addresses of a node on IPv6 can be called', async () => {
   await using node = await startNodeProcess({ DATA_DIR: freshDir(), HOST: '::1', OPS_HOST: '::1' });
   expect(node.base).toContain('[::1]');
   expect((await fetch(`${node.base}/v1/health`)).status).toBe(200);
@@ -169,7 +169,7 @@ test.runIf(hasIpv6)('what a node on IPv6 says of itself can be called', async ()
   expect(await (await fetch(`${node.base}/v1/sandbox/run`)).text()).toMatch(/ passed, 0 failed\n$/);
 });
 
-test('keys that a node makes for itself are its user’s alone', async () => {
+test('the keys that a node makes are readable by its user only', async () => {
   const DATA_DIR = freshDir();
   await using node = await startNodeProcess({ DATA_DIR });
   expect(node.said()).toContain('development');

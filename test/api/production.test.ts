@@ -40,7 +40,7 @@ const publicKeyOf = (pem: string): Buffer =>
   createPublicKey(readFileSync(pem)).export({ type: 'spki', format: 'der' }).subarray(-32);
 
 describe('production mode', () => {
-  test('header identity signs every call, reads too; the trust anchor is phase 2', async () => {
+  test('requires a signature for every call of an entity, and publishes a trust anchor of phase 2', async () => {
     await using node = await runNode({ env });
     const { base } = node;
     const bare = await newDevice(base);
@@ -77,7 +77,7 @@ describe('production mode', () => {
     });
   });
 
-  test('creating calls without a credential are limited by address, and say when to come again', async () => {
+  test('limits creating calls without a credential by address, and says when to retry', async () => {
     await using node = await runNode({
       env: { ...env, RATE_LIMIT_CREATE_PER_MINUTE: '1', RATE_LIMIT_CREATE_BURST: '5' },
     });
@@ -93,7 +93,7 @@ describe('production mode', () => {
   });
 });
 
-test('behind a proxy that speaks TLS browsers are told that this host speaks nothing else', async () => {
+test('HSTS is sent behind a TLS proxy in production mode only', async () => {
   await using node = await runNode({ env });
   for (const path of ['/health', '/openapi.json', '/v1/nothing'])
     expect((await fetch(node.base + path)).headers.get('strict-transport-security')).toBe('max-age=31536000');
@@ -101,12 +101,12 @@ test('behind a proxy that speaks TLS browsers are told that this host speaks not
   expect((await fetch(`${trial.base}/health`)).headers.get('strict-transport-security')).toBeNull();
 });
 
-test('the sandbox run tells the story without the webhook in production mode, and says so', async () => {
+test('the sandbox run skips the webhook in production mode and says so', async () => {
   await using node = await runNode({ env });
   expectPassed(await (await fetch(`${node.base}/v1/sandbox/run`)).text(), storyWithoutWebhook);
 });
 
-test('both ports speak TLS with a certificate of one’s own', async () => {
+test('both ports speak TLS with a configured certificate', async () => {
   const [certFile, keyFile] = [join(root, 'cert.pem'), join(root, 'key.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
   const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
@@ -145,7 +145,7 @@ async function expectStartSigned(dataDir: string): Promise<void> {
   expect(signedBy(first, start.replace('#key-2', '#key-3'))).toBe(false);
 }
 
-describe('a node with a past', () => {
+describe('the data of a node', () => {
   const dataDir = temporaryDir();
   const copy = join(root, 'copy');
   let order: Order;
@@ -169,7 +169,7 @@ describe('a node with a past', () => {
     expect(early.stderr).toMatch(/^ledger-trust: [^\n]+\n$/);
   });
 
-  test('its backup is a data directory, and is not overwritten', async () => {
+  test('back up to a new data directory, which is not overwritten', async () => {
     await using node = await runNode({ env, dataDir: copy });
     expect(await eventsOf(node.base, order.buyer, order.ledgerId, '&verify=signatures')).toEqual(before);
     expect(existsSync(join(copy, 'authority.pem'))).toBe(false);
@@ -178,7 +178,7 @@ describe('a node with a past', () => {
     expect(again.stderr).toMatch(/^ledger-trust: [^\n]+\n$/);
   });
 
-  test('its authority is rotated: the old seals stand, the start of the new key is signed by the old one', async () => {
+  test('keep their old seals after a rotation, and the old key signs the start of the new one', async () => {
     for (const wrong of ['/no/key.pem', env.SECRETS_KEY_FILE]) {
       const refused = await cli('authority', 'rotate', wrong);
       expect(refused).toMatchObject({ code: 1, stdout: '' });

@@ -18,7 +18,7 @@ function expectReplay(answer: RestAnswer | undefined, first: RestAnswer): void {
   expect(first.headers.get('idempotent-replayed')).toBe(null);
 }
 
-test('an append sent 100 times at once with its key is one event', async () => {
+test('100 concurrent appends with the same key write one event', async () => {
   const before = await count();
   const many = await Promise.all(
     Array.from({ length: 100 }, () => append(master, order.buyer, 'ONE', { n: 1 }, keyed('hundred'))),
@@ -33,7 +33,7 @@ test('an append sent 100 times at once with its key is one event', async () => {
   expect([again.status, again.raw]).toEqual([200, good[0]?.raw]);
 });
 
-test('the same key with another payload, type or master is refused; of another actor it is another key', async () => {
+test('a key is refused with another payload, type or master, and free for another actor or ledger', async () => {
   const sibling = await newMaster(order);
   const first = await append(master, order.buyer, 'KEYED', { n: 1 }, keyed('same'));
   const before = await count();
@@ -59,7 +59,7 @@ test('the same key with another payload, type or master is refused; of another a
   expect([there.status, there.headers.get('idempotent-replayed')]).toEqual([200, null]);
 });
 
-test('white space and the order of keys make no other body', async () => {
+test('white space and the order of keys do not change a body', async () => {
   const path = `/v1/traceledger/master/${master.uuid}/events`;
   const headers = {
     ...signedBy(order.buyer, 'SPACED', order.ledgerId, { a: 1, b: 2, ...master.injected }),
@@ -73,7 +73,7 @@ test('white space and the order of keys make no other body', async () => {
   expectReplay(again, first);
 });
 
-test('a replay gives the first answer after the key, the grant, the master and the ledger are over', async () => {
+test('a replay returns the first answer after the end of the key, the grant, the master and the ledger', async () => {
   const here = await newOrder(base);
   const own = await newMaster(here);
   const delegate = await newParty(base);
@@ -134,7 +134,7 @@ test('a replay gives the first answer after the key, the grant, the master and t
   expectRefused(await byBuyer(), 401, 'invalid_api_key');
 });
 
-test('a signed closing of an engagement is replayed after its key was revoked, and with another key is refused', async () => {
+test('a signed closing is replayed after the revocation of its key; another idempotency key is refused', async () => {
   const [primary, counterparty] = [await newParty(base), await newParty(base)];
   const opened = await done(base, 'POST', '/v1/engagements', {
     headers: primary.bearer,
@@ -158,7 +158,7 @@ test('a signed closing of an engagement is replayed after its key was revoked, a
   expectRefused(await close('second'), 401, 'signing_key_revoked');
 });
 
-test('other calls are replayed byte for byte, secrets included, to their own caller alone', async () => {
+test('other calls are replayed byte for byte, secrets included, to their own caller only', async () => {
   const party: Party = await newParty(base);
   const calls: [string, Fields, Fields][] = [
     ['/v1/developer/keys', { name: 'once' }, { name: 'other' }],
@@ -180,7 +180,7 @@ test('other calls are replayed byte for byte, secrets included, to their own cal
   expectRefused(await rest(base, 'POST', '/v1/developer/keys', elsewhere), 422, 'idempotency_key_reused');
 });
 
-test('a call that was refused does not use its key up', async () => {
+test('a refused call does not use up its key', async () => {
   const late = await newMaster(order);
   const bad = await append(late, order.buyer, '9', {}, keyed('refused'));
   expectRefused(bad, 400, 'invalid_argument');

@@ -26,7 +26,7 @@ async function read(id: string): Promise<Fields> {
   return page.rows('events')[0] ?? {};
 }
 
-test('the payload after injection is what is signed; it is stored whole, so nothing beside it', async () => {
+test('the signature covers the payload after injection, which is stored as it is', async () => {
   const payload = { n: 1, text: 'é\u2028😀', nested: { __proto__x: 1, constructor: {} }, number: 1.1e21 };
   const made = await append(master, order.buyer, 'NOTED', payload);
   expect(made.body).toMatchObject({ status: 'recorded', event_type: 'NOTED', ledger_id: order.ledgerId });
@@ -36,7 +36,7 @@ test('the payload after injection is what is signed; it is stored whole, so noth
   expect(event.hash).toBe(made.text('hash'));
 });
 
-test('the payload as submitted may be signed if it names its master, and is then kept as the signed form', async () => {
+test('the submitted payload may be signed if it names its master, and is stored as the signed form', async () => {
   const named = { n: 2, traceledger_master_uuid: master.uuid };
   const made = await send(signed(named), named);
   expect(made.status).toBe(200);
@@ -52,7 +52,7 @@ test('the payload as submitted may be signed if it names its master, and is then
   expect(JSON.parse(String(details.expected_canonical_json))).toEqual({ ...unnamed, ...master.injected });
 });
 
-test('server fields may be sent with the server’s value and with no other', async () => {
+test('a field of the service is accepted only with the value of the service', async () => {
   const same = { ...master.injected, n: 4 };
   expect((await send(signed(same), same)).status).toBe(200);
   for (const [field, value] of Object.entries({ ...master.injected, traceledger_master_uuid: sibling.uuid })) {
@@ -66,7 +66,7 @@ test('server fields may be sent with the server’s value and with no other', as
   expectRefused(await send(signed({}), { delivery_chain: [] }), 400, 'reserved_field');
 });
 
-test('a signature fits its own master, ledger, event type, actor and payload alone', async () => {
+test('a signature verifies for its own master, ledger, event type, actor and payload only', async () => {
   const before = await count();
   const payload = { n: 5 };
   const full = { ...payload, ...master.injected };
@@ -94,7 +94,7 @@ test('the preferred key verifies an append that names no key', async () => {
   expect((await send(unnamed, { n: 8 })).status).toBe(200);
 });
 
-test('a delivery chain is stored beside what was signed', async () => {
+test('a delivery chain is stored outside of the signed form', async () => {
   const item = { actor_id: order.supplier.actorId, actor_type: 'external', role: 'CARRIER' };
   const payload = { n: 10 };
   const made = await append(master, order.buyer, 'NOTED', payload, {
@@ -105,7 +105,7 @@ test('a delivery chain is stored beside what was signed', async () => {
   expect(event.actor_sig_payload).toEqual({ ...payload, ...master.injected });
 });
 
-test('caused_by_hash is recorded as given, at the top level too', async () => {
+test('caused_by_hash is recorded as it was sent', async () => {
   const hash = 'ab'.repeat(32);
   const made = await append(master, order.buyer, 'CORRECTION_NOTE', { caused_by_hash: hash });
   expect(await read(made.text('event_id'))).toMatchObject({ caused_by_hash: hash, payload: { caused_by_hash: hash } });
@@ -113,7 +113,7 @@ test('caused_by_hash is recorded as given, at the top level too', async () => {
   expect(await read(none.text('event_id'))).toMatchObject({ caused_by_hash: null, payload: { caused_by_hash: null } });
 });
 
-test('X-ACTOR-TYPE beside a Bearer is what the event carries, if it is one', async () => {
+test('a valid X-ACTOR-TYPE beside a Bearer key is the actor type of the event', async () => {
   for (const type of ['human', 'service', 'external', 'device']) {
     const made = await append(master, order.buyer, 'NOTED', { type }, { headers: { 'x-actor-type': type } });
     expect((await read(made.text('event_id'))).actor_type).toBe(type);

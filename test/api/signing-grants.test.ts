@@ -48,7 +48,7 @@ async function lastEvent(ledgerId: string): Promise<Fields> {
 describe.each(scopeNames)('a grant at %s scope', (scope) => {
   const { type, sent, signed, ledgerId } = scopes[scope];
 
-  test('signs its object, delegate, role and permissions, other keys of permissions too', async () => {
+  test('is signed over object, delegate, role and all permissions', async () => {
     const { actorId } = await newParty(base);
     const asked = { delegate_actor_id: actorId, role: 'OPS', permissions: { access: 'read', note: [1, { b: null }] } };
     const made = await grant(scope, asked, { ...signed(), ...asked });
@@ -78,7 +78,7 @@ describe.each(scopeNames)('a grant at %s scope', (scope) => {
     });
   });
 
-  test.each([true, false])('without permissions may be signed with {} or without the key: %s', async (withKey) => {
+  test.each([true, false])('without permissions is accepted with the permissions {} signed: %s', async (withKey) => {
     const { actorId } = await newParty(base);
     const asked = { delegate_actor_id: actorId, role: 'AUDITOR' };
     const form = { ...signed(), ...asked, ...(withKey ? { permissions: {} } : {}) };
@@ -86,7 +86,7 @@ describe.each(scopeNames)('a grant at %s scope', (scope) => {
     expect((await lastEvent(ledgerId())).actor_sig_payload).toEqual(form);
   });
 
-  test('with permissions needs them signed; expires_at and misspelt keys are no part of it', async () => {
+  test('needs its permissions signed, and refuses expires_at and misspelt keys', async () => {
     const { actorId } = await newParty(base);
     const asked = { delegate_actor_id: actorId, role: 'OPS', permissions: { access: 'write' } };
     const { permissions: _, ...without } = asked;
@@ -100,7 +100,7 @@ describe.each(scopeNames)('a grant at %s scope', (scope) => {
     }
   });
 
-  test('is revoked over object and delegate; what is not there, or over already, is 404', async () => {
+  test('is revoked by object and delegate, and a missing or ended grant is not_found', async () => {
     const { actorId } = await newParty(base);
     const asked = { delegate_actor_id: actorId, role: 'OPS' };
     const made = await grant(scope, asked, { ...signed(), ...asked });
@@ -124,7 +124,7 @@ describe.each(scopeNames)('a grant at %s scope', (scope) => {
   });
 });
 
-test('POST …/access needs no signature, checks one that is sent, over the body as sent, and keeps it', async () => {
+test('POST …/access needs no signature, and checks and keeps one over the body as it was sent', async () => {
   const { actorId } = await newParty(base);
   const path = `/v1/traceledger/master/${master.uuid}/access`;
   // A time as callers write it: the service shows it in its own form, the signature is over theirs.

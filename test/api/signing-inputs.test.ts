@@ -55,7 +55,7 @@ describe('LEDGER_CLOSED', () => {
   const closing = (ledgerId: string) => (headers: Record<string, string>) =>
     rest(base, 'PATCH', `/v1/ledgers/${ledgerId}/close`, { headers });
 
-  test.each([false, true])('of an order, absent organizations as null: %s', async (nulls) => {
+  test.each([false, true])('of an order is signed with absent organizations as null: %s', async (nulls) => {
     const ledgerId = await newLedger();
     const { buyer, supplier } = order;
     const form = {
@@ -90,7 +90,7 @@ describe('LEDGER_CLOSED', () => {
 });
 
 describe('masters', () => {
-  test('TRACELEDGER_MASTER_CREATED signs the three fields of the body', async () => {
+  test('are created with a signature over the three fields of the body', async () => {
     const { ledgerId, supplier } = order;
     const body = { ledger_id: ledgerId, business_ref: 'PO-7', scope: 'PROCESS' };
     const create = (headers: Record<string, string>) => rest(base, 'POST', '/v1/traceledger/master', { headers, body });
@@ -110,7 +110,7 @@ describe('masters', () => {
     });
   });
 
-  test.each([false, true])('MASTER_CLOSED of an order, absent organizations as null: %s', async (nulls) => {
+  test.each([false, true])('are closed with absent organizations signed as null: %s', async (nulls) => {
     const { buyer, supplier } = order;
     const master = await newMaster({ ...order, ledgerId: withOrganization.ledgerId });
     const form = {

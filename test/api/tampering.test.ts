@@ -37,7 +37,7 @@ beforeAll(async () => {
   await tables.root.close();
 });
 
-test('each is found by the next reads that cover it, after a restart', async () => {
+test('each change of the stored data is reported by the next read of it after a restart', async () => {
   await using node = await runNode({ dataDir });
   expect(await wronglyRead(node.base, cases)).toEqual([]);
 });

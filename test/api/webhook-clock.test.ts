@@ -22,7 +22,7 @@ async function orderWithMaster(base: string) {
   return { order, master: await newMaster(order) };
 }
 
-test('a machine’s clock that is set back, and back again while the node stands still, loses no event that was answered after a subscription', async () => {
+test('a clock that is set back, while a node runs or is stopped, loses no event behind a subscription', async () => {
   await using receiver = await receiveWebhooks();
   const typesReceived = () => receiver.received.map(({ event }) => event.event_type);
   const first = await runNode({ dataDir });
@@ -48,7 +48,7 @@ test('a machine’s clock that is set back, and back again while the node stands
   expect(next.lines.join('\n')).toContain('the clock of this machine is');
 });
 
-test('operators are told how far a node is ahead of its machine’s clock', async () => {
+test('a metric shows how far a node is ahead of the clock of its machine', async () => {
   await using node = await runNode();
   const told = async () => {
     const metrics = await (await fetch(`${node.opsBase}/metrics`)).text();

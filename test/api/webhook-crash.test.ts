@@ -6,7 +6,7 @@ import { done } from '../support/parties-rest.ts';
 import { temporaryDir } from '../support/running-node.ts';
 import { eventually, receiveWebhooks } from '../support/webhook-receiver.ts';
 
-test('kill -9 between answers and deliveries: every answered event arrives, none that was recorded as delivered comes again', async () => {
+test('after kill -9 every answered event is delivered, and no recorded delivery is repeated', async () => {
   const dataDir = temporaryDir();
   await using receiver = await receiveWebhooks();
   const answered = new Set<string>();
@@ -68,7 +68,7 @@ test('kill -9 between answers and deliveries: every answered event arrives, none
   }
 }, 60_000);
 
-test('a clean stop and a start: what waited is delivered', async () => {
+test('waiting deliveries are sent after a clean stop and a start', async () => {
   const dataDir = temporaryDir();
   await using receiver = await receiveWebhooks();
   try {

@@ -33,7 +33,7 @@ function listening(args: readonly string[]) {
   return { heard, ended: runProgram(terminal, ['listen', ...args], '0') };
 }
 
-test('listen prints what a node delivers, refuses what nobody signed, and ends after its count', async () => {
+test('listen prints signed deliveries, refuses unsigned ones, and ends after its count', async () => {
   await using node = await runNode();
   const by = await newParty(node.base);
   const file = join(folder, 'secret');
@@ -94,7 +94,7 @@ test.each([
 });
 
 test.each(['svc_sk_test_not_a_webhook_secret', 'whsec_=', 'whsec_A', `whsec_${Buffer.alloc(31).toString('base64')}`])(
-  'listen takes no file that holds %s',
+  'listen refuses a file that contains %s',
   async (text) => {
     const file = join(folder, 'wrong');
     writeFileSync(file, text);

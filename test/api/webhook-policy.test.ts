@@ -32,7 +32,7 @@ const refused = {
   last_error: 'The receiver stands at an address that webhooks may not go to.',
 };
 
-test('a node in production mode connects to no target on loopback that an earlier run has taken', async () => {
+test('a node in production mode does not connect to a stored target on loopback', async () => {
   await using receiver = await receiveWebhooks();
   const { by, id } = await storedSubscription(receiver.url);
   await using production = await runNode({
@@ -48,7 +48,7 @@ test('a node in production mode connects to no target on loopback that an earlie
   expect(receiver.connections()).toBe(0);
 });
 
-test('a node in development mode delivers there: the connection above would have been counted', async () => {
+test('a node in development mode delivers to the same target', async () => {
   await using receiver = await receiveWebhooks();
   const { by, id } = await storedSubscription(receiver.url);
   await using node = await runNode({ dataDir });
@@ -57,7 +57,7 @@ test('a node in development mode delivers there: the connection above would have
 });
 
 test.each(['PORT', 'GRPC_PORT', 'OPS_PORT'])(
-  'a target that has become the node’s own %s is not connected to',
+  'a stored target that is now the %s of the node is not connected to',
   async (own) => {
     const receiver = await receiveWebhooks();
     const { by, id } = await storedSubscription(receiver.url);
@@ -67,7 +67,7 @@ test.each(['PORT', 'GRPC_PORT', 'OPS_PORT'])(
   },
 );
 
-test('a target on a port that was closed by name since is not connected to', async () => {
+test('a stored target on a closed port is not connected to', async () => {
   await using receiver = await receiveWebhooks();
   const { by, id } = await storedSubscription(receiver.url);
   await using node = await runNode({ dataDir, env: { WEBHOOK_CLOSED_PORTS: new URL(receiver.url).port } });

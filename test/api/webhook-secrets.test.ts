@@ -9,7 +9,7 @@ import { runNode, temporaryDir } from '../support/running-node.ts';
 const dataDir = temporaryDir();
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
-test('a webhook’s secret stands in no file, neither in the subscription nor in the answer that is kept for a retry', async () => {
+test('the secret of a webhook is in no file, neither in the subscription nor in the stored answer', async () => {
   const node = await runNode({ dataDir });
   const by = await newParty(node.base);
   const url = 'https://hooks.example/where-it-goes';

@@ -8,7 +8,7 @@ const [one, two] = await Promise.all([newParty(base), newParty(base)]);
 
 const uri = (actorId: string) => `svc:actor:${actorId}`;
 
-test('an actor of no world may be named in both', async () => {
+test('an actor of no world may be a party in both', async () => {
   const worldless = (await done(base, 'POST', '/v1/actors', { body: {} })).text('actor_id');
   for (const bearer of [one.bearer, one.production.bearer]) {
     const made = await rest(base, 'POST', '/v1/ledgers', {
@@ -19,7 +19,7 @@ test('an actor of no world may be named in both', async () => {
   }
 });
 
-test('an entity has its owner’s world; one without an owner has none', async () => {
+test('an entity has the world of its owner, and without an owner none', async () => {
   const own = await newDevice(base, { owner: one });
   const engage = (device: { headers: Readonly<Record<string, string>> }, counterparty_actor_id: string) =>
     rest(base, 'POST', '/v1/engagements', {
@@ -40,7 +40,7 @@ test('an entity has its owner’s world; one without an owner has none', async (
   expectRefused(grant, 403, 'environment_mismatch');
 });
 
-test('a party of no world lets in no actor of another world than the other party’s', async () => {
+test('beside a party of no world only actors of the world of the other party are let in', async () => {
   const free = await newDevice(base);
   const body = { counterparty_actor_id: two.production.actorId, purpose: 'SERVICE' };
   const ledger_id = (await done(base, 'POST', '/v1/engagements', { headers: free.headers, body })).text('ledger_id');
@@ -55,7 +55,7 @@ test('a party of no world lets in no actor of another world than the other party
   expect((await grantTo(one.production.actorId)).status).toBe(200);
 });
 
-test('a key reads and changes its own world: the other one is not there', async () => {
+test('an API key reads and changes its own world only', async () => {
   const path = `/v1/ledgers/${order.ledgerId}`;
   expectRefused(await rest(base, 'GET', path, { headers: order.buyer.production.bearer }), 404, 'not_found');
   expectRefused(

@@ -9,7 +9,7 @@ import { CliError } from '../../../src/cli/terminal/terminal.ts';
 const dir = mkdtempSync(join(tmpdir(), 'cli-sink-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-test('a disk that is full between two lines is told in a sentence, and nothing is left', async () => {
+test('a full disk fails an export with a sentence and leaves no file', async () => {
   const path = join(dir, 'export.json');
   symlinkSync('/dev/full', `${path}.part`);
   const sink = await fileSink(path);
