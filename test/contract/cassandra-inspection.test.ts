@@ -49,7 +49,7 @@ await describeOnCassandra('Buckets of eight events, inspected', (address) => {
   }
   const writer = () => projectionWriter({ session, bucketEvents, now: Date.now });
 
-  test('buckets behind one that lost its tail are strays, however many they are', async () => {
+  test('all buckets behind an incomplete one are strays', async () => {
     const { ledgerId } = await ledgerOf(8, 8, 8, 3);
     expect(await straysOf(ledgerId)).toEqual([]);
     const bucket1 = [ledgerId, 1];
@@ -63,7 +63,7 @@ await describeOnCassandra('Buckets of eight events, inspected', (address) => {
     ]);
   });
 
-  test('a bucket that the ledger comes to while it is looked at is no stray', async () => {
+  test('a bucket that the ledger reaches during the inspection is no stray', async () => {
     const { ledgerId } = await ledgerOf(8);
     // A claim alone stands in bucket 1, until its first event does.
     const claim = await stores.ledgers.claim(ledgerId);
@@ -83,7 +83,7 @@ await describeOnCassandra('Buckets of eight events, inspected', (address) => {
     expect(isWritten).toBe(true);
   });
 
-  test('events are listed under their scope again, in order, in the bucket that they lie in', async () => {
+  test('events are listed in their scope again, in order and in their bucket', async () => {
     // The second batch runs over the end of bucket 0.
     const { ledgerId } = await ledgerOf(5, 5, 4);
     const all = Array.from({ length: 14 }, (_, seq) => seq);
@@ -102,7 +102,7 @@ await describeOnCassandra('Buckets of eight events, inspected', (address) => {
     expect(await listed()).toEqual({ seqs: all, missing: [] });
   });
 
-  test('a row of a scope that somebody changed is not written over, nor a value by an older one', async () => {
+  test('a changed row of a scope and a newer value are not overwritten', async () => {
     const { ledgerId } = await ledgerOf(3);
     const row = [ledgerId, 0, 's', 0];
     await run("UPDATE ledger_event SET row = '1 2' WHERE ledger_id = ? AND bucket = ? AND scope = ? AND seq = ?", row);

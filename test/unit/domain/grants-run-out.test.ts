@@ -15,7 +15,10 @@ const msLater = (ms: number): string => isoTime(startMs + ms);
 const numbered = (index: number, expiresAt: string | null) =>
   grant({ linkId: uuid(0x10_000 + index), delegateActorId: uuid(0x20_000 + index), expiresAt });
 
-/** A master with as many delegates as it takes; the one numbered n runs out n + 1 ms after the start, where `running` says so. */
+/**
+ * A master with as many delegates as it takes; the one numbered n runs out n + 1 ms after the start, where `running`
+ * says so.
+ */
 function full(running: (index: number) => boolean): Chain {
   const chain = chainOf(openLedger(), createMaster());
   for (let index = 0; index < delegatesMax; index += 1)

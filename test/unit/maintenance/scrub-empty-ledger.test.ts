@@ -3,7 +3,7 @@ import { scrubLedger } from '../../../src/maintenance/scrub/scrub-ledger.ts';
 import { ledgerId } from '../../support/commands.ts';
 import { MemoryLedgerStore } from '../../support/memory-store/ledger-store.ts';
 
-test('a claim that never came to write leaves nothing to check, and nothing unchecked', async () => {
+test('a claim without events leaves nothing to check and nothing unchecked', async () => {
   const ledgers = new MemoryLedgerStore(() => 0);
   await ledgers.claim(ledgerId);
   const nothing = async function* () {};
