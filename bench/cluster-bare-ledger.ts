@@ -10,7 +10,9 @@ import type { Head, LedgerEntry } from '../src/store/ledger-store.ts';
 import type { BareDriver } from './cluster-bare-driver.ts';
 import { benchEventType } from './payload.ts';
 
-/** Rows of the service to send again: enough of them that the same ones are far apart when Cassandra compresses them. */
+/**
+ * Rows of the service to send again: enough of them that the same ones are far apart when Cassandra compresses them.
+ */
 const sampleRows = 512;
 const SAMPLE = "SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = '' LIMIT ?";
 
@@ -44,7 +46,9 @@ export class BareLedger {
     return this.#driver.decide([claimStatement(this.#ledgerId, 0, { fence: null, headSeq: null }, this.#fence)]);
   }
 
-  /** One batch of so many events, and after it, if wanted, its projections: a write for each partition, side by side. */
+  /**
+   * One batch of so many events, and after it, if wanted, its projections: a write for each partition, side by side.
+   */
   async append(events: number, withProjections: boolean): Promise<void> {
     const before = this.#head;
     const entries = this.#entriesAfter(before, events);

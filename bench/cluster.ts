@@ -42,7 +42,9 @@ interface ComparedRun {
   readonly rowsAlonePaced: BareLoopReport;
 }
 
-/** `npm run bench -- --cluster`: three nodes on one Cassandra; what is measured and how is told in docs/performance.md. */
+/**
+ * `npm run bench -- --cluster`: three nodes on one Cassandra; what is measured and how is told in docs/performance.md.
+ */
 export async function benchCluster(options: BenchOptions, progress: (line: string) => void): Promise<object> {
   const workDir = mkdtempSync(join(tmpdir(), 'ledger-bench-cluster-'));
   try {
@@ -90,7 +92,10 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
   }
 }
 
-/** What a part of a run is compared with. The loops change their order from part to part: what one leaves for Cassandra to do falls to the next. */
+/**
+ * What a part of a run is compared with. The loops change their order from part to part: what one leaves for Cassandra
+ * to do falls to the next.
+ */
 async function measureBeside(cluster: BenchCluster, setting: Setting, part: ClusterRunReport, at: number) {
   const quietLook = await verificationLimit();
   const loops: { readonly name: LoopName; readonly result: BareLoopResult }[] = [];

@@ -36,7 +36,8 @@ class Lane {
     this.reader = reader;
     this.#tally = tally;
     this.#inFlight = inFlight;
-    // Outcomes of one ledger come in order, those of several in any: far fewer than this are ever open between two of them.
+    // Outcomes of one ledger come in order, those of several in any: far fewer than this are ever open between two of
+    // them.
     this.#sentMs = new Float64Array(4_096);
     this.#sent = from;
   }

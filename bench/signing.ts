@@ -48,7 +48,10 @@ export function signLanes(job: SigningJob): void {
   }
 }
 
-/** Makes the signed events of a lane: `laneIndex` → event. They go to the ledgers of the lane's key in turns, and to their masters. */
+/**
+ * Makes the signed events of a lane: `laneIndex` → event. They go to the ledgers of the lane's key in turns, and to
+ * their masters.
+ */
 export function laneSigner(
   setting: Setting,
   lane: number,

@@ -13,7 +13,10 @@ export interface VerificationReport {
   readonly seconds: number;
 }
 
-/** Reads everything that runs wrote back through the API and verifies it, all cores at it. Throws where anything is amiss. */
+/**
+ * Reads everything that runs wrote back through the API and verifies it, all cores at it. Throws where anything is
+ * amiss.
+ */
 export async function verifyRuns(server: ServerProcess, runs: readonly PreparedRun[]): Promise<VerificationReport> {
   const startedMs = performance.now();
   const jobs = runs.flatMap((run) => verifyingJobs(server, run).map((job) => ({ run, job })));

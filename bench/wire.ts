@@ -23,7 +23,10 @@ export const firstClientIndex = 16_384;
 /** The host that requests name; no port, so that requests can be made before the server runs. */
 const host = 'localhost';
 
-/** The request of an event as it goes over the wire: a REST request, the HEADERS and DATA of a gRPC call, or a DATA of a stream. */
+/**
+ * The request of an event as it goes over the wire: a REST request, the HEADERS and DATA of a gRPC call, or a DATA of a
+ * stream.
+ */
 export function requestOf(transport: Transport, event: SignedEvent): Buffer {
   switch (transport) {
     case 'rest':

@@ -52,7 +52,7 @@ const isAlive = (pid: number): boolean => {
 };
 
 describeOn('a cluster on this machine', 'Cassandra with Redis', both, (at) => {
-  test('events signed at two nodes stand in one chain, behind one address, also when a node is killed; nothing is left running', {
+  test('events signed at two nodes are in one chain behind one address, also after a kill', {
     timeout: 90_000,
   }, async () => {
     const cluster: LocalCluster = await start(at, 'whole');
@@ -93,14 +93,14 @@ describeOn('a cluster on this machine', 'Cassandra with Redis', both, (at) => {
     await expect(fetch(`${cluster.base}/health`)).rejects.toThrow();
   });
 
-  test('a node that cannot start ends all, and its own sentence is told', async () => {
+  test('a node that cannot start stops everything with its own sentence', async () => {
     const failing = start(at, 'wrong', { env: { LEASE_TTL_MS: 'soon' } });
     await expect(failing).rejects.toThrow(/^node-\d did not start: Set LEASE_TTL_MS to milliseconds/);
     for (const name of ['node-1', 'node-2', 'node-3'])
       expect(readFileSync(join(dir, 'wrong', `${name}.log`), 'utf8')).toContain('Set LEASE_TTL_MS');
   });
 
-  test('a port in use is told before anything is started', async () => {
+  test('a port in use is reported before anything is started', async () => {
     const server = createServer();
     const port = await new Promise<number>((resolve) => {
       server.listen(0, '127.0.0.1', () => {

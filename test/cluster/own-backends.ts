@@ -5,7 +5,10 @@ import type { Backend } from '../support/backends/backend.ts';
 
 const run = promisify(execFile);
 
-/** Whether a cluster may have a Redis and a Cassandra of its own, which it pauses and kills: as processes of this machine. */
+/**
+ * Whether a cluster may have a Redis and a Cassandra of its own, which it pauses and kills: as processes of this
+ * machine.
+ */
 export async function ownBackends(): Promise<Backend<null>> {
   const began = performance.now();
   try {

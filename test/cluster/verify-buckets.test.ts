@@ -49,7 +49,7 @@ await describeOnCassandra('cluster verify of a ledger of several buckets', (addr
       }
     });
 
-  test('the ledger lies in three buckets, two of which batches have run over', async () => {
+  test('the ledger has three buckets, two of them exceeded by batches', async () => {
     const rows = await withClient(settings, (client) =>
       client.execute(
         "SELECT bucket, max(seq) AS last FROM ledger_event WHERE scope = '' AND ledger_id = ? AND bucket IN (0, 1, 2, 3) GROUP BY ledger_id, bucket",
@@ -64,14 +64,14 @@ await describeOnCassandra('cluster verify of a ledger of several buckets', (addr
     ]);
   });
 
-  test.for(bucketDamages)('of a full bucket finds: $name', async (damage) => {
+  test.for(bucketDamages)('of a full bucket finds $name', async (damage) => {
     const wanted = { code: Object.keys(damage.found).length > 0 ? 1 : 0, found: damage.found };
     expect((await verifyDamaged(damage, scene.order.ledgerId)).end).toEqual(wanted);
     expect((await verifyDamaged(damage, '--all')).end).toEqual(wanted);
     expect((await verify(scene.order.ledgerId)).end).toEqual({ code: 0, found: {} });
   });
 
-  test('a full bucket whose head was set back is told by its number, and by both its ends', async () => {
+  test('a full bucket with an older head is reported by its number and both ends', async () => {
     const setBack = bucketDamages.find(({ name }) => name === 'its head set back');
     if (setBack === undefined) throw new Error('no such damage');
     const { details } = await verifyDamaged(setBack, scene.order.ledgerId);

@@ -61,7 +61,10 @@ export async function appendOver(grpc: Client, transport: Transport, actor: Part
   }
 }
 
-/** Sends so many appends of each actor in this turn, a third of them over each transport; `between` is called before each round of calls. */
+/**
+ * Sends so many appends of each actor in this turn, a third of them over each transport; `between` is called before
+ * each round of calls.
+ */
 export function sendAtOnce(
   grpc: Client,
   actors: readonly Party[],

@@ -10,7 +10,10 @@ import { type Fields, rest } from './parties-rest.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** One way to call a method by its name, with the fields as REST's JSON has them; answers `ok`, or the code with the status it came with. */
+/**
+ * One way to call a method by its name, with the fields as REST's JSON has them; answers `ok`, or the code with the
+ * status it came with.
+ */
 export type AccessTransport = (method: string, fields: Fields, headers: Headers) => Promise<string>;
 
 /** All methods of the API, as `Service.Method`. */

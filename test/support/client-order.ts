@@ -17,7 +17,9 @@ export interface Transports {
   readonly grpcAddress: string;
 }
 
-/** A supplier with a key, an order of it and a master in that, called through the typed client at whatever transports. */
+/**
+ * A supplier with a key, an order of it and a master in that, called through the typed client at whatever transports.
+ */
 export interface ClientOrder extends AsyncDisposable {
   readonly ledgerId: string;
   readonly masterId: string;

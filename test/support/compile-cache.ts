@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url';
 
 /**
- * For the environment of tests, whose nodes start threads, and of each program of this project that a test starts: it keeps what Node and V8 made
+ * For the environment of tests, whose nodes start threads, and of each program of this project that a test starts: it
+ * keeps what Node and V8 made
  * of its modules, so that the next one starts in half the time. Node knows by their content which are still the same.
  */
 export const compileCache = {

@@ -56,8 +56,10 @@ export async function crashAmong(scene: CrashScene, { base, atAnswer, crash }: C
 }
 
 /**
- * Expects that the retries of calls that a crash came among are answered as they would have been without it, that each call has been
- * carried out once, and that once more it gets the same answer. `asksAgain`: if not given, while the first attempt holds the key alone.
+ * Expects that the retries of calls that a crash came among are answered as they would have been without it, that each
+ * call has been
+ * carried out once, and that once more it gets the same answer. `asksAgain`: if not given, while the first attempt
+ * holds the key alone.
  */
 export async function expectOnce(
   crashed: readonly CrashedCall[],

@@ -14,7 +14,10 @@ export interface DnsRecord {
 const typeNumbers: Readonly<Record<DnsType, number>> = { A: 1, CNAME: 5, AAAA: 28 };
 const headerBytes = 12;
 
-/** A name server on loopback that answers each question as a test says: `answer` is asked with the name, the type, and how often it was asked before. */
+/**
+ * A name server on loopback that answers each question as a test says: `answer` is asked with the name, the type, and
+ * how often it was asked before.
+ */
 export async function startDnsServer(
   answer: (name: string, type: 'A' | 'AAAA', before: number) => readonly DnsRecord[],
 ) {

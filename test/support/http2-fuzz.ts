@@ -93,7 +93,9 @@ function anything(random: SeededRandom, nextStream: () => number, streams: numbe
   }
 }
 
-/** Sends so many frames on a connection of its own, as the seed has them; what the node says to them is not looked at. */
+/**
+ * Sends so many frames on a connection of its own, as the seed has them; what the node says to them is not looked at.
+ */
 export async function fuzzConnection(target: GrpcTarget, random: SeededRandom, frames: number): Promise<void> {
   const over = new AbortController();
   const attacker = await attackerOf(target, over.signal, { windowBytes: random.pick([0, 100, 65_535]) });

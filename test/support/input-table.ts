@@ -21,7 +21,8 @@ const algorithm = bad.oneOf('RSA', 'ed25519');
 const append: FieldRules = { uuid: bad.uuid, event_type: bad.callerEventType, payload: bad.payload };
 
 /**
- * The kind of every field of every request, by `Service.Method`, as the fields stand in the descriptors: each value of the kind is refused
+ * The kind of every field of every request, by `Service.Method`, as the fields stand in the descriptors: each value of
+ * the kind is refused
  * wherever it stands in place of a good one. Written from decisions.md, sections 1, 3 and 7.
  */
 export const inputTable: Readonly<Record<string, FieldRules>> = {

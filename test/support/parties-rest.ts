@@ -24,7 +24,10 @@ export interface RestAnswer {
   readonly code: string | null;
 }
 
-/** A call as anybody may make it: nothing is added that the test does not say. Whatever answers must be as `/openapi.json` says. */
+/**
+ * A call as anybody may make it: nothing is added that the test does not say. Whatever answers must be as
+ * `/openapi.json` says.
+ */
 export async function rest(base: string, method: string, path: string, request: RestRequest = {}): Promise<RestAnswer> {
   const isText = typeof request.body === 'string';
   const response = await fetch(`${base}${path}`, {

@@ -3,7 +3,10 @@ import type { RecordStore } from '../../src/store/record-store.ts';
 import { unsettled } from '../../src/store/record-write.ts';
 import { recordsWith } from './world.ts';
 
-/** How a put goes: as ever; certainly not at all; not before `land`, and nobody knows; or not before `land`, and its caller waits for it. */
+/**
+ * How a put goes: as ever; certainly not at all; not before `land`, and nobody knows; or not before `land`, and its
+ * caller waits for it.
+ */
 export type PutFate = 'at once' | 'never' | 'untold' | 'hangs';
 
 /** A node's way to a store that others share, where puts can hang and land late. */

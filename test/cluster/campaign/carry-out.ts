@@ -15,7 +15,8 @@ export interface CarryOutParts {
 }
 
 /**
- * Carries out the faults of a plan, one after the other. One whose times say nothing, since the host kept the processors, comes again behind
+ * Carries out the faults of a plan, one after the other. One whose times say nothing, since the host kept the
+ * processors, comes again behind
  * all others, the same variant of it; of each kind at most as many as were planned.
  */
 export async function carryOutAll(parts: CarryOutParts): Promise<FaultRecord[]> {

@@ -7,11 +7,15 @@ import { aimText } from './aims.ts';
 import { runCampaign } from './campaign.ts';
 
 /**
- * `npm run campaign`: three nodes, Redis and Cassandra of their own, load, faults of every kind, and the history checker. Prints what
- * happens on stderr and a report as JSON on stdout, with what was demanded and whether it was reached; exit code 1 if anything was
- * not. As it stands it is the full campaign, some 30 to 40 minutes, and more where the host keeps the processors for itself; `--faults 9
+ * `npm run campaign`: three nodes, Redis and Cassandra of their own, load, faults of every kind, and the history
+ * checker. Prints what
+ * happens on stderr and a report as JSON on stdout, with what was demanded and whether it was reached; exit code 1 if
+ * anything was
+ * not. As it stands it is the full campaign, some 30 to 40 minutes, and more where the host keeps the processors for
+ * itself; `--faults 9
  * --acknowledged 5000` is a look, of which just as much is demanded.
- * Nodes, also those that are started again, run the code of the tree that this file is in: run a long one from a copy of the tree.
+ * Nodes, also those that are started again, run the code of the tree that this file is in: run a long one from a copy
+ * of the tree.
  */
 const { values } = parseArgs({
   options: {

@@ -10,7 +10,9 @@ export interface CommandEnd {
   readonly err: string;
 }
 
-/** Runs a command line of this project, with the node that runs this and nothing of its environment but what it needs. */
+/**
+ * Runs a command line of this project, with the node that runs this and nothing of its environment but what it needs.
+ */
 export function runCommand(
   file: string,
   args: readonly string[],

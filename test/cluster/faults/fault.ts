@@ -15,13 +15,25 @@ export interface FaultContext {
 export interface FaultOutcome {
   /** In words: what was done to whom. */
   readonly what: string;
-  /** From the fault to the first append acknowledged that was begun after it, where that was measured. Infinity: none was. */
+  /**
+   * From the fault to the first append acknowledged that was begun after it, where that was measured. Infinity: none
+   * was.
+   */
   readonly recoveryMs?: number;
-  /** How long each append took that one node was asked for while the fault lasted, where that was measured. Infinity: it was in vain. */
+  /**
+   * How long each append took that one node was asked for while the fault lasted, where that was measured. Infinity: it
+   * was in vain.
+   */
   readonly duringMs?: readonly number[];
-  /** The same of those to an owner that kept silent behind a cut, which are not among the others: it is waited for first. Of each cut. */
+  /**
+   * The same of those to an owner that kept silent behind a cut, which are not among the others: it is waited for
+   * first. Of each cut.
+   */
   readonly acrossMs?: readonly number[];
-  /** From a kill until others held all shards of the node that was killed. Of each kill; empty where that was not waited for. */
+  /**
+   * From a kill until others held all shards of the node that was killed. Of each kill; empty where that was not waited
+   * for.
+   */
   readonly movedMs?: readonly number[];
   /** How long each shard that was written to served nobody at most, where that was measured. */
   readonly unservedMs?: readonly number[];
@@ -29,7 +41,10 @@ export interface FaultOutcome {
   readonly violations?: readonly string[];
   /** Figures of this kind. */
   readonly figures?: Readonly<Record<string, number>>;
-  /** What the host kept of the processors while its times were taken (host-watch.ts), where that is not the same as all through the fault. */
+  /**
+   * What the host kept of the processors while its times were taken (host-watch.ts), where that is not the same as all
+   * through the fault.
+   */
   readonly hostKept?: number;
   /** The same once more, where chance chose among several. */
   readonly again?: Fault;

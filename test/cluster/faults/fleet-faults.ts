@@ -99,7 +99,10 @@ function movedPercent(before: ReadonlyMap<number, string>, after: ReadonlyMap<nu
   return (100 * moved) / Math.max(1, after.size);
 }
 
-/** What is wrong with how many shards moved when the nodes became twice as many, and half of that again (cluster.md: about half). */
+/**
+ * What is wrong with how many shards moved when the nodes became twice as many, and half of that again (cluster.md:
+ * about half).
+ */
 export function moveViolations(moved: { readonly growing: number; readonly shrinking: number }): string[] {
   return Object.entries(moved)
     .filter(([, percent]) => percent < movedPercentMin || percent > movedPercentMax)

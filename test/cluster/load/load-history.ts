@@ -3,7 +3,10 @@ import type { ErrorCode } from '../../../src/domain/errors.ts';
 import type { LedgerEvent } from '../../../src/domain/event/event.ts';
 import { type Attempt, HistoryBook, type Told, type ToldEvent } from '../../support/history/history.ts';
 
-/** What an answer was: of an append all of the event is told; of other calls only that they were done, and perhaps to what. */
+/**
+ * What an answer was: of an append all of the event is told; of other calls only that they were done, and perhaps to
+ * what.
+ */
 export type Answered = Told | { readonly kind: 'done'; readonly masterId: string | null };
 
 export type LoadAttempt = Omit<Attempt, 'told'> & {
@@ -148,7 +151,8 @@ function eventsByMark(logs: ReadonlyMap<string, readonly LedgerEvent[]>): Map<st
 const clockSlackMs = 10;
 
 /**
- * Commands of which a caller was told that an attempt wrote nothing, and whose event stands from before any attempt that may have
+ * Commands of which a caller was told that an attempt wrote nothing, and whose event stands from before any attempt
+ * that may have
  * written it was sent: one of those that "wrote nothing" did.
  */
 export function deniedWrites(
@@ -171,7 +175,8 @@ export function deniedWrites(
 }
 
 /**
- * The attempts as the checker takes them: for calls whose answer names no event, the event that stands under the name of their
+ * The attempts as the checker takes them: for calls whose answer names no event, the event that stands under the name
+ * of their
  * command, or one that stands nowhere.
  */
 export function attemptsWithEvents(

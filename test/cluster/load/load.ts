@@ -24,7 +24,10 @@ export interface LoadOptions {
   readonly restMaxMs: number;
 }
 
-/** Callers that never stop: appends, also by delegates that may not, grants, revocations, masters that come and go, reads. */
+/**
+ * Callers that never stop: appends, also by delegates that may not, grants, revocations, masters that come and go,
+ * reads.
+ */
 export class Load {
   readonly history = new LoadHistory();
   readonly #options: LoadOptions;

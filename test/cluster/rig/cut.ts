@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-/** `open`: bytes pass. `refused`: connections are reset, at once. `silent`: nothing passes and nobody is told, as when packets are dropped. */
+/**
+ * `open`: bytes pass. `refused`: connections are reset, at once. `silent`: nothing passes and nobody is told, as when
+ * packets are dropped.
+ */
 export type CutMode = 'open' | 'refused' | 'silent';
 
 /** A place in a connection's way where it can be cut. */

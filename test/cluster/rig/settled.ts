@@ -5,7 +5,10 @@ import type { NodeUnderTest } from './node-under-test.ts';
 
 const pollMs = 100;
 
-/** Until every node knows all others and holds just the shards that placement wants it to have: then nothing is about to move. */
+/**
+ * Until every node knows all others and holds just the shards that placement wants it to have: then nothing is about to
+ * move.
+ */
 export async function untilSettled({ nodes, owners }: ClusterUnderTest, maxMs: number): Promise<void> {
   const began = performance.now();
   while (!(await isSettled(nodes, await owners()))) {

@@ -17,7 +17,8 @@ interface Source<T> {
 }
 
 /**
- * Where a backend comes from: the address in the environment; else a container, if an engine answers and has or can pull
+ * Where a backend comes from: the address in the environment; else a container, if an engine answers and has or can
+ * pull
  * the image; else a local process; else nowhere, with the reasons.
  */
 export function provisionBackends(env: Environment): Provision {
@@ -58,7 +59,10 @@ export function provisionBackends(env: Environment): Provision {
   };
 }
 
-/** About what clients wait for a conditional write: suites that judge no time share it on a busy machine, where late is right and not at all is not. */
+/**
+ * About what clients wait for a conditional write: suites that judge no time share it on a busy machine, where late is
+ * right and not at all is not.
+ */
 const sharedCassandraMaxMs = 4_000;
 
 function cassandraSource(env: Environment): Source<CassandraAddress> {

@@ -2,7 +2,10 @@ import { type ErrorCode, LedgerError } from '../../../src/domain/errors.ts';
 import type { LedgerEvent } from '../../../src/domain/event/event.ts';
 import type { Command } from '../../../src/domain/ledger/command.ts';
 
-/** What a client was told of the event that its command became; where an answer names no event, the one found under its name. */
+/**
+ * What a client was told of the event that its command became; where an answer names no event, the one found under its
+ * name.
+ */
 export type ToldEvent = Pick<LedgerEvent, 'id' | 'ledgerId' | 'seq' | 'hash' | 'master'>;
 
 /** What a client was told. */
