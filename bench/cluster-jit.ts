@@ -33,8 +33,7 @@ export async function untilCompiled(
     const [allBefore, before] = [cpuTime(cluster.cassandraPid).allUs, compilerThreads(cluster)];
     const what = { withProjections: true, batchesPerSecond: null };
     await runBareLoop(cluster, setting, { groupSizes, seconds: loopSeconds }, what);
-    // Compiler threads come and go with their work. One that has gone since takes its last seconds with it, and there
-    // is none without work.
+    // A compiler thread that ended takes its last seconds with it; without work there is no such thread.
     const jitUs = sumOf([...compilerThreads(cluster)], ([thread, us]) => us - (before.get(thread) ?? 0));
     const jitShare = jitUs / (cpuTime(cluster.cassandraPid).allUs - allBefore);
     const isLittle = jitShare <= jitShareMax;

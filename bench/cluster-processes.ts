@@ -19,10 +19,7 @@ export interface BenchCluster extends AsyncDisposable {
 }
 
 const nodeCount = 3;
-/**
- * Five times Cassandra's default: a shared host may stand still for seconds, and nobody settles what a bare loop does
- * not know.
- */
+/** Five times Cassandra's default: a shared host may pause for seconds, and a bare loop settles no outcome. */
 const writeMaxMs = 10_000;
 const settleMaxMs = 90_000;
 const lookEveryMs = 1_000;

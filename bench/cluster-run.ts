@@ -23,10 +23,7 @@ const warmUpEvents = 144_000;
 const coldEvents = 8_000;
 /** Events of each of the 16 streams that wait at a time then. */
 const inFlightCold = 16;
-/**
- * And while it is measured: some twenty a ledger, or a dozen full commits of the hot one. With twice as many a cluster
- * is slower.
- */
+/** And during the measurement: some twenty for each ledger, or a dozen full commits of the hot one. */
 const inFlightOf = (ledgers: number): number => (ledgers === 1 ? 48 : 128);
 
 /** In so many parts a run is sent. */

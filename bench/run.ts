@@ -24,10 +24,7 @@ const warmUpEvents = 16_000;
  */
 const partEventsMin = 10_000;
 const partsMax = 10;
-/**
- * Events of each of the 16 lanes that wait at a time: on a hundred ledgers a few of each ledger, so that they are
- * written together.
- */
+/** Events of each of the 16 lanes in flight: a few for each of a hundred ledgers, so that they share batches. */
 function inFlightOf(transport: Transport, ledgers: number): number {
   if (transport === 'stream') return 96;
   return transport === 'grpc' && ledgers > 1 ? 64 : 24;

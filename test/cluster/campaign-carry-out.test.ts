@@ -6,10 +6,7 @@ import type { FaultKind } from './faults/kinds.ts';
 const plan: readonly FaultKind[] = ['node_killed', 'cut_off', 'scaled'];
 const variant: Fault = async () => ({ what: 'the same' });
 
-/**
- * What was carried out on a host that keeps these shares of the processors, one fault after the other, and nothing in
- * the end.
- */
+/** Carries out faults on a host that keeps these shares of the processors, and nothing at the end. */
 async function carriedOut(kept: readonly number[], { planned = plan, outcome = {}, faultsMax = 100 } = {}) {
   const told: string[] = [];
   const variants: (Fault | null)[] = [];

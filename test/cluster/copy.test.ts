@@ -232,8 +232,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     });
     const appended = await append(master, world.order.supplier, 'NOTED', { n: 'on Cassandra' });
     expect(appended).toMatchObject({ status: 200, body: expect.objectContaining({ seq: 85 }) });
-    // A later copy finds what has gone on, and leaves it. The cursor goes on once the node works for the ledger's
-    // shard.
+    // A later copy leaves a ledger that has grown. The cursor moves once the node works for the shard.
     await expect
       .poll(() => copy(), { timeout: 20_000, interval: 500 })
       .toMatchObject({ code: 1, err: expect.stringMatching(/^(The webhook_cursor .* is left as it is: .*\n)+$/) });

@@ -60,10 +60,7 @@ await describeOnCassandra('readiness of two nodes', (address) => {
     await expect.poll(() => readinessOf(node), { timeout: storeLostMaxMs }).toMatchObject({ status: 200 });
   }, 60_000);
 
-  /**
-   * Its parts: test/unit/cluster/clock-check.test.ts, test/unit/node/pipeline-wrong-clock.test.ts. Three nodes:
-   * attacks.nightly.ts.
-   */
+  /** Parts: test/unit/cluster/clock-check.test.ts, test/unit/node/pipeline-wrong-clock.test.ts, attacks.nightly.ts. */
   if (isNightly)
     test('one with a wrong clock gives its shards away and writes nothing until its clock is right', async () => {
       const holds = async () => [...(await cluster.owners()).values()].filter((owner) => owner === 'node-2').length;

@@ -58,10 +58,7 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
   };
   const arrivedFrom = (place: number) => receiver.received.slice(place).map(({ path, event }) => `${path} ${event.id}`);
 
-  /**
-   * Appends to all ledgers, one after the other in each, and sends again what was not answered. `stop` resolves with
-   * the last answer.
-   */
+  /** Appends to all ledgers in order and retries. `stop` resolves with the last answer. */
   const write = () => {
     let stopped = false;
     const writers = all.map(async ({ order, master, answered }, at) => {
@@ -82,9 +79,7 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
       },
     };
   };
-  /**
-   * Every answered event has come to whoever subscribed to it, first in the order of its ledger, and has one delivery.
-   */
+  /** Every answered event has arrived once delivered, first arrivals in the order of the ledger. */
   const untilAllHasCome = async () => {
     receiver.answerAfterMs = 0;
     for (const subscription of subscriptions) {

@@ -61,10 +61,7 @@ export async function appendOver(grpc: Client, transport: Transport, actor: Part
   }
 }
 
-/**
- * Sends so many appends of each actor in this turn, a third of them over each transport; `between` is called before
- * each round of calls.
- */
+/** Sends `each` appends of each actor at once, a third over each transport; `between` runs before each round. */
 export function sendAtOnce(
   grpc: Client,
   actors: readonly Party[],

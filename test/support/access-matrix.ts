@@ -1,8 +1,6 @@
 /**
- * Who may call what, a line a method and a letter a caller: written from decisions.md (sections 2, 4 and 5), never from
- * what
- * the code answers. `@order`, `@root` and `@engagement` say which ledger the call is about, `(scope)` what it is asked
- * of.
+ * The access matrix of decisions.md, sections 2, 4 and 5: a line for each method, a letter for each caller. `@` names
+ * the ledger of the call, `()` its scope.
  */
 
 /** The callers, in the order of the letters below; a gap in a line is for the reader alone. */

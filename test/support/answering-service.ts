@@ -14,9 +14,7 @@ interface Seen {
 /** How the service answers its `count`th call. */
 type Answering = (seen: Seen, response: ServerResponse, count: number) => void;
 
-/**
- * A client of a server that answers as told; waits between attempts take no time and are noted. Both end with the test.
- */
+/** A client of a server with scripted answers; waits take no time and are recorded. Both end with the test. */
 export async function against(answering: Answering, options: Partial<ClientOptions> = {}) {
   const seen: Seen[] = [];
   const waits: number[] = [];

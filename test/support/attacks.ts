@@ -97,10 +97,7 @@ export async function rapidReset(address: string, count: number): Promise<void> 
   session.destroy();
 }
 
-/**
- * A message that unpacks to far more than it is, to a unary method without a credential, over gRPC. Answers its grpc-
- * status.
- */
+/** Sends a message that unpacks to far more than its size over gRPC, and returns the grpc-status. */
 export async function packedMessage(address: string, path: string, packed: Buffer): Promise<string> {
   const session = connectHttp2(`http://${address}`);
   session.on('error', () => {});

@@ -24,10 +24,7 @@ export interface RestAnswer {
   readonly code: string | null;
 }
 
-/**
- * A call as anybody may make it: nothing is added that the test does not say. Whatever answers must be as
- * `/openapi.json` says.
- */
+/** A call without additions of the helper. Every answer must match `/openapi.json`. */
 export async function rest(base: string, method: string, path: string, request: RestRequest = {}): Promise<RestAnswer> {
   const isText = typeof request.body === 'string';
   const response = await fetch(`${base}${path}`, {

@@ -60,10 +60,7 @@ export async function runNode(
   };
 }
 
-/**
- * The cluster that runs beside the whole suite (test/cluster/api), in place of a node of the test's own; it outlives
- * the test.
- */
+/** The cluster beside the whole suite (test/cluster/api) in place of a node of the test; it outlives the test. */
 function nodeOfCluster(text: string): RunningTestNode {
   const { logFiles, ...addresses } = JSON.parse(text) as Pick<
     RunningTestNode,

@@ -14,10 +14,7 @@ export const embeddedTest = test.skipIf(met !== undefined);
 /** A test of what is true of each node by itself: skipped where each request meets another one. */
 export const oneNodeTest = test.skipIf(isSpread);
 
-/**
- * Access history is written a tenth of a second behind the answer; that a key was revoked other nodes know within a
- * second.
- */
+/** Access history is written 0.1 s after the answer; a revoked key is known to other nodes within 1 s. */
 const waitMs = Object.freeze({ 'access history': 1_000, 'a revoked API key': 1_000 });
 
 /**

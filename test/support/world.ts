@@ -207,10 +207,7 @@ export interface Rig {
   log(): Promise<LedgerEvent[]>;
 }
 
-/**
- * What actors need, over a memory store; `wrap` puts something between them. Several rigs over one `data` are several
- * nodes.
- */
+/** What actors need, over a memory store that `wrap` may wrap. Rigs over the same `data` are several nodes. */
 export function rig(
   options: {
     readonly clock?: ManualClock;

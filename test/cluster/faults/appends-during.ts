@@ -57,10 +57,7 @@ export async function appendDuring(
   return appends;
 }
 
-/**
- * How long appends took, those apart that another node was asked for than an owner whom nobody hears: it is waited for
- * first.
- */
+/** Durations of appends, separately for those with a silent owner, which is waited for first. */
 export function acrossApart(
   appends: readonly AppendDuring[],
   silent: ReadonlySet<string>,

@@ -77,10 +77,7 @@ export const flushRedis: Fault = async ({ cluster }) => {
   return { what: 'Redis flushed' };
 };
 
-/**
- * A node of Cassandra hangs: what was sent to it may be carried out, late. One time of four it hangs until all nodes
- * know.
- */
+/** A node of Cassandra hangs, and may execute late. One time of four it hangs until all nodes know. */
 export const pauseCassandra: Fault = (context) => {
   const isLong = context.cluster.cassandra?.nodes.length === 1 && context.random.chance(0.25);
   return chosen(context, isLong ? pauseCassandraForLong : pauseCassandraBriefly);

@@ -3,10 +3,7 @@ import { percentile } from '../campaign/percentiles.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import type { FaultContext } from './fault.ts';
 
-/**
- * A call that was begun before its node knew: two attempts at the store, each with its deadline, and some for a busy
- * machine.
- */
+/** The longest call that began before its node knew: two attempts with their deadlines, and some reserve. */
 const firstMaxMs = 12_000;
 /** One that is begun once it knows, beyond what the machine takes for as many calls that need no store. */
 const quickMaxMs = 1_000;

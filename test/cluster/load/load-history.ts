@@ -3,10 +3,7 @@ import type { ErrorCode } from '../../../src/domain/errors.ts';
 import type { LedgerEvent } from '../../../src/domain/event/event.ts';
 import { type Attempt, HistoryBook, type Told, type ToldEvent } from '../../support/history/history.ts';
 
-/**
- * What an answer was: of an append all of the event is told; of other calls only that they were done, and perhaps to
- * what.
- */
+/** The answer: the whole event for an append; for other calls that they were done, and maybe to what. */
 export type Answered = Told | { readonly kind: 'done'; readonly masterId: string | null };
 
 export type LoadAttempt = Omit<Attempt, 'told'> & {

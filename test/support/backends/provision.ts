@@ -59,10 +59,7 @@ export function provisionBackends(env: Environment): Provision {
   };
 }
 
-/**
- * About what clients wait for a conditional write: suites that judge no time share it on a busy machine, where late is
- * right and not at all is not.
- */
+/** A client timeout for conditional writes: suites that do not judge time share Cassandra on a busy machine. */
 const sharedCassandraMaxMs = 4_000;
 
 function cassandraSource(env: Environment): Source<CassandraAddress> {

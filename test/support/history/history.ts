@@ -2,10 +2,7 @@ import { type ErrorCode, LedgerError } from '../../../src/domain/errors.ts';
 import type { LedgerEvent } from '../../../src/domain/event/event.ts';
 import type { Command } from '../../../src/domain/ledger/command.ts';
 
-/**
- * What a client was told of the event that its command became; where an answer names no event, the one found under its
- * name.
- */
+/** The answer for the event of a command; if it names no event, the event found by name. */
 export type ToldEvent = Pick<LedgerEvent, 'id' | 'ledgerId' | 'seq' | 'hash' | 'master'>;
 
 /** What a client was told. */
