@@ -1,15 +1,14 @@
 import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { apiKeyHash } from '../../src/domain/keys/api-key.ts';
 import { ledgerKey, recordKey } from '../../src/store/lmdb/keys.ts';
 import { openTables, type TextTable } from '../../src/store/lmdb/tables.ts';
 import { newOrder, newParty, type Party } from '../support/parties.ts';
 import { rest } from '../support/parties-rest.ts';
 import { runHere } from '../support/program-here.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir, temporaryDir } from '../support/running-node.ts';
 
-const dataDir = temporaryDir();
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+const dataDir = suiteDir();
 
 /** What damage makes of the text of a record: a line of its own fields, then its value. */
 const damages: readonly (readonly [string, (text: string) => string])[] = [

@@ -1,12 +1,10 @@
-import { rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { watchHost } from '../support/host-watch.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { suiteDir } from '../support/running-node.ts';
 
-const dir = temporaryDir();
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = suiteDir();
 
 /** Calls that leave a line each; a pipe holds some 300 of them. */
 async function call(node: NodeProcess, count: number): Promise<void> {

@@ -1,11 +1,9 @@
-import { rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openSocket } from '../support/raw-http.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 
-const dataDir = temporaryDir();
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+const dataDir = suiteDir();
 
 /** A port that was free a moment ago. */
 function freePort(): Promise<number> {

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { readConfig } from '../../src/node/config.ts';
 import { startEmbedded } from '../../src/node/embedded.ts';
 import { readTls } from '../../src/node/listeners.ts';
@@ -13,13 +13,12 @@ import { createLog } from '../../src/runtime/telemetry/log.ts';
 import { watchHost } from '../support/host-watch.ts';
 import { type ProcessEnvironment, runToEnd, startNodeProcess } from '../support/node-process.ts';
 import { refused } from '../support/refused-start.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { suiteDir } from '../support/running-node.ts';
 
 // Processes start slowly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
-const root = temporaryDir();
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = suiteDir();
 
 const file = (name: string, text: string | Buffer): string => {
   const path = join(root, name);

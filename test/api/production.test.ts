@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { createHash, createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
 import { signerFromPrivateKey } from '../../src/client/signing/signing.ts';
 import { authorityKeysOf, keysFromResolver } from '../../src/client/verify/key-source.ts';
@@ -14,12 +14,11 @@ import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { runToEnd } from '../support/node-process.ts';
 import { append, entityRequest, eventsOf, newDevice, newMaster, newOrder, type Order } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
 
 const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-const root = temporaryDir();
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = suiteDir();
 
 const file = (name: string, text: string): string => {
   writeFileSync(join(root, name), text, { mode: 0o600 });
@@ -146,12 +145,11 @@ async function expectStartSigned(dataDir: string): Promise<void> {
 }
 
 describe('the data of a node', () => {
-  const dataDir = temporaryDir();
+  const dataDir = suiteDir();
   const copy = join(root, 'copy');
   let order: Order;
   let before: Fields[];
   const cli = (...args: string[]) => runToEnd({ ...env, DATA_DIR: dataDir }, CLI, args);
-  afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
   beforeAll(async () => {
     await using node = await runNode({ env, dataDir });

@@ -1,13 +1,11 @@
-import { rmSync } from 'node:fs';
-import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { append, newMaster, newOrder } from '../support/parties.ts';
 import { rest } from '../support/parties-rest.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 import { minute } from '../support/webhook-order.ts';
 import { receiveWebhooks } from '../support/webhook-receiver.ts';
 
-const dataDir = temporaryDir();
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+const dataDir = suiteDir();
 
 const machineNow = Date.now;
 afterEach(() => void vi.restoreAllMocks());

@@ -1,16 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';
 import { standardSignature, svcSignature, webhookKeys } from '../../src/domain/keys/webhook-signature.ts';
 import { newParty } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
-import { runNode } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 import { eventually } from '../support/webhook-receiver.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'listen-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = suiteDir();
 
 /** The command, run in this process. */
 function listening(args: readonly string[]) {

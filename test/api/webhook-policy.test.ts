@@ -1,12 +1,10 @@
-import { rmSync } from 'node:fs';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newParty, type Party } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode, temporaryDir } from '../support/running-node.ts';
+import { type RunningTestNode, runNode, suiteDir } from '../support/running-node.ts';
 import { eventually, receiveWebhooks } from '../support/webhook-receiver.ts';
 
-const dataDir = temporaryDir();
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+const dataDir = suiteDir();
 
 /** A subscription that was fine when it was made, on a node in development mode that has stopped since. */
 async function storedSubscription(url: string): Promise<{ by: Party; id: string }> {

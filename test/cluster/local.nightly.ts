@@ -1,16 +1,15 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type LocalCluster, startLocalCluster } from '../../cluster/local/cluster.ts';
 import type { Backend, CassandraAddress, RedisAddress } from '../support/backends/backend.ts';
 import { backendsForTests, describeOn } from '../support/backends/for-tests.ts';
 import { newClientOrder } from '../support/client-order.ts';
 import { compileCache } from '../support/compile-cache.ts';
+import { suiteDir } from '../support/running-node.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'lts-local-cluster-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = suiteDir();
 
 const backends = backendsForTests();
 const [redis, cassandra] = await Promise.all([backends.redis(), backends.cassandra()]);

@@ -1,17 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { append, entityRequest, eventsOf, newDevice, newMaster, newOrder } from '../support/parties.ts';
 import { done, expectRefused, rest } from '../support/parties-rest.ts';
+import { suiteDir } from '../support/running-node.ts';
 import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
 import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'ledger-production-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = suiteDir();
 
 /** A certificate that nodes prove themselves with to each other, which is its own authority. */
 function peerCertificate(): Record<string, string> {
