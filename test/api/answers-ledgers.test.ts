@@ -1,7 +1,16 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { newOrganization } from '../support/organizations.ts';
-import { append, newMaster, newOrder, newParty, type Order, type Party, signedBy } from '../support/parties.ts';
+import {
+  append,
+  closeOf,
+  newMaster,
+  newOrder,
+  newParty,
+  type Order,
+  type Party,
+  signedBy,
+} from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
 
 const { base } = await nodeForTests();
@@ -169,17 +178,8 @@ describe('masters', () => {
         body: grant,
       });
     expect((await grantIt()).status).toBe(200);
-    const form = {
-      ledger_id: ledgerId,
-      ledger_type: 'ORDER',
-      requested_by_actor_id: closing.supplier.actorId,
-      status: 'CLOSED',
-      buyer_actor_id: closing.buyer.actorId,
-      supplier_actor_id: closing.supplier.actorId,
-    };
-    await done(base, 'PATCH', `/v1/ledgers/${ledgerId}/close`, {
-      headers: signedBy(closing.supplier, 'LEDGER_CLOSED', ledgerId, form),
-    });
+    const { path, headers } = closeOf(closing, closing.supplier);
+    await done(base, 'PATCH', path, { headers });
     expectRefused(await append(master, closing.buyer, 'LATE', {}), 409, 'ledger_closed');
     expectRefused(await grantIt(), 409, 'ledger_closed');
     const body = { ledger_id: ledgerId, business_ref: 'LATE', scope: 'ORDER' };

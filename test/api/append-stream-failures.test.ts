@@ -4,7 +4,7 @@ import { createClient } from '../../src/client/client.ts';
 import { signerFromPrivateKey } from '../../src/client/signing/signing.ts';
 import { grpcClient } from '../support/grpc-client.ts';
 import { onboarding } from '../support/organizations.ts';
-import { append, eventsOf, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { append, eventsOf, type Master, newMaster, newOrder, type Order, otherOrder } from '../support/parties.ts';
 import { type Fields, rest } from '../support/parties-rest.ts';
 import { type StreamedEvent, sendAll, streamed } from '../support/parties-stream.ts';
 import { type FaultyNode, runFaultyNode } from '../support/running-node-faulty.ts';
@@ -50,11 +50,7 @@ test('no event behind a failed write is taken, and every outcome names the event
 });
 
 test('a failed write of one ledger does not stop another ledger on the same stream', async () => {
-  const opened = await rest(node.base, 'POST', '/v1/ledgers', {
-    headers: order.buyer.bearer,
-    body: { supplier_svc_id: order.supplier.svcId },
-  });
-  const elsewhere = await newMaster({ ...order, ledgerId: opened.text('id') });
+  const elsewhere = await newMaster(await otherOrder(order));
   node.fail('append', 'unavailable');
   const outcomes = await sendAll(client, order.buyer, [
     streamed(master, order.buyer, 0, { n: 0 }),

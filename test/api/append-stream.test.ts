@@ -4,7 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 import { AppendEventsRequestSchema } from '../../src/gen/svc/v1/masters_pb.ts';
 import { grpcClient } from '../support/grpc-client.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
-import { eventsOf, type Master, newMaster, newOrder, type Order, type Party, signatureOf } from '../support/parties.ts';
+import { eventsOf, type Master, newMaster, newOrder, otherOrder, type Party, signatureOf } from '../support/parties.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
 import {
   appended,
@@ -23,13 +23,8 @@ afterAll(() => client.close());
 const send = (by: Pick<Party, 'bearer'>, events: readonly StreamedEvent[]) => sendAll(client, by, events);
 
 test('outcomes and log have the order of the stream within each ledger', async () => {
-  const orders: Order[] = [await newOrder(base)];
-  const first = orders[0] as Order;
-  const made = await done(base, 'POST', '/v1/ledgers', {
-    headers: first.buyer.bearer,
-    body: { supplier_svc_id: first.supplier.svcId },
-  });
-  orders.push({ ...first, ledgerId: made.text('id') });
+  const first = await newOrder(base);
+  const orders = [first, await otherOrder(first)];
   const masters = await Promise.all(orders.flatMap((order) => [newMaster(order), newMaster(order)]));
   const events = Array.from({ length: 300 }, (_, n) => streamed(masters[(n * 7) % 4] as Master, first.buyer, n, { n }));
   const outcomes = await send(first.buyer, events);

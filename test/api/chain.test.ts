@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { canonicalize } from 'json-canonicalize';
 import { beforeAll, expect, test } from 'vitest';
 import { nodeWithOrder } from '../support/node-for-tests.ts';
-import { append, eventsOf, newMaster, signedBy } from '../support/parties.ts';
+import { append, closeOf, eventsOf, newMaster } from '../support/parties.ts';
 import { done, type Fields } from '../support/parties-rest.ts';
 
 const { node, order } = await nodeWithOrder();
@@ -18,16 +18,8 @@ beforeAll(async () => {
     const master = masters[n % 2];
     if (master !== undefined) await append(master, order.buyer, 'NOTED', payload, options);
   }
-  const form = {
-    ledger_id: order.ledgerId,
-    ledger_type: 'ORDER',
-    requested_by_actor_id: order.buyer.actorId,
-    status: 'CLOSED',
-    buyer_actor_id: order.buyer.actorId,
-    supplier_actor_id: order.supplier.actorId,
-  };
-  const headers = signedBy(order.buyer, 'LEDGER_CLOSED', order.ledgerId, form);
-  await done(node.base, 'PATCH', `/v1/ledgers/${order.ledgerId}/close`, { headers });
+  const { path, headers } = closeOf(order, order.buyer);
+  await done(node.base, 'PATCH', path, { headers });
   events = await eventsOf(node.base, order.supplier, order.ledgerId);
 });
 

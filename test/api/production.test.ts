@@ -12,7 +12,16 @@ import { verifyEvents } from '../../src/client/verify/verifying.ts';
 import { readAuthorityKeys } from '../../src/service/authority/authority.ts';
 import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { runToEnd } from '../support/node-process.ts';
-import { append, entityRequest, eventsOf, newDevice, newMaster, newOrder, type Order } from '../support/parties.ts';
+import {
+  append,
+  entityRequest,
+  eventsOf,
+  newDevice,
+  newMaster,
+  newOrder,
+  type Order,
+  otherOrder,
+} from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
 import { runNode, suiteDir } from '../support/running-node.ts';
 import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
@@ -197,11 +206,8 @@ describe('the data of a node', () => {
       ['svc:authority#key-1', keys[1]?.valid_from],
       ['svc:authority#key-2', null],
     ]);
-    const opened = await done(node.base, 'POST', '/v1/ledgers', {
-      headers: order.buyer.bearer,
-      body: { supplier_svc_id: order.supplier.svcId },
-    });
-    const fresh = await eventsOf(node.base, order.buyer, opened.text('id'), '&verify=signatures');
+    const { ledgerId: freshId } = await otherOrder({ ...order, base: node.base });
+    const fresh = await eventsOf(node.base, order.buyer, freshId, '&verify=signatures');
     expect(fresh.map((event) => event.authority_key_id)).toEqual(['svc:authority#key-2', 'svc:authority#key-2']);
     expect(await eventsOf(node.base, order.buyer, order.ledgerId, '&verify=signatures')).toEqual(before);
 
@@ -228,7 +234,7 @@ describe('the data of a node', () => {
       signer: signerFromPrivateKey(order.buyer.key.privateKey, order.buyer.kid ?? ''),
     });
     const authorityKeys = authorityKeysOf(await client.getAuthority());
-    for (const ledgerId of [order.ledgerId, opened.text('id')]) {
+    for (const ledgerId of [order.ledgerId, freshId]) {
       const events = [];
       for await (const event of client.ledgerEvents(ledgerId)) events.push(event);
       const found = await verifyEvents(events, {

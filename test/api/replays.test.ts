@@ -1,6 +1,15 @@
 import { expect, test } from 'vitest';
 import { nodeWithMaster } from '../support/node-for-tests.ts';
-import { append, newMaster, newOrder, newParty, type Party, signedBy } from '../support/parties.ts';
+import {
+  append,
+  closeOf,
+  newMaster,
+  newOrder,
+  newParty,
+  otherOrder,
+  type Party,
+  signedBy,
+} from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
 import { untilKnownElsewhere } from '../support/several-nodes.ts';
 
@@ -50,11 +59,7 @@ test('a key is refused with another payload, type or master, and free for anothe
   expect([theirs.status, theirs.headers.get('idempotent-replayed')]).toEqual([200, null]);
   expect(theirs.body.event_id).not.toBe(first.body.event_id);
   // On another ledger the same key is another one too.
-  const opened = await done(base, 'POST', '/v1/ledgers', {
-    headers: order.buyer.bearer,
-    body: { supplier_svc_id: order.supplier.svcId },
-  });
-  const elsewhere = await newMaster({ ...order, ledgerId: opened.text('id') });
+  const elsewhere = await newMaster(await otherOrder(order));
   const there = await append(elsewhere, order.buyer, 'KEYED', { n: 1 }, keyed('same'));
   expect([there.status, there.headers.get('idempotent-replayed')]).toEqual([200, null]);
 });
@@ -104,18 +109,8 @@ test('a replay returns the first answer after the end of the key, the grant, the
   expectReplay(await byDelegate(), one);
   expectRefused(await append(own, delegate, 'NOTED', { n: 3 }, keyed('new')), 404, 'not_found');
 
-  const form = {
-    ledger_id: here.ledgerId,
-    ledger_type: 'ORDER',
-    requested_by_actor_id: here.supplier.actorId,
-    status: 'CLOSED',
-    buyer_actor_id: here.buyer.actorId,
-    supplier_actor_id: here.supplier.actorId,
-  };
-  const close = () =>
-    rest(base, 'PATCH', `/v1/ledgers/${here.ledgerId}/close`, {
-      headers: { ...signedBy(here.supplier, 'LEDGER_CLOSED', here.ledgerId, form), 'idempotency-key': 'close' },
-    });
+  const { path, headers } = closeOf(here, here.supplier);
+  const close = () => rest(base, 'PATCH', path, { headers: { ...headers, 'idempotency-key': 'close' } });
   const closed = await close();
   expectReplay(await close(), closed);
   for (const party of [here.buyer, here.supplier]) {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { nodeWithOrder } from '../support/node-for-tests.ts';
 import { newOrganization } from '../support/organizations.ts';
-import { append, newMaster, type Party, signedBy } from '../support/parties.ts';
+import { append, newMaster, otherOrder, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
 
 const { base, order } = await nodeWithOrder();
@@ -11,17 +11,8 @@ let withOrganization: { readonly ledgerId: string; readonly organizationId: stri
 
 beforeAll(async () => {
   const organization = await newOrganization(base, order.supplier);
-  const made = await done(base, 'POST', '/v1/ledgers', {
-    headers: order.buyer.bearer,
-    body: { supplier_svc_id: order.supplier.svcId },
-  });
-  withOrganization = { ledgerId: made.text('id'), ...organization };
+  withOrganization = { ...(await otherOrder(order)), ...organization };
 });
-
-async function newLedger(): Promise<string> {
-  const body = { supplier_svc_id: order.supplier.svcId };
-  return (await done(base, 'POST', '/v1/ledgers', { headers: order.buyer.bearer, body })).text('id');
-}
 
 /** The newest event of a ledger. */
 async function newest(ledgerId: string, by: Party = order.supplier): Promise<Fields> {
@@ -56,7 +47,7 @@ describe('LEDGER_CLOSED', () => {
     rest(base, 'PATCH', `/v1/ledgers/${ledgerId}/close`, { headers });
 
   test.each([false, true])('of an order is signed with absent organizations as null: %s', async (nulls) => {
-    const ledgerId = await newLedger();
+    const { ledgerId } = await otherOrder(order);
     const { buyer, supplier } = order;
     const form = {
       ledger_id: ledgerId,

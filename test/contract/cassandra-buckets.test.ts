@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import { Fenced, type Head, type LedgerStore } from '../../src/store/ledger-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesAfter, entriesFor, headOf, newLedgerId } from '../support/store-entries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { suiteKeyspace, withClient } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 
 await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
-  const settings = newKeyspace(address);
+  const { settings, open } = suiteKeyspace(address, bucketEvents);
   let one: CassandraStores;
   let other: CassandraStores;
   beforeAll(async () => {
-    await makeKeyspace(settings, bucketEvents);
-    one = await openStores(settings, Date.now);
-    other = await openStores(settings, Date.now);
-  });
-  afterAll(async () => {
-    await one[Symbol.asyncDispose]();
-    await other[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
+    one = await open();
+    other = await open();
   });
 
   /** A ledger with batches of these sizes, written under one claim. */

@@ -1,10 +1,10 @@
 import type cassandra from 'cassandra-driver';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import type { Statement } from '../../src/store/cassandra/session/session.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { type DeliveryRig, delivered, deliveriesAt, minuteMs } from '../support/webhook-deliveries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { suiteKeyspace, withClient } from './cassandra-factory.ts';
 
 /** Blocks of one slot; each leaves deleted rows behind when it is done. */
 const blocksOfSlot = 8;
@@ -13,13 +13,12 @@ const slots = 6;
 const slotsOpen = 3;
 
 await describeOnCassandra('Deleted rows on Cassandra', (address) => {
-  const settings = newKeyspace(address);
+  const { settings, open } = suiteKeyspace(address);
   let stores: CassandraStores;
   let seen: Statement[] = [];
   let beforeRead: (statement: Statement) => Promise<void> = async () => {};
   beforeAll(async () => {
-    await makeKeyspace(settings);
-    stores = await openStores(settings, Date.now, (session) => ({
+    stores = await open((session) => ({
       ...session,
       read: async (statement, options) => {
         seen.push(statement);
@@ -27,10 +26,6 @@ await describeOnCassandra('Deleted rows on Cassandra', (address) => {
         return session.read(statement, options);
       },
     }));
-  });
-  afterAll(async () => {
-    await stores[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
   });
 
   /**

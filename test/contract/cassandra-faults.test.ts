@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import { Fenced, type LedgerStore, OutcomeUnknown, type Projection } from '../../src/store/ledger-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { type DecideFault, faultySession } from '../support/cassandra-faults.ts';
 import { entriesAfter, entriesFor, headOf, newLedgerId } from '../support/store-entries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { openStores, suiteKeyspace, withClient } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 const unavailable = { code: 'unavailable' };
@@ -13,16 +13,11 @@ const outcomeUnknown = { code: 'outcome_unknown' };
 const codeOf = (error: unknown) => (error instanceof LedgerError ? error.code : String(error));
 
 await describeOnCassandra('Faults between the stores and Cassandra', (address) => {
-  const settings = newKeyspace(address);
+  const { settings, open } = suiteKeyspace(address, bucketEvents);
   /** Another node, to which nothing happens. */
   let sound: CassandraStores;
   beforeAll(async () => {
-    await makeKeyspace(settings, bucketEvents);
-    sound = await openStores(settings, Date.now);
-  });
-  afterAll(async () => {
-    await sound[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
+    sound = await open();
   });
 
   async function newNode() {

@@ -1,35 +1,29 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import type { Claim, Head, Projection } from '../../src/store/ledger-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesAfter, headOf, newLedgerId } from '../support/store-entries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores } from './cassandra-factory.ts';
+import { suiteKeyspace } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 const underS: Projection = { kind: 'scope', scope: 's' };
 const count = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
 
 await describeOnCassandra('Reading while another node fills buckets of eight events', (address) => {
-  const settings = newKeyspace(address);
+  const { open } = suiteKeyspace(address, bucketEvents);
   let writer: CassandraStores;
   let reader: CassandraStores;
   /** Called before each request of the reader. */
   let onRequest: () => Promise<void> = async () => {};
   beforeAll(async () => {
-    await makeKeyspace(settings, bucketEvents);
-    writer = await openStores(settings, Date.now);
-    reader = await openStores(settings, Date.now, (session) => ({
+    writer = await open();
+    reader = await open((session) => ({
       ...session,
       read: async (statement, options) => {
         await onRequest();
         return session.read(statement, options);
       },
     }));
-  });
-  afterAll(async () => {
-    await writer[Symbol.asyncDispose]();
-    await reader[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
   });
 
   /** A ledger that the writer adds batches to. */

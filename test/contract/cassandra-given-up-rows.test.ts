@@ -8,7 +8,7 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { faultySession } from '../support/cassandra-faults.ts';
 import { newLedgerId } from '../support/store-entries.ts';
 import { deliveriesAt, minuteMs, subscriptionId } from '../support/webhook-deliveries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores } from './cassandra-factory.ts';
+import { openStores, suiteKeyspace } from './cassandra-factory.ts';
 
 interface IndexRow {
   readonly line_order: string;
@@ -17,20 +17,15 @@ interface IndexRow {
 }
 
 await describeOnCassandra('Index rows that writes have given up', (address) => {
-  const settings = newKeyspace(address);
+  const { settings, open } = suiteKeyspace(address);
   let stores: CassandraStores;
   let client: cassandra.Client;
   beforeAll(async () => {
-    await makeKeyspace(settings);
-    stores = await openStores(settings, Date.now);
+    stores = await open();
     const { contactPoints, localDataCenter, keyspace } = settings;
     client = new cassandra.Client({ contactPoints: [...contactPoints], localDataCenter, keyspace });
   });
-  afterAll(async () => {
-    await client.shutdown();
-    await stores[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
-  });
+  afterAll(() => client.shutdown());
 
   const lookup = { name: 'n', value: 'v' };
   const write = (kind: string, id: string, order: string) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { CassandraInspection } from '../../src/store/cassandra/inspection.ts';
 import { projectionWriter } from '../../src/store/cassandra/log/projection-writer.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
@@ -7,25 +7,20 @@ import type { Projection } from '../../src/store/ledger-store.ts';
 import type { StrayBucket } from '../../src/store/store-inspection.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesAfter, headOf, newLedgerId } from '../support/store-entries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { suiteKeyspace, withClient } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 const underS: Projection = { kind: 'scope', scope: 's' };
 
 await describeOnCassandra('Buckets of eight events, inspected', (address) => {
-  const settings = newKeyspace(address);
+  const { settings, open } = suiteKeyspace(address, bucketEvents);
   let stores: CassandraStores;
   let session: CqlSession;
   beforeAll(async () => {
-    await makeKeyspace(settings, bucketEvents);
-    stores = await openStores(settings, Date.now, (opened) => {
+    stores = await open((opened) => {
       session = opened;
       return opened;
     });
-  });
-  afterAll(async () => {
-    await stores[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
   });
 
   /** A ledger with batches of these sizes. */

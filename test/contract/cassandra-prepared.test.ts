@@ -1,25 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import cassandra from 'cassandra-driver';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import { type CassandraStores, openCassandra } from '../../src/store/cassandra/open.ts';
 import { prepareAtStart, textsPreparedAtStart } from '../../src/store/cassandra/session/prepared-at-start.ts';
 import type { CqlSession, Statement } from '../../src/store/cassandra/session/session.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesFor, newLedgerId } from '../support/store-entries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { suiteKeyspace, withClient } from './cassandra-factory.ts';
 
 await describeOnCassandra('Statements that Cassandra has prepared before a node serves', (address) => {
-  const settings = newKeyspace(address);
+  const { settings, open } = suiteKeyspace(address);
   const sent = new Set<string>();
   let stores: CassandraStores;
   beforeAll(async () => {
-    await makeKeyspace(settings);
-    stores = await openStores(settings, Date.now, (session) => recording(session, sent));
-  });
-  afterAll(async () => {
-    await stores[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
+    stores = await open((session) => recording(session, sent));
   });
 
   test('cover a signed append with its reads', async () => {
