@@ -21,8 +21,7 @@ export interface JitReport {
 
 /**
  * Sends bare loops of the batches of a run, behind its warm-up, until Cassandra's JIT has little to do. It goes on for
- * minutes, and
- * may take half of Cassandra's CPU, which is no cost of an append.
+ * minutes, and may take half of Cassandra's CPU, which is no cost of an append.
  */
 export async function untilCompiled(
   cluster: BenchCluster,

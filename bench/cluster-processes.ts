@@ -28,8 +28,7 @@ const looksSettled = 4;
 
 /**
  * Starts everything as `npm run cluster:local` does, Cassandra with all of its JIT, and waits until the shards have
- * come to
- * rest. `profileDir`: each node writes a CPU profile there when it stops.
+ * come to rest. `profileDir`: each node writes a CPU profile there when it stops.
  */
 export async function startBenchCluster(dir: string, profileDir: string | null): Promise<BenchCluster> {
   await using running = new AsyncDisposableStack();

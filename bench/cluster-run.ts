@@ -15,8 +15,7 @@ import { rounded, sumOf } from './sum.ts';
 
 /**
  * Events sent before time is taken, 48,000 for each node: behind a third of them V8 was still compiling, for a tenth of
- * the nodes' CPU.
- * Cassandra's JIT needs longer still (cluster-jit.ts).
+ * the nodes' CPU. Cassandra's JIT needs longer still (cluster-jit.ts).
  */
 const warmUpEvents = 144_000;
 /** With few events open in the beginning: cold, a cluster is far slower. */
@@ -61,8 +60,7 @@ export async function warmUpCluster(cluster: BenchCluster, run: PreparedClusterR
 
 /**
  * Sends the rest to all nodes at once, in parts, and after each does `beside` with it: a shared host changes its pace
- * within minutes. Throws
- * where anything but the wrongly signed events was refused.
+ * within minutes. Throws where anything but the wrongly signed events was refused.
  */
 export async function measureClusterRun<T>(
   cluster: BenchCluster,

@@ -19,8 +19,7 @@ import { requestOf } from './wire.ts';
 const warmUpEvents = 16_000;
 /**
  * In parts of at least so many events, and so many parts at most, it is sent, with a look at the limit between them: a
- * shared host changes its
- * pace within seconds. Smaller parts would be filling and draining for the most.
+ * shared host changes its pace within seconds. Smaller parts would be filling and draining for the most.
  */
 const partEventsMin = 10_000;
 const partsMax = 10;
@@ -65,8 +64,7 @@ export async function prepareRun(
 
 /**
  * Sends a prepared run in parts, with a look at the limit of verifications a second beside each, and reports what came
- * of it. Throws where
- * anything but the wrongly signed events was refused.
+ * of it. Throws where anything but the wrongly signed events was refused.
  */
 export async function measureRun(server: ServerProcess, run: PreparedRun): Promise<RunReport> {
   const { warmUp, file } = run;

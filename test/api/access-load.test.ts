@@ -72,8 +72,7 @@ test('200 appends beside changing grants make one chain with no append behind an
     whileIn.push(await appendOnce('rest', n));
   };
   // Until they have done so several times they append on beside that, and so do those from whom nothing is taken: each
-  // has one under way
-  // at any moment, and who comes and goes has three.
+  // has one under way at any moment, and who comes and goes has three.
   let hasChanged = false;
   const goesAndComes = async (n: number) => {
     for (let time = 0; time < timesChanged; time++) await goAndCome(n);

@@ -121,8 +121,7 @@ describeOn('a cluster of real processes under load', 'Cassandra and Redis of its
   test.each(isNightly ? [...always, ...nightly] : always)('%s: %s', async (kind, _, fault) => {
     const before = load.history.acknowledgements.length;
     // One fault on a machine that other tests keep busy says little of a 99th percentile. One that took longer than
-    // that is done again,
-    // twice, and may not take longer then: what is slow by itself is slow each time.
+    // that is done again, twice, and may not take longer then: what is slow by itself is slow each time.
     const first = await carryOut(fault);
     if (first.isFair && !isInTime(kind, first.outcome))
       for (let again = 0; again < 2; again++) {

@@ -54,8 +54,8 @@ export async function withClient<T>(
 
 /**
  * Drops a keyspace from a Cassandra that others gave and that goes on after the run. One that runs for these tests ends
- * with them, and would write out
- * all tables of all suites for each one that is dropped, which is a third of all that it does.
+ * with them, and would write out all tables of all suites for each one that is dropped, which is a third of all that it
+ * does.
  */
 export async function leaveKeyspace(settings: CassandraSettings): Promise<void> {
   if ((process.env.CASSANDRA_CONTACT_POINTS ?? '') === '') return;

@@ -53,8 +53,8 @@ describeOn('Cassandra that stops', 'jars of Cassandra', jars, () => {
   }
   /**
    * What a call answers once the store says that it is back. Refused as `unavailable` it wrote nothing and is made
-   * again, as callers do: behind the first
-   * answer the driver may yet drop a connection on which a slow start left others without one.
+   * again, as callers do: behind the first answer the driver may yet drop a connection on which a slow start left
+   * others without one.
    */
   async function onceBack<T>(call: () => Promise<T>): Promise<T> {
     await expect.poll(() => stores.check().then(() => true), { timeout: settleMaxMs, interval: 100 }).toBe(true);

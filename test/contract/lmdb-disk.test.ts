@@ -83,8 +83,8 @@ async function traced(options: readonly string[], until: (child: StoreChild) => 
 
 /**
  * The flush behind each acknowledgement: the last fdatasync of the data that began after its append was asked for and
- * had ended well, with a write to the file opened for synchronous writing behind it, before the acknowledgement.
- * Throws where there is none.
+ * had ended well, with a write to the file opened for synchronous writing behind it, before the acknowledgement. Throws
+ * where there is none.
  */
 function checkFlushes(calls: readonly SystemCall[]): SystemCall[] {
   return calls.filter(said('ack')).map((ack) => {

@@ -9,7 +9,6 @@ import { appended, sendAll, streamed } from './parties-stream.ts';
 export const transports = ['rest', 'unary', 'stream'] as const;
 type Transport = (typeof transports)[number];
 
-/** What became of an append. */
 export interface Answered {
   readonly code: string | null;
   /** seq, id and hash of what was recorded. */

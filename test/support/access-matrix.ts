@@ -3,7 +3,7 @@
  * the ledger of the call, `()` its scope.
  */
 
-/** The callers, in the order of the letters below; a gap in a line is for the reader alone. */
+/** The callers, in the order of the letters below. */
 export const callerNames = [
   'nobody',
   'revokedKey',
@@ -171,7 +171,6 @@ WebhookService.RedeliverWebhook                    UK   4.4   444   4444   44444
 
 export type TargetName = 'order' | 'root' | 'engagement';
 
-/** A line of the matrix. */
 export interface AccessRow {
   readonly name: string;
   /** `Service.Method` */

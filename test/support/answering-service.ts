@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { type ClientOptions, createClient } from '../../src/client/index.ts';
 
-/** A call as it arrived. */
 interface Seen {
   readonly method: string;
   readonly url: string;
@@ -60,13 +59,10 @@ export function answer(
   response.end(body === null ? undefined : JSON.stringify(body));
 }
 
-/** The envelope of an error. */
 export const failure = (code: string, details?: object) => ({
   error: { code, message: `It is ${code}.`, request_id: 'r-1', details },
 });
-/** The answer to createApiKey. */
 export const key = { key_id: 'k', api_key: 's', environment: 'sandbox', name: 'n' };
-/** The answer to getLedger. */
 export const ledger = {
   id: 'l',
   buyer_actor_id: 'b',

@@ -8,8 +8,7 @@ import {
 
 /**
  * How a conditional write goes wrong between a store and Cassandra. `unsent`: it is refused before it is sent. `lost`:
- * never
- * arrives. `applied`: is carried out and the answer is lost. `late`: is carried out when `arrive` is called.
+ * never arrives. `applied`: is carried out and the answer is lost. `late`: is carried out when `arrive` is called.
  */
 export type DecideFault = 'unsent' | 'lost' | 'applied' | 'late';
 

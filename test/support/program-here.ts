@@ -7,7 +7,6 @@ export interface CliEnd {
   readonly err: string;
 }
 
-/** What a program run in this process is given. */
 export interface HereOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string | Buffer;

@@ -19,8 +19,7 @@ const waitMs = Object.freeze({ 'access history': 1_000, 'a revoked API key': 1_0
 
 /**
  * Where each request meets another node than the one before (test/cluster/api), waits for as long as what one has
- * answered may be
- * unknown to the next. Everywhere else it is to be known at once, and nothing is waited for.
+ * answered may be unknown to the next. Everywhere else it is to be known at once, and nothing is waited for.
  */
 export async function untilKnownElsewhere(what: keyof typeof waitMs): Promise<void> {
   if (isSpread) await delay(waitMs[what]);

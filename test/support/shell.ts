@@ -18,7 +18,7 @@ export interface Shell {
   readonly dir: string;
   /** Runs the real command in a process of its own with the given environment only. */
   run(args: readonly string[], input?: string | Buffer, env?: Readonly<Record<string, string>>): Promise<Ended>;
-  /** Writes a file, JSON unless it is text, and gives its path. */
+  /** Writes a file, as JSON unless it is text, and returns its path. */
   file(name: string, content: unknown): string;
 }
 

@@ -14,8 +14,7 @@ export interface BucketDamage {
 export const smallBucketEvents = 64;
 /**
  * Behind the first copy, of 14 events: the second one begins with a batch that runs over the end of bucket 0, and goes
- * on with one that
- * runs over the end of bucket 1.
+ * on with one that runs over the end of bucket 1.
  */
 export const moreNotes = 140;
 /** The last seqs of the two full buckets, and that of the ledger. */

@@ -72,8 +72,7 @@ async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Pro
 
 /**
  * SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner, until it finds them
- * gone. Then it appends to what it owned, by
- * itself or not, and forwards again.
+ * gone. Then it appends to what it owned, by itself or not, and forwards again.
  */
 export const pauseNode: Fault = async (context) => {
   const { random, load } = context;

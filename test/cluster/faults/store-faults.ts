@@ -38,8 +38,7 @@ async function stopRedisFor(context: FaultContext, goneMs: number): Promise<Faul
 
 /**
  * Redis is gone, and then an owner is killed: whoever is asked claims what it had (cluster.md: Redis is down). Started
- * again, it serves
- * without Redis as well.
+ * again, it serves without Redis as well.
  */
 export const killWithoutRedis: Fault = async (context) => {
   const { cluster, load, random } = context;

@@ -26,10 +26,8 @@ export interface OutageOutcome {
 
 /**
  * Asks every node while no Cassandra answers: 503 in time at first, then at once, appends too, in bounded memory, and
- * no write is acknowledged
- * (cluster.md: Cassandra is down). Resolves when each node has been seen to do so. Where the host kept the processors
- * for itself
- * meanwhile, no time is a violation.
+ * no write is acknowledged (cluster.md: Cassandra is down). Resolves when each node has been seen to do so. Where the
+ * host kept the processors for itself meanwhile, no time is a violation.
  */
 export async function askWithoutStore(context: FaultContext): Promise<OutageOutcome> {
   const { cluster, load, world, random } = context;

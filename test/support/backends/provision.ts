@@ -18,8 +18,7 @@ interface Source<T> {
 
 /**
  * Where a backend comes from: the address in the environment; else a container, if an engine answers and has or can
- * pull
- * the image; else a local process; else nowhere, with the reasons.
+ * pull the image; else a local process; else nowhere, with the reasons.
  */
 export function provisionBackends(env: Environment): Provision {
   const started: AsyncDisposable[] = [];

@@ -33,8 +33,7 @@ import { Chain, faultsOf, startMs } from '../../support/world.ts';
 
 /**
  * A second account of who may do what, written from decisions.md (section 5) and not from the code: random commands are
- * put to both,
- * and have to be carried out or refused alike.
+ * put to both, and have to be carried out or refused alike.
  */
 
 const parties = [buyer, supplier];

@@ -4,8 +4,7 @@ import { describe, expect, test } from 'vitest';
 
 /**
  * The walls of the house, read off the import lines: who may import whom (docs/architecture.md). Generated code is open
- * to all
- * but the domain.
+ * to all but the domain.
  */
 const root = resolve(import.meta.dirname, '../../..');
 

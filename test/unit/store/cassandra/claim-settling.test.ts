@@ -11,8 +11,7 @@ const bucketEvents = 8;
 
 /**
  * A session with replicas of which one alone has what was committed last: others see its static columns by their
- * repair, but none of its
- * rows, until something settles the partition.
+ * repair, but none of its rows, until something settles the partition.
  */
 function halfCommitted(session: CqlSession) {
   const unsettled = new Map<unknown, number>();
