@@ -3,7 +3,6 @@ import { compileCache } from './test/support/compile-cache.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { isNightly } from './test/support/nightly.ts';
 import { timeouts } from './test/support/timeouts.ts';
-import { testTimeouts } from './test/support/test-timeouts.ts';
 
 /** Suites that judge how long something takes, or that keep every core busy by themselves: nothing may run beside them. */
 const alone = [

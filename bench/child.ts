@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-/** Runs a script of this folder as a process of its own with a job on its standard input; what it answers, as JSON both ways. */
+/** Runs a script of this folder as a process, with a job and its result as JSON. */
 export function runProcess<Job, Result>(script: string, job: Job): Promise<Result> {
   const child = spawn(process.execPath, [new URL(script, import.meta.url).pathname], {
     stdio: ['pipe', 'pipe', 'inherit'],

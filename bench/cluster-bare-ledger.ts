@@ -10,7 +10,7 @@ import type { Head, LedgerEntry } from '../src/store/ledger-store.ts';
 import type { BareDriver } from './cluster-bare-driver.ts';
 import { benchEventType } from './payload.ts';
 
-/** Rows of the service to send again: enough of them that the same ones are far apart when Cassandra compresses them. */
+/** Rows of the service to send again: enough that equal ones are far apart for Cassandra's compression. */
 const sampleRows = 512;
 const SAMPLE = "SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = '' LIMIT ?";
 
@@ -44,7 +44,7 @@ export class BareLedger {
     return this.#driver.decide([claimStatement(this.#ledgerId, 0, { fence: null, headSeq: null }, this.#fence)]);
   }
 
-  /** One batch of so many events, and after it, if wanted, its projections: a write for each partition, side by side. */
+  /** Writes a batch and, if wanted, its projections: a write for each partition, concurrently. */
   async append(events: number, withProjections: boolean): Promise<void> {
     const before = this.#head;
     const entries = this.#entriesAfter(before, events);

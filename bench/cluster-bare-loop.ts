@@ -41,8 +41,8 @@ export interface BareLoopReport {
 }
 
 /**
- * Sends Cassandra what the service sent it for the events of a run, in groups of the same sizes on as many ledgers and for as long,
- * with nothing around it: no signatures, no actors, no callers, one process.
+ * Sends Cassandra what the service sent it for the events of a run, in groups of the same sizes on as many ledgers and
+ * for as long, with nothing around it: no signatures, no actors, no callers, one process.
  */
 export function runBareLoop(
   cluster: BenchCluster,

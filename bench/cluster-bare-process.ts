@@ -62,7 +62,7 @@ async function run(job: BareLoopJob): Promise<BareLoopResult> {
 
 const mixedSizes = 1_009;
 
-/** Sizes in the shares that they had, each ledger's turn taking any of them: steps of a fixed length through their distribution. */
+/** Sizes in their measured shares, in steps of a fixed length through their distribution. */
 function evenlyMixed({ groupSizes }: BareLoopJob): number[] {
   const commits = sumOf(groupSizes, (group) => group.commits);
   const inOrder: number[] = [];

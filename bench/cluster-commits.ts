@@ -90,7 +90,7 @@ export function groupSizes({ bySize, events }: CommitTotals): GroupSize[] {
 const troubleSeries =
   /^(svc_(?:claims|fenced_appends|unknown_outcomes|forwarded_calls|not_owner|shard_moves)_total(?:\{[^}]*\})?) (\S+)$/gm;
 
-/** What may tell why a run went wrong, of all nodes together: claims, races for them, and calls that did not reach the owner. */
+/** Counts of all nodes that explain a bad run: claims, races for claims, and calls that missed the owner. */
 export async function troubleOf(internalBases: readonly string[]): Promise<Readonly<Record<string, number>>> {
   const found: Record<string, number> = {};
   for (const text of await metricsOf(internalBases)) {

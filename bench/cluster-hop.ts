@@ -27,7 +27,7 @@ interface Percentiles {
   readonly p99Ms: number;
 }
 
-/** What it costs a caller to ask another node than the ledger's owner: unary gRPC appends, one at a time, to both in turns. */
+/** The cost of a call to another node than the owner: unary gRPC appends, one at a time, to both in turns. */
 export async function measureHop(cluster: BenchCluster): Promise<HopReport> {
   const [first] = cluster.nodes;
   if (first === undefined) throw new Error('there are no nodes');

@@ -20,8 +20,8 @@ export interface JitReport {
 }
 
 /**
- * Sends bare loops of the batches of a run, behind its warm-up, until Cassandra's JIT has little to do. It goes on for minutes, and
- * may take half of Cassandra's CPU, which is no cost of an append.
+ * Sends bare loops of the batches of a run, behind its warm-up, until Cassandra's JIT has little to do. It goes on for
+ * minutes, and may take half of Cassandra's CPU, which is no cost of an append.
  */
 export async function untilCompiled(
   cluster: BenchCluster,
@@ -32,7 +32,7 @@ export async function untilCompiled(
     const [allBefore, before] = [cpuTime(cluster.cassandraPid).allUs, compilerThreads(cluster)];
     const what = { withProjections: true, batchesPerSecond: null };
     await runBareLoop(cluster, setting, { groupSizes, seconds: loopSeconds }, what);
-    // Compiler threads come and go with their work. One that has gone since takes its last seconds with it, and there is none without work.
+    // A compiler thread that ended takes its last seconds with it; without work there is no such thread.
     const jitUs = sumOf([...compilerThreads(cluster)], ([thread, us]) => us - (before.get(thread) ?? 0));
     const jitShare = jitUs / (cpuTime(cluster.cassandraPid).allUs - allBefore);
     const isLittle = jitShare <= jitShareMax;

@@ -14,7 +14,7 @@ export interface ClusterLoadResult {
   readonly verifications: Counted;
 }
 
-/** The load generator of a cluster, a process of its own: streams to several nodes at once, a job each, JSON both ways. */
+/** The load generator of a cluster, a process that streams to several nodes; jobs and results are JSON. */
 let text = '';
 for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
 const jobs = JSON.parse(text) as LoadJob[];

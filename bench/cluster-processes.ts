@@ -19,7 +19,7 @@ export interface BenchCluster extends AsyncDisposable {
 }
 
 const nodeCount = 3;
-/** Five times Cassandra's default: a shared host may stand still for seconds, and nobody settles what a bare loop does not know. */
+/** Five times Cassandra's default: a shared host may pause for seconds, and a bare loop settles no outcome. */
 const writeMaxMs = 10_000;
 const settleMaxMs = 90_000;
 const lookEveryMs = 1_000;
@@ -27,8 +27,8 @@ const lookEveryMs = 1_000;
 const looksSettled = 4;
 
 /**
- * Starts everything as `npm run cluster:local` does, Cassandra with all of its JIT, and waits until the shards have come to
- * rest. `profileDir`: each node writes a CPU profile there when it stops.
+ * Starts everything as `npm run cluster:local` does, Cassandra with all of its JIT, and waits until the shards have
+ * come to rest. `profileDir`: each node writes a CPU profile there when it stops.
  */
 export async function startBenchCluster(dir: string, profileDir: string | null): Promise<BenchCluster> {
   await using running = new AsyncDisposableStack();

@@ -22,7 +22,7 @@ export interface ClusterSigningJob {
   readonly lanes: readonly { readonly key: number; readonly file: RequestFile; readonly lane: number }[];
 }
 
-/** Signs the requests of a run, all cores at it: keys take turns at the nodes, so that each node gets a part of every ledger's events. */
+/** Signs the requests of a run on all cores: keys alternate between nodes, so each node gets a part of every ledger. */
 export async function signForNodes(
   setting: Setting,
   laneRecords: number,

@@ -4,7 +4,7 @@ import { LatencyHistogram } from './latency.ts';
 import type { LoadReport } from './load-report.ts';
 import { rounded, sumOf } from './sum.ts';
 
-/** A run as it was measured: per event, counting all that were sent. Latencies are those that the slowest node's streams saw. */
+/** A measured run, per event of all that were sent. Latencies are those of the slowest node's streams. */
 export interface ClusterRunReport extends LoadReport {
   readonly commitsPerSecond: number;
   readonly groupSizes: readonly GroupSize[];

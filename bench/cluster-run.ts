@@ -14,15 +14,15 @@ import { wrongIn } from './signing.ts';
 import { rounded, sumOf } from './sum.ts';
 
 /**
- * Events sent before time is taken, 48,000 for each node: behind a third of them V8 was still compiling, for a tenth of the nodes' CPU.
- * Cassandra's JIT needs longer still (cluster-jit.ts).
+ * Events sent before time is taken, 48,000 for each node: behind a third of them V8 was still compiling, for a tenth of
+ * the nodes' CPU. Cassandra's JIT needs longer still (cluster-jit.ts).
  */
 const warmUpEvents = 144_000;
 /** With few events open in the beginning: cold, a cluster is far slower. */
 const coldEvents = 8_000;
 /** Events of each of the 16 streams that wait at a time then. */
 const inFlightCold = 16;
-/** And while it is measured: some twenty a ledger, or a dozen full commits of the hot one. With twice as many a cluster is slower. */
+/** And during the measurement: some twenty for each ledger, or a dozen full commits of the hot one. */
 const inFlightOf = (ledgers: number): number => (ledgers === 1 ? 48 : 128);
 
 /** In so many parts a run is sent. */
@@ -59,8 +59,8 @@ export async function warmUpCluster(cluster: BenchCluster, run: PreparedClusterR
 }
 
 /**
- * Sends the rest to all nodes at once, in parts, and after each does `beside` with it: a shared host changes its pace within minutes. Throws
- * where anything but the wrongly signed events was refused.
+ * Sends the rest to all nodes at once, in parts, and after each does `beside` with it: a shared host changes its pace
+ * within minutes. Throws where anything but the wrongly signed events was refused.
  */
 export async function measureClusterRun<T>(
   cluster: BenchCluster,

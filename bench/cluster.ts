@@ -42,7 +42,7 @@ interface ComparedRun {
   readonly rowsAlonePaced: BareLoopReport;
 }
 
-/** `npm run bench -- --cluster`: three nodes on one Cassandra; what is measured and how is told in docs/performance.md. */
+/** `npm run bench -- --cluster`: three nodes on one Cassandra, as docs/performance.md describes. */
 export async function benchCluster(options: BenchOptions, progress: (line: string) => void): Promise<object> {
   const workDir = mkdtempSync(join(tmpdir(), 'ledger-bench-cluster-'));
   try {
@@ -90,7 +90,7 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
   }
 }
 
-/** What a part of a run is compared with. The loops change their order from part to part: what one leaves for Cassandra to do falls to the next. */
+/** The comparison for a part of a run. The loops rotate, since one leaves work in Cassandra for the next. */
 async function measureBeside(cluster: BenchCluster, setting: Setting, part: ClusterRunReport, at: number) {
   const quietLook = await verificationLimit();
   const loops: { readonly name: LoopName; readonly result: BareLoopResult }[] = [];

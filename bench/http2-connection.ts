@@ -59,7 +59,7 @@ export class Http2Connection {
     return id;
   }
 
-  /** The id of a stream whose frames the caller sends itself, the whole request at once: it keeps within any initial window. */
+  /** The id of a stream whose frames the caller sends itself, within any initial window. */
   takeStreamId(): number {
     const id = this.#nextStreamId;
     this.#nextStreamId += 2;

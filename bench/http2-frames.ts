@@ -1,6 +1,6 @@
 /**
- * As much of HTTP/2 (RFC 9113) and HPACK (RFC 7541) as a client needs that sends frames made beforehand. Header blocks use
- * no dynamic table, so that a frame is the same wherever it is sent; only its stream id is put in.
+ * As much of HTTP/2 (RFC 9113) and HPACK (RFC 7541) as a client needs that sends frames made beforehand. Header blocks
+ * use no dynamic table, so that a frame is the same wherever it is sent; only its stream id is put in.
  */
 export const frameType = {
   data: 0,

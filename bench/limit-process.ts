@@ -25,7 +25,7 @@ async function verifications(seconds: number, keys: number): Promise<number> {
   return sumOf(counts, (count) => count) / seconds;
 }
 
-/** Durable puts of rows as large as those of the service's, as many in a commit as the service's, one commit at a time. */
+/** Durable puts of rows like the service's, as many in a commit, one commit at a time. */
 async function lmdbPuts(seconds: number, directory: string, rowBytes: number): Promise<number> {
   const db = open<string, Buffer>({
     path: directory,

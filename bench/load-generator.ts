@@ -4,8 +4,8 @@ import type { Readable, Writable } from 'node:stream';
 import type { LoadJob, LoadResult } from './load-job.ts';
 
 /**
- * The load generator, a process of its own, which does one job after the other: clients that append all day have their code compiled, and
- * one that is started for each part of a run would compile it on the server's processors.
+ * The load generator, a process of its own, which does one job after the other: clients that append all day have their
+ * code compiled, and one that is started for each part of a run would compile it on the server's processors.
  */
 export class LoadGenerator implements AsyncDisposable {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;

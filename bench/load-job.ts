@@ -34,7 +34,7 @@ export interface LoadResult {
   readonly failed: number;
   readonly firstFailure: string | null;
   readonly seconds: number;
-  /** While all was open that may be: neither at the beginning, nor once the first lane had sent its last. The whole where that is less than half of it. */
+  /** The time with all lanes at work; the whole time if that is less than half of it. */
   readonly steady: SteadyLoad;
   /** Latencies (LatencyHistogram.counts). */
   readonly latencyCounts: readonly number[];

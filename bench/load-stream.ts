@@ -36,7 +36,7 @@ class Lane {
     this.reader = reader;
     this.#tally = tally;
     this.#inFlight = inFlight;
-    // Outcomes of one ledger come in order, those of several in any: far fewer than this are ever open between two of them.
+    // Outcomes of several ledgers come in any order: far fewer than this are open between two of one lane.
     this.#sentMs = new Float64Array(4_096);
     this.#sent = from;
   }

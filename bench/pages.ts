@@ -13,7 +13,7 @@ export interface PagesReport {
   readonly slowestMs: number;
 }
 
-/** Reads different thousands of events of a ledger, each checked by the server as it reads them, all over its length. */
+/** Reads pages of a thousand events from all over a ledger; the server checks each event. */
 export async function readPages(server: ServerProcess, setting: Setting, events: number): Promise<PagesReport> {
   const [ledger] = setting.ledgers;
   const [reader] = setting.keys;

@@ -27,7 +27,7 @@ export function lmdbLimit(seconds: number, workDir: string): Promise<number> {
   return runProcess<LimitJob, number>('limit-process.ts', { kind: 'lmdb', seconds, directory, rowBytes });
 }
 
-/** The same REST requests from the same load generator to a bare HTTP server, which has answered those of `warmUp` before. */
+/** Sends the same REST requests to a bare HTTP server after those of `warmUp`. */
 export async function echoLimit(job: Omit<LoadJob, 'port'>, warmUp: Records): Promise<SteadyLoad> {
   const script = new URL('limit-process.ts', import.meta.url).pathname;
   const child = spawn(process.execPath, [script, 'echo'], { stdio: ['pipe', 'pipe', 'inherit'] });

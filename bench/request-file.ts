@@ -1,9 +1,9 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 
 /**
- * The requests of a run as they go over the wire, signed beforehand and kept in a file, so that the load generator neither
- * signs nor encodes while time is taken, and holds no more of them than it is about to send. All have the same length; those of a
- * lane (a signing key) lie one behind the other.
+ * The requests of a run as they go over the wire, signed beforehand and kept in a file, so that the load generator
+ * neither signs nor encodes while time is taken, and holds no more of them than it is about to send. All have the same
+ * length; those of a lane (a signing key) lie one behind the other.
  */
 export interface RequestFile {
   readonly path: string;

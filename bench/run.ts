@@ -18,12 +18,12 @@ import { requestOf } from './wire.ts';
 /** Events sent before time is taken, so that what is measured is a server that has run for a while. */
 const warmUpEvents = 16_000;
 /**
- * In parts of at least so many events, and so many parts at most, it is sent, with a look at the limit between them: a shared host changes its
- * pace within seconds. Smaller parts would be filling and draining for the most.
+ * In parts of at least so many events, and so many parts at most, it is sent, with a look at the limit between them: a
+ * shared host changes its pace within seconds. Smaller parts would be filling and draining for the most.
  */
 const partEventsMin = 10_000;
 const partsMax = 10;
-/** Events of each of the 16 lanes that wait at a time: on a hundred ledgers a few of each ledger, so that they are written together. */
+/** Events of each of the 16 lanes in flight: a few for each of a hundred ledgers, so that they share batches. */
 function inFlightOf(transport: Transport, ledgers: number): number {
   if (transport === 'stream') return 96;
   return transport === 'grpc' && ledgers > 1 ? 64 : 24;
@@ -63,8 +63,8 @@ export async function prepareRun(
 }
 
 /**
- * Sends a prepared run in parts, with a look at the limit of verifications a second beside each, and reports what came of it. Throws where
- * anything but the wrongly signed events was refused.
+ * Sends a prepared run in parts, with a look at the limit of verifications a second beside each, and reports what came
+ * of it. Throws where anything but the wrongly signed events was refused.
  */
 export async function measureRun(server: ServerProcess, run: PreparedRun): Promise<RunReport> {
   const { warmUp, file } = run;

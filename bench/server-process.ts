@@ -87,7 +87,7 @@ export function cpuTime(pid: number): CpuTime {
   return { allUs: usedUs(`/proc/${pid}/stat`), mainUs: usedUs(`/proc/${pid}/task/${pid}/stat`) };
 }
 
-/** CPU time in µs of a process's threads whose names begin so, by their numbers. A thread that ends is in none of these any more. */
+/** CPU time in µs of a process's threads by number, for names with a prefix. An ended thread counts no more. */
 export function threadsCpuUs(pid: number, ...names: readonly string[]): Map<string, number> {
   const found = new Map<string, number>();
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
@@ -115,7 +115,7 @@ function usedUs(file: string): number {
   return (Number(fields[11]) + Number(fields[12])) * tickUs;
 }
 
-/** What the processors of the machine did since it was started, in ticks (proc(5), /proc/stat): `kept` by its host though there was work. */
+/** Processor ticks of the machine since its start (proc(5), /proc/stat): `kept` is steal time. */
 export function processorTicks(): { readonly given: number; readonly kept: number } {
   const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n', 1);
   const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0, kept = 0] = line.split(/ +/).slice(1).map(Number);

@@ -33,8 +33,8 @@ export const keyCount = 16;
 const mastersOfHotLedger = 4;
 
 /**
- * Makes actors, keys, ledgers and masters through the public API: one ledger of two actors with eight keys each, or many
- * ledgers of eight pairs of actors with a key each.
+ * Makes actors, keys, ledgers and masters through the public API: one ledger of two actors with eight keys each, or
+ * many ledgers of eight pairs of actors with a key each.
  */
 export async function makeSetting(baseUrl: string, ledgerCount: number): Promise<Setting> {
   const actorCount = ledgerCount === 1 ? 2 : keyCount;

@@ -47,7 +47,7 @@ export function signLanes(job: SigningJob): void {
   }
 }
 
-/** Makes the signed events of a lane: `laneIndex` → event. They go to the ledgers of the lane's key in turns, and to their masters. */
+/** Makes the signed events of a lane, for the ledgers of its key and their masters in turns. */
 export function laneSigner(
   setting: Setting,
   lane: number,

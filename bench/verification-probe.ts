@@ -2,7 +2,7 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { keyCount } from './setting.ts';
 import { type Counted, signaturesOf, verifyFor } from './verifications.ts';
 
-/** A fortieth of a core: enough to see the machine's pace, which a shared host changes from second to second, and too little to change it. */
+/** A fortieth of a core: enough to see the pace of the machine, and too little to change it. */
 const lookSeconds = 0.0125;
 const everyMs = 500;
 

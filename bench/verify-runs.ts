@@ -13,7 +13,7 @@ export interface VerificationReport {
   readonly seconds: number;
 }
 
-/** Reads everything that runs wrote back through the API and verifies it, all cores at it. Throws where anything is amiss. */
+/** Reads back and verifies everything that runs wrote, on all cores. Throws if anything is wrong. */
 export async function verifyRuns(server: ServerProcess, runs: readonly PreparedRun[]): Promise<VerificationReport> {
   const startedMs = performance.now();
   const jobs = runs.flatMap((run) => verifyingJobs(server, run).map((job) => ({ run, job })));

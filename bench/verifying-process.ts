@@ -22,7 +22,7 @@ export interface VerifyingResult {
 
 const problemsMax = 20;
 
-/** Reads every event of some ledgers back through the API and verifies signatures, hashes and chain as any client may. */
+/** Reads every event of some ledgers through the API and verifies signatures, hashes and chain. */
 async function verify(job: VerifyingJob): Promise<VerifyingResult> {
   const found = Buffer.alloc(Math.ceil(job.events / 8));
   const problems: string[] = [];

@@ -14,7 +14,7 @@ export interface ReceiverReport {
   readonly lastAtMs: number;
 }
 
-/** Receivers in a process of their own: `node webhook-receivers.ts healthy healthy dead …`; tells `report` on request. */
+/** Receivers as a process: `node webhook-receivers.ts healthy healthy dead …`; reports on request. */
 const slowMs = 1_000;
 const kinds = process.argv.slice(2) as ReceiverKind[];
 const receivers = await Promise.all(kinds.map(start));

@@ -10,7 +10,7 @@ const usage = `npm run bench:webhooks -- [options]: webhooks with real connectio
 
 Ends with 1 where a bound is not kept: twice the time, order, memory; a tenth of the appends.`;
 
-/** The healthy ones need no more than this times what they need alone, and memory holds no more deliveries than this. */
+/** Bounds of the time of healthy receivers beside sick ones, and of deliveries in memory. */
 const slowdownMax = 2;
 const heldDeliveriesBound = 17_000;
 /** What part of the appends a second three matching subscriptions may cost. */

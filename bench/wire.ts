@@ -23,7 +23,7 @@ export const firstClientIndex = 16_384;
 /** The host that requests name; no port, so that requests can be made before the server runs. */
 const host = 'localhost';
 
-/** The request of an event as it goes over the wire: a REST request, the HEADERS and DATA of a gRPC call, or a DATA of a stream. */
+/** The request of an event on the wire: a REST request, or frames of a gRPC call or stream. */
 export function requestOf(transport: Transport, event: SignedEvent): Buffer {
   switch (transport) {
     case 'rest':

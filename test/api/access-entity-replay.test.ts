@@ -5,7 +5,7 @@ import { done, expectRefused, type Fields, rest } from '../support/parties-rest.
 
 const node = await nodeForTests();
 
-test('under the bare header of an entity with a key, nobody learns what the entity wrote or may see', async () => {
+test('an unsigned call in the name of an entity with a key learns nothing of what the entity may see', async () => {
   const { base } = node;
   const device = await newDevice(base, { keyed: true });
   const root = '/v1/entities/root-ledger';

@@ -22,7 +22,7 @@ const appendsEach = 25;
 /** How often each comes and goes while appends are under way. */
 const timesChanged = 4;
 
-test('200 appends at once by parties and delegates while grants come and go: one gapless chain, nothing after an answered revocation', async () => {
+test('200 appends beside changing grants make one chain with no append behind an answered revocation', async () => {
   const { base } = node;
   const order = await newOrder(base);
   const delegates = await Promise.all(Array.from({ length: 6 }, () => newParty(base, { keyed: false })));
@@ -57,7 +57,8 @@ test('200 appends at once by parties and delegates while grants come and go: one
   // One is out before the first is sent, and for good.
   const gone = delegateAt(4);
   await change('PATCH', 4);
-  // Two come and go as fast as it is answered, one on the ledger and one on a master. What they append here begins after the answer to the
+  // Two come and go as fast as it is answered, one on the ledger and one on a master. What they append here begins
+  // after the answer to the
   // one change and is answered before the other is asked for: there is no doubt what is to become of it.
   const changed = [0, 2];
   const whileOut: Answered[] = [];
@@ -70,8 +71,8 @@ test('200 appends at once by parties and delegates while grants come and go: one
     await change('POST', n);
     whileIn.push(await appendOnce('rest', n));
   };
-  // Until they have done so several times they append on beside that, and so do those from whom nothing is taken: each has one under way
-  // at any moment, and who comes and goes has three.
+  // Until they have done so several times they append on beside that, and so do those from whom nothing is taken: each
+  // has one under way at any moment, and who comes and goes has three.
   let hasChanged = false;
   const goesAndComes = async (n: number) => {
     for (let time = 0; time < timesChanged; time++) await goAndCome(n);
@@ -117,7 +118,8 @@ test('200 appends at once by parties and delegates while grants come and go: one
   );
   const codesOf = ({ actorId }: Party) => answers.filter((one) => one.actorId === actorId).map(({ code }) => code);
   for (const actor of steady) expect(new Set(codesOf(actor))).toEqual(new Set([null]));
-  // What begins after an answered revocation is refused, whatever is under way; what begins after an answered grant is recorded.
+  // What begins after an answered revocation is refused, whatever is under way; what begins after an answered grant is
+  // recorded.
   expect(whileOut.map(({ code }) => code)).toEqual(whileOut.map(() => 'not_found'));
   expect(whileIn.map(({ code }) => code)).toEqual(whileIn.map(() => null));
   const timesOut = changed.length * timesChanged;

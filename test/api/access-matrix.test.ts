@@ -14,7 +14,7 @@ import { nodeForTests } from '../support/node-for-tests.ts';
 
 const node = await nodeForTests();
 
-test('the matrix has every method of the API, and no other', () => {
+test('the matrix lists every method of the API and no other', () => {
   const listed = new Set(accessRows.map(({ method }) => method));
   expect([...listed].toSorted()).toEqual([...apiMethods.keys()].toSorted());
   expect(Object.keys(accessRequests).toSorted()).toEqual([...apiMethods.keys()].toSorted());

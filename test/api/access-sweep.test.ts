@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('a node removes access history that is older than 90 days, every minute until it stops; a failure does not end that', async () => {
+test('a node sweeps access history older than 90 days every minute, also after a failed sweep', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const sweep = vi.spyOn(LmdbAccessLog.prototype, 'sweep').mockRejectedValueOnce(new Error('the disk is full'));
   const node = await runNode({ env: {} });

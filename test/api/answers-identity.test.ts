@@ -19,7 +19,7 @@ describe('health, terms and trust anchor', () => {
   });
 
   test.each(['/.well-known/svc-authority', '/v1/.well-known/svc-authority'])(
-    '%s is phase 1 in development mode, without a key',
+    '%s is of phase 1 and has no key in development mode',
     async (path) => {
       const { body } = await done(base, 'GET', path);
       expect(body).toMatchObject({
@@ -35,7 +35,7 @@ describe('health, terms and trust anchor', () => {
 });
 
 describe('developer access', () => {
-  test('a registration answers two worlds, and a signing key only where a public key was sent', async () => {
+  test('a registration returns actors of two worlds, and a signing key if a public key was sent', async () => {
     const sent = { name: 'A', email: 'a@example.com', region: 'in' };
     const bare = await done(base, 'POST', '/v1/developer/register', { body: sent });
     const worldOf = (environment: string) => ({
@@ -64,7 +64,7 @@ describe('developer access', () => {
     expect(keyed.text('production.api_key')).toMatch(/^svc_sk_live_eu_/);
   });
 
-  test('the same registration again makes new actors: nothing of it is unique', async () => {
+  test('the same registration again makes new actors', async () => {
     const body = { name: 'Twin', email: 'twin@example.com', region: 'eu' };
     const [one, two] = [
       await done(base, 'POST', '/v1/developer/register', { body }),
@@ -73,7 +73,7 @@ describe('developer access', () => {
     expect(one.text('sandbox.actor_id')).not.toBe(two.text('sandbox.actor_id'));
   });
 
-  test('an API key is shown once, listed by its prefix, and refused after its end', async () => {
+  test('an API key is shown once, is listed by its prefix, and is refused after its deletion', async () => {
     const made = await done(base, 'POST', '/v1/developer/keys', { headers: party.bearer, body: { name: 'ci' } });
     expect(made.body).toEqual({ key_id: shape.uuid, api_key: expect.any(String), environment: 'sandbox', name: 'ci' });
     const secret = made.text('api_key');
@@ -109,7 +109,7 @@ describe('developer access', () => {
 });
 
 describe('actors and resolver', () => {
-  test('an actor is made with a key or without, reads shows it to anybody', async () => {
+  test('an actor is made with or without a key, and anybody may read it', async () => {
     const bare = await done(base, 'POST', '/v1/actors', {});
     const actorId = bare.text('actor_id');
     const names = { actor_id: actorId, svc_id: `svc:actor:${actorId}`, role: 'PARTICIPANT' };
@@ -134,7 +134,7 @@ describe('actors and resolver', () => {
     });
   });
 
-  test('the resolver shows the whole document, cacheable, and answers 304', async () => {
+  test('the resolver serves the whole document with cache headers, and answers 304', async () => {
     const answer = await done(base, 'GET', `/v1/resolve/${party.svcId}`);
     expect(answer.body).toEqual({
       id: party.svcId,
@@ -168,7 +168,7 @@ describe('actors and resolver', () => {
     expect(encoded.body).toEqual(answer.body);
   });
 
-  test('who is not there is 404', async () => {
+  test('an unknown actor is not_found', async () => {
     const nobody = '0199aaaa-0000-7000-8000-000000000001';
     expectRefused(await rest(base, 'GET', `/v1/resolve/svc:actor:${nobody}`), 404, 'not_found');
     expectRefused(await rest(base, 'GET', `/v1/actors/${nobody}`), 404, 'not_found');
@@ -176,7 +176,7 @@ describe('actors and resolver', () => {
     expectRefused(await rest(base, 'GET', `/v1/actors/lookup?svc_id=svc:actor:${nobody}`), 404, 'not_found');
   });
 
-  test('the network lists actors in the order of their making, in pages', async () => {
+  test('the network lists actors in the order of their creation, in pages', async () => {
     const read = (query: string) => done(base, 'GET', `/v1/network/actors${query}`, { headers: party.bearer });
     const all = await read('?limit=1000');
     expect(all.body).toMatchObject({ limit: 1000, offset: 0, count: all.rows('actors').length });

@@ -1,7 +1,16 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { newOrganization } from '../support/organizations.ts';
-import { append, newMaster, newOrder, newParty, type Order, type Party, signedBy } from '../support/parties.ts';
+import {
+  append,
+  closeOf,
+  newMaster,
+  newOrder,
+  newParty,
+  type Order,
+  type Party,
+  signedBy,
+} from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
 
 const { base } = await nodeForTests();
@@ -12,7 +21,7 @@ const open = (by: Party, body: Fields) => rest(base, 'POST', '/v1/ledgers', { he
 const onboard = async (by: Party): Promise<string> => (await newOrganization(base, by)).organizationId;
 
 describe('opening a ledger', () => {
-  test('takes the counterparty by URI or id, from either side, and writes genesis and opening', async () => {
+  test('names the counterparty by URI or id, from either side, and writes GENESIS and ORDER_OPENED', async () => {
     const forms: [Party, Fields][] = [
       [buyer, { supplier_svc_id: supplier.svcId }],
       [supplier, { buyer_svc_id: buyer.svcId }],
@@ -47,13 +56,13 @@ describe('opening a ledger', () => {
     }
   });
 
-  test('is refused between third parties', async () => {
+  test('is refused to a third party', async () => {
     const stranger = await newParty(base);
     const ids = { buyer_actor_id: buyer.actorId, supplier_actor_id: supplier.actorId };
     expectRefused(await open(stranger, ids), 403, 'permission_denied');
   });
 
-  test('fixes the organizations: each party’s first, or the one that is named', async () => {
+  test('sets the organization that is named, or else the first one of each party', async () => {
     const [one, two] = [await newParty(base), await newParty(base)];
     const [first, second] = [await onboard(one), await onboard(one)];
     const other = await onboard(two);
@@ -108,7 +117,7 @@ describe('masters', () => {
     order = await newOrder(base);
   });
 
-  test('are made, read and listed', async () => {
+  test('are created, read and listed', async () => {
     const first = await newMaster(order, order.supplier, 'PO-1');
     const second = await newMaster(order, order.buyer, 'PO-1');
     const read = await done(base, 'GET', `/v1/traceledger/master/${first.uuid}`, { headers: order.buyer.bearer });
@@ -133,7 +142,7 @@ describe('masters', () => {
     expect((await list('&offset=1')).rows('masters')).toEqual([item(second.uuid)]);
   });
 
-  test('an append answers what the next one may be caused by', async () => {
+  test('return the hash of an append, which the next append may name as its cause', async () => {
     const master = await newMaster(order);
     const made = await append(master, order.buyer, 'A', { n: 1 });
     const { event_id, hash, created_at, seq } = made.body;
@@ -157,7 +166,7 @@ describe('masters', () => {
     expect(events.rows('events')[2]).toMatchObject({ caused_by_hash: hash });
   });
 
-  test('a closed ledger takes nothing, its masters read as closed, reads and revocations go on', async () => {
+  test('read as closed under a closed ledger, which accepts reads and revocations only', async () => {
     const closing = await newOrder(base);
     const master = await newMaster(closing);
     const friend = await newParty(base);
@@ -169,17 +178,8 @@ describe('masters', () => {
         body: grant,
       });
     expect((await grantIt()).status).toBe(200);
-    const form = {
-      ledger_id: ledgerId,
-      ledger_type: 'ORDER',
-      requested_by_actor_id: closing.supplier.actorId,
-      status: 'CLOSED',
-      buyer_actor_id: closing.buyer.actorId,
-      supplier_actor_id: closing.supplier.actorId,
-    };
-    await done(base, 'PATCH', `/v1/ledgers/${ledgerId}/close`, {
-      headers: signedBy(closing.supplier, 'LEDGER_CLOSED', ledgerId, form),
-    });
+    const { path, headers } = closeOf(closing, closing.supplier);
+    await done(base, 'PATCH', path, { headers });
     expectRefused(await append(master, closing.buyer, 'LATE', {}), 409, 'ledger_closed');
     expectRefused(await grantIt(), 409, 'ledger_closed');
     const body = { ledger_id: ledgerId, business_ref: 'LATE', scope: 'ORDER' };

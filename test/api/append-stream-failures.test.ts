@@ -4,7 +4,7 @@ import { createClient } from '../../src/client/client.ts';
 import { signerFromPrivateKey } from '../../src/client/signing/signing.ts';
 import { grpcClient } from '../support/grpc-client.ts';
 import { onboarding } from '../support/organizations.ts';
-import { append, eventsOf, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { append, eventsOf, type Master, newMaster, newOrder, type Order, otherOrder } from '../support/parties.ts';
 import { type Fields, rest } from '../support/parties-rest.ts';
 import { type StreamedEvent, sendAll, streamed } from '../support/parties-stream.ts';
 import { type FaultyNode, runFaultyNode } from '../support/running-node-faulty.ts';
@@ -31,7 +31,7 @@ const numbers = async () =>
     .filter((event) => event.event_type === 'NOTED')
     .map((event) => (event.payload as Fields).n);
 
-test('after a failure of the store nothing behind it is taken, and all say where to resume', async () => {
+test('no event behind a failed write is taken, and every outcome names the event to resume from', async () => {
   const events: StreamedEvent[] = Array.from({ length: 200 }, (_, n) =>
     streamed(master, order.buyer, n, { n }, { idempotencyKey: `n-${n}` }),
   );
@@ -49,12 +49,8 @@ test('after a failure of the store nothing behind it is taken, and all say where
   expect(await numbers()).toEqual(events.map((_, n) => n));
 });
 
-test('another ledger on the same stream goes on', async () => {
-  const opened = await rest(node.base, 'POST', '/v1/ledgers', {
-    headers: order.buyer.bearer,
-    body: { supplier_svc_id: order.supplier.svcId },
-  });
-  const elsewhere = await newMaster({ ...order, ledgerId: opened.text('id') });
+test('a failed write of one ledger does not stop another ledger on the same stream', async () => {
+  const elsewhere = await newMaster(await otherOrder(order));
   node.fail('append', 'unavailable');
   const outcomes = await sendAll(client, order.buyer, [
     streamed(master, order.buyer, 0, { n: 0 }),
@@ -74,7 +70,7 @@ test.each<{ faults: StoreFault[] }>([
   { faults: ['late-before-claim'] },
   { faults: ['lost', 'applied'] },
   { faults: ['unavailable', 'applied', 'late', 'lost'] },
-])('the client’s stream gets every event in, once and in order, through $faults', async ({ faults }) => {
+])('the stream of the client writes every event once and in order through $faults', async ({ faults }) => {
   await using typed = createClient({
     baseUrl: node.base,
     grpcUrl: `http://${node.grpcAddress}`,
@@ -95,7 +91,7 @@ test.each<{ faults: StoreFault[] }>([
 });
 
 test.each(['lost', 'applied', 'late', 'late-before-claim'] as const)(
-  'an append whose write was %s is answered truly, and its retry gives the same event',
+  'an append with a %s write has its true answer, and its retry returns the same event',
   async (fault) => {
     for (let n = 0; n < 5; n += 1) {
       node.fail('append', fault);
@@ -109,7 +105,7 @@ test.each(['lost', 'applied', 'late', 'late-before-claim'] as const)(
   },
 );
 
-test('a store that fails to be read or written is told as unavailable, and nothing is left half-done', async () => {
+test('a failing store is answered as unavailable, and a retry succeeds or conflicts', async () => {
   const calls: [string, string, Fields?][] = [
     ['POST', '/v1/onboarding/organization', onboarding],
     ['POST', '/v1/ledgers', { supplier_svc_id: order.supplier.svcId }],

@@ -60,13 +60,13 @@ describe('over REST', () => {
     ['a body of a ledger’s closing', 'PATCH', `/v1/ledgers/${ledgerId}/close`, '['],
   ];
 
-  test.each(cases)('%s leaves its 400 under the ledger', async (_name, verb, path, body) => {
+  test.each(cases)('%s is recorded as 400 under the ledger', async (_name, verb, path, body) => {
     const { answer, requestId } = await tracked(base, verb, path, { headers: buyer.bearer, body });
     expect(answer.status).toBe(400);
     expect(shown(await historyOf(base, buyer), requestId)).toEqual([verb, path, 400, ledgerId]);
   });
 
-  test('a body of another type, and one that is too large, leave their records under the path’s ledger', async () => {
+  test('a body of another type and a body that is too large are recorded under the ledger of the path', async () => {
     const path = `${ofMaster}/events`;
     const typed = { ...buyer.bearer, 'content-type': 'text/plain' };
     const media = await tracked(base, 'POST', path, { headers: typed, body: '{}' });
@@ -79,7 +79,7 @@ describe('over REST', () => {
     expect(before).toMatchObject({ request_id: media.requestId, response_status: 415, ledger_id: ledgerId });
   });
 
-  test('a key that cannot be one for repeating leaves its 400 under the ledger of a master in the body', async () => {
+  test('an invalid idempotency key is recorded under the ledger of a master in the body', async () => {
     const headers = { ...buyer.bearer, 'idempotency-key': 'x'.repeat(256) };
     const path = '/v1/delegation/master';
     const { answer, requestId } = await tracked(base, 'POST', path, { headers, body: inMaster });
@@ -98,14 +98,14 @@ describe('over REST', () => {
     ['an id in the query of a body', 'POST', `/v1/delegation/ledger?ledger_id=${ledgerId}`, { x: 1 }],
   ];
 
-  test.each(silent)('%s names nothing', async (_name, verb, path, body) => {
+  test.each(silent)('%s leaves no record', async (_name, verb, path, body) => {
     const before = await historyOf(base, buyer);
     const { answer } = await tracked(base, verb, path, { headers: buyer.bearer, body });
     expect(answer.status).toBe(400);
     expect(await historyOf(base, buyer)).toEqual(before);
   });
 
-  test('a stranger finds the ledger that it named itself, and not that of a master, there or not', async () => {
+  test('a stranger finds the ledger that it named, and no ledger beside a master that it named', async () => {
     const others = await historyOf(base, buyer);
     const nowhere = randomUUID();
     const calls: readonly (readonly [path: string, body: object, ledger: string | null])[] = [
@@ -122,25 +122,6 @@ describe('over REST', () => {
     }
     expect(await historyOf(base, buyer)).toEqual(others);
   });
-
-  test('without a caller, it leaves nothing', async () => {
-    const before = await historyOf(base, buyer);
-    const { answer } = await tracked(base, 'POST', '/v1/delegation/ledger', {
-      headers: {},
-      body: { ...inLedger, x: 1 },
-    });
-    expect(answer.status).toBe(401);
-    expect(await historyOf(base, buyer)).toEqual(before);
-  });
-
-  test('30 at once stand in their history as soon as they are answered', async () => {
-    const party = await newParty(base, { keyed: false });
-    const body = { ...inMaster, x: 1 };
-    const call = () => tracked(base, 'POST', '/v1/delegation/master', { headers: party.bearer, body });
-    const calls = await Promise.all(Array.from({ length: 30 }, call));
-    const ids = (await historyOf(base, party)).map((event) => event.request_id);
-    expect(ids.toSorted()).toEqual(calls.map(({ requestId }) => requestId).toSorted());
-  });
 });
 
 describe('over Connect', () => {
@@ -152,13 +133,13 @@ describe('over Connect', () => {
     ['in camel case', 'LedgerDelegation', { ...grant, ledgerId, x: 1 }, '/v1/delegation/ledger'],
     ['in snake case', 'LedgerDelegation', { ...grant, ledger_id: ledgerId, role: 7 }, '/v1/delegation/ledger'],
     ['of a master', 'MasterDelegation', { ...grant, masterId: master.uuid, x: 1 }, '/v1/delegation/master'],
-  ])('a refused body names a ledger %s', async (_name, scope, body, path) => {
+  ])('a refused body is recorded under its ledger %s', async (_name, scope, body, path) => {
     const { answer, requestId } = await call(`DelegationService/Grant${scope}`, body);
     expect(answer.status).toBe(400);
     expect(shown(await historyOf(base, buyer), requestId)).toEqual(['POST', path, 400, ledgerId]);
   });
 
-  test('a refused append is listed by its REST path, under the ledger', async () => {
+  test('a refused append is recorded by its REST path, under the ledger', async () => {
     for (const body of [{ eventType: 'A', payload: '{' }, { eventType: 7 }]) {
       const { answer, requestId } = await call('MasterService/AppendEvent', { uuid: master.uuid, ...body });
       expect(answer.status).toBe(400);
@@ -167,7 +148,7 @@ describe('over Connect', () => {
     }
   });
 
-  test('half of a character in place of an id, or beside one, is refused like anything else that is none', async () => {
+  test('a lone surrogate in an id is refused like any other invalid id', async () => {
     const half = '\\ud800';
     const calls: readonly (readonly [name: string, body: string, path: string | null])[] = [
       ['WebhookService/DeleteWebhook', `{"id":"${half}"}`, null],
@@ -188,7 +169,28 @@ describe('over Connect', () => {
     expect((await historyOf(base, buyer)).map((event) => event.request_id)).toContain(requestId);
   });
 
-  test('a message that is no JSON, or compressed as nothing known, leaves nothing', async () => {
+  test.each<[string, () => [Party, string, object, readonly unknown[]]]>([
+    ['a party that reads its ledger', () => [buyer, 'GetLedger', { ledgerId }, [200, ledgerId]]],
+    ['a stranger that reads a ledger', () => [stranger, 'GetLedger', { ledgerId }, [404, ledgerId]]],
+    ['a list with a bad limit', () => [buyer, 'ListLedgerEvents', { ledgerId, limit: 0 }, [400, ledgerId]]],
+  ])('the call of %s is recorded once, by its REST method and path', async (_name, make) => {
+    const [by, name, body, [status, named]] = make();
+    const before = await historyOf(base, by);
+    const { answer, requestId } = await call(`LedgerService/${name}`, body, by.bearer);
+    expect(answer.status).toBe(status);
+    const after = await historyOf(base, by);
+    expect(after).toHaveLength(before.length + 1);
+    const path = `/v1/ledgers/${ledgerId}${name === 'GetLedger' ? '' : '/events'}`;
+    expect(shown(after, requestId)).toEqual(['GET', path, status, named]);
+  });
+
+  test('an append of a stranger is recorded under no ledger', async () => {
+    const body = { uuid: master.uuid, eventType: 'A', payload: '{}' };
+    const { requestId } = await call('MasterService/AppendEvent', body, stranger.bearer);
+    expect(shown(await historyOf(base, stranger), requestId)).toEqual(['POST', `${ofMaster}/events`, 404, null]);
+  });
+
+  test('a message without JSON or with an unknown compression leaves no record', async () => {
     const before = await historyOf(base, buyer);
     await call('DelegationService/GrantLedgerDelegation', `{"ledgerId":"${ledgerId}"`);
     await call('DelegationService/GrantLedgerDelegation', { ledgerId }, { 'content-encoding': 'zstd' });
@@ -220,7 +222,7 @@ describe('over gRPC', () => {
       broken(grantMaster, { masterId: master.uuid }, noTag),
       '/v1/delegation/master',
     ],
-  ] as const)('a message with %s names its ledger', async (name, method, request, path) => {
+  ] as const)('a message with %s is recorded under its ledger', async (name, method, request, path) => {
     const requestId = name.replaceAll(' ', '-');
     const { info } = await callGrpc(client, method, request, { ...buyer.bearer, 'x-request-id': requestId });
     expect(['invalid_argument', 'invalid_json']).toContain(info?.reason);
@@ -230,7 +232,7 @@ describe('over gRPC', () => {
   test.each<[string, Party, readonly number[]]>([
     ['a message whose id cannot be reached', buyer, [0x07]],
     ['bytes that are no message', buyer, [0xff, 0xff, 0xff, 0xff, 0xff]],
-  ])('%s names nothing', async (_name, party, head) => {
+  ])('%s leaves no record', async (_name, party, head) => {
     const before = await historyOf(base, party);
     const request = Buffer.concat([Buffer.from(head), broken(grantLedger, { ledgerId }, [])]);
     const { info } = await callGrpc(client, grantLedger, request, party.bearer);
@@ -238,7 +240,7 @@ describe('over gRPC', () => {
     expect(await historyOf(base, party)).toEqual(before);
   });
 
-  test('a stranger’s broken message stands under the ledger that it named, and under none for a master', async () => {
+  test('a broken message of a stranger is recorded under a ledger that it names, under none for a master', async () => {
     const byMaster = broken(grantMaster, { masterId: master.uuid }, noTag);
     await callGrpc(client, grantMaster, byMaster, { ...stranger.bearer, 'x-request-id': 'master' });
     expect(shown(await historyOf(base, stranger), 'master')).toEqual(['POST', '/v1/delegation/master', 400, null]);

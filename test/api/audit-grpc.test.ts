@@ -45,7 +45,7 @@ const streamsOf = async (party: Pick<Party, 'bearer'>) =>
   (await historyOf(node.base, party)).filter(({ path }) => path === streamPath);
 
 describe('calls over gRPC', () => {
-  test('are listed by their REST method and path, refused ones with their HTTP status', async () => {
+  test('are recorded by their REST method and path, refused ones with their HTTP status', async () => {
     const party = await newParty(node.base, { keyed: false });
     const call = (id: string, request: object) => {
       const headers = { ...party.bearer, 'x-request-id': id };
@@ -73,7 +73,7 @@ describe('calls over gRPC', () => {
     ]);
   });
 
-  test('the history is read over gRPC too, and a ledger that is none is absent', async () => {
+  test('read the history, in which a missing ledger is absent', async () => {
     const party = await newParty(node.base, { keyed: false });
     await callGrpc(client, MasterService.method.getMaster, { uuid: randomUUID() }, party.bearer);
     await callGrpc(client, LedgerService.method.getLedger, { ledgerId: order.ledgerId }, party.bearer);
@@ -87,7 +87,7 @@ describe('calls over gRPC', () => {
     ]);
   });
 
-  test('without a caller leave nothing', async () => {
+  test('leave no record without a caller', async () => {
     const before = await historyOf(node.base, order.buyer);
     expect((await callGrpc(client, LedgerService.method.getLedger, { ledgerId: order.ledgerId })).info?.reason).toBe(
       'unauthenticated',
@@ -97,7 +97,7 @@ describe('calls over gRPC', () => {
 });
 
 describe('a stream', () => {
-  test('stands once for each ledger of its events, when it ends, however many they were', async () => {
+  test('is recorded at its end, once for each ledger of its events', async () => {
     const other = await newOrder(node.base, { keyed: false });
     const ofOther = await newMaster(other, other.supplier);
     const second = await newMaster(order);
@@ -112,7 +112,7 @@ describe('a stream', () => {
     ]);
   });
 
-  test('of which every event was refused stands under the ledgers that its caller may see', async () => {
+  test('is recorded under the ledgers that its caller may see, also if every event was refused', async () => {
     const { supplier } = order;
     const refused = [
       { uuid: master.uuid, eventType: 'GENESIS' },
@@ -122,7 +122,7 @@ describe('a stream', () => {
     expect(await streamsOf(supplier)).toMatchObject([{ response_status: 200, ledger_id: order.ledgerId }]);
   });
 
-  test('of a stranger stands under no ledger, the same for masters that are there and that are not', async () => {
+  test('of a stranger is recorded under no ledger, whether its masters exist or not', async () => {
     for (const uuid of [master.uuid, randomUUID()]) {
       const stranger = await newParty(node.base, { keyed: false });
       const tries = [{ uuid }, { uuid, eventType: 'GENESIS' }];
@@ -131,7 +131,7 @@ describe('a stream', () => {
     }
   });
 
-  test('that sent nothing, or no master’s id, leaves nothing', async () => {
+  test('without the id of a master leaves no record', async () => {
     const party = await newParty(node.base, { keyed: false });
     const stream = openGrpcStream(client, MasterService.method.appendEvents, party.bearer);
     const ended = new Promise((resolve) => stream.on('end', resolve));
@@ -142,14 +142,14 @@ describe('a stream', () => {
     expect(await streamsOf(party)).toEqual([]);
   });
 
-  test('that its caller cancelled leaves its event', async () => {
+  test('is recorded if its caller cancels it', async () => {
     const own = await newOrder(node.base, { keyed: false });
     const ofOwn = await newMaster(own);
     expect(await sendAll(own.buyer.bearer, [{ uuid: ofOwn.uuid }], false)).toEqual(['appended']);
     await expect.poll(() => streamsOf(own.buyer), { timeout: 5_000 }).toMatchObject([{ ledger_id: own.ledgerId }]);
   });
 
-  embeddedTest('in the name of an entity that must sign leaves nothing where nothing was signed', async () => {
+  embeddedTest('in the name of an entity that must sign leaves no record if nothing was signed', async () => {
     await using own = await runNode();
     const device = await newDevice(own.base, { keyed: true });
     const root = await newOrder(own.base, { keyed: false });

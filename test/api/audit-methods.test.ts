@@ -84,9 +84,7 @@ const steps: readonly Step[] = [
     'OrganizationService.EnrichOrganization',
     () => `PATCH /v1/organizations/${organizationId}/enrich`,
     theRoot,
-    () => ({
-      city: 'Ulm',
-    }),
+    () => ({ city: 'Ulm' }),
   ),
   opens('LedgerService.CreateLedger', 'POST /v1/ledgers', 'id', () => ({ supplier_svc_id: other.supplier.svcId })),
   named('LedgerService.GetLedger', () => ofLedger('GET'), theOrder),
@@ -109,11 +107,7 @@ const steps: readonly Step[] = [
     'MasterService.CreateMaster',
     () => 'POST /v1/traceledger/master',
     theOrder,
-    () => ({
-      ledger_id: order.ledgerId,
-      business_ref: 'R',
-      scope: 'ORDER',
-    }),
+    () => ({ ledger_id: order.ledgerId, business_ref: 'R', scope: 'ORDER' }),
   ),
   named('MasterService.ListMasters', () => `GET /v1/traceledger/master?ledger_id=${order.ledgerId}`, theOrder),
   hidden('MasterService.GetMaster', () => ofMaster('GET'), theOrder),
@@ -121,21 +115,14 @@ const steps: readonly Step[] = [
     'MasterService.AppendEvent',
     () => ofMaster('POST', '/events'),
     theOrder,
-    () => ({
-      event_type: 'SHIPPED',
-      payload: { a: 1 },
-    }),
+    () => ({ event_type: 'SHIPPED', payload: { a: 1 } }),
   ),
   hidden('MasterService.ListMasterEvents', () => ofMaster('GET', '/events'), theOrder),
   hidden(
     'DelegationService.GrantOrganizationDelegation',
     () => 'POST /v1/delegation/organization',
     theRoot,
-    () => ({
-      ...inOrganization(),
-      role: 'AUDITOR',
-      permissions: {},
-    }),
+    () => ({ ...inOrganization(), role: 'AUDITOR', permissions: {} }),
   ),
   hidden(
     'DelegationService.ListOrganizationDelegations',
@@ -152,10 +139,7 @@ const steps: readonly Step[] = [
     'DelegationService.GrantLedgerDelegation',
     () => 'POST /v1/delegation/ledger',
     theOrder,
-    () => ({
-      ...inLedger(),
-      role: 'AUDITOR',
-    }),
+    () => ({ ...inLedger(), role: 'AUDITOR' }),
   ),
   named(
     'DelegationService.ListLedgerDelegations',
@@ -167,11 +151,7 @@ const steps: readonly Step[] = [
     'DelegationService.GrantMasterDelegation',
     () => 'POST /v1/delegation/master',
     theOrder,
-    () => ({
-      ...inMaster(),
-      role: 'AUDITOR',
-      permissions: {},
-    }),
+    () => ({ ...inMaster(), role: 'AUDITOR', permissions: {} }),
   ),
   hidden(
     'DelegationService.ListMasterDelegations',
@@ -189,10 +169,7 @@ const steps: readonly Step[] = [
     'MasterService.GrantMasterAccess',
     () => ofMaster('POST', '/access'),
     theOrder,
-    () => ({
-      actor_id: other.supplier.actorId,
-      access: 'read',
-    }),
+    () => ({ actor_id: other.supplier.actorId, access: 'read' }),
   ),
   hidden('MasterService.ListMasterAccess', () => ofMaster('GET', '/access'), theOrder),
   hidden('MasterService.RevokeMasterAccess', () => ofMaster('DELETE', `/access/${made.link}`), theOrder),
@@ -236,12 +213,12 @@ const silent = [
   'WebhookService.ListWebhooks',
 ];
 
-test('no authenticated method of the API is forgotten here', () => {
+test('this test covers every authenticated method of the API', () => {
   const known = [...steps.map(({ name }) => name), ...entityCalls.map(([name]) => name)];
   expect([...known, ...silent].sort()).toEqual(authenticatedMethods(Auth.NONE));
 });
 
-test('each call that touches a ledger leaves one event, so does its replay, and a stranger’s refused one does for the stranger', async () => {
+test('each call that touches a ledger, each replay and each refused call of a stranger is recorded once', async () => {
   const expected: {
     readonly name: string;
     readonly party: Party;
@@ -290,7 +267,7 @@ test('each call that touches a ledger leaves one event, so does its replay, and 
   }
 });
 
-test('what names no ledger leaves nothing', async () => {
+test('a call that names no ledger leaves no record', async () => {
   const party = await newParty(base, { keyed: false });
   for (const path of ['/v1/developer/me', '/v1/ledgers', '/v1/organizations', '/v1/network/actors', '/v1/webhooks'])
     await done(base, 'GET', path, { headers: party.bearer });
@@ -298,7 +275,7 @@ test('what names no ledger leaves nothing', async () => {
   expect(await historyOf(base, party)).toEqual([]);
 });
 
-embeddedTest('an entity’s calls about its root ledger are kept, whether there is one or not', async () => {
+embeddedTest('the calls of an entity about its root ledger are recorded, also while there is none', async () => {
   const rootId = uuidV5(device.actorId, 'entity-root');
   const unknown = await tracked(base, 'GET', `/v1/entities/root-ledger/${device.actorId}`, { headers: device.headers });
   expect(unknown.answer.status).toBe(404);

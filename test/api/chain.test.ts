@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { canonicalize } from 'json-canonicalize';
 import { beforeAll, expect, test } from 'vitest';
 import { nodeWithOrder } from '../support/node-for-tests.ts';
-import { append, eventsOf, newMaster, signedBy } from '../support/parties.ts';
+import { append, closeOf, eventsOf, newMaster } from '../support/parties.ts';
 import { done, type Fields } from '../support/parties-rest.ts';
 
 const { node, order } = await nodeWithOrder();
@@ -18,16 +18,8 @@ beforeAll(async () => {
     const master = masters[n % 2];
     if (master !== undefined) await append(master, order.buyer, 'NOTED', payload, options);
   }
-  const form = {
-    ledger_id: order.ledgerId,
-    ledger_type: 'ORDER',
-    requested_by_actor_id: order.buyer.actorId,
-    status: 'CLOSED',
-    buyer_actor_id: order.buyer.actorId,
-    supplier_actor_id: order.supplier.actorId,
-  };
-  const headers = signedBy(order.buyer, 'LEDGER_CLOSED', order.ledgerId, form);
-  await done(node.base, 'PATCH', `/v1/ledgers/${order.ledgerId}/close`, { headers });
+  const { path, headers } = closeOf(order, order.buyer);
+  await done(node.base, 'PATCH', path, { headers });
   events = await eventsOf(node.base, order.supplier, order.ledgerId);
 });
 
@@ -57,7 +49,7 @@ function contentOf(event: Fields, masterPrevHash: string): Fields {
   };
 }
 
-test('every hash can be computed from what is read, by the formula alone', () => {
+test('every hash follows from the fields of a read by the published formula', () => {
   expect(events).toHaveLength(17);
   const lastOfMaster = new Map<unknown, string>();
   let previous: Buffer = Buffer.alloc(0);
@@ -70,7 +62,7 @@ test('every hash can be computed from what is read, by the formula alone', () =>
   }
 });
 
-test('times never go back, and ids are of their times', () => {
+test('times never go back, and each id holds the time of its event', () => {
   const times = events.map((event) => String(event.created_at));
   expect(times).toEqual(times.toSorted());
   for (const event of events) {
@@ -79,7 +71,7 @@ test('times never go back, and ids are of their times', () => {
   }
 });
 
-test('reads show neither the previous hash nor anything of where a call came from', () => {
+test('a read shows neither the previous hash nor the origin of a call', () => {
   const raw = JSON.stringify(events);
   for (const name of [
     'prev_hash',

@@ -38,7 +38,7 @@ async function ask(path: string, contentType: string, body: Uint8Array<ArrayBuff
   };
 }
 
-test('only AppendEvents, which streams both ways, is not for HTTP/1.1', async () => {
+test('every method except AppendEvents is served over HTTP/1.1', async () => {
   expect(methods.filter((method) => !served.includes(method)).map(rpcPathOf)).toEqual([
     '/svc.v1.MasterService/AppendEvents',
   ]);
@@ -48,7 +48,7 @@ test('only AppendEvents, which streams both ways, is not for HTTP/1.1', async ()
 
 // Unary methods are driven over Connect with the rules of their fields (input-fields.test.ts).
 const streaming = served.filter(({ methodKind }) => methodKind === 'server_streaming').map(rpcPathOf);
-test.each(streaming)('%s is there for Connect', async (path) => {
+test.each(streaming)('%s is served over Connect', async (path) => {
   const type = 'application/connect+json';
   const answer = await ask(path, type, frame('{}'));
   // Answered as the protocol words it: the envelope of an unknown path is no Connect error.
@@ -56,7 +56,7 @@ test.each(streaming)('%s is there for Connect', async (path) => {
   expect(answer.text).not.toContain('route_not_found');
 });
 
-test.each(served.map(rpcPathOf))('%s is there for gRPC-Web', async (path) => {
+test.each(served.map(rpcPathOf))('%s is served over gRPC-Web', async (path) => {
   const answer = await ask(path, 'application/grpc-web+proto', frame(''));
   expect(answer).toMatchObject({ status: 200, contentType: 'application/grpc-web+proto' });
   // 12 is UNIMPLEMENTED.

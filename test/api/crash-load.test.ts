@@ -114,7 +114,10 @@ async function check(base: string, load: Load, answers: ReadonlyMap<number, Fiel
   }
 }
 
-/** Sends all of them at once, and keeps the answers; whatever was answered before must be answered the same. How many got none. */
+/**
+ * Sends all of them at once, and keeps the answers; whatever was answered before must be answered the same. How many
+ * got none.
+ */
 async function sendAll(
   base: string,
   load: Load,
@@ -137,7 +140,7 @@ async function sendAll(
   return lost;
 }
 
-test('200 appends at once by both parties with three keys each on 5 masters make one chain', async () => {
+test('200 concurrent appends by six keys on five masters make one chain', async () => {
   const { node } = await startAnew();
   const load = await prepare(node.base);
   const answers = new Map<number, Fields>();
@@ -150,7 +153,7 @@ test('200 appends at once by both parties with three keys each on 5 masters make
 test.each([
   [20, 8, 2, 1],
   [100, 40, 10, 1],
-])('also when the node is killed among them, at answer %i or earlier', async (...killsAt) => {
+])('200 concurrent appends make one chain when the node is killed at answer %i or earlier', async (...killsAt) => {
   let { dataDir, node } = await startAnew();
   let load = await prepare(node.base);
   let answers = new Map<number, Fields>();

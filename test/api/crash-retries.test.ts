@@ -28,7 +28,7 @@ const keyed = restRoutes().filter(
   ({ httpMethod, rule }) => (httpMethod === 'POST' || httpMethod === 'PATCH') && rule.auth !== Auth.NONE,
 );
 
-test('no POST or PATCH with a credential is forgotten here', () => {
+test('this test covers every POST and PATCH with a credential', () => {
   expect(Object.keys(crashCalls).toSorted()).toEqual(keyed.map(nameOf).toSorted());
 });
 
@@ -49,7 +49,7 @@ function missed(crashed: readonly CrashedCall[], carriedOut: number): string[] {
 const rounds = [1, 3, 12, 1, 3, 6, 12, 1, 3, 6, 12, 1, 3];
 const roundsMin = 3;
 
-test('whatever the moment of the crash, a retry makes no second one and gives the same ids and secrets', {
+test('a retry after a crash creates nothing twice and returns the same ids and secrets', {
   timeout: 240_000,
 }, async () => {
   let node = await start();

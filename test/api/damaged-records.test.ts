@@ -1,15 +1,14 @@
 import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { apiKeyHash } from '../../src/domain/keys/api-key.ts';
 import { ledgerKey, recordKey } from '../../src/store/lmdb/keys.ts';
 import { openTables, type TextTable } from '../../src/store/lmdb/tables.ts';
 import { newOrder, newParty, type Party } from '../support/parties.ts';
 import { rest } from '../support/parties-rest.ts';
 import { runHere } from '../support/program-here.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir, temporaryDir } from '../support/running-node.ts';
 
-const dataDir = temporaryDir();
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+const dataDir = suiteDir();
 
 /** What damage makes of the text of a record: a line of its own fields, then its value. */
 const damages: readonly (readonly [string, (text: string) => string])[] = [
@@ -47,7 +46,7 @@ beforeAll(async () => {
 });
 
 test.each(damages.map(([what], at) => [what, at] as const))(
-  'an API key whose record is %s is answered internal and never invalid_api_key, and the log and a metric say it',
+  'an API key with a record that is %s is answered as internal, logged and counted, never as invalid_api_key',
   async (_what, at) => {
     await using node = await runNode({ dataDir });
     const party = parties[at];
@@ -65,7 +64,7 @@ test.each(damages.map(([what], at) => [what, at] as const))(
   },
 );
 
-test('an actor that is damaged is not taken for one that is not there, nor is a ledger whose end is damaged', async () => {
+test('a damaged actor or a ledger with a damaged head is never answered as not_found', async () => {
   await using node = await runNode({ dataDir });
   const resolved = await rest(node.base, 'GET', `/v1/resolve/${actor.svcId}`, {});
   expect([resolved.status, resolved.code]).toEqual([500, 'internal']);
@@ -73,7 +72,7 @@ test('an actor that is damaged is not taken for one that is not there, nor is a 
   expect(events.code).not.toBe('not_found');
 });
 
-test('scrub names each damage and ends with 1; of a store without any it ends with 0', async () => {
+test('scrub names each damage and exits with 1, and with 0 for a sound store', async () => {
   const { code, out } = await runHere(['scrub'], { env: { DATA_DIR: dataDir } });
   expect(code).toBe(1);
   for (const [at] of damages.entries()) expect(out).toContain(apiKeyHash(parties[at]?.apiKey ?? ''));
@@ -85,7 +84,7 @@ test('scrub names each damage and ends with 1; of a store without any it ends wi
   rmSync(good, { recursive: true });
 });
 
-test('scrub finds nothing wrong with what the service itself has written, webhooks and deliveries included', async () => {
+test('scrub finds no damage in what the service wrote, webhooks and deliveries included', async () => {
   const honestDir = temporaryDir();
   try {
     {
@@ -93,10 +92,7 @@ test('scrub finds nothing wrong with what the service itself has written, webhoo
       expect(await (await fetch(`${node.base}/v1/sandbox/run`)).text()).toMatch(/\d+ passed, 0 failed\s*$/);
     }
     const { code, out } = await runHere(['scrub'], { env: { DATA_DIR: honestDir } });
-    expect({ code, out }).toEqual({
-      code: 0,
-      out: expect.stringMatching(/^\d+ records and .* are readable\.\n$/),
-    });
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^\d+ records and .* are readable\.\n$/) });
   } finally {
     rmSync(honestDir, { recursive: true, force: true });
   }

@@ -36,7 +36,7 @@ beforeAll(async () => {
 const ids = (rows: readonly Fields[]) => rows.map((row) => row.link_id);
 
 describe('member lists', () => {
-  test('show who holds a grant, and with include_revoked who held one, in the order of granting', async () => {
+  test('show the held grants, and with include_revoked all grants in the order of granting', async () => {
     const path = `/v1/delegation/ledger?ledger_id=${order.ledgerId}`;
     const list = await get(path);
     expect(list.body).toMatchObject({ ledger_id: order.ledgerId, count: 1 });
@@ -66,7 +66,7 @@ describe('snapshots', () => {
   const at = (time: unknown) =>
     get(`/v1/delegation/snapshot?ledger_id=${order.ledgerId}&at=${encodeURIComponent(String(time))}`);
 
-  test('tell who held what at a time, as of then', async () => {
+  test('show the grants that were held at a time', async () => {
     const item = (grant: Fields, role: string, permissions: Fields) => ({
       link_id: grant.link_id,
       delegate_actor_id: grant.delegate_actor_id,
@@ -90,7 +90,11 @@ describe('snapshots', () => {
       count: 1,
       delegations: [first],
     });
+    const justBefore = (time: unknown) => new Date(Date.parse(String(time)) - 1).toISOString();
     expect((await shown('2020-01-01T00:00:00Z')).delegations).toEqual([]);
+    expect((await shown(justBefore(grants.first.granted_at))).delegations).toEqual([]);
+    expect((await shown(justBefore(grants.second.granted_at))).delegations).toEqual([first]);
+    expect((await shown(justBefore(grants.revokedAt))).delegations).toEqual([second, third]);
     expect((await shown(grants.second.granted_at)).delegations).toEqual([second]);
     expect((await shown(grants.third.granted_at)).delegations).toEqual([second, third]);
     expect((await shown(grants.revokedAt)).delegations).toEqual([second]);
@@ -98,7 +102,7 @@ describe('snapshots', () => {
     expect(now.body).toMatchObject({ snapshot_at: shape.time, delegations: [second] });
   });
 
-  test('leave out what had run out by then, and show it before', async () => {
+  test('leave out a grant from its end on', async () => {
     const master = await newMaster(order);
     const expires_at = new Date(Date.now() + 150).toISOString();
     const made = await post(`/v1/traceledger/master/${master.uuid}/access`, {
@@ -126,7 +130,7 @@ describe('snapshots', () => {
 });
 
 describe('proofs', () => {
-  test('hold every grant and revoke event of the scope, in order, whole, in pages', async () => {
+  test('contain every grant and revocation of the scope, in order and in pages', async () => {
     const path = `/v1/delegation/proof?ledger_id=${order.ledgerId}`;
     const proof = await get(path);
     expect(proof.body).toMatchObject({

@@ -34,7 +34,7 @@ const node = await runFaultyNode({
 
 afterAll(() => node[Symbol.asyncDispose]());
 
-test('a ledger that was opened is the answer to a retry after its buyer has got an organization', async () => {
+test('a retry returns the opened ledger although its buyer has founded an organization since', async () => {
   const [buyer, supplier] = [await newParty(node.base), await newParty(node.base)];
   const retry = await openedUnseen('/v1/ledgers', buyer.bearer, { supplier_svc_id: supplier.svcId });
   await newOrganization(node.base, buyer);
@@ -44,7 +44,7 @@ test('a ledger that was opened is the answer to a retry after its buyer has got 
   expect(body.ledgers).toEqual([{ id: answer.body.id, ledger_type: 'ORDER', status: 'OPEN' }]);
 });
 
-test('an engagement that was opened is the answer to a retry after its entity asks for a root ledger', async () => {
+test('a retry returns the opened engagement although its entity requires a root ledger since', async () => {
   const [{ headers }, supplier] = [await newDevice(node.base), await newParty(node.base)];
   const asked = { counterparty_actor_id: supplier.actorId, purpose: 'SERVICE' };
   const retry = await openedUnseen('/v1/engagements', headers, asked);

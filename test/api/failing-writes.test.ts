@@ -118,7 +118,9 @@ const failures: readonly (readonly [StoreOperation, StoreFault])[] = [
   ['read', 'unavailable'],
 ];
 
-/** At the nth of these operations (from 0 on) the store goes away, in this way, and stays away or comes back at once. */
+/**
+ * At the nth of these operations (from 0 on) the store goes away, in this way, and stays away or comes back at once.
+ */
 function goesAway(nth: number, of: StoreOperation, fault: StoreFault, stays: boolean) {
   let seen = 0;
   const choose: ChooseFault = (operation) => {
@@ -138,7 +140,7 @@ async function send({ path, headers, body }: Request, key: string | null): Promi
 
 describe.each(calls)('%s', (_name, make) => {
   test.each(failures.flatMap((failure) => comesBack.map((back) => [...failure, back] as const)))(
-    'while any %s fails (%s) and the store %s is unavailable only where nothing was written, and a retry finishes it',
+    'with a failing %s (%s) of a store that %s, unavailable means that nothing was written, and a retry finishes',
     async (operation, fault, back) => {
       written = [];
       expect((await send(make(), null)).status).toBe(200);

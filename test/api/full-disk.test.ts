@@ -7,11 +7,14 @@ import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import type { RestAnswer } from '../support/parties-rest.ts';
 import { temporaryDir } from '../support/running-node.ts';
 
-/** No file of the node may become longer, as on a full disk: writes end with EFBIG (Node ignores SIGXFSZ). Needs no rights of root. */
+/**
+ * No file of the node may become longer, as on a full disk: writes end with EFBIG (Node ignores SIGXFSZ). Needs no
+ * rights of root.
+ */
 const fullAt4Mebibytes = ['bash', '-c', 'ulimit -f 4096; exec "$@"', 'bash'];
 const text = 'x'.repeat(60_000);
 
-test('a full disk: every call is answered 503 or 504, reads go on, metric, readiness and log say it, and the exit code is 74', async () => {
+test('a node with a full disk refuses writes with 503 or 504, serves reads, and exits with 74', async () => {
   const DATA_DIR = join(temporaryDir(), 'data');
   await using node = await startNodeProcess({ DATA_DIR }, fullAt4Mebibytes);
   const order = await newOrder(node.base);

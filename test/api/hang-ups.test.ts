@@ -27,7 +27,7 @@ function bytesOf(n: number): Buffer {
 const retry = (n: number) =>
   append(master, order.buyer, 'HUNG', { n }, { headers: { 'idempotency-key': `hung-${n}` } });
 
-test('a caller that hangs up at any byte, or right behind the last, leaves one event or none, and its retry makes it one', async () => {
+test('a caller that hangs up at any byte leaves one event or none, and its retry makes it one', async () => {
   const { port } = new URL(base);
   const whole = bytesOf(0).length;
   const cuts = Array.from({ length: 40 }, (_, n) => (n < 20 ? Math.floor((n / 20) * whole) : bytesOf(n).length));
@@ -53,7 +53,7 @@ test('a caller that hangs up at any byte, or right behind the last, leaves one e
   );
 });
 
-test('callers that stall with half a call hold nobody up', async () => {
+test('callers that stall within a call delay nobody else', async () => {
   const { port } = new URL(base);
   const sockets = Array.from({ length: 50 }, (_, n) => {
     const socket = connect(Number(port), '127.0.0.1');
@@ -72,7 +72,7 @@ test('callers that stall with half a call hold nobody up', async () => {
   expect(events.filter((event) => ((event.payload as Fields).n as number) >= 1_000)).toEqual([]);
 });
 
-test('an abandoned creating call is finished or never was, and its key tells which', async () => {
+test('the key of an abandoned creating call returns its one result', async () => {
   const names = Array.from({ length: 20 }, (_, n) => `key ${n}`);
   await Promise.all(
     names.map(async (name, n) => {
@@ -117,7 +117,7 @@ test('an abandoned creating call is finished or never was, and its key tells whi
   }
 });
 
-test('no secret of all this stands in the log', () => {
+test('the log contains none of the secrets', () => {
   const log = node.lines.join('\n');
   expect(log.length).toBeGreaterThan(1_000);
   for (const secret of [order.buyer.apiKey, order.supplier.apiKey]) expect(log).not.toContain(secret.slice(18));

@@ -25,7 +25,7 @@ afterAll(() => grpc.close());
 const transports = inputTransports(node.base, grpc);
 const input = await newInputWorld(node.base);
 
-test('every field of every request is in the table, or among the few that have no rule', () => {
+test('the tables list every field of every request', () => {
   const listed = [inputTable, fieldsWithoutRule].flatMap((table) =>
     Object.entries(table).flatMap(([method, fields]) => Object.keys(fields).map((field) => `${method} ${field}`)),
   );
@@ -60,17 +60,17 @@ const reached = new Set<InputCase>();
 const shown = ({ change, headers, by }: InputCase) => `${jsonOf(change)} ${jsonOf(headers ?? by ?? {})}`.slice(0, 200);
 
 const cases: Readonly<Record<string, readonly InputCase[]>> = {
-  'values that a field does not take': tableCases(),
-  'fields left out': absenceCases(),
+  'invalid values': tableCases(),
+  'missing fields': absenceCases(),
   'values of another type': typeCases(),
-  'fields that there are not': unknownFieldCases(),
-  'what is named': namingCases(input.world),
-  'what comes first': orderCases((method) => goodCall(method).fields),
-  'what comes in headers': headerCases(input.world),
-  'signatures that are none': signatureCases(input.keyed),
+  'unknown fields': unknownFieldCases(),
+  'named objects': namingCases(input.world),
+  'order of checks': orderCases((method) => goodCall(method).fields),
+  headers: headerCases(input.world),
+  'invalid signatures': signatureCases(input.keyed),
 };
 
-describe('what is refused, is so with one code at all transports', async () => {
+describe('every transport refuses with the same code', async () => {
   const before = await shownOf(input);
 
   describe.each(Object.entries(cases))('%s', (_name, these) => {
@@ -89,11 +89,11 @@ describe('what is refused, is so with one code at all transports', async () => {
     });
   });
 
-  test('and nothing of it was written', async () => {
+  test('no refused call has written anything', async () => {
     expect(await shownOf(input)).toEqual(before);
   });
 
-  test('and the service is healthy', async () => {
+  test('the service is healthy after the refused calls', async () => {
     expect((await rest(node.base, 'GET', '/health')).body).toMatchObject({ status: 'ok' });
   });
 
@@ -101,7 +101,7 @@ describe('what is refused, is so with one code at all transports', async () => {
     Object.entries(fieldsWithoutRule).flatMap(([method, fields]) =>
       Object.entries(fields).flatMap(([field, values]) => values.map((value) => [method, field, value] as const)),
     ),
-  )('and %s takes any %s: %.20j', async (method, field, value) => {
+  )('%s accepts any %s: %.20j', async (method, field, value) => {
     const { fields, headers } = goodCall(method);
     const sent = { method, fields: { ...fields, [field]: value }, changed: [field], headers };
     const answers = await Promise.all([...transports.values()].map((transport) => transport(sent)));
@@ -110,7 +110,7 @@ describe('what is refused, is so with one code at all transports', async () => {
 
   // What streams for long is not run for this.
   const calls = [...apiMethods.keys()].filter((method) => method !== 'SandboxService.RunSandbox');
-  test.each(calls)('and %s succeeds, but for what was refused', async (method) => {
+  test.each(calls)('%s succeeds with good fields', async (method) => {
     const { fields, headers } = goodCall(method);
     const transport = transports.get(method === 'MasterService.AppendEvents' ? 'AppendEvents' : 'REST');
     expect(await transport?.({ method, fields, changed: [], headers })).toBe('ok');

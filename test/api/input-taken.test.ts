@@ -24,19 +24,15 @@ async function everywhere(
 }
 
 const appended = (payload: string, eventType = 'NOTED') =>
-  everywhere('MasterService.AppendEvent', {
-    uuid: master.uuid,
-    event_type: eventType,
-    payload: new JsonText(payload),
-  });
+  everywhere('MasterService.AppendEvent', { uuid: master.uuid, event_type: eventType, payload: new JsonText(payload) });
 const taken = ['ok', 'ok', 'ok', 'ok'];
 
 describe('a payload, through all transports', () => {
-  test.each(['a', 'Z.9:x-_', 'a'.repeat(128), 'ping', 'genesis'])('under %.20s is taken', async (type) => {
+  test.each(['a', 'Z.9:x-_', 'a'.repeat(128), 'ping', 'genesis'])('of type %.20s is accepted', async (type) => {
     expect(await appended('{}', type)).toEqual(taken);
   });
 
-  test('is stored with its numbers as they were meant, and no text is changed', async () => {
+  test('keeps the values of its numbers and every text', async () => {
     const payload =
       '{"a":1.10,"b":1E2,"c":333333333.33333329,"d":-0,"e":"\\u00e9\\ud83d\\ude00","__proto__":{"x":1},"constructor":1,"n":9007199254740991}';
     expect(await appended(payload, 'KEPT')).toEqual(taken);
@@ -48,20 +44,20 @@ describe('a payload, through all transports', () => {
       expect(events.raw.split(kept)).toHaveLength(5);
   });
 
-  test('of 256 KiB is taken, one byte more is not', async () => {
+  test('of 256 KiB is accepted, one byte more is not', async () => {
     const text = (bytes: number) => JSON.stringify({ text: 'x'.repeat(bytes - '{"text":""}'.length) });
     expect(await appended(text(262_144), 'FULL')).toEqual(taken);
     expect(new Set(await appended(text(262_145), 'FULL'))).toEqual(new Set(['payload_too_large of payload']));
   });
 
-  test('of 63 levels, which make 64 of a body, is taken, one level more is not', async () => {
+  test('of 63 levels, which make 64 in a body, is accepted, one level more is not', async () => {
     const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
     expect(await appended(deep(63))).toEqual(taken);
     expect(new Set(await appended(deep(64)))).toEqual(new Set(['too_deep']));
   });
 });
 
-test('metadata of 16 KiB is taken, one byte more is not', async () => {
+test('metadata of 16 KiB is accepted, one byte more is not', async () => {
   const onboard = (bytes: number) =>
     everywhere('EntityService.OnboardEntity', {
       display_name: 'D',
@@ -74,18 +70,18 @@ test('metadata of 16 KiB is taken, one byte more is not', async () => {
   expect(new Set(await onboard(16_385))).toEqual(new Set(['payload_too_large of metadata']));
 });
 
-test('names of 256 characters count characters, not bytes', async () => {
+test('the length of a name counts characters, not bytes', async () => {
   for (const name of ['界'.repeat(256), '😀'.repeat(256)])
     expect(await everywhere('DeveloperService.CreateApiKey', { name })).toEqual(taken);
 });
 
-test('an Idempotency-Key that is none is nothing to calls that know no caller, or change nothing', async () => {
+test('an invalid Idempotency-Key is ignored by calls without a caller and by reads', async () => {
   const key = { 'idempotency-key': 'x'.repeat(256) };
   expect(await everywhere('ActorService.CreateActor', {}, key)).toEqual(taken);
   expect(await everywhere('LedgerService.GetLedger', { ledger_id: order.ledgerId }, key)).toEqual(taken);
 });
 
-test('where no body is asked for, none, null and {} are alike, and a field is refused', async () => {
+test('a call without fields accepts no body, null and {}, and refuses a field', async () => {
   const close = (body: unknown) =>
     rest(base, 'PATCH', '/v1/traceledger/master/0199aaaa-0000-7000-8000-000000000001/close', {
       headers: order.buyer.bearer,

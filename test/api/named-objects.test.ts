@@ -5,7 +5,7 @@ import { newMaster, newOrder, newParty } from '../support/parties.ts';
 import { expectRefused, type Fields, rest } from '../support/parties-rest.ts';
 import { runNode } from '../support/running-node.ts';
 
-test('a ledger, master or organization that a body names in vain is named in the details, whether it exists or not', async () => {
+test('a refused ledger, master or organization of a body is named in the details, existing or not', async () => {
   await using node = await runNode();
   const { base } = node;
   const order = await newOrder(base, { keyed: false });
@@ -19,6 +19,7 @@ test('a ledger, master or organization that a body names in vain is named in the
     ['POST', '/v1/delegation/ledger', 'ledger_id', grant, order.ledgerId],
     ['POST', '/v1/delegation/master', 'master_id', grant, master.uuid],
     ['POST', '/v1/delegation/organization', 'organization_id', grant, organizationId],
+    ['POST', '/v1/webhooks', 'ledger_id', { url: 'https://hooks.example/' }, order.ledgerId],
     ['PATCH', '/v1/delegation/ledger', 'ledger_id', revocation, order.ledgerId],
     ['PATCH', '/v1/delegation/master', 'master_id', revocation, master.uuid],
     ['PATCH', '/v1/delegation/organization', 'organization_id', revocation, organizationId],

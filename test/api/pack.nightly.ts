@@ -1,19 +1,17 @@
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
-import { runNode } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const dir = mkdtempSync(join(tmpdir(), 'ledger-trust-pack-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = suiteDir();
 
 /** The node of this test comes first, since the package’s commands take the one of the path. */
 const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
@@ -55,7 +53,7 @@ describe('the package', () => {
     await run('npm', ['install', ...quiet, `./${tarball}`], inProject);
   }, 240_000);
 
-  it('holds what runs and no sources, tests or data', async () => {
+  it('contains built files and no sources, tests or data', async () => {
     const installed = readdirSync(join(dir, 'node_modules', 'ledger-trust')).sort();
     expect(installed).toEqual(['LICENSE', 'README.md', 'dist', 'package.json', 'proto']);
     const built = readdirSync(join(dir, 'node_modules', 'ledger-trust', 'dist'), { recursive: true }).map(String);
@@ -65,7 +63,7 @@ describe('the package', () => {
     expect(built.filter((name) => /^(test|bench|docs|cluster\/local)\b/.test(name))).toEqual([]);
   });
 
-  it('is under the licence that it names, whole', () => {
+  it('contains the full text of the licence that it names', () => {
     const place = join(dir, 'node_modules', 'ledger-trust');
     const { license } = JSON.parse(readFileSync(join(place, 'package.json'), 'utf8')) as { license: string };
     const text = readFileSync(join(place, 'LICENSE'));
@@ -75,7 +73,7 @@ describe('the package', () => {
     expect(createHash('sha256').update(text).digest('hex')).toBe(published);
   });
 
-  it.each(['nodenext', 'bundler'])('has types for a project with %s resolution', async (moduleResolution) => {
+  it.each(['nodenext', 'bundler'])('compiles in a project with %s resolution', async (moduleResolution) => {
     writeFileSync(join(dir, 'use.ts'), typed);
     writeFileSync(join(dir, 'shown.ts'), shown);
     const compilerOptions = {
@@ -99,7 +97,7 @@ describe('the package', () => {
     expect(stdout).toBe('true connection_lost\n');
   });
 
-  it('does what the README shows', async () => {
+  it('runs the example of the README', async () => {
     await using node = await runNode();
     writeFileSync(join(dir, 'shown.ts'), shown);
     const { stdout } = await run(process.execPath, ['shown.ts'], { ...inProject, env: { ...env, BASE: node.base } });
@@ -107,21 +105,21 @@ describe('the package', () => {
     expect(stdout).toBe('4 incomplete\n');
   });
 
-  it('brings the command ledger-trust', async () => {
+  it('installs the command ledger-trust', async () => {
     const command = join(dir, 'node_modules', '.bin', 'ledger-trust');
     const { stdout } = await run(command, ['keygen', '--out', 'key.pem'], inProject);
     expect(stdout).toMatch(/^[A-Za-z0-9+/]{43}=\n$/);
     expect(statSync(join(dir, 'key.pem')).mode & 0o777).toBe(0o600);
   });
 
-  it('is built anew whenever it is packed', () => {
+  it('is built before it is packed', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
       scripts: Record<string, string>;
     };
     expect(scripts.prepack).toBe('npm run build');
   });
 
-  it('brings a whole node with it: ledger-trust serve', async () => {
+  it('runs a node by ledger-trust serve', async () => {
     const command = join(dir, 'node_modules', '.bin', 'ledger-trust');
     const ports = { HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0', DATA_DIR: join(dir, 'data') };
     const node = spawn(command, ['serve'], { cwd: dir, env: { PATH: env.PATH, HOME: dir, ...ports } });
@@ -144,7 +142,7 @@ describe('the package', () => {
     expect(await ended).toEqual([0, null]);
   });
 
-  it('brings the commands of a cluster with it, and a node of one', async () => {
+  it('installs the commands of a cluster and its node', async () => {
     const command = join(dir, 'node_modules', '.bin', 'ledger-trust');
     const bare = { PATH: env.PATH, HOME: dir };
     const refused = (file: string, ...args: string[]) =>
@@ -172,7 +170,7 @@ describe('the package', () => {
     expect(stdout).toBe(`${JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version}\n`);
   });
 
-  it('shows its insides to nobody', async () => {
+  it('exports no internal module', async () => {
     const inside = "import('ledger-trust/dist/src/client/index.js').catch((error) => console.log(error.code))";
     const { stdout } = await run(process.execPath, ['--input-type=module', '-e', inside], inProject);
     expect(stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n');

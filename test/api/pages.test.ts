@@ -9,7 +9,7 @@ const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(node.base + path, { headers, redirect: 'manual' });
 
 test.each(['/', '/docs', '/docs/', '/docs/swagger-ui.css', '/openapi.json', '/health', '/nothing'])(
-  '%s answers with a request id, the caller’s own where it sent one',
+  '%s returns a request id, the valid one of the caller if there is one',
   async (path) => {
     expect((await get(path)).headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
     expect((await get(path, { 'x-request-id': 'mine-1' })).headers.get('x-request-id')).toBe('mine-1');
@@ -17,13 +17,13 @@ test.each(['/', '/docs', '/docs/', '/docs/swagger-ui.css', '/openapi.json', '/he
   },
 );
 
-test('the root leads to the documentation, which a trailing slash does not hide', async () => {
+test('the root redirects to the documentation, with or without a trailing slash', async () => {
   const root = await get('/');
   expect([root.status, root.headers.get('location')]).toEqual([302, '/docs']);
   expect([(await get('/docs')).status, (await get('/docs/')).status]).toEqual([200, 200]);
 });
 
-test('the API is served as a document of OpenAPI 3.1, the same that is made from the descriptors', async () => {
+test('the served OpenAPI 3.1 document equals the one made from the descriptors', async () => {
   const answer = await get('/openapi.json');
   expect([answer.status, answer.headers.get('content-type')]).toEqual([
     200,
@@ -40,13 +40,13 @@ test.each([
   ['DELETE', '/openapi.json'],
   ['PUT', '/docs/swagger-ui.css'],
   ['PROPFIND', '/'],
-])('the documentation is read, never written: %s %s', async (method, path) => {
+])('%s %s on the documentation is method_not_allowed', async (method, path) => {
   const answer = await rest(node.base, method, path, {});
   expectRefused(answer, 405, 'method_not_allowed');
   expect(answer.headers.get('allow')).toBe('GET, HEAD, OPTIONS');
 });
 
-test('OPTIONS of a page names its methods, and what is no page is none of any method', async () => {
+test('OPTIONS names the methods of a page, and an unknown page is route_not_found for every method', async () => {
   const asked = await fetch(`${node.base}/docs`, { method: 'OPTIONS' });
   expect([asked.status, asked.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS']);
   const others = ['/docs/../docs/package.json', '/docs/nothing', '/docs//', '/docs*x', '/:(', '/docs::', '/docsx'];

@@ -128,7 +128,7 @@ test.each<[string, () => Promise<void>]>([
     '20 calls with headers that never end (CONTINUATION flood)',
     () => times(20, async () => expect(await continuationFlood(node.grpcAddress)).toBe(true)),
   ],
-])('%s: memory stays bounded and /health answers', async (_, attack) => {
+])('during %s memory stays bounded and /health answers', async (_, attack) => {
   const { memory, slowest } = await during(attack);
   expect(slowest).toBeLessThan(healthMaxMs);
   expect(memory - calm).toBeLessThan(attackMaxMib);

@@ -74,18 +74,21 @@ function anonymous(): AttackTarget {
 describe('a node in production mode with its own settings', () => {
   beforeEach(() => start({}));
 
-  test.each(attacks)('%s: memory, /v1/health and honest appends stay within their bounds', async (name, attack) => {
-    const { pid = 0 } = node.child;
-    const effects = await effectsOf({ base: node.base, pid, order, master }, attack, attackMs, calmMs);
-    process.stdout.write(`${name}: ${JSON.stringify(effects)}\n`);
-    expect(effects.failures).toEqual([]);
-    expect(effects.rssMostMib).toBeLessThan(700);
-    expect(effects.healthSlowestMs).toBeLessThan(1_000);
-    expect(effects.appendP99Ms).toBeLessThan(300);
-    expect(effects.rssAfterMib - effects.rssBeforeMib).toBeLessThan(100);
-  });
+  test.each(attacks)(
+    'during %s memory, /v1/health and honest appends stay within their bounds',
+    async (name, attack) => {
+      const { pid = 0 } = node.child;
+      const effects = await effectsOf({ base: node.base, pid, order, master }, attack, attackMs, calmMs);
+      process.stdout.write(`${name}: ${JSON.stringify(effects)}\n`);
+      expect(effects.failures).toEqual([]);
+      expect(effects.rssMostMib).toBeLessThan(700);
+      expect(effects.healthSlowestMs).toBeLessThan(1_000);
+      expect(effects.appendP99Ms).toBeLessThan(300);
+      expect(effects.rssAfterMib - effects.rssBeforeMib).toBeLessThan(100);
+    },
+  );
 
-  test('60 connections that asked for four pages each, and read nothing, have ended after 30 s', async () => {
+  test('60 connections with four unread pages each end within 30 s', async () => {
     const { page } = target;
     const begun = performance.now();
     const times = await Promise.all(
@@ -110,7 +113,7 @@ describe('a node in production mode with its own settings', () => {
 describe('a node with a heap of 256 MiB', () => {
   beforeEach(() => start({ NODE_OPTIONS: '--max-old-space-size=256' }));
 
-  test.each(attacks)('%s: the process does not end', async (name, attack) => {
+  test.each(attacks)('during %s the process does not end', async (name, attack) => {
     const { pid = 0 } = node.child;
     const effects = await effectsOf({ base: node.base, pid, order, master }, attack, attackMs, 5_000);
     process.stdout.write(`${name}, small heap: ${JSON.stringify(effects)}\n`);

@@ -1,12 +1,10 @@
-import { rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { watchHost } from '../support/host-watch.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { suiteDir } from '../support/running-node.ts';
 
-const dir = temporaryDir();
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = suiteDir();
 
 /** Calls that leave a line each; a pipe holds some 300 of them. */
 async function call(node: NodeProcess, count: number): Promise<void> {
@@ -25,7 +23,7 @@ async function exitOf(node: NodeProcess): Promise<number | null> {
   return new Promise((resolve) => node.child.once('exit', (code) => resolve(code)));
 }
 
-test('SIGTERM ends a node whose stdout and stderr nobody reads, in the time of a stop', async () => {
+test('SIGTERM ends a node in time although nobody reads its stdout and stderr', async () => {
   await using node = await startNodeProcess({ DATA_DIR: `${dir}/unread`, LOG_LEVEL: 'info' });
   node.child.stdout?.pause();
   node.child.stderr?.pause();
@@ -37,7 +35,7 @@ test('SIGTERM ends a node whose stdout and stderr nobody reads, in the time of a
   expect(performance.now() - begun).toBeLessThan(host.bound(9_000));
 }, 60_000);
 
-test('a second SIGTERM ends it at once, whatever waits to be read', async () => {
+test('a second signal ends a node at once although output waits to be read', async () => {
   await using node = await startNodeProcess({ DATA_DIR: `${dir}/twice`, LOG_LEVEL: 'info' });
   node.child.stdout?.pause();
   await call(node, 1_500);
@@ -49,7 +47,7 @@ test('a second SIGTERM ends it at once, whatever waits to be read', async () => 
   expect(performance.now() - begun).toBeLessThan(host.bound(2_000));
 }, 60_000);
 
-test('a node whose reader goes away serves on, counts the lines that are lost, and ends with 0', async () => {
+test('a node without a reader of its log serves on, counts lost lines, and exits with 0', async () => {
   await using node = await startNodeProcess({ DATA_DIR: `${dir}/closed`, LOG_LEVEL: 'info' });
   node.child.stdout?.destroy();
   node.child.stderr?.destroy();

@@ -1,11 +1,9 @@
-import { rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openSocket } from '../support/raw-http.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 
-const dataDir = temporaryDir();
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+const dataDir = suiteDir();
 
 /** A port that was free a moment ago. */
 function freePort(): Promise<number> {
@@ -26,7 +24,7 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
-test('a node says that it is ready once all its ports accept connections, and why not before', async () => {
+test('a node is ready once all its ports accept connections, and tells the reason before', async () => {
   const [http, grpc, ops] = [await freePort(), await freePort(), await freePort()];
   const env = { PORT: String(http), GRPC_PORT: String(grpc), OPS_PORT: String(ops) };
   const starting = runNode({ env, dataDir });

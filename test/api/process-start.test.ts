@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { readConfig } from '../../src/node/config.ts';
 import { startEmbedded } from '../../src/node/embedded.ts';
 import { readTls } from '../../src/node/listeners.ts';
@@ -13,13 +13,12 @@ import { createLog } from '../../src/runtime/telemetry/log.ts';
 import { watchHost } from '../support/host-watch.ts';
 import { type ProcessEnvironment, runToEnd, startNodeProcess } from '../support/node-process.ts';
 import { refused } from '../support/refused-start.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { suiteDir } from '../support/running-node.ts';
 
 // Processes start slowly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
-const root = temporaryDir();
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = suiteDir();
 
 const file = (name: string, text: string | Buffer): string => {
   const path = join(root, name);
@@ -113,14 +112,14 @@ test.each(['PORT', 'GRPC_PORT', 'OPS_PORT'])('a node does not start when %s is t
   }
 });
 
-test('one directory is served by one node, and the second start leaves the first in peace', async () => {
+test('a second node on the same directory is refused and leaves the first one running', async () => {
   const DATA_DIR = freshDir();
   await using node = await startNodeProcess({ DATA_DIR });
   await refuses({ DATA_DIR }, DATA_DIR);
   expect((await fetch(`${node.base}/health`)).status).toBe(200);
 });
 
-test.each(['authority.pem', 'secrets.key'])('a lost %s is asked for, and none is made in its place', async (name) => {
+test.each(['authority.pem', 'secrets.key'])('a missing %s stops the start, and no new one is made', async (name) => {
   const DATA_DIR = freshDir();
   const first = await startNodeProcess({ DATA_DIR });
   await first.terminate();
@@ -137,7 +136,7 @@ test.each(['authority.pem', 'secrets.key'])('a lost %s is asked for, and none is
   expect((await fetch(`${again.base}/health`)).status).toBe(200);
 });
 
-test('a directory of another format, or under other keys, is not opened', async () => {
+test('a directory of another format or of other keys is refused', async () => {
   const DATA_DIR = freshDir();
   const first = await startNodeProcess({ DATA_DIR });
   expect(await first.terminate()).toMatchObject({ code: 0, stderr: '' });
@@ -161,7 +160,7 @@ test('a directory of another format, or under other keys, is not opened', async 
 
 const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
 
-test.runIf(hasIpv6)('what a node on IPv6 says of itself can be called', async () => {
+test.runIf(hasIpv6)('the announced addresses of a node on IPv6 can be called', async () => {
   await using node = await startNodeProcess({ DATA_DIR: freshDir(), HOST: '::1', OPS_HOST: '::1' });
   expect(node.base).toContain('[::1]');
   expect((await fetch(`${node.base}/v1/health`)).status).toBe(200);
@@ -169,7 +168,7 @@ test.runIf(hasIpv6)('what a node on IPv6 says of itself can be called', async ()
   expect(await (await fetch(`${node.base}/v1/sandbox/run`)).text()).toMatch(/ passed, 0 failed\n$/);
 });
 
-test('keys that a node makes for itself are its user’s alone', async () => {
+test('the keys that a node makes are readable by its user only', async () => {
   const DATA_DIR = freshDir();
   await using node = await startNodeProcess({ DATA_DIR });
   expect(node.said()).toContain('development');

@@ -25,7 +25,7 @@ afterAll(() => {
   for (const dir of dirs) rmSync(dir, { recursive: true, force: true });
 });
 
-test('SIGTERM while it starts ends it with 0 before it says that it serves, and what it made is whole', async () => {
+test('SIGTERM during a start exits with 0 before the announcement and leaves a sound directory', async () => {
   const DATA_DIR = join(freshDir(), 'data');
   const end = await stopWhileStarting({ DATA_DIR }, () => existsSync(DATA_DIR));
   expect(end).toEqual({ code: 0, stdout: '', stderr: '' });
@@ -34,7 +34,7 @@ test('SIGTERM while it starts ends it with 0 before it says that it serves, and 
   expect(await node.terminate()).toMatchObject({ code: 0 });
 });
 
-test('SIGTERM finishes the calls in flight, takes no more, and ends with 0', async () => {
+test('SIGTERM finishes the calls in flight, refuses further ones, and exits with 0', async () => {
   const DATA_DIR = freshDir();
   const node = await startNodeProcess({ DATA_DIR });
   const order = await newOrder(node.base);
@@ -79,7 +79,7 @@ test('SIGTERM finishes the calls in flight, takes no more, and ends with 0', asy
   for (const { event_id } of answered) expect(ids.has(event_id)).toBe(true);
 });
 
-test('idle connections do not hold up SIGINT', async () => {
+test('idle connections do not delay SIGINT', async () => {
   const node = await startNodeProcess({ DATA_DIR: freshDir() });
   const { port } = new URL(node.base);
   const idle = connect(Number(port), '127.0.0.1');
@@ -92,7 +92,7 @@ test('idle connections do not hold up SIGINT', async () => {
   idle.destroy();
 });
 
-test('SIGTERM ends an open stream of appends once what it took is answered, and asks to go on elsewhere', async () => {
+test('SIGTERM answers the taken events of a stream and ends it as UNAVAILABLE', async () => {
   const node = await startNodeProcess({ DATA_DIR: freshDir() });
   const order = await newOrder(node.base);
   const master = await newMaster(order);
@@ -112,12 +112,12 @@ test('SIGTERM ends an open stream of appends once what it took is answered, and 
   client.close();
 });
 
-test('SIGTERM right after the announcement is a clean stop', async () => {
+test('SIGTERM right after the announcement exits with 0', async () => {
   const node = await startNodeProcess({ DATA_DIR: freshDir() });
   expect(await node.terminate()).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('a second signal ends it at once', async () => {
+test('a second signal ends a node at once', async () => {
   const node = await startNodeProcess({ DATA_DIR: freshDir() });
   const { port } = new URL(node.base);
   const half = connect(Number(port), '127.0.0.1');
@@ -135,7 +135,7 @@ test('a second signal ends it at once', async () => {
   half.destroy();
 });
 
-test('SIGTERM to npm start stops the node, and not npm alone', async () => {
+test('SIGTERM to npm start stops npm and the node', async () => {
   const ports = { HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0', DATA_DIR: freshDir() };
   await using npm = startNpmScript('start', { ...process.env, ...ports });
   await expect.poll(() => npm.said(), { timeout: 40_000 }).toContain('try it');

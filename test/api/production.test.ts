@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { createHash, createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
 import { signerFromPrivateKey } from '../../src/client/signing/signing.ts';
 import { authorityKeysOf, keysFromResolver } from '../../src/client/verify/key-source.ts';
@@ -12,14 +12,22 @@ import { verifyEvents } from '../../src/client/verify/verifying.ts';
 import { readAuthorityKeys } from '../../src/service/authority/authority.ts';
 import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { runToEnd } from '../support/node-process.ts';
-import { append, entityRequest, eventsOf, newDevice, newMaster, newOrder, type Order } from '../support/parties.ts';
+import {
+  append,
+  entityRequest,
+  eventsOf,
+  newDevice,
+  newMaster,
+  newOrder,
+  type Order,
+  otherOrder,
+} from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
 
 const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-const root = temporaryDir();
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = suiteDir();
 
 const file = (name: string, text: string): string => {
   writeFileSync(join(root, name), text, { mode: 0o600 });
@@ -40,7 +48,7 @@ const publicKeyOf = (pem: string): Buffer =>
   createPublicKey(readFileSync(pem)).export({ type: 'spki', format: 'der' }).subarray(-32);
 
 describe('production mode', () => {
-  test('header identity signs every call, reads too; the trust anchor is phase 2', async () => {
+  test('requires a signature for every call of an entity, and publishes a trust anchor of phase 2', async () => {
     await using node = await runNode({ env });
     const { base } = node;
     const bare = await newDevice(base);
@@ -77,7 +85,7 @@ describe('production mode', () => {
     });
   });
 
-  test('creating calls without a credential are limited by address, and say when to come again', async () => {
+  test('limits creating calls without a credential by address, and says when to retry', async () => {
     await using node = await runNode({
       env: { ...env, RATE_LIMIT_CREATE_PER_MINUTE: '1', RATE_LIMIT_CREATE_BURST: '5' },
     });
@@ -93,7 +101,7 @@ describe('production mode', () => {
   });
 });
 
-test('behind a proxy that speaks TLS browsers are told that this host speaks nothing else', async () => {
+test('HSTS is sent behind a TLS proxy in production mode only', async () => {
   await using node = await runNode({ env });
   for (const path of ['/health', '/openapi.json', '/v1/nothing'])
     expect((await fetch(node.base + path)).headers.get('strict-transport-security')).toBe('max-age=31536000');
@@ -101,12 +109,12 @@ test('behind a proxy that speaks TLS browsers are told that this host speaks not
   expect((await fetch(`${trial.base}/health`)).headers.get('strict-transport-security')).toBeNull();
 });
 
-test('the sandbox run tells the story without the webhook in production mode, and says so', async () => {
+test('the sandbox run skips the webhook in production mode and says so', async () => {
   await using node = await runNode({ env });
   expectPassed(await (await fetch(`${node.base}/v1/sandbox/run`)).text(), storyWithoutWebhook);
 });
 
-test('both ports speak TLS with a certificate of one’s own', async () => {
+test('both ports speak TLS with a configured certificate', async () => {
   const [certFile, keyFile] = [join(root, 'cert.pem'), join(root, 'key.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
   const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
@@ -145,13 +153,12 @@ async function expectStartSigned(dataDir: string): Promise<void> {
   expect(signedBy(first, start.replace('#key-2', '#key-3'))).toBe(false);
 }
 
-describe('a node with a past', () => {
-  const dataDir = temporaryDir();
+describe('the data of a node', () => {
+  const dataDir = suiteDir();
   const copy = join(root, 'copy');
   let order: Order;
   let before: Fields[];
   const cli = (...args: string[]) => runToEnd({ ...env, DATA_DIR: dataDir }, CLI, args);
-  afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
   beforeAll(async () => {
     await using node = await runNode({ env, dataDir });
@@ -169,7 +176,7 @@ describe('a node with a past', () => {
     expect(early.stderr).toMatch(/^ledger-trust: [^\n]+\n$/);
   });
 
-  test('its backup is a data directory, and is not overwritten', async () => {
+  test('back up to a new data directory, which is not overwritten', async () => {
     await using node = await runNode({ env, dataDir: copy });
     expect(await eventsOf(node.base, order.buyer, order.ledgerId, '&verify=signatures')).toEqual(before);
     expect(existsSync(join(copy, 'authority.pem'))).toBe(false);
@@ -178,7 +185,7 @@ describe('a node with a past', () => {
     expect(again.stderr).toMatch(/^ledger-trust: [^\n]+\n$/);
   });
 
-  test('its authority is rotated: the old seals stand, the start of the new key is signed by the old one', async () => {
+  test('keep their old seals after a rotation, and the old key signs the start of the new one', async () => {
     for (const wrong of ['/no/key.pem', env.SECRETS_KEY_FILE]) {
       const refused = await cli('authority', 'rotate', wrong);
       expect(refused).toMatchObject({ code: 1, stdout: '' });
@@ -199,11 +206,8 @@ describe('a node with a past', () => {
       ['svc:authority#key-1', keys[1]?.valid_from],
       ['svc:authority#key-2', null],
     ]);
-    const opened = await done(node.base, 'POST', '/v1/ledgers', {
-      headers: order.buyer.bearer,
-      body: { supplier_svc_id: order.supplier.svcId },
-    });
-    const fresh = await eventsOf(node.base, order.buyer, opened.text('id'), '&verify=signatures');
+    const { ledgerId: freshId } = await otherOrder({ ...order, base: node.base });
+    const fresh = await eventsOf(node.base, order.buyer, freshId, '&verify=signatures');
     expect(fresh.map((event) => event.authority_key_id)).toEqual(['svc:authority#key-2', 'svc:authority#key-2']);
     expect(await eventsOf(node.base, order.buyer, order.ledgerId, '&verify=signatures')).toEqual(before);
 
@@ -230,7 +234,7 @@ describe('a node with a past', () => {
       signer: signerFromPrivateKey(order.buyer.key.privateKey, order.buyer.kid ?? ''),
     });
     const authorityKeys = authorityKeysOf(await client.getAuthority());
-    for (const ledgerId of [order.ledgerId, opened.text('id')]) {
+    for (const ledgerId of [order.ledgerId, freshId]) {
       const events = [];
       for await (const event of client.ledgerEvents(ledgerId)) events.push(event);
       const found = await verifyEvents(events, {

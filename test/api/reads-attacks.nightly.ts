@@ -15,7 +15,9 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 60_000 });
 
 const attackMs = 20_000;
 const connections = 20;
-/** What the node may take on top of what it has when nobody attacks, MiB; and what may be left of that a minute later. */
+/**
+ * What the node may take on top of what it has when nobody attacks, MiB; and what may be left of that a minute later.
+ */
 const attackMaxMib = 400;
 const leftMaxMib = 100;
 const healthMaxMs = 1_000;
@@ -49,7 +51,7 @@ test.each([
   ['verified reads', readVerified],
   ['abandoned reads', readAndLeave],
   ['reads of large events', readLarge],
-])('%s on twenty connections hold up nobody else, and their memory comes back', async (_, run) => {
+])('%s on twenty connections delay nobody else, and their memory is released', async (_, run) => {
   await start();
   const order = await newOrder(node.base);
   const master = await newMaster(order);
@@ -75,7 +77,7 @@ test.each([
   expect(memoryNow() - calm).toBeLessThan(leftMaxMib);
 });
 
-test('sixty reads of 10 MB at once do not end a node with a heap of 256 MB', async () => {
+test('sixty concurrent reads of 10 MB do not end a node with a heap of 256 MB', async () => {
   await start({ NODE_OPTIONS: '--max-old-space-size=256' });
   const statuses: ReadStatuses = new Map();
   const end = new AbortController();

@@ -21,7 +21,7 @@ test.each([
   ['verified reads', readVerified, 40, 200],
   ['abandoned reads', readAndLeave, 40, 0],
   ['reads of large events', readLarge, 5, 200],
-])('under %s appends of others are answered, and nothing is left of the reads', async (_, run, events, status) => {
+])('appends of others are answered during %s, and no read stays open', async (_, run, events, status) => {
   const end = new AbortController();
   const statuses: ReadStatuses = new Map();
   const attack = run({ httpUrl: base }, end.signal, 6, { statuses, events });

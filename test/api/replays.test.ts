@@ -1,6 +1,15 @@
 import { expect, test } from 'vitest';
 import { nodeWithMaster } from '../support/node-for-tests.ts';
-import { append, newMaster, newOrder, newParty, type Party, signedBy } from '../support/parties.ts';
+import {
+  append,
+  closeOf,
+  newMaster,
+  newOrder,
+  newParty,
+  otherOrder,
+  type Party,
+  signedBy,
+} from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
 import { untilKnownElsewhere } from '../support/several-nodes.ts';
 
@@ -18,7 +27,7 @@ function expectReplay(answer: RestAnswer | undefined, first: RestAnswer): void {
   expect(first.headers.get('idempotent-replayed')).toBe(null);
 }
 
-test('an append sent 100 times at once with its key is one event', async () => {
+test('100 concurrent appends with the same key write one event', async () => {
   const before = await count();
   const many = await Promise.all(
     Array.from({ length: 100 }, () => append(master, order.buyer, 'ONE', { n: 1 }, keyed('hundred'))),
@@ -33,7 +42,7 @@ test('an append sent 100 times at once with its key is one event', async () => {
   expect([again.status, again.raw]).toEqual([200, good[0]?.raw]);
 });
 
-test('the same key with another payload, type or master is refused; of another actor it is another key', async () => {
+test('a key is refused with another payload, type or master, and free for another actor or ledger', async () => {
   const sibling = await newMaster(order);
   const first = await append(master, order.buyer, 'KEYED', { n: 1 }, keyed('same'));
   const before = await count();
@@ -50,16 +59,12 @@ test('the same key with another payload, type or master is refused; of another a
   expect([theirs.status, theirs.headers.get('idempotent-replayed')]).toEqual([200, null]);
   expect(theirs.body.event_id).not.toBe(first.body.event_id);
   // On another ledger the same key is another one too.
-  const opened = await done(base, 'POST', '/v1/ledgers', {
-    headers: order.buyer.bearer,
-    body: { supplier_svc_id: order.supplier.svcId },
-  });
-  const elsewhere = await newMaster({ ...order, ledgerId: opened.text('id') });
+  const elsewhere = await newMaster(await otherOrder(order));
   const there = await append(elsewhere, order.buyer, 'KEYED', { n: 1 }, keyed('same'));
   expect([there.status, there.headers.get('idempotent-replayed')]).toEqual([200, null]);
 });
 
-test('white space and the order of keys make no other body', async () => {
+test('white space and the order of keys do not change a body', async () => {
   const path = `/v1/traceledger/master/${master.uuid}/events`;
   const headers = {
     ...signedBy(order.buyer, 'SPACED', order.ledgerId, { a: 1, b: 2, ...master.injected }),
@@ -73,7 +78,7 @@ test('white space and the order of keys make no other body', async () => {
   expectReplay(again, first);
 });
 
-test('a replay gives the first answer after the key, the grant, the master and the ledger are over', async () => {
+test('a replay returns the first answer after the end of the key, the grant, the master and the ledger', async () => {
   const here = await newOrder(base);
   const own = await newMaster(here);
   const delegate = await newParty(base);
@@ -104,18 +109,8 @@ test('a replay gives the first answer after the key, the grant, the master and t
   expectReplay(await byDelegate(), one);
   expectRefused(await append(own, delegate, 'NOTED', { n: 3 }, keyed('new')), 404, 'not_found');
 
-  const form = {
-    ledger_id: here.ledgerId,
-    ledger_type: 'ORDER',
-    requested_by_actor_id: here.supplier.actorId,
-    status: 'CLOSED',
-    buyer_actor_id: here.buyer.actorId,
-    supplier_actor_id: here.supplier.actorId,
-  };
-  const close = () =>
-    rest(base, 'PATCH', `/v1/ledgers/${here.ledgerId}/close`, {
-      headers: { ...signedBy(here.supplier, 'LEDGER_CLOSED', here.ledgerId, form), 'idempotency-key': 'close' },
-    });
+  const { path, headers } = closeOf(here, here.supplier);
+  const close = () => rest(base, 'PATCH', path, { headers: { ...headers, 'idempotency-key': 'close' } });
   const closed = await close();
   expectReplay(await close(), closed);
   for (const party of [here.buyer, here.supplier]) {
@@ -134,7 +129,7 @@ test('a replay gives the first answer after the key, the grant, the master and t
   expectRefused(await byBuyer(), 401, 'invalid_api_key');
 });
 
-test('a signed closing of an engagement is replayed after its key was revoked, and with another key is refused', async () => {
+test('a signed closing is replayed after the revocation of its key; another idempotency key is refused', async () => {
   const [primary, counterparty] = [await newParty(base), await newParty(base)];
   const opened = await done(base, 'POST', '/v1/engagements', {
     headers: primary.bearer,
@@ -158,7 +153,7 @@ test('a signed closing of an engagement is replayed after its key was revoked, a
   expectRefused(await close('second'), 401, 'signing_key_revoked');
 });
 
-test('other calls are replayed byte for byte, secrets included, to their own caller alone', async () => {
+test('other calls are replayed byte for byte, secrets included, to their own caller only', async () => {
   const party: Party = await newParty(base);
   const calls: [string, Fields, Fields][] = [
     ['/v1/developer/keys', { name: 'once' }, { name: 'other' }],
@@ -180,7 +175,7 @@ test('other calls are replayed byte for byte, secrets included, to their own cal
   expectRefused(await rest(base, 'POST', '/v1/developer/keys', elsewhere), 422, 'idempotency_key_reused');
 });
 
-test('a call that was refused does not use its key up', async () => {
+test('a refused call does not use up its key', async () => {
   const late = await newMaster(order);
   const bad = await append(late, order.buyer, '9', {}, keyed('refused'));
   expectRefused(bad, 400, 'invalid_argument');

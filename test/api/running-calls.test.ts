@@ -4,7 +4,7 @@ import { newMaster, newOrder } from '../support/parties.ts';
 import { openStream, streamed } from '../support/parties-stream.ts';
 import { runNode } from '../support/running-node.ts';
 
-test('a call that runs is counted in the metrics as long as it runs', async () => {
+test('a running call is counted in the metrics until it ends', async () => {
   // A node of its own, since others would count too.
   await using node = await runNode({ env: {} });
   const running = async () => {

@@ -21,14 +21,14 @@ const { signal } = new AbortController();
 const run = (headers: Record<string, string> = {}, until = signal) =>
   fetch(`${node.base}/v1/sandbox/run`, { headers, signal: until });
 
-test('a run is plain text, a line a step, and every step passes', async () => {
+test('a run returns plain text with a line for each step, and every step passes', async () => {
   const response = await run();
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toMatch(/^text\/plain; charset=utf-8$/i);
   expectPassed(await response.text());
 });
 
-test('its lines come as they happen', async () => {
+test('the lines of a run are sent as they happen', async () => {
   const response = await run();
   if (response.body === null) throw new Error('no body');
   let pieces = 0;
@@ -36,7 +36,7 @@ test('its lines come as they happen', async () => {
   expect(pieces).toBeGreaterThan(5);
 });
 
-test('as SSE it has the same lines', async () => {
+test('a run over SSE has the same lines', async () => {
   const response = await run({ accept: 'text/event-stream' });
   expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
   const text = await response.text();
@@ -47,14 +47,14 @@ test('as SSE it has the same lines', async () => {
   expectPassed(data.join('\n'));
 });
 
-oneNodeTest('six at once do not disturb each other: four run, two say that they wait', async () => {
+oneNodeTest('of six concurrent runs four run at once and two wait, and all pass', async () => {
   const texts = await Promise.all(Array.from({ length: 6 }, async () => (await run()).text()));
   for (const text of texts) expectPassed(text);
   const waited = texts.filter((text) => text.startsWith('…'));
   expect(waited).toHaveLength(2);
 });
 
-test('whoever hangs up leaves no run behind that others wait for', async () => {
+test('an abandoned run blocks no other run', async () => {
   const transport = createConnectTransport({ baseUrl: node.base, httpVersion: '1.1' });
   const connect = createConnectClient(SandboxService, transport);
   await using grpc = createClient({ grpcUrl: `http://${node.grpcAddress}`, transport: 'grpc' });
@@ -79,7 +79,7 @@ test('whoever hangs up leaves no run behind that others wait for', async () => {
   await expect.poll(atOnce, { timeout: 30_000 }).toBe(false);
 });
 
-test('a run that is broken off after its webhook was made leaves no subscription in force', async () => {
+test('a run that is broken off leaves no subscription in force', async () => {
   const steps = webhookSteps(() => true);
   let owner: Party | null = null;
   const hooks = {
@@ -102,7 +102,7 @@ test('a run that is broken off after its webhook was made leaves no subscription
   expect(await inForce()).toEqual([false]);
 });
 
-test('it works in the sandbox world: production sees none of its actors', async () => {
+test('a run makes actors and nothing else in the production world', async () => {
   const party = await newParty(node.base);
   const count = async (headers: Readonly<Record<string, string>>) => {
     for (let offset = 0; ; offset += 1_000) {
@@ -118,7 +118,7 @@ test('it works in the sandbox world: production sees none of its actors', async 
   expect(await count(party.production.bearer)).toBe(production + 5);
 });
 
-test('the client hands its lines out over REST and gRPC', async () => {
+test('the client yields the lines of a run over REST and gRPC', async () => {
   for (const transport of ['rest', 'grpc'] as const) {
     await using client = createClient({ baseUrl: node.base, grpcUrl: `http://${node.grpcAddress}`, transport });
     const lines: string[] = [];
@@ -160,7 +160,7 @@ test.each([
   ['the buyer downloads the ledger and verifies it without trusting the server', 'no events', noEvents],
   ['the buyer downloads the ledger and verifies it without trusting the server', 'no keys', noKeys],
   ['the bank verifies its one master by itself', 'no events', noEvents],
-])('“%s” fails where the service answers with %s', async (title, _, answered) => {
+])('the step “%s” fails if the service returns %s', async (title, _, answered) => {
   const lines = await deceived(title, answered);
   expect(lines.at(-2)).toMatch(`✗ ${title}`);
   expect(lines.at(-1)).toMatch(/^\d+ passed, 1 failed$/);

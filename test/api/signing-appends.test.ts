@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { nodeWithMaster } from '../support/node-for-tests.ts';
-import { append, newMaster, newOrder, newParty, type Party, signatureOf, signedBy } from '../support/parties.ts';
+import { append, newMaster, newOrder, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
 
 const { base, order, master } = await nodeWithMaster();
@@ -26,7 +26,7 @@ async function read(id: string): Promise<Fields> {
   return page.rows('events')[0] ?? {};
 }
 
-test('the payload after injection is what is signed; it is stored whole, so nothing beside it', async () => {
+test('the signature covers the payload after injection, which is stored as it is', async () => {
   const payload = { n: 1, text: 'é\u2028😀', nested: { __proto__x: 1, constructor: {} }, number: 1.1e21 };
   const made = await append(master, order.buyer, 'NOTED', payload);
   expect(made.body).toMatchObject({ status: 'recorded', event_type: 'NOTED', ledger_id: order.ledgerId });
@@ -36,21 +36,7 @@ test('the payload after injection is what is signed; it is stored whole, so noth
   expect(event.hash).toBe(made.text('hash'));
 });
 
-test('__proto__ is an ordinary key, signed and kept', async () => {
-  const payload = '{"__proto__":{"admin":true},"n":1}';
-  const form = JSON.parse(payload) as Fields;
-  for (const [name, value] of Object.entries(master.injected)) {
-    Object.defineProperty(form, name, { value, enumerable: true });
-  }
-  const made = await rest(base, 'POST', `/v1/traceledger/master/${master.uuid}/events`, {
-    headers: signed(form),
-    body: `{"event_type":"NOTED","payload":${payload}}`,
-  });
-  expect(made.status).toBe(200);
-  expect(JSON.stringify((await read(made.text('event_id'))).payload)).toContain('"__proto__":{"admin":true}');
-});
-
-test('the payload as submitted may be signed if it names its master, and is then kept as the signed form', async () => {
+test('the submitted payload may be signed if it names its master, and is stored as the signed form', async () => {
   const named = { n: 2, traceledger_master_uuid: master.uuid };
   const made = await send(signed(named), named);
   expect(made.status).toBe(200);
@@ -66,7 +52,7 @@ test('the payload as submitted may be signed if it names its master, and is then
   expect(JSON.parse(String(details.expected_canonical_json))).toEqual({ ...unnamed, ...master.injected });
 });
 
-test('server fields may be sent with the server’s value and with no other', async () => {
+test('a field of the service is accepted only with the value of the service', async () => {
   const same = { ...master.injected, n: 4 };
   expect((await send(signed(same), same)).status).toBe(200);
   for (const [field, value] of Object.entries({ ...master.injected, traceledger_master_uuid: sibling.uuid })) {
@@ -80,7 +66,7 @@ test('server fields may be sent with the server’s value and with no other', as
   expectRefused(await send(signed({}), { delivery_chain: [] }), 400, 'reserved_field');
 });
 
-test('a signature fits its own master, ledger, event type, actor and payload alone', async () => {
+test('a signature verifies for its own master, ledger, event type, actor and payload only', async () => {
   const before = await count();
   const payload = { n: 5 };
   const full = { ...payload, ...master.injected };
@@ -102,68 +88,13 @@ test('a signature fits its own master, ledger, event type, actor and payload alo
   expect(await count()).toBe(before);
 });
 
-test('only the exact kid of an own key is one', async () => {
-  const before = await count();
-  const payload = { n: 8 };
-  const good = signed({ ...payload, ...master.injected });
-  const { svcId, kid } = order.buyer;
-  const variants = [
-    `${svcId}#key-01`,
-    `${svcId}#key-2`,
-    `${svcId}#KEY-1`,
-    `${svcId}#key-0`,
-    `${svcId}#key-1 x`,
-    svcId,
-    `${svcId}%23key-1`,
-    'key-1',
-    '#key-1',
-    String(kid).toUpperCase(),
-    'svc:authority#key-1',
-    'x'.repeat(500),
-  ];
-  for (const variant of variants) {
-    const answer = await send({ ...good, 'x-signing-key-id': variant }, payload);
-    expect([variant, answer.status, answer.code]).toEqual([variant, 401, 'unknown_signing_key']);
-  }
-  const twice = await send({ ...good, 'x-signing-key-id': `${kid},${kid}` }, payload);
-  expectRefused(twice, 401, 'invalid_signature');
-  const { 'x-actor-sig': _, ...withoutSignature } = good;
-  expectRefused(await send(withoutSignature, payload), 401, 'signature_required');
-  const signature = String(good['x-actor-sig']);
-  for (const bad of [
-    '',
-    'AAAA',
-    signature.slice(0, -2),
-    signature.replaceAll('=', ''),
-    `${signature}\t${signature}`,
-    `${signature}, ${signature}`,
-    signature.toLowerCase(),
-    '%',
-  ]) {
-    const answer = await send({ ...good, 'x-actor-sig': bad }, payload);
-    expect([bad, answer.status, ['invalid_signature', 'signature_required'].includes(String(answer.code))]).toEqual([
-      bad,
-      401,
-      true,
-    ]);
-  }
-  const { 'x-signing-key-id': __, ...preferred } = good;
-  expect(await count()).toBe(before);
-  expect((await send(preferred, payload)).status).toBe(200);
+test('the preferred key verifies an append that names no key', async () => {
+  const { 'x-signing-key-id': kid, ...unnamed } = signed({ n: 8, ...master.injected });
+  expectRefused(await send({ ...unnamed, 'x-signing-key-id': `${kid},${kid}` }, { n: 8 }), 401, 'invalid_signature');
+  expect((await send(unnamed, { n: 8 })).status).toBe(200);
 });
 
-test('the base64 of a signature must re-encode to itself', async () => {
-  const payload = { n: 9 };
-  const good = signed({ ...payload, ...master.injected });
-  const signature = String(good['x-actor-sig']);
-  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-  const last = alphabet.indexOf(signature[85] ?? 'A');
-  const twin = `${signature.slice(0, 85)}${alphabet[last + 1]}==`;
-  expect(Buffer.from(twin, 'base64').equals(Buffer.from(signature, 'base64'))).toBe(true);
-  expectRefused(await send({ ...good, 'x-actor-sig': twin }, payload), 401, 'invalid_signature');
-});
-
-test('a delivery chain is stored beside what was signed', async () => {
+test('a delivery chain is stored outside of the signed form', async () => {
   const item = { actor_id: order.supplier.actorId, actor_type: 'external', role: 'CARRIER' };
   const payload = { n: 10 };
   const made = await append(master, order.buyer, 'NOTED', payload, {
@@ -174,7 +105,7 @@ test('a delivery chain is stored beside what was signed', async () => {
   expect(event.actor_sig_payload).toEqual({ ...payload, ...master.injected });
 });
 
-test('caused_by_hash is recorded as given, at the top level too', async () => {
+test('caused_by_hash is recorded as it was sent', async () => {
   const hash = 'ab'.repeat(32);
   const made = await append(master, order.buyer, 'CORRECTION_NOTE', { caused_by_hash: hash });
   expect(await read(made.text('event_id'))).toMatchObject({ caused_by_hash: hash, payload: { caused_by_hash: hash } });
@@ -182,18 +113,11 @@ test('caused_by_hash is recorded as given, at the top level too', async () => {
   expect(await read(none.text('event_id'))).toMatchObject({ caused_by_hash: null, payload: { caused_by_hash: null } });
 });
 
-test('X-ACTOR-TYPE beside a Bearer is what the event carries, if it is one', async () => {
+test('a valid X-ACTOR-TYPE beside a Bearer key is the actor type of the event', async () => {
   for (const type of ['human', 'service', 'external', 'device']) {
     const made = await append(master, order.buyer, 'NOTED', { type }, { headers: { 'x-actor-type': type } });
     expect((await read(made.text('event_id'))).actor_type).toBe(type);
   }
   const odd = await append(master, order.buyer, 'NOTED', {}, { headers: { 'x-actor-type': 'robot' } });
   expect([odd.status, odd.code]).toEqual([401, 'invalid_actor_identity']);
-});
-
-test('an event signed by someone else’s hand is none of the caller’s, though it verifies for that one', async () => {
-  const stranger = await newParty(base);
-  const forged = signatureOf(stranger.key.privateKey, 'NOTED', order.ledgerId, { n: 12, ...master.injected });
-  const headers = { ...order.buyer.bearer, 'x-signing-key-id': String(order.buyer.kid), 'x-actor-sig': forged };
-  expectRefused(await send(headers, { n: 12 }), 401, 'invalid_signature');
 });

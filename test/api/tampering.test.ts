@@ -1,13 +1,11 @@
-import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { ledgerKey, scopePrefix, seqKey } from '../../src/store/lmdb/keys.ts';
 import { NOTHING, openTables } from '../../src/store/lmdb/tables.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 import { makeTamperingCases, type TamperingCase, wronglyRead } from '../support/tamperings.ts';
 
-const dataDir = temporaryDir();
+const dataDir = suiteDir();
 let cases: readonly TamperingCase[] = [];
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
 beforeAll(async () => {
   {
@@ -37,7 +35,7 @@ beforeAll(async () => {
   await tables.root.close();
 });
 
-test('each is found by the next reads that cover it, after a restart', async () => {
+test('each change of the stored data is reported by the next read of it after a restart', async () => {
   await using node = await runNode({ dataDir });
   expect(await wronglyRead(node.base, cases)).toEqual([]);
 });

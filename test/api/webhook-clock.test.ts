@@ -1,13 +1,11 @@
-import { rmSync } from 'node:fs';
-import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { append, newMaster, newOrder } from '../support/parties.ts';
 import { rest } from '../support/parties-rest.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 import { minute } from '../support/webhook-order.ts';
 import { receiveWebhooks } from '../support/webhook-receiver.ts';
 
-const dataDir = temporaryDir();
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+const dataDir = suiteDir();
 
 const machineNow = Date.now;
 afterEach(() => void vi.restoreAllMocks());
@@ -22,7 +20,7 @@ async function orderWithMaster(base: string) {
   return { order, master: await newMaster(order) };
 }
 
-test('no event is lost if the machine’s clock is set back, and again while the node is stopped', async () => {
+test('a clock that is set back, while a node runs or is stopped, loses no event behind a subscription', async () => {
   await using receiver = await receiveWebhooks();
   const typesReceived = () => receiver.received.map(({ event }) => event.event_type);
   const first = await runNode({ dataDir });
@@ -48,7 +46,7 @@ test('no event is lost if the machine’s clock is set back, and again while the
   expect(next.lines.join('\n')).toContain('the clock of this machine is');
 });
 
-test('a metric shows how far a node is ahead of its machine’s clock', async () => {
+test('a metric shows how far a node is ahead of the clock of its machine', async () => {
   await using node = await runNode();
   const aheadSeconds = async () => {
     const metrics = await (await fetch(`${node.opsBase}/metrics`)).text();

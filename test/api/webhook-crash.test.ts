@@ -6,7 +6,7 @@ import { done } from '../support/parties-rest.ts';
 import { temporaryDir } from '../support/running-node.ts';
 import { eventually, receiveWebhooks } from '../support/webhook-receiver.ts';
 
-test('after kill -9 every answered event is delivered, and none recorded as delivered is sent again', async () => {
+test('after kill -9 every answered event is delivered, and no recorded delivery is repeated', async () => {
   const dataDir = temporaryDir();
   await using receiver = await receiveWebhooks();
   const answered = new Set<string>();

@@ -1,16 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';
 import { standardSignature, svcSignature, webhookKeys } from '../../src/domain/keys/webhook-signature.ts';
 import { newParty } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
-import { runNode } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 import { eventually } from '../support/webhook-receiver.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'listen-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = suiteDir();
 
 /** The command, run in this process. */
 function listening(args: readonly string[]) {
@@ -33,7 +31,7 @@ function listening(args: readonly string[]) {
   return { heard, ended: runProgram(terminal, ['listen', ...args], '0') };
 }
 
-test('listen prints what a node delivers, refuses unsigned requests, and ends after its count', async () => {
+test('listen prints signed deliveries, refuses unsigned ones, and ends after its count', async () => {
   await using node = await runNode();
   const by = await newParty(node.base);
   const file = join(folder, 'secret');
@@ -94,7 +92,7 @@ test.each([
 });
 
 test.each(['svc_sk_test_not_a_webhook_secret', 'whsec_=', 'whsec_A', `whsec_${Buffer.alloc(31).toString('base64')}`])(
-  'listen refuses a file that holds %s',
+  'listen refuses a file that contains %s',
   async (text) => {
     const file = join(folder, 'wrong');
     writeFileSync(file, text);

@@ -9,7 +9,7 @@ import { runNode } from '../support/running-node.ts';
 const publicAddress = '8.8.8.8';
 const addresses = [{ address: '127.0.0.1' }, { address: publicAddress }] as os.NetworkInterfaceInfo[];
 
-test('all ports of a node are refused at the public address of its machine too', async () => {
+test('a subscription to a port of the node at a public address of its machine is refused', async () => {
   const machine = vi.spyOn(os, 'networkInterfaces').mockReturnValue({ eth0: addresses });
   syncBuiltinESMExports();
   onTestFinished(() => {

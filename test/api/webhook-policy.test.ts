@@ -1,12 +1,10 @@
-import { rmSync } from 'node:fs';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newParty, type Party } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode, temporaryDir } from '../support/running-node.ts';
+import { type RunningTestNode, runNode, suiteDir } from '../support/running-node.ts';
 import { eventually, receiveWebhooks } from '../support/webhook-receiver.ts';
 
-const dataDir = temporaryDir();
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+const dataDir = suiteDir();
 
 /** A subscription that was allowed when it was created, on a node in development mode that has stopped. */
 async function storedSubscription(url: string): Promise<{ by: Party; id: string }> {
@@ -32,7 +30,7 @@ const refused = {
   last_error: 'The receiver stands at an address that webhooks may not go to.',
 };
 
-test('a node in production mode connects to no target on loopback, also if an earlier run accepted it', async () => {
+test('a node in production mode does not connect to a stored target on loopback', async () => {
   await using receiver = await receiveWebhooks();
   const { by, id } = await storedSubscription(receiver.url);
   await using production = await runNode({
@@ -48,7 +46,7 @@ test('a node in production mode connects to no target on loopback, also if an ea
   expect(receiver.connections()).toBe(0);
 });
 
-test('a node in development mode delivers to that target: the connection above would have been counted', async () => {
+test('a node in development mode delivers to the same target', async () => {
   await using receiver = await receiveWebhooks();
   const { by, id } = await storedSubscription(receiver.url);
   await using node = await runNode({ dataDir });
@@ -57,7 +55,7 @@ test('a node in development mode delivers to that target: the connection above w
 });
 
 test.each(['PORT', 'GRPC_PORT', 'OPS_PORT'])(
-  'a target whose port is the node’s own %s by now is not connected to',
+  'a stored target that is now the %s of the node is not connected to',
   async (own) => {
     const receiver = await receiveWebhooks();
     const { by, id } = await storedSubscription(receiver.url);
@@ -67,7 +65,7 @@ test.each(['PORT', 'GRPC_PORT', 'OPS_PORT'])(
   },
 );
 
-test('a target on a port that was closed by name since is not connected to', async () => {
+test('a stored target on a closed port is not connected to', async () => {
   await using receiver = await receiveWebhooks();
   const { by, id } = await storedSubscription(receiver.url);
   await using node = await runNode({ dataDir, env: { WEBHOOK_CLOSED_PORTS: new URL(receiver.url).port } });

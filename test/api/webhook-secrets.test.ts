@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newParty } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 
-const dataDir = temporaryDir();
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+const dataDir = suiteDir();
 
-test('no file holds a webhook’s secret in plain text, nor the answer that is kept for a retry', async () => {
+test('the secret of a webhook is in no file, neither in the subscription nor in the stored answer', async () => {
   const node = await runNode({ dataDir });
   const by = await newParty(node.base);
   const url = 'https://hooks.example/where-it-goes';

@@ -152,7 +152,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
   }, 120_000);
   afterAll(() => cluster?.[Symbol.asyncDispose](), 60_000);
 
-  test('a node of the next version that refuses by a code of its own is internal at each node, and ends none', async () => {
+  test('an unknown error code of a newer node is internal at each node and stops none', async () => {
     const later = { code: 'quota_exceeded', message: 'Later.', details: '{}' };
     const refusing = answering(security, (id) => ({ id, result: { case: 'refusal', value: later } }));
     const port = await strangePort(refusing);
@@ -167,7 +167,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     await expectAllWell();
   }, 60_000);
 
-  test('commands of the next version are carried out as far as each node can read them, and left to who sent them otherwise', async () => {
+  test('commands of a newer node are executed as far as a node can read them, and else left to the caller', async () => {
     for (const node of cluster.nodes) {
       const pair = pairOf(node);
       const { ask, read, answers } = await peerOf(node);
@@ -184,7 +184,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     await expectAllWell();
   });
 
-  test('a peer with the secret writes nothing that is not signed as it stands', async () => {
+  test('a peer with the secret writes nothing that is not signed as it is', async () => {
     for (const node of cluster.nodes) {
       const pair = pairOf(node);
       const before = (await notesIn(node, pair)).length;
@@ -213,7 +213,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     await expectAllWell();
   });
 
-  test('a peer that asks and never reads is read no further, and holds no more than its bound', async () => {
+  test('a peer that never reads is read no further and holds at most its bound', async () => {
     const node = nodeAt(1);
     const pair = pairOf(node);
     const commandKeys = [commands.commandKey('large')];
@@ -241,7 +241,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     await expect.poll(held).toBe(0);
   }, 30_000);
 
-  test('an owner that answers with another event is believed at no node: each learns from the log what was written', async () => {
+  test('a wrong answer of an owner is believed at no node, which reads the log instead', async () => {
     const [event] = chainOf(commands.openLedger(), commands.createMaster()).events.slice(-1);
     if (event === undefined) throw new Error('no event');
     const port = await strangePort(answering(security, (id) => outcomeAnswer(id, { event, replayed: false })));
@@ -266,7 +266,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     await expectAllWell();
   }, 60_000);
 
-  test('an address in Redis whose listener does not know the secret learns nothing, and holds no call up', async () => {
+  test('a false address in Redis learns nothing and delays no call', async () => {
     const heard: (Buffer | Metadata)[] = [];
     let streams = 0;
     const port = await strangePort((call) => {
@@ -299,7 +299,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     await expectAllWell();
   }, 60_000);
 
-  test('256 silent or half-asked connections to each internal port keep nobody from it, and end by themselves', async () => {
+  test('256 silent connections to each internal port keep nobody out and end by themselves', async () => {
     const began = performance.now();
     const sockets: Socket[] = [];
     onTestFinished(() => {
@@ -333,7 +333,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     expect(performance.now() - began).toBeLessThan(20_000);
   }, 40_000);
 
-  test('a node whose clock is an hour ahead gives its shards to the two others, decides nothing and dates nothing', async () => {
+  test('a node whose clock is an hour ahead gives its shards away and writes nothing', async () => {
     const node = nodeAt(1);
     const pair = pairOf(node);
     const file = join(cluster.dir, node.id, 'clock-ahead-ms');
@@ -358,7 +358,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     await expectAllWell();
   }, 60_000);
 
-  test('a subscription that cannot be read keeps nobody else’s webhooks, and is in the log and the metrics of each node', async () => {
+  test('an unreadable subscription stops no other webhook, and is logged and counted at each node', async () => {
     await using receiver = await receiveWebhooks();
     const order = await askedAgain(() => newOrder(nodeAt(0).baseUrl, { keyed: false }));
     const pair = { order, master: await askedAgain(() => newMaster(order)) };
@@ -387,7 +387,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     );
   }, 30_000);
 
-  test('a wrong hint and damaged rows are read at each node: as integrity, never as unavailable, and in time', async () => {
+  test('a wrong hint and damaged rows are integrity errors in time at each node, never unavailable', async () => {
     for (const node of cluster.nodes)
       for (const { name, order, master, reads } of store.scenes) {
         const began = performance.now();
@@ -408,7 +408,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     }
   }, 60_000);
 
-  test('forged and stale snapshots let nobody write: the owner builds the state from the log', async () => {
+  test('forged and stale snapshots allow no write: the owner builds the state from the log', async () => {
     for (const { scene, stranger } of store.strangers)
       for (const node of cluster.nodes) {
         const answer = await append({ ...scene.master, base: node.baseUrl }, stranger, 'NOTED', { n: 99 });
@@ -418,7 +418,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     expect((await Promise.all(refused)).filter((count) => count > 0)).toHaveLength(1);
   });
 
-  test('verify names every damage of the store and every event that nobody had the right to write, nothing else, and ends', async () => {
+  test('verify names every damage and every event without permission, and nothing else', async () => {
     const { code, out, err } = await runCli(cluster.cassandraEnv, ['cluster', 'verify', '--all', '--json']);
     expect({ code, err }).toEqual({ code: 1, err: '' });
     const { findings } = JSON.parse(out) as { findings: Found[] };
@@ -436,7 +436,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     expect(findings.filter((one) => !naming(all).includes(one))).toEqual([]);
   }, 60_000);
 
-  test('a client that verifies what each node hands out finds the same events', async () => {
+  test('a verifying client finds the same events at each node', async () => {
     const { ledgerId, buyer } = store.forged;
     for (const { baseUrl } of cluster.nodes) {
       await using client = createClient({ baseUrl, apiKey: buyer.apiKey });
@@ -449,7 +449,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     }
   });
 
-  test('bad keys in Redis are passed over, told in log and metrics by each node, and stop no shard', async () => {
+  test('bad keys in Redis are ignored, logged and counted by each node, and stop no shard', async () => {
     const redis = await redisOf(cluster);
     onTestFinished(() => redis.disconnect());
     const pair = pairOf(nodeAt(0));
@@ -476,7 +476,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     await expectAllWell();
   }, 40_000);
 
-  test('a fourth node with a wrong setting ends with one sentence, and one with a wrong password tells it to nobody', async () => {
+  test('a node with a wrong setting exits with one sentence and reveals no password', async () => {
     const at = (name: string) => join(cluster.dir, name);
     const files = ['-keyout', at('own.key'), '-out', at('own.pem'), '-subj', '/CN=localhost'];
     const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1'];

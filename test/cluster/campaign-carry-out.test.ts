@@ -6,7 +6,7 @@ import type { FaultKind } from './faults/kinds.ts';
 const plan: readonly FaultKind[] = ['node_killed', 'cut_off', 'scaled'];
 const variant: Fault = async () => ({ what: 'the same' });
 
-/** What was carried out on a host that keeps these shares of the processors, one fault after the other, and nothing in the end. */
+/** Carries out faults on a host that keeps these shares of the processors, and nothing at the end. */
 async function carriedOut(kept: readonly number[], { planned = plan, outcome = {}, faultsMax = 100 } = {}) {
   const told: string[] = [];
   const variants: (Fault | null)[] = [];
@@ -24,15 +24,15 @@ async function carriedOut(kept: readonly number[], { planned = plan, outcome = {
   return { records, told, variants, kinds: records.map(({ kind }) => kind) };
 }
 
-describe('faults of a campaign', () => {
-  test('are those of its plan, where the host leaves the machine its processors', async () => {
+describe('the faults of a campaign', () => {
+  test('are those of its plan if the host is not busy', async () => {
     const { kinds, told, variants } = await carriedOut([0, 0.09, 0]);
     expect(kinds).toEqual(plan);
     expect(told).toEqual(['1/3 node_killed', '2/3 cut_off', '3/3 scaled']);
     expect(variants).toEqual([null, null, null]);
   });
 
-  test('come again behind all others, the same variant of them, where it does not', async () => {
+  test('are repeated behind all others with the same variant if the host was busy', async () => {
     const { kinds, told, variants, records } = await carriedOut([0, 0.1, 0, 0.6]);
     expect(kinds).toEqual([...plan, 'cut_off']);
     expect(told).toEqual(['1/3 node_killed', '2/4 cut_off', '3/4 scaled', '4/4 cut_off']);
@@ -40,7 +40,7 @@ describe('faults of a campaign', () => {
     expect(records.map(({ hostKept }) => hostKept)).toEqual([0, 0.1, 0, 0.6]);
   });
 
-  test('have an end on a host that always keeps them: of each kind as many again as were planned', async () => {
+  test('are repeated at most once each on a host that is always busy', async () => {
     const planned: FaultKind[] = ['scaled', 'scaled', 'cut_off'];
     const { kinds } = await carriedOut(
       Array.from({ length: 20 }, () => 0.5),
@@ -49,14 +49,14 @@ describe('faults of a campaign', () => {
     expect(kinds).toEqual(['scaled', 'scaled', 'cut_off', 'scaled', 'scaled', 'cut_off']);
   });
 
-  test('say themselves what the host kept while their times were taken', async () => {
+  test('report the share of the host while they were measured', async () => {
     const fair = await carriedOut([0.9, 0.9, 0.9], { outcome: { hostKept: 0 } });
     expect(fair.kinds).toEqual(plan);
     const busy = await carriedOut([], { outcome: { hostKept: 0.9 } });
     expect(busy.kinds).toEqual([...plan, ...plan]);
   });
 
-  test('end when no further one is wanted', async () => {
+  test('end when no further one is requested', async () => {
     expect((await carriedOut([0.5], { faultsMax: 2 })).kinds).toEqual(['node_killed', 'cut_off']);
   });
 });

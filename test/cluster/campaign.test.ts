@@ -21,14 +21,14 @@ function counted(plan: readonly string[]): Record<string, number> {
 }
 
 describe('a campaign', () => {
-  test('of 220 faults kills nodes 100 times and has 15 faults of each other kind', () => {
+  test('kills nodes 100 times and has 15 faults of each other kind among 220', () => {
     expect(plan).toHaveLength(220);
     const { node_killed: kills, ...others } = counted(plan);
     expect(kills).toBe(100);
     expect(new Set(Object.values(others))).toEqual(new Set([15]));
   });
 
-  test('of one seed is the same plan again, of another one another', () => {
+  test('has the same plan for the same seed, and another plan for another one', () => {
     const plan = planFaults(220, new SeededRandom(7));
     expect(planFaults(220, new SeededRandom(7))).toEqual(plan);
     expect(planFaults(220, new SeededRandom(8))).not.toEqual(plan);
@@ -43,7 +43,7 @@ describe('a campaign', () => {
     expect(percentile(values, percent)).toBe(value);
   });
 
-  test.each([1, 4, 9, 10, 40])('of %i faults has just as many, of as many kinds as there can be', (count) => {
+  test.each([1, 4, 9, 10, 40])('has %i faults of as many kinds as possible', (count) => {
     const few = planFaults(count, new SeededRandom(3));
     expect(few).toHaveLength(count);
     expect(new Set(few).size).toBe(Math.min(count, kinds.length));
@@ -55,7 +55,7 @@ describe('a campaign', () => {
     expect(reportOf(fullParts({ records: [record('node_killed')], history })).near_a_fault_percent).toBe(40);
   });
 
-  test('reports a violation wherever it was found', () => {
+  test('reports a violation of every source', () => {
     const outcome = { what: '', violations: ['by a fault'] };
     const report = reportOf(
       fullParts({
@@ -76,7 +76,7 @@ describe('a campaign', () => {
   });
 });
 
-describe('the load behind the last fault', () => {
+describe('the load after the last fault', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
   const minutesMs = (minutes: number) => minutes * 60_000;
@@ -93,20 +93,20 @@ describe('the load behind the last fault', () => {
     return end;
   }
 
-  test('ends when enough was acknowledged, however long that takes', async () => {
+  test('ends when enough was acknowledged, however long it takes', async () => {
     expect(await endAfter(0, [0, 0], 2)).toBeNull();
     expect(await endAfter(26, [0, 9, 18, 27], 4)).toBe('goes on');
     expect(await endAfter(28, [0, 9, 18, 27], 4)).toBeNull();
   });
 
-  test('ends with a violation ten minutes after the last that was acknowledged', async () => {
+  test('ends with a violation ten minutes after the last acknowledgement', async () => {
     expect(await endAfter(18.9, [0, 9], 3)).toBe('goes on');
     expect(await endAfter(19.1, [0, 9], 3)).toMatch(/^stalled: no append was acknowledged for 10 min, after 2 of 3$/);
   });
 });
 
 describe('shards that move with the number of nodes', () => {
-  test('are about half of them, each way', () => {
+  test('are about half of them in each direction', () => {
     expect(moveViolations({ growing: 42, shrinking: 61 })).toEqual([]);
     expect(moveViolations({ growing: 33, shrinking: 67 })).toEqual([
       '33 % of the shards moved when growing, and not about half',
@@ -118,7 +118,7 @@ describe('shards that move with the number of nodes', () => {
 describe('appends while nodes are cut off', () => {
   const append = (asked: string, owner: string, tookMs: number) => ({ asked, owner, tookMs });
 
-  test('are told apart by whether their owner keeps silent, and as long as they took', () => {
+  test('are separated by whether their owner is silent, with their durations', () => {
     const all = [append('a', 'a', 20), append('b', 'a', 2_700), append('a', 'b', 30), append('c', 'a', Infinity)];
     expect(acrossApart(all, new Set(['a']))).toEqual({ duringMs: [20, 30], acrossMs: [2_700, Infinity] });
     expect(acrossApart(all, new Set())).toEqual({ duringMs: [20, 2_700, 30, Infinity], acrossMs: [] });
@@ -143,7 +143,7 @@ describe('a kill', () => {
   }
   const ofTheVictim = () => new Map([[1, 'node-1']]);
 
-  test('is recovered from counted from the kill, and not from when its end was seen', async () => {
+  test('is measured from the kill, and not from its observed end', async () => {
     let nowMs = 1_000;
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
     const context = contextOf(ofTheVictim, () => {
@@ -152,7 +152,7 @@ describe('a kill', () => {
     expect(await killBriefly(context)).toMatchObject({ recoveryMs: 550, movedMs: [] });
   });
 
-  test('whose shards nobody comes to hold is a violation, and endless', async () => {
+  test('is a violation and endless if nobody takes the shards', async () => {
     vi.useFakeTimers();
     const outcome = killForGood(contextOf(ofTheVictim, () => {}));
     await vi.advanceTimersByTimeAsync(31_000);
@@ -179,13 +179,13 @@ describe('a kill', () => {
   });
 });
 
-describe('how long a shard served nobody', () => {
+describe('the time that a shard served nobody', () => {
   const call = (ledgerId: string, beganMs: number, endedMs: number, kind: string, unsent = false) =>
     ({ command: { ledgerId }, beganMs, endedMs, result: { kind }, unsent }) as unknown as LoadAttempt;
   const shardOf = (ledgerId: string) => Number(ledgerId.slice(-1));
   const longest = (...calls: LoadAttempt[]) => Object.fromEntries(unserved(calls, shardOf, 100, 1_000));
 
-  test('is from an attempt in vain to the first certain answer to one that began no earlier', () => {
+  test('lasts from a failed attempt to the first certain answer of a later one', () => {
     const vain = [call('a1', 200, 210, 'not_written'), call('a1', 300, 900, 'unknown')];
     const late = call('a1', 1_100, 1_150, 'written');
     expect(longest(call('a1', 150, 1_140, 'written'), ...vain, late)).toEqual({ 1: 990 });
@@ -193,20 +193,20 @@ describe('how long a shard served nobody', () => {
     expect(longest(...vain, call('b2', 400, 450, 'written'), late)).toEqual({ 1: 950, 2: 50 });
   });
 
-  test('is not told by a caller that asks where nobody listens', () => {
+  test('ignores attempts at an address without a listener', () => {
     const refused = call('a1', 150, 151, 'not_written', true);
     expect(longest(refused, call('a1', 900, 950, 'written'))).toEqual({ 1: 50 });
     expect(longest(refused)).toEqual({});
   });
 
-  test('is told of attempts of the time asked for alone, and is endless where none had an answer', () => {
+  test('covers attempts of the given time only, and is endless without an answer', () => {
     expect(longest(call('a1', 50, 9_000, 'written'), call('a1', 1_001, 9_000, 'written'))).toEqual({});
     expect(longest(call('a1', 50, 60, 'written'), call('a1', 100, 110, 'not_written'))).toEqual({ 1: Infinity });
   });
 });
 
 describe('the end of a node', () => {
-  test('after SIGTERM is with 0, within 20 s', () => {
+  test('is 0 within 20 s after SIGTERM', () => {
     expect(stopViolations([{ id: 'node-1', code: 0, tookMs: 19_999 }])).toEqual([]);
     expect(
       stopViolations([
@@ -221,10 +221,10 @@ describe('the end of a node', () => {
   });
 });
 
-describe('what cluster verify --all ended with', () => {
+describe('the result of cluster verify --all', () => {
   const out = JSON.stringify({ verdict: 'good', ledgers: 2, events: 40, finding_count: 0 });
 
-  test('is read from its JSON, and told in its words where it is not 0', () => {
+  test('is read from its JSON, and quoted if its exit code is not 0', () => {
     expect(scrubOf({ code: 0, out, err: '' })).toEqual({ code: 0, ledgers: 2, events: 40, findings: 0, told: '' });
     expect(scrubOf({ code: 69, out: '', err: 'Cassandra does not answer' })).toMatchObject({
       code: 69,
@@ -233,7 +233,7 @@ describe('what cluster verify --all ended with', () => {
     });
   });
 
-  test('without a result shows nothing, even with 0', () => {
+  test('shows nothing without a result, even with exit code 0', () => {
     expect(scrubOf({ code: 0, out: '', err: '' })).toMatchObject({ events: 0, told: 'it printed no result' });
   });
 });
@@ -245,7 +245,7 @@ describe('a node that ended by itself', () => {
     return { id, logFile: `${id}.log`, process: running, started, start: async () => void started.push(id) };
   };
 
-  test('is told, and started again; those that run, and one that was never started, are left alone', async () => {
+  test('is reported and started again; running and never started nodes are left alone', async () => {
     const nodes = [node('a', { ended: false }), node('b', { ended: true }), node('c', null)];
     expect(await startThoseThatEnded(nodes)).toEqual([expect.stringMatching(/^b ended .*b\.log$/)]);
     expect(nodes.flatMap(({ started }) => started)).toEqual(['b']);

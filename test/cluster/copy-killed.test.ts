@@ -86,7 +86,7 @@ await describeOnCassandra('a copy that is killed', (address) => {
     expect(await ended).toEqual([null, 'SIGKILL']);
   }
 
-  test('has left a true beginning each time, goes on when it is run again, and takes every event along once', async () => {
+  test('leaves a correct beginning after each kill, continues when it is run again, and copies every event once', async () => {
     const rows = await sourceRows(dataDir);
     expect(rows.length).toBe(eventCount);
     for (const events of killsAt) {

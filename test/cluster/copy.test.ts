@@ -119,7 +119,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     await leaveKeyspace(settings);
   });
 
-  test('nothing of a damaged ledger behind its damage is copied, and the rest is', async () => {
+  test('no event behind a damage is copied, and everything else is', async () => {
     const key = seqKey(ledgerKey(world.order.ledgerId), 70);
     const tables = openTables(dataDir);
     const row = tables.events.get(key) ?? '';
@@ -133,7 +133,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     await mended.root.close();
   });
 
-  test('run again it goes on where it was broken off, and a third time changes nothing', async () => {
+  test('a second run continues, and a third one changes nothing', async () => {
     const second = await copy();
     expect(second.err).toBe('');
     expect(second.out).toMatch(/Copied 88 events in 3 ledgers, \d+ records and the access histories of \d+ actors/);
@@ -142,7 +142,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     expect(verified).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^GOOD {2}3 ledgers, 88 events/) });
   });
 
-  test('where somebody watches, a bar shows how far it is', async () => {
+  test('a progress bar is shown on a terminal', async () => {
     const program = fileURLToPath(new URL('../../cluster/cli.ts', import.meta.url));
     const command = `'${process.execPath}' '${program}' copy --from lmdb --to cassandra`;
     const { PATH = '' } = process.env;
@@ -157,7 +157,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     ]);
   });
 
-  test('a ledger that stands there with other events is left as it is', async () => {
+  test('a target ledger with other events is left as it is', async () => {
     const other = '1'.repeat(64);
     const params = [world.order.ledgerId];
     const read = () =>
@@ -184,7 +184,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     await set(hash);
   });
 
-  test('a keyspace of other keys is refused before anything is written', async () => {
+  test('a keyspace with other keys is refused before anything is written', async () => {
     const elsewhere = temporaryDir();
     {
       await using _ = await runNode({ dataDir: elsewhere });
@@ -205,12 +205,12 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     expect(err.trim().split('\n').length).toBe(1);
   });
 
-  test('any other way is refused', async () => {
+  test('every other direction is refused', async () => {
     const { code, err } = await runCli(env, ['copy', '--from', 'cassandra', '--to', 'lmdb']);
     expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('and no other way') });
   });
 
-  test('a node on Cassandra reads everything as the laptop did, and goes on', async () => {
+  test('a node on Cassandra reads everything as before, and continues', async () => {
     const keys = { AUTHORITY_KEY_FILE: join(dataDir, 'authority.pem'), SECRETS_KEY_FILE: join(dataDir, 'secrets.key') };
     await using cluster: ClusterUnderTest = await startCluster({
       nodes: 0,
@@ -232,13 +232,10 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     });
     const appended = await append(master, world.order.supplier, 'NOTED', { n: 'on Cassandra' });
     expect(appended).toMatchObject({ status: 200, body: expect.objectContaining({ seq: 85 }) });
-    // A later copy finds what has gone on, and leaves it. The cursor goes on once the node works for the ledger's shard.
+    // A later copy leaves a ledger that has grown. The cursor moves once the node works for the shard.
     await expect
       .poll(() => copy(), { timeout: 20_000, interval: 500 })
-      .toMatchObject({
-        code: 1,
-        err: expect.stringMatching(/^(The webhook_cursor .* is left as it is: .*\n)+$/),
-      });
+      .toMatchObject({ code: 1, err: expect.stringMatching(/^(The webhook_cursor .* is left as it is: .*\n)+$/) });
     expect(
       (
         await rest(base, 'GET', `/v1/ledgers/${world.order.ledgerId}/events?limit=1000`, {

@@ -6,7 +6,7 @@ import { askedAgain, isRetryable } from './rig/asked-again.ts';
 import { startCluster } from './rig/cluster-under-test.ts';
 
 await describeOnCassandra('calls that change something', (address) => {
-  test('whatever the moment at which their node is killed, the other nodes make no second one and give the same ids and secrets', {
+  test('after a kill of their node at any moment, retries at other nodes create nothing twice', {
     timeout: 300_000,
   }, async () => {
     await using cluster = await startCluster({ nodes: 3, cassandra: address });

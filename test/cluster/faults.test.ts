@@ -120,8 +120,8 @@ describeOn('a cluster of real processes under load', 'Cassandra and Redis of its
 
   test.each(isNightly ? [...always, ...nightly] : always)('%s: %s', async (kind, _, fault) => {
     const before = load.history.acknowledgements.length;
-    // One fault on a machine that other tests keep busy says little of a 99th percentile. One that took longer than that is done again,
-    // twice, and may not take longer then: what is slow by itself is slow each time.
+    // One fault on a machine that other tests keep busy says little of a 99th percentile. One that took longer than
+    // that is done again, twice, and may not take longer then: what is slow by itself is slow each time.
     const first = await carryOut(fault);
     if (first.isFair && !isInTime(kind, first.outcome))
       for (let again = 0; again < 2; again++) {
@@ -135,7 +135,7 @@ describeOn('a cluster of real processes under load', 'Cassandra and Redis of its
     expect(load.history.acknowledgements.length).toBeGreaterThan(before);
   });
 
-  test('a ledger read while a node is killed is proved by export and verify', async () => {
+  test('a ledger that is read during a kill is proved by export and verify', async () => {
     const [first, second] = cluster.nodes;
     const [ledger] = world.ledgers;
     if (first === undefined || second === undefined || ledger === undefined) throw new Error('too few');
@@ -146,7 +146,7 @@ describeOn('a cluster of real processes under load', 'Cassandra and Redis of its
     expect(proof).toMatchObject({ kind: 'proved' });
   });
 
-  test('whatever callers were told is true of the chains that they left', async () => {
+  test('every answer to a caller is true of the final chains', async () => {
     await load.stop();
     const ids = world.ledgers.map(({ id }) => id);
     const { violations, events } = await checkLoad(cluster.settings, ids, load.history);

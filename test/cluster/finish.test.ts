@@ -63,7 +63,7 @@ await describeOnCassandra('cluster verify --finish', (address) => {
       ),
     );
 
-  test('writes all that is missing beside the logs, and is good a second time without writing', async () => {
+  test('writes all missing rows beside the logs, and nothing when it is repeated', async () => {
     await withClient(settings, async (client) => {
       before = await beside(client);
       expect(before.length).toBeGreaterThan(0);
@@ -106,7 +106,7 @@ await describeOnCassandra('cluster verify --finish', (address) => {
         return () => run('DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 1', [order.ledgerId]);
       },
     ],
-  ])('writes nothing beside a log that %s', async ([, damage]) => {
+  ])('writes nothing for a log that %s', async ([, damage]) => {
     const [healthy, damaged] = scenes;
     if (healthy === undefined || damaged === undefined) throw new Error('no scene');
     await withClient(settings, async (client) => {
@@ -127,7 +127,7 @@ await describeOnCassandra('cluster verify --finish', (address) => {
     });
   });
 
-  test('leaves what is wrong as it is, and writes what is missing beside it', async () => {
+  test('leaves wrong rows as they are and writes missing ones beside them', async () => {
     const [scene] = scenes;
     if (scene === undefined) throw new Error('no scene');
     const key = names.master(scene.master.uuid);

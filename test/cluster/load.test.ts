@@ -61,7 +61,7 @@ const kindsOf = (history: LoadHistory, name: string) =>
   history.calls.filter((call) => call.name === name).map(({ result }) => result.kind);
 
 describe('a lane of the load', () => {
-  test('sends what failed for now again, first and in its order, under the same keys', async () => {
+  test('retries failed events first and in order, under the same keys', async () => {
     const { party, streams } = fakeParty((stream, place) =>
       stream === 0 && place === 2 ? new LedgerTrustError('unavailable', 'not now') : null,
     );
@@ -75,7 +75,7 @@ describe('a lane of the load', () => {
     expect(history.failed).toEqual([]);
   });
 
-  test('goes on behind a refused event', async () => {
+  test('continues behind a refused event', async () => {
     const { party, streams } = fakeParty((_, place) =>
       place === 1 ? new LedgerTrustError('ledger_closed', 'closed') : null,
     );
@@ -86,7 +86,7 @@ describe('a lane of the load', () => {
   });
 });
 
-describe('what a caller is told', () => {
+describe('the answer to a caller', () => {
   test.each([
     ['unavailable', {}, 'not_written'],
     ['overloaded', {}, 'not_written'],
@@ -102,7 +102,7 @@ describe('what a caller is told', () => {
   });
 });
 
-describe('a write that was denied', () => {
+describe('a denied write', () => {
   const second = 1_000;
   const at = Date.parse('2026-11-21T00:00:00.000Z');
   const command = { ledgerId: 'ledger', commandKeys: [{ id: 'mark' }] };
@@ -114,19 +114,19 @@ describe('a write that was denied', () => {
         ({ name: 'append 1', command, result: { kind }, sentAtMs: at + afterMs }) as unknown as LoadAttempt,
     );
 
-  test('is found where the event stands from before any attempt that may have written it', () => {
+  test('is found if the event is in the log and no attempt may have written it', () => {
     expect(deniedWrites(attempts(['not_written', 4 * second], ['written', 6 * second]), logs)).toEqual([
       'denied: append 1 stands at seq 7 from 1000 ms before any attempt that may have written',
     ]);
     expect(deniedWrites(attempts(['not_written', 4 * second], ['unknown', 6 * second]), logs)).toHaveLength(1);
   });
 
-  test('is none where an uncertain attempt, or the last one, may have written it', () => {
+  test('is none if an uncertain attempt or the last one may have written it', () => {
     expect(deniedWrites(attempts(['unknown', 4 * second], ['written', 6 * second]), logs)).toEqual([]);
     expect(deniedWrites(attempts(['not_written', 3 * second], ['written', 5 * second]), logs)).toEqual([]);
   });
 
-  test('that no attempt may have made at all is left to the checker', () => {
+  test('is left to the checker if no attempt may have written it', () => {
     expect(deniedWrites(attempts(['not_written', 4 * second]), logs)).toEqual([]);
   });
 });

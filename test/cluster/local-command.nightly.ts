@@ -25,7 +25,7 @@ async function isListening(address: string): Promise<boolean> {
 }
 
 describeOn('npm run cluster:local', 'Cassandra and Redis of its own', await ownBackends(), () => {
-  test('starts everything, prints where it is, and stops all of it on Ctrl-C', {
+  test('starts everything, prints the addresses, and stops everything on Ctrl-C', {
     timeout: startMaxMs + 60_000,
   }, async () => {
     const dir = mkdtempSync(join(tmpdir(), 'lts-cluster-command-'));

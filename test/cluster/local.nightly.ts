@@ -1,16 +1,15 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type LocalCluster, startLocalCluster } from '../../cluster/local/cluster.ts';
 import type { Backend, CassandraAddress, RedisAddress } from '../support/backends/backend.ts';
 import { backendsForTests, describeOn } from '../support/backends/for-tests.ts';
 import { newClientOrder } from '../support/client-order.ts';
 import { compileCache } from '../support/compile-cache.ts';
+import { suiteDir } from '../support/running-node.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'lts-local-cluster-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = suiteDir();
 
 const backends = backendsForTests();
 const [redis, cassandra] = await Promise.all([backends.redis(), backends.cassandra()]);
@@ -37,11 +36,7 @@ const start = (at: Both, place: string, more: { env?: Record<string, string>; po
     port: more.port ?? 0,
     grpcPort: 0,
     env: { PATH, HOME, ...compileCache, LOG_LEVEL: 'warn', CLUSTER_NAME: name, ...more.env },
-    backends: {
-      redisUrl: at.redis.url,
-      contactPoints: at.cassandra.contactPoints,
-      allow: at.cassandra.allow,
-    },
+    backends: { redisUrl: at.redis.url, contactPoints: at.cassandra.contactPoints, allow: at.cassandra.allow },
     keyspace: name,
   });
 };
@@ -56,7 +51,7 @@ const isAlive = (pid: number): boolean => {
 };
 
 describeOn('a cluster on this machine', 'Cassandra with Redis', both, (at) => {
-  test('events signed at two nodes stand in one chain, behind one address, also when a node is killed; nothing is left running', {
+  test('events signed at two nodes are in one chain behind one address, also after a kill', {
     timeout: 90_000,
   }, async () => {
     const cluster: LocalCluster = await start(at, 'whole');
@@ -97,14 +92,14 @@ describeOn('a cluster on this machine', 'Cassandra with Redis', both, (at) => {
     await expect(fetch(`${cluster.base}/health`)).rejects.toThrow();
   });
 
-  test('a node that cannot start ends all, and its own sentence is told', async () => {
+  test('a node that cannot start stops everything with its own sentence', async () => {
     const failing = start(at, 'wrong', { env: { LEASE_TTL_MS: 'soon' } });
     await expect(failing).rejects.toThrow(/^node-\d did not start: Set LEASE_TTL_MS to milliseconds/);
     for (const name of ['node-1', 'node-2', 'node-3'])
       expect(readFileSync(join(dir, 'wrong', `${name}.log`), 'utf8')).toContain('Set LEASE_TTL_MS');
   });
 
-  test('a port in use is told before anything is started', async () => {
+  test('a port in use is reported before anything is started', async () => {
     const server = createServer();
     const port = await new Promise<number>((resolve) => {
       server.listen(0, '127.0.0.1', () => {

@@ -111,7 +111,7 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
 
   const ledgerOf = (at: number) => pairs[at]?.order.ledgerId ?? '';
 
-  test('status, shards and who-owns say what every node says', async () => {
+  test('status, shards and who-owns agree with every node', async () => {
     const { code, out } = await ledgerTrust(env, 'cluster', 'status');
     expect(code).toBe(0);
     const shares = sharesIn(out);
@@ -144,7 +144,7 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
     });
   });
 
-  test('drain empties a node that goes on serving, cordon keeps it empty, uncordon brings shards back', async () => {
+  test('drain empties a serving node, cordon keeps it empty, and uncordon returns shards', async () => {
     expect(await run('drain', 'node-2')).toEqual({ code: 0, out: 'node-2 is draining\n', err: '' });
     expect(await untilShares('node-2', (shards) => shards === 0)).toEqual({ state: 'draining', shards: 0 });
     await write('while node-2 has no shards');
@@ -165,7 +165,7 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
       );
   });
 
-  test('verify of a ledger and of all finds nothing, while nodes write', async () => {
+  test('verify finds nothing while nodes write', async () => {
     const writing = write('while it is verified');
     const one = await run('verify', ledgerOf(0));
     expect(one).toMatchObject({ code: 0, out: expect.stringMatching(/^GOOD {2}1 ledgers, \d+ events/), err: '' });
@@ -197,7 +197,7 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
     });
   });
 
-  test('a sentence on stderr ends the process with 1', async () => {
+  test('a refused start exits with 1 and a sentence on stderr', async () => {
     expect(await ledgerTrust(env, 'cluster', 'drain', 'node-9')).toEqual({
       code: 1,
       out: '',
@@ -205,7 +205,7 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
     });
   });
 
-  test('SIGTERM to npm run start:cluster ends the node itself, with 0 and its shards handed over', async () => {
+  test('SIGTERM to npm run start:cluster exits with 0 after the node gave its shards away', async () => {
     const { PATH = '', HOME = '' } = process.env;
     const ports = { HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', INTERNAL_HOST: '127.0.0.1', INTERNAL_PORT: '0' };
     const env = { ...cluster.commonEnv, ...ports, ...compileCache, PATH, HOME, NODE_ID: 'node-4', LOG_LEVEL: 'silent' };

@@ -5,7 +5,7 @@ import type { Backend } from '../support/backends/backend.ts';
 
 const run = promisify(execFile);
 
-/** Whether a cluster may have a Redis and a Cassandra of its own, which it pauses and kills: as processes of this machine. */
+/** Whether a cluster can have its own Redis and Cassandra as processes, to pause and kill them. */
 export async function ownBackends(): Promise<Backend<null>> {
   const began = performance.now();
   try {

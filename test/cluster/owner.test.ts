@@ -25,8 +25,8 @@ function contextOf(views: (() => Promise<object>)[]): Context & { looks(): numbe
 
 const holds = (held: number, leaving = 0) => ({ members: [], owners: {}, shards: { held, leaving } });
 
-describe('the owner that a fault strikes', () => {
-  test('is the node that says itself that it has the shards', async () => {
+describe('the target of a fault', () => {
+  test('is the node that reports itself as the owner', async () => {
     const context = contextOf([async () => holds(1, 1)]);
     const { victim, hit } = await ownerOfSomething(context);
     expect([victim.id, hit.map(({ id }) => id), context.looks()]).toEqual(['node-1', ['a'], 1]);
@@ -36,7 +36,7 @@ describe('the owner that a fault strikes', () => {
     ['started again under the name that Redis still has for it', async () => holds(0)],
     ['that has some of them', async () => holds(1)],
     ['that does not answer', () => Promise.reject(new Error('connect ECONNREFUSED'))],
-  ])('is no node %s', async (_, before) => {
+  ])('is not a node %s', async (_, before) => {
     const context = contextOf([before, before, async () => holds(2)]);
     expect((await ownerOfSomething(context)).victim.id).toBe('node-1');
     expect(context.looks()).toBe(3);

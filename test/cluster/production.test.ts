@@ -1,17 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { append, entityRequest, eventsOf, newDevice, newMaster, newOrder } from '../support/parties.ts';
 import { done, expectRefused, rest } from '../support/parties-rest.ts';
+import { suiteDir } from '../support/running-node.ts';
 import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
 import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'ledger-production-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = suiteDir();
 
 /** A certificate that nodes prove themselves with to each other, which is its own authority. */
 function peerCertificate(): Record<string, string> {
@@ -33,7 +31,7 @@ await describeOnCassandra('a cluster in production mode', (address) => {
   });
   afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-  test('forwards over mutual TLS, and what one node wrote the others read', async () => {
+  test('forwards calls over mutual TLS, and every node reads what another wrote', async () => {
     const [base = ''] = bases;
     const order = await askedAgain(() => newOrder(base));
     const master = await askedAgain(() => newMaster(order));
@@ -50,7 +48,7 @@ await describeOnCassandra('a cluster in production mode', (address) => {
     expect(read[1]).toEqual(read[0]);
   }, 60_000);
 
-  test('takes no call under header identity unsigned, and what was signed at one node alone', async () => {
+  test('refuses unsigned calls of entities, and accepts a signed call once at all nodes', async () => {
     const [one = '', other = ''] = bases;
     const device = await askedAgain(() => newDevice(one, { keyed: true }));
     const path = '/v1/entities/root-ledger';
@@ -68,7 +66,7 @@ await describeOnCassandra('a cluster in production mode', (address) => {
     );
   });
 
-  test('tells the story of the sandbox run without the webhook, and publishes one trust anchor', async () => {
+  test('skips the webhook in the sandbox run, and publishes one trust anchor', async () => {
     expectPassed(await (await fetch(`${bases[1]}/v1/sandbox/run`)).text(), storyWithoutWebhook);
     const [anchor, same] = await Promise.all(bases.map((base) => done(base, 'GET', '/.well-known/svc-authority')));
     expect(anchor?.body).toMatchObject({ phase: '2', keys: [{ kid: 'svc:authority#key-1', valid_to: null }] });

@@ -13,7 +13,7 @@ const stopDelayMs = 3_000;
 /** The 10 s of a store that is lost and the 3 s in which others say so, and looks that time out. */
 const storeLostMaxMs = 25_000;
 
-await describeOnCassandra('what a balancer is told by one of two nodes', (address) => {
+await describeOnCassandra('readiness of two nodes', (address) => {
   const stack = new AsyncDisposableStack();
   let cluster: ClusterUnderTest;
   let other: NodeUnderTest;
@@ -49,7 +49,7 @@ await describeOnCassandra('what a balancer is told by one of two nodes', (addres
     return { status: answer.status, text: await answer.text() };
   };
 
-  test('one that alone has lost the store is not ready, until it has it again; the other one is', async () => {
+  test('one without the store is not ready until it is back, and the other one is', async () => {
     expect(await readinessOf(node)).toMatchObject({ status: 200 });
     toCassandra.set('silent');
     await expect
@@ -60,9 +60,9 @@ await describeOnCassandra('what a balancer is told by one of two nodes', (addres
     await expect.poll(() => readinessOf(node), { timeout: storeLostMaxMs }).toMatchObject({ status: 200 });
   }, 60_000);
 
-  /** Its parts: test/unit/cluster/clock-check.test.ts, test/unit/node/pipeline-wrong-clock.test.ts. Three nodes: attacks.nightly.ts. */
+  /** Parts: test/unit/cluster/clock-check.test.ts, test/unit/node/pipeline-wrong-clock.test.ts, attacks.nightly.ts. */
   if (isNightly)
-    test('one whose clock is off gives its shards to the other and decides nothing, until its clock is right', async () => {
+    test('one with a wrong clock gives its shards away and writes nothing until its clock is right', async () => {
       const holds = async () => [...(await cluster.owners()).values()].filter((owner) => owner === 'node-2').length;
       const register = async () => {
         const body = JSON.stringify({
@@ -87,7 +87,7 @@ await describeOnCassandra('what a balancer is told by one of two nodes', (addres
       await expect.poll(holds, { timeout: 15_000 }).toBeGreaterThan(60);
     }, 60_000);
 
-  test('one that is stopped says so at once, and goes on to answer for as long as the balancer may need to hear it', async () => {
+  test('one that stops is not ready at once and keeps serving while the balancer may need it', async () => {
     const began = performance.now();
     const stopped = node.terminate();
     await expect.poll(() => readinessOf(node), { timeout: 1_000 }).toMatchObject({ status: 503 });

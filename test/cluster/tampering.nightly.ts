@@ -6,7 +6,7 @@ import { stand } from './damage/scene.ts';
 import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 
-await describeOnCassandra('what was changed in Cassandra behind the service’s back', (address) => {
+await describeOnCassandra('a change in Cassandra behind the service', (address) => {
   let cluster: ClusterUnderTest;
   let cases: readonly TamperingCase[] = [];
 
@@ -43,7 +43,7 @@ await describeOnCassandra('what was changed in Cassandra behind the service’s 
   });
   afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-  test('is found by the next reads that cover it, at the node that wrote it and at another one', async () => {
+  test('is found by the next reads at the node that wrote it and at another one', async () => {
     for (const { baseUrl } of cluster.nodes) expect(await wronglyRead(baseUrl, cases)).toEqual([]);
   }, 60_000);
 });

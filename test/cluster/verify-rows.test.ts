@@ -107,7 +107,7 @@ await describeOnCassandra('cluster verify of a keyspace with every kind of damag
     );
   };
 
-  test('ends with 1, and says of each finding where it stands and what to do', () => {
+  test('exits with 1 and says where each finding is and what to do', () => {
     expect(code).toBe(1);
     for (const { table, key, remedy, detail } of findings) {
       expect(table).toMatch(/^[a-z_]+( and [a-z]+|, .+)?$/);
@@ -117,7 +117,7 @@ await describeOnCassandra('cluster verify of a keyspace with every kind of damag
     }
   });
 
-  test('names every one, each in its table, and nothing that is whole', () => {
+  test('names every damage in its table, and nothing that is sound', () => {
     const missed = rowDamages.flatMap(({ name, found, table }, n) => {
       const own = ofScene(n).map((finding) => `${finding.type} in ${finding.table}: ${finding.detail}`);
       const isNamed = own.some((text) => found.some((type) => text.startsWith(`${type} in ${table}:`)));
@@ -126,7 +126,7 @@ await describeOnCassandra('cluster verify of a keyspace with every kind of damag
     expect(missed).toEqual([]);
   });
 
-  test('leaves every ledger to be read: damage of its log is told as issues, and never as unavailable', async () => {
+  test('leaves every ledger readable: damage of its log is reported as issues, never as unavailable', async () => {
     const wrong: unknown[] = [];
     for (const [n, { name, reads }] of rowDamages.entries()) {
       const { ledgerId } = idsOf(n);

@@ -50,7 +50,7 @@ await describeOnCassandra('cluster verify', (address) => {
     await leaveKeyspace(settings);
   });
 
-  test.for(damages)('of one ledger finds: $name', async ({ name, found, byAll }) => {
+  test.for(damages)('of one ledger finds $name', async ({ name, found, byAll }) => {
     const ledgerId = scenes.get(name)?.order.ledgerId ?? '';
     const { code, findings } = await verify(ledgerId);
     const expected = byAll === true ? [] : found;
@@ -61,7 +61,7 @@ await describeOnCassandra('cluster verify', (address) => {
     for (const { detail } of findings) expect(detail).toMatch(/\w+ \w+/);
   });
 
-  test('of all finds every one, in its ledger or by its name', async () => {
+  test('of all ledgers finds every damage by its ledger or name', async () => {
     const { code, findings } = await verify('--all');
     expect(code).toBe(1);
     const missed = damages.filter(({ name, found }) => {
@@ -80,7 +80,7 @@ await describeOnCassandra('cluster verify', (address) => {
     expect(missed.map(({ name }) => name)).toEqual([]);
   });
 
-  test('a bucket behind the end is told by its number, and where its ledger ends', async () => {
+  test('a bucket behind the end is reported by its number, with the end of its ledger', async () => {
     const { findings } = await verify('--all');
     const ledgerId = scenes.get('a bucket behind the end, as after a restore of other moments')?.order.ledgerId;
     expect(findings.filter(({ ledger_id }) => ledger_id === ledgerId)).toMatchObject([
@@ -106,7 +106,7 @@ await describeOnCassandra('cluster verify', (address) => {
     });
   });
 
-  test('projections that the newest batch lacks are 2, and there with --finish', async () => {
+  test('missing projections of the newest batch exit with 2, and --finish writes them', async () => {
     const { order, master } = scenes.get('nothing') ?? {};
     if (order === undefined || master === undefined) throw new Error('no scene');
     await withClient(settings, (client) =>
@@ -125,7 +125,7 @@ await describeOnCassandra('cluster verify', (address) => {
     });
   });
 
-  test('the authority is rotated once all nodes are stopped, and a start that nobody signed is found', async () => {
+  test('the authority is rotated with all nodes stopped, and an unsigned start of a key is found', async () => {
     const file = join(dataDir, 'next.pem');
     writeFileSync(file, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
     const keys = { ...env, AUTHORITY_KEY_FILE: join(dataDir, 'authority.pem') };
@@ -168,7 +168,7 @@ await describeOnCassandra('cluster verify', (address) => {
     });
   }, 40_000);
 
-  test('seals are checked under a trust anchor that was kept elsewhere', async () => {
+  test('seals are checked under a given trust anchor', async () => {
     const file = join(dataDir, 'anchor.json');
     const { order } = scenes.get('nothing') ?? {};
     const key = (publicKey: string) => ({
@@ -216,7 +216,7 @@ await describeOnCassandra('cluster verify', (address) => {
     });
   });
 
-  test('what cannot be reached is 69, a wrong variable 64, and neither is good', async () => {
+  test('an unreachable store exits with 69 and a wrong variable with 64', async () => {
     expect(await runCli({ ...env, CASSANDRA_KEYSPACE: 'Not-A-Name' }, ['cluster', 'verify', '--all'])).toMatchObject({
       code: 64,
       err: expect.stringContaining('Set CASSANDRA_KEYSPACE'),

@@ -58,7 +58,7 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
   };
   const arrivedFrom = (place: number) => receiver.received.slice(place).map(({ path, event }) => `${path} ${event.id}`);
 
-  /** Appends to all ledgers, one after the other in each, and sends again what was not answered. `stop` resolves with the last answer. */
+  /** Appends to all ledgers in order and retries. `stop` resolves with the last answer. */
   const write = () => {
     let stopped = false;
     const writers = all.map(async ({ order, master, answered }, at) => {
@@ -79,7 +79,7 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
       },
     };
   };
-  /** Every answered event has come to whoever subscribed to it, first in the order of its ledger, and has one delivery. */
+  /** Every answered event has arrived once delivered, first arrivals in the order of the ledger. */
   const untilAllHasCome = async () => {
     receiver.answerAfterMs = 0;
     for (const subscription of subscriptions) {
@@ -156,7 +156,7 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
     return victim;
   };
 
-  test('an owner that sleeps through its lease misses nothing, and repeats nothing when it wakes up', async () => {
+  test('an owner that sleeps beyond its lease misses and repeats no delivery', async () => {
     const victim = await underLoad(async (owner) => {
       // What is under way when it falls asleep has all arrived: one that is still to be sent may come twice.
       receiver.answerAfterMs = leaseTtlMs;
@@ -174,7 +174,7 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
     nodes = [...cluster.nodes];
   }, 60_000);
 
-  test('kill -9 of the owner while events are appended: every answered event arrives, none that was recorded as delivered again', async () => {
+  test('after kill -9 of the owner every answered event arrives, and no recorded delivery is repeated', async () => {
     let delivered: ReadonlySet<string> = new Set();
     let killedAt = 0;
     await underLoad(async (owner) => {

@@ -14,7 +14,9 @@ export interface AccessLogFactory {
 const DAY_MS = 24 * 60 * 60 * 1000;
 const everything: AccessPage = { ledgerId: null, since: 0, limit: 1000, offset: 0, descending: false };
 
-/** Everything that the port promises, against one kind of log. Time goes on from test to test, as it does for a writer. */
+/**
+ * Everything that the port promises, against one kind of log. Time goes on from test to test, as it does for a writer.
+ */
 export function accessLogContract(name: string, factory: AccessLogFactory): void {
   describe(name, () => {
     let log: AccessLog;
@@ -45,7 +47,7 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
     const list = (actorId: string, page: Partial<AccessPage> = {}) => log.list(actorId, { ...everything, ...page });
     const ids = (events: readonly AccessEvent[]) => events.map(({ id }) => id);
 
-    test('an event is listed as it was appended, and after a restart', async () => {
+    test('an event is listed as it was appended, also after a restart', async () => {
       const actorId = randomUUID();
       const events = [
         event({
@@ -63,7 +65,7 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
       expect(await list(actorId)).toEqual(events);
     });
 
-    test('an actor sees its own events alone, also of a ledger that others named', async () => {
+    test('an actor sees its own events only, also those of a shared ledger', async () => {
       const [mine, theirs, ledgerId] = [randomUUID(), randomUUID(), randomUUID()];
       const events = Array.from({ length: 200 }, (_, at) => event({ actorId: at % 2 === 0 ? mine : theirs, ledgerId }));
       await log.append(events);
@@ -76,7 +78,7 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
       expect(await list(mine, { ledgerId: randomUUID() })).toEqual([]);
     });
 
-    test('pages of any size, from any offset, in both directions, by ledger and without, are parts of one order', async () => {
+    test('pages of any size, offset, direction and ledger are parts of one order', async () => {
       const actorId = randomUUID();
       const ledgers = [randomUUID(), randomUUID(), randomUUID(), null];
       const events: AccessEvent[] = [];
@@ -113,7 +115,7 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
       }
     });
 
-    test('a history of many single events is paged through to its end', async () => {
+    test('a history of many single events is paged to its end', async () => {
       const [actorId, ledgerId] = [randomUUID(), randomUUID()];
       const events = Array.from({ length: 700 }, (_, at) =>
         event({ actorId, ledgerId: at % 7 === 0 ? null : ledgerId }),
@@ -136,7 +138,7 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
         }
     });
 
-    test('nothing from before `since` is shown, to the event', async () => {
+    test('no event before `since` is shown', async () => {
       const [actorId, ledgerId] = [randomUUID(), randomUUID()];
       const events: AccessEvent[] = [];
       for (let at = 0; at < 70; at++) {
@@ -157,7 +159,7 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
             }
     });
 
-    test('the same events handed over again stand there once', async () => {
+    test('events that are appended twice are listed once', async () => {
       const actorId = randomUUID();
       const events = Array.from({ length: 40 }, () => event({ actorId, ledgerId: actorId }));
       await log.append(events);
@@ -166,7 +168,7 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
       expect(await list(actorId, { ledgerId: actorId })).toEqual(events);
     });
 
-    test('events that are out of order, or have no id of a time, are refused as a whole', async () => {
+    test('unordered events and ids without a time are refused as a whole', async () => {
       const actorId = randomUUID();
       const [first, second] = [event({ actorId }), event({ actorId })];
       await expect(log.append([second, first])).rejects.toThrow(RangeError);
@@ -176,14 +178,14 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
       expect(await list(actorId)).toEqual([]);
     });
 
-    test('events of many actors in one append, and of many appends at once, are all there', async () => {
+    test('events of many actors in concurrent appends are all listed', async () => {
       const actors = Array.from({ length: 300 }, () => randomUUID());
       const flushes = Array.from({ length: 5 }, () => actors.map((actorId) => event({ actorId, ledgerId: actorId })));
       await Promise.all(flushes.map((flush) => log.append(flush)));
       for (const actorId of actors) expect(await list(actorId, { ledgerId: actorId })).toHaveLength(5);
     });
 
-    test('an event with an id before earlier ones is kept and shown', async () => {
+    test('an event with an id before earlier ones is kept and listed', async () => {
       const actorId = randomUUID();
       const late = event({ actorId });
       now += 1000;
@@ -193,7 +195,7 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
       expect(ids(await list(actorId)).sort()).toEqual([late.id, early.id]);
     });
 
-    test('a sweep forgets what is old, never what is younger, whatever is swept again', async () => {
+    test('a sweep removes old events and no younger ones, also when it is repeated', async () => {
       const actorId = randomUUID();
       const days: AccessEvent[] = [];
       for (let day = 0; day <= 200; day++) {
@@ -214,7 +216,7 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
       expect(await list(actorId, { descending: true })).toEqual(kept);
     });
 
-    test('years without a sweep leave no more than a store keeps, and new events go on being kept', async () => {
+    test('events are kept after years without a sweep', async () => {
       const actorId = randomUUID();
       now += 1000 * DAY_MS;
       const one = event({ actorId });

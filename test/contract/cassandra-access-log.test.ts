@@ -57,13 +57,13 @@ await describeOnCassandra('Access histories that several nodes write', (address)
     return events.map(({ requestId }) => Number(requestId.slice('request-'.length)));
   };
 
-  describe('are in the order of the answers', () => {
-    test('as a whole, either way', async () => {
+  describe('are listed in the order of the answers', () => {
+    test('as a whole in either direction', async () => {
       expect(await times(false)).toEqual(all);
       expect(await times(true)).toEqual(all.toReversed());
     });
 
-    test('page by page, either way', async () => {
+    test('page by page in either direction', async () => {
       for (const [descending, sorted] of [
         [false, all],
         [true, all.toReversed()],
@@ -72,7 +72,7 @@ await describeOnCassandra('Access histories that several nodes write', (address)
           expect(await times(descending, 3, offset)).toEqual(sorted.slice(offset, offset + 3));
     });
 
-    test('of one ledger', async () => {
+    test('for one ledger', async () => {
       const even = all.filter((at) => at % 2 === 0);
       expect(await times(true, 100, 0, ledgers[0])).toEqual(even.toReversed());
       expect(await times(false, 2, 1, ledgers[0])).toEqual(even.slice(1, 3));

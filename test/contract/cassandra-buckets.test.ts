@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import { Fenced, type Head, type LedgerStore } from '../../src/store/ledger-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesAfter, entriesFor, headOf, newLedgerId } from '../support/store-entries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { suiteKeyspace, withClient } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 
 await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
-  const settings = newKeyspace(address);
+  const { settings, open } = suiteKeyspace(address, bucketEvents);
   let one: CassandraStores;
   let other: CassandraStores;
   beforeAll(async () => {
-    await makeKeyspace(settings, bucketEvents);
-    one = await openStores(settings, Date.now);
-    other = await openStores(settings, Date.now);
-  });
-  afterAll(async () => {
-    await one[Symbol.asyncDispose]();
-    await other[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
+    one = await open();
+    other = await open();
   });
 
   /** A ledger with batches of these sizes, written under one claim. */
@@ -53,7 +47,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
   ])('%s', (_name, sizes) => {
     const total = sizes.reduce((sum, size) => sum + size, 0);
 
-    test('are one log, by every reader, from every seq', async () => {
+    test('are read as one log by every reader from every seq', async () => {
       const { ledgerId, head } = await ledgerOf(...sizes);
       for (const store of [one.ledgers, other.ledgers]) {
         expect(await store.head(ledgerId)).toEqual(head);
@@ -68,7 +62,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
       }
     });
 
-    test('leave the claim standing on its own head alone', async () => {
+    test('leave the claim in force with its own head only', async () => {
       const { claim, head } = await ledgerOf(...sizes);
       expect(await other.ledgers.stands(claim, head)).toBe(true);
       expect(await other.ledgers.stands(claim, claim.head)).toBe(false);
@@ -78,7 +72,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
       expect(await other.ledgers.stands(claim, head)).toBe(false);
     });
 
-    test('are shut out by a claim after any of them, and go on under it', async () => {
+    test('are fenced by a claim after any of them, and continue under it', async () => {
       for (const done of sizes.keys()) {
         const { ledgerId, claim, head } = await ledgerOf(...sizes.slice(0, done));
         const newer = await other.ledgers.claim(ledgerId);
@@ -93,7 +87,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
     });
   });
 
-  test('an older claim does not begin the bucket behind one that a newer claim filled, though it knows the hash', async () => {
+  test('an older claim does not begin a bucket behind one of a newer claim, even with the right hash', async () => {
     const ledgerId = newLedgerId();
     const older = await one.ledgers.claim(ledgerId);
     const newer = await other.ledgers.claim(ledgerId);
@@ -106,7 +100,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
     expect(await one.ledgers.head(ledgerId)).toEqual(headOf(next));
   });
 
-  test('nothing begins a bucket whose predecessor is not full, or ends in another hash', async () => {
+  test('a bucket is not begun if its predecessor is not full or has another hash', async () => {
     const { ledgerId, claim, head } = await ledgerOf(6);
     const ahead = entriesAfter({ seq: 7, hash: '1'.repeat(64) }, 1);
     await expect(one.ledgers.append(claim, ahead)).rejects.toBeInstanceOf(Fenced);
@@ -118,7 +112,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
     expect((await one.ledgers.head(ledgerId))?.seq).toBe(7);
   });
 
-  test('a claim that was lost while its log moved on by several buckets stays lost', async () => {
+  test('a lost claim stays lost while its log grows by several buckets', async () => {
     const { ledgerId, claim, head } = await ledgerOf(3);
     const newer = await other.ledgers.claim(ledgerId);
     await appendMore(other.ledgers, newer, head, [8, 8, 8]);
@@ -127,7 +121,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
     expect(await one.ledgers.stands(claim, head)).toBe(false);
   });
 
-  test('writers who claim from each other over many buckets make one chain', async () => {
+  test('writers that claim from each other over many buckets make one chain', async () => {
     const ledgerId = newLedgerId();
     const written: string[] = [];
     await Promise.all(
@@ -150,13 +144,13 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
     expect(log.map(({ row }) => row).sort()).toEqual(written.sort());
   });
 
-  test('an append longer than a bucket is a mistake of the caller and writes nothing', async () => {
+  test('an append longer than a bucket is a RangeError and writes nothing', async () => {
     const claim = await one.ledgers.claim(newLedgerId());
     await expect(one.ledgers.append(claim, entriesFor(claim, 9))).rejects.toBeInstanceOf(RangeError);
     expect(await one.ledgers.head(claim.ledgerId)).toBeNull();
   });
 
-  test('a hint that is lost, or points behind the log, hides nothing', async () => {
+  test('a lost or wrong hint hides no event', async () => {
     const { ledgerId, head } = await ledgerOf(8, 8, 3);
     const changeHint = (cql: string) =>
       withClient(settings, (client) => client.execute(cql, [ledgerId], { prepare: true }));
@@ -173,9 +167,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
       client.execute(
         "SELECT bucket, seq FROM ledger_event WHERE ledger_id = ? AND bucket IN (0, 1) AND scope = ''",
         [ledgerId],
-        {
-          prepare: true,
-        },
+        { prepare: true },
       ),
     );
     expect(rows.rows.filter((row) => row.bucket === 0).length).toBe(10);

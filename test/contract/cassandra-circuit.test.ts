@@ -35,14 +35,14 @@ describe('the circuit before Cassandra', () => {
     for (let failures = 0; failures < 5; failures++) expect(await outcome(fails)).toBeInstanceOf(Gone);
   }
 
-  test('opens after five failures in a row and sends nothing then', async () => {
+  test('opens after five failures in a row and then sends nothing', async () => {
     await open();
     const attempt = vi.fn(async () => 'sent');
     expect(await outcome(attempt)).toMatchObject(unavailable);
     expect(attempt).not.toHaveBeenCalled();
   });
 
-  test('an answer in between, an error of the statement too, keeps it closed', async () => {
+  test('stays closed if an answer comes in between, also an error of the statement', async () => {
     for (let round = 0; round < 5; round++) {
       for (let failures = 0; failures < 4; failures++) await outcome(fails);
       await outcome(() => Promise.reject(new TypeError('a statement of ours')));
@@ -50,7 +50,7 @@ describe('the circuit before Cassandra', () => {
     expect(await outcome(async () => 'sent')).toBe('sent');
   });
 
-  test('lets one statement find out every half second, and all of them after it was answered', async () => {
+  test('sends one probe every half second, and every statement after its answer', async () => {
     await open();
     await vi.advanceTimersByTimeAsync(500);
     let answer: (value: string) => void = () => {};
@@ -63,7 +63,7 @@ describe('the circuit before Cassandra', () => {
     expect(await outcome(attempt)).toBe('sent');
   });
 
-  test('a probe that fails keeps it open for another half second', async () => {
+  test('stays open for another half second after a failed probe', async () => {
     await open();
     for (let round = 0; round < 3; round++) {
       await vi.advanceTimersByTimeAsync(500);
@@ -72,7 +72,7 @@ describe('the circuit before Cassandra', () => {
     }
   });
 
-  test('one silent node of three is no outage, however many statements wait for it; all three are', async () => {
+  test('stays closed if one node of three is silent, and opens if all three are', async () => {
     reachable = 3;
     const silent = (node: string) => () => Promise.reject(new Silent(node));
     for (let failures = 0; failures < 30; failures++) await outcome(silent('a'));
@@ -81,7 +81,7 @@ describe('the circuit before Cassandra', () => {
     expect(await outcome(async () => 'sent')).toMatchObject(unavailable);
   });
 
-  test('a refusal takes a moment, so that a loop which tries again at once does not spin', async () => {
+  test('delays a refusal, so that a retry loop does not spin', async () => {
     reachable = 0;
     const settled = vi.fn();
     circuit.run(1_000, async () => 'sent').catch(settled);
@@ -91,7 +91,7 @@ describe('the circuit before Cassandra', () => {
     expect(settled).toHaveBeenCalledOnce();
   });
 
-  test('nothing takes longer than its deadline, and no more than 4,096 are under way', async () => {
+  test('ends each statement at its deadline, and runs at most 4,096 of them', async () => {
     const hanging = Array.from({ length: 4_096 }, () =>
       circuit.run(1_000, () => new Promise(() => {})).catch((error: unknown) => error),
     );
@@ -102,8 +102,8 @@ describe('the circuit before Cassandra', () => {
   });
 });
 
-describe('turns on a key', () => {
-  test('one at a time; a write overtakes the takeovers that wait, once', async () => {
+describe('the mutex of a key', () => {
+  test('runs one operation at a time, and a write overtakes each waiting takeover once', async () => {
     const turns = new KeyedMutex();
     const done: string[] = [];
     let running = 0;
@@ -124,7 +124,7 @@ describe('turns on a key', () => {
     expect(done).toEqual(['claim 1', 'append 1', 'claim 2', 'append 2', 'claim 3']);
   });
 
-  test('a failure passes the turn on, and other keys wait for nobody', async () => {
+  test('continues after a failure, and other keys do not wait', async () => {
     const turns = new KeyedMutex();
     const never = turns.take('a', 'write', () => new Promise(() => {}));
     const failed = turns.take('b', 'write', () => Promise.reject(new Gone()));
@@ -136,7 +136,7 @@ describe('turns on a key', () => {
 });
 
 describe('keys', () => {
-  test('different texts are different keys, none is empty and none too long', () => {
+  test('of different texts differ, and none is empty or too long', () => {
     const long = 'x'.repeat(100_000);
     const texts = ['', '\0', '\0\0', '\0#', 'a', '\0a', '#', long, `${long}y`, `\0#${keyText(long).slice(2)}`];
     const keys = texts.map(keyText);
@@ -148,7 +148,7 @@ describe('keys', () => {
     expect(keyText('readable')).toBe('readable');
   });
 
-  test('a command key is looked for wherever it may be for 24 hours, by nodes whose clocks differ', () => {
+  test('of a command are looked up in every window of 24 hours, with clocks that differ', () => {
     const hourMs = 60 * 60 * 1000;
     for (let madeHours = 1_000; madeHours < 1_030; madeHours += 0.5)
       for (const ageHours of [0, 0.01, 11.9, 12, 12.1, 23.9, 24])

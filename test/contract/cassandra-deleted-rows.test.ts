@@ -1,10 +1,10 @@
 import type cassandra from 'cassandra-driver';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import type { Statement } from '../../src/store/cassandra/session/session.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { type DeliveryRig, delivered, deliveriesAt, minuteMs } from '../support/webhook-deliveries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { suiteKeyspace, withClient } from './cassandra-factory.ts';
 
 /** Blocks of one slot; each leaves deleted rows behind when it is done. */
 const blocksOfSlot = 8;
@@ -13,13 +13,12 @@ const slots = 6;
 const slotsOpen = 3;
 
 await describeOnCassandra('Deleted rows on Cassandra', (address) => {
-  const settings = newKeyspace(address);
+  const { settings, open } = suiteKeyspace(address);
   let stores: CassandraStores;
   let seen: Statement[] = [];
   let beforeRead: (statement: Statement) => Promise<void> = async () => {};
   beforeAll(async () => {
-    await makeKeyspace(settings);
-    stores = await openStores(settings, Date.now, (session) => ({
+    stores = await open((session) => ({
       ...session,
       read: async (statement, options) => {
         seen.push(statement);
@@ -28,12 +27,10 @@ await describeOnCassandra('Deleted rows on Cassandra', (address) => {
       },
     }));
   });
-  afterAll(async () => {
-    await stores[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
-  });
 
-  /** What Cassandra itself says that it has read for what is due: rows that live, and deleted ones that it passed over. */
+  /**
+   * What Cassandra itself says that it has read for what is due: rows that live, and deleted ones that it passed over.
+   */
   async function readByRefill(rig: DeliveryRig) {
     seen = [];
     const due = await rig.pending();
@@ -49,7 +46,7 @@ await describeOnCassandra('Deleted rows on Cassandra', (address) => {
     });
   }
 
-  test('what is read for those that are due does not grow with those that are done', { timeout: 120_000 }, async () => {
+  test('reads of due deliveries do not grow with finished ones', { timeout: 120_000 }, async () => {
     const rig = deliveriesAt(undefined, stores.records);
     const reads: Awaited<ReturnType<typeof readByRefill>>[] = [];
     for (let slot = 0; slot < slots; slot++) {
@@ -71,7 +68,7 @@ await describeOnCassandra('Deleted rows on Cassandra', (address) => {
     expect(late.statements).toBe(early.statements);
   });
 
-  test('a minute whose records have run out and are removed is left alone for an hour, then looked into once more', async () => {
+  test('a minute with removed records is left alone for an hour and then read once more', async () => {
     const hourMs = 60 * minuteMs;
     const startMs = Date.UTC(2026, 10, 22, 12);
     const put = (id: string, expiresAt: number) =>
@@ -93,7 +90,7 @@ await describeOnCassandra('Deleted rows on Cassandra', (address) => {
     expect(await looksInto(afterMs + hourMs)).toBe(0);
   });
 
-  test('a minute that is swept a few rows at a time is gone on with where the last time ended', async () => {
+  test('a minute is swept in parts without reading a row twice', async () => {
     const [rows, atOnce, startMs] = [24, 4, Date.UTC(2026, 10, 23, 12)];
     for (let at = 0; at < rows; at++)
       await stores.records.put({

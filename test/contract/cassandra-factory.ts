@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import cassandra from 'cassandra-driver';
+import { afterAll, beforeAll } from 'vitest';
 import { keyText } from '../../src/store/cassandra/keys.ts';
 import { type CassandraStores, openCassandra } from '../../src/store/cassandra/open.ts';
 import { applySchema } from '../../src/store/cassandra/schema/apply-schema.ts';
@@ -52,8 +53,9 @@ export async function withClient<T>(
 }
 
 /**
- * Drops a keyspace from a Cassandra that others gave and that goes on after the run. One that runs for these tests ends with them, and would write out
- * all tables of all suites for each one that is dropped, which is a third of all that it does.
+ * Drops a keyspace from a Cassandra that others gave and that goes on after the run. One that runs for these tests ends
+ * with them, and would write out all tables of all suites for each one that is dropped, which is a third of all that it
+ * does.
  */
 export async function leaveKeyspace(settings: CassandraSettings): Promise<void> {
   if ((process.env.CASSANDRA_CONTACT_POINTS ?? '') === '') return;
@@ -68,6 +70,23 @@ export function openStores(
   around?: (session: CqlSession) => CqlSession,
 ): Promise<CassandraStores> {
   return openCassandra({ settings, now, random: randomBytes, ...(around === undefined ? {} : { around }) });
+}
+
+/** A keyspace for the suite that asks for it; `open` opens stores in it, which are closed with the suite. */
+export function suiteKeyspace(address: CassandraAddress, bucketEvents?: number) {
+  const settings = newKeyspace(address);
+  const opened: CassandraStores[] = [];
+  beforeAll(async () => void (await makeKeyspace(settings, bucketEvents)));
+  afterAll(async () => {
+    for (const stores of opened) await stores[Symbol.asyncDispose]();
+    await leaveKeyspace(settings);
+  });
+  const open = async (around?: (session: CqlSession) => CqlSession) => {
+    const stores = await openStores(settings, Date.now, around);
+    opened.push(stores);
+    return stores;
+  };
+  return { settings, open };
 }
 
 /** A factory whose stores have all that Cassandra's have. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
 import type { Projection } from '../../src/domain/event/projection.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
@@ -6,7 +6,7 @@ import { Fenced, type LedgerStore, OutcomeUnknown } from '../../src/store/ledger
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { type DecideFault, faultySession } from '../support/cassandra-faults.ts';
 import { entriesAfter, entriesFor, headOf, newLedgerId } from '../support/store-entries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { openStores, suiteKeyspace, withClient } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 const unavailable = { code: 'unavailable' };
@@ -14,16 +14,11 @@ const outcomeUnknown = { code: 'outcome_unknown' };
 const codeOf = (error: unknown) => (error instanceof LedgerError ? error.code : String(error));
 
 await describeOnCassandra('Faults between the stores and Cassandra', (address) => {
-  const settings = newKeyspace(address);
+  const { settings, open } = suiteKeyspace(address, bucketEvents);
   /** Another node, to which nothing happens. */
   let sound: CassandraStores;
   beforeAll(async () => {
-    await makeKeyspace(settings, bucketEvents);
-    sound = await openStores(settings, Date.now);
-  });
-  afterAll(async () => {
-    await sound[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
+    sound = await open();
   });
 
   async function newNode() {
@@ -62,7 +57,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       ['lost', false],
       ['late', false],
     ])(
-      'that is %s tells OutcomeUnknown; after a claim, by any node, it is certain and projected',
+      'that is %s fails with OutcomeUnknown, and a claim by any node settles and projects it',
       async (fault, lands) => {
         for (const claimer of ['the same', 'another']) {
           const { faults, ledgers } = await newNode();
@@ -84,7 +79,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       },
     );
 
-    test('that arrives late, but before the claim, counts', async () => {
+    test('that arrives late but before the claim is written', async () => {
       const { faults, ledgers } = await newNode();
       const claim = await ledgers.claim(newLedgerId());
       const entries = entriesFor(claim, 3, { projections: everyKind(claim.ledgerId) });
@@ -95,7 +90,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       expect(await projected(sound.ledgers, claim.ledgerId, 3)).toEqual(all(3));
     });
 
-    test.each(['begins', 'ends'])('that arrives late is shut out where it %s a bucket', async (where) => {
+    test.each(['begins', 'ends'])('that arrives late is fenced where it %s a bucket', async (where) => {
       const { faults, ledgers } = await newNode();
       const claim = await ledgers.claim(newLedgerId());
       const first = entriesFor(claim, where === 'begins' ? 8 : 5);
@@ -110,7 +105,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       expect((await sound.ledgers.head(claim.ledgerId))?.seq).toBe(first.length + 7);
     });
 
-    test('whose projections fail at first is answered when they are there', async () => {
+    test('is answered once its projections are written, also after failures', async () => {
       const { faults, ledgers } = await newNode();
       const claim = await ledgers.claim(newLedgerId());
       for (const table of ['scope_bucket', 'command', 'cell', 'line']) faults.failWrites(table, 1);
@@ -119,7 +114,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     });
 
     test.each(['scope_bucket', 'command', 'cell', 'line'])(
-      'whose projections into %s cannot be completed is unknown, and the next claim completes them',
+      'has an unknown outcome without its projections into %s, which the next claim completes',
       async (table) => {
         const { faults, ledgers } = await newNode();
         const claim = await ledgers.claim(newLedgerId());
@@ -135,7 +130,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       },
     );
 
-    test('of a process that crashed before projecting is completed by whoever claims next, at the end of a bucket too', async () => {
+    test('of a crashed process is projected by the next claim, also at the end of a bucket', async () => {
       for (const size of [3, 8]) {
         const { faults, ledgers } = await newNode();
         const claim = await ledgers.claim(newLedgerId());
@@ -150,7 +145,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       }
     });
 
-    test('under a claim whose last batch is not projected projects it first, by whichever process', async () => {
+    test('projects the last batch of its claim first, in any process', async () => {
       const { faults, ledgers } = await newNode();
       const claim = await ledgers.claim(newLedgerId());
       const { ledgerId } = claim;
@@ -161,7 +156,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       expect(await projected(sound.ledgers, ledgerId, 8)).toEqual(all(8));
     });
 
-    test('is sent once', async () => {
+    test('is sent only once', async () => {
       const { faults, ledgers } = await newNode();
       const claim = await ledgers.claim(newLedgerId());
       const before = faults.sent.length;
@@ -176,7 +171,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       ['applied', false],
       ['lost', true],
       ['late', true],
-    ])('that is %s is unavailable; it has shut out the one before at the most', async (fault, stands) => {
+    ])('that is %s is unavailable and has fenced at most the claim before it', async (fault, stands) => {
       const { faults, ledgers } = await newNode();
       const claim = await sound.ledgers.claim(newLedgerId());
       faults.failDecisions(fault);
@@ -188,7 +183,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       expect(await faults.arrive()).toEqual(fault === 'late' ? [false] : []);
     });
 
-    test('that cannot complete the projections before it is unavailable, and tried again completes them', async () => {
+    test('is unavailable until it has completed the projections before it', async () => {
       const { faults, ledgers } = await newNode();
       const claim = await ledgers.claim(newLedgerId());
       const { ledgerId } = claim;
@@ -209,7 +204,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     };
 
     test.each<DecideFault[]>([['applied'], ['lost'], ['late'], ['applied', 'applied'], ['lost', 'applied']])(
-      'whose put is %s %s is settled and found',
+      'is settled and found after a put that is %s %s',
       async (...given) => {
         const { faults, records } = await newNode();
         const kind = newLedgerId();
@@ -221,7 +216,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       },
     );
 
-    test('whose put is never settled is outcome_unknown; putting again finds out, and nothing half is found', async () => {
+    test('is outcome_unknown after a put that is never settled, and the next put finds out', async () => {
       const { faults, records } = await newNode();
       const kind = newLedgerId();
       faults.failDecisions('lost', 'lost', 'lost');
@@ -233,7 +228,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       expect(await sound.records.find(kind, look, { limit: 9 })).toMatchObject([{ value: '2' }]);
     });
 
-    test('that another node replaced while a put was in doubt is no answer to that put', async () => {
+    test('that another node replaces does not settle a put in doubt', async () => {
       const { faults, records } = await newNode();
       const kind = newLedgerId();
       const first = await sound.records.put(writeOf(kind));
@@ -247,7 +242,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       expect((await sound.records.get(kind, 'i'))?.value).toBe('3');
     });
 
-    test('that another node put again while its removal was in doubt is no answer to that removal', async () => {
+    test('that another node puts again does not settle a removal in doubt', async () => {
       const { faults, records } = await newNode();
       const kind = newLedgerId();
       const first = await sound.records.put(writeOf(kind));
@@ -259,7 +254,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       expect((await sound.records.get(kind, 'i'))?.value).toBe('2');
     });
 
-    test('that was removed is not brought back by a put that arrives late', async () => {
+    test('is not restored by a put that arrives after its removal', async () => {
       const { faults, records } = await newNode();
       const kind = newLedgerId();
       faults.failDecisions('late');
@@ -271,7 +266,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       expect(await sound.records.put(writeOf(kind, 'again'))).toMatchObject({ ok: true });
     });
 
-    test('whose removal is in doubt is settled', async () => {
+    test('is settled after a removal in doubt', async () => {
       const { faults, records } = await newNode();
       const kind = newLedgerId();
       const result = await records.put(writeOf(kind));
@@ -280,7 +275,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       expect(await sound.records.get(kind, 'i')).toBeNull();
     });
 
-    test('whose index row cannot be written is not put', async () => {
+    test('is not put if its index row cannot be written', async () => {
       const { faults, records } = await newNode();
       const kind = newLedgerId();
       faults.failWrites('record_lookup', 1);
@@ -291,7 +286,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     });
   });
 
-  test('without enough replicas nothing is answered as written, and with them again all goes on', async () => {
+  test('without enough replicas every call fails, and with them again calls succeed', async () => {
     const { ledgers, records } = await newNode();
     const claim = await ledgers.claim(newLedgerId());
     const replicas = (count: number) =>

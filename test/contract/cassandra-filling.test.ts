@@ -1,36 +1,30 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Projection } from '../../src/domain/event/projection.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import type { Claim, Head } from '../../src/store/ledger-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesAfter, headOf, newLedgerId } from '../support/store-entries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores } from './cassandra-factory.ts';
+import { suiteKeyspace } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 const underS: Projection = { kind: 'scope', scope: 's' };
 const count = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
 
 await describeOnCassandra('Reading while another node fills buckets of eight events', (address) => {
-  const settings = newKeyspace(address);
+  const { open } = suiteKeyspace(address, bucketEvents);
   let writer: CassandraStores;
   let reader: CassandraStores;
   /** Called before each request of the reader. */
   let onRequest: () => Promise<void> = async () => {};
   beforeAll(async () => {
-    await makeKeyspace(settings, bucketEvents);
-    writer = await openStores(settings, Date.now);
-    reader = await openStores(settings, Date.now, (session) => ({
+    writer = await open();
+    reader = await open((session) => ({
       ...session,
       read: async (statement, options) => {
         await onRequest();
         return session.read(statement, options);
       },
     }));
-  });
-  afterAll(async () => {
-    await writer[Symbol.asyncDispose]();
-    await reader[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
   });
 
   /** A ledger that the writer adds batches to. */
@@ -46,7 +40,10 @@ await describeOnCassandra('Reading while another node fills buckets of eight eve
     };
     return { ledgerId: claim.ledgerId, add };
   }
-  /** What a reader gets, where `meanwhile` is done before the first of its requests that `isIt`; and how many requests it made. */
+  /**
+   * What a reader gets, where `meanwhile` is done before the first of its requests that `isIt`; and how many requests
+   * it made.
+   */
   async function during<T>(work: () => Promise<T>, isIt: (at: number) => boolean, meanwhile: () => unknown) {
     let requests = 0;
     let isDone = false;
@@ -70,7 +67,7 @@ await describeOnCassandra('Reading while another node fills buckets of eight eve
   ])('a bucket %s', (_name, from, stands, comes) => {
     const sum = (sizes: readonly number[]) => sizes.reduce((all, size) => all + size, 0);
 
-    test('leaves no hole in the answer, whenever that happens', async () => {
+    test('leaves no hole in an answer, whenever it is filled', async () => {
       for (let at = 0; ; at++) {
         const { ledgerId, add } = await newLedger();
         await add(stands);
@@ -89,7 +86,7 @@ await describeOnCassandra('Reading while another node fills buckets of eight eve
     });
   });
 
-  test('a log at rest takes two requests a bucket', async () => {
+  test('a read of an idle log takes two requests for each bucket', async () => {
     const { ledgerId, add } = await newLedger();
     await add([8, 8, 3]);
     const requestsOf = async (from: number, limit: number) =>
@@ -113,27 +110,24 @@ await describeOnCassandra('Reading while another node fills buckets of eight eve
     [16, 'ascending'],
     [15, 'descending'],
     [16, 'descending'],
-  ] as const)(
-    '%i full buckets of a scope and one that is filled leave no hole, read %s, whenever that happens',
-    async (full, order) => {
-      const descending = order === 'descending';
-      // The lists of buckets, the first and the last of those that are looked into, and the events themselves.
-      for (const at of [0, 1, full, full + 1, full + 2, full + 3]) {
-        const { ledgerId, add } = await newLedger();
-        await add([...Array.from({ length: full }, () => 8), 5]);
-        const read = () => reader.ledgers.readScope(ledgerId, 's', { limit: 1000, descending });
-        const { answer, isDone } = await during(
-          read,
-          (request) => request === at,
-          () => add([3, 8]),
-        );
-        expect(isDone).toBe(true);
-        expect(answer.missing).toEqual([]);
-        const seqs = answer.entries.map(({ seq }) => seq);
-        const all = count(0, seqs.length);
-        expect(seqs).toEqual(descending ? all.toReversed() : all);
-        expect(seqs.length).toBeGreaterThanOrEqual(8 * full + 5);
-      }
-    },
-  );
+  ] as const)('%i full buckets of a scope and a growing one leave no hole, read %s', async (full, order) => {
+    const descending = order === 'descending';
+    // The lists of buckets, the first and the last of those that are looked into, and the events themselves.
+    for (const at of [0, 1, full, full + 1, full + 2, full + 3]) {
+      const { ledgerId, add } = await newLedger();
+      await add([...Array.from({ length: full }, () => 8), 5]);
+      const read = () => reader.ledgers.readScope(ledgerId, 's', { limit: 1000, descending });
+      const { answer, isDone } = await during(
+        read,
+        (request) => request === at,
+        () => add([3, 8]),
+      );
+      expect(isDone).toBe(true);
+      expect(answer.missing).toEqual([]);
+      const seqs = answer.entries.map(({ seq }) => seq);
+      const all = count(0, seqs.length);
+      expect(seqs).toEqual(descending ? all.toReversed() : all);
+      expect(seqs.length).toBeGreaterThanOrEqual(8 * full + 5);
+    }
+  });
 });

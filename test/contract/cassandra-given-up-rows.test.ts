@@ -8,7 +8,7 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { faultySession } from '../support/cassandra-faults.ts';
 import { newLedgerId } from '../support/store-entries.ts';
 import { deliveriesAt, minuteMs, subscriptionId } from '../support/webhook-deliveries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores } from './cassandra-factory.ts';
+import { openStores, suiteKeyspace } from './cassandra-factory.ts';
 
 interface IndexRow {
   readonly line_order: string;
@@ -17,20 +17,15 @@ interface IndexRow {
 }
 
 await describeOnCassandra('Index rows that writes have given up', (address) => {
-  const settings = newKeyspace(address);
+  const { settings, open } = suiteKeyspace(address);
   let stores: CassandraStores;
   let client: cassandra.Client;
   beforeAll(async () => {
-    await makeKeyspace(settings);
-    stores = await openStores(settings, Date.now);
+    stores = await open();
     const { contactPoints, localDataCenter, keyspace } = settings;
     client = new cassandra.Client({ contactPoints: [...contactPoints], localDataCenter, keyspace });
   });
-  afterAll(async () => {
-    await client.shutdown();
-    await stores[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
-  });
+  afterAll(() => client.shutdown());
 
   const lookup = { name: 'n', value: 'v' };
   const write = (kind: string, id: string, order: string) => {
@@ -68,7 +63,7 @@ await describeOnCassandra('Index rows that writes have given up', (address) => {
     ['down', true],
   ] as const;
 
-  test.each([1, 3])('hide no record of those that are paged by %i, however many there are of each', async (limit) => {
+  test.each([1, 3])('hide no record in pages of %i, however many there are', async (limit) => {
     const findsAll = async (count: number) => {
       const kind = newLedgerId();
       for (const [order, id] of places) {
@@ -94,7 +89,7 @@ await describeOnCassandra('Index rows that writes have given up', (address) => {
     await Promise.all(Array.from({ length: limit + 13 }, (_, count) => findsAll(count)));
   });
 
-  test.each(directions)('of records that were never written hide none, paged %s', async (_name, descending) => {
+  test.each(directions)('of records that were never written hide none in pages %s', async (_name, descending) => {
     const kind = newLedgerId();
     for (const [order, id] of places) await stores.records.put(write(kind, id, order));
     const never = Array.from({ length: 12 }, (_, at) =>
@@ -117,7 +112,7 @@ await describeOnCassandra('Index rows that writes have given up', (address) => {
     expect(paged).toEqual(sorted);
   });
 
-  test('in front of a delivery that waits do not have its slot closed', async () => {
+  test('in front of a waiting delivery do not close its slot', async () => {
     const rig = deliveriesAt(undefined, stores.records);
     const nowMs = rig.clock.now();
     const [waiting] = await rig.recordNow(1);
@@ -131,7 +126,7 @@ await describeOnCassandra('Index rows that writes have given up', (address) => {
     for (const _ of [1, 2]) expect((await again.pending()).map(({ delivery }) => delivery.id)).toEqual([waiting]);
   });
 
-  test('are none where nothing failed, and then a look-up asks for one page and each record once', async () => {
+  test('do not exist without failures, and then a look-up reads one page and each record once', async () => {
     const faults = faultySession();
     const watched = await openStores(settings, Date.now, faults.around);
     onTestFinished(() => watched[Symbol.asyncDispose]());
@@ -146,7 +141,7 @@ await describeOnCassandra('Index rows that writes have given up', (address) => {
   });
 
   test.each(['the conditional write', 'an index row'])(
-    'because %s was not sent go when the store writes again',
+    'are removed by the next write if %s was not sent',
     async (what) => {
       const faults = faultySession();
       const node = await openStores(settings, Date.now, faults.around);
@@ -164,7 +159,7 @@ await describeOnCassandra('Index rows that writes have given up', (address) => {
     },
   );
 
-  test('of a put that may have landed stay, for they may count', async () => {
+  test('of a put that may have been written are kept', async () => {
     const faults = faultySession();
     const node = await openStores(settings, Date.now, faults.around);
     onTestFinished(() => node[Symbol.asyncDispose]());

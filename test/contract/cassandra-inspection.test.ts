@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Projection } from '../../src/domain/event/projection.ts';
 import { CassandraInspection } from '../../src/store/cassandra/inspection.ts';
 import { projectionWriter } from '../../src/store/cassandra/log/projection-writer.ts';
@@ -7,25 +7,20 @@ import type { CqlSession } from '../../src/store/cassandra/session/session.ts';
 import type { StrayBucket } from '../../src/store/store-inspection.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesAfter, headOf, newLedgerId } from '../support/store-entries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { suiteKeyspace, withClient } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 const underS: Projection = { kind: 'scope', scope: 's' };
 
 await describeOnCassandra('Buckets of eight events, inspected', (address) => {
-  const settings = newKeyspace(address);
+  const { settings, open } = suiteKeyspace(address, bucketEvents);
   let stores: CassandraStores;
   let session: CqlSession;
   beforeAll(async () => {
-    await makeKeyspace(settings, bucketEvents);
-    stores = await openStores(settings, Date.now, (opened) => {
+    stores = await open((opened) => {
       session = opened;
       return opened;
     });
-  });
-  afterAll(async () => {
-    await stores[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
   });
 
   /** A ledger with batches of these sizes. */
@@ -49,7 +44,7 @@ await describeOnCassandra('Buckets of eight events, inspected', (address) => {
   }
   const writer = () => projectionWriter({ session, bucketEvents, now: Date.now });
 
-  test('buckets behind one that lost its tail are strays, however many they are', async () => {
+  test('all buckets behind an incomplete one are strays', async () => {
     const { ledgerId } = await ledgerOf(8, 8, 8, 3);
     expect(await straysOf(ledgerId)).toEqual([]);
     const bucket1 = [ledgerId, 1];
@@ -63,7 +58,7 @@ await describeOnCassandra('Buckets of eight events, inspected', (address) => {
     ]);
   });
 
-  test('a bucket that the ledger comes to while it is looked at is no stray', async () => {
+  test('a bucket that the ledger reaches during the inspection is no stray', async () => {
     const { ledgerId } = await ledgerOf(8);
     // A claim alone stands in bucket 1, until its first event does.
     const claim = await stores.ledgers.claim(ledgerId);
@@ -83,7 +78,7 @@ await describeOnCassandra('Buckets of eight events, inspected', (address) => {
     expect(isWritten).toBe(true);
   });
 
-  test('events are listed under their scope again, in order, in the bucket that they lie in', async () => {
+  test('events are listed in their scope again, in order and in their bucket', async () => {
     // The second batch runs over the end of bucket 0.
     const { ledgerId } = await ledgerOf(5, 5, 4);
     const all = Array.from({ length: 14 }, (_, seq) => seq);
@@ -102,7 +97,7 @@ await describeOnCassandra('Buckets of eight events, inspected', (address) => {
     expect(await listed()).toEqual({ seqs: all, missing: [] });
   });
 
-  test('a row of a scope that somebody changed is not written over, nor a value by an older one', async () => {
+  test('a changed row of a scope and a newer value are not overwritten', async () => {
     const { ledgerId } = await ledgerOf(3);
     const row = [ledgerId, 0, 's', 0];
     await run("UPDATE ledger_event SET row = '1 2' WHERE ledger_id = ? AND bucket = ? AND scope = ? AND seq = ?", row);

@@ -12,7 +12,9 @@ import { watchHost } from '../support/host-watch.ts';
 import { entriesAfter, entriesFor, headOf, newLedgerId } from '../support/store-entries.ts';
 import { makeKeyspace, newKeyspace, openStores } from './cassandra-factory.ts';
 
-/** As long as a call may take while Cassandra hangs: two attempts, each with its deadline, and some for a busy machine. */
+/**
+ * As long as a call may take while Cassandra hangs: two attempts, each with its deadline, and some for a busy machine.
+ */
 const callMaxMs = 12_000;
 const settleMaxMs = 30_000;
 
@@ -50,8 +52,9 @@ describeOn('Cassandra that stops', 'jars of Cassandra', jars, () => {
     return { outcome, ms: performance.now() - began };
   }
   /**
-   * What a call answers once the store says that it is back. Refused as `unavailable` it wrote nothing and is made again, as callers do: behind the first
-   * answer the driver may yet drop a connection on which a slow start left others without one.
+   * What a call answers once the store says that it is back. Refused as `unavailable` it wrote nothing and is made
+   * again, as callers do: behind the first answer the driver may yet drop a connection on which a slow start left
+   * others without one.
    */
   async function onceBack<T>(call: () => Promise<T>): Promise<T> {
     await expect.poll(() => stores.check().then(() => true), { timeout: settleMaxMs, interval: 100 }).toBe(true);
@@ -74,7 +77,7 @@ describeOn('Cassandra that stops', 'jars of Cassandra', jars, () => {
     ['paused and continued', () => node().pause(), async () => node().resume()],
     ['killed and started again', () => node().kill(), () => cluster.restart(0)],
   ] as const)('%s', (_name, stop, start) => {
-    test('calls end in time, then at once, memory is bounded, and all goes on without a restart', async () => {
+    test('calls fail in time, then at once, memory stays bounded, and all works again without a restart', async () => {
       const { ledgers, records } = stores;
       const claim = await ledgers.claim(newLedgerId());
       const entries = entriesFor(claim, 2);
@@ -128,7 +131,7 @@ describeOn('Cassandra that stops', 'jars of Cassandra', jars, () => {
     }, 120_000);
   });
 
-  test('a kill in the middle of appends loses none that was answered', async () => {
+  test('a kill during appends loses no answered event', async () => {
     const { ledgers } = stores;
     const answered = new Map<string, number>();
     let stopped = false;

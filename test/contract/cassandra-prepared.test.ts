@@ -1,28 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import cassandra from 'cassandra-driver';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import { type CassandraStores, openCassandra } from '../../src/store/cassandra/open.ts';
 import { prepareAtStart, textsPreparedAtStart } from '../../src/store/cassandra/session/prepared-at-start.ts';
 import type { CqlSession, Statement } from '../../src/store/cassandra/session/session.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesFor, newLedgerId } from '../support/store-entries.ts';
-import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { suiteKeyspace, withClient } from './cassandra-factory.ts';
 
 await describeOnCassandra('Statements that Cassandra has prepared before a node serves', (address) => {
-  const settings = newKeyspace(address);
+  const { settings, open } = suiteKeyspace(address);
   const sent = new Set<string>();
   let stores: CassandraStores;
   beforeAll(async () => {
-    await makeKeyspace(settings);
-    stores = await openStores(settings, Date.now, (session) => recording(session, sent));
-  });
-  afterAll(async () => {
-    await stores[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
+    stores = await open((session) => recording(session, sent));
   });
 
-  test('are all that a signed append needs, with the reads before it', async () => {
+  test('cover a signed append with its reads', async () => {
     const { ledgers, records, access } = stores;
     sent.clear();
     await records.get('api_key', 'k');
@@ -75,7 +70,7 @@ await describeOnCassandra('Statements that Cassandra has prepared before a node 
   test.each([
     ['all of them by a node', true, () => textsPreparedAtStart().length],
     ['none by a command', false, () => 0],
-  ])('are prepared before anything is served: %s', async (_, isServing, count) => {
+  ])('are prepared before calls are served: %s', async (_, isServing, count) => {
     const execute = vi.spyOn(cassandra.Client.prototype, 'execute');
     try {
       const serving = await openCassandra({ settings, now: Date.now, random: randomBytes, isServing });
@@ -87,7 +82,7 @@ await describeOnCassandra('Statements that Cassandra has prepared before a node 
     }
   });
 
-  test('are not executed: the driver finds that a parameter is missing', async () => {
+  test('are not executed when they are prepared', async () => {
     await withClient(settings, async (client) => {
       const ended = vi.spyOn(client, 'execute');
       await prepareAtStart(client);
@@ -108,13 +103,13 @@ await describeOnCassandra('Statements that Cassandra has prepared before a node 
 });
 
 describe('a Cassandra that prepares nothing', () => {
-  test('keeps no node from starting', async () => {
+  test('does not stop the start of a node', async () => {
     const execute = vi.fn(() => Promise.reject(new Error('gone')));
     await prepareAtStart({ execute });
     expect(execute).toHaveBeenCalledTimes(textsPreparedAtStart().length);
   });
 
-  test('nor one that does not answer, for longer than three seconds', async () => {
+  test('delays a start by three seconds at most if it does not answer', async () => {
     vi.useFakeTimers();
     try {
       let ended = false;

@@ -33,7 +33,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     return error instanceof Error ? error.message : '';
   }
 
-  test('is applied a second time with the same end', async () => {
+  test('is applied again without a change', async () => {
     const settings = keyspace();
     const told = await makeKeyspace(settings);
     expect(told).toContain('schema-version 1');
@@ -41,7 +41,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     await open(settings);
   });
 
-  test('has access histories leave by themselves, in whole files of a week', async () => {
+  test('expires access histories in files of a week', async () => {
     const settings = keyspace();
     await makeKeyspace(settings);
     const found = await withClient({ ...settings, keyspace: 'system' }, (client) =>
@@ -53,7 +53,8 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     const weekly = found.rows.filter(({ table_name }) => String(table_name).startsWith('access_'));
     expect(weekly.map(({ table_name }) => table_name)).toEqual(['access_block', 'access_hour']);
     for (const { default_time_to_live, compaction } of weekly) {
-      // decisions.md keeps them for 90 days; a week and a day more, so that no file leaves that holds what may still be read.
+      // decisions.md keeps them for 90 days; a week and a day more, so that no file leaves that holds what may still be
+      // read.
       expect(default_time_to_live).toBe(98 * 24 * 60 * 60);
       expect(compaction).toMatchObject({
         class: expect.stringMatching(/TimeWindowCompactionStrategy$/),
@@ -65,7 +66,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     expect(new Set(others.map((table) => table.default_time_to_live))).toEqual(new Set([0]));
   });
 
-  test('is never made by a node: one that finds none says so', async () => {
+  test('is never made by a node, which fails without it', async () => {
     const settings = keyspace();
     expect(await refusal(open(settings))).toContain('run `ledger-trust schema apply`');
     await withClient({ ...settings, keyspace: 'system' }, (client) =>
@@ -83,7 +84,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     ).toEqual([]);
   });
 
-  test('of a newer version is refused by a node and by the command, which changes nothing', async () => {
+  test('of a newer version is refused by nodes and by the command', async () => {
     const settings = keyspace();
     await makeKeyspace(settings);
     await storeVersion(settings, '2');
@@ -99,7 +100,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     expect(found.rows).toEqual([]);
   });
 
-  test('of an older version is refused by a node, and moved forward by the command, which adds what is missing', async () => {
+  test('of an older version is refused by nodes and migrated by the command', async () => {
     const settings = keyspace();
     await makeKeyspace(settings);
     await storeVersion(settings, '0');
@@ -129,13 +130,13 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     await stores[Symbol.asyncDispose]();
   });
 
-  test('is not applied to a data centre that there is not', async () => {
+  test('is not applied to an unknown data centre', async () => {
     const settings = keyspace();
     const elsewhere = new Map([['elsewhere', 1]]);
     expect(await refusal(applySchema(settings, { replication: elsewhere, shardCount: 4 }))).toContain('elsewhere');
   });
 
-  test('is not applied with more replicas than there are nodes: nothing is made, and fewer can be asked for at once', async () => {
+  test('is not applied with more replicas than nodes, and can then be applied with fewer', async () => {
     const settings = keyspace();
     const nine = new Map([[address.localDataCenter, 9]]);
     const told = await refusal(applySchema(settings, { replication: nine, shardCount: 4, joinedMaxMs: 1_000 }));
@@ -143,7 +144,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     expect(await makeKeyspace(settings)).toContain('shard-count 4');
   });
 
-  test('is applied by the command line with what the environment says', async () => {
+  test('is applied by the command line with the settings of the environment', async () => {
     const settings = keyspace();
     const env = environmentOf(settings);
     expect(await applyFromCommandLine(env, { replication: `${address.localDataCenter}:1`, shards: '16' })).toBe(
@@ -154,14 +155,14 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     for (const shards of ['0', '-1', 'x', '99999999']) await refusal(applyFromCommandLine(env, { shards }));
   });
 
-  test('over two data centres asks for SERIAL and QUORUM', () => {
+  test('uses SERIAL and QUORUM over two data centres', () => {
     const settings = newKeyspace(address);
     expect(() => checkDataCenters(['datacenter1', 'dc2'], settings)).toThrow('CASSANDRA_CONSISTENCY=global');
     checkDataCenters(['datacenter1', 'dc2'], { ...settings, reach: 'global', localDataCenter: 'dc2' });
     expect(() => checkDataCenters(['dc2'], { ...settings, localDataCenter: 'dc1' })).toThrow('CASSANDRA_DATA_CENTER');
   });
 
-  test('settings that cannot be are one sentence each', async () => {
+  test('invalid settings are refused with one sentence each', async () => {
     const points = { CASSANDRA_CONTACT_POINTS: address.contactPoints.join(',') };
     const wrong = [
       {},

@@ -12,13 +12,13 @@ function newStore() {
 
 const unavailable = { code: 'unavailable' };
 
-describe('a store that fails when told to', () => {
+describe('the faulty store', () => {
   test.each<[StoreFault, boolean]>([
     ['lost', false],
     ['applied', true],
     ['late', false],
     ['late-before-claim', true],
-  ])('an append that is %s tells OutcomeUnknown, and after a claim it is certain', async (fault, lands) => {
+  ])('makes an append %s with OutcomeUnknown, and a claim settles it', async (fault, lands) => {
     const { faults, store } = newStore();
     const claim = await store.claim('ledger');
     const entries = entriesFor(claim, 2);
@@ -31,7 +31,7 @@ describe('a store that fails when told to', () => {
     expect(store.lateOutcomes).toEqual(fault === 'late' ? ['fenced'] : fault === 'late-before-claim' ? ['landed'] : []);
   });
 
-  test('a claim that is applied and not answered has shut out the one before', async () => {
+  test('makes a claim without an answer, which has fenced the one before', async () => {
     const { faults, store } = newStore();
     const claim = await store.claim('ledger');
     faults.fail('claim', 'unavailable', 'applied');
@@ -41,7 +41,7 @@ describe('a store that fails when told to', () => {
     expect(await store.stands(claim, null)).toBe(false);
   });
 
-  test('an unavailable append and unavailable reads did nothing', async () => {
+  test('makes unavailable appends and reads that do nothing', async () => {
     const { faults, store } = newStore();
     const claim = await store.claim('ledger');
     faults.fail('append', 'unavailable');
@@ -52,7 +52,7 @@ describe('a store that fails when told to', () => {
     expect(await store.head('ledger')).toBeNull();
   });
 
-  test('an applied put is told as outcome_unknown and found by putting again', async () => {
+  test('makes an applied put outcome_unknown, which the next put finds', async () => {
     const faults = scriptedFaults();
     const store = faultyRecordStore(new MemoryRecordStore(), faults.choose);
     const write = { kind: 'k', id: 'i', replaces: 'absent', value: '1', lookups: [] };
@@ -65,7 +65,7 @@ describe('a store that fails when told to', () => {
 });
 
 describe('the memory store', () => {
-  test('refuses what a real store would let pass: two appends of a claim at once', async () => {
+  test('refuses two concurrent appends of a claim', async () => {
     const store = new MemoryLedgerStore(() => 0);
     const claim = await store.claim('ledger');
     const first = entriesFor(claim, 1);
@@ -77,7 +77,7 @@ describe('the memory store', () => {
     expect(both[1]).toMatchObject({ reason: expect.any(TypeError) });
   });
 
-  test('refuses a list that would have two lines at one order, also within one append', async () => {
+  test('refuses two lines at one order of a list', async () => {
     const store = new MemoryLedgerStore(() => 0);
     const claim = await store.claim('ledger');
     const line = (value: string) => ({ kind: 'line', list: 'l', order: 'o', value }) as const;
@@ -90,7 +90,7 @@ describe('the memory store', () => {
     expect(await store.head('ledger')).toEqual(headOf(first));
   });
 
-  test('hands out nothing that can be changed', async () => {
+  test('returns nothing that callers can change', async () => {
     const store = new MemoryLedgerStore(() => 0);
     const claim = await store.claim('ledger');
     await store.append(claim, entriesFor(claim, 1));
@@ -100,7 +100,7 @@ describe('the memory store', () => {
     expect(Object.isFrozen(claim)).toBe(true);
   });
 
-  test('forgets a command on the millisecond', async () => {
+  test('forgets a command at the millisecond of its end', async () => {
     let nowMs = 1000;
     const store = new MemoryLedgerStore(() => nowMs);
     const claim = await store.claim('ledger');

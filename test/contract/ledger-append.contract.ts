@@ -3,7 +3,10 @@ import { type Claim, Fenced, type LedgerEntry, type LedgerStore } from '../../sr
 import { entriesAfter, entriesFor, hashOf, headOf, newLedgerId } from '../support/store-entries.ts';
 import type { OpenStores, StoreFactory } from './stores.ts';
 
-/** Who may write, and what a write that was refused leaves behind: the part of LedgerStore on which there being no fork rests. */
+/**
+ * Who may write, and what a write that was refused leaves behind: the part of LedgerStore on which there being no fork
+ * rests.
+ */
 export function appendContract(stores: () => OpenStores, factory: StoreFactory): void {
   const store = () => stores().ledgers;
 
@@ -16,7 +19,7 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     expect(await store().read(ledgerId, 0, 10)).toEqual([]);
   });
 
-  test('what was appended is the head, is read as it was written, and is there after a restart', async () => {
+  test('appended events are the head, read as written, and kept over a restart', async () => {
     const ledgerId = newLedgerId();
     const claim = await store().claim(ledgerId);
     const first = entriesFor(claim, 3);
@@ -30,7 +33,7 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     expect((await again.claim(ledgerId)).head).toEqual(headOf(second));
   });
 
-  test('a claim made before a restart still stands after it', async () => {
+  test('a claim stays in force over a restart', async () => {
     const claim = await store().claim(newLedgerId());
     const entries = entriesFor(claim, 1);
     await store().append(claim, entries);
@@ -39,7 +42,7 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     await again.append(claim, entriesAfter(headOf(entries), 1));
   });
 
-  test('append under an older claim writes nothing, although it was the newest a moment ago', async () => {
+  test('an append under a claim that was just replaced writes nothing', async () => {
     const ledgerId = newLedgerId();
     const older = await store().claim(ledgerId);
     const entries = entriesFor(older, 2);
@@ -51,7 +54,7 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     await refused(store(), older, entriesAfter(headOf(entries), 1));
   });
 
-  test('append under an older claim writes nothing where the newer one has written what it would', async () => {
+  test('an append under an older claim writes nothing, even the same events', async () => {
     const ledgerId = newLedgerId();
     const older = await store().claim(ledgerId);
     const newer = await store().claim(ledgerId);
@@ -61,7 +64,7 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     await refused(store(), older, entries);
   });
 
-  test('an append that was under way when a claim resolved lands before the claim or never', async () => {
+  test('a concurrent append is written before a claim or never', async () => {
     const ledgerId = newLedgerId();
     for (let round = 0; round < 20; round++) {
       const older = await store().claim(ledgerId);
@@ -89,7 +92,7 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     ['a head of the right seq and another hash', () => entriesAfter({ seq: 2, hash: hashOf('other') }, 1)],
     ['no head at all', () => entriesAfter(null, 1, { salt: 'second genesis' })],
   ];
-  test.each(wrongHeads)('append onto %s writes nothing, under the newest claim too', async (_name, make) => {
+  test.each(wrongHeads)('an append onto %s writes nothing, also under the newest claim', async (_name, make) => {
     const claim = await store().claim(newLedgerId());
     const written = entriesFor(claim, 3);
     await store().append(claim, written);
@@ -117,7 +120,7 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     expect(await store().lines(name, { limit: 9 })).toEqual([]);
   });
 
-  test('a fence that no claim has is fenced', async () => {
+  test('an unknown fence is Fenced', async () => {
     const claim = await store().claim(newLedgerId());
     for (const fence of ['', '0', '-1', 'x', '1e3', `${claim.fence}0`, `${claim.fence}.0`, ` ${claim.fence}`])
       await refused(store(), { ...claim, fence }, entriesFor(claim, 1));
@@ -139,14 +142,14 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     ['a later entry with none', ([, b]) => (b ? [{ ...b, prevHash: '' }] : [])],
     ['a fraction of a seq', ([a]) => (a ? [{ ...a, seq: 0.5, prevHash: hashOf('x') }] : [])],
   ];
-  test.each(broken)('append of %s is a mistake of the caller and writes nothing', async (_name, make) => {
+  test.each(broken)('an append of %s is a RangeError and writes nothing', async (_name, make) => {
     const claim = await store().claim(newLedgerId());
     await expect(store().append(claim, make(entriesFor(claim, 3)))).rejects.toBeInstanceOf(TypeError);
     expect(await store().head(claim.ledgerId)).toBeNull();
     await store().append(claim, entriesFor(claim, 1));
   });
 
-  test('100 claims and appends at once end in one sequence without gap, each answered append in it once', async () => {
+  test('100 concurrent claims and appends make one sequence with each answered append once', async () => {
     const ledgerId = newLedgerId();
     const answered: string[] = [];
     const fencedTimes = await Promise.all(
@@ -170,7 +173,7 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     expect(fencedTimes.length).toBe(100);
   });
 
-  test('stands answers for the newest claim with its own head alone', async () => {
+  test('stands is true for the newest claim with its own head only', async () => {
     const claim = await store().claim(newLedgerId());
     const entries = entriesFor(claim, 2);
     await store().append(claim, entries);
@@ -182,7 +185,7 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     expect(await store().stands(claim, headOf(entries))).toBe(false);
   });
 
-  test('what the caller changes afterwards changes nothing in the store', async () => {
+  test('later changes of the arguments change nothing in the store', async () => {
     const claim = await store().claim(newLedgerId());
     const [entry] = entriesFor(claim, 1);
     const list: { row: string }[] = entry === undefined ? [] : [entry];

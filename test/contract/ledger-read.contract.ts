@@ -19,7 +19,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     return { claim, ledgerId: claim.ledgerId, entries };
   }
 
-  test('read starts at a seq, keeps the order and stops at the limit', async () => {
+  test('a read starts at its seq, keeps the order and stops at its limit', async () => {
     const { ledgerId, entries } = await ledgerOf(300);
     await ledgerOf(5);
     const seqs = async (from: number, limit: number) =>
@@ -31,7 +31,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     expect(await seqs(0, 0)).toEqual([]);
   });
 
-  test('a page that is bounded in characters ends soon behind them, and pages from there on have the rest', async () => {
+  test('a page ends soon behind its bound in characters, and the next page continues', async () => {
     const claim = await store().claim(newLedgerId());
     const row = (seq: number) => `${seq} ${'x'.repeat(seq % 3 === 0 ? 900 : 10)}`;
     const projections = (seq: number): readonly Projection[] => [
@@ -78,7 +78,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     expect((await again.read(claim.ledgerId, 0, 100)).map(({ row }) => row)).toEqual(rows);
   });
 
-  test('ledgers whose ids are neighbours or no UUIDs do not see each other', async () => {
+  test('ledgers with neighbouring ids or other texts as ids are separate', async () => {
     const base = newLedgerId().slice(0, -1);
     const ids = [`${base}0`, `${base}1`, `${base}1`.toUpperCase(), ...oddTexts.map((text) => `${base}${text}`)];
     for (const ledgerId of new Set(ids)) {
@@ -90,7 +90,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
       expect(await store().read(ledgerId, 0, 10)).toEqual([{ seq: 0, row: `of ${ledgerId}` }]);
   });
 
-  test('a hole in the log is a hole in the answer, and told as missing under its scope', async () => {
+  test('a hole in the log is a hole in a read and missing in its scope', async () => {
     const { ledgerId, entries } = await ledgerOf(5, () => [{ kind: 'scope', scope: 's' }]);
     const again = (await factory.loseRow(ledgerId, 2)).ledgers;
     expect((await again.read(ledgerId, 0, 10)).map(({ seq }) => seq)).toEqual([0, 1, 3, 4]);
@@ -121,7 +121,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     expect((await store().readScope(ledgerId, master, { limit: 1 })).entries[0]?.row).toBe('row 0 ');
   });
 
-  test('scopes are told apart, in a ledger and between ledgers', async () => {
+  test('scopes are separate within and between ledgers', async () => {
     const id = newLedgerId();
     const scopes = [`master:${id}`, `own:${id}`, id, `x${id}`, `master:${id}x`, `ü${id}`, ...oddTexts];
     const { ledgerId } = await ledgerOf(scopes.length, (seq) => [{ kind: 'scope', scope: scopes[seq] ?? '' }]);
@@ -131,7 +131,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     expect((await store().readScope(other.ledgerId, `own:${id}`, { limit: 9 })).entries).toEqual([]);
   });
 
-  test('commands are found in their ledger with fingerprint and seq, as soon as the append is answered', async () => {
+  test('a command is found in its ledger with fingerprint and seq once its append is answered', async () => {
     const ids = ['k', hashOf('k'), hashOf('k').toUpperCase(), ...oddTexts];
     const { ledgerId } = await ledgerOf(ids.length, (seq) => [commandOf(ids[seq] ?? '', seq % 2 === 0)]);
     const commandKeys = ids.map((id, seq) => ({ id, permanent: seq % 2 === 0 }));
@@ -176,7 +176,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     expect(await store().cell(key)).toEqual({ version: 2, value: 'v2' });
   });
 
-  test('an older cell never replaces a newer one, and the same one may be written again', async () => {
+  test('an older cell never replaces a newer one, and the same one is written again', async () => {
     const key = `cell ${newLedgerId()}`;
     await ledgerOf(4, (seq) => (seq === 3 ? [{ kind: 'cell', key, value: 'new' }] : []));
     // In service a cell belongs to one ledger; a second ledger is the one way to bring an old version late.
@@ -217,7 +217,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     expect(await store().lines(list, { limit: 1 })).toEqual([{ order: 'B', value: 'v3' }]);
   });
 
-  test('a line written again stands once', async () => {
+  test('a line that is written twice is listed once', async () => {
     const list = `list ${newLedgerId()}`;
     const line: Projection = { kind: 'line', list, order: 'o', value: 'v' };
     await ledgerOf(3, () => [line]);
@@ -225,7 +225,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     expect(await store().lines(list, { limit: 9 })).toEqual([{ order: 'o', value: 'v' }]);
   });
 
-  test('a line whose order no store could sort by is a mistake of the caller and writes nothing', async () => {
+  test('a line with an unsortable order is a RangeError and writes nothing', async () => {
     for (const order of ['', 'a\0b', 'x'.repeat(513), '\uD800']) {
       const claim = await store().claim(newLedgerId());
       const entries = entriesFor(claim, 2, { projections: () => [{ kind: 'line', list: 'l', order, value: 'v' }] });
@@ -240,7 +240,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     await store().append(claim, entries);
   }
 
-  test('a snapshot is kept over a restart, and no older one of its fold version replaces it', async () => {
+  test('a snapshot is kept over a restart, and an older one of its version does not replace it', async () => {
     const owner = newLedgerId();
     expect(await store().snapshot(owner)).toBeNull();
     await store().saveSnapshot(owner, snapshotAt(7));
@@ -251,7 +251,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     expect(await (await factory.reopen()).ledgers.snapshot(owner)).toEqual({ ...snapshotAt(3), foldVersion: 2 });
   });
 
-  test('of 50 snapshots saved at once the newest stays', async () => {
+  test('of 50 concurrent snapshots the newest is kept', async () => {
     const owner = newLedgerId();
     const seqs = Array.from({ length: 50 }, (_, index) => (index * 7) % 50);
     await Promise.all(seqs.map((seq) => store().saveSnapshot(owner, snapshotAt(seq))));

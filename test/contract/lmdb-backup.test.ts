@@ -14,7 +14,7 @@ const ROUNDS = 4;
 const open = (dataDir: string) => openLmdb({ dataDir, now: Date.now, onFatal: () => {} });
 
 describe('backup', () => {
-  test('while a process appends: all that was answered before is in the copy, and nothing by half', async () => {
+  test('copies every answered append and no partial one while a process appends', async () => {
     const dataDir = await newDataDir();
     await using child = startChild(['append', dataDir]);
     let acks = 100;
@@ -37,7 +37,7 @@ describe('backup', () => {
     expect(child.lines.some((line) => line.startsWith('fatal'))).toBe(false);
   }, 60_000);
 
-  test('no other user reads it, also in a directory that was there for all to see', async () => {
+  test('is readable by its user only, also in a public directory', async () => {
     const dataDir = await newDataDir();
     await (await open(dataDir))[Symbol.asyncDispose]();
     const [made, found] = [join(dataDir, '..', 'made'), join(dataDir, '..', 'found')];
@@ -57,7 +57,7 @@ describe('backup', () => {
     expect(process.umask()).toBe(maskBefore);
   });
 
-  test('a copy that LMDB refuses before it is watched is told in a sentence', async () => {
+  test('fails with a sentence if LMDB refuses the copy', async () => {
     const dataDir = await newDataDir();
     await (await open(dataDir))[Symbol.asyncDispose]();
     // The directory can be made, and the path of a file in it is longer than paths may be.
@@ -73,7 +73,7 @@ describe('backup', () => {
     await expect(refused).rejects.toThrow(/could not be copied to .*: .+\.$/);
   });
 
-  test('a file that grows while it is looked at is not taken for a damaged one', async () => {
+  test('accepts a file that grows during the look', async () => {
     const dataDir = await newDataDir();
     await using child = startChild(['append', dataDir]);
     for (let acks = 1; acks <= 1_500; acks++) {
@@ -82,7 +82,7 @@ describe('backup', () => {
     }
   }, 60_000);
 
-  test('it is told how much of the copy is there while it is made', async () => {
+  test('reports its progress', async () => {
     const dataDir = await newDataDir();
     await (await open(dataDir))[Symbol.asyncDispose]();
     const shares: number[] = [];
@@ -95,7 +95,7 @@ describe('backup', () => {
     expect(shares[1]).toBe(1);
   });
 
-  test('what stands beside the data comes before the copy counts as whole, for its owner alone', async () => {
+  test('copies the other files before it counts as complete, readable by its owner only', async () => {
     const dataDir = await newDataDir();
     await (await open(dataDir))[Symbol.asyncDispose]();
     const target = join(dataDir, '..', 'with-key');
@@ -112,7 +112,7 @@ describe('backup', () => {
     expect(existsSync(join(half, 'FORMAT'))).toBe(false);
   });
 
-  test('a target that holds anything is refused and left as it was', async () => {
+  test('refuses a target that is not empty and leaves it unchanged', async () => {
     const dataDir = await newDataDir();
     await (await open(dataDir))[Symbol.asyncDispose]();
     const target = join(dataDir, '..', 'target');
@@ -126,7 +126,7 @@ describe('backup', () => {
     await (await open(target))[Symbol.asyncDispose]();
   });
 
-  test('a source that is no data of this format is refused, and no target is made', async () => {
+  test('refuses a source of another format and makes no target', async () => {
     const dataDir = await newDataDir();
     const target = join(dataDir, '..', 'target');
     await expect(backupLmdb(dataDir, target)).rejects.toBeInstanceOf(StartError);
@@ -139,7 +139,7 @@ describe('backup', () => {
     expect(existsSync(target)).toBe(false);
   });
 
-  test('a copy that was broken off is not taken for a whole one', async () => {
+  test('is incomplete if it was broken off', async () => {
     const dataDir = await newDataDir();
     await (await open(dataDir))[Symbol.asyncDispose]();
     const target = join(dataDir, '..', 'target');

@@ -8,7 +8,7 @@ import { newDataDir } from './lmdb-factory.ts';
 const KILLED_AFTER_MS = [0, 3, 17, 40, 85, 130];
 
 describe('LMDB stores of a process that dies', () => {
-  test('kill -9 at any moment: every acknowledged append is there, none by half, and the next process goes on', async () => {
+  test('keep every acknowledged append and no partial one after kill -9, and the next process continues', async () => {
     const dataDir = await newDataDir();
     const known = new Map<string, number>();
     for (const delayMs of KILLED_AFTER_MS) {
@@ -27,7 +27,7 @@ describe('LMDB stores of a process that dies', () => {
     expect(Math.max(...known.values())).toBeGreaterThan(KILLED_AFTER_MS.length);
   }, 60_000);
 
-  test('two processes that both get past the lock slow each other down and fork nothing', async () => {
+  test('written by two processes past the lock have no fork', async () => {
     const dataDir = await newDataDir();
     await (await openLmdb({ dataDir, now: Date.now, onFatal: () => {} }))[Symbol.asyncDispose]();
     const count = 60;

@@ -53,7 +53,7 @@ test.each([
   ['the last of a page', ['thing-09']],
   ['a whole page', ids.slice(10, 20)],
   ['the last of all', ['thing-39']],
-])('records whose first line is damaged hide no other one: %s', async (_, damaged) => {
+])('records with a damaged first line hide no other record: %s', async (_, damaged) => {
   await storeThings(damaged);
   const left = ids.filter((id) => !damaged.includes(id));
   expect(await listed({ limit: 10 })).toEqual(left);

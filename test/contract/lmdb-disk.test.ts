@@ -17,13 +17,13 @@ const SPARE = 10;
 const CALLS = 'trace=fdatasync,pwrite64,write,openat';
 
 describe.skipIf(whyNot !== null)(`LMDB stores and the disk${whyNot === null ? '' : ` (skipped: ${whyNot})`}`, () => {
-  test('every acknowledgement comes after a flush, and a synchronous write of the meta page, that began after the append was asked for', async () => {
+  test('acknowledge an append after a flush and a meta page write that began after it', async () => {
     const { calls, child } = await traced([], (running) => running.line('ack', ACKS_TO_SEE + SPARE));
     expect(child.lines.some((line) => line.startsWith('fatal'))).toBe(false);
     expect(checkFlushes(calls).length).toBeGreaterThanOrEqual(ACKS_TO_SEE);
   }, 60_000);
 
-  test('a whole node answers an append after a flush that began after it had the request', async () => {
+  test('answer an append of a whole node after a flush that began after its request', async () => {
     const dataDir = temporaryDir();
     const trace = join(dataDir, 'trace');
     const under = ['strace', '-f', '-qq', '-s', '160', '-e', `${CALLS},read,writev`, '-e', 'signal=none', '-o', trace];
@@ -43,7 +43,7 @@ describe.skipIf(whyNot !== null)(`LMDB stores and the disk${whyNot === null ? ''
     ['pwrite64:error=ENOSPC:when=40+', 'the disk is full'],
     ['pwrite64:error=EIO:when=41+', 'writing fails'],
   ])(
-    '%s: nothing is acknowledged after %s, the node is told, and what was acknowledged is there',
+    '(%s) acknowledge nothing after %s, report it, and keep acknowledged appends',
     async (fault) => {
       const { calls, child, dataDir } = await traced(['-e', `inject=${fault}`], (running) => running.ended());
       const failed = calls.filter(({ name, result }) => fault.startsWith(name) && result.startsWith('-1'));
@@ -83,8 +83,8 @@ async function traced(options: readonly string[], until: (child: StoreChild) => 
 
 /**
  * The flush behind each acknowledgement: the last fdatasync of the data that began after its append was asked for and
- * had ended well, with a write to the file opened for synchronous writing behind it, before the acknowledgement.
- * Throws where there is none.
+ * had ended well, with a write to the file opened for synchronous writing behind it, before the acknowledgement. Throws
+ * where there is none.
  */
 function checkFlushes(calls: readonly SystemCall[]): SystemCall[] {
   return calls.filter(said('ack')).map((ack) => {
@@ -96,7 +96,10 @@ function checkFlushes(calls: readonly SystemCall[]): SystemCall[] {
   });
 }
 
-/** An fdatasync of the data with a write to the file opened for synchronous writing behind it, both within these places and well ended. */
+/**
+ * An fdatasync of the data with a write to the file opened for synchronous writing behind it, both within these places
+ * and well ended.
+ */
 function flushWithin(calls: readonly SystemCall[], from: number, to: number): SystemCall | undefined {
   const syncFiles = new Set(
     calls

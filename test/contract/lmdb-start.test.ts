@@ -26,14 +26,14 @@ async function refused(dataDir: string, words: RegExp): Promise<void> {
 }
 
 describe('opening a data directory', () => {
-  test('a directory that is not there is made, for its owner alone, and says its format', async () => {
+  test('makes a missing directory for its owner only, with its format', async () => {
     const dataDir = join(await newDataDir(), 'deep', 'er');
     await (await open(dataDir))[Symbol.asyncDispose]();
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
     expect(await readFile(join(dataDir, 'FORMAT'), 'utf8')).toBe('ledger-trust data, format 1\n');
   });
 
-  test('no other user reads what is in it, also where its operator made it for all to see', async () => {
+  test('makes files that only its user can read, also in a public directory', async () => {
     const dataDir = await newDataDir();
     await mkdir(dataDir);
     await chmod(dataDir, 0o755);
@@ -44,7 +44,7 @@ describe('opening a data directory', () => {
     expect((await stat(dataDir)).mode & 0o777).toBe(0o755);
   });
 
-  test.each(['v1.0', `long${'x'.repeat(120)}`, 'ünï cödé'])('%s is a directory like any other', async (name) => {
+  test.each(['v1.0', `long${'x'.repeat(120)}`, 'ünï cödé'])('accepts %s as a directory', async (name) => {
     const dataDir = join(await newDataDir(), name);
     {
       await using stores = await open(dataDir);
@@ -56,7 +56,7 @@ describe('opening a data directory', () => {
     expect(await stores.records.get('kind', 'id')).toMatchObject({ value: '"ü"' });
   });
 
-  test('data of another format is refused with what to do, and left as it was', async () => {
+  test('refuses data of another format with a sentence and leaves it unchanged', async () => {
     const dataDir = await newDataDir();
     await (await open(dataDir))[Symbol.asyncDispose]();
     for (const text of ['ledger-trust data, format 2\n', 'ledger-trust data, format 10\n', 'something else', '']) {
@@ -68,7 +68,7 @@ describe('opening a data directory', () => {
     await (await open(dataDir))[Symbol.asyncDispose]();
   });
 
-  test('data without a format is refused: a backup that was broken off, or not ours', async () => {
+  test('refuses data without a format', async () => {
     const dataDir = await newDataDir();
     await (await open(dataDir))[Symbol.asyncDispose]();
     await rm(join(dataDir, 'FORMAT'));
@@ -76,7 +76,7 @@ describe('opening a data directory', () => {
     expect(existsSync(join(dataDir, 'FORMAT'))).toBe(false);
   });
 
-  test('a DATA_DIR that cannot be written is refused with what to do', async () => {
+  test('refuses a DATA_DIR that cannot be written', async () => {
     const dataDir = await newDataDir();
     await mkdir(dataDir);
     const file = join(dataDir, 'file');
@@ -86,7 +86,7 @@ describe('opening a data directory', () => {
   });
 
   test.each(['x', 'x'.repeat(100_000), '\0'.repeat(100_000)])(
-    'data that LMDB would crash on is refused (%#)',
+    'refuses data that LMDB would crash on (%#)',
     async (text) => {
       const dataDir = await newDataDir();
       await (await open(dataDir))[Symbol.asyncDispose]();
@@ -103,31 +103,28 @@ describe('opening a data directory', () => {
   test.each([
     ['missing', (data: string) => rm(data)],
     ['empty', (data: string) => writeFile(data, '')],
-  ])(
-    'data that is %s beside FORMAT is refused by all that open it, and nothing is made in its place',
-    async (state, lose) => {
-      const dataDir = await newDataDir();
-      await (await open(dataDir))[Symbol.asyncDispose]();
-      const data = join(dataDir, 'data.mdb');
-      await lose(data);
-      const words = new RegExp(
-        `data\\.mdb is ${state}, though data was made in .*: restore a backup, or move the directory away to begin with an empty store\\.$`,
-      );
-      await refused(dataDir, words);
-      await expect(openWholeLmdb(dataDir, Date.now)).rejects.toThrow(words);
-      await expect(backupLmdb(dataDir, `${dataDir}-copy`)).rejects.toThrow(words);
-      expect(() => checkHoldsData(dataDir)).toThrow(words);
-      expect((await stat(data).catch(() => ({ size: 0 }))).size).toBe(0);
-      expect(existsSync(`${dataDir}-copy`)).toBe(false);
-    },
-  );
+  ])('refuses data that is %s beside FORMAT and makes none in its place', async (state, lose) => {
+    const dataDir = await newDataDir();
+    await (await open(dataDir))[Symbol.asyncDispose]();
+    const data = join(dataDir, 'data.mdb');
+    await lose(data);
+    const words = new RegExp(
+      `data\\.mdb is ${state}, though data was made in .*: restore a backup, or move the directory away to begin with an empty store\\.$`,
+    );
+    await refused(dataDir, words);
+    await expect(openWholeLmdb(dataDir, Date.now)).rejects.toThrow(words);
+    await expect(backupLmdb(dataDir, `${dataDir}-copy`)).rejects.toThrow(words);
+    expect(() => checkHoldsData(dataDir)).toThrow(words);
+    expect((await stat(data).catch(() => ({ size: 0 }))).size).toBe(0);
+    expect(existsSync(`${dataDir}-copy`)).toBe(false);
+  });
 
   test.each([
     ['nothing', null],
     ['no more than a name', 0],
     ['half of what LMDB begins a file with', 4_096],
     ['all its tables', Number.POSITIVE_INFINITY],
-  ])('a first start that was killed when its data had %s starts again', async (_state, bytes) => {
+  ])('starts again after a first start that was killed when its data had %s', async (_state, bytes) => {
     const dataDir = await newDataDir();
     await (await open(dataDir))[Symbol.asyncDispose]();
     const data = join(dataDir, 'data.mdb');
@@ -143,7 +140,7 @@ describe('opening a data directory', () => {
     expect(await again.records.get('kind', 'id')).toMatchObject({ value: '{}' });
   });
 
-  test('a second process is refused while the first lives, and let in when that was killed', async () => {
+  test('refuses a second process while the first one lives, and accepts it after a kill', async () => {
     const dataDir = await newDataDir();
     await using first = startChild(['hold', dataDir]);
     await first.line('open');
@@ -156,7 +153,7 @@ describe('opening a data directory', () => {
     expect((await readdir(dataDir)).filter((name) => name.endsWith('.sock')).length).toBe(1);
   });
 
-  test('of ten that start at once over a dead lock, one is let in, again and again', async () => {
+  test('accepts one of ten concurrent starts over a dead lock, repeatedly', async () => {
     const dataDir = await newDataDir();
     await using dead = startChild(['hold', dataDir]);
     await dead.line('open');
@@ -169,7 +166,7 @@ describe('opening a data directory', () => {
     }
   });
 
-  test('of four processes that start at once, one is let in', async () => {
+  test('accepts one of four concurrent processes', async () => {
     const dataDir = await newDataDir();
     const children = Array.from({ length: 4 }, () => startChild(['hold', dataDir]));
     const starts = await Promise.allSettled(children.map((child) => child.line('open')));
@@ -178,7 +175,7 @@ describe('opening a data directory', () => {
     await (await open(dataDir))[Symbol.asyncDispose]();
   });
 
-  test('a record made anew by the next process has a version that was never used', async () => {
+  test('gives a record of the next process an unused version', async () => {
     const dataDir = await newDataDir();
     const write = { kind: 'kind', id: 'id', replaces: 'absent', value: '{}', lookups: [] };
     const versions = new Set<string>();
@@ -192,7 +189,7 @@ describe('opening a data directory', () => {
     }
   });
 
-  test('after closing, every call is unavailable', async () => {
+  test('makes every call unavailable after it is closed', async () => {
     const { ledgers, records, [Symbol.asyncDispose]: close } = await open(await newDataDir());
     const claim = await ledgers.claim('ledger');
     await close();

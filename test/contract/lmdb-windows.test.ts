@@ -38,7 +38,7 @@ const ids = (count: number) => Array.from({ length: count }, (_, at) => `c${at}`
 
 describe('windows of command keys', () => {
   test.each([false, true])(
-    'command keys are found for 24 hours at any time of day, and what is older goes (restarts: %s)',
+    'keep keys for 24 hours at any time of day and remove older ones (restarts: %s)',
     async (restarts) => {
       const store = await newStore();
       const everyMs = 5 * HOUR_MS;
@@ -62,7 +62,7 @@ describe('windows of command keys', () => {
     },
   );
 
-  test('after a long silence only what is new is there', async () => {
+  test('keep new keys only after a long pause', async () => {
     const store = await newStore();
     await store.using((ledgers) => commandKey(ledgers, 'old'));
     store.clock.nowMs += 24 * HOUR_MS;
@@ -77,7 +77,7 @@ describe('windows of command keys', () => {
     expect([...found.keys()]).toEqual(['new', 'newer']);
   });
 
-  test('a clock that goes back loses no command key', async () => {
+  test('lose no key when the clock is set back', async () => {
     const store = await newStore();
     await store.using(async (ledgers) => {
       await commandKey(ledgers, 'before');

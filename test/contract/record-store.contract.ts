@@ -17,7 +17,7 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
   const found = async (kind: string, lookup: { name: string; value: string }, page: FindPage = { limit: 100 }) =>
     (await store().find(kind, lookup, page)).map(({ id }) => id);
 
-  test('a record is read as it was put, and after a restart', async () => {
+  test('a record is read as it was put, also after a restart', async () => {
     const kind = newKind();
     const version = versionOf(await store().put(write({ kind, value: '{"a":"ü\\n😀"}' })));
     const expected = { kind, id: 'id', version, value: '{"a":"ü\\n😀"}' };
@@ -27,7 +27,7 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     expect(await store().get(newKind(), 'id')).toBeNull();
   });
 
-  test('a put that expects nothing where something stands writes nothing and answers what stands there', async () => {
+  test('a put that expects no record writes nothing over one and returns it', async () => {
     const kind = newKind();
     const version = versionOf(await store().put(write({ kind, value: '1' })));
     const conflict = await store().put(write({ kind, value: '2', lookups: [look('n', 'v')] }));
@@ -36,7 +36,7 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     expect(await found(kind, { name: 'n', value: 'v' })).toEqual([]);
   });
 
-  test('a put that replaces a version which is gone, or of nothing, writes nothing', async () => {
+  test('a put that replaces a missing version writes nothing', async () => {
     const kind = newKind();
     expect(await store().put(write({ kind, replaces: '1' }))).toEqual({ ok: false, current: null });
     const first = versionOf(await store().put(write({ kind, value: '1' })));
@@ -47,7 +47,7 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     expect((await store().get(kind, 'id'))?.value).toBe('2');
   });
 
-  test.each(['absent', 'a version'])('of 100 puts at once that replace %s, one is written', async (what) => {
+  test.each(['absent', 'a version'])('of 100 concurrent puts that replace %s, one is written', async (what) => {
     const kind = newKind();
     const replaces = what === 'absent' ? 'absent' : versionOf(await store().put(write({ kind, value: 'old' })));
     const results = await Promise.all(
@@ -66,7 +66,7 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     expect(lists.flat()).toEqual(['id']);
   });
 
-  test('100 writers that each read and replace lose no update', async () => {
+  test('100 concurrent read-and-replace loops lose no update', async () => {
     const kind = newKind();
     await store().put(write({ kind, value: '0' }));
     await Promise.all(
@@ -81,7 +81,7 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     expect((await store().get(kind, 'id'))?.value).toBe('100');
   });
 
-  test('a put changes look-ups at once: gone ones are gone, new ones are there, kept ones stay', async () => {
+  test('a put replaces all look-ups of its record at once', async () => {
     const kind = newKind();
     const lookups = [look('kept', 'k', '1'), look('moved', 'm', '1'), look('gone', 'g', '1')];
     const version = versionOf(await store().put(write({ kind, lookups })));
@@ -95,7 +95,7 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     expect(await found(kind, { name: 'gone', value: 'g' })).toEqual([]);
   });
 
-  test('find sorts by order, then id, by their bytes, and pages in both directions', async () => {
+  test('find sorts by the bytes of order and id, and pages in both directions', async () => {
     const kind = newKind();
     const pairs = [
       ['2', 'a'],
@@ -129,7 +129,7 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     expect(await found(newKind(), list)).toEqual([]);
   });
 
-  test('a page that is bounded in characters ends soon behind them, and pages from there on have the rest', async () => {
+  test('a page ends soon behind its bound in characters, and the next page continues', async () => {
     const kind = newKind();
     const ids = Array.from({ length: 60 }, (_, at) => String(at).padStart(3, '0'));
     const lookup = look('n', 'v');
@@ -146,7 +146,7 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     expect(all).toEqual(ids);
   });
 
-  test('look-ups of any name and value are told apart', async () => {
+  test('look-ups with different names and values are separate', async () => {
     const kind = newKind();
     const texts = ['', 'a', 'A', 'a|b', '"', 'ü', '\0', '\u{1F600}', 'x'.repeat(5000), `${'x'.repeat(5000)}y`];
     const names = texts.flatMap((name) => texts.map((value) => ({ name, value })));
@@ -155,7 +155,7 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     for (const [at, lookup] of names.entries()) expect(await found(kind, lookup)).toEqual([`${at}`]);
   });
 
-  test('remove takes that version and its look-ups, once', async () => {
+  test('remove deletes its version with the look-ups once', async () => {
     const kind = newKind();
     const version = versionOf(await store().put(write({ kind, lookups: [look('n', 'v')] })));
     expect(await store().remove(kind, 'id', 'absent')).toBe(false);
@@ -193,7 +193,7 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     expect(await found(kind, { name: 'n', value: 'v' })).toEqual(['never']);
   });
 
-  test('a sweep tells how old what it leaves is, and goes on from there until nothing is left', async () => {
+  test('a sweep reports the age of what is left, and continues until nothing is left', async () => {
     for (let left: number | null = 0; left !== null; )
       left = (await store().sweep(Number.MAX_SAFE_INTEGER, 1000)).oldestLeft;
     const kind = newKind();
@@ -217,7 +217,7 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     expect(await store().sweep(Number.MAX_SAFE_INTEGER, 100)).toEqual({ removed: 10, oldestLeft: null });
   });
 
-  test('an expiry that a put moved or took away no longer counts', async () => {
+  test('an expiry that a put moved or removed no longer counts', async () => {
     const kind = newKind();
     const moved = versionOf(await store().put(write({ kind, id: 'moved', expiresAt: 1000 })));
     const kept = versionOf(await store().put(write({ kind, id: 'kept', expiresAt: 1000 })));
@@ -228,7 +228,7 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     expect(await store().get(kind, 'kept')).not.toBeNull();
   });
 
-  test('ids and orders up to their limit are kept, longer ones are mistakes on a write and unknown to reads', async () => {
+  test('longer ids and orders than the limit are refused on writes and unknown to reads', async () => {
     const kind = newKind();
     const id = '\u{1F600}'.repeat(256);
     await store().put(write({ kind, id, lookups: [look('n', 'v', 'ü'.repeat(256))] }));

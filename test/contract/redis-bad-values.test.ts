@@ -43,7 +43,7 @@ await describeOnRedis('a bad value in Redis', ({ url }) => {
     ['an owner of a megabyte', (name) => redis.hset(key(name), 'owner', 'x'.repeat(1_000_000), 'token', 'x')],
   ];
   test.each(badLeases)(
-    '%s in place of a lease is passed over, told once, and replaced by the next lease',
+    '%s in place of a lease is ignored, reported once, and replaced by the next lease',
     async (_, put) => {
       const { name, leases, bad, warnings } = await newCluster();
       await put(name);
@@ -77,7 +77,7 @@ await describeOnRedis('a bad value in Redis', ({ url }) => {
     ['with an address of another kind', () => `${soon()}|${JSON.stringify({ ...run('odd'), address: 7 })}`],
     ['with ports that are none', () => `${soon()}|${JSON.stringify({ ...run('odd'), ports: [99_999] })}`],
     ['of a megabyte', () => `${soon()}|${JSON.stringify({ ...run('odd'), more: 'x'.repeat(1_000_000) })}`],
-  ])('an announcement %s is no member, stops nobody else, and makes place for the node of that id', async (_, text) => {
+  ])('an announcement %s is ignored, affects nobody else, and leaves its id free', async (_, text) => {
     const { name, leases, members, bad, warnings } = await newCluster();
     await redis.hset(`members:{${name}}`, 'odd', text());
     await members.announce(run('node-a'), 5_000);
@@ -94,7 +94,7 @@ await describeOnRedis('a bad value in Redis', ({ url }) => {
     expect((await members.list()).map(({ id }) => id)).toEqual(['node-a']);
   });
 
-  test('members and orders that are no hash are passed over and told; the next announcement makes members anew', async () => {
+  test('members and orders of another type are ignored and reported until the next announcement', async () => {
     const { name, leases, members, bad, warnings } = await newCluster();
     await redis.set(`members:{${name}}`, 'x');
     await redis.set(`orders:{${name}}`, 'x');
@@ -109,7 +109,7 @@ await describeOnRedis('a bad value in Redis', ({ url }) => {
     expect(warnings).toHaveLength(2);
   });
 
-  test('an order that there is not is passed over and told', async () => {
+  test('an unknown order is ignored and reported', async () => {
     const { name, members, warnings } = await newCluster();
     await redis.hset(`orders:{${name}}`, 'node-a', 'fly');
     await members.announce(run('node-a'), 5_000);
@@ -117,7 +117,7 @@ await describeOnRedis('a bad value in Redis', ({ url }) => {
     expect(warnings).toEqual([expect.stringContaining(`orders:{${name}} node-a`)]);
   });
 
-  test('news that name no subscription are passed over and told once', async () => {
+  test('news without a subscription are ignored and reported once', async () => {
     const { name, bad, warnings } = await newCluster();
     const heard: string[] = [];
     const news = redisNews(redis, listener, name, bad.met);

@@ -26,7 +26,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     return { leases: redisLeases(redis, name), members: redisMembers(redis, name), name };
   };
 
-  test('of many that acquire a shard at once one gets it, and the others hear of it', async () => {
+  test('one of many concurrent acquisitions of a shard succeeds, and the others learn the owner', async () => {
     const { leases } = await newCluster();
     const tries = Array.from({ length: 20 }, (_, at) =>
       leases.acquire({ shard: 3, token: `t${at}` }, `node-${at}`, 5_000),
@@ -40,7 +40,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     expect(await leases.owners(8)).toEqual(new Map([[3, `node-${winner}`]]));
   });
 
-  test('only what stands with its token is renewed; what ran out is not made again', async () => {
+  test('a renewal needs the token of the lease, and restores no expired lease', async () => {
     const { leases } = await newCluster();
     await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000);
     await leases.acquire({ shard: 2, token: 'b' }, 'node-b', 5_000);
@@ -52,7 +52,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     expect(await leases.owner(3)).toBeNull();
   });
 
-  test('a renewal is what keeps a lease', async () => {
+  test('a lease is kept by renewals', async () => {
     const { leases } = await newCluster();
     await leases.acquire({ shard: 1, token: 'a' }, 'node-a', shortMs);
     for (let turn = 0; turn < 4; turn++) {
@@ -66,7 +66,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
   const announceHeir = (members: MemberBoard, ttlMs = 5_000) =>
     members.announce({ id: 'node-b', address: 'b:1', startedAt: 't', shardCount: 8, draining: false }, ttlMs);
 
-  test('a released shard is kept for its heir for a while', async () => {
+  test('a released shard is reserved for its heir for a while', async () => {
     const { leases, members } = await newCluster();
     await announceHeir(members);
     await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000);
@@ -81,7 +81,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     expect(await leases.owner(1)).toBeNull();
   });
 
-  test('an heir that is gone before it takes its shard holds nobody up', async () => {
+  test('an heir that is gone delays nobody', async () => {
     const { leases, members } = await newCluster();
     for (const [shard, ttlMs] of [shortMs, 5_000].entries()) {
       await announceHeir(members, ttlMs);
@@ -100,13 +100,13 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     expect(await leases.acquire({ shard: 3, token: 'c' }, 'node-c', 5_000)).toEqual({ held: false, owner: 'node-b' });
   });
 
-  test('clusters of other names do not meet', async () => {
+  test('clusters with different names are separate', async () => {
     const [one, two] = [await newCluster(), await newCluster()];
     await one.leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000);
     expect(await two.leases.owner(1)).toBeNull();
   });
 
-  test('members are seen while they are heard of, sorted, with their orders', async () => {
+  test('members are listed while they announce themselves, sorted, with their orders', async () => {
     const { members } = await newCluster();
     const announce = (id: string, ttlMs: number, draining = false) =>
       members.announce({ id, address: `${id}:1`, startedAt: 't', shardCount: 8, draining }, ttlMs);
@@ -126,7 +126,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     expect((await members.list()).map(({ id, order }) => [id, order])).toEqual([['node-a', null]]);
   });
 
-  test('of two runs under one id the one that is seen stays, until it is withdrawn or not heard of', async () => {
+  test('of two runs with one id the listed one stays until it is withdrawn or silent', async () => {
     const { members } = await newCluster();
     const run = (address: string, startedAt: string) => ({ id: 'node-a', address, startedAt });
     const [first, second, third] = [run('a:1', 't1'), run('a:1', 't2'), run('b:1', 't1')];
@@ -150,7 +150,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     expect(await seen()).toEqual([['b:1', 't1', false]]);
   });
 
-  test('a run that was announced before the clock of Redis went back leaves its id to the next one, and keeps it while it announces itself', async () => {
+  test('a run that was announced before the clock went back yields its id, unless it announces itself', async () => {
     const { members, name } = await newCluster();
     const run = (startedAt: string) => ({ id: 'node-a', address: 'a:1', startedAt, shardCount: 8, draining: false });
     const [seconds] = await redis.time();
@@ -165,7 +165,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     expect(await seen()).toEqual(['t2']);
   });
 
-  test('what is no announcement is no member', async () => {
+  test('an invalid announcement is no member', async () => {
     const { members, name } = await newCluster();
     const elsewhere = '9999999999999|{"id":"elsewhere","address":"unix:/tmp/x","startedAt":"t"}';
     await redis.hset(`members:{${name}}`, 'odd', '9999999999999|not json', 'half', '9999999999999|{"id":"half"}');
@@ -179,7 +179,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     expect((await members.list()).map(({ id }) => id)).toEqual(['odd']);
   });
 
-  test('scripts that Redis forgot are brought again', async () => {
+  test('scripts that Redis forgot are loaded again', async () => {
     const { leases } = await newCluster();
     await redis.script('FLUSH');
     expect(await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000)).toEqual({ held: true });
@@ -187,7 +187,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
 });
 
 await describeOnRedis('a Redis that goes away', () => {
-  test('fails what is asked at once, plays nothing later, and is used again when it is back', async () => {
+  test('fails calls at once, repeats none later, and is used again when it is back', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'lts-redis-'));
     const own = await startRedis({ dir });
     const port = Number(new URL(own.url).port);
@@ -224,7 +224,7 @@ await describeOnRedis('a Redis that goes away', () => {
   });
 });
 
-test('a Redis that was never there is no reason not to start', async () => {
+test('a missing Redis does not stop a start', async () => {
   const redis = createRedis('redis://127.0.0.1:1', () => {});
   expect(await connectRedis(redis)).toBe(false);
   await expect(redisLeases(redis, 'none').owner(1)).rejects.toThrow();

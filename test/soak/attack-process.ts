@@ -2,8 +2,8 @@ import { setPriority } from 'node:os';
 import { attacks } from './attacks.ts';
 
 /**
- * One attack as a process of its own: `node attack-process.ts NAME TARGET CONNECTIONS`, until SIGTERM. It runs at a lower priority than the
- * node and its honest caller, since attackers have machines of their own.
+ * One attack as a process of its own: `node attack-process.ts NAME TARGET CONNECTIONS`, until SIGTERM. It runs at a
+ * lower priority than the node and its honest caller, since attackers have machines of their own.
  */
 const [name = '', target = '', connections = ''] = process.argv.slice(2);
 const attack = attacks[name];

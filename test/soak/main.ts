@@ -9,7 +9,8 @@ import { startHonestAppends } from './honest.ts';
 import { startWatchedNode } from './watched-node.ts';
 
 /**
- * `npm run soak`: a node in production mode with default settings, an honest caller who appends at a steady rate, and each attack in turn.
+ * `npm run soak`: a node in production mode with default settings, an honest caller who appends at a steady rate, and
+ * each attack in turn.
  * Prints a row an attack and `N passed, N failed`; exit code 1 where a bound was missed.
  */
 const usage = `Usage: npm run soak -- [options]

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { nodeArguments, nodeVariables } from '../../src/runtime/limits/node-memory.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 
-/** A node in production mode with default settings, started as the image starts it, and what is seen of it from outside. */
+/** A node in production mode with default settings, started like in the image and watched from outside. */
 export interface WatchedNode extends AsyncDisposable {
   readonly node: NodeProcess;
   /** The most since the last call of this. */

@@ -9,7 +9,6 @@ import { appended, sendAll, streamed } from './parties-stream.ts';
 export const transports = ['rest', 'unary', 'stream'] as const;
 type Transport = (typeof transports)[number];
 
-/** What became of an append. */
 export interface Answered {
   readonly code: string | null;
   /** seq, id and hash of what was recorded. */
@@ -61,7 +60,7 @@ export async function appendOver(grpc: Client, transport: Transport, actor: Part
   }
 }
 
-/** Sends so many appends of each actor in this turn, a third of them over each transport; `between` is called before each round of calls. */
+/** Sends `each` appends of each actor at once, a third over each transport; `between` runs before each round. */
 export function sendAtOnce(
   grpc: Client,
   actors: readonly Party[],

@@ -1,9 +1,9 @@
 /**
- * Who may call what, a line a method and a letter a caller: written from decisions.md (sections 2, 4 and 5), never from what
- * the code answers. `@order`, `@root` and `@engagement` say which ledger the call is about, `(scope)` what it is asked of.
+ * The access matrix of decisions.md, sections 2, 4 and 5: a line for each method, a letter for each caller. `@` names
+ * the ledger of the call, `()` its scope.
  */
 
-/** The callers, in the order of the letters below; a gap in a line is for the reader alone. */
+/** The callers, in the order of the letters below. */
 export const callerNames = [
   'nobody',
   'revokedKey',
@@ -41,8 +41,10 @@ const outcomes: Readonly<Record<string, string>> = {
 };
 
 /*
- * `party` is the buyer of the order, the founder of the organization and the engagement's counterparty; `counterparty` is the order's
- * supplier, `entity` the engagement's primary. Organization grants are of the founder's organization, which is also on the order.
+ * `party` is the buyer of the order, the founder of the organization and the engagement's counterparty; `counterparty`
+ * is the order's
+ * supplier, `entity` the engagement's primary. Organization grants are of the founder's organization, which is also on
+ * the order.
  *
  *                                                 key  parties organ. ledger master  entity env */
 const lines = `
@@ -169,7 +171,6 @@ WebhookService.RedeliverWebhook                    UK   4.4   444   4444   44444
 
 export type TargetName = 'order' | 'root' | 'engagement';
 
-/** A line of the matrix. */
 export interface AccessRow {
   readonly name: string;
   /** `Service.Method` */

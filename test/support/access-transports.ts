@@ -10,7 +10,7 @@ import { type Fields, rest } from './parties-rest.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** One way to call a method by its name, with the fields as REST's JSON has them; answers `ok`, or the code with the status it came with. */
+/** Calls a method by name with fields as in REST's JSON; returns `ok`, or the code with its status. */
 export type AccessTransport = (method: string, fields: Fields, headers: Headers) => Promise<string>;
 
 /** All methods of the API, as `Service.Method`. */

@@ -4,7 +4,7 @@ import { done, type Fields } from './parties-rest.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** A ledger of the matrix with a master that delegates have, its sibling, and a delegate whose grants may be revoked. */
+/** A ledger of the matrix: a master with delegates, its sibling, and a delegate whose grants are revoked. */
 export interface AccessTarget {
   readonly ledgerId: string;
   readonly mine: string;
@@ -13,7 +13,7 @@ export interface AccessTarget {
   readonly victimLinkId: string;
 }
 
-/** All callers of the matrix and what they call about. Nobody but `keyedEntityUnsigned` has a key, so that no answer is about signatures. */
+/** All callers and objects of the matrix. Only `keyedEntityUnsigned` has a key, so that signatures play no role. */
 export interface AccessWorld {
   readonly base: string;
   readonly headers: Readonly<Record<CallerName, Headers>>;

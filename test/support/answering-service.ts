@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { type ClientOptions, createClient } from '../../src/client/index.ts';
 
-/** A call as it arrived. */
 interface Seen {
   readonly method: string;
   readonly url: string;
@@ -14,7 +13,7 @@ interface Seen {
 /** How the service answers its `count`th call. */
 type Answering = (seen: Seen, response: ServerResponse, count: number) => void;
 
-/** A client of a server that answers as told; waits between attempts take no time and are noted. Both end with the test. */
+/** A client of a server with scripted answers; waits take no time and are recorded. Both end with the test. */
 export async function against(answering: Answering, options: Partial<ClientOptions> = {}) {
   const seen: Seen[] = [];
   const waits: number[] = [];
@@ -60,13 +59,10 @@ export function answer(
   response.end(body === null ? undefined : JSON.stringify(body));
 }
 
-/** The envelope of an error. */
 export const failure = (code: string, details?: object) => ({
   error: { code, message: `It is ${code}.`, request_id: 'r-1', details },
 });
-/** The answer to createApiKey. */
 export const key = { key_id: 'k', api_key: 's', environment: 'sandbox', name: 'n' };
-/** The answer to getLedger. */
 export const ledger = {
   id: 'l',
   buyer_actor_id: 'b',

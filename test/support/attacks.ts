@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 
-/** Attacks on the two public ports, `host:port` each. Each ends when the service has ended it, or when all was sent. */
+/** Attacks on the two public ports (`host:port`). Each ends when the service ends it or all is sent. */
 
 export function openTo(address: string): Socket {
   const [host = '', port = ''] = address.split(':');
@@ -14,7 +14,7 @@ export function openTo(address: string): Socket {
 const heard = (socket: Socket, event: 'close' | 'drain'): Promise<void> =>
   new Promise((resolve) => socket.once(event, () => resolve()));
 
-/** Sends the same bytes again and again while the service takes them, up to `times`. */
+/** Repeats the same bytes up to `times` while the service reads them. */
 async function pour(socket: Socket, bytes: Buffer, times: number): Promise<void> {
   const closed = heard(socket, 'close');
   for (let sent = 0; sent < times && !socket.destroyed && socket.writable; sent += 1) {
@@ -22,7 +22,7 @@ async function pour(socket: Socket, bytes: Buffer, times: number): Promise<void>
   }
 }
 
-/** A request whose headers do not come to their end; it stays open. */
+/** An open request with endless headers. */
 export function slowHeaders(address: string): Socket {
   const socket = openTo(address);
   socket.write('GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: ');
@@ -38,7 +38,7 @@ export async function manyHeaders(address: string, count: number): Promise<void>
   await closed;
 }
 
-/** A body in chunks, of so many bytes. `head`: the request line and headers but for those of the body. */
+/** A chunked body of `bytes` bytes. `head`: the request line and the other headers. */
 export async function hugeBody(address: string, head: string, bytes: number): Promise<void> {
   const socket = openTo(address);
   const closed = heard(socket, 'close');
@@ -59,12 +59,12 @@ function frame(type: number, flags: number, streamId: number, payload: Buffer): 
   return Buffer.concat([head, payload]);
 }
 
-/** Headers of a call that never end; true: the service ended the connection. */
+/** Endless headers of a call; true: the service closed the connection. */
 export async function continuationFlood(address: string): Promise<boolean> {
   const socket = openTo(address);
   socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
   socket.write(frame(4, 0, 0, Buffer.alloc(0)));
-  // A literal without indexing, with a name and a value of 100 bytes each, again and again.
+  // A literal without indexing with a name and a value of 100 bytes, repeated.
   const name = Buffer.alloc(100, 'a');
   const value = Buffer.alloc(100, 'b');
   const field = Buffer.concat([Buffer.from([0, 100]), name, Buffer.from([100]), value]);
@@ -77,7 +77,7 @@ export async function continuationFlood(address: string): Promise<boolean> {
   return ended;
 }
 
-/** Calls that are taken back in the moment in which they are made. */
+/** Calls that are cancelled at once. */
 export async function rapidReset(address: string, count: number): Promise<void> {
   const session = connectHttp2(`http://${address}`);
   session.on('error', () => {});
@@ -90,14 +90,13 @@ export async function rapidReset(address: string, count: number): Promise<void> 
     });
     stream.on('error', () => {});
     stream.close(8);
-    // Those of one turn go out together.
     if (at % 1_000 === 999) await new Promise(setImmediate);
   }
   await new Promise((resolve) => setTimeout(resolve, 200));
   session.destroy();
 }
 
-/** A message that unpacks to far more than it is, to a unary method without a credential, over gRPC. Answers its grpc-status. */
+/** Sends a message that unpacks to far more than its size over gRPC, and returns the grpc-status. */
 export async function packedMessage(address: string, path: string, packed: Buffer): Promise<string> {
   const session = connectHttp2(`http://${address}`);
   session.on('error', () => {});

@@ -7,8 +7,8 @@ import {
 } from '../../src/store/cassandra/session/session.ts';
 
 /**
- * How a conditional write goes wrong between a store and Cassandra. `unsent`: it is refused before it is sent. `lost`: never
- * arrives. `applied`: is carried out and the answer is lost. `late`: is carried out when `arrive` is called.
+ * How a conditional write goes wrong between a store and Cassandra. `unsent`: it is refused before it is sent. `lost`:
+ * never arrives. `applied`: is carried out and the answer is lost. `late`: is carried out when `arrive` is called.
  */
 export type DecideFault = 'unsent' | 'lost' | 'applied' | 'late';
 

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A certificate of its own for `localhost`, made with openssl, and its key. */
+/** A self-signed certificate for `localhost` and its key. */
 export function ownCertificate(): { readonly cert: Buffer; readonly key: Buffer } {
   const directory = mkdtempSync(join(tmpdir(), 'certificate-'));
   const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];

@@ -17,7 +17,7 @@ export interface Transports {
   readonly grpcAddress: string;
 }
 
-/** A supplier with a key, an order of it and a master in that, called through the typed client at whatever transports. */
+/** A supplier with a key, its order and a master, called through the typed client. */
 export interface ClientOrder extends AsyncDisposable {
   readonly ledgerId: string;
   readonly masterId: string;

@@ -6,11 +6,11 @@ import { done, type Fields, type RestAnswer, rest } from './parties-rest.ts';
 
 /** Where calls go while something crashes. */
 export interface Crash {
-  /** Before it. */
+  /** Its address before the crash. */
   readonly base: string;
-  /** At the so-manieth answer: some are answered by then, and others under way. */
+  /** The crash comes at this answer, so that some calls are answered and others under way. */
   readonly atAnswer: number;
-  /** Crashes what carries them out, and gives where they are sent again. */
+  /** Crashes the service, and returns the address for the retries. */
   crash(): Promise<string>;
 }
 
@@ -56,8 +56,9 @@ export async function crashAmong(scene: CrashScene, { base, atAnswer, crash }: C
 }
 
 /**
- * Expects that the retries of calls that a crash came among are answered as they would have been without it, that each call has been
- * carried out once, and that once more it gets the same answer. `asksAgain`: if not given, while the first attempt holds the key alone.
+ * Expects that the retries of calls that a crash came among are answered as they would have been without it, that each
+ * call has been carried out once, and that once more it gets the same answer. `asksAgain`: if not given, while the
+ * first attempt holds the key alone.
  */
 export async function expectOnce(
   crashed: readonly CrashedCall[],
@@ -89,7 +90,6 @@ export async function expectOnce(
 
 type Sent = CrashCall & Pick<CrashedCall, 'route' | 'key'>;
 
-/** What of each of these calls is there. */
 export function madeBy(base: string, calls: readonly Sent[]): Promise<(readonly Fields[])[]> {
   return Promise.all(calls.map(({ made }) => made(base)));
 }
@@ -101,7 +101,6 @@ async function expectMade(base: string, calls: readonly Sent[], times: number): 
   return made;
 }
 
-/** null where there was no answer. */
 async function attempt(base: string, { route, key, ids = [], headers, body }: Sent): Promise<RestAnswer | null> {
   const [method = '', template = ''] = route.split(' ');
   const left = ids.values();

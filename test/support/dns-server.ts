@@ -14,7 +14,7 @@ export interface DnsRecord {
 const typeNumbers: Readonly<Record<DnsType, number>> = { A: 1, CNAME: 5, AAAA: 28 };
 const headerBytes = 12;
 
-/** A name server on loopback that answers each question as a test says: `answer` is asked with the name, the type, and how often it was asked before. */
+/** A DNS server on loopback; `answer` gets the name, the type and the number of earlier questions. */
 export async function startDnsServer(
   answer: (name: string, type: 'A' | 'AAAA', before: number) => readonly DnsRecord[],
 ) {

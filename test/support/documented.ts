@@ -14,7 +14,7 @@ const document = JSON.parse(JSON.stringify(openApiDocument())) as Json;
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
 ajv.addSchema({ $id: 'https://api.test/', ...document });
 
-/** Paths without a variable first: `/actors/lookup` is not an actor. */
+/** Paths without a variable come first: `/actors/lookup` is not an actor. */
 const routes: readonly DocumentedRoute[] = Object.entries(document.paths as { [template: string]: Json })
   .sort(([a], [b]) => Number(a.includes('{')) - Number(b.includes('{')))
   .flatMap(([template, operations]) =>
@@ -28,7 +28,7 @@ const routes: readonly DocumentedRoute[] = Object.entries(document.paths as { [t
 
 const checks = new Map<string, ValidateFunction | null>();
 
-/** What `/openapi.json` does not say of an answer: one sentence each. Empty for paths that it does not have. */
+/** Deviations of an answer from `/openapi.json`, one sentence each; none for unknown paths. */
 export function undocumented(method: string, path: string, status: number, text: string): string[] {
   const bare = path.split('?', 1)[0] ?? '';
   const route = routes.find((known) => known.method === method && known.path.test(bare));

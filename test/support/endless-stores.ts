@@ -52,7 +52,7 @@ function cellOf(key: string): string | null {
   return key.startsWith(names.linkEnded('')) ? JSON.stringify(start) : null;
 }
 
-/** A ledger store in which everything goes on for ever. The buyer and the supplier read its ledgers; nobody holds a grant. */
+/** A ledger store with endless ledgers, which the buyer and the supplier may read; nobody holds a grant. */
 export function endlessLedgers(onAsk: OnAsk): LedgerStore {
   const seqs = (from: number, limit: number, descending = false) =>
     Array.from({ length: limit }, (_, at) => (descending ? from - at : from + at));

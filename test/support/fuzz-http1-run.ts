@@ -18,7 +18,7 @@ const silentMs = 100;
 /** What starts an answer of the service. */
 const ownAnswer = /^HTTP\/1\.1 [1-5]\d\d /;
 
-/** Sends cases to a node of its own, and answers what was wrong, a line each; prints the seed, which repeats the cases. */
+/** Sends cases to a node of its own and returns a line for each fault; prints the seed to repeat them. */
 export async function fuzzHttp1({ seed, forMs, atOnce }: FuzzOptions): Promise<string[]> {
   process.stdout.write(`fuzzing HTTP/1 with seed ${seed}\n`);
   const memory = new MemoryBudget(64 * 1024 * 1024);

@@ -77,7 +77,7 @@ export interface CaseEnd {
   readonly closed: boolean;
 }
 
-/** Sends a case, where `ends` its own end too, and reads until the service ends the connection or is silent for `silentMs`. */
+/** Sends a case and reads until the service closes the connection or is silent for `silentMs`. */
 export function sendCase(port: number, pieces: readonly Buffer[], ends: boolean, silentMs: number): Promise<CaseEnd> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {});

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Bytes of this thread that are still held after its garbage was collected, large texts outside of the heap among them. */
+/** Bytes that this thread holds after a garbage collection, including large texts outside of the heap. */
 export async function heldBytes(): Promise<number> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

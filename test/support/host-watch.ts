@@ -1,19 +1,19 @@
 import { processorTicks } from '../../bench/server-process.ts';
 
-/** From it on a machine is too slow for others' sake to be judged by the clock. */
+/** The steal share from which times are not judged. */
 const unfairShare = 0.1;
 
-/** Watches what the host of a virtual machine keeps of the processor time that this machine has work for. */
+/** Watches the steal time of a virtual machine. */
 export interface HostWatch {
-  /** Since it was begun, 0 to 1. Always 0 where nobody tells: on other systems than Linux. */
+  /** The steal share since the start, 0 to 1; 0 on other systems than Linux. */
   keptShare(): number;
-  /** Whether times that were taken since it was begun say anything of the software. */
+  /** Whether times since the start say anything about the software. */
   isFair(): boolean;
-  /** The most that something may have taken which ended now: none where times say nothing. */
+  /** The bound for a time that ended now; infinite if the host was busy. */
   bound(max: number): number;
 }
 
-/** Whether times say anything of the software where the host kept this share. */
+/** Whether times are judged at this steal share. */
 export function isFairShare(share: number): boolean {
   return share < unfairShare;
 }

@@ -93,7 +93,7 @@ function anything(random: SeededRandom, nextStream: () => number, streams: numbe
   }
 }
 
-/** Sends so many frames on a connection of its own, as the seed has them; what the node says to them is not looked at. */
+/** Sends `count` seeded frames on a connection of its own and ignores the answers. */
 export async function fuzzConnection(target: GrpcTarget, random: SeededRandom, frames: number): Promise<void> {
   const over = new AbortController();
   const attacker = await attackerOf(target, over.signal, { windowBytes: random.pick([0, 100, 65_535]) });

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { compileCache } from './compile-cache.ts';
 
-/** What each connection says before it falls silent: one request that is answered, or the beginning of HTTP/2 with its settings. */
+/** The bytes of each connection before it is silent: one answered request, or an HTTP/2 preface. */
 const greetings = {
   http: 'GET /health HTTP/1.1\r\nHost: a\r\n\r\n',
   grpc: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u0004\0\0\0\0\0',

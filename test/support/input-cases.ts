@@ -15,13 +15,13 @@ export interface InputCase {
   readonly method: string;
   /** Fields in place of those of the good request; undefined: left out. */
   readonly change: Fields;
-  /** In place of the good request. */
+  /** The fields in place of the good request. */
   readonly of?: Fields;
-  /** Beside the caller's. */
+  /** Added to the headers of the caller. */
   readonly headers?: Headers;
-  /** In place of the caller's. */
+  /** In place of the headers of the caller. */
   readonly by?: Headers;
-  /** The transports that it is driven through; all, if not given. */
+  /** The transports of the case; all by default. */
   readonly at?: readonly string[];
   /** As transports tell it: `invalid_argument of name`. */
   readonly expected: string;
@@ -36,7 +36,6 @@ function changed(method: string, field: string, value: unknown): Fields {
   return { ...(ofOneScope.includes(method) && scopes.includes(field) ? nothingElse : {}), [field]: value };
 }
 
-/** Every value of the table. */
 export function tableCases(): InputCase[] {
   return Object.entries(inputTable).flatMap(([method, fields]) =>
     Object.entries(fields).flatMap(([field, kind]) =>
@@ -70,8 +69,8 @@ function isTold({ method, change, expected }: InputCase): boolean {
 }
 
 /**
- * Fields come before what the caller may see or do (decisions.md, section 2): the same refusals, of calls about what does not exist. The
- * services check, whatever the transport, so one is enough.
+ * Fields come before what the caller may see or do (decisions.md, section 2): the same refusals, of calls about what
+ * does not exist. The services check, whatever the transport, so one is enough.
  */
 export function orderCases(good: (method: string) => Fields): InputCase[] {
   const aboutNothing = (fields: Fields): Fields =>
@@ -146,7 +145,6 @@ function eachField(casesOf: (method: string, field: DescField) => InputCase[]): 
   return requestFields().flatMap(({ method, field }) => casesOf(method, field));
 }
 
-/** Every field of every request. */
 export function requestFields(): { readonly method: string; readonly field: DescField }[] {
   return [...apiMethods.keys()].flatMap((method) => {
     const { input }: DescMethod = methodNamed(method);

@@ -9,9 +9,7 @@ type Headers = Readonly<Record<string, string>>;
 export interface KeyedWorld {
   readonly order: Order;
   readonly master: Master;
-  /** Of the buyer. */
   readonly organizationId: string;
-  /** Headers of an entity that has a key. */
   readonly entity: Headers;
 }
 
@@ -32,7 +30,7 @@ const badSignatures = [
   sixtyFour,
 ];
 
-/** Signatures of every call that is to be signed, none of which is one. */
+/** Every signed call with invalid signatures. */
 export function signatureCases({ order, master, organizationId, entity }: KeyedWorld): InputCase[] {
   const { buyer, supplier, ledgerId } = order;
   const grant = { delegate_actor_id: supplier.actorId, role: 'OPS' };

@@ -21,8 +21,8 @@ const algorithm = bad.oneOf('RSA', 'ed25519');
 const append: FieldRules = { uuid: bad.uuid, event_type: bad.callerEventType, payload: bad.payload };
 
 /**
- * The kind of every field of every request, by `Service.Method`, as the fields stand in the descriptors: each value of the kind is refused
- * wherever it stands in place of a good one. Written from decisions.md, sections 1, 3 and 7.
+ * The kind of every field of every request, by `Service.Method`, as the fields stand in the descriptors: each value of
+ * the kind is refused wherever it stands in place of a good one. Written from decisions.md, sections 1, 3 and 7.
  */
 export const inputTable: Readonly<Record<string, FieldRules>> = {
   'DeveloperService.RegisterDeveloper': {
@@ -140,11 +140,11 @@ export const inputTable: Readonly<Record<string, FieldRules>> = {
   'WebhookService.RedeliverWebhook': { id: bad.uuid, delivery_id: bad.uuid },
 };
 
-/** Any text is compared with what is stored: what nothing has finds nothing. */
+/** Any text is a valid filter and may find nothing. */
 const anyText = ['', 'a\0b', '\u{1f600}', 'x'.repeat(10_000)];
 const eitherWay = [true, false];
 
-/** Fields that have no rule, with values that they take for all that. */
+/** Fields without a rule, with accepted values. */
 export const fieldsWithoutRule: Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>> = {
   'ActorService.ListActorKeys': { include_revoked: eitherWay },
   'EntityService.SetArlGate': { require_arl: eitherWay },
@@ -154,7 +154,7 @@ export const fieldsWithoutRule: Readonly<Record<string, Readonly<Record<string, 
     display_name: anyText,
     trust_level: anyText,
   },
-  // The caller's own number, handed back as it came.
+  // The caller's own number, which comes back unchanged.
   'MasterService.AppendEvents': { client_index: [-1, 0, 2 ** 53 - 1] },
   'DelegationService.ListOrganizationDelegations': { include_revoked: eitherWay },
   'DelegationService.ListLedgerDelegations': { include_revoked: eitherWay },

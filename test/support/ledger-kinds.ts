@@ -36,11 +36,7 @@ export const kinds = {
     counterpartyActorId: supplier,
     entityId: entity,
   }),
-  engagement: openingFacts('ENGAGEMENT', {
-    primaryActorId: supplier,
-    counterpartyActorId: buyer,
-    purpose: 'REPAIR',
-  }),
+  engagement: openingFacts('ENGAGEMENT', { primaryActorId: supplier, counterpartyActorId: buyer, purpose: 'REPAIR' }),
   'engagement of an entity': openingFacts('ENGAGEMENT', {
     primaryActorId: supplier,
     counterpartyActorId: buyer,

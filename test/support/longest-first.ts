@@ -44,8 +44,8 @@ const longest = [
 ];
 
 /**
- * The long test files of a group come first, so that no worker is left with one of them when the others have nothing to do any more. Vitest
- * orders by how long files took only where it has run before, which it never has in a fresh clone.
+ * The long test files of a group come first, so that no worker is left with one of them when the others have nothing to
+ * do any more. Vitest orders by how long files took only where it has run before, which it never has in a fresh clone.
  */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -1,2 +1,2 @@
-/** Whether this is the nightly run (`npm run test:nightly`). It has every fault and many seeds; the ordinary run has a few of each. */
+/** Whether this is `npm run test:nightly`, which has every fault and many seeds; the ordinary run has a few. */
 export const isNightly = process.env.TEST_NIGHTLY === '1';

@@ -5,13 +5,11 @@ import { type RunningTestNode, runNode } from './running-node.ts';
 /** A node for the tests of one file, and an order there. */
 export interface NodeWithOrder {
   readonly node: RunningTestNode;
-  /** The node's. */
   readonly base: string;
   readonly order: Order;
 }
 
 export interface NodeWithMaster extends NodeWithOrder {
-  /** Of the supplier. */
   readonly master: Master;
 }
 
@@ -27,13 +25,11 @@ export async function nodeForTests(): Promise<RunningTestNode> {
   return node;
 }
 
-/** The same with an order. */
 export async function nodeWithOrder(options: OrderOptions = {}): Promise<NodeWithOrder> {
   const node = await nodeForTests();
   return { node, base: node.base, order: await newOrder(node.base, options) };
 }
 
-/** The same with an order and a master in it. */
 export async function nodeWithMaster(options: OrderOptions = {}): Promise<NodeWithMaster> {
   const there = await nodeWithOrder(options);
   return { ...there, master: await newMaster(there.order) };

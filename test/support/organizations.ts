@@ -1,7 +1,6 @@
 import type { Party } from './parties.ts';
 import { done } from './parties-rest.ts';
 
-/** All that onboarding requires. */
 export const onboarding = {
   legal_name: 'ACME',
   country: 'DE',
@@ -13,7 +12,6 @@ export const onboarding = {
 
 export interface Organization {
   readonly organizationId: string;
-  /** Its root ledger. */
   readonly frlLedgerId: string;
 }
 

@@ -18,13 +18,12 @@ export interface RestAnswer {
   readonly body: Fields;
   /** The text at a path such as `sandbox.signing_key.kid`; throws where there is none. */
   text(path: string): string;
-  /** The objects of a list. */
   rows(path: string): Fields[];
   /** The code of an error's envelope; null on success. */
   readonly code: string | null;
 }
 
-/** A call as anybody may make it: nothing is added that the test does not say. Whatever answers must be as `/openapi.json` says. */
+/** A call without additions of the helper. Every answer must match `/openapi.json`. */
 export async function rest(base: string, method: string, path: string, request: RestRequest = {}): Promise<RestAnswer> {
   const isText = typeof request.body === 'string';
   const response = await fetch(`${base}${path}`, {
@@ -61,7 +60,7 @@ function valueAt(body: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => (value as Fields | undefined)?.[name], body);
 }
 
-/** The same, and it must succeed. */
+/** A call that must succeed. */
 export async function done(base: string, method: string, path: string, request: RestRequest = {}): Promise<RestAnswer> {
   const answer = await rest(base, method, path, request);
   if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status} ${answer.raw}`);

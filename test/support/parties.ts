@@ -85,11 +85,24 @@ export interface Order {
 
 export async function newOrder(base: string, options: { readonly keyed?: boolean } = {}): Promise<Order> {
   const [buyer, supplier] = await Promise.all([newParty(base, options), newParty(base, options)]);
-  const made = await done(base, 'POST', '/v1/ledgers', {
-    headers: buyer.bearer,
-    body: { supplier_svc_id: supplier.svcId },
-  });
-  return { base, buyer, supplier, ledgerId: made.text('id') };
+  return otherOrder({ base, buyer, supplier, ledgerId: '' });
+}
+
+/** Another ledger of the same parties. */
+export async function otherOrder(order: Order): Promise<Order> {
+  const body = { supplier_svc_id: order.supplier.svcId };
+  const made = await done(order.base, 'POST', '/v1/ledgers', { headers: order.buyer.bearer, body });
+  return { ...order, ledgerId: made.text('id') };
+}
+
+/** The signed close of an order without organizations: its path and headers. */
+export function closeOf({ ledgerId, buyer, supplier }: Order, by: Party) {
+  const parties = { buyer_actor_id: buyer.actorId, supplier_actor_id: supplier.actorId };
+  const of = { ledger_id: ledgerId, ledger_type: 'ORDER', requested_by_actor_id: by.actorId, status: 'CLOSED' };
+  return {
+    path: `/v1/ledgers/${ledgerId}/close`,
+    headers: signedBy(by, 'LEDGER_CLOSED', ledgerId, { ...of, ...parties }),
+  };
 }
 
 export interface Master {

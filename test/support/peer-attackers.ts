@@ -8,7 +8,7 @@ import type { PeerSecurity } from '../../cluster/peers/security.ts';
 import { clientWire } from '../../cluster/peers/wire.ts';
 import { type Answer, ExchangeRequestSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 
-/** What somebody does who can listen at an address that nodes call, or call the internal port of a node. Each is gone when its test is over. */
+/** Attackers that listen at a node's address or call its internal port. Each ends with its test. */
 
 /** A port that speaks gRPC to nodes, and does what the test says with each stream. */
 export async function strangePort(serve: (call: ExchangeCall) => void): Promise<number> {

@@ -54,7 +54,9 @@ export class FarEnd extends EventEmitter {
 const noTls = { ca: Buffer.alloc(0), cert: Buffer.alloc(0), key: Buffer.alloc(0) };
 const stepMs = 50;
 
-/** A stream with the bounds of a cluster, in a test's time; `ownBatches` are this node's. Wants `vi.useRealTimers()` afterwards. */
+/**
+ * A stream with the bounds of a cluster in fake time; `ownBatches` are this node's. Needs `vi.useRealTimers()` later.
+ */
 export function streamWorld(
   clock: ManualClock,
   memory = new MemoryBudget(1024 * 1024 * 1024),

@@ -20,13 +20,7 @@ export function cluster(shardCount = 32, timings = defaultTimings) {
     const state = { ...healthyWire(), faultRate: 0 };
     const server = redis.client({ time, random, state, life, timeoutMs: 100 });
     const monotonicMs = () => time.now;
-    const leases = new Leases({
-      self: id,
-      server,
-      timings,
-      monotonicMs,
-      random: (n) => random.bytes(n),
-    });
+    const leases = new Leases({ self: id, server, timings, monotonicMs, random: (n) => random.bytes(n) });
     const store = { answers: true };
     const nodeClock = { isRight: true };
     const moves: string[] = [];

@@ -7,14 +7,13 @@ export interface CliEnd {
   readonly err: string;
 }
 
-/** What a program run in this process is given. */
 export interface HereOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string | Buffer;
   readonly addMore?: AddCommands;
 }
 
-/** `ledger-trust` in this process: for what a command answers, where how it starts is not the question. Paths have to be absolute. */
+/** Runs `ledger-trust` in this process, for tests of its answers. Paths have to be absolute. */
 export async function runHere(args: readonly string[], options: HereOptions = {}): Promise<CliEnd> {
   let [code, out, err] = [0, '', ''];
   const terminal: Terminal = {

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterAll } from 'vitest';
 import { type Environment, readConfig } from '../../src/node/config.ts';
 import { startEmbedded } from '../../src/node/embedded.ts';
 import { createLog } from '../../src/runtime/telemetry/log.ts';
@@ -20,6 +21,13 @@ export interface RunningTestNode extends AsyncDisposable {
 
 export function temporaryDir(): string {
   return mkdtempSync(join(tmpdir(), 'ledger-api-'));
+}
+
+/** The same, removed after the suite that asks for it. */
+export function suiteDir(): string {
+  const dir = temporaryDir();
+  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
 }
 
 /** `dataDir`: start on what another node left. Without it the directory is removed at the end. */
@@ -60,7 +68,7 @@ export async function runNode(
   };
 }
 
-/** The cluster that runs beside the whole suite (test/cluster/api), in place of a node of the test's own; it outlives the test. */
+/** The cluster beside the whole suite (test/cluster/api) in place of a node of the test; it outlives the test. */
 function nodeOfCluster(text: string): RunningTestNode {
   const { logFiles, ...addresses } = JSON.parse(text) as Pick<
     RunningTestNode,

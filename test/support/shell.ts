@@ -16,9 +16,9 @@ export const cliMain = new URL('../../src/cli/main.ts', import.meta.url).pathnam
 /** `ledger-trust` as a shell runs it, in a directory that is gone after the tests of this file. */
 export interface Shell {
   readonly dir: string;
-  /** Runs the real command in a process of its own, with nothing in its environment that it looks at but what is given. */
+  /** Runs the real command in a process of its own with the given environment only. */
   run(args: readonly string[], input?: string | Buffer, env?: Readonly<Record<string, string>>): Promise<Ended>;
-  /** Writes a file, JSON unless it is text, and gives its path. */
+  /** Writes a file, as JSON unless it is text, and returns its path. */
   file(name: string, content: unknown): string;
 }
 

@@ -2,7 +2,9 @@ import { LedgerError } from '../../src/domain/errors.ts';
 import { type RecordStore, unsettled } from '../../src/store/record-store.ts';
 import { recordsWith } from './world.ts';
 
-/** How a put goes: as ever; certainly not at all; not before `land`, and nobody knows; or not before `land`, and its caller waits for it. */
+/**
+ * How a put goes: as usual; not at all; after `land` with an unknown outcome; or after `land` with its caller waiting.
+ */
 export type PutFate = 'at once' | 'never' | 'untold' | 'hangs';
 
 /** A node's way to a store that others share, where puts can hang and land late. */

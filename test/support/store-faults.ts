@@ -13,11 +13,11 @@ import { type RecordStore, unsettled } from '../../src/store/record-store.ts';
 export type StoreOperation = 'append' | 'claim' | 'read' | 'snapshot' | 'record-write' | 'record-read';
 
 /**
- * How an operation fails. `unavailable`: nothing was done. `stopped`: neither, and the store says that it
- * takes no more writes (claims and appends alone). `lost`: nothing was done and nobody says so (an append tells
- * OutcomeUnknown, a write of a record `outcome_unknown`, others `unavailable`). `applied`: done, told in the same way. The last two are for appends alone, and
- * tell OutcomeUnknown at once: `late` lands after the next claim, where it must be fenced; `late-before-claim` lands as
- * that claim begins, where it counts.
+ * How an operation fails. `unavailable`: nothing was done. `stopped`: neither, and the store says that it takes no more
+ * writes (claims and appends alone). `lost`: nothing was done and nobody says so (an append tells OutcomeUnknown, a
+ * write of a record `outcome_unknown`, others `unavailable`). `applied`: done, told in the same way. The last two are
+ * for appends alone, and tell OutcomeUnknown at once: `late` lands after the next claim, where it must be fenced;
+ * `late-before-claim` lands as that claim begins, where it counts.
  */
 export type StoreFault = 'unavailable' | 'stopped' | 'lost' | 'applied' | 'late' | 'late-before-claim';
 

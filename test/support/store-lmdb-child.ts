@@ -14,7 +14,8 @@ import { batchAfter, batchNumber, childLedgers } from './store-lmdb-batches.ts';
  *
  *   hold DIR          opens and waits
  *   append DIR        appends to every ledger at once, for ever
- *   compete DIR NAME COUNT  without the lock that keeps a second process out: claims and appends COUNT batches to one ledger
+ *   compete DIR NAME COUNT  without the lock that keeps a second process out: claims and appends COUNT batches to one
+ * ledger
  */
 const [mode = '', dataDir = '', name = '', count = '0'] = process.argv.slice(2);
 

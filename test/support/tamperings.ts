@@ -5,7 +5,7 @@ import { done, type Fields, rest } from './parties-rest.ts';
 /** What somebody with the disk in his hands did, and what the next reads must say of it. */
 interface Tampering {
   readonly name: string;
-  /** `rows` are the ledger's rows by seq: 0 genesis, 1 opening, 2 and 3 the masters' creation, then notes of master one at 4, 6, 8, … */
+  /** Rows by seq: 0 GENESIS, 1 opening, 2 and 3 the masters, then notes of master one at 4, 6, 8, … */
   readonly change: (disk: Disk, master: Master) => Promise<unknown>;
   /** Issue types that the whole ledger's list shows, with `verify=signatures`. */
   readonly ledger: readonly string[];
@@ -91,12 +91,7 @@ const tamperings: readonly Tampering[] = [
     ledger: ['missing_event'],
     master: [],
   },
-  {
-    name: 'the genesis removed',
-    change: (disk) => disk.remove(0),
-    ledger: ['missing_event'],
-    master: [],
-  },
+  { name: 'the genesis removed', change: (disk) => disk.remove(0), ledger: ['missing_event'], master: [] },
   {
     name: 'two events swapped',
     change: async (disk) => {

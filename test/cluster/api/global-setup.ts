@@ -3,8 +3,8 @@ import { startCluster } from '../rig/cluster-under-test.ts';
 import { openSpreadingGrpc, openSpreadingHttp } from './spreading-proxy.ts';
 
 /**
- * Three nodes for the whole API suite. TEST_CLUSTER_API says how it meets them: `one`: at the first of them; `spread`: each request
- * at the next one. Test processes read where from the environment (running-node.ts).
+ * Three nodes for the whole API suite. TEST_CLUSTER_API says how it meets them: `one`: at the first of them; `spread`:
+ * each request at the next one. Test processes read where from the environment (running-node.ts).
  */
 export default async function setup(): Promise<() => Promise<void>> {
   const stack = new AsyncDisposableStack();

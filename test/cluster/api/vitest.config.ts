@@ -5,7 +5,7 @@ import { timeouts } from '../../support/timeouts.ts';
 export default defineConfig({
   test: {
     include: ['test/api/**/*.test.ts'],
-    // They start a process of their own, look into the files of an embedded node, make its store fail, or set its clock.
+    // Suites that start a process, read files of an embedded node, make its store fail, or set its clock.
     exclude: [
       'test/api/crash-*.test.ts',
       'test/api/process-*.test.ts',

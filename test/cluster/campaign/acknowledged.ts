@@ -1,10 +1,10 @@
 import { afterMs } from '../../../cluster/local/ports.ts';
 
-/** Nobody waits longer for a new acknowledgement: a cluster that was left unable to append gives none, whatever the load does. */
+/** The longest wait for a new acknowledgement: a cluster that cannot append gives none. */
 const stalledMaxMs = 10 * 60_000;
 const pollMs = 1_000;
 
-/** Resolves when so many appends were acknowledged, or, with what is wrong in words, when no new one was for too long. */
+/** Resolves with null after `least` acknowledgements, or with a sentence if none came for too long. */
 export async function untilAcknowledged(acknowledged: () => number, least: number): Promise<string | null> {
   let [known, sinceMs] = [acknowledged(), performance.now()];
   while (known < least) {

@@ -21,7 +21,7 @@ export const nearPercentMin = 30;
 export const killRecoveryMaxMs = 3_000;
 /** While Redis is gone, or nodes are cut off, each node has appended within this time. */
 export const duringMaxMs = 3_000;
-/** It waits for an owner that keeps silent until that one's budget is over (cluster.md), and appends itself then, within the same time. */
+/** The budget of a silent owner has to end first (cluster.md); then the node appends within the same time. */
 export const acrossMaxMs = budgetMs + duringMaxMs;
 /** The shards of a killed node are with others after TTL + 2 s (cluster.md). */
 export const movedMaxMs = leaseTtlMs + 2_000;

@@ -15,8 +15,7 @@ export interface CarryOutParts {
 }
 
 /**
- * Carries out the faults of a plan, one after the other. One whose times say nothing, since the host kept the processors, comes again behind
- * all others, the same variant of it; of each kind at most as many as were planned.
+ * Carries out the faults of a plan in order. A fault on a busy host is repeated at the end, once for each planned one.
  */
 export async function carryOutAll(parts: CarryOutParts): Promise<FaultRecord[]> {
   const left = parts.plan.map((kind) => ({ kind, variant: null as Fault | null }));

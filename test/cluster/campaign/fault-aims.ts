@@ -20,10 +20,9 @@ const recovered: readonly FaultKind[] = ['node_killed', 'cassandra_paused', 'cas
 const never = Number.POSITIVE_INFINITY;
 
 /**
- * Faults that were carried out, and what those of some kinds must show. What a fault was to measure and did not counts as endless: it
- * broke off. A fault that has nothing to measure says so by an empty list; where none of its kind had anything, a full campaign has not
- * shown what it must, and a short one leaves that aim out. Faults while the host kept the processors are none of those that are demanded,
- * and their times are held against what such a host explains, not against the bounds; what failed or never ended counts in every one.
+ * The aims for the faults of a campaign. A time that a fault should have measured and did not counts as endless; an
+ * empty list means that there was nothing to measure. Times of faults on a busy host are held against what such a host
+ * explains; failures count in every fault.
  */
 export function faultAims(records: readonly FaultRecord[], demands: Demands): Aim[] {
   const of = (...wanted: readonly FaultKind[]) => records.filter(({ kind }) => wanted.includes(kind));
@@ -81,7 +80,7 @@ function killAims(kills: readonly FaultRecord[], demands: Demands): Aim[] {
   ];
 }
 
-/** How long Cassandra's return may take a node is promised nowhere, that appends go on without a restart is (cluster.md). */
+/** cluster.md promises that appends continue without a restart, but not how soon after Cassandra's return. */
 function recoveryAims(records: readonly FaultRecord[]): Aim[] {
   if (records.length === 0) return [];
   return [none('faults after which appends did not go on', endless(timesOf(records, recoveryOf)))];

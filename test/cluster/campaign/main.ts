@@ -7,11 +7,10 @@ import { aimText } from './aims.ts';
 import { runCampaign } from './campaign.ts';
 
 /**
- * `npm run campaign`: three nodes, Redis and Cassandra of their own, load, faults of every kind, and the history checker. Prints what
- * happens on stderr and a report as JSON on stdout, with what was demanded and whether it was reached; exit code 1 if anything was
- * not. As it stands it is the full campaign, some 30 to 40 minutes, and more where the host keeps the processors for itself; `--faults 9
- * --acknowledged 5000` is a look, of which just as much is demanded.
- * Nodes, also those that are started again, run the code of the tree that this file is in: run a long one from a copy of the tree.
+ * `npm run campaign`: three nodes with their own Redis and Cassandra, load, faults of every kind, and the history
+ * checker. Prints progress on stderr and a JSON report on stdout; exits with 1 if an aim was missed. The full campaign
+ * takes 30 to 40 minutes; `--faults 9 --acknowledged 5000` is a short one. Restarted nodes run the code of this tree,
+ * so run a long one from a copy.
  */
 const { values } = parseArgs({
   options: {

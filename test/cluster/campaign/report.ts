@@ -22,15 +22,14 @@ export interface CampaignReport {
   readonly seconds: number;
   readonly faults: Readonly<Record<string, number>>;
   readonly faults_in_all: number;
-  /** Of them those whose times are not judged, since the host kept so much of the processors meanwhile. They meet no demand. */
+  /** Faults whose times are not judged because the host was busy. They meet no demand. */
   readonly faults_on_a_busy_host: readonly BusyFault[];
   readonly acknowledged_appends: number;
   /** Within 5 s of the beginning or the end of a fault. */
   readonly near_a_fault_percent: number;
   readonly calls: Readonly<Record<string, number>>;
   /**
-   * Calls without a certain answer in the end, all through. Allowed, but where nodes come and go as planned; each of their attempts is held
-   * against the store as any other: it stands once or not at all, and not at all where every answer was that nothing was written.
+   * Calls without a certain answer. Allowed, except in planned restarts; their attempts are checked like all others.
    */
   readonly failed_calls: number;
   readonly events_checked: number;

@@ -10,7 +10,7 @@ export interface CommandEnd {
   readonly err: string;
 }
 
-/** Runs a command line of this project, with the node that runs this and nothing of its environment but what it needs. */
+/** Runs a command line of this project with this node and a minimal environment. */
 export function runCommand(
   file: string,
   args: readonly string[],

@@ -13,8 +13,8 @@ export interface BucketDamage {
 /** As many events as a commit may have, so that a ledger of three buckets is a short one. */
 export const smallBucketEvents = 64;
 /**
- * Behind the first copy, of 14 events: the second one begins with a batch that runs over the end of bucket 0, and goes on with one that
- * runs over the end of bucket 1.
+ * Behind the first copy, of 14 events: the second one begins with a batch that runs over the end of bucket 0, and goes
+ * on with one that runs over the end of bucket 1.
  */
 export const moreNotes = 140;
 /** The last seqs of the two full buckets, and that of the ledger. */

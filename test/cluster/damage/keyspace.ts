@@ -14,8 +14,8 @@ export interface KeyspaceOptions {
 }
 
 /**
- * Makes the keyspace, with so many scenes in it, made by a node in `dataDir`. A ledger's newest batch, which may lack projections for good
- * reason, is the grant alone.
+ * Makes the keyspace, with so many scenes in it, made by a node in `dataDir`. A ledger's newest batch, which may lack
+ * projections for good reason, is the grant alone.
  */
 export async function keyspaceOfScenes(
   settings: CassandraSettings,

@@ -1,6 +1,6 @@
 import { names } from '../../../src/domain/event/projection.ts';
 
-/** A ledger of its own for each damage: 0 genesis, 1 opening, 2 master, 3 … 12 notes of the master, 13 a grant; all one batch. */
+/** A ledger for each damage, one batch: 0 GENESIS, 1 opening, 2 master, 3 … 12 its notes, 13 a grant. */
 export interface RowScene {
   readonly ledgerId: string;
   readonly masterId: string;

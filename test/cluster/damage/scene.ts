@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { append, type Master, newMaster, newOrder, type Order, type Party, signedBy } from '../../support/parties.ts';
 import { done } from '../../support/parties-rest.ts';
 
-/** A ledger of its own for each damage: 0 genesis, 1 opening, 2 master, 3 a second master, 4 … 13 notes of the first, 14 a grant. */
+/** A ledger for each damage: 0 GENESIS, 1 opening, 2 and 3 masters, 4 … 13 notes of the first, 14 a grant. */
 export interface Scene {
   readonly order: Order;
   readonly master: Master;

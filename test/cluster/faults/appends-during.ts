@@ -35,7 +35,8 @@ export async function ledgerOfEachOwner({ cluster, world }: FaultContext): Promi
 }
 
 /**
- * Appends to each of the ledgers through each node, each append at one node alone, in rounds that begin within `lastsMs`. Resolves when all
+ * Appends to each of the ledgers through each node, each append at one node alone, in rounds that begin within
+ * `lastsMs`. Resolves when all
  * are answered or given up, so that nothing is mended before.
  */
 export async function appendDuring(
@@ -56,7 +57,7 @@ export async function appendDuring(
   return appends;
 }
 
-/** How long appends took, those apart that another node was asked for than an owner whom nobody hears: it is waited for first. */
+/** Durations of appends, separately for those with a silent owner, which is waited for first. */
 export function acrossApart(
   appends: readonly AppendDuring[],
   silent: ReadonlySet<string>,

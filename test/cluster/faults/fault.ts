@@ -15,13 +15,13 @@ export interface FaultContext {
 export interface FaultOutcome {
   /** In words: what was done to whom. */
   readonly what: string;
-  /** From the fault to the first append acknowledged that was begun after it, where that was measured. Infinity: none was. */
+  /** From the fault to the first acknowledged append that began after it, if measured. Infinity: none was. */
   readonly recoveryMs?: number;
-  /** How long each append took that one node was asked for while the fault lasted, where that was measured. Infinity: it was in vain. */
+  /** Durations of appends at one node during the fault, if measured. Infinity: it failed. */
   readonly duringMs?: readonly number[];
-  /** The same of those to an owner that kept silent behind a cut, which are not among the others: it is waited for first. Of each cut. */
+  /** The same for appends to a silent owner behind a cut, which are not in `duringMs`. Of each cut. */
   readonly acrossMs?: readonly number[];
-  /** From a kill until others held all shards of the node that was killed. Of each kill; empty where that was not waited for. */
+  /** From each kill until others held all shards of the node; empty if that was not awaited. */
   readonly movedMs?: readonly number[];
   /** How long each shard that was written to served nobody at most, where that was measured. */
   readonly unservedMs?: readonly number[];
@@ -29,7 +29,7 @@ export interface FaultOutcome {
   readonly violations?: readonly string[];
   /** Figures of this kind. */
   readonly figures?: Readonly<Record<string, number>>;
-  /** What the host kept of the processors while its times were taken (host-watch.ts), where that is not the same as all through the fault. */
+  /** The steal share while the times were measured (host-watch.ts), if it differs from that of the whole fault. */
   readonly hostKept?: number;
   /** The same once more, where chance chose among several. */
   readonly again?: Fault;

@@ -99,7 +99,7 @@ function movedPercent(before: ReadonlyMap<number, string>, after: ReadonlyMap<nu
   return (100 * moved) / Math.max(1, after.size);
 }
 
-/** What is wrong with how many shards moved when the nodes became twice as many, and half of that again (cluster.md: about half). */
+/** Violations in the number of moved shards when the nodes double and halve again (cluster.md: about half). */
 export function moveViolations(moved: { readonly growing: number; readonly shrinking: number }): string[] {
   return Object.entries(moved)
     .filter(([, percent]) => percent < movedPercentMin || percent > movedPercentMax)

@@ -11,7 +11,7 @@ const probes = 3;
 const movedMaxMs = 30_000;
 const pollMs = 50;
 
-/** kill -9 of the owner of some ledgers that are written to. One time of four it stays away until others have all that it had. */
+/** kill -9 of an owner of busy ledgers. One time of four it stays away until others have all its shards. */
 export const killNode: Fault = (context) => chosen(context, context.random.chance(0.25) ? killForGood : killBriefly);
 
 /** The victim is started again before its leases run out. */
@@ -71,8 +71,8 @@ async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Pro
 }
 
 /**
- * SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner, until it finds them gone. Then it appends to what it owned, by
- * itself or not, and forwards again.
+ * SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner, until it finds them
+ * gone. Then it appends to what it owned, by itself or not, and forwards again.
  */
 export const pauseNode: Fault = async (context) => {
   const { random, load } = context;
@@ -135,7 +135,7 @@ const cutPlaces = [
 ] as const;
 const cutWays = ['refused', 'silent'] as const;
 
-/** Other nodes, or all of them, or Redis, cannot be reached from somewhere: refused at once, or in silence. All nodes append meanwhile. */
+/** Other nodes, all nodes or Redis cannot be reached: refused or silent. All nodes append meanwhile. */
 export const cutOff: Fault = (context) => {
   const [which, how] = [context.random.pick(cutPlaces), context.random.pick(cutWays)];
   return chosen(context, (again) => cut(again, which, how));

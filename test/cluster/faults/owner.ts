@@ -8,8 +8,9 @@ const ownedMaxMs = 30_000;
 const pollMs = 50;
 
 /**
- * The owner of something that is written to, with all of that which it owns. It is waited for: shards may be on their way to it, and those
- * of a node that was killed a moment ago stand in Redis under its name until they run out, though the one started again has none of them.
+ * The owner of something that is written to, with all of that which it owns. It is waited for: shards may be on their
+ * way to it, and those of a node that was killed a moment ago stand in Redis under its name until they run out, though
+ * the one started again has none of them.
  */
 export async function ownerOfSomething({
   cluster,

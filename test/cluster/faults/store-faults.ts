@@ -37,8 +37,8 @@ async function stopRedisFor(context: FaultContext, goneMs: number): Promise<Faul
 }
 
 /**
- * Redis is gone, and then an owner is killed: whoever is asked claims what it had (cluster.md: Redis is down). Started again, it serves
- * without Redis as well.
+ * Redis is gone, and then an owner is killed: whoever is asked claims what it had (cluster.md: Redis is down). Started
+ * again, it serves without Redis as well.
  */
 export const killWithoutRedis: Fault = async (context) => {
   const { cluster, load, random } = context;
@@ -76,7 +76,7 @@ export const flushRedis: Fault = async ({ cluster }) => {
   return { what: 'Redis flushed' };
 };
 
-/** A node of Cassandra hangs: what was sent to it may be carried out, late. One time of four it hangs until all nodes know. */
+/** A node of Cassandra hangs, and may execute late. One time of four it hangs until all nodes know. */
 export const pauseCassandra: Fault = (context) => {
   const isLong = context.cluster.cassandra?.nodes.length === 1 && context.random.chance(0.25);
   return chosen(context, isLong ? pauseCassandraForLong : pauseCassandraBriefly);

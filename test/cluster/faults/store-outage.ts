@@ -3,7 +3,7 @@ import { percentile } from '../campaign/percentiles.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import type { FaultContext } from './fault.ts';
 
-/** A call that was begun before its node knew: two attempts at the store, each with its deadline, and some for a busy machine. */
+/** The longest call that began before its node knew: two attempts with their deadlines, and some reserve. */
 const firstMaxMs = 12_000;
 /** One that is begun once it knows, beyond what the machine takes for as many calls that need no store. */
 const quickMaxMs = 1_000;
@@ -25,9 +25,9 @@ export interface OutageOutcome {
 }
 
 /**
- * Asks every node while no Cassandra answers: 503 in time at first, then at once, appends too, in bounded memory, and no write is acknowledged
- * (cluster.md: Cassandra is down). Resolves when each node has been seen to do so. Where the host kept the processors for itself
- * meanwhile, no time is a violation.
+ * Asks every node while no Cassandra answers: 503 in time at first, then at once, appends too, in bounded memory, and
+ * no write is acknowledged (cluster.md: Cassandra is down). Resolves when each node has been seen to do so. Where the
+ * host kept the processors for itself meanwhile, no time is a violation.
  */
 export async function askWithoutStore(context: FaultContext): Promise<OutageOutcome> {
   const { cluster, load, world, random } = context;

@@ -16,8 +16,8 @@ export interface CheckResult {
 }
 
 /**
- * Compares everything that callers were told with the chains as they stand in the store, read behind the nodes' backs, and with
- * what readers look up beside them.
+ * Compares everything that callers were told with the chains as they stand in the store, read behind the nodes' backs,
+ * and with what readers look up beside them.
  */
 export async function checkLoad(
   settings: CassandraSettings,

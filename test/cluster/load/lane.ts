@@ -37,8 +37,9 @@ interface Open {
 }
 
 /**
- * Events of one ledger in an order, over one stream after the other: what a stream fails with is sent again, in that order and under the
- * same keys, over a stream of any node. Ends when it has had enough, or when an event stays uncertain for too long.
+ * Events of one ledger in an order, over one stream after the other: what a stream fails with is sent again, in that
+ * order and under the same keys, over a stream of any node. Ends when it has had enough, or when an event stays
+ * uncertain for too long.
  */
 export async function runLane(parts: LaneParts): Promise<void> {
   const { calls, history, random, ledger, party, nodes, restMaxMs, isRunning } = parts;

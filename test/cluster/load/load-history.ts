@@ -148,8 +148,8 @@ function eventsByKey(logs: ReadonlyMap<string, readonly LedgerEvent[]>): Map<str
 const clockSlackMs = 10;
 
 /**
- * Commands of which a caller was told that an attempt wrote nothing, and whose event stands from before any attempt that may have
- * written it was sent: one of those that "wrote nothing" did.
+ * Commands of which a caller was told that an attempt wrote nothing, and whose event stands from before any attempt
+ * that may have written it was sent: one of those that "wrote nothing" did.
  */
 export function deniedWrites(
   calls: readonly LoadAttempt[],
@@ -171,8 +171,8 @@ export function deniedWrites(
 }
 
 /**
- * The attempts as the checker takes them: for calls whose answer names no event, the event that stands under the name of their
- * command, or one that stands nowhere.
+ * The attempts as the checker takes them: for calls whose answer names no event, the event that stands under the name
+ * of their command, or one that stands nowhere.
  */
 export function attemptsWithEvents(
   calls: readonly LoadAttempt[],

@@ -24,7 +24,7 @@ export interface LoadOptions {
   readonly restMaxMs: number;
 }
 
-/** Callers that never stop: appends, also by delegates that may not, grants, revocations, masters that come and go, reads. */
+/** Endless callers: appends, also without permission, grants, revocations, masters and reads. */
 export class Load {
   readonly history = new LoadHistory();
   readonly #options: LoadOptions;

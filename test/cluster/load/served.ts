@@ -1,9 +1,10 @@
 import { isCertain, type LoadAttempt } from './load-history.ts';
 
 /**
- * How long each shard served nobody at most, in milliseconds, by its number: from the beginning of an attempt to write to it until one
- * that began then or later had a certain answer, with the caller's own rest before it tries again. Of attempts that began from `fromMs`
- * to `toMs`, without those that asked no node: they say nothing of the shard, which is served by others. Infinity: none had an answer.
+ * How long each shard served nobody at most, in milliseconds, by its number: from the beginning of an attempt to write
+ * to it until one that began then or later had a certain answer, with the caller's own rest before it tries again. Of
+ * attempts that began from `fromMs` to `toMs`, without those that asked no node: they say nothing of the shard, which
+ * is served by others. Infinity: none had an answer.
  */
 export function unserved(
   calls: readonly LoadAttempt[],

@@ -29,8 +29,8 @@ export interface UsualCallers extends AsyncDisposable {
 }
 
 /**
- * A caller over REST and one over gRPC who know one address alone, make each call once, and leave it to the client, as it is made by
- * default, to try again. What the client gives up has failed.
+ * A caller over REST and one over gRPC who know one address alone, make each call once, and leave it to the client, as
+ * it is made by default, to try again. What the client gives up has failed.
  */
 export function startUsualCallers(parts: UsualCallersParts): UsualCallers {
   const { calls, history, random, world, address, restMaxMs } = parts;

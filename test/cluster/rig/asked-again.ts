@@ -10,8 +10,9 @@ export function isRetryable(text: string): boolean {
 }
 
 /**
- * Asks again while the service says that it may, for up to 20 s: for what a test needs before it begins, of a cluster whose store may
- * answer late on a busy machine. What is made twice has to be no harm. Anything else that goes wrong is thrown at once.
+ * Asks again while the service says that it may, for up to 20 s: for what a test needs before it begins, of a cluster
+ * whose store may answer late on a busy machine. What is made twice has to be no harm. Anything else that goes wrong is
+ * thrown at once.
  */
 export async function askedAgain<T>(work: () => Promise<T>): Promise<T> {
   const began = performance.now();

@@ -21,7 +21,7 @@ const pollMs = 100;
 
 export interface ClusterOptions {
   readonly nodes: number;
-  /** A Cassandra that runs, in which the cluster gets a keyspace of its own; null: one of the cluster's own, that may be paused and killed. */
+  /** A running Cassandra for a keyspace of the cluster; null: one of its own, which may be paused and killed. */
   readonly cassandra: CassandraAddress | null;
   readonly cassandraNodes?: 1 | 3;
   /** Events in a bucket of the log; small ones are crossed often. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-/** `open`: bytes pass. `refused`: connections are reset, at once. `silent`: nothing passes and nobody is told, as when packets are dropped. */
+/** `open`: bytes pass. `refused`: connections are reset. `silent`: nothing passes, as with dropped packets. */
 export type CutMode = 'open' | 'refused' | 'silent';
 
 /** A place in a connection's way where it can be cut. */

@@ -2,7 +2,7 @@ import type { NodeUnderTest } from './node-under-test.ts';
 
 type Node = Pick<NodeUnderTest, 'id' | 'logFile' | 'process' | 'start'>;
 
-/** A node that has ended though nobody told it to, in a sentence each. They are started again, so that what comes next is measured on all. */
+/** Restarts each node that ended by itself, and returns a sentence for each. */
 export async function startThoseThatEnded(nodes: readonly Node[]): Promise<string[]> {
   const ended = nodes.filter(({ process }) => process?.hasEnded() === true);
   await Promise.all(ended.map((node) => node.start()));

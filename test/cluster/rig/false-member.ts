@@ -19,8 +19,9 @@ export async function redisOf(cluster: ClusterUnderTest) {
 }
 
 /**
- * What somebody does who may write to Redis: announces a node at an address of the test's, and takes the lease of one shard for it. Resolves
- * when all nodes of the cluster take it for the owner. It is cordoned, so no other shard moves. Its id is `node-x`.
+ * What somebody does who may write to Redis: announces a node at an address of the test's, and takes the lease of one
+ * shard for it. Resolves when all nodes of the cluster take it for the owner. It is cordoned, so no other shard moves.
+ * Its id is `node-x`.
  */
 export async function announceFalseMember(
   cluster: ClusterUnderTest,

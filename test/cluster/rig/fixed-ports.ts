@@ -4,8 +4,8 @@ import { createServer } from 'node:net';
 const lowest = 20_000;
 const portsMax = 12_000;
 /**
- * Each worker of the tests has ports of its own, since one that was given out is free for a while: until its server listens, and while that is
- * restarted. Workers that run at a time have numbers near each other.
+ * Each worker of the tests has ports of its own, since one that was given out is free for a while: until its server
+ * listens, and while that is restarted. Workers that run at a time have numbers near each other.
  */
 const workers = 40;
 const worker = process.env.VITEST_WORKER_ID;

@@ -5,7 +5,7 @@ import type { NodeUnderTest } from './node-under-test.ts';
 
 const pollMs = 100;
 
-/** Until every node knows all others and holds just the shards that placement wants it to have: then nothing is about to move. */
+/** Waits until every node knows all others and has the shards that placement wants. */
 export async function untilSettled({ nodes, owners }: ClusterUnderTest, maxMs: number): Promise<void> {
   const began = performance.now();
   while (!(await isSettled(nodes, await owners()))) {

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Imported into a node before everything else: its Date.now() is ahead of the machine's by the milliseconds that a file holds, which may
- * change while it runs: the one that TEST_CLOCK_FILE names, or `clock-ahead-ms` in the data directory.
+ * Imported into a node before everything else: its Date.now() is ahead of the machine's by the milliseconds that a file
+ * holds, which may change while it runs: the one that TEST_CLOCK_FILE names, or `clock-ahead-ms` in the data directory.
  */
 const file = process.env.TEST_CLOCK_FILE ?? join(process.env.DATA_DIR ?? '', 'clock-ahead-ms');
 const lookEveryMs = 50;

@@ -17,8 +17,8 @@ export type Attack = (target: AttackTarget, signal: AbortSignal, connections: nu
 const reopenMs = 50;
 
 /**
- * Keeps so many connections to the HTTP port open, of which nothing is ever read. `bytes` is written to each; `again`: over and over, as fast as
- * the node takes it.
+ * Keeps so many connections to the HTTP port open, of which nothing is ever read. `bytes` is written to each; `again`:
+ * over and over, as fast as the node takes it.
  */
 export async function silentReaders(
   { host, httpPort }: AttackTarget,

@@ -17,10 +17,7 @@ export async function openCounter(backends: Backends): Promise<Counter> {
   const server = createServer((socket) => void serve(socket, backends));
   server.listen(path);
   await once(server, 'listening');
-  return {
-    path,
-    [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),
-  };
+  return { path, [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())) };
 }
 
 async function serve(socket: Socket, backends: Backends): Promise<void> {

@@ -17,8 +17,8 @@ interface Source<T> {
 }
 
 /**
- * Where a backend comes from: the address in the environment; else a container, if an engine answers and has or can pull
- * the image; else a local process; else nowhere, with the reasons.
+ * Where a backend comes from: the address in the environment; else a container, if an engine answers and has or can
+ * pull the image; else a local process; else nowhere, with the reasons.
  */
 export function provisionBackends(env: Environment): Provision {
   const started: AsyncDisposable[] = [];
@@ -58,7 +58,7 @@ export function provisionBackends(env: Environment): Provision {
   };
 }
 
-/** About what clients wait for a conditional write: suites that judge no time share it on a busy machine, where late is right and not at all is not. */
+/** A client timeout for conditional writes: suites that do not judge time share Cassandra on a busy machine. */
 const sharedCassandraMaxMs = 4_000;
 
 function cassandraSource(env: Environment): Source<CassandraAddress> {

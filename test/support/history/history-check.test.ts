@@ -75,13 +75,13 @@ const carriedOut = (attempts: readonly Attempt[]) =>
   attempts.filter(({ result }) => result.kind === 'written').map(({ command }) => command);
 
 describe('the checker of histories', () => {
-  test('finds nothing in a true one', () => {
+  test('finds nothing in a correct one', () => {
     const { log, attempts, looks } = trueHistory();
     expect(check(log, { attempts, looks })).toBe('');
     expect(attempts.map(({ result }) => result.kind).filter((kind) => kind === 'refused')).toHaveLength(2);
   });
 
-  test('an event dropped from the log', () => {
+  test('finds an event dropped from the log', () => {
     const { log, attempts, looks } = trueHistory();
     expect(
       check(
@@ -91,20 +91,20 @@ describe('the checker of histories', () => {
     ).toMatch(/missing_event/);
   });
 
-  test('an acknowledged event dropped, and the chain made anew without it', () => {
+  test('finds an acknowledged event dropped from a rebuilt chain', () => {
     const { attempts, looks } = trueHistory();
     const commands = carriedOut(attempts).filter((command) => !('payload' in command && command.payload === '{"n":2}'));
     expect(check(rebuilt(commands), { attempts, looks })).toMatch(/lost: command 4/);
   });
 
-  test('the newest event dropped: the log alone looks sound', () => {
+  test('finds the newest event dropped from a sound log', () => {
     const { log, attempts, looks } = trueHistory();
     const found = check(log.slice(0, -1), { attempts, looks });
     expect(found).toMatch(/lost/);
     expect(found).not.toMatch(/chain/);
   });
 
-  test('a command acknowledged as the event of another one', () => {
+  test('finds a command acknowledged with the event of another one', () => {
     const { log, attempts, looks } = trueHistory();
     const [first, second] = [attempts[2], attempts[3]];
     if (first === undefined || second === undefined) throw new Error('too short');
@@ -112,21 +112,21 @@ describe('the checker of histories', () => {
     expect(found).toMatch(/another's: command 2/);
   });
 
-  test('a command written twice, in a sound chain', () => {
+  test('finds a command written twice in a sound chain', () => {
     const { attempts } = trueHistory();
     const commands = carriedOut(attempts);
     const twice = [...commands, append({ payload: '{"n":1}' })];
     expect(check(rebuilt(twice), { attempts: attempts.map(unclear), looks: [] })).toMatch(/twice: command 3/);
   });
 
-  test('two events that changed places', () => {
+  test('finds two exchanged events', () => {
     const { log, attempts, looks } = trueHistory();
     const [fifth, sixth] = [log[5], log[6]];
     if (fifth === undefined || sixth === undefined) throw new Error('too short');
     expect(check(log.with(5, sixth).with(6, fifth), { attempts, looks })).toMatch(/broken_link/);
   });
 
-  test('two commands written in the other order than they were acknowledged, in a sound chain', () => {
+  test('finds two commands written in another order than acknowledged', () => {
     const { log, attempts, looks } = trueHistory();
     const [first, second] = [attempts[2], attempts[3]];
     if (first === undefined || second === undefined) throw new Error('too short');
@@ -136,7 +136,7 @@ describe('the checker of histories', () => {
     expect(check(log, { attempts: swapped, looks })).toMatch(/order: command 2/);
   });
 
-  test('a fork: two events at one seq', () => {
+  test('finds two events at one seq', () => {
     const { log, attempts, looks } = trueHistory();
     const other = rebuilt([...carriedOut(attempts).slice(0, 5), append({ payload: '{"n":"fork"}' })]).at(-1);
     if (other === undefined) throw new Error('too short');
@@ -144,7 +144,7 @@ describe('the checker of histories', () => {
     expect(check(forked, { attempts, looks })).toMatch(/stands behind one that has its seq/);
   });
 
-  test('a chain hashed again over another payload', () => {
+  test('finds a rehashed chain with another payload', () => {
     const { attempts, looks } = trueHistory();
     const commands = carriedOut(attempts).map((command) =>
       command.kind === 'append_event' && command.payload === '{"n":0}'
@@ -154,7 +154,7 @@ describe('the checker of histories', () => {
     expect(check(rebuilt(commands), { attempts, looks })).toMatch(/changed|lost/);
   });
 
-  test('one payload changed in place', () => {
+  test('finds one changed payload', () => {
     const { log, attempts, looks } = trueHistory();
     const event = log[4];
     if (event === undefined) throw new Error('too short');
@@ -162,7 +162,7 @@ describe('the checker of histories', () => {
   });
 
   test.each([{ kind: 'not_written', code: 'unavailable' } as const, { kind: 'refused', code: 'not_found' } as const])(
-    'what was told as $kind, and stands there',
+    'finds an event in the log that was answered as $kind',
     (result) => {
       const { log, attempts, looks } = trueHistory();
       const lied = attempts.map((attempt, at) => (at === 4 ? { ...attempt, result } : attempt));
@@ -172,7 +172,7 @@ describe('the checker of histories', () => {
     },
   );
 
-  test('what stood there, and was refused when it was asked for again', () => {
+  test('finds a refused retry of an event in the log', () => {
     const { log, attempts, looks } = trueHistory();
     const [granted, last] = [attempts[8], attempts.at(-1)];
     if (granted === undefined || last === undefined) throw new Error('too short');
@@ -192,7 +192,7 @@ describe('the checker of histories', () => {
     expect(check(log, { attempts: [...attempts.with(8, keyed), beside], looks })).toBe('');
   });
 
-  test('a refusal for a state that was over when it was asked for', () => {
+  test('finds a refusal for a state that had ended', () => {
     const { log, attempts, looks } = trueHistory();
     const granted = attempts[8];
     if (granted === undefined) throw new Error('too short');
@@ -209,7 +209,7 @@ describe('the checker of histories', () => {
     expect(check(log, { attempts: [...attempts, beside], looks })).toBe('');
   });
 
-  test('an event of someone whose grant was revoked before it', () => {
+  test('finds an event under a grant that was revoked before it', () => {
     const { log, attempts, looks } = trueHistory();
     const late = attempts[10];
     if (late === undefined) throw new Error('too short');
@@ -224,7 +224,7 @@ describe('the checker of histories', () => {
     expect(found).toMatch(/rules: forged stands at seq 3, where it was not_found/);
   });
 
-  test('a lane with a gap, and one out of order', () => {
+  test('finds a lane with a gap and one out of order', () => {
     const { attempts } = trueHistory();
     const commands = carriedOut(attempts);
     const result = attempts.map(unclear);
@@ -238,7 +238,7 @@ describe('the checker of histories', () => {
     );
   });
 
-  test('a lane that went on before one of it was decided; behind one that was refused when it was sent again it may', () => {
+  test('finds a lane that continued before a decision, unless a retry was refused', () => {
     const { attempts } = trueHistory();
     const without = carriedOut(attempts).filter(
       (command) => !('payload' in command && command.payload === '{"lane":1}'),
@@ -273,7 +273,7 @@ describe('the checker of histories', () => {
     expect(lanes(1_006)).toMatch(/lane l: .* stood when .* before it was sent again/);
   });
 
-  describe('a lane that went on behind one of which nobody knows', () => {
+  describe('a lane behind a command with an unknown outcome', () => {
     const { attempts } = trueHistory();
     const others = attempts.filter(({ command }) => !command.lane);
     const inLane = (index: number): Attempt => {
@@ -291,7 +291,7 @@ describe('the checker of histories', () => {
         .join('\n');
     const granted = rebuilt([...carriedOut(others), again, behind.command]);
 
-    test('may be behind one that was refused unheard, when it was under way itself', () => {
+    test('may continue behind one that was refused unread while it was under way', () => {
       expect(lanes(granted, [gone, behind])).toBe('');
     });
 
@@ -299,11 +299,11 @@ describe('the checker of histories', () => {
       ['that was told as not written', [{ ...gone, result: { kind: 'not_written', code: 'unavailable' } }, behind]],
       ['that was never refused', [{ ...gone, command: { ...gone.command, actorId: supplier } }, behind]],
       ['that was told as unknown before it was sent itself', [gone, inLane(1)]],
-    ])('may not be behind one %s', (_, more) => {
+    ])('may not continue behind one %s', (_, more) => {
       expect(lanes(granted, more)).toMatch(/before it does not/);
     });
 
-    test('may not be behind one that was refusable only later', () => {
+    test('may not continue behind one that was refusable only later', () => {
       const log = rebuilt([
         ...carriedOut(others),
         again,
@@ -319,7 +319,7 @@ describe('the checker of histories', () => {
     });
   });
 
-  test('reads that missed what was acknowledged', () => {
+  test('finds reads without acknowledged events', () => {
     const { log, attempts, looks } = trueHistory();
     const [look] = looks;
     if (look === undefined) throw new Error('no look');

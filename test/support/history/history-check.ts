@@ -11,9 +11,10 @@ import { Replay } from './replay.ts';
 export type Violation = string;
 
 /**
- * Checks everything that clients were told against the log of one ledger, whole and in order of its seqs (with what stands there
- * twice): one hash per seq, every acknowledged command in it exactly once, nothing of what was refused, the order in which
- * things were told, each refusal by the state of some moment while it was asked for, the chain by its hashes.
+ * Checks everything that clients were told against the log of one ledger, whole and in order of its seqs (with what
+ * stands there twice): one hash per seq, every acknowledged command in it exactly once, nothing of what was refused,
+ * the order in which things were told, each refusal by the state of some moment while it was asked for, the chain by
+ * its hashes.
  */
 export function checkHistory(ledgerId: string, log: readonly LedgerEvent[], history: History): Violation[] {
   const attempts = history.attempts.filter(({ command }) => command.ledgerId === ledgerId);
@@ -163,10 +164,11 @@ interface LaneGap {
 }
 
 /**
- * Commands of a lane stand in their order, and none behind one that was to be sent again: one that does not stand was refused, and
- * nothing behind it was told as written before it was sent that time. The refusal may have been lost on its way (docs/architecture.md, A lane
- * behind a retry): then whoever asked was told that the outcome is unknown, had sent what is behind it by then, and the log says that it was refused at some
- * moment between what stands before it in the lane and what stands behind.
+ * Commands of a lane stand in their order, and none behind one that was to be sent again: one that does not stand was
+ * refused, and nothing behind it was told as written before it was sent that time. The refusal may have been lost on
+ * its way (docs/architecture.md, A lane behind a retry): then whoever asked was told that the outcome is unknown, had
+ * sent what is behind it by then, and the log says that it was refused at some moment between what stands before it in
+ * the lane and what stands behind.
  */
 function laneViolations(attempts: readonly Attempt[], written: Written, replay: Replay): Violation[] {
   const found: Violation[] = [];

@@ -22,7 +22,7 @@ describe('the command line', () => {
     ['export', ledgerId, '--master', ledgerId, '--url', 'http://127.0.0.1:1'],
     [],
   ];
-  it.each(wrong.map((args) => [args.join(' '), args] as const))('"%s" is a wrong usage', async (_, args) => {
+  it.each(wrong.map((args) => [args.join(' '), args] as const))('exits with 64 for "%s"', async (_, args) => {
     const { code, err } = await runHere(args);
     expect(code).toBe(64);
     expect(err).not.toBe('');
@@ -47,19 +47,19 @@ describe('the command line', () => {
       ['verify', eventsFile, '--head', 'ab'.repeat(32), head],
       `Option --head takes hashes, each of 64 hex digits in lower case: ${JSON.stringify(head)} is none.`,
     ]),
-  ])('%j is told in a sentence', async (args, sentence) => {
+  ])('refuses %j with a sentence', async (args, sentence) => {
     expect(await runHere(args)).toEqual({ code: 64, out: '', err: `ledger-trust: ${sentence}\n` });
   });
 
   it.each([
     ['that is not there', '/no/key', '/no/key cannot be read: it is not there.'],
     ['that is empty', emptyFile, `${emptyFile} holds no API key.`],
-  ])('export with an API key file %s names it', async (_, path, sentence) => {
+  ])('names an API key file %s', async (_, path, sentence) => {
     const args = ['export', ledgerId, '--url', 'http://127.0.0.1:1', '--api-key-file', path];
     expect(await runHere(args)).toEqual({ code: 66, out: '', err: `ledger-trust: ${sentence}\n` });
   });
 
-  it('export without an API key says where to put one', async () => {
+  it('names the two places for an API key when an export has none', async () => {
     const { code, err } = await runHere(['export', ledgerId, '--url', 'http://127.0.0.1:1']);
     expect({ code, err }).toEqual({
       code: 1,
@@ -67,7 +67,7 @@ describe('the command line', () => {
     });
   });
 
-  it('shows its version, its help, and what is wrong', async () => {
+  it('shows its version, its help and unknown commands', async () => {
     expect(await run(['nonsense'])).toEqual({ code: 64, out: '', err: "error: unknown command 'nonsense'\n" });
     const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
       version: string;

@@ -14,7 +14,7 @@ async function read(...pieces: readonly Buffer[]): Promise<string[]> {
 describe('lines', () => {
   const unusual = '\u2028 \u2029 \u0085 \r \v \f 😀';
 
-  it('end at a line feed and at nothing else, wherever the pieces end', async () => {
+  it('end at a line feed and at nothing else, wherever the chunks end', async () => {
     const bytes = Buffer.from(`one${unusual}\n\n${unusual}\r\nfour`);
     const lines = [`one${unusual}`, '', `${unusual}\r`, 'four'];
     for (let at = 0; at <= bytes.length; at++) {
@@ -23,13 +23,13 @@ describe('lines', () => {
     expect(await read(...Array.from(bytes, (byte) => Buffer.from([byte])))).toEqual(lines);
   });
 
-  it('need no line feed behind the last, and there is none behind one', async () => {
+  it('need no line feed behind the last line', async () => {
     expect(await read()).toEqual([]);
     expect(await read(Buffer.from('one'))).toEqual(['one']);
     expect(await read(Buffer.from('one\n'))).toEqual(['one']);
   });
 
-  it('of white space are counted and passed over where these say nothing', async () => {
+  it('of white space are counted and skipped', async () => {
     const bytes = Buffer.from('one\n\n \t\n\r\n \r\ntwo \n\r\r\n\u00a0\n  ');
     const expected = ['1 one', '6 two ', '7 \r\r', '8 \u00a0', '9   '];
     for (let at = 0; at <= bytes.length; at++) {
@@ -41,7 +41,7 @@ describe('lines', () => {
     }
   });
 
-  it('of white space take no time, however many there are', async () => {
+  it('of white space are skipped fast, however many there are', async () => {
     for (const blank of ['\n', ' \t\r\n', `${' '.repeat(50_000)}\n`]) {
       const piece = Buffer.from(blank.repeat(4_000_000 / blank.length));
       const before = process.cpuUsage();
@@ -55,7 +55,7 @@ describe('lines', () => {
     }
   });
 
-  it('that do not end are not kept for ever', async () => {
+  it('are refused when they are too long', async () => {
     let pieces = 0;
     const endless = function* () {
       yield Buffer.from('one\n');

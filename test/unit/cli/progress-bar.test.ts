@@ -19,24 +19,24 @@ bar.stop();
 `;
 const program = [process.execPath, '--input-type=module', '--eval', counting] as const;
 
-describe('a bar of progress', () => {
+describe('a progress bar', () => {
   const because = whyNoTerminal === null ? '' : ` (${whyNoTerminal})`;
 
-  test.skipIf(whyNoTerminal !== null)(`is drawn on a terminal that is watched${because}`, () => {
+  test.skipIf(whyNoTerminal !== null)(`is drawn on a terminal${because}`, () => {
     const { status, shown } = inTerminal(program);
     expect(status).toBe(0);
     const drawn = [...shown.matchAll(/(\d) of 5 events/g)].map(([, value]) => value);
     expect([drawn[0], drawn.at(-1)]).toEqual(['0', '5']);
   });
 
-  test('is not drawn where nobody watches', () => {
+  test('is not drawn without a terminal', () => {
     const [command, ...args] = program;
     const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
     expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' });
   });
 
   test.skipIf(whyNoTerminal !== null)(
-    `shows how far a backup is${because}, and none for one that is refused`,
+    `shows the progress of a backup${because}, and is not drawn for a refused one`,
     async () => {
       const [dataDir, target] = [join(dir, 'data'), join(dir, 'copy')];
       await (await openLmdb({ dataDir, now: Date.now, onFatal: () => {} }))[Symbol.asyncDispose]();

@@ -10,7 +10,7 @@ const ledgerId = '0193a000-0000-7000-8000-000000000001';
 const actorId = '0193a000-0000-7000-8000-00000000000a';
 
 describe('keygen', () => {
-  it('writes a private key for its owner alone and shows the public one', async () => {
+  it('writes a private key that only its owner can read, and prints the public one', async () => {
     const path = join(dir, 'new.pem');
     const { code, out, err } = await run(['keygen', '--out', path]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -20,14 +20,14 @@ describe('keygen', () => {
     expect(await run(['keygen', '--from', path])).toEqual({ code: 0, out, err: '' });
   });
 
-  it('never writes over a file', async () => {
+  it('never overwrites a file', async () => {
     const path = file('precious.pem', 'precious');
     const { code, err } = await run(['keygen', '--out', path]);
     expect({ code, err }).toEqual({ code: 1, err: `ledger-trust: ${path} cannot be written: it exists already.\n` });
     expect(readFileSync(path, 'utf8')).toBe('precious');
   });
 
-  it('without a file keeps the public key out of the private one’s way', async () => {
+  it('prints the private key to stdout and the public one to stderr without a file', async () => {
     const { code, out, err } = await run(['keygen']);
     expect(code).toBe(0);
     expect(ed25519Key(out).type).toBe('private');
@@ -137,12 +137,12 @@ describe('sign', () => {
       ['--entity-request', '--actor-id', actorId, '--method', 'GET', '--path', '/v1', '--timestamp', 'now'],
       '--timestamp must be an RFC 3339 time',
     ],
-  ])('does not sign with %s, which could never verify', async (_, args, sentence) => {
+  ])('does not sign with %s', async (_, args, sentence) => {
     const { code, out, err } = await run(['sign', '--key', key, '--payload', '-', ...args], '{}');
     expect({ code, out, err }).toEqual({ code: 64, out: '', err: expect.stringContaining(`Option ${sentence}`) });
   });
 
-  it('refuses a file that holds no private key, and does not show what it holds', async () => {
+  it('refuses a file without a private key, and does not print its content', async () => {
     const secret = file('secret.txt', 'hunter2');
     const { code, err } = await run(
       ['sign', '--event-type', 'A', '--ledger-id', ledgerId, '--payload', '-', '--key', secret],

@@ -1,15 +1,14 @@
-import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { fileSink } from '../../../src/cli/terminal/sink.ts';
 import { CliError } from '../../../src/cli/terminal/terminal.ts';
+import { suiteDir } from '../../support/running-node.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'cli-sink-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = suiteDir();
 
-test('a disk that is full between two lines is told in a sentence, and nothing is left', async () => {
+test('a full disk fails an export with a sentence and leaves no file', async () => {
   const path = join(dir, 'export.json');
   symlinkSync('/dev/full', `${path}.part`);
   const sink = await fileSink(path);

@@ -16,7 +16,7 @@ describe('stopping a node', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test('the first signal asks for a stop, and a second one of either kind ends the process at once', async () => {
+  test('the first signal requests a stop, and the second one ends the process at once', async () => {
     const { signals, exits, send } = processOf(10_000);
     expect(signals.isStopping).toBe(false);
     send('SIGTERM');
@@ -26,7 +26,7 @@ describe('stopping a node', () => {
     expect(exits).toEqual([1]);
   });
 
-  test('a stop that takes too long ends the process, with the exit code of its reason', async () => {
+  test('a stop that takes too long ends the process with the exit code of its reason', async () => {
     const { signals, exits, send } = processOf(10_000);
     signals.exitCode = 74;
     send('SIGINT');
@@ -36,7 +36,7 @@ describe('stopping a node', () => {
     expect(exits).toEqual([74]);
   });
 
-  test('a stop for another reason is not a first signal: the next signal is', () => {
+  test('a stop without a signal does not count as the first signal', () => {
     const { signals, exits, send } = processOf(10_000);
     signals.stop();
     send('SIGTERM');

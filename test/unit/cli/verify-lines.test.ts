@@ -54,7 +54,7 @@ const refused: [string, string, string][] = [
   ],
 ];
 
-describe('a line of an export that holds', () => {
+describe('a line of an export with', () => {
   it.each(refused)('%s is refused', async (_, content, named) => {
     const { code, out, err } = await runHere(['verify', file('forged.jsonl', content)]);
     expect({ code, out }).toEqual({ code: 66, out: '' });
@@ -62,7 +62,7 @@ describe('a line of an export that holds', () => {
     expect(err).toContain(named);
   });
 
-  it('bytes that are no UTF-8 is refused', async () => {
+  it('invalid UTF-8 is refused', async () => {
     const content = Buffer.from(exported());
     content[content.indexOf('BlueDart')] = 0xff;
     const { code, err } = await runHere(['verify', '-'], { input: content });
@@ -70,7 +70,7 @@ describe('a line of an export that holds', () => {
     expect(err).toContain('Line 6 of stdin');
   });
 
-  it('nothing but white space is none', async () => {
+  it('white space only is skipped', async () => {
     const spaced = lines.flatMap((line) => [`${line}\r`, '', ' \t\r']).join('\n');
     for (const content of [`${lines.join('\n')}\n\n \n`, spaced]) {
       expect(await runHere(['verify', file('spaced.jsonl', content), trust])).toMatchObject({ code: 0, err: '' });
@@ -79,21 +79,21 @@ describe('a line of an export that holds', () => {
     expect(other).toMatchObject({ code: 66, err: expect.stringContaining('Line 3') });
   });
 
-  it('an event written otherwise is that event', async () => {
+  it('an event in another JSON notation is read as that event', async () => {
     const content = changedLine(7, (line) => ` ${line.replace('{"event":', '{ "\\u0065vent" : ')}`);
     expect(await runHere(['verify', file('otherwise.jsonl', content), trust])).toMatchObject({ code: 0, err: '' });
   });
 });
 
 describe('a saved answer', () => {
-  it('of what is no ledger or master is refused', async () => {
+  it('is refused with the id of no ledger or master', async () => {
     for (const name of ['ledger_id', 'master_uuid']) {
       const { code, err } = await runHere(['verify', file('odd.json', { ...answer, [name]: 'nonsense' })]);
       expect({ code, told: err.includes(`${name} is not a UUID`) }).toEqual({ code: 66, told: true });
     }
   });
 
-  it('whose events hold more than events do is refused', async () => {
+  it('is refused with unknown fields of events', async () => {
     const list = events.map((event, index) => (index === 4 ? { ...event, note: 'x' } : event));
     for (const content of [list, { ...answer, events: list }]) {
       const { code, err } = await runHere(['verify', file('noted.json', content)]);

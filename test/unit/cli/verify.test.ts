@@ -22,7 +22,7 @@ const authorityFile = file('authority.json', authority);
 const offline = ['--keys', keysFile, '--authority', authorityFile];
 
 describe('verify', () => {
-  it('finds an export whole by itself, and says first that nobody vouches for its keys', async () => {
+  it('finds an export whole by itself, and says first that its keys are not trusted', async () => {
     const { code, out, err } = await run(['verify', file('good.jsonl', exported(events, { kind: 'ledger' }))]);
     expect({ code, err }).toEqual({ code: 2, err: '' });
     const [first] = out.split('\n');
@@ -33,7 +33,7 @@ describe('verify', () => {
     expect(out).toContain('! The keys come from the file itself');
   });
 
-  it('finds an export valid by itself where the user trusts its keys', async () => {
+  it('finds an export valid by itself with --trust-file-keys', async () => {
     const args = ['verify', file('good.jsonl', exported(events, { kind: 'ledger' })), '--trust-file-keys'];
     const { code, out, err } = await runHere(args);
     expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -43,14 +43,14 @@ describe('verify', () => {
     expect(out).not.toMatch(/[?!✗]/);
   });
 
-  it.skipIf(whyNoTerminal !== null)('shows how far it is, where somebody watches', () => {
+  it.skipIf(whyNoTerminal !== null)('shows its progress on a terminal', () => {
     const { status, shown } = inTerminal([process.execPath, cliMain, 'verify', file('shown.jsonl', exported())]);
     expect(status).toBe(2);
     const drawn = [...shown.matchAll(/(\d+) of 9 events/g)].map(([, value]) => value);
     expect([drawn[0], drawn.at(-1)]).toEqual(['0', '9']);
   });
 
-  it('finds an export valid whatever characters its payloads hold', async () => {
+  it('finds an export valid, whatever characters its payloads contain', async () => {
     const content = exported(eventsWith({ 'note\u2028': '\u2028 \u2029 \u0085 \r\n \v \f 😀' }));
     expect(content).toContain('\u2028');
     for (const [args, input] of [
@@ -73,7 +73,7 @@ describe('verify', () => {
     });
   });
 
-  it('takes a saved answer for one, whatever its payloads say', async () => {
+  it('recognizes a saved answer, whatever its payloads contain', async () => {
     const list = eventsWith({ format: 'ledger-trust-export/1' });
     const some = { ...answer, count: 3, events: list.slice(3, 6) };
     expect(JSON.stringify(some).indexOf('"format":"ledger-trust-export/1"')).toBeLessThan(4_096);
@@ -81,11 +81,11 @@ describe('verify', () => {
     expect({ code, err }).toEqual({ code: 2, err: '' });
   });
 
-  it('reads stdin, and a list that was asked for newest first', async () => {
+  it('reads a list from stdin, also newest first', async () => {
     expect((await runHere(['verify', '-', ...offline], { input: JSON.stringify([...events].reverse()) })).code).toBe(0);
   });
 
-  it('reads an export from stdin, and the documents in another', async () => {
+  it('reads an export and documents from stdin', async () => {
     expect((await runHere(['verify', '-', '--trust-file-keys'], { input: exported() })).code).toBe(0);
     const keys = await runHere(['verify', file('list.json', events), '--keys', '-', '--authority', authorityFile], {
       input: exported(),
@@ -102,14 +102,14 @@ describe('verify', () => {
     index === 4 ? { ...event, payload: { ...event.payload, weight: 13 } } : event,
   );
 
-  it('ends with 1 and names the event where one was changed', async () => {
+  it('exits with 1 and names a changed event', async () => {
     const { code, out } = await runHere(['verify', file('tampered.jsonl', exported(tampered))]);
     expect(code).toBe(1);
     expect(out).toMatch(/^INVALID {2}2 things are wrong/);
     expect(out).toContain(`✗ hash_mismatch  event ${vectors.chain[4]?.content.id}`);
   });
 
-  it('shows nothing of a file as a line of its own', async () => {
+  it('escapes control characters of a file', async () => {
     const forged = '\u001b[2J\r\nVALID  everything\u2028\u0085\u202e';
     const escaped = '\\u001b[2J\\u000d\\u000aVALID  everything\\u2028\\u0085\\u202e';
     const odd = events.map((event, index) => (index === 4 ? { ...event, id: forged } : event));
@@ -125,7 +125,7 @@ describe('verify', () => {
     expect(error.err).toMatch(/^ledger-trust: [^\n]+\n$/);
   });
 
-  it('ends with 2 where nothing is wrong and keys are missing', async () => {
+  it('exits with 2 if keys are missing', async () => {
     const { code, out } = await runHere(['verify', file('bare.json', events), '--keys', keysFile]);
     expect(code).toBe(2);
     expect(out).toContain('? authority_keys_unknown  3 of the events');
@@ -135,18 +135,18 @@ describe('verify', () => {
     ['an answer', () => file('nothing.json', { ...answer, count: 0, events: [] })],
     ['a list', () => file('nothing.list.json', [])],
     ['an export', () => file('nothing.jsonl', exported([]))],
-  ])('ends with 2 where %s holds no event', async (_, path) => {
+  ])('exits with 2 if %s contains no event', async (_, path) => {
     const { code, out } = await runHere(['verify', path(), ...offline]);
     expect({ code, told: out.includes('? start_unknown  there is no event\n') }).toEqual({ code: 2, told: true });
   });
 
-  it('ends with 2 where more events follow', async () => {
+  it('exits with 2 if more events follow', async () => {
     const { code, out } = await runHere(['verify', file('page.json', { ...answer, next_cursor: 'x' }), ...offline]);
     expect(code).toBe(2);
     expect(out).toContain('end_unknown');
   });
 
-  it('ends with 1 where an event known from before is missing', async () => {
+  it('exits with 1 if the event of --head is missing', async () => {
     const args = [
       'verify',
       file('short.jsonl', exported(events.slice(0, 7))),
@@ -157,7 +157,7 @@ describe('verify', () => {
     expect((await runHere([...args.slice(0, 2), ...offline])).code).toBe(0);
   });
 
-  it('checks a master’s list as one', async () => {
+  it('checks the list of a master', async () => {
     const { code, out } = await runHere(['verify', file('master.json', listOfMaster), ...offline]);
     expect({ code, issues: out.includes('✗') }).toEqual({ code: 2, issues: false });
     const [first, ...rest] = listOfMaster.events;
@@ -184,7 +184,7 @@ describe('verify', () => {
     ['an answer of a master', 'master', { ...listOfMaster, master_uuid: other }],
     ['an answer of a master', 'ledger', { ...listOfMaster, ledger_id: other }],
   ];
-  it.each(misnamed)('ends with 1 where %s holds events of another %s', async (_, what, content) => {
+  it.each(misnamed)('exits with 1 if %s contains events of another %s', async (_, what, content) => {
     for (const kind of [[], ['--kind', 'segment']]) {
       const { code, out } = await runHere(['verify', file('misnamed.jsonl', content), ...offline, ...kind]);
       expect(code).toBe(1);
@@ -192,7 +192,7 @@ describe('verify', () => {
     }
   });
 
-  it('names what it verified', async () => {
+  it('names the ledger and master that it verified', async () => {
     const { master_uuid } = listOfMaster;
     const whole = `  events      9 of ledger ${ledgerId}\n`;
     const master = `  events      4 of master ${master_uuid} of ledger ${ledgerId}\n`;
@@ -247,7 +247,7 @@ describe('verify', () => {
     expect(err).toContain(file);
   });
 
-  it.each(['--keys', '--authority'])('refuses documents of %s that are none, and names their file', async (option) => {
+  it.each(['--keys', '--authority'])('refuses invalid documents of %s and names their file', async (option) => {
     for (const content of ['no JSON', '{"keys":7}']) {
       const documents = file('documents.json', content);
       const { code, out, err } = await runHere(['verify', file('bare.json', events), option, documents]);
@@ -256,7 +256,7 @@ describe('verify', () => {
     }
   });
 
-  it('gives no result where the resolver does not answer', async () => {
+  it('exits with 69 if the resolver does not answer', async () => {
     const { code, out, err } = await run([
       'verify',
       file('good.jsonl', exported()),
@@ -272,7 +272,7 @@ describe('verify', () => {
     for (const code of [0, 1, 2, 64, 66, 69]) expect(out).toMatch(new RegExp(`^  ${code} +\\w`, 'm'));
   });
 
-  it('ends quietly when its reader has seen enough', async () => {
+  it('exits quietly when its reader closes the pipe', async () => {
     const path = file('good.jsonl', exported());
     const ended = await new Promise<number | null>((resolve) => {
       const child = spawn(process.execPath, [cliMain, 'verify', path, '--json'], {

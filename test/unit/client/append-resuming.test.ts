@@ -29,7 +29,7 @@ describe('an append stream that fails', () => {
     await stream.close();
   });
 
-  it('sends no event behind a failed one on the old stream once it knows of the failure', async () => {
+  it('sends no further event on a stream with a failed event', async () => {
     const { open, streams } = await streamingService((request, send, _stream, number) =>
       send(number === 0 ? refused(request, 'unavailable', 0n) : appended(request)),
     );
@@ -39,7 +39,7 @@ describe('an append stream that fails', () => {
     await stream.close();
   });
 
-  it('goes on after its connection broke', async () => {
+  it('continues after a broken connection', async () => {
     const { open, streams } = await streamingService((request, send, stream, number) => {
       if (number === 0 && request.clientIndex === 1n) stream.emit('error', statusError(status.UNAVAILABLE));
       else send(appended(request));
@@ -51,7 +51,7 @@ describe('an append stream that fails', () => {
     await stream.close();
   });
 
-  it('goes on after the service ended the stream in an orderly way', async () => {
+  it('continues after the service ended the stream', async () => {
     const { open, streams } = await streamingService((request, send, stream, number) => {
       send(appended(request));
       if (number === 0) stream.end();
@@ -73,7 +73,7 @@ describe('an append stream that fails', () => {
     await stream.close();
   });
 
-  it('fails the open events after its connections in a row brought nothing', async () => {
+  it('fails the open events after its attempts without an outcome', async () => {
     const { open, streams } = await streamingService((request, send) =>
       send(refused(request, 'unavailable', request.clientIndex)),
     );
@@ -83,7 +83,7 @@ describe('an append stream that fails', () => {
     await stream.close();
   });
 
-  it('calls nothing unwritten that a lost connection took with it', async () => {
+  it('reports connection_lost for an event that a lost connection may have written', async () => {
     const { open, streams } = await streamingService((request, send, stream, number) => {
       if (number === 0) stream.emit('error', statusError(status.UNAVAILABLE));
       else send(refused(request, 'unavailable', request.clientIndex));
@@ -94,7 +94,7 @@ describe('an append stream that fails', () => {
     await stream.close();
   });
 
-  it('calls nothing unwritten whose outcome was unknown, whatever another event of the same stream was told', async () => {
+  it('reports outcome_unknown for an event, whatever other events of the stream were answered', async () => {
     const { open } = await streamingService((request, send, stream, number) => {
       if (number > 0) stream.emit('error', statusError(status.UNAVAILABLE, 'unavailable'));
       // Of two ledgers: each has its own index to go on from.
@@ -109,7 +109,7 @@ describe('an append stream that fails', () => {
     await stream.close();
   });
 
-  it('calls nothing unwritten that was sent and has no outcome when its stream ends', async () => {
+  it('reports connection_lost for a sent event without an outcome when its stream ends', async () => {
     const { open } = await streamingService((request, send, stream, number) => {
       if (number > 0) stream.emit('error', statusError(status.UNAVAILABLE, 'unavailable'));
       else if (request.clientIndex === 1n) {
@@ -125,7 +125,7 @@ describe('an append stream that fails', () => {
 
   // not_sent: the client was closed, and the connection of its stream still stands.
   it.each(['unavailable', 'not_sent'] as const)(
-    'sends nothing behind an event that could not be made ready for now (%s), and goes on with what comes after',
+    'sends nothing behind an event that could not be prepared (%s), and continues with later ones',
     async (code) => {
       const { grpcUrl, streams } = await streamingService((request, send) => send(appended(request)));
       let failing = false;

@@ -13,8 +13,8 @@ const tooLargeForGrpc = () =>
     details: 'Received message larger than max (1200000 vs 1114112)',
   });
 
-describe('an event that no service would take', () => {
-  it('is refused by the client’s own error, and the stream goes on', async () => {
+describe('an event with an invalid payload', () => {
+  it('is refused by the client, and the stream continues', async () => {
     const { open, streams } = await streamingService((request, send) => send(appended(request)));
     const stream = open();
     const outcomes = await Promise.allSettled([
@@ -31,7 +31,7 @@ describe('an event that no service would take', () => {
 });
 
 describe('an event too large to send', () => {
-  it('is refused alone and never sent, and the stream goes on in order', async () => {
+  it('is refused alone and never sent, and the stream continues in order', async () => {
     const { open, streams } = await streamingService((request, send) => send(appended(request)));
     const stream = open();
     const outcomes = await Promise.allSettled([
@@ -48,7 +48,7 @@ describe('an event too large to send', () => {
     await stream.close();
   });
 
-  it('has one byte more than the largest that is sent', async () => {
+  it('is one byte larger than the largest that is sent', async () => {
     const { open, streams } = await streamingService((request, send) => send(appended(request)));
     const stream = open();
     await stream.append(event(0));
@@ -62,13 +62,13 @@ describe('an event too large to send', () => {
     await stream.close();
   });
 
-  it('is what the service calls so', () => {
+  it('has the size limit of the service', () => {
     expect(requestMaxBytes).toBe(limits.requestBodyMaxBytes);
   });
 });
 
 describe('a stream that gRPC ends over the size of one event', () => {
-  it('is a lost connection for all that were in flight: they are sent again with their keys', async () => {
+  it('sends all events in flight again with their keys', async () => {
     const { open, streams } = await streamingService((request, send, stream, number) => {
       if (number > 0) send(appended(request, request.clientIndex === 0n));
       else if (request.clientIndex === 1n) stream.emit('error', tooLargeForGrpc());
@@ -81,7 +81,7 @@ describe('a stream that gRPC ends over the size of one event', () => {
     await stream.close();
   });
 
-  it('again and again ends with what is known: nothing of the others, and why', async () => {
+  it('reports connection_lost with the reason after its attempts', async () => {
     const { open, streams } = await streamingService((request, _send, stream) => {
       if (request.clientIndex === 1n) stream.emit('error', tooLargeForGrpc());
     });

@@ -37,7 +37,7 @@ describe('an append stream', () => {
     await stream.close();
   });
 
-  it('has no more events in flight than it may', async () => {
+  it('has at most maxInFlight events in flight', async () => {
     const waiting: (() => void)[] = [];
     let most = 0;
     const { open } = await streamingService((request, send) => {
@@ -54,7 +54,7 @@ describe('an append stream', () => {
     await stream.close();
   });
 
-  it('refuses more events than it may hold, and says to wait for ready', async () => {
+  it('refuses events beyond maxQueued and names ready()', async () => {
     const release: (() => void)[] = [];
     const { open } = await streamingService((request, send) => void release.push(() => send(appended(request))));
     const stream = open({ maxInFlight: 2, maxQueued: 2 });
@@ -71,7 +71,7 @@ describe('an append stream', () => {
     await stream.close();
   });
 
-  it('rejects an event that is none alone, and keeps its place empty', async () => {
+  it('rejects an invalid event alone and skips its index', async () => {
     const { open, streams } = await streamingService((request, send) => send(appended(request)));
     const stream = open();
     const odd = { uuid, eventType: 'E', payload: { n: Number.NaN } };
@@ -81,7 +81,7 @@ describe('an append stream', () => {
     await stream.close();
   });
 
-  it('once closed takes no events and has handed out all outcomes', async () => {
+  it('settles all events before it is closed, and takes none afterwards', async () => {
     const late = (stream: Duplex) => void setTimeout(() => stream.end(), 40);
     const { open } = await streamingService(
       (request, send) => void setTimeout(() => send(appended(request)), 20),
@@ -97,13 +97,13 @@ describe('an append stream', () => {
     await expect(stream.append(event(1))).rejects.toMatchObject({ code: 'not_sent' });
   });
 
-  it('that never took an event closes without a connection', async () => {
+  it('closes without a connection if it took no event', async () => {
     const { open, streams } = await streamingService(() => {});
     await open().close();
     expect(streams).toHaveLength(0);
   });
 
-  it('aborted rejects open events and further ones with the reason', async () => {
+  it('rejects open and further events with the reason of an abort', async () => {
     const controller = new AbortController();
     const { open, streams } = await streamingService(() => {});
     const stream = open({ signal: controller.signal });
@@ -115,7 +115,7 @@ describe('an append stream', () => {
     await stream.close();
   });
 
-  it('that gets an outcome of an event that it never sent fails instead of guessing', async () => {
+  it('fails if it gets an outcome of an event that it never sent', async () => {
     const { open } = await streamingService((request, send) => send({ ...appended(request), clientIndex: 99n }));
     const stream = open();
     await expect(stream.append(event(0))).rejects.toMatchObject({ code: 'invalid_answer' });
@@ -124,7 +124,7 @@ describe('an append stream', () => {
 });
 
 describe('appendAll', () => {
-  it('hands out outcomes in the order of the events, refusals among them', async () => {
+  it('yields outcomes and refusals in the order of the events', async () => {
     const { open } = await streamingService((request, send) => {
       // Later events are answered first.
       setTimeout(
@@ -141,7 +141,7 @@ describe('appendAll', () => {
     await stream.close();
   });
 
-  it('takes from its source no more than it may send, and ends the source when left early', async () => {
+  it('takes no more from its source than it may send, and closes the source when left early', async () => {
     let taken = 0;
     let ended = false;
     const source = async function* () {

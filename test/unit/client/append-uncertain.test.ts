@@ -25,11 +25,11 @@ const codesOf = async (promises: readonly Promise<unknown>[]) =>
     ),
   );
 
-describe('an event that may be written is never told that it is not', () => {
+describe('an event that may be written', () => {
   it.each([
     ['lost', lost, 'connection_lost'],
     ['ended by the service before all outcomes were there', unknown, 'outcome_unknown'],
-  ])('by a credential that is refused after its connection was %s', async (_how, ending, told) => {
+  ])('stays uncertain if its credential is refused after its connection was %s', async (_how, ending, told) => {
     const { open, streams } = await streamingService((_request, _send, stream, number) =>
       end(stream, number === 0 ? ending() : keyRevoked()),
     );
@@ -48,7 +48,7 @@ describe('an event that may be written is never told that it is not', () => {
       () => statusError(status.RESOURCE_EXHAUSTED, 'payload_too_large'),
       'payload_too_large',
     ],
-  ])('when its outcome was unknown and then the %s', async (_what, ending, told) => {
+  ])('stays uncertain if its outcome was unknown and then the %s', async (_what, ending, told) => {
     const { open } = await streamingService((request, send, stream, number) => {
       if (number > 0) end(stream, ending());
       else if (request.clientIndex === 0n) send(refused(request, 'outcome_unknown', 0n));
@@ -61,7 +61,7 @@ describe('an event that may be written is never told that it is not', () => {
   });
 
   it.each(['signing_key_revoked', 'invalid_signature', 'internal'])(
-    'by %s, which looked at nothing that was written',
+    'stays uncertain after %s, which does not depend on what was written',
     async (code) => {
       const { open } = await streamingService((request, send, stream, number) => {
         if (number === 0) end(stream, lost());
@@ -76,7 +76,7 @@ describe('an event that may be written is never told that it is not', () => {
   );
 
   it.each(['permission_denied', 'master_closed', 'idempotency_key_reused'])(
-    'and is told %s, which is given after a look for what was written',
+    'fails with %s, which is decided after a look for the event',
     async (code) => {
       const { open } = await streamingService((request, send, stream, number) => {
         if (number === 0) end(stream, lost());
@@ -88,7 +88,7 @@ describe('an event that may be written is never told that it is not', () => {
     },
   );
 
-  it('when others of its stream got their outcomes, and then its credential ended', async () => {
+  it('stays uncertain if other events got outcomes and then the credential ended', async () => {
     const { open } = await streamingService((request, send, stream, number) => {
       if (number === 0 && request.clientIndex === 1n) end(stream, lost());
       else if (number === 1) end(stream, keyRevoked());

@@ -19,20 +19,20 @@ describe('a call', () => {
     expect(second?.headers['idempotency-key']).not.toBe(first?.headers['idempotency-key']);
   });
 
-  it('that reads carries no idempotency key and no body', async () => {
+  it('carries no idempotency key and no body if it reads', async () => {
     const { client, seen } = await against((_, response) => answer(response, 200, { ...ledger }));
     expect(await client.getLedger({ ledgerId: 'l' })).toMatchObject({ buyerOrganizationId: null, entityId: null });
     expect(seen[0]).toMatchObject({ method: 'GET', url: '/v1/ledgers/l', body: '' });
     expect(seen[0]?.headers).not.toHaveProperty('idempotency-key');
   });
 
-  it('that takes no credential sends none', async () => {
+  it('sends no credential if it needs none', async () => {
     const { client, seen } = await against((_, response) => answer(response, 200, { version: '1.0', text: 'x' }));
     await client.getTerms();
     expect(seen[0]?.headers).not.toHaveProperty('authorization');
   });
 
-  it('answered with 204 resolves to nothing', async () => {
+  it('resolves to undefined for 204', async () => {
     const { client, seen } = await against((_, response) => answer(response, 204, null));
     expect(await client.revokeActorKey({ actorId: 'a', kid: 'svc:actor:a#key-1', reason: 'lost' })).toBeUndefined();
     expect(seen[0]).toMatchObject({
@@ -41,12 +41,12 @@ describe('a call', () => {
     });
   });
 
-  it('whose answer is a list has it under its name', async () => {
+  it('has a list in its answer under its name', async () => {
     const { client } = await against((_, response) => answer(response, 200, []));
     expect(await client.listActorKeys({ actorId: 'a', includeRevoked: true })).toEqual({ keys: [] });
   });
 
-  it('that the rules it shares with the service refuse is refused before it is sent, by its own error', async () => {
+  it('is refused before it is sent by the rules that it shares with the service', async () => {
     const { client, seen } = await against((_, response) => answer(response, 200, key));
     const refused = { name: 'LedgerTrustError', code: 'invalid_string', status: null };
     const event = { uuid: 'u', eventType: 'E', payload: { note: '\ud800' } };
@@ -54,7 +54,7 @@ describe('a call', () => {
     expect(seen).toEqual([]);
   });
 
-  it('goes below the path of the base URL', async () => {
+  it('uses the path of the base URL', async () => {
     const {
       seen,
       client: plain,
@@ -66,7 +66,7 @@ describe('a call', () => {
     expect(seen.map(({ url }) => url)).toEqual(['/trust/v1/legal/terms', '/v1/legal/terms']);
   });
 
-  it('tells what came with its answer', async () => {
+  it('reports request id, replay and attempts of its answer', async () => {
     const replayed = { 'idempotent-replayed': 'true' };
     const { client } = await against((_, response) => answer(response, 200, key, replayed));
     const told: unknown[] = [];
@@ -74,14 +74,14 @@ describe('a call', () => {
     expect(told).toEqual([{ requestId: 'r-1', replayed: true, attempts: 1 }]);
   });
 
-  it('with a misspelt field is not sent', async () => {
+  it('is not sent with a misspelt field', async () => {
     const { client, seen } = await against((_, response) => answer(response, 200, key));
     const request = { name: 'n', nmae: 'm' };
     await expect(client.createApiKey(request)).rejects.toThrow(TypeError);
     expect(seen).toEqual([]);
   });
 
-  it('with a delivery chain other than an append is not sent', async () => {
+  it('is not sent with a delivery chain unless it appends', async () => {
     const { client, seen } = await against((_, response) => answer(response, 200, key));
     await expect(client.createApiKey({ name: 'n' }, { deliveryChain: [] })).rejects.toThrow(TypeError);
     expect(seen).toEqual([]);
@@ -127,21 +127,18 @@ describe('an error', () => {
     ['another object', 200, '{"ok":true}', 'invalid_answer'],
     ['a gateway’s page', 502, '<html>', 'connection_lost'],
   ];
-  it.each(strangers)('says that %s (%i) is no answer of this API', async (_, status, body, code) => {
+  it.each(strangers)('reports %s (%i) as no answer of this API', async (_, status, body, code) => {
     const { client, seen } = await against(
       (_, response) => {
         response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end(body);
       },
       { attemptsMax: 1 },
     );
-    await expect(client.getLedger({ ledgerId: 'l' })).rejects.toMatchObject({
-      code,
-      status,
-    });
+    await expect(client.getLedger({ ledgerId: 'l' })).rejects.toMatchObject({ code, status });
     expect(seen).toHaveLength(1);
   });
 
-  it('of an address where nobody listens says that nothing was sent', async () => {
+  it('reports that nothing was sent to an address without a listener', async () => {
     await using nobody = createClient({ baseUrl: 'http://127.0.0.1:1', attemptsMax: 1 });
     await expect(nobody.getHealth()).rejects.toMatchObject({
       code: 'connection_lost',
@@ -155,7 +152,7 @@ describe('an entity', () => {
   const entity = { actorId: '0193a000-0000-7000-8000-00000000000e', actorType: 'device' } as const;
   const gate = { require_arl: true, updated_at: 't' };
 
-  it('without keys identifies itself by headers alone', async () => {
+  it('identifies itself by headers alone without keys', async () => {
     const { client, seen } = await against((_, response) => answer(response, 200, gate), {
       apiKey: undefined,
       entity,
@@ -166,7 +163,7 @@ describe('an entity', () => {
     expect(seen[0]?.headers).not.toHaveProperty('authorization');
   });
 
-  it('with a signer signs each attempt anew, under the same idempotency key', async () => {
+  it('signs each attempt anew with a signer, under the same idempotency key', async () => {
     let now = Date.parse('2026-11-21T02:06:39.000Z');
     const options = {
       apiKey: undefined,
@@ -201,11 +198,11 @@ describe('options that cannot work', () => {
     ['two credentials', { baseUrl: 'http://x', apiKey: 'k', entity: { actorId: 'a', actorType: 'device' } }],
     ['a line break in the API key', { baseUrl: 'http://x', apiKey: 'k\nx' }],
   ];
-  it.each(wrong)('%s', (_, options) => {
+  it.each(wrong)('%s are refused', (_, options) => {
     expect(() => createClient(options)).toThrow(TypeError);
   });
 
-  it('an append stream without a gRPC address', async () => {
+  it('an append stream without a gRPC address is refused', async () => {
     await using client = createClient({ baseUrl: 'http://127.0.0.1:1' });
     expect(() => client.appendStream()).toThrow(TypeError);
   });

@@ -7,7 +7,7 @@ import { appended, event, numbers, refused, statusError, streamingService } from
 const notSent = { name: 'LedgerTrustError', code: 'not_sent', message: 'The client is closed.' };
 
 describe('a closed client', () => {
-  it.each(['rest', 'grpc'] as const)('sends nothing over %s, and says so', async (transport) => {
+  it.each(['rest', 'grpc'] as const)('sends nothing over %s and reports not_sent', async (transport) => {
     const { baseUrl, seen } = await against((_, response) => answer(response, 200, {}));
     const client = createClient({ baseUrl, grpcUrl: baseUrl, transport });
     await client.close();
@@ -17,7 +17,7 @@ describe('a closed client', () => {
     expect(seen).toEqual([]);
   });
 
-  it('says of a call between two attempts what the first one came to', async () => {
+  it('reports the first attempt of a call between two attempts', async () => {
     for (const [code, httpStatus, told] of [
       ['unavailable', 503, 'unavailable'],
       ['outcome_unknown', 504, 'outcome_unknown'],
@@ -33,7 +33,7 @@ describe('a closed client', () => {
     }
   });
 
-  it('tells the events of a stream between two connections what became of them', async () => {
+  it('settles the events of a stream between two connections', async () => {
     const { grpcUrl, streams } = await streamingService((request, send, stream) => {
       if (request.clientIndex === 0n) send(appended(request));
       if (request.clientIndex === 1n) send(refused(request, 'outcome_unknown', 1n));

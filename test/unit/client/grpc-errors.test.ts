@@ -7,7 +7,7 @@ function bare(code: status, details: string): ServiceError {
   return Object.assign(new Error(details), { code, details, metadata: new Metadata() });
 }
 
-describe('errors of gRPC itself, told by the client', () => {
+describe('an error of gRPC itself', () => {
   test.each([
     [status.RESOURCE_EXHAUSTED, 'Received message larger than max (1115137 vs 1114112)', 'payload_too_large'],
     [status.RESOURCE_EXHAUSTED, 'Attempted to send message with a size larger than 10', 'payload_too_large'],
@@ -16,11 +16,11 @@ describe('errors of gRPC itself, told by the client', () => {
     [status.DEADLINE_EXCEEDED, 'Deadline exceeded after 1.0s', 'timeout'],
     [status.UNAVAILABLE, 'No connection established. Last error: ECONNREFUSED', 'connection_lost'],
     [status.INTERNAL, 'Received RST_STREAM with code 2', 'connection_lost'],
-  ])('%i %s is %s', (code, details, told) => {
+  ])('%i %s becomes %s', (code, details, told) => {
     expect(grpcError(bare(code, details)).code).toBe(told);
   });
 
-  test('whether anything was sent is told with a lost connection', () => {
+  test('has sent: false if the connection was never established', () => {
     for (const details of ['No connection established', 'Channel closed before call started'])
       expect(grpcError(bare(status.UNAVAILABLE, details)).details).toEqual({ sent: false });
     expect(grpcError(bare(status.UNAVAILABLE, 'Connection dropped')).details).toEqual({ sent: true });

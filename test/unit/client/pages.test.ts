@@ -43,13 +43,13 @@ describe('lists of events', () => {
     ]);
   });
 
-  it('are read no further than they are consumed', async () => {
+  it('are not read further than they are consumed', async () => {
     const { client, seen } = await against((_, response, count) => answer(response, 200, page([count], `c${count}`)));
     for await (const { seq } of client.ledgerEvents('l')) if (seq === 2) break;
     expect(seen).toHaveLength(2);
   });
 
-  it('end with an error where the service reports failures, before their page is handed out', async () => {
+  it('end with an error before a page with integrity issues', async () => {
     const { client } = await against((_, response, count) =>
       answer(response, 200, count === 1 ? page([1], 'c') : page([2], undefined, broken)),
     );
@@ -64,14 +64,14 @@ describe('lists of events', () => {
     expect(got).toEqual([1]);
   });
 
-  it('go on where the caller takes the failures itself', async () => {
+  it('continue if the caller handles the issues', async () => {
     const { client } = await against((_, response) => answer(response, 200, page([2], undefined, broken)));
     const issues: unknown[] = [];
     expect(await read(client.ledgerEvents('l', {}, { onIssues: (found) => issues.push(...found) }))).toEqual([2]);
     expect(issues).toHaveLength(1);
   });
 
-  describe('end with a sentence that says what to do', () => {
+  describe('end with a sentence if', () => {
     const endless: [string, (count: number) => object, number][] = [
       ['the same page comes for ever', () => page([1], 'same'), 2],
       ['the same cursor comes without events', () => page([], 'same'), 2],
@@ -81,7 +81,7 @@ describe('lists of events', () => {
       ['new cursors lead nowhere', (count) => page(count === 1 ? [1] : [], `c${count}`), 10_001],
       ['new cursors lead to damaged events', (count) => page([2], `c${count}`, broken), 10_001],
     ];
-    it.each(endless)('where %s', async (_, pageOf, calls) => {
+    it.each(endless)('%s', async (_, pageOf, calls) => {
       let count = 0;
       const reading = createEventReading({
         call: async () => {
@@ -97,7 +97,7 @@ describe('lists of events', () => {
       expect(count).toBe(calls);
     });
 
-    it('and not where a filter finds nothing for long, or newest events come first', async () => {
+    it('the order is wrong, but not if a filter finds nothing for long', async () => {
       const { client } = await against((_, response, count) =>
         answer(response, 200, count < 50 ? page([], `c${count}`) : page([9, 8], count < 51 ? 'd' : undefined)),
       );

@@ -17,7 +17,7 @@ async function endOfCall(kind: CallKind, failures: readonly Error[]): Promise<un
   return withRetries(policy, clock, kind, undefined, run).catch((error: unknown) => error);
 }
 
-test('a call whose last attempt did nothing is called unwritten only if no earlier one may have written', async () => {
+test('a call is reported as unwritten only if no attempt may have written', async () => {
   const [lost, busy] = [failure('connection_lost'), failure('unavailable')];
   expect(await endOf(busy, busy)).toBe(busy);
   expect(await endOf(lost, busy, busy)).toBe(lost);
@@ -25,12 +25,12 @@ test('a call whose last attempt did nothing is called unwritten only if no earli
   expect(await endOf(failure('connection_lost', false), busy)).toBe(busy);
 });
 
-test('of two attempts that may have written the later one is told', async () => {
+test('of two attempts that may have written the later one is reported', async () => {
   const late = failure('timeout');
   expect(await endOf(failure('connection_lost'), late)).toBe(late);
 });
 
-test('what no retry mends ends a call at once', async () => {
+test('an error that is not retryable ends a call at once', async () => {
   const reused = failure('idempotency_key_reused');
   expect(await endOf(failure('connection_lost'), reused, failure('unavailable'))).toBe(reused);
 });
@@ -46,7 +46,7 @@ test.each<ClientErrorCode>([
   'rate_limited',
   'internal',
   'invalid_answer',
-])('%s, which looked at nothing that was written, does not call an earlier attempt undone', async (code) => {
+])('%s does not depend on what was written and leaves an earlier attempt uncertain', async (code) => {
   const [lost, refusal] = [failure('connection_lost'), failure(code)];
   expect(await endOf(lost, refusal)).toBe(lost);
   expect(await endOf(lost, failure('unavailable'), refusal)).toBe(lost);
@@ -54,20 +54,20 @@ test.each<ClientErrorCode>([
   expect(await endOf(refusal)).toBe(refusal);
 });
 
-test('what went wrong on this side does not call an earlier attempt undone', async () => {
+test('a local error leaves an earlier attempt uncertain', async () => {
   const lost = failure('connection_lost');
   expect(await endOf(lost, new Error('the signer is away'))).toBe(lost);
 });
 
 test.each<ClientErrorCode>(['permission_denied', 'ledger_closed', 'already_exists', 'not_found', 'invalid_argument'])(
-  '%s stands: it comes after a look for what an earlier attempt wrote, or would have met that one too',
+  '%s is final, because an earlier attempt would have been found or refused too',
   async (code) => {
     const refusal = failure(code);
     expect(await endOf(failure('connection_lost'), refusal)).toBe(refusal);
   },
 );
 
-test('a read writes nothing, so that its refusal is told whatever was lost before', async () => {
+test('a refused read is final, whatever was lost before', async () => {
   const [lost, refusal] = [failure('connection_lost'), failure('invalid_api_key')];
   expect(await endOfCall('read', [lost, refusal])).toBe(refusal);
 });

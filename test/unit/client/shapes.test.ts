@@ -36,7 +36,7 @@ describe('the types of the client', () => {
     expect(fields.filter(isJsonText)).toEqual(raw);
   });
 
-  it('let just those messages be absent that the descriptors leave out', () => {
+  it('make exactly those messages absent that the descriptors omit', () => {
     const messages = answers
       .flatMap((desc) => fieldsOf(desc))
       .filter((field) => field.fieldKind === 'message' && field.oneof === undefined);
@@ -60,7 +60,7 @@ describe('the types of the client', () => {
 });
 
 describe('the methods of the client', () => {
-  it('are all of the API, at the same REST places as the service has them', () => {
+  it('cover the API, at the REST paths of the service', () => {
     const routes = restRoutes().filter(({ alias }) => !alias);
     const places = [...endpoints.values()].flatMap(({ method, rest }) =>
       rest === null ? [] : [`${method.name} ${rest.httpMethod} ${rest.template}`],
@@ -71,7 +71,7 @@ describe('the methods of the client', () => {
     expect(routes.length).toBeGreaterThan(50);
   });
 
-  it('have names of their own', () => {
+  it('have request types of their own', () => {
     expect(new Set(requests.map(({ typeName }) => typeName)).size).toBe(endpoints.size);
   });
 });
@@ -147,15 +147,15 @@ describe('answers', () => {
     ['a list as payload', { ...json, payload: [] }],
     ['a number where a text is', { ...json, hash: 1 }],
   ];
-  it.each(strange)('that are %s are refused', (_, value) => {
+  it.each(strange)('are refused if they are %s', (_, value) => {
     expect(() => answerFromJson(EventSchema, value)).toThrow(expect.objectContaining({ code: 'invalid_answer' }));
   });
 
-  it('with fields of a later version are read without them', () => {
+  it('are read without fields of a later version', () => {
     expect(answerFromJson(EventSchema, { ...json, later: 1 })).toEqual(event);
   });
 
-  it('whose JSON text is none are refused', () => {
+  it('are refused if their JSON text is invalid', () => {
     for (const payload of ['{', '[]', '"x"']) {
       const broken = create(EventSchema, { ...message, payload });
       expect(() => answerFromMessage(EventSchema, broken)).toThrow(expect.objectContaining({ code: 'invalid_answer' }));
@@ -164,7 +164,7 @@ describe('answers', () => {
 });
 
 describe('requests', () => {
-  it('become JSON with the names of the API, JSON in canonical form', () => {
+  it('become canonical JSON with the names of the API', () => {
     const given = givenFields(GrantLedgerDelegationRequestSchema, {
       ledgerId: 'l',
       delegateActorId: 'd',
@@ -191,7 +191,7 @@ describe('requests', () => {
     );
   });
 
-  it.each(['', '.', '..'])('with "%s" in the path are refused', (ledgerId) => {
+  it.each(['', '.', '..'])('are refused with "%s" in the path', (ledgerId) => {
     const [inPath] = ListLedgerEventsRequestSchema.fields;
     if (inPath === undefined) throw new Error('no field');
     const given = givenFields(ListLedgerEventsRequestSchema, { ledgerId });
@@ -207,11 +207,11 @@ describe('requests', () => {
     ['what JSON cannot say', { permissions: { at: new Date(0) } }],
     ['an undefined inside JSON', { permissions: { access: undefined } }],
   ];
-  it.each(wrong)('with %s are refused', (_, request) => {
+  it.each(wrong)('are refused with %s', (_, request) => {
     expect(() => givenFields(GrantLedgerDelegationRequestSchema, { ...request })).toThrow(TypeError);
   });
 
-  it('with fractions or texts for whole numbers, or other things in lists, are refused', () => {
+  it('are refused with wrong numbers or list items', () => {
     for (const limit of [1.5, '1', Number.NaN, 2n]) {
       expect(() => givenFields(ListLedgerEventsRequestSchema, { limit })).toThrow(TypeError);
     }

@@ -70,14 +70,14 @@ describe('the digest and signature of the vectors', () => {
     });
   });
 
-  it('a business event is signed with the injected fields, and so as the vectors have it', async () => {
+  it('are those of a business event with its injected fields', async () => {
     const vector = vectors.signatures[1];
     const payload = { carrier: 'BlueDart', items: [{ unit: 'kg', sku: 'WHEAT-001', quantity: 500 }], weight: 12.5 };
     const input = await inputOf('appendEvent', { uuid: masterId, eventType: 'SHIPMENT_DISPATCHED', payload });
     expect(input).toMatchObject({ ledgerId, eventType: 'SHIPMENT_DISPATCHED', canonical: vector?.canonical_json });
   });
 
-  it('a new master is signed as the vectors have it', async () => {
+  it('are those of a new master', async () => {
     const vector = vectors.signatures[0];
     const input = await inputOf('createMaster', { ledgerId, businessRef: 'PO-2026-0001', scope: 'ORDER' });
     expect(input).toMatchObject({ eventType: vector?.event_type, canonical: vector?.canonical_json });
@@ -85,19 +85,19 @@ describe('the digest and signature of the vectors', () => {
 });
 
 describe('signers', () => {
-  it('of PEM, KeyObject and seed are the same key', async () => {
+  it('made of PEM, KeyObject and seed sign alike', async () => {
     const digest = Buffer.alloc(32, 7);
     const made = await Promise.all([pem, privateKey, seed].map((key) => signerFromPrivateKey(key).sign(digest)));
     expect(new Set(made).size).toBe(1);
     expect(publicKeyBase64(privateKey)).toBe(vectors.keys.supplier.public_key_base64);
   });
 
-  it('without a key id send none, so that the preferred key is tried', async () => {
+  it('send no key id if they have none', async () => {
     const headers = await signatureHeaders(signerFromPrivateKey(seed), { eventType: 'A', ledgerId, canonical: '{}' });
     expect(Object.keys(headers)).toEqual(['x-actor-sig']);
   });
 
-  it('are refused for seeds of another length, for public keys and for text that is no key', () => {
+  it('are refused for wrong seeds, public keys and other text', () => {
     expect(() => signerFromPrivateKey(Buffer.alloc(31))).toThrow(TypeError);
     expect(() => signerFromPrivateKey(Buffer.alloc(64))).toThrow(TypeError);
     expect(() => signerFromPrivateKey('-----BEGIN NONSENSE-----')).toThrow();
@@ -120,85 +120,45 @@ describe('the public key to enrol', () => {
 describe('what is signed', () => {
   const both = { buyer_organization_id: buyer, supplier_organization_id: organizationId };
 
-  it('closing an ORDER ledger: its parties and the organizations that it has', async () => {
-    const { signed, eventType } = await inputOf('closeLedger', { ledgerId }, { ...order, ...both });
-    expect(eventType).toBe('LEDGER_CLOSED');
-    expect(signed).toEqual({
-      ledger_id: ledgerId,
-      ledger_type: 'ORDER',
-      requested_by_actor_id: me,
-      status: 'CLOSED',
-      buyer_actor_id: buyer,
-      supplier_actor_id: me,
-      ...both,
-    });
-    const bare = await inputOf('closeLedger', { ledgerId });
-    expect(Object.keys(bare.signed as object)).not.toContain('buyer_organization_id');
-  });
-
-  it('closing an FRL: its founder stands as supplier, with the organization of the ledger', async () => {
-    const root = { ledger_type: 'FACILITY_ROOT', primary_actor_id: me, organization_id: organizationId };
-    expect((await inputOf('closeLedger', { ledgerId }, root)).signed).toEqual({
-      ledger_id: ledgerId,
-      ledger_type: 'FACILITY_ROOT',
-      requested_by_actor_id: me,
-      status: 'CLOSED',
-      supplier_actor_id: me,
-      supplier_organization_id: organizationId,
-    });
-  });
-
-  it.each(['closeLedger', 'closeEngagement'])('%s of an engagement: the four base fields', async (name) => {
-    const engagement = {
-      ledger_type: 'ENGAGEMENT',
-      primary_actor_id: me,
-      counterparty_actor_id: buyer,
-      purpose: 'X',
-      entity_id: entityId,
-    };
-    const { signed } = await inputOf(name, { ledgerId }, engagement);
-    expect(Object.keys(signed as object)).toEqual(['ledger_id', 'ledger_type', 'requested_by_actor_id', 'status']);
-  });
-
-  it('closing a root ledger by API key: the ledger of the entity', async () => {
-    const root = { ledger_type: 'ENTITY_ROOT', primary_actor_id: me, counterparty_actor_id: me, entity_id: entityId };
-    expect(await inputOf('closeRootLedger', { actorId: me }, root)).toMatchObject({
-      ledgerId,
-      eventType: 'LEDGER_CLOSED',
-    });
-  });
-
-  it('closing a master of an ORDER ledger: no buyer actor', async () => {
-    const { signed, eventType } = await inputOf('closeMaster', { uuid: masterId }, { ...order, ...both });
-    expect(eventType).toBe('MASTER_CLOSED');
-    expect(signed).toEqual({
-      traceledger_master_uuid: masterId,
-      ledger_id: ledgerId,
-      ledger_type: 'ORDER',
-      requested_by_actor_id: me,
-      status: 'CLOSED',
-      supplier_actor_id: me,
-      ...both,
-    });
-  });
-
-  it('closing a master of an engagement: with the entity, without parties', async () => {
-    const engagement = {
-      ledger_type: 'ENGAGEMENT',
-      primary_actor_id: me,
-      counterparty_actor_id: buyer,
-      purpose: 'X',
-      entity_id: entityId,
-    };
-    const { signed } = await inputOf('closeMaster', { uuid: masterId }, engagement);
-    expect(signed).toEqual({
-      traceledger_master_uuid: masterId,
-      ledger_id: ledgerId,
-      ledger_type: 'ENGAGEMENT',
-      requested_by_actor_id: me,
-      status: 'CLOSED',
-      entity_id: entityId,
-    });
+  const root = { ledger_type: 'FACILITY_ROOT', primary_actor_id: me, organization_id: organizationId };
+  const ofEntity = { ledger_type: 'ENTITY_ROOT', primary_actor_id: me, counterparty_actor_id: me, entity_id: entityId };
+  const engagement = {
+    ledger_type: 'ENGAGEMENT',
+    primary_actor_id: me,
+    counterparty_actor_id: buyer,
+    purpose: 'X',
+    entity_id: entityId,
+  };
+  const parties = { buyer_actor_id: buyer, supplier_actor_id: me };
+  const master = { traceledger_master_uuid: masterId };
+  const closings: [string, string, object, JsonObject, object][] = [
+    ['an ORDER ledger', 'closeLedger', { ledgerId }, { ...order, ...both }, { ...parties, ...both }],
+    ['an ORDER ledger without organizations', 'closeLedger', { ledgerId }, order, parties],
+    [
+      'a FACILITY_ROOT ledger',
+      'closeLedger',
+      { ledgerId },
+      root,
+      { supplier_actor_id: me, supplier_organization_id: organizationId },
+    ],
+    ['an ENGAGEMENT ledger', 'closeLedger', { ledgerId }, engagement, {}],
+    ['an engagement', 'closeEngagement', { ledgerId }, engagement, {}],
+    ['an ENTITY_ROOT ledger', 'closeRootLedger', { actorId: me }, ofEntity, {}],
+    [
+      'a master of an ORDER ledger',
+      'closeMaster',
+      { uuid: masterId },
+      { ...order, ...both },
+      { ...master, supplier_actor_id: me, ...both },
+    ],
+    ['a master of an engagement', 'closeMaster', { uuid: masterId }, engagement, { ...master, entity_id: entityId }],
+  ];
+  it.each(closings)('the close of %s signs its own fields', async (_, name, request, genesis, fields) => {
+    const { ledgerId: signedLedger, signed, eventType } = await inputOf(name, request, genesis);
+    expect([signedLedger, eventType]).toEqual([ledgerId, name === 'closeMaster' ? 'MASTER_CLOSED' : 'LEDGER_CLOSED']);
+    const { ledger_type } = genesis;
+    const base = { ledger_id: ledgerId, ledger_type, requested_by_actor_id: me, status: 'CLOSED' };
+    expect(signed).toEqual({ ...base, ...fields });
   });
 
   const role = 'OPS';
@@ -266,7 +226,7 @@ describe('what is signed', () => {
       },
     ],
   ];
-  it.each(delegations)('%s %#', async (name, request, eventType, signedLedger, signed) => {
+  it.each(delegations)('%s signs its own fields (%#)', async (name, request, eventType, signedLedger, signed) => {
     expect(await inputOf(name, request)).toMatchObject({ eventType, ledgerId: signedLedger, signed });
     expect((await inputOf(name, request)).signed).toEqual(signed);
   });
@@ -278,7 +238,7 @@ describe('what is signed', () => {
     },
   );
 
-  it('an entity request: method, path with its query, hash of the body, time', () => {
+  it('an entity request signs method, path with query, hash of the body and time', () => {
     const body = Buffer.from('{"require_arl":true}');
     const input = entityRequestInput(
       me,
@@ -304,7 +264,7 @@ describe('what is signed', () => {
 });
 
 describe('facts', () => {
-  it('are read once for all who ask at once, and again after a failure', async () => {
+  it('are read once for concurrent calls, and again after a failure', async () => {
     let asked = 0;
     const facts = createFacts({
       genesis: async () => undefined,
@@ -323,7 +283,7 @@ describe('facts', () => {
     expect(asked).toBe(2);
   });
 
-  it('are not taken from an event that is no GENESIS of the ledger', async () => {
+  it('are taken from the GENESIS of the ledger only', async () => {
     const facts = createFacts({
       ...({} as Facts),
       genesis: async () => undefined,

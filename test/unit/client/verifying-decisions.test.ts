@@ -17,7 +17,7 @@ const unsigned = { actorSig: null, signingKeyId: null, actorSigPayload: null, au
 const typesOf = async (events: readonly Event[], options = {}) =>
   (await verify(events, options)).issues.map(({ type, eventId }) => [type, eventId]);
 
-describe('a service that holds all its own keys', () => {
+describe('a service with all its own keys', () => {
   it('cannot let a stranger write', async () => {
     const { verdict, issues } = await verify(resealed(changed(4, { ...unsigned, actorId: stranger }), 4));
     expect(verdict).toBe('invalid');
@@ -42,7 +42,7 @@ describe('a service that holds all its own keys', () => {
     expect(await typesOf(ofMaster, { kind: 'master' })).toEqual([['closed', late.id]]);
   });
 
-  it('cannot date an event in a time to come', async () => {
+  it('cannot date an event in the future', async () => {
     const ahead = resealed(changed(8, { createdAt: '2099-01-01T00:00:00.000Z' }), 8);
     expect(await typesOf(ahead)).toEqual([['dated_ahead', at(8).id]]);
     expect(await typesOf(chain, { latest: at(7).createdAt })).toEqual([['dated_ahead', at(8).id]]);
@@ -54,8 +54,8 @@ describe('a service that holds all its own keys', () => {
   });
 });
 
-describe('what is there decides', () => {
-  it('of a master and of a segment nothing is said of rights', async () => {
+describe('an incomplete list', () => {
+  it('shows no missing right for a master or a segment', async () => {
     const others = (events: readonly Event[]) => resealed(events, 1);
     const strangers = others(changed(4, { ...unsigned, actorId: stranger }));
     const ofMaster = strangers.filter(({ masterId }) => masterId === at(4).masterId);
@@ -76,7 +76,7 @@ describe('keys that came with the events', () => {
     ['authority', ['actor_keys_untrusted']],
     ['none', ['authority_keys_untrusted', 'actor_keys_untrusted']],
     [undefined, ['authority_keys_untrusted', 'actor_keys_untrusted']],
-  ] as const)('vouch for nobody unless the caller says that they are trusted: %s', async (trustedKeys, reasons) => {
+  ] as const)('are trusted only as far as the caller says: %s', async (trustedKeys, reasons) => {
     const found = await verify(chain, { keys, authorityKeys, trustedKeys });
     expect(found.issues).toEqual([]);
     expect(found.checked).toMatchObject({ actorSignatures: 7, authoritySeals: 3 });
@@ -84,7 +84,7 @@ describe('keys that came with the events', () => {
     expect([found.verdict, found.verified]).toEqual(reasons.length === 0 ? ['valid', true] : ['incomplete', false]);
   });
 
-  it('are trusted of actors where they are from a resolver that the caller named', async () => {
+  it('are trusted for actors if they are from the resolver of the caller', async () => {
     const found = await verify(chain, { keys: { ...keys, isResolver: true }, authorityKeys, trustedKeys: undefined });
     expect(found.incomplete).toMatchObject([{ type: 'authority_keys_untrusted', count: 3, eventId: at(0).id }]);
   });

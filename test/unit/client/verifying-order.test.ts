@@ -12,14 +12,11 @@ describe('the order of events', () => {
     if (index > 0) expect(issues.some(({ type }) => type === 'missing_event')).toBe(true);
   });
 
-  it.each(chain.slice(0, -1).map((_, index) => index))(
-    'events %i and the next one swapped are found',
-    async (index) => {
-      const swapped = [...chain];
-      swapped.splice(index, 2, at(index + 1), at(index));
-      expect((await verify(swapped)).verdict).toBe('invalid');
-    },
-  );
+  it.each(chain.slice(0, -1).map((_, index) => index))('event %i swapped with the next one is found', async (index) => {
+    const swapped = [...chain];
+    swapped.splice(index, 2, at(index + 1), at(index));
+    expect((await verify(swapped)).verdict).toBe('invalid');
+  });
 
   it.each(chain.map((_, index) => index))('event %i given twice is found', async (index) => {
     const { verdict, issues } = await verify([...chain.slice(0, index + 1), ...chain.slice(index)]);
@@ -27,7 +24,7 @@ describe('the order of events', () => {
     expect(issues.some(({ type }) => type === 'broken_link')).toBe(true);
   });
 
-  it('a list cut short at its end looks whole, unless a later hash is known', async () => {
+  it('a list without its end looks whole, unless a later hash is known', async () => {
     const short = chain.slice(0, 6);
     expect((await verify(short)).verdict).toBe('valid');
     const { verdict, issues } = await verify(short, { mustContain: [at(2).hash, at(7).hash] });
@@ -36,7 +33,7 @@ describe('the order of events', () => {
     expect(issues[0]?.detail).toContain(at(7).hash);
   });
 
-  it('a list that begins in the middle is incomplete, and what can be checked is', async () => {
+  it('a list without its start is incomplete, and the rest is checked', async () => {
     const { verdict, incomplete, checked } = await verify(chain.slice(4));
     expect(verdict).toBe('incomplete');
     expect(incomplete.map(({ type, count }) => [type, count])).toEqual([
@@ -47,7 +44,7 @@ describe('the order of events', () => {
     expect(checked).toMatchObject({ events: 5, contentHashes: 3, chainHashes: 4, actorSignatures: 5 });
   });
 
-  it.each(['ledger', 'master'] as const)('a %s that should be whole and lacks its start is found', async (kind) => {
+  it.each(['ledger', 'master'] as const)('a whole %s without its start is invalid', async (kind) => {
     const list = kind === 'master' ? ofMasterA : chain;
     expect((await verify(list, { kind, extent: 'all' })).issues).toEqual([]);
     const { verdict, issues } = await verify(list.slice(1), { kind, extent: 'all' });
@@ -55,7 +52,7 @@ describe('the order of events', () => {
     expect(issues[0]).toMatchObject({ type: 'missing_event', eventId: list[1]?.id });
   });
 
-  it('a change in the middle of a list that begins in the middle is still found', async () => {
+  it('a change in a list without its start is found', async () => {
     expect((await verify(changed(6, { actorType: 'human' }).slice(4))).verdict).toBe('invalid');
   });
 
@@ -68,13 +65,13 @@ describe('the order of events', () => {
     expect((await verify(moved)).issues.map(({ type }) => type)).toContain('broken_link');
   });
 
-  it.each(['ledger', 'master', 'segment'] as const)('nothing at all of a %s is not whole', async (kind) => {
+  it.each(['ledger', 'master', 'segment'] as const)('an empty list of a %s is incomplete', async (kind) => {
     const found = await verify([], { kind });
     expect(found).toMatchObject({ verdict: 'incomplete', verified: false, checked: { events: 0 }, head: null });
     expect(found.incomplete.map(({ type }) => type)).toEqual(['start_unknown']);
   });
 
-  it('nothing at all is wrong where a hash is known from before', async () => {
+  it('an empty list is invalid if a hash is known', async () => {
     expect((await verify([], { mustContain: [at(2).hash] })).verdict).toBe('invalid');
   });
 });
@@ -82,14 +79,14 @@ describe('the order of events', () => {
 describe('the events of one master', () => {
   const options: Partial<VerifyOptions> = { kind: 'master' };
 
-  it('form a chain of contents, and say that their chain hashes were not all checked', async () => {
+  it('form a chain of contents, and their chain hashes are reported as unchecked', async () => {
     const { verdict, incomplete, checked } = await verify(ofMasterA, options);
     expect(verdict).toBe('incomplete');
     expect(incomplete.map(({ type }) => type)).toEqual(['hash_unchecked']);
     expect(checked).toMatchObject({ events: 4, contentHashes: 4, actorSignatures: 4 });
   });
 
-  it.each([1, 2])('without event %i are found to be cut', async (index) => {
+  it.each([1, 2])('are invalid without event %i', async (index) => {
     const { verdict, issues } = await verify(
       ofMasterA.filter((_, position) => position !== index),
       options,
@@ -98,17 +95,17 @@ describe('the events of one master', () => {
     expect(issues).toContainEqual(expect.objectContaining({ type: 'missing_event' }));
   });
 
-  it('without the first one are incomplete', async () => {
+  it('are incomplete without the first one', async () => {
     const { incomplete } = await verify(ofMasterA.slice(1), options);
     expect(incomplete.map(({ type }) => type)).toContain('start_unknown');
   });
 
-  it('with an event of a sibling master are found', async () => {
+  it('are invalid with an event of a sibling', async () => {
     const sibling = at(5);
     expect((await verify([...ofMasterA.slice(0, 2), sibling, ...ofMasterA.slice(2)], options)).verdict).toBe('invalid');
   });
 
-  it('renumbered to hide a gap are found, whatever hashes are shown', async () => {
+  it('are invalid if renumbered to hide a gap', async () => {
     const [first, , third] = ofMasterA;
     if (first === undefined || third === undefined) throw new Error('the vectors changed');
     const moved = { ...third, masterSeq: 1 };
@@ -116,7 +113,7 @@ describe('the events of one master', () => {
     expect((await verify([first, { ...moved, contentHash: content }], options)).verdict).toBe('invalid');
   });
 
-  it('every field but the chain hash, changed alone, is found', async () => {
+  it('are invalid with any changed field but the chain hash', async () => {
     for (const [index, event] of ofMasterA.entries()) {
       for (const name of Object.keys(event) as (keyof Event)[]) {
         if (name === 'hash') continue;
@@ -142,7 +139,7 @@ describe('a segment', () => {
     });
   });
 
-  it('of one master may have gaps too, and holds that master alone', async () => {
+  it('may have gaps within one master, and contains that master only', async () => {
     const options = { kind: 'master', extent: 'some' } as const;
     const some = ofMasterA.filter((_, position) => position !== 1);
     const { verdict, incomplete } = await verify(some, options);
@@ -151,13 +148,13 @@ describe('a segment', () => {
     expect((await verify([...some.slice(0, 1), at(5), ...some.slice(1)], options)).verdict).toBe('invalid');
   });
 
-  it.each([3, 4])('that begins at %i says nothing of a gap where it has none', async (start) => {
+  it.each([3, 4])('reports no gap at its start %i', async (start) => {
     const { verdict, incomplete } = await verify(chain.slice(start), { kind: 'segment' });
     expect(verdict).toBe('incomplete');
     expect(incomplete.map(({ type }) => type)).not.toContain('middle_unknown');
   });
 
-  it('in which a master lacks its first event, though nothing of the ledger is missing, is found', async () => {
+  it('is invalid if a master lacks its first event and no event of the ledger is missing', async () => {
     const late = chain.map((event) =>
       event.masterId === at(3).masterId ? { ...event, masterSeq: (event.masterSeq ?? 0) + 1 } : event,
     );
@@ -167,7 +164,7 @@ describe('a segment', () => {
     }
   });
 
-  it('in which a master lacks an event that no gap of the ledger can hold is found', async () => {
+  it('is invalid if a master lacks an event that no gap can contain', async () => {
     for (const start of [0, 3]) {
       const index = chain.findIndex((event, place) => place > start + 1 && (event.masterSeq ?? 0) > 1);
       const lacking = chain.map((event, place) =>
@@ -180,7 +177,7 @@ describe('a segment', () => {
     }
   });
 
-  it('out of order is found', async () => {
+  it('is invalid out of order', async () => {
     expect((await verify([at(0), at(4), at(2)], { kind: 'segment' })).verdict).toBe('invalid');
   });
 });

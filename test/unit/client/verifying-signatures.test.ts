@@ -28,11 +28,11 @@ const oddKeys: [string, Buffer][] = [
   ['no point', Buffer.alloc(32, 2)],
 ];
 
-describe('the rule for signatures and keys holds for the client and the command line', () => {
+describe('the client and the command line apply the same rules', () => {
   it.each([
     ['whose R is the identity point', nonceZero],
     ['whose S is not reduced', withLargeS(honest)],
-  ])('a signature %s is invalid', async (_, signature) => {
+  ])('to a signature %s, which is invalid', async (_, signature) => {
     const list = resealed(changed(4, { actorSig: signature.toString('base64') }), 4);
     const { verdict, issues } = await verify(list);
     expect([verdict, issues.map(({ type }) => type)]).toEqual(['invalid', ['invalid_actor_sig']]);
@@ -47,7 +47,7 @@ describe('the rule for signatures and keys holds for the client and the command 
     expect([code, out.includes(`✗ invalid_actor_sig  event ${at(4).id}`)]).toEqual([1, true]);
   });
 
-  it('a seal whose R is the identity point is invalid', async () => {
+  it('to a seal whose R is the identity point, which is invalid', async () => {
     const seal = signatureOfNonceZero(
       Buffer.from(vectors.keys.authority.seed_hex, 'hex'),
       Buffer.from(vectors.keys.authority.public_key_base64, 'base64'),
@@ -57,7 +57,7 @@ describe('the rule for signatures and keys holds for the client and the command 
     expect(issues.map(({ type }) => type)).toEqual(['invalid_authority_sig']);
   });
 
-  it.each(oddKeys)('nothing verifies under a key that is %s, from wherever it comes', async (_, key) => {
+  it.each(oddKeys)('to a key that is %s, under which nothing verifies', async (_, key) => {
     const publicKey = key.toString('base64');
     const anything = Buffer.concat([identityPoint, Buffer.alloc(32)]).toString('base64');
     const signed = resealed(changed(4, { actorSig: anything }), 4);

@@ -13,7 +13,7 @@ import {
 } from '../../support/vector-chain.ts';
 
 describe('a whole ledger', () => {
-  it('that another program wrote by the rules is valid, with every hash, signature and seal checked', async () => {
+  it('of the vectors is valid with every hash, signature and seal checked', async () => {
     expect(await verify(chain)).toEqual({
       verdict: 'valid',
       verified: true,
@@ -27,7 +27,7 @@ describe('a whole ledger', () => {
     });
   });
 
-  it('is invalid as another ledger, or as one of a master', async () => {
+  it('is invalid as another ledger or as a master', async () => {
     const other = '0193a000-0000-7000-8000-000000000002';
     const found = await verify(chain, { ledgerId: other });
     expect(found).toMatchObject({ verdict: 'invalid', ledgerId: other });
@@ -42,7 +42,7 @@ describe('a whole ledger', () => {
     expect(ofMaster.issues[0]?.detail).toBe('the event is one of no master');
   });
 
-  it('of no event at all is the one that it should be', async () => {
+  it('is named as asked if it contains no event', async () => {
     expect(await verify([])).toMatchObject({ ledgerId: null, masterId: null });
     expect(await verify([], { ledgerId: at(0).ledgerId, masterId: masterA })).toMatchObject({
       ledgerId: at(0).ledgerId,
@@ -57,7 +57,7 @@ describe('a whole ledger', () => {
     expect((await verifyEvents(source(), whole)).verdict).toBe('valid');
   });
 
-  it('resealed by the forger of the tests, with nothing changed, is still valid', async () => {
+  it('is still valid after a reseal without a change', async () => {
     expect((await verify(resealed(chain, 0))).verdict).toBe('valid');
   });
 });
@@ -65,12 +65,12 @@ describe('a whole ledger', () => {
 describe('the events of a master', () => {
   const kind = 'master';
 
-  it('are told with the master and its ledger', async () => {
+  it('are reported with the master and its ledger', async () => {
     const found = await verify(ofMasterA, { kind });
     expect(found).toMatchObject({ issues: [], ledgerId: at(0).ledgerId, masterId: masterA });
   });
 
-  it('are invalid as those of another', async () => {
+  it('are invalid as those of another master', async () => {
     const other = '0193a000-0000-7000-8000-0000000000bb';
     const { issues } = await verify(ofMasterA, { kind, masterId: other });
     const detail = `the event is one of another master, ${masterA}`;
@@ -80,7 +80,7 @@ describe('the events of a master', () => {
   });
 });
 
-describe('every field of every event, changed alone', () => {
+describe('a single changed field', () => {
   const names = Object.keys(at(0)) as (keyof Event)[];
   for (const [index, event] of chain.entries()) {
     it(`is found in event ${index}, ${event.eventType}`, async () => {
@@ -129,7 +129,7 @@ describe('every field of every event, changed alone', () => {
   });
 });
 
-describe('what is no event', () => {
+describe('a malformed event', () => {
   const odd: [string, Partial<Event>][] = [
     ['an upper-case id', { id: at(4).id.toUpperCase() }],
     ['a fraction as seq', { seq: 4.5 }],
@@ -139,7 +139,7 @@ describe('what is no event', () => {
     ['a number that JSON cannot say', { payload: { weight: Number.POSITIVE_INFINITY } }],
     ['half a surrogate pair', { payload: { note: '\ud800' } }],
   ];
-  it.each(odd)('%s is malformed and does not end the verification', async (_, change) => {
+  it.each(odd)('with %s is reported and does not end the verification', async (_, change) => {
     const { verdict, issues, checked } = await verify(changed(4, change));
     expect(verdict).toBe('invalid');
     expect(issues[0]).toMatchObject({ type: 'malformed_event' });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { decodeBase64 } from '../../../src/domain/keys/base64.ts';
 
 describe('strict base64', () => {
-  test('whatever is encoded is decoded to itself, at its own length alone', () => {
+  test('encoded bytes decode to themselves at their own length only', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 70 }), (bytes) => {
         const text = Buffer.from(bytes).toString('base64');
@@ -14,7 +14,7 @@ describe('strict base64', () => {
     );
   });
 
-  test('each value has one spelling', () => {
+  test('each value has exactly one accepted encoding', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'AB+/-_=Zz9 \n'), minLength: 4, maxLength: 4 }), (text) => {
         for (const length of [1, 2, 3]) {

@@ -9,12 +9,15 @@ import { parseJson, parseJsonBytes } from '../../../src/domain/json/json.ts';
 const vectors = new URL('../../vectors/', import.meta.url);
 
 describe('RFC 8785', () => {
-  test.each(['arrays', 'french', 'structures', 'unicode', 'values', 'weird'])('test data: %s', (name) => {
-    const input = readFileSync(new URL(`jcs/input/${name}.json`, vectors));
-    const output = readFileSync(new URL(`jcs/output/${name}.json`, vectors), 'utf8');
-    expect(parseJsonBytes(input).canonical).toBe(output);
-    expect(canonicalJson(JSON.parse(input.toString()))).toBe(output);
-  });
+  test.each(['arrays', 'french', 'structures', 'unicode', 'values', 'weird'])(
+    'the test data %s has the published canonical text',
+    (name) => {
+      const input = readFileSync(new URL(`jcs/input/${name}.json`, vectors));
+      const output = readFileSync(new URL(`jcs/output/${name}.json`, vectors), 'utf8');
+      expect(parseJsonBytes(input).canonical).toBe(output);
+      expect(canonicalJson(JSON.parse(input.toString()))).toBe(output);
+    },
+  );
 
   /** IEEE 754 bits and text, RFC 8785 appendix B. */
   test.each([
@@ -42,13 +45,13 @@ describe('RFC 8785', () => {
     ['41b3de4355555557', '333333333.33333343'],
     ['becbf647612f3696', '-0.0000033333333333333333'],
     ['43143ff3c1cb0959', '1424953923781206.2'],
-  ])('number %s is %s', (bits, text) => {
+  ])('the number with the bits %s is written as %s', (bits, text) => {
     const value = Buffer.from(bits, 'hex').readDoubleBE();
     expect(canonicalNumber(value)).toBe(text);
     expect(parseJson(text).canonical).toBe(text);
   });
 
-  test('10,000 numbers of the published sequence have the published checksum, and every text is read as itself', () => {
+  test('10,000 numbers of the published sequence have the published checksum, and each text reads back as itself', () => {
     const hash = createHash('sha256');
     let block: Buffer = Buffer.alloc(32);
     let lines = 0;
@@ -99,7 +102,7 @@ describe('canonical text of values', () => {
     expect(canonicalJson(value)).toBe(text);
   });
 
-  test('the same object may stand in two places', () => {
+  test('the same object may occur in two places', () => {
     const shared = { x: 1 };
     expect(canonicalJson({ a: shared, ab: shared, b: [shared, shared] })).toBe(
       '{"a":{"x":1},"ab":{"x":1},"b":[{"x":1},{"x":1}]}',
@@ -122,12 +125,12 @@ describe('canonical text of values', () => {
     ['a Map', new Map()],
     ['bytes', Buffer.from('a')],
     ['a circle', circular],
-  ])('%s cannot be said in JSON', (_, value) => {
+  ])('%s has no JSON text', (_, value) => {
     expect(() => canonicalJson(value)).toThrow(TypeError);
   });
 
   test.each(['\ud800', 'a\udc00', '\ude00\ud83d'])(
-    'lone surrogates are invalid_string, in values and keys (%j)',
+    'a lone surrogate is invalid_string in a value and in a key (%j)',
     (text) => {
       const refused = expect.objectContaining({ code: 'invalid_string' });
       expect(() => canonicalString(text)).toThrow(refused);
@@ -136,7 +139,7 @@ describe('canonical text of values', () => {
     },
   );
 
-  test('agrees with an independent canonicalizer and with the reader', () => {
+  test('the text agrees with an independent canonicalizer and with the reader', () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
         const text = canonicalJson(value);

@@ -79,7 +79,7 @@ describe('LEDGER_CLOSED', () => {
     }
   });
 
-  test('without a signature there is none inside', () => {
+  test('an unsigned closing stores no signature', () => {
     const event = only(opened('engagement').run(closeLedger()));
     expect(payloadOf(event)).toEqual(base('engagement'));
     expect(event.actorSigPayload).toBe(null);

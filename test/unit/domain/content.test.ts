@@ -25,40 +25,46 @@ function contentOf({ content }: VectorEvent): EventContent {
   } as EventContent;
 }
 
-describe('golden vectors of an independent program', () => {
+describe('golden vectors', () => {
   const named = vectors.chain.map((golden) => [`${golden.content.seq} ${golden.content.event_type}`, golden] as const);
 
-  test('there are events of every kind of attribution', () => {
+  test('the vectors contain events of every kind of attribution', () => {
     expect(vectors.chain.length).toBeGreaterThan(8);
     expect(vectors.chain.some(({ content }) => content.actor_sig_payload_hash !== null)).toBe(true);
     expect(vectors.chain.some(({ content }) => content.caused_by_hash !== null)).toBe(true);
   });
 
-  test.each(named)('%s: canonical content and its hash', (_, golden) => {
+  test.each(named)('event %s has the canonical content and content hash of the vectors', (_, golden) => {
     expect(contentJson(contentOf(golden))).toBe(golden.canonical_content);
     expect(contentJson(contentOf(golden))).toBe(canonicalJson(golden.content));
     expect(contentHash(golden.canonical_content)).toBe(golden.content_hash);
   });
 
-  test.each(named)('%s: chain hash', (_, golden) => {
+  test.each(named)('event %s has the chain hash of the vectors', (_, golden) => {
     expect(eventHash(golden.prev_hash, golden.content_hash)).toBe(golden.hash);
   });
 
-  test.each(named)('%s: hashes of the payloads', (_, { content, payload, actor_sig_payload: signed }) => {
-    expect(contentHash(canonicalJson(payload))).toBe(content.payload_hash);
-    expect(signed === null ? null : contentHash(canonicalJson(signed))).toBe(content.actor_sig_payload_hash);
-  });
+  test.each(named)(
+    'event %s has the payload hashes of the vectors',
+    (_, { content, payload, actor_sig_payload: signed }) => {
+      expect(contentHash(canonicalJson(payload))).toBe(content.payload_hash);
+      expect(signed === null ? null : contentHash(canonicalJson(signed))).toBe(content.actor_sig_payload_hash);
+    },
+  );
 
-  test.each(named.filter(([, { authority_sig }]) => authority_sig !== undefined))('%s: seal', (_, golden) => {
-    const authority = authorityOf(vectors.keys.authority.seed_hex);
-    expect(authority.sign(authorityDigest(golden.hash), '')).toBe(golden.authority_sig);
-  });
+  test.each(named.filter(([, { authority_sig }]) => authority_sig !== undefined))(
+    'event %s has the seal of the vectors',
+    (_, golden) => {
+      const authority = authorityOf(vectors.keys.authority.seed_hex);
+      expect(authority.sign(authorityDigest(golden.hash), '')).toBe(golden.authority_sig);
+    },
+  );
 });
 
-describe('what the hashes are made of', () => {
+describe('hashes and content', () => {
   const hash = 'ab'.repeat(32);
 
-  test('the first event follows no hash, the others the 32 bytes of one', () => {
+  test('the chain hash of the first event covers no previous hash, all others cover its 32 bytes', () => {
     const prefix = Buffer.from('svc-event-v1\0', 'ascii');
     const content = Buffer.from(hash, 'hex');
     expect(eventHash('', hash)).toBe(sha256(Buffer.concat([prefix, content])).toString('hex'));
@@ -67,7 +73,7 @@ describe('what the hashes are made of', () => {
     expect(eventHash(previous.toString('hex'), hash)).toBe(expected);
   });
 
-  test('a chain hash and what the authority signs of it are told apart by their prefix', () => {
+  test('a chain hash and the digest of the seal differ by their prefix', () => {
     expect(authorityDigest(hash).toString('hex')).not.toBe(eventHash('', hash));
   });
 

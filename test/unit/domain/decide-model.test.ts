@@ -32,8 +32,8 @@ import {
 import { Chain, faultsOf, startMs } from '../../support/world.ts';
 
 /**
- * A second account of who may do what, written from decisions.md (section 5) and not from the code: random commands are put to both,
- * and have to be carried out or refused alike.
+ * A second account of who may do what, written from decisions.md (section 5) and not from the code: random commands are
+ * put to both, and have to be carried out or refused alike.
  */
 
 const parties = [buyer, supplier];
@@ -205,7 +205,7 @@ function commandOf(step: Step, link: number, nowMs: number): Command {
 }
 
 describe('random commands of parties, delegates and strangers', () => {
-  test('are judged as the second account has it, and the log tells the state', () => {
+  test('are decided as the independent model decides them, and the log replays to the same state', () => {
     const judged = new Map<string, number>();
     fc.assert(
       fc.property(steps, (all) => {

@@ -25,12 +25,12 @@ const open = () => chainOf(openLedger(), createMaster());
 const closed = () => chainOf(openLedger(), createMaster(), grant(), closeLedger());
 
 describe('a ledger begins once', () => {
-  test('before it is open there is nothing to see', () => {
+  test('every command on a ledger that is not open is refused as not_found', () => {
     for (const command of [createMaster(), append(), closeMaster(), closeLedger(), grant(), revoke()])
       expect(new Chain().refusal(command)).toBe('not_found');
   });
 
-  test('opening it again writes nothing', () => {
+  test('a second opening is refused as already_exists and writes nothing', () => {
     const chain = open();
     const count = chain.events.length;
     expect(chain.refusal(openLedger())).toBe('already_exists');
@@ -46,8 +46,8 @@ describe('a ledger begins once', () => {
   });
 });
 
-describe('permission is decided before state', () => {
-  test('of a closed ledger a stranger learns nothing, a reader that he may not write', () => {
+describe('permission is checked before state', () => {
+  test('on a closed ledger a stranger gets not_found and a reader gets permission_denied', () => {
     const chain = closed();
     for (const actorId of [stranger]) {
       expect(chain.refusal(append({ actorId }))).toBe('not_found');
@@ -60,7 +60,7 @@ describe('permission is decided before state', () => {
     expect(reader.refusal(append({ actorId: supplier }))).toBe('ledger_closed');
   });
 
-  test('of a closed master too, and of the time and the number of grants', () => {
+  test('on a closed master a stranger gets not_found, even for a grant in the past', () => {
     const chain = chainOf(openLedger(), createMaster(), closeMaster());
     expect(chain.refusal(append({ actorId: stranger }))).toBe('not_found');
     expect(chain.refusal(closeMaster({ actorId: stranger }))).toBe('not_found');
@@ -68,7 +68,7 @@ describe('permission is decided before state', () => {
     expect(chain.refusal(revoke({ actorId: stranger }))).toBe('not_found');
   });
 
-  test('a master that does not exist looks like one that may not be seen', () => {
+  test('a missing master and an invisible master get the same answer', () => {
     const texts = [uuid(0x999), masterId].map((id) => {
       try {
         open().run(append({ masterId: id, actorId: stranger }));
@@ -82,7 +82,7 @@ describe('permission is decided before state', () => {
 });
 
 describe('after closing', () => {
-  test('a ledger takes revocations alone, each of them once', () => {
+  test('a ledger accepts revocations only, each of them once', () => {
     const chain = closed();
     expect(chain.refusal(append())).toBe('ledger_closed');
     expect(chain.refusal(createMaster({ masterId: uuid(7) }))).toBe('ledger_closed');
@@ -94,7 +94,7 @@ describe('after closing', () => {
     expect(chain.refusal(revoke())).toBe('not_found');
   });
 
-  test('a master takes revocations alone, and its sibling everything', () => {
+  test('a master accepts revocations only, and its sibling accepts everything', () => {
     const chain = chainOf(openLedger(), createMaster(), createMaster({ masterId: uuid(7) }), grant(), closeMaster());
     expect(chain.refusal(append())).toBe('master_closed');
     expect(chain.refusal(grant())).toBe('master_closed');
@@ -104,27 +104,27 @@ describe('after closing', () => {
     expect(chain.refusal(grant({ scope: 'ledger' }))).toBe(null);
   });
 
-  test('a closed ledger is told before a closed master', () => {
+  test('ledger_closed takes precedence over master_closed', () => {
     const chain = chainOf(openLedger(), createMaster(), closeMaster(), closeLedger());
     expect(chain.refusal(append())).toBe('ledger_closed');
   });
 });
 
 describe('grants in time', () => {
-  test('until the millisecond in which it runs out a grant counts', () => {
+  test('a grant holds until the millisecond of its end', () => {
     const chain = open();
     chain.run(grant({ access: 'write', expiresAt }));
     expect(chain.refusal(append({ actorId: delegate }), '2026-11-21T02:29:59.999Z')).toBe(null);
     expect(chain.refusal(append({ actorId: delegate }), expiresAt)).toBe('access_expired');
   });
 
-  test('a grant that would run out at once is refused', () => {
+  test('a grant that ends at or before its own time is refused', () => {
     expect(open().refusal(grant({ access: 'write', expiresAt: start }), start)).toBe('invalid_argument');
     expect(open().refusal(grant({ access: 'write', expiresAt: start }), soon)).toBe('invalid_argument');
     expect(open().refusal(grant({ access: 'write', expiresAt: soon }), start)).toBe(null);
   });
 
-  test('one that ran out is replaced by name, and may be revoked', () => {
+  test('an expired grant is named by the grant that replaces it, and may be revoked', () => {
     const chain = open();
     chain.run(grant({ access: 'write', expiresAt: soon }));
     const again = only(chain.run(grant({ linkId: uuid(0xcd) }), expiresAt));
@@ -135,7 +135,7 @@ describe('grants in time', () => {
     expect(other.refusal(revoke(), expiresAt)).toBe(null);
   });
 
-  test('the newer of two grants counts alone, whichever gives more', () => {
+  test('only the newest grant counts, whichever gives more', () => {
     const chain = open();
     chain.run(grant({ access: 'write' }));
     chain.run(grant({ access: 'read', linkId: uuid(0xcd) }));
@@ -144,7 +144,7 @@ describe('grants in time', () => {
     expect(chain.refusal(append({ actorId: delegate }))).toBe(null);
   });
 
-  test('revoking by link hits that link alone', () => {
+  test('a revocation by link ends that link only', () => {
     const chain = open();
     chain.run(grant());
     chain.run(grant({ delegateActorId: stranger, linkId: uuid(0xcd) }));
@@ -156,7 +156,7 @@ describe('grants in time', () => {
     expect(chain.refusal(byLink(uuid(0xcd)))).toBe('not_found');
   });
 
-  test('a link that was replaced is not there to be revoked', () => {
+  test('a replaced link cannot be revoked', () => {
     const chain = chainOf(openLedger(), createMaster(), grant(), grant({ linkId: uuid(0xcd) }));
     expect(chain.refusal(revoke({ delegateActorId: null, linkId: uuid(0xcc) }))).toBe('not_found');
     expect(chain.refusal(append({ actorId: delegate }))).toBe(null);
@@ -179,7 +179,7 @@ describe('the number of delegates is bounded', () => {
   const grants = new Map(full.map((held) => [held.delegateActorId, held]));
   const ledger = { ...chain.ledger, ledgerGrants: grants };
 
-  test('one more is refused, a change of one that is there is not', () => {
+  test('one delegate more is refused, a changed grant of a present delegate is not', () => {
     expect(() => decide(ledger, null, grant({ scope: 'ledger' }), start)).toThrow(
       expect.objectContaining({ code: 'invalid_argument', details: { limit: delegatesMax } }),
     );
@@ -188,7 +188,7 @@ describe('the number of delegates is bounded', () => {
 });
 
 describe('what a draft carries', () => {
-  test('the caller’s event as it is, with its cause', () => {
+  test('the draft of an append carries the event and its cause unchanged', () => {
     const chain = open();
     const causedByHash = 'ab'.repeat(32);
     const [draft] = decide(
@@ -200,7 +200,7 @@ describe('what a draft carries', () => {
     expect(draft).toMatchObject({ eventType: 'X', payload: '{"a":1}', causedByHash, actorType: 'device', masterId });
   });
 
-  test('what was signed is kept where it is not the payload, and only there', () => {
+  test('the signed form is stored only where it differs from the payload', () => {
     const chain = open();
     const payload = '{"a":1,"delivery_chain":[]}';
     const asPayload = only(chain.run(append({ payload, signature: signature('kid', payload) })));

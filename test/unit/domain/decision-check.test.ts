@@ -199,7 +199,7 @@ describe('an honest history has no finding', () => {
     expect(checkDecisions(chainOf(...commands).events, { latest: start })).toEqual([]);
   });
 
-  test('in which grants run out, are replaced and are revoked', () => {
+  test('in which grants expire, are replaced and are revoked', () => {
     const chain = chainOf(...opened);
     const expiresAt = later(100);
     chain.run(grant({ access: 'write', expiresAt }), start);
@@ -214,7 +214,7 @@ describe('an honest history has no finding', () => {
 });
 
 describe('what a changed snapshot lets through is found', () => {
-  test('a stranger appends by a grant that the log does not hold', () => {
+  test('an append under a grant that the log does not contain is not_permitted', () => {
     const chain = forged(...opened);
     chain.runIn(append({ actorId: stranger }), {}, { grants: new Map([[stranger, strangersGrant]]) });
     chain.run(append());
@@ -228,7 +228,7 @@ describe('what a changed snapshot lets through is found', () => {
     ]);
   });
 
-  test('a stranger grants, and whom it lets in is a finding too', () => {
+  test('a grant by a stranger is not_permitted, and so are the appends under it', () => {
     const chain = forged(...opened);
     const owner = { ...strangersGrant, role: 'OWNER' };
     chain.runIn(grant({ actorId: stranger }), { ledgerGrants: new Map([[stranger, owner]]) });
@@ -239,7 +239,7 @@ describe('what a changed snapshot lets through is found', () => {
     ]);
   });
 
-  test('a stranger’s revocation takes nothing from anybody', () => {
+  test('a revocation by a stranger is not_permitted and ends no grant', () => {
     const chain = forged(...opened, grant({ access: 'write' }));
     const owner = { ...strangersGrant, role: 'OWNER' };
     chain.runIn(revoke({ actorId: stranger }), { ledgerGrants: new Map([[stranger, owner]]) });
@@ -253,7 +253,7 @@ describe('what a changed snapshot lets through is found', () => {
     expect(typesOf(chain.events)).toEqual([[4, 'not_permitted']]);
   });
 
-  test('a reader writes, a writer closes, and a grant is used after its end and after its revocation', () => {
+  test('appends of a reader, closings by a writer and uses of an ended grant are not_permitted', () => {
     const chain = forged(...opened, grant({ access: 'read' }));
     chain.runIn(append({ actorId: delegate }), {}, { grants: new Map([[delegate, strangersGrant]]) });
     chain.run(grant({ access: 'write', expiresAt: later(10), linkId: uuid(0xcd) }));
@@ -271,7 +271,7 @@ describe('what a changed snapshot lets through is found', () => {
     expect(typesOf(chain.events)).toEqual([4, 6, 7, 9].map((seq) => [seq, 'not_permitted']));
   });
 
-  test('a closed ledger and a closed master go on', () => {
+  test('events behind the close of a ledger or master are reported as closed', () => {
     const chain = forged(...opened, closeMaster());
     chain.runIn(append(), {}, { closed: false });
     chain.run(closeLedger());
@@ -282,7 +282,7 @@ describe('what a changed snapshot lets through is found', () => {
     expect(typesOf(chain.events)).toEqual([4, 6, 7, 8, 9].map((seq) => [seq, 'closed']));
   });
 
-  test('events are dated before others and after now', () => {
+  test('events dated before an earlier event or after now are reported', () => {
     const chain = chainOf(...opened);
     chain.run(append(), later(10));
     chain.run(append(), later(9));
@@ -295,7 +295,7 @@ describe('what a changed snapshot lets through is found', () => {
     expect(typesOf(withLast(chain.events.slice(0, 4), { createdAt: '2099' }))).toEqual([[3, 'contradiction']]);
   });
 
-  test('a master is counted and linked wrongly', () => {
+  test('wrong numbers and links of a master are reported', () => {
     const chain = chainOf(...opened, append());
     const link = { id: masterId, seq: 2, prevHash: chain.events[2]?.contentHash ?? '' };
     expect(typesOf(withLast(chain.events, { master: link }))).toEqual([[3, 'broken_link']]);
@@ -407,7 +407,7 @@ describe('an event that the service does not write is found', () => {
     expect(found.map((one) => [one.type, one.detail])).toEqual([['contradiction', detail]]);
   });
 
-  test('types that only begin a ledger stand elsewhere, or are missing', () => {
+  test('an opening type in the middle of a ledger, and a missing one at its start, are reported', () => {
     const chain = chainOf(...opened, append());
     for (const eventType of ['GENESIS', 'ORDER_OPENED', 'ORGANIZATION_REGISTERED'])
       expect([eventType, typesOf(withLast(chain.events, { eventType }))]).toEqual([eventType, [[3, 'contradiction']]]);
@@ -415,7 +415,7 @@ describe('an event that the service does not write is found', () => {
     expect(typesOf(withLast(chain.events.slice(0, 2), { actorId: stranger }))).toEqual([[1, 'not_permitted']]);
   });
 
-  test('payloads that are no JSON, no object or of any form end nothing', () => {
+  test('payloads without the form of their type never throw', () => {
     const whole = chainOf(...opened, append(), grant(), revoke(), closeMaster(), closeLedger()).events;
     for (const payload of ['{', '[]', 'null', '7', '{}', '{"permissions":null}', `${'['.repeat(50_000)}`]) {
       const broken = whole.map((event) => ({ ...event, payload }));
@@ -425,7 +425,7 @@ describe('an event that the service does not write is found', () => {
   });
 });
 
-describe('where events are missing, only what is there decides', () => {
+describe('an incomplete list', () => {
   const chain = forged(
     ...opened,
     createMaster({ masterId: siblingId }),
@@ -439,14 +439,14 @@ describe('where events are missing, only what is there decides', () => {
   chain.run(revoke());
   const { events } = chain;
 
-  test('a whole ledger shows all of it', () => {
+  test('a whole ledger shows missing rights and closes', () => {
     expect(typesOf(events)).toEqual([
       [7, 'not_permitted'],
       [9, 'closed'],
     ]);
   });
 
-  test('the list of one master shows what follows its close', () => {
+  test('the list of one master shows events behind its close', () => {
     const own = events.filter(({ master }) => master?.id === masterId);
     expect(typesOf(own)).toEqual([[7, 'closed']]);
     expect(typesOf(own.slice(2))).toEqual([[7, 'closed']]);
@@ -458,7 +458,7 @@ describe('where events are missing, only what is there decides', () => {
     expect(typesOf(swapped.slice(2))).toEqual([[7, 'closed']]);
   });
 
-  test('a segment shows what follows the close of the ledger, and says nothing of rights', () => {
+  test('a segment shows events behind the close of the ledger, and reports no missing right', () => {
     expect(typesOf([...events.slice(0, 2), ...events.slice(5)])).toEqual([
       [7, 'closed'],
       [9, 'closed'],

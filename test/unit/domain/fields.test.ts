@@ -156,7 +156,7 @@ describe.each(Object.entries(rules))('%s', (_, { check, good, bad }) => {
     );
   });
 
-  test('nothing throws anything but a LedgerError', () => {
+  test('the check throws nothing but a LedgerError', () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {
         try {
@@ -174,7 +174,7 @@ describe('reserved event types', () => {
     expect(new Set(fields.SERVICE_EVENT_TYPES).size).toBe(12);
   });
 
-  test.each([...fields.SERVICE_EVENT_TYPES, 'PING'])('no caller appends %s', (eventType) => {
+  test.each([...fields.SERVICE_EVENT_TYPES, 'PING'])('a caller may not append the event type %s', (eventType) => {
     expect(fields.checkEventType('event_type', eventType)).toBe(eventType);
     expect(() => fields.checkCallerEventType('event_type', eventType)).toThrow(
       expect.objectContaining({ code: 'reserved_event_type', details: { field: 'event_type', event_type: eventType } }),
@@ -182,24 +182,24 @@ describe('reserved event types', () => {
   });
 });
 
-test('a list has 20 items from the first if nothing else is said', () => {
+test('the default of a list is 20 items from the first one', () => {
   expect(fields.checkLimit('limit', undefined)).toBe(20);
   expect(fields.checkOffset('offset', undefined)).toBe(0);
 });
 
-test('a name that is missing is refused', () => {
+test('a missing name is refused', () => {
   expect(() => fields.checkName('business_ref', undefined)).toThrow(
     expect.objectContaining({ code: 'invalid_argument' }),
   );
 });
 
 describe('actor URIs', () => {
-  test('give the actor id', () => {
+  test('yield the actor id', () => {
     expect(fields.checkActorUri('supplier_svc_id', `svc:actor:${ID}`)).toBe(ID);
   });
 
   test.each(['', ID, `svc:entity:${ID}`, `svc:actor:${ID.toUpperCase()}`, null, 1, [`svc:actor:${ID}`]])(
-    '%j is none',
+    'exclude %j',
     (value) => {
       expect(() => fields.checkActorUri('supplier_svc_id', value)).toThrow(
         expect.objectContaining({
@@ -212,11 +212,11 @@ describe('actor URIs', () => {
 });
 
 describe('times', () => {
-  test('give milliseconds', () => {
+  test('yield milliseconds', () => {
     expect(fields.checkTime('at', '2026-11-21T02:06:39.123+00:00')).toBe(1795226799123);
   });
 
-  test.each(['', 'now', '2026-11-21', 1795226799123, null, new Date(0)])('%j is none', (value) => {
+  test.each(['', 'now', '2026-11-21', 1795226799123, null, new Date(0)])('exclude %j', (value) => {
     expect(() => fields.checkTime('at', value)).toThrow(expect.objectContaining({ code: 'invalid_argument' }));
   });
 });

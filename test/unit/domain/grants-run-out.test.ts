@@ -15,7 +15,10 @@ const msLater = (ms: number): string => isoTime(startMs + ms);
 const numbered = (index: number, expiresAt: string | null) =>
   grant({ linkId: uuid(0x10_000 + index), delegateActorId: uuid(0x20_000 + index), expiresAt });
 
-/** A master with as many delegates as it takes; the one numbered n runs out n + 1 ms after the start, where `running` says so. */
+/**
+ * A master with as many delegates as it takes; the one numbered n runs out n + 1 ms after the start, where `running`
+ * says so.
+ */
 function full(running: (index: number) => boolean): Chain {
   const chain = chainOf(openLedger(), createMaster());
   for (let index = 0; index < delegatesMax; index += 1)
@@ -29,8 +32,8 @@ function grantsOf(chain: Chain): MasterState['grants'] {
   return master.grants;
 }
 
-describe('grants that have run out', () => {
-  test('leave their place to others, the first that ran out first, and no more are held in memory', () => {
+describe('expired grants', () => {
+  test('leave their places to new grants, the earliest end first, and no more are held in memory', () => {
     const chain = full(() => true);
     expect(chain.refusal(grant(), start)).toBe('invalid_argument');
     expect(chain.refusal(grant(), msLater(2))).toBe(null);
@@ -42,7 +45,7 @@ describe('grants that have run out', () => {
     expect(chain.refusal(append({ actorId: uuid(0x20_002) }), msLater(2))).toBe(null);
   });
 
-  test('an hour later all thousand places are free again, and not one more', () => {
+  test('free all thousand places, and not one more', () => {
     const chain = full(() => true);
     const hour = 3_600_000;
     for (let index = 0; index < delegatesMax; index += 1)
@@ -53,7 +56,7 @@ describe('grants that have run out', () => {
     expect(chain.refusal(numbered(delegatesMax, null), msLater(hour))).toBe(null);
   });
 
-  test('one that has run out takes a place again when it is granted anew', () => {
+  test('take a place again when they are granted anew', () => {
     const chain = full((index) => index === 0);
     chain.run(grant(), msLater(1));
     expect(chain.refusal(numbered(0, null), msLater(1))).toBe('invalid_argument');
@@ -61,7 +64,7 @@ describe('grants that have run out', () => {
     expect(chain.refusal(numbered(0, null), msLater(1))).toBe(null);
   });
 
-  test('the fold of the log and of any snapshot of it come to the same', () => {
+  test('are folded alike from the log and from any snapshot of it', () => {
     const chain = full((index) => index % 2 === 0);
     for (let index = 0; index < 20; index += 1) chain.run(numbered(delegatesMax + index, null), msLater(500 + index));
     const fold = (events: readonly LedgerEvent[], from: MasterState | null) =>

@@ -36,11 +36,7 @@ describe('grants', () => {
     const event = only(chain.run({ ...command, signature: signature(kid, form) }));
     expect(event).toMatchObject({ eventType, actorSigPayload: form, authoritySig: null });
     expect(event.master).toEqual(scope === 'master' ? expect.objectContaining({ id: masterId, seq: 1 }) : null);
-    expect(payloadOf(event)).toEqual({
-      ...JSON.parse(form),
-      link_id: command.linkId,
-      granted_at: event.createdAt,
-    });
+    expect(payloadOf(event)).toEqual({ ...JSON.parse(form), link_id: command.linkId, granted_at: event.createdAt });
     expect(grantOf(event)).toMatchObject({
       access: 'read',
       permissions: canonicalJson(permissions),
@@ -50,7 +46,7 @@ describe('grants', () => {
     });
   });
 
-  test('without permissions: signed with an empty object or without the key, stored with one', () => {
+  test('a grant without permissions is signed with or without the empty object, and stored with it', () => {
     const object = { ledger_id: ledgerId };
     const base = { ...object, delegate_actor_id: delegate, role: 'OPS' };
     const forms = grantSignedForms(object, delegate, 'OPS', undefined);
@@ -63,7 +59,7 @@ describe('grants', () => {
     }
   });
 
-  test('POST …/access: the request as sent is signed and stays, with its time in the form that was sent', () => {
+  test('the request of POST …/access is signed and stored with its time as it was sent', () => {
     const expiresAt = '2026-11-21T05:30:00.5+02:00';
     const [form] = accessSignedForms(masterId, delegate, 'write', expiresAt);
     expect(JSON.parse(form)).toEqual({
@@ -86,7 +82,7 @@ describe('grants', () => {
     expect(grantOf(event)).toMatchObject({ access: 'write', expiresAt: '2026-11-21T03:30:00.500Z' });
   });
 
-  test('POST …/access without an end leaves it out', () => {
+  test('POST …/access without an end has no expires_at', () => {
     expect(JSON.parse(accessSignedForms(masterId, delegate, 'read', undefined)[0])).not.toHaveProperty('expires_at');
   });
 
@@ -96,7 +92,7 @@ describe('grants', () => {
     expect(payloadOf(event)).toMatchObject({ link_id: uuid(0xcd), replaces_link_id: uuid(0xcc) });
   });
 
-  test('a request cannot say what the service says', () => {
+  test('fields of the service override fields of the request', () => {
     const chain = chainOf(openLedger(), createMaster());
     const requested = canonicalJson({
       delegate_actor_id: delegate,
@@ -117,7 +113,7 @@ describe('grants', () => {
     });
   });
 
-  test('keys like __proto__ in permissions are kept, signed, and grant nothing', () => {
+  test('a permission key such as __proto__ is stored and signed, and grants nothing', () => {
     const permissions = '{"__proto__":{"access":"write"},"constructor":1}';
     const requested = `{"delegate_actor_id":"${delegate}","ledger_id":"${ledgerId}","permissions":${permissions},"role":"AUDITOR"}`;
     const chain = opened('order');

@@ -49,14 +49,14 @@ function forged(event: LedgerEvent, change: Partial<LedgerEvent>): LedgerEvent {
 }
 
 describe('the golden chain', () => {
-  test('is accepted whole, and from any event on', () => {
+  test('is accepted as a whole and from any event on', () => {
     expect(checkChain(golden, whole)).toEqual([]);
     for (let from = 1; from < golden.length; from++) {
       expect(checkChain(golden.slice(from), { kind: 'ledger', before: at(golden, from - 1) })).toEqual([]);
     }
   });
 
-  test('is accepted by master, and as what a filter left', () => {
+  test('is accepted by master and with filtered events', () => {
     for (const id of new Set(golden.flatMap(({ master }) => (master === null ? [] : [master.id])))) {
       const events = golden.filter(({ master }) => master?.id === id);
       expect(events.length).toBeGreaterThan(1);
@@ -72,7 +72,7 @@ describe('the golden chain', () => {
   });
 });
 
-describe('every field of every stored event that is changed behind the service is found', () => {
+describe('a change of a stored event is found', () => {
   const contentFields = Object.keys(JSON.parse(goldenRows[0]?.split('\n')[1] ?? '{}') as object);
   const others = (value: unknown): unknown[] => {
     if (typeof value === 'number') return [value + 1];
@@ -97,14 +97,14 @@ describe('every field of every stored event that is changed behind the service i
     }
   });
 
-  test('payload', () => {
+  test('in the payload', () => {
     for (const [index, event] of golden.entries()) {
       const issues = typesAt(replaced(golden, index, { payload: event.payload.replace('"', ' "') }));
       expect(issues).toEqual([{ eventId: event.id, type: 'hash_mismatch' }]);
     }
   });
 
-  test('the signed payload: changed, added, taken away', () => {
+  test('in the signed payload, also when it is added or removed', () => {
     for (const [index, event] of golden.entries()) {
       const changes = event.actorSigPayload === null ? ['{}'] : [null, '{}'];
       for (const actorSigPayload of changes) {
@@ -114,7 +114,7 @@ describe('every field of every stored event that is changed behind the service i
     }
   });
 
-  test('the stored hash: that event, and the link of the next', () => {
+  test('in the stored hash, at the event and at the link of the next one', () => {
     for (const [index, event] of golden.entries()) {
       const next = golden[index + 1];
       const issues = typesAt(replaced(golden, index, { hash: 'ab'.repeat(32) }));
@@ -124,7 +124,7 @@ describe('every field of every stored event that is changed behind the service i
     }
   });
 
-  test('the stored previous hash', () => {
+  test('in the stored previous hash', () => {
     for (const [index, event] of golden.entries()) {
       const issues = typesAt(replaced(golden, index, { prevHash: 'ab'.repeat(32) }));
       expect(issues).toContainEqual({ eventId: event.id, type: 'hash_mismatch' });
@@ -132,7 +132,7 @@ describe('every field of every stored event that is changed behind the service i
     }
   });
 
-  test('a seal put onto an event that its actor signed', () => {
+  test('when a seal is added to a signed event', () => {
     for (const [index, event] of golden.entries()) {
       if (event.actorSig === null) continue;
       for (const seal of [{ authoritySig: 'AAAA' }, { authorityKeyId: 'svc:authority#key-1' }]) {
@@ -141,7 +141,7 @@ describe('every field of every stored event that is changed behind the service i
     }
   });
 
-  test('content and hashes forged together: the next event of the ledger does not seal it', () => {
+  test('when content and hashes are forged together, at the link of the next event', () => {
     for (const [index, event] of golden.entries()) {
       const next = golden[index + 1];
       if (next === undefined) continue;
@@ -152,8 +152,8 @@ describe('every field of every stored event that is changed behind the service i
   });
 });
 
-describe('events that are gone, doubled or out of order', () => {
-  test('each event taken out leaves a gap before the next one', () => {
+describe('missing, doubled and reordered events', () => {
+  test('a removed event is reported as missing before the next one', () => {
     for (const [index] of golden.entries()) {
       const next = golden[index + 1];
       if (next === undefined) continue;
@@ -163,7 +163,7 @@ describe('events that are gone, doubled or out of order', () => {
     }
   });
 
-  test('each event of a master taken out leaves a gap in the master', () => {
+  test('a removed event of a master is reported as missing in the master', () => {
     const events = golden.filter(({ master }) => master?.id === '0193a000-0000-7000-8000-0000000000aa');
     for (let index = 0; index + 1 < events.length; index++) {
       const left = events.filter((_, place) => place !== index);
@@ -171,7 +171,7 @@ describe('events that are gone, doubled or out of order', () => {
     }
   });
 
-  test('two neighbours swapped, one doubled', () => {
+  test('swapped and doubled events are reported', () => {
     for (let index = 1; index < golden.length; index++) {
       const swapped = golden.with(index, at(golden, index - 1)).with(index - 1, at(golden, index));
       expect(checkChain(swapped, whole)).not.toEqual([]);
@@ -181,18 +181,18 @@ describe('events that are gone, doubled or out of order', () => {
     }
   });
 
-  test('a first event that is not the first', () => {
+  test('a list that does not begin at the first event is reported', () => {
     expect(typesAt(golden.slice(2))).toContainEqual({ eventId: at(golden, 2).id, type: 'missing_event' });
   });
 
-  test('an event put in with right hashes of its own does not fit the next one', () => {
+  test('an inserted event with correct hashes breaks the link of the next event', () => {
     const last = at(golden, 3);
     const extra = forged(last, { id: 'x', seq: 4, prevHash: last.hash, master: null });
     const issues = typesAt(golden.toSpliced(4, 0, extra));
     expect(issues).toContainEqual({ eventId: at(golden, 4).id, type: 'broken_link' });
   });
 
-  test('time that runs back, and a genesis that follows something', () => {
+  test('a time that runs back and a GENESIS with a previous hash are broken links', () => {
     const chain = chainOf(openLedger(), createMaster());
     const back = forged(at(chain.events, 2), { createdAt: '2020-01-01T00:00:00.000Z' });
     expect(typesAt(chain.events.with(2, back))).toEqual([{ eventId: back.id, type: 'broken_link' }]);
@@ -204,13 +204,13 @@ describe('events that are gone, doubled or out of order', () => {
 describe('links of masters within a ledger', () => {
   const chain = chainOf(openLedger(), createMaster(), createMaster({ masterId: siblingId }), append(), append());
 
-  test('an event that seals another event of its master', () => {
+  test('a link to another event of the master is broken', () => {
     const last = at(chain.events, -1);
     const wrong = forged(last, { master: { id: masterId, prevHash: at(chain.events, 3).contentHash, seq: 2 } });
     expect(typesAt(chain.events.with(-1, wrong))).toEqual([{ eventId: wrong.id, type: 'broken_link' }]);
   });
 
-  test('a number of a master that is left out, or comes again', () => {
+  test('a skipped and a repeated number of a master are reported', () => {
     const last = at(chain.events, -1);
     const prevHash = at(chain.events, -2).contentHash;
     const gap = forged(last, { master: { id: masterId, prevHash, seq: 3 } });
@@ -219,14 +219,14 @@ describe('links of masters within a ledger', () => {
     expect(typesAt(chain.events.with(-1, again))).toEqual([{ eventId: again.id, type: 'broken_link' }]);
   });
 
-  test('a first event of a master that names one before it', () => {
+  test('a first event of a master with a previous hash is a broken link', () => {
     const created = at(chain.events, 2);
     const wrong = forged(created, { master: { id: masterId, prevHash: 'ab'.repeat(32), seq: 0 } });
     const issues = typesAt(chain.events.slice(0, 2).concat(wrong));
     expect(issues).toEqual([{ eventId: wrong.id, type: 'broken_link' }]);
   });
 
-  test('the content hash can be had from the fields alone', () => {
+  test('the content hash follows from the fields alone', () => {
     for (const event of chain.events) {
       expect(contentHash(contentJson(event))).toBe(event.contentHash);
       expect(parseRow(formatRow(event)).contentHash).toBe(event.contentHash);

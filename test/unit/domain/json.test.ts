@@ -69,7 +69,7 @@ describe('reading JSON', () => {
   });
 });
 
-describe('refusing what is no JSON', () => {
+describe('text that is not JSON', () => {
   test.each([
     '',
     ' ',
@@ -144,14 +144,14 @@ describe('refusing what is no JSON', () => {
     expect(refusal(() => parseJsonBytes(Uint8Array.from(bytes)))).toBe('invalid_json');
   });
 
-  test('an error says where it is', () => {
+  test('an error names its offset', () => {
     expect(() => parseJson('{"a": tru}')).toThrow(
       expect.objectContaining({ details: { offset: 6, expected: 'a value' } }),
     );
   });
 });
 
-describe('refusing what would be changed silently', () => {
+describe('values that a parser would change silently', () => {
   test.each([
     ['{"a":1,"a":1}', 'a', 7],
     ['{"a":1,"b":2,"\\u0061":3}', 'a', 13],
@@ -167,7 +167,7 @@ describe('refusing what would be changed silently', () => {
     expect(parseJson('[{"a":{"a":1}},{"a":2}]').canonical).toBe('[{"a":{"a":1}},{"a":2}]');
   });
 
-  test('keys that only look alike are different: nothing is normalized', () => {
+  test('keys are compared without Unicode normalization', () => {
     expect(parseJson('{"\u00e5":1,"a\u030a":2}').canonical).toBe('{"a\u030a":2,"\u00e5":1}');
   });
 
@@ -185,7 +185,7 @@ describe('refusing what would be changed silently', () => {
     expect(refusal(() => parseJson(text))).toBe('invalid_string');
   });
 
-  test('64 levels are read, 65 are too deep, and so are 10,000 and a million', () => {
+  test('64 levels are read; 65, 10,000 and a million levels are too deep', () => {
     expect(parseJson(nested(64)).canonical).toBe(nested(64));
     for (const depth of [65, 10_000, 1_000_000]) {
       expect(refusal(() => parseJson(nested(depth)))).toBe('too_deep');
@@ -194,14 +194,14 @@ describe('refusing what would be changed silently', () => {
     }
   });
 
-  test('levels are counted down, not along', () => {
+  test('the depth limit counts nested levels, not neighbours', () => {
     const wide = `[${Array.from({ length: 1_000 }, () => '[[]]').join(',')}]`;
     expect(parseJson(wide, { maxDepth: 3 }).canonical).toBe(wide);
     expect(refusal(() => parseJson(wide, { maxDepth: 2 }))).toBe('too_deep');
     expect(refusal(() => parseJson('[]', { maxDepth: 0 }))).toBe('too_deep');
   });
 
-  test('the deepest limit that can be asked for does not exhaust the stack, and no deeper one can be', () => {
+  test('the largest depth limit does not exhaust the stack, and a larger one is refused', () => {
     expect(toValue(parseJson('{"a":'.repeat(512).concat('1', '}'.repeat(512)), { maxDepth: 512 }))).toBeTypeOf(
       'object',
     );
@@ -214,14 +214,14 @@ function added(name: string, canonical: string): AddedMember {
 }
 
 describe('objects and their members', () => {
-  test('fields are put into a payload in canonical order, without reading it again', () => {
+  test('members are inserted into a payload in canonical order without a second parse', () => {
     const payload = parseJson('{"weight": 12.50, "carrier": "B", "\u{1f600}": []}') as JsonObject;
     const joined = withMembers(payload, [added('__proto__', '1'), added('scope', '"ORDER"')]);
     expect(joined).toBe('{"__proto__":1,"carrier":"B","scope":"ORDER","weight":12.5,"\u{1f600}":[]}');
     expect(parseJson(joined).canonical).toBe(joined);
   });
 
-  test('no members make the empty object', () => {
+  test('an object without members is {}', () => {
     expect(withMembers(parseJson('{ }') as JsonObject, [])).toBe('{}');
   });
 
@@ -229,11 +229,11 @@ describe('objects and their members', () => {
     ['that the object has', [added('a', '1')]],
     ['given twice', [added('c', '1'), added('c', '1')]],
     ['out of order', [added('d', '1'), added('c', '1')]],
-  ])('a member %s is a mistake of the caller', (_, members) => {
+  ])('a member %s is a TypeError', (_, members) => {
     expect(() => withMembers(parseJson('{"a":1,"b":2}') as JsonObject, members)).toThrow(TypeError);
   });
 
-  test.each(['a', 'b', 'c', 'd', 'e'])('of members written in any order, %s is found', (name) => {
+  test.each(['a', 'b', 'c', 'd', 'e'])('member %s is found among members in any order', (name) => {
     const object = parseJson('{"d":"d","a":"a","e":"e","c":"c","b":"b"}') as JsonObject;
     expect(memberOf(object, name)?.canonical).toBe(`"${name}"`);
     expect(memberOf(object, `${name}0`)).toBeUndefined();
@@ -241,7 +241,7 @@ describe('objects and their members', () => {
   });
 
   test.each(['{"b":1,"a":2,"b":3}', '{"a":2,"b":1,"b":3}', '{"b":1,"b":3,"a":2}'])(
-    'of two members of a name in %s the second one is named',
+    'the second of two equal names in %s is named in the error',
     (text) => {
       expect.assertions(1);
       try {
@@ -266,7 +266,7 @@ describe('properties', () => {
     );
   });
 
-  test('text and value are those of JSON.parse and an independent canonicalizer, whatever the white space', () => {
+  test('text and value agree with JSON.parse and an independent canonicalizer, whatever the white space', () => {
     fc.assert(
       fc.property(value, fc.constantFrom('', ' ', '\t', '\n'), (any, indent) => {
         const text = JSON.stringify(any, null, indent);
@@ -277,7 +277,7 @@ describe('properties', () => {
     );
   });
 
-  test('an object with members put into it reads as if they had been written there', () => {
+  test('an object with inserted members equals an object that was written with them', () => {
     const object = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue());
     fc.assert(
       fc.property(object, object, (any, more) => {
@@ -290,7 +290,7 @@ describe('properties', () => {
     );
   });
 
-  test('an object is its piece of the text only where nothing in it would be written otherwise', () => {
+  test('the canonical text of a part agrees with the canonicalizer, whether or not its source was canonical', () => {
     const otherwise = fc.constantFrom('1.0', '1e2', '"\\u0061"', '"\\/"', '[ ]', '{"b":1,"a":2}', '[1, 2]', '-0');
     const asIs = fc.constantFrom('1', '"a\\n"', '[]', '{"a":1,"b":[true]}', 'null', '"\u{1f600}"');
     fc.assert(
@@ -305,7 +305,7 @@ describe('properties', () => {
     );
   });
 
-  test('garbage and damaged JSON are refused with a LedgerError wherever JSON.parse refuses, and by syntax nowhere else', () => {
+  test('invalid_json is thrown only where JSON.parse throws, and every other refusal is a LedgerError', () => {
     const damaged = fc
       .tuple(
         value,
@@ -333,7 +333,7 @@ describe('properties', () => {
     );
   });
 
-  test('random bytes never throw anything but a LedgerError', () => {
+  test('random bytes throw nothing but a LedgerError', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => void refusal(() => parseJsonBytes(bytes))));
   });
 });

@@ -42,32 +42,32 @@ function foldOf(count: number): LedgerState {
 }
 
 describe('the fold of a ledger', () => {
-  test('keeps the place, hash and time of the newest event', () => {
+  test('keeps the seq, hash and time of the newest event', () => {
     for (const [index, event] of chain.events.entries()) {
       expect(foldOf(index + 1)).toMatchObject({ seq: event.seq, hash: event.hash, createdAt: event.createdAt });
     }
   });
 
-  test('a grant takes the place of the one before it, and a master’s grant is none of the ledger', () => {
+  test('a grant replaces the earlier one, and a grant of a master is not in the state of the ledger', () => {
     expect([...foldOf(6).ledgerGrants.keys()]).toEqual([delegate, stranger]);
     expect(foldOf(8).ledgerGrants.get(delegate)).toMatchObject({ linkId: uuid(4), role: 'FINANCE' });
     expect(foldOf(8).ledgerGrants.size).toBe(2);
   });
 
-  test('a revocation ends a grant at its own scope and at no other', () => {
+  test('ends a grant by a revocation of the same scope only', () => {
     const after = foldOf(10);
     expect([...after.ledgerGrants.keys()]).toEqual([delegate]);
     expect([...after.organizationGrants.keys()]).toEqual([stranger]);
     expect(foldOf(12).organizationGrants.size).toBe(0);
   });
 
-  test('closed once, closed for good', () => {
+  test('stays closed after a close', () => {
     expect(foldOf(10).closed).toBe(false);
     expect(foldOf(11).closed).toBe(true);
     expect(foldOf(12).closed).toBe(true);
   });
 
-  test('what a business event says in its payload moves nothing', () => {
+  test('ignores the payload of business events', () => {
     const before = foldOf(6);
     const [genesis] = chain.events;
     if (genesis === undefined) throw new Error('no genesis');
@@ -77,14 +77,14 @@ describe('the fold of a ledger', () => {
     expect(applyToLedger(before, second).facts).toEqual(before.facts);
   });
 
-  test('folding changes no state that was there before', () => {
+  test('changes no earlier state', () => {
     const before = foldOf(4);
     const text = ledgerStateJson(before);
     chain.events.slice(4).reduce(applyToLedger, before);
     expect(ledgerStateJson(before)).toBe(text);
   });
 
-  test('comes out of a snapshot as it went in, and goes on from there alike', () => {
+  test('is the same after a round trip through a snapshot, and so is every later state', () => {
     expect(ledgerStateFrom(ledgerStateJson(emptyLedger))).toEqual(emptyLedger);
     for (let count = 1; count <= chain.events.length; count++) {
       const read = ledgerStateFrom(ledgerStateJson(foldOf(count)));

@@ -43,7 +43,7 @@ function fold(events: readonly LedgerEvent[], from: MasterState | null = null): 
 }
 
 describe('the fold of a master', () => {
-  test('its events are numbered and linked without a gap, whatever stands between them in the ledger', () => {
+  test('numbers and links its events without a gap, whatever stands between them in the ledger', () => {
     let state: MasterState | null = null;
     for (const [index, event] of own.entries()) {
       expect(event.master).toEqual(nextMasterLink(state, masterId));
@@ -55,7 +55,7 @@ describe('the fold of a master', () => {
     expect(own.map(({ seq }) => seq)).not.toEqual(own.map((_, index) => index + (own[0]?.seq ?? 0)));
   });
 
-  test('grants come and go, and closing leaves those that are there', () => {
+  test('drops revoked grants and keeps the others after a close', () => {
     expect([...fold(own.slice(0, 4)).grants.keys()]).toEqual([delegate, stranger]);
     expect([...fold(own.slice(0, 5)).grants.keys()]).toEqual([stranger]);
     expect(fold(own.slice(0, 6))).toMatchObject({ closed: true });
@@ -63,7 +63,7 @@ describe('the fold of a master', () => {
     expect(fold(own).grants.size).toBe(0);
   });
 
-  test('comes out of a snapshot as it went in, and goes on from there alike', () => {
+  test('is the same after a round trip through a snapshot, and so is every later state', () => {
     for (let count = 1; count <= own.length; count++) {
       const read = masterStateFrom(masterStateJson(fold(own.slice(0, count))));
       expect(read).toEqual(fold(own.slice(0, count)));

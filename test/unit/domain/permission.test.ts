@@ -63,13 +63,13 @@ describe('access of a grant', () => {
     expect(grantAccess(role, permissions)).toBe(access);
   });
 
-  test('a grant holds until the moment at which it runs out', () => {
+  test('a grant holds until the moment of its end', () => {
     expect(holdsAt(held({ expiresAt: later }), '2026-11-21T02:59:59.999Z')).toBe(true);
     expect(holdsAt(held({ expiresAt: later }), later)).toBe(false);
     expect(holdsAt(held({ expiresAt: null }), later)).toBe(true);
   });
 
-  test('OWNER is more than a writer at ledger scope alone, and nothing more where it may only read', () => {
+  test('OWNER is more than a writer only at ledger scope with write access', () => {
     const owner = held({ role: 'OWNER' });
     expect(grantAccessLevel('ledger', owner, start)).toBe('owner');
     expect(grantAccessLevel('master', owner, start)).toBe('write');
@@ -121,11 +121,7 @@ function with_(command: Command): () => Chain {
 const expiresAt = '2026-11-21T02:30:00.000Z';
 const delegates: readonly Who[] = [
   { name: 'party', chain: order, actorId: supplier },
-  {
-    name: 'ledger OWNER',
-    chain: with_(grant({ scope: 'ledger', role: 'OWNER' })),
-    actorId: delegate,
-  },
+  { name: 'ledger OWNER', chain: with_(grant({ scope: 'ledger', role: 'OWNER' })), actorId: delegate },
   { name: 'ledger writer', chain: with_(grant({ scope: 'ledger', role: 'OPS' })), actorId: delegate },
   { name: 'ledger reader', chain: with_(grant({ scope: 'ledger', role: 'AUDITOR' })), actorId: delegate },
   { name: 'master writer', chain: with_(grant({ role: 'AUDITOR', access: 'write' })), actorId: delegate },
@@ -181,32 +177,40 @@ const table: readonly [string, (actorId: string) => Command, readonly (string | 
   ],
 ];
 
-describe('who may do what', () => {
+describe('permission to', () => {
   test.each(table)('%s', (_, command, expected) => {
     for (const [index, { name, chain, actorId }] of delegates.entries()) {
       expect([name, chain().refusal(command(actorId), later)]).toEqual([name, expected[index]]);
     }
   });
 
-  test('a master delegate revokes nobody, not even itself', () => {
+  test('revoke is never held by a delegate of a master, not even for itself', () => {
     const chain = with_(grant())();
     expect(chain.refusal(revoke({ actorId: delegate }))).toBe('permission_denied');
   });
 
-  test('a ledger OWNER may revoke itself, and is then a stranger', () => {
+  test('revoke its own grant is held by a ledger OWNER', () => {
     const chain = with_(grant({ scope: 'ledger', role: 'OWNER' }))();
     expect(chain.refusal(revoke({ scope: 'ledger', actorId: delegate }))).toBe(null);
     expect(chain.refusal(append({ actorId: delegate }))).toBe('not_found');
   });
 
-  test('an OWNER who may only read cannot grant himself more', () => {
+  test('write under a grant of an OWNER outlives the revocation of the OWNER', () => {
+    const chain = with_(grant({ scope: 'ledger', role: 'OWNER' }))();
+    chain.run(grant({ scope: 'ledger', actorId: delegate, delegateActorId: stranger, linkId: uuid(0xcd) }));
+    chain.run(revoke({ scope: 'ledger' }));
+    expect(chain.refusal(append({ actorId: delegate }))).toBe('not_found');
+    expect(chain.refusal(append({ actorId: stranger }))).toBe(null);
+  });
+
+  test('grant is not held by an OWNER with read access', () => {
     const chain = with_(grant({ scope: 'ledger', role: 'OWNER', access: 'read' }))();
     const more = grant({ scope: 'ledger', role: 'OWNER', access: 'write', actorId: delegate });
     expect(chain.refusal(more)).toBe('permission_denied');
     expect(chain.refusal(append({ actorId: delegate }))).toBe('permission_denied');
   });
 
-  test('a grant on the ledger that ran out does not hide one on the master that holds, nor the other way round', () => {
+  test('read or write is the strongest that holds on the ledger or the master', () => {
     const chain = with_(grant({ access: 'write', expiresAt }))();
     chain.run(grant({ scope: 'ledger', role: 'AUDITOR', linkId: uuid(0xcd) }));
     const [master] = [chain.masters.get(masterId)];
@@ -225,7 +229,7 @@ describe('delegates of an organization', () => {
       grant({ scope: 'organization', role, masterId: null }),
     );
 
-  test('with write they create masters and append, and neither grant nor close', () => {
+  test('create masters and append with write access, and neither grant nor close', () => {
     for (const role of ['OPS', 'OWNER']) {
       const chain = root(role);
       expect(chain.refusal(createMaster({ actorId: delegate, masterId: siblingId }))).toBe(null);
@@ -237,13 +241,13 @@ describe('delegates of an organization', () => {
     }
   });
 
-  test('without write they read', () => {
+  test('only read without write access', () => {
     const chain = root('AUDITOR');
     expect(chain.refusal(append({ actorId: delegate }))).toBe('permission_denied');
     expect(chain.refusal(createMaster({ actorId: delegate, masterId: siblingId }))).toBe('permission_denied');
   });
 
-  test('a ledger OWNER of the root does not grant for the organization', () => {
+  test('are not granted by a ledger OWNER of the root', () => {
     const chain = root('AUDITOR');
     chain.run(grant({ scope: 'ledger', role: 'OWNER' }));
     expect(chain.refusal(grant({ scope: 'organization', actorId: delegate, delegateActorId: stranger }))).toBe(
@@ -251,7 +255,7 @@ describe('delegates of an organization', () => {
     );
   });
 
-  test('a ledger without an organization has no grants of one', () => {
+  test('do not exist on a ledger without an organization', () => {
     expect(order().refusal(grant({ scope: 'organization' }))).toBe('not_found');
     expect(order().refusal(revoke({ scope: 'organization' }))).toBe('not_found');
   });

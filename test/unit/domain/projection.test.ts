@@ -47,8 +47,8 @@ const chain = chainOf(
 const facts = chain.ledger.facts;
 if (facts === null) throw new Error('no ledger');
 
-describe('what follows from each event', () => {
-  test('GENESIS: the ledger, and a line for each party', () => {
+describe('the projections of', () => {
+  test('GENESIS are the ledger and a line for each party', () => {
     expect(read(projections(chain, 0))).toEqual([
       { kind: 'scope', scope: names.ownEvents(ledgerId) },
       { kind: 'cell', key: names.ledger(ledgerId), value: facts },
@@ -62,7 +62,7 @@ describe('what follows from each event', () => {
     ]);
   });
 
-  test('an entity stands on both sides of its root and once in its list', () => {
+  test('the root of an entity have one line for the entity on both sides', () => {
     const own = openingFacts('ENTITY_ROOT', {
       primaryActorId: supplier,
       counterpartyActorId: supplier,
@@ -73,7 +73,7 @@ describe('what follows from each event', () => {
     expect(read(lines)).toMatchObject([{ value: { role: 'primary' } }]);
   });
 
-  test('a master: its facts and its line in the order of the ledger', () => {
+  test('a new master are its facts and its line in the order of the ledger', () => {
     expect(read(projections(chain, 2))).toEqual([
       { kind: 'scope', scope: names.masterEvents(masterId) },
       { kind: 'command', command: commandKey('k1') },
@@ -86,7 +86,7 @@ describe('what follows from each event', () => {
     ]);
   });
 
-  test('a business event: its scope and all of its command keys, and nothing else', () => {
+  test('a business event are its scope and its command keys', () => {
     expect(projections(chain, 3)).toEqual([
       { kind: 'scope', scope: names.masterEvents(masterId) },
       { kind: 'command', command: commandKey('k2') },
@@ -94,7 +94,7 @@ describe('what follows from each event', () => {
     ]);
   });
 
-  test('a grant: what is held, the list of links, and the delegate’s lists', () => {
+  test('a grant are the held grant, the list of links and the lists of the delegate', () => {
     expect(read(projections(chain, 4))).toEqual([
       { kind: 'scope', scope: names.masterEvents(masterId) },
       { kind: 'scope', scope: names.delegationEvents('master', masterId) },
@@ -125,7 +125,7 @@ describe('what follows from each event', () => {
     ]);
   });
 
-  test('a grant over another ends the other’s link', () => {
+  test('a grant that replaces another end the link of the other', () => {
     const ended = { kind: 'cell', key: names.linkEnded(uuid(0xcc)), value: start };
     expect(read(projections(chain, 5))).toContainEqual(ended);
     expect(read(projections(chain, 4))).not.toContainEqual(
@@ -133,7 +133,7 @@ describe('what follows from each event', () => {
     );
   });
 
-  test('a revocation: nothing is held any more, and the link has ended', () => {
+  test('a revocation are an empty grant and the end of the link', () => {
     expect(read(projections(chain, 6))).toEqual([
       { kind: 'scope', scope: names.masterEvents(masterId) },
       { kind: 'scope', scope: names.delegationEvents('master', masterId) },
@@ -147,14 +147,14 @@ describe('what follows from each event', () => {
     ]);
   });
 
-  test('a grant of the ledger stands under its own events and in no master’s list', () => {
+  test('a grant of the ledger are in the scope of the ledger and in no list of a master', () => {
     const found = projections(chain, 7);
     expect(found).toContainEqual({ kind: 'scope', scope: names.ownEvents(ledgerId) });
     expect(found).toContainEqual({ kind: 'scope', scope: names.delegationEvents('ledger', ledgerId) });
     expect(JSON.stringify(found)).not.toContain('master-links');
   });
 
-  test('closings', () => {
+  test('closings are the times of the close', () => {
     expect(read(projections(chain, 8))).toContainEqual({
       kind: 'cell',
       key: names.masterClosed(masterId),
@@ -167,7 +167,7 @@ describe('what follows from each event', () => {
     });
   });
 
-  test('a business event that names itself like one of the service’s fields moves nothing', () => {
+  test('a business event ignore fields that have names of the service', () => {
     const payload = `{"delegate_actor_id":"${delegate}","link_id":"x","organization_id":"y","role":"OWNER"}`;
     const loud = chainOf(openLedger(), createMaster(), append({ eventType: 'LEDGER_CLOSED_NOT', payload }));
     expect(projections(loud, 3)).toEqual([{ kind: 'scope', scope: names.masterEvents(masterId) }]);
@@ -175,7 +175,7 @@ describe('what follows from each event', () => {
 });
 
 describe('projections commute', () => {
-  test('a cell ends with what its newest event says, and a place in a list has one value ever', async () => {
+  test('a cell ends with the value of its newest event, and a line has one value for each order', async () => {
     const all = chain.events.map((event) => projectionsOf(event, ledgerFacts(chain.events[0] ?? event)));
     const inOrder = new MemoryLedgerStore(() => 0);
     const claim = await inOrder.claim(ledgerId);
@@ -199,7 +199,7 @@ describe('projections commute', () => {
     expect(lines.size).toBeGreaterThan(5);
   });
 
-  test('orders sort as the numbers and times that they stand for', () => {
+  test('sort keys sort like the numbers and times that they encode', () => {
     const orders = [0, 9, 10, 99, 1_000, 2 ** 40, Number.MAX_SAFE_INTEGER].map(seqOrder);
     expect(orders.toSorted()).toEqual(orders);
   });

@@ -24,7 +24,7 @@ function nonCanonical(reduced: number, signBit: number): string {
 const speccheck = vectors<{ message: string; pub_key: string; signature: string }[]>('ed25519-speccheck.json');
 const cctvKeys = vectors<{ key: string; flags: string[] }[]>('ed25519-cctv-keys.json');
 
-describe('keys that are enrolled', () => {
+describe('accepted keys', () => {
   test('100 fresh keys pass, unchanged', () => {
     for (let count = 0; count < 100; count += 1) {
       const spki = generateKeyPairSync('ed25519').publicKey.export({ format: 'der', type: 'spki' });
@@ -41,7 +41,7 @@ describe('keys that are enrolled', () => {
     expect(Buffer.from(checkPublicKey(base64(hex))).toString('hex')).toBe(hex);
   });
 
-  test('the flawless key among those of CCTV', () => {
+  test('the only flawless key of CCTV is accepted', () => {
     const flawless = cctvKeys.filter(({ flags }) => flags.length === 0);
     expect(flawless).toHaveLength(1);
     for (const { key } of flawless) expect(checkPublicKey(base64(key))).toHaveLength(32);
@@ -53,7 +53,7 @@ describe('keys that are enrolled', () => {
   });
 });
 
-describe('keys that are refused', () => {
+describe('refused keys', () => {
   test.each(cctvKeys.filter(({ flags }) => flags.length > 0))('CCTV $key ($flags)', ({ key }) => {
     expect(() => checkPublicKey(base64(key))).toThrow(refused);
   });
@@ -64,7 +64,7 @@ describe('keys that are refused', () => {
     else expect(() => checkPublicKey(base64(pub_key))).toThrow(refused);
   });
 
-  test('every encoding of y that is p or more, as not canonical', () => {
+  test('every encoding of y that is p or more is refused as not canonical', () => {
     const notCanonical = expect.objectContaining({ message: expect.stringContaining('canonical encoding') });
     for (let reduced = 0; reduced < 19; reduced += 1) {
       for (const signBit of [0, 0x80]) {
@@ -73,7 +73,7 @@ describe('keys that are refused', () => {
     }
   });
 
-  test('y on the curve that is just below p is not taken for one that is not canonical', () => {
+  test('a y just below p is refused for its order, not for its encoding', () => {
     const bytes = Buffer.from(nonCanonical(0, 0), 'hex');
     bytes[0] = 0xe9; // p - 4: the x coordinate exists and the point has a part of small order
     expect(() => checkPublicKey(bytes.toString('base64'))).toThrow(
@@ -81,7 +81,7 @@ describe('keys that are refused', () => {
     );
   });
 
-  test('about half of all 32-byte strings: they are no points', () => {
+  test('about half of all 32-byte strings are refused because they are no points', () => {
     let refusals = 0;
     for (let first = 0; first < 64; first += 1) {
       const bytes = Buffer.alloc(32, 7);
@@ -114,8 +114,8 @@ describe('keys that are refused', () => {
   });
 });
 
-describe('why enrolment looks so hard', () => {
-  test('a signature under a key of mixed order passes plain verification, so the check must come before it', () => {
+describe('reasons for the check', () => {
+  test('a signature under a key of mixed order passes plain verification, so the key must be checked first', () => {
     const mixed = speccheck[3];
     if (mixed === undefined) throw new Error('no case 3');
     const key = keyObject(Buffer.from(mixed.pub_key, 'hex'));
@@ -123,7 +123,7 @@ describe('why enrolment looks so hard', () => {
     expect(() => checkPublicKey(base64(mixed.pub_key))).toThrow(refused);
   });
 
-  test('a key object verifies what its private key signed', () => {
+  test('a key object verifies the signatures of its private key', () => {
     const { publicKey, privateKey } = generateKeyPairSync('ed25519');
     const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
     expect(keyObject(raw).equals(publicKey)).toBe(true);

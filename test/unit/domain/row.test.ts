@@ -27,7 +27,7 @@ function withMembers(row: string, line: 1 | 4, members: Record<string, unknown>)
   return changed(row, line, (text) => JSON.stringify({ ...JSON.parse(text), ...members }));
 }
 
-describe('an event comes out of its row as it went in', () => {
+describe('an event and its row', () => {
   test.each(chain.events.map((event, at) => [`${event.seq} ${event.eventType}`, event, rows[at] ?? ''] as const))(
     '%s',
     (_, event, row) => {
@@ -37,32 +37,35 @@ describe('an event comes out of its row as it went in', () => {
     },
   );
 
-  test('its content hash is that of the stored bytes, not of what they mean', () => {
+  test('have the content hash of the stored bytes', () => {
     const spaced = changed(genesisRow, 1, (text) => text.replace('{', '{ '));
     expect(parseRow(spaced).contentHash).not.toBe(parseRow(genesisRow).contentHash);
     expect(parseRow(spaced).ledgerId).toBe(ledgerId);
   });
 
-  test('a key that comes twice in the content changes the content hash', () => {
+  test('have another content hash if a key of the content is doubled', () => {
     const twice = changed(genesisRow, 1, (text) => text.replace('"seq":0', '"seq":0,"seq":0'));
     expect(parseRow(twice).contentHash).not.toBe(parseRow(genesisRow).contentHash);
   });
 });
 
-describe('a row of another format makes its ledger unavailable, not wrong', () => {
+describe('the format of a row', () => {
   const rest = genesisRow.slice('svc1'.length);
-  test.each([`svc2${rest}`, `svc10${rest}`])('%j', (row) => {
+  test.each([`svc2${rest}`, `svc10${rest}`])('in %j is unknown and makes the ledger unavailable', (row) => {
     expect(() => parseRow(row)).toThrow(LedgerError);
     expect(() => parseRow(row)).toThrow(expect.objectContaining({ code: 'unavailable' }));
   });
 
   // Waiting mends none of these: readers are told of damage.
-  test.each(['', 'svc1', 'svc1\r\n', ` svc1${rest}`, `\nsvc1${rest}`, '{}'])('but %j is of no format', (row) => {
-    expect(() => parseRow(row)).toThrow(CorruptRow);
-  });
+  test.each(['', 'svc1', 'svc1\r\n', ` svc1${rest}`, `\nsvc1${rest}`, '{}'])(
+    'is missing in %j, which is a corrupt row',
+    (row) => {
+      expect(() => parseRow(row)).toThrow(CorruptRow);
+    },
+  );
 });
 
-describe('what is no event any more is told apart from one', () => {
+describe('a corrupt row is detected when', () => {
   const damages: [string, string][] = [
     ['nothing behind the format', 'svc1\n'],
     ['a line is missing', genesisRow.split('\n').slice(0, 4).join('\n')],
@@ -94,7 +97,7 @@ describe('what is no event any more is told apart from one', () => {
     expect(() => parseRow(row)).toThrow(CorruptRow);
   });
 
-  test('the damages are damages: the row itself is fine', () => {
+  test('the row is sound without the damage', () => {
     expect(only([parseRow(withMembers(genesisRow, 1, {}))]).seq).toBe(0);
   });
 });

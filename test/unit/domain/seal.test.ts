@@ -29,7 +29,7 @@ const place: Place = {
 };
 
 describe('a draft becomes an event', () => {
-  test('the content holds the draft and its place, and its hashes are those of the rules', () => {
+  test('has the draft and its place as content, and the hashes of the rules', () => {
     const { event, content } = sealEvent(draft, place, authority);
     expect(JSON.parse(content)).toEqual({
       actor_id: supplier,
@@ -52,14 +52,14 @@ describe('a draft becomes an event', () => {
     expect(event.commands).toEqual([commandKey('k1')]);
   });
 
-  test('without an actor’s signature it carries the authority’s seal', () => {
+  test('carries the seal of the authority if it has no signature of its actor', () => {
     const { event } = sealEvent(draft, place, authority);
     expect(event.authorityKeyId).toBe('svc:authority#key-1');
     expect(isSealed(event)).toBe(true);
     expect(isSealed({ ...event, hash: 'ab'.repeat(32) })).toBe(false);
   });
 
-  test('with one it does not, and the authority is not asked', () => {
+  test('carries no seal if its actor signed, and the authority is not asked', () => {
     const signed = { ...draft, actorSig: 'c2ln', actorSigPayload: '{}', signingKeyId: 'kid' };
     const unasked = {
       ...authority,
@@ -72,7 +72,7 @@ describe('a draft becomes an event', () => {
     expect(event.actorSigPayloadHash).toBe(sha256Hex('{}'));
   });
 
-  test('command keys are no part of the content: they prove nothing', () => {
+  test('has a hash that does not cover its command keys', () => {
     const without = sealEvent({ ...draft, commands: [] }, place, authority);
     expect(without.event.hash).toBe(sealEvent(draft, place, authority).event.hash);
   });

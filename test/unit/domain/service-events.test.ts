@@ -57,16 +57,19 @@ describe('GENESIS and what opens a ledger', () => {
     },
   };
 
-  test.each(Object.keys(kinds) as Kind[])('%s: its payload, and the facts read back from it', (kind) => {
-    const [genesis] = opened(kind).events;
-    if (genesis === undefined) throw new Error('no genesis');
-    expect(payloadOf(genesis)).toEqual(expected[kind]);
-    const { createdAt, genesisHash, ledgerId: id, ...facts } = ledgerFacts(genesis);
-    expect(facts).toEqual(kinds[kind]);
-    expect([createdAt, genesisHash, id]).toEqual([start, genesis.hash, ledgerId]);
-  });
+  test.each(Object.keys(kinds) as Kind[])(
+    'GENESIS of %s has its payload, and the facts are read back from it',
+    (kind) => {
+      const [genesis] = opened(kind).events;
+      if (genesis === undefined) throw new Error('no genesis');
+      expect(payloadOf(genesis)).toEqual(expected[kind]);
+      const { createdAt, genesisHash, ledgerId: id, ...facts } = ledgerFacts(genesis);
+      expect(facts).toEqual(kinds[kind]);
+      expect([createdAt, genesisHash, id]).toEqual([start, genesis.hash, ledgerId]);
+    },
+  );
 
-  test('which events are written, by whom, and that the authority seals them', () => {
+  test('each kind of ledger begins with its events, which the authority seals', () => {
     const types: Partial<Record<Kind, string[]>> = {
       order: ['GENESIS', 'ORDER_OPENED'],
       'facility root': ['GENESIS', 'ORGANIZATION_REGISTERED'],
@@ -89,7 +92,7 @@ describe('GENESIS and what opens a ledger', () => {
     }
   });
 
-  test('ORDER_OPENED and ORGANIZATION_REGISTERED', () => {
+  test('ORDER_OPENED and ORGANIZATION_REGISTERED have their payloads', () => {
     const [, opening] = opened('order with organizations').events;
     const [, registration] = opened('facility root').events;
     if (opening === undefined || registration === undefined) throw new Error('too few events');
@@ -102,7 +105,7 @@ describe('GENESIS and what opens a ledger', () => {
     });
   });
 
-  test('onboarding fields cannot stand in for what the service says', () => {
+  test('onboarding fields do not override fields of the service', () => {
     const payload = organizationRegisteredPayload(organization, uuid(0x52), {
       organization_id: 'mine',
       request_id: 'x',
@@ -121,7 +124,7 @@ describe('TRACELEDGER_MASTER_CREATED and what is injected', () => {
     ['facility root', { supplier_actor_id: supplier }],
     ['entity root', {}],
     ['engagement of an entity', {}],
-  ] as const)('%s', (kind, parties) => {
+  ] as const)('%s has its injected fields', (kind, parties) => {
     expect(injectedFields(factsOf(kind), master)).toEqual({ ...base, ...parties });
     const created = only(opened(kind).run(createMaster()));
     expect(payloadOf(created)).toEqual({ ...base, ...parties, ledger_id: ledgerId });
@@ -135,7 +138,7 @@ describe('TRACELEDGER_MASTER_CREATED and what is injected', () => {
     expect(created.master).toEqual({ id: masterId, prevHash: '', seq: 0 });
   });
 
-  test('what is signed is ledger, reference and scope, and is kept beside the longer payload', () => {
+  test('the signature covers ledger, reference and scope, and is stored beside the longer payload', () => {
     const [form] = masterCreatedSignedForms(ledgerId, 'PO-1', 'ORDER');
     expect(JSON.parse(form)).toEqual({ ledger_id: ledgerId, business_ref: 'PO-1', scope: 'ORDER' });
     const created = only(opened('order').run(createMaster({ signature: signature(kid, form) })));

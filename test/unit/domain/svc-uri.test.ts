@@ -3,17 +3,20 @@ import { actorUri, namespaceReserved, parseSvcUri } from '../../../src/domain/va
 
 const ID = '0193a000-0000-7000-8000-00000000000a';
 
-test('the URI of an actor is read and written alike', () => {
+test('the URI of an actor round-trips', () => {
   expect(parseSvcUri(actorUri(ID))).toEqual({ kind: 'actor', actorId: ID });
 });
 
-test.each(['entity', 'ledger', 'tlid'] as const)('svc:%s: is reserved, whatever follows', (namespace) => {
-  for (const name of [ID, '', 'x:y'])
-    expect(parseSvcUri(`svc:${namespace}:${name}`)).toEqual({ kind: 'reserved', namespace });
-  expect(namespaceReserved(namespace)).toMatchObject({ code: 'namespace_reserved', details: { namespace } });
-});
+test.each(['entity', 'ledger', 'tlid'] as const)(
+  'the namespace svc:%s: is reserved, whatever follows it',
+  (namespace) => {
+    for (const name of [ID, '', 'x:y'])
+      expect(parseSvcUri(`svc:${namespace}:${name}`)).toEqual({ kind: 'reserved', namespace });
+    expect(namespaceReserved(namespace)).toMatchObject({ code: 'namespace_reserved', details: { namespace } });
+  },
+);
 
-describe('anything else is invalid', () => {
+describe('every other URI is invalid', () => {
   test.each([
     '',
     'svc',

@@ -2,23 +2,23 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isoTime, parseRfc3339 } from '../../../src/domain/values/time.ts';
 
-describe('writing times', () => {
+describe('written times', () => {
   test.each([
     [0, '1970-01-01T00:00:00.000Z'],
     [1795226799123, '2026-11-21T02:06:39.123Z'],
     [-1, '1969-12-31T23:59:59.999Z'],
     [-62_167_219_200_000, '0000-01-01T00:00:00.000Z'],
     [253_402_300_799_999, '9999-12-31T23:59:59.999Z'],
-  ])('%d is %s', (ms, text) => {
+  ])('the time %d is written as %s', (ms, text) => {
     expect(isoTime(ms)).toBe(text);
     expect(parseRfc3339(text)).toBe(ms);
   });
 
-  test.each([Number.NaN, Number.POSITIVE_INFINITY, 253_402_300_800_000, -62_167_219_200_001])('%d is no time', (ms) => {
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, 253_402_300_800_000, -62_167_219_200_001])('%d is refused', (ms) => {
     expect(() => isoTime(ms)).toThrow(RangeError);
   });
 
-  test('times of few seconds, one after the other, are written as Date writes them, fractions cut off', () => {
+  test('times within the same seconds are written like Date writes them, with fractions cut off', () => {
     const seconds = fc.integer({ min: -2, max: 2 });
     const times = fc.array(fc.record({ second: seconds, ms: fc.double({ min: 0, max: 999.99, noNaN: true }) }));
     fc.assert(
@@ -32,7 +32,7 @@ describe('writing times', () => {
   });
 });
 
-describe('reading times', () => {
+describe('read times', () => {
   test.each([
     ['2026-11-21T02:06:39Z', '2026-11-21T02:06:39.000Z'],
     ['2026-11-21t02:06:39z', '2026-11-21T02:06:39.000Z'],
@@ -49,7 +49,7 @@ describe('reading times', () => {
     ['1990-12-31T23:59:60Z', '1991-01-01T00:00:00.000Z'],
     ['1990-12-31T15:59:60-08:00', '1991-01-01T00:00:00.000Z'],
     ['2015-07-01T05:29:60.5+05:30', '2015-07-01T00:00:00.500Z'],
-  ])('%s is %s', (text, iso) => {
+  ])('%s is the time %s', (text, iso) => {
     expect(parseRfc3339(text)).toBe(Date.parse(iso));
   });
 
@@ -93,11 +93,11 @@ describe('reading times', () => {
     '1795226799',
     'now',
     'Sat, 21 Nov 2026 02:06:39 GMT',
-  ])('%j is no time', (text) => {
+  ])('%j is refused', (text) => {
     expect(parseRfc3339(text)).toBeNull();
   });
 
-  test('what is written is read again', () => {
+  test('a written time reads back as itself', () => {
     fc.assert(
       fc.property(fc.integer({ min: -62_167_219_200_000, max: 253_402_300_799_999 }), (ms) => {
         expect(parseRfc3339(isoTime(ms))).toBe(ms);
@@ -105,7 +105,7 @@ describe('reading times', () => {
     );
   });
 
-  test('no text throws', () => {
+  test('no text throws an error', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'0123456789-:TZ.+') }), (text) => void parseRfc3339(text)),
     );

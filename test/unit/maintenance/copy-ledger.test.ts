@@ -79,21 +79,21 @@ const copy = (source: LedgerStore, target: LedgerStore, nowMs = startMs) => {
   return copyLedger(parts, ledgerId, head).then(() => count);
 };
 
-describe('a ledger that is copied', () => {
-  test('is in the target what its writer would have made of it, with all that is looked up beside it', async () => {
+describe('a copied ledger', () => {
+  test('is in the target as its writer would have written it, with all its look-ups', async () => {
     const [source, target] = [await memory(events), await memory()];
     expect(await copy(source.store, target.store)).toBe(events.length);
     expect(seen(target)).toEqual(seen(source));
   });
 
-  test('is passed over when it is there', async () => {
+  test('is skipped if it exists', async () => {
     const [source, target] = [await memory(events), await memory(events)];
     const before = structuredClone(seen(target));
     expect(await copy(source.store, target.store)).toBe(events.length);
     expect(seen(target)).toEqual(before);
   });
 
-  test('that has gone on in the target is left as it is', async () => {
+  test('is left as it is if it has grown in the target', async () => {
     const [source, target] = [await memory(events.slice(0, 100)), await memory(events)];
     const shorter = { seq: 99, hash: events[99]?.hash ?? '' };
     await copyLedger(
@@ -106,7 +106,7 @@ describe('a ledger that is copied', () => {
   });
 
   test.for<StoreFault>(['unavailable', 'lost', 'applied', 'late', 'late-before-claim'])(
-    'is whole after an append that is %s',
+    'is complete after an append that is %s',
     async (fault) => {
       const [source, target] = [await memory(events), await memory()];
       const faults = scriptedFaults();
@@ -117,7 +117,7 @@ describe('a ledger that is copied', () => {
     },
   );
 
-  test('goes on from any place where it was broken off', async () => {
+  test('is continued from any place where the copy was broken off', async () => {
     const source = await memory(events);
     for (const length of [1, 2, 64, 65, events.length - 1]) {
       const target = await memory(events.slice(0, length));
@@ -126,7 +126,7 @@ describe('a ledger that is copied', () => {
     }
   });
 
-  test('a day later has only the permanent command keys', async () => {
+  test('has permanent command keys only a day later', async () => {
     const dayLater = startMs + 25 * 60 * 60_000;
     const [source, target] = [await memory(events), await memory([], dayLater)];
     await copy(source.store, target.store, dayLater);
@@ -173,14 +173,14 @@ describe('a ledger that is copied', () => {
     }
   });
 
-  test('of which an event is missing stops before it', async () => {
+  test('ends before a missing event', async () => {
     const [source, target] = [await memory(events), await memory()];
     source.data.ledgers.get(ledgerId)?.entries.delete(64);
     await expect(copy(source.store, target.store)).rejects.toThrow('is damaged at seq');
     expect(target.data.ledgers.get(ledgerId)?.head?.seq).toBeLessThan(64);
   });
 
-  test('is refused where the target has another one of its id', async () => {
+  test('is refused if the target has another ledger of its id', async () => {
     const others = chainOf(openLedger(), createMaster({ businessRef: 'another' })).events;
     const [source, target] = [await memory(events), await memory(others)];
     const before = structuredClone(seen(target));
@@ -191,7 +191,7 @@ describe('a ledger that is copied', () => {
   });
 });
 
-describe('records that are copied', () => {
+describe('copied records', () => {
   const record = (id: string, value: string, more: object = {}) => {
     return { kind: 'actor', id, value, lookups: [{ name: 'world', value: 'none', order: id }], ...more };
   };
@@ -244,7 +244,7 @@ describe('records that are copied', () => {
   });
 });
 
-describe('access histories that are copied', () => {
+describe('copied access histories', () => {
   const actorId = uuid(0xa);
   const event = (minute: number): AccessEvent => ({
     id: uuidV7(startMs + minute * 60_000, Buffer.alloc(10, minute)),
@@ -258,7 +258,7 @@ describe('access histories that are copied', () => {
   });
   const all = { ledgerId: null, since: 0, limit: 10_000, offset: 0, descending: false };
 
-  test('are whole, in order, and there once, however often', async () => {
+  test('are complete, in order and without duplicates, however often they are copied', async () => {
     const [source, target] = [new MemoryAccessLog(), new MemoryAccessLog()];
     const made = Array.from({ length: 200 }, (_, minute) => event(minute));
     await source.append(made);
@@ -267,7 +267,7 @@ describe('access histories that are copied', () => {
     expect(await target.list(uuid(0xb), all)).toEqual([]);
   });
 
-  test('begin where they are asked to', async () => {
+  test('begin at the given place', async () => {
     const [source, target] = [new MemoryAccessLog(), new MemoryAccessLog()];
     await source.append([event(1), event(2), event(3)]);
     await copyAccesses(source, target, actorId, startMs + 2 * 60_000);

@@ -3,7 +3,7 @@ import { forEachConcurrently } from '../../../src/maintenance/for-each-concurren
 import { FingerprintSet } from '../../../src/maintenance/scrub/fingerprint-set.ts';
 
 describe('a set of fingerprints', () => {
-  test('has all that was added, through every growth, and nothing else', () => {
+  test('contains all added items after every growth, and nothing else', () => {
     const set = new FingerprintSet();
     for (let n = 0; n < 20_000; n += 1) set.add(`line ${n}`);
     expect(set.size).toBe(20_000);
@@ -11,7 +11,7 @@ describe('a set of fingerprints', () => {
     for (let n = 20_000; n < 40_000; n += 1) if (set.has(`line ${n}`)) throw new Error(`line ${n} is there`);
   });
 
-  test('adding again adds nothing', () => {
+  test('is not changed by adding an item again', () => {
     const set = new FingerprintSet();
     for (const text of ['a', 'b', 'a']) set.add(text);
     expect(set.size).toBe(2);
@@ -31,8 +31,8 @@ describe('a set of fingerprints', () => {
   });
 });
 
-describe('at most so many at once', () => {
-  test('all items are done, never more than the limit together', async () => {
+describe('a bounded number of concurrent items', () => {
+  test('runs all items, never more than the limit at a time', async () => {
     let [running, most] = [0, 0];
     const done: number[] = [];
     await forEachConcurrently([1, 2, 3, 4, 5, 6, 7], 3, async (item) => {
@@ -45,7 +45,7 @@ describe('at most so many at once', () => {
     expect({ most, done: done.toSorted() }).toEqual({ most: 3, done: [1, 2, 3, 4, 5, 6, 7] });
   });
 
-  test('a failure is thrown once what runs has ended, and nothing more begins', async () => {
+  test('throws a failure once the running items have ended, and starts none', async () => {
     const begun: number[] = [];
     const ended: number[] = [];
     const work = forEachConcurrently([1, 2, 3, 4, 5, 6], 2, async (item) => {
@@ -59,7 +59,7 @@ describe('at most so many at once', () => {
     expect(ended.length).toBe(begun.length - 1);
   });
 
-  test('a failure of the last item is thrown too', async () => {
+  test('throws a failure of the last item', async () => {
     const work = forEachConcurrently([1], 4, async () => {
       throw new Error('the last one');
     });

@@ -29,8 +29,8 @@ async function typesFound(chain: Chain, foldVersion = 1, state: string | null = 
   return new Set(findings.map(({ type }) => type).filter((type) => !type.startsWith('projection_')));
 }
 
-describe('a log whose hashes, links and seals are right', () => {
-  test('is whole where every event was decided by the rules', async () => {
+describe('a log with correct hashes, links and seals', () => {
+  test('is sound if every event was decided by the rules', async () => {
     const chain = chainOf(openLedger(), createMaster());
     chain.run(note(chain));
     chain.run(closeLedger());
@@ -61,20 +61,17 @@ describe('a log whose hashes, links and seals are right', () => {
       'dated_ahead',
       (chain: Chain) => void chain.run(note(chain), '2099-01-01T00:00:00.000Z'),
     ],
-  ])('is found to hold %s', async (_name, type, forge) => {
+  ])('is reported with %s', async (_name, type, forge) => {
     const chain = chainOf(openLedger(), createMaster());
     chain.run(note(chain), start);
     forge(chain);
     expect(await typesFound(chain)).toContain(type);
   });
 
-  test.each(['{}', 'no JSON', 'sealed1 AAAA {}'])(
-    'is reported as wrong beside a snapshot that says %s',
-    async (state) => {
-      const chain = chainOf(openLedger(), createMaster());
-      expect(await typesFound(chain, 1, state)).toEqual(new Set(['wrong_snapshot']));
-      // Of another fold nothing can be said, and no node uses it.
-      expect(await typesFound(chain, 2, state)).toEqual(new Set());
-    },
-  );
+  test.each(['{}', 'no JSON', 'sealed1 AAAA {}'])('is reported beside a snapshot with %s', async (state) => {
+    const chain = chainOf(openLedger(), createMaster());
+    expect(await typesFound(chain, 1, state)).toEqual(new Set(['wrong_snapshot']));
+    // Of another fold nothing can be said, and no node uses it.
+    expect(await typesFound(chain, 2, state)).toEqual(new Set());
+  });
 });

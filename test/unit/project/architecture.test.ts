@@ -3,8 +3,8 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 /**
- * The walls of the house, read off the import lines: who may import whom (docs/architecture.md). Generated code is open to all
- * but the domain.
+ * The walls of the house, read off the import lines: who may import whom (docs/architecture.md). Generated code is open
+ * to all but the domain.
  */
 const root = resolve(import.meta.dirname, '../../..');
 
@@ -65,7 +65,7 @@ const roomOf = (path: string) =>
     .join('/');
 const floorOf = (path: string) => floors.findIndex((room) => room.includes(roomOf(path)));
 
-describe('the rooms', () => {
+describe('folders and imports', () => {
   test('src has folders and main.ts only', () => {
     const inSrc = new Set([...under('src/').map(({ path }) => roomOf(path)), 'cluster']);
     expect([...inSrc].sort()).toEqual(floors.flat().sort());
@@ -76,7 +76,7 @@ describe('the rooms', () => {
     expect([...sizes].filter(([, inFolder]) => inFolder.length > 20).map(([folder]) => folder)).toEqual([]);
   });
 
-  test('a room imports rooms of lower floors only', () => {
+  test('a folder imports folders of lower floors only', () => {
     const wrong = files.flatMap(({ path, imports }) =>
       imports
         .filter((name) => isProject(name) && !name.startsWith('src/gen/') && roomOf(name) !== roomOf(path))
@@ -90,7 +90,7 @@ describe('the rooms', () => {
     expect(cyclesOf(new Map(files.map(({ path, imports }) => [path, imports])))).toEqual([]);
   });
 
-  test.each(rooms)('nor between the folders of %s', (room) => {
+  test.each(rooms)('there are no cycles between the folders of %s', (room) => {
     const inRoom = under(`${room}/`);
     const withFolders = new Set(inRoom.map(({ path }) => dirname(dirname(path))));
     // A file that stands beside folders is a place of its own.
@@ -142,7 +142,7 @@ describe('the rooms', () => {
   });
 });
 
-describe('who imports whom', () => {
+describe('dependencies', () => {
   test('the domain imports nothing of the project', () => {
     expect(under('src/domain/').length).toBeGreaterThan(20);
     expect(strangers('src/domain/', (name) => name.startsWith('src/domain/'))).toEqual([]);
@@ -161,12 +161,12 @@ describe('who imports whom', () => {
     }
   });
 
-  test('above the stores, all but the wiring and the commands know the ports alone', () => {
+  test('code above the stores imports the ports only, except wiring and commands', () => {
     for (const room of ['src/actors/', 'src/service/', 'src/rpc/', 'src/webhooks/', 'src/maintenance/'])
       expect(strangers(room, (name) => !name.startsWith('src/store/') || isPort(name))).toEqual([]);
   });
 
-  test('transports reach actors through services', () => {
+  test('transports import services and no actors', () => {
     expect(strangers('src/rpc/', (name) => !name.startsWith('src/actors/'))).toEqual([]);
   });
 
@@ -179,21 +179,21 @@ describe('who imports whom', () => {
     expect(files.flatMap(({ imports }) => imports.filter((name) => name.startsWith('test/')))).toEqual([]);
   });
 
-  test('the environment is read in the mains alone', () => {
+  test('only the mains read the environment', () => {
     const mains = /^(src\/main\.ts|src\/cli\/|cluster\/(local\/)?main\.ts|cluster\/cli\.ts|src\/node\/config\.ts)/;
     expect(
       files.filter(({ path, text }) => /process\.env\b/.test(text) && !mains.test(path)).map(({ path }) => path),
     ).toEqual([]);
   });
 
-  test('clock and randomness enter the domain, the actors and the services as arguments', () => {
+  test('the domain, actors and services get clock and randomness as arguments', () => {
     const reads = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\brandomBytes\(\d|\brandomUUID\(|\bperformance\.now\(/;
     const pure = ['src/domain/', 'src/actors/', 'src/service/', 'src/store/'];
     const wrong = files.filter(({ path, text }) => pure.some((prefix) => path.startsWith(prefix)) && reads.test(text));
     expect(wrong.map(({ path }) => path)).toEqual([]);
   });
 
-  test('signatures are verified in three files, each of which refuses an R that is the identity point', () => {
+  test('three files verify signatures, and each refuses the identity point as R', () => {
     const library = /import \{[^}]*\bverify\b[^}]*\} from 'node:crypto'|crypto_sign_verify_detached|createVerify\(/;
     const verifying = files.filter(({ text }) => library.test(text));
     expect(verifying.map(({ path }) => path).sort()).toEqual([
@@ -205,7 +205,7 @@ describe('who imports whom', () => {
       expect([path, text.includes('hasIdentityR(signature)')]).toEqual([path, true]);
   });
 
-  test('every public key that something verifies under is read by verifyingKey', () => {
+  test('every public key for verification is read by verifyingKey', () => {
     const raw = files.filter(
       ({ path, text }) =>
         /\bkeyObject\b[^}]*\} from '[^']*public-key/.test(text) && path !== 'src/domain/keys/public-key.ts',
@@ -213,7 +213,7 @@ describe('who imports whom', () => {
     expect(raw.map(({ path }) => path)).toEqual([]);
   });
 
-  test('what follows the ledgers and what sends meet in delivery records alone', () => {
+  test('the log tailer and the sender share delivery records only', () => {
     const sends = ['send', 'post'].map((name) => `src/webhooks/${name}/`);
     const follows = 'src/webhooks/tail/';
     expect(strangers(follows, (name) => !sends.some((folder) => name.startsWith(folder)))).toEqual([]);

@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 
-/** The last line of `.ci/run`. What vitest 5 reports was looked at in runs whose workers were killed, and is told here as it was. */
+/**
+ * The last line of `.ci/run`. What vitest 5 reports was looked at in runs whose workers were killed, and is told here
+ * as it was.
+ */
 
 type File = readonly [outcome: 'passed' | 'failed', ...tests: string[]];
 
@@ -48,15 +51,15 @@ test.each<[string, readonly File[], string, string, number]>([
   ['one left out beside one that failed', [['failed', 'failed', 'skipped']], '1', '0 passed, 1 failed, 1 skipped', 1],
   ['an error outside of all tests', [good], '1', '2 passed, 1 failed', 1],
   ['nothing that ran', [], '0', '0 passed, 1 failed', 1],
-])('%s', (_name, files, status, line, exit) => {
+])('a report with %s is summarized', (_name, files, status, line, exit) => {
   expect(summary(files, status)).toEqual([line, exit]);
 });
 
-test('files that the report leaves out have failed', () => {
+test('files that the report omits have failed', () => {
   expect(summary([good], '0', 2)).toEqual(['2 passed, 2 failed', 1]);
 });
 
-test('so has a run that left no report', () => {
+test('a run without a report has failed', () => {
   expect(summary(null)).toEqual(['0 passed, 1 failed', 1]);
   expect(summary(null, '137', 3)).toEqual(['0 passed, 3 failed', 1]);
 });

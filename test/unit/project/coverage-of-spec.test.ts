@@ -64,7 +64,7 @@ const securityNames: { readonly [auth in Row['auth']]: readonly string[] } = {
 };
 
 describe('the endpoint tables', () => {
-  it('are typed in once each', () => {
+  it('name each endpoint once', () => {
     expect(new Set(rows.map((row) => keyOf(row.method, templateOf(row)))).size).toBe(rows.length);
     expect(rows.filter((row) => row.from === 'spec')).toHaveLength(59);
     expect(rows.filter((row) => row.from === 'decisions')).toHaveLength(7);
@@ -95,7 +95,7 @@ describe('the endpoint tables', () => {
     expect(fieldPaths(answer)).toEqual(expect.arrayContaining([...(row.answer ?? [])]));
   });
 
-  it('find their routes by path, with and without a trailing slash', () => {
+  it('find routes by path, with and without a trailing slash', () => {
     const match = makeMatcher(restRoutes());
     for (const row of rows) {
       const path = templateOf(row).replaceAll(/\{[a-z_]+\}/g, 'x');
@@ -126,12 +126,12 @@ describe('the endpoint tables', () => {
 describe('the methods', () => {
   const methods = apiServices.flatMap((service) => service.methods);
 
-  it('all have a route but the stream of appends', () => {
+  it('have a route except the stream of appends', () => {
     const routed = new Set(restRoutes().map((route) => route.method));
     expect(methods.filter((method) => !routed.has(method)).map((method) => method.name)).toEqual(['AppendEvents']);
   });
 
-  it('write to ledgers wherever they are signed, and create anonymously only without a credential', () => {
+  it('write to ledgers if they are signed, and create anonymously only without a credential', () => {
     for (const method of methods) {
       const rule = methodRule(method);
       if (rule.signed) expect([method.name, rule.writesLedger]).toEqual([method.name, true]);
@@ -139,7 +139,7 @@ describe('the methods', () => {
     }
   });
 
-  it('without a credential that create something are limited by address', () => {
+  it('that create without a credential are limited by address', () => {
     const creating = methods.filter((method) => methodRule(method).createsAnonymously).map((method) => method.name);
     expect(creating.sort()).toEqual(['CreateActor', 'OnboardEntity', 'RegisterDeveloper', 'RunSandbox']);
     const anonymousWrites = restRoutes().filter((route) => route.rule.auth === Auth.NONE && route.httpMethod !== 'GET');

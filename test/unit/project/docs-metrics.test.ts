@@ -53,14 +53,11 @@ function labelNames(name: string): readonly string[] {
 /** Metrics that a text names, with what stands in braces behind each, if anything. */
 function named(text: string): { readonly name: string; readonly labels: readonly string[] }[] {
   return [...text.matchAll(/`((?:svc|nodejs|process)_[a-z_]+)(?:\{([^}`]*)\})?`/g)].map(
-    ([, name = '', labels = '']) => ({
-      name,
-      labels: labels === '' ? [] : labels.split(','),
-    }),
+    ([, name = '', labels = '']) => ({ name, labels: labels === '' ? [] : labels.split(',') }),
   );
 }
 
-test('every metric that the code makes is one that this test knows of', () => {
+test('this test covers every metric of the code', () => {
   const made = ['src', 'cluster'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts'))
@@ -90,7 +87,7 @@ test('a metric with labels is documented with all of them', () => {
   expect(own.filter((name) => labelNames(name).length > 0 && !complete(name))).toEqual([]);
 });
 
-test('series that alarms look at are there before anything has happened', async () => {
+test('series of alarms exist before their first event', async () => {
   const text = await registry.metrics();
   const series = documents
     .flatMap(named)

@@ -21,7 +21,7 @@ const pages = [
 ];
 const textOf = (page: string) => readFileSync(join(root, page), 'utf8');
 
-test('every file that the documentation names is there', () => {
+test('every file that the documentation names exists', () => {
   const named = pages
     .flatMap((page) => [
       // A path, with or without the name of something in the file: `src/main.ts` or `src/main.ts: main`.
@@ -60,12 +60,12 @@ test('every decision is dated, has its three headings, and is in the list of dec
   expect(numbers).toEqual(names.map((_, at) => at + 1));
 });
 
-test('the page of the API is that of the descriptors', () => {
+test('the page of the API is made from the descriptors', () => {
   expect(read('api.md')).toContain('### POST /v1/traceledger/master/{uuid}/events');
   expect(apiText()).toBe(read('api.md'));
 });
 
-test('every bound that webhooks have made known is in the list of their limits', () => {
+test('every published bound of webhooks is in the list of their limits', () => {
   const folder = join(import.meta.dirname, '../../../src/webhooks');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
   const bounds = files.flatMap((name) =>

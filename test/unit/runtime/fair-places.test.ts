@@ -27,7 +27,7 @@ function placesWith(bounds: Partial<PlaceBounds>) {
   return { places, take, since };
 }
 
-test('a caller has no more places than one may have, and all together no more than the node has', async () => {
+test('the places of a caller and of the node are bounded', async () => {
   const { places, take, since } = placesWith({});
   for (const at of [1, 2, 3, 4]) take('a', `a${at}`);
   for (const at of [1, 2]) take('b', `b${at}`);
@@ -35,7 +35,7 @@ test('a caller has no more places than one may have, and all together no more th
   expect([places.held, places.waiting]).toEqual([3, 3]);
 });
 
-test('callers who wait get places in turn, however many each of them asked for', async () => {
+test('waiting callers get places in turn, however many requests each has', async () => {
   const { places, take, since } = placesWith({ perCaller: 1, total: 1 });
   for (let at = 0; at < 50; at++) take('many', `many${at}`);
   take('few', 'few0');
@@ -50,7 +50,7 @@ test('callers who wait get places in turn, however many each of them asked for',
   expect(order).toEqual(['many1', 'few0', 'one0', 'many2', 'few1', 'many3']);
 });
 
-test('who waits is let go when its signal ends, and takes no place afterwards', async () => {
+test('a waiting request ends with its signal and takes no place afterwards', async () => {
   const { places, take, since } = placesWith({ perCaller: 1, total: 1 });
   const gone = new AbortController();
   take('a', 'a0');
@@ -65,7 +65,7 @@ test('who waits is let go when its signal ends, and takes no place afterwards', 
   expect([places.held, places.waiting]).toEqual([0, 0]);
 });
 
-test('where too many wait, the caller with most of them is refused and not the one that comes', async () => {
+test('the caller with most waiting requests is refused if too many wait', async () => {
   const { places, take, since } = placesWith({ perCaller: 1, total: 1, waiting: 3 });
   for (let at = 0; at < 5; at++) take('many', `many${at}`);
   expect(await since()).toEqual(['many0', 'many4: overloaded']);

@@ -30,7 +30,7 @@ async function heldMib(call: string): Promise<number> {
   return mib;
 }
 
-test('a thread that has become idle gives back the memory of a burst', async () => {
+test('an idle thread returns the memory of a burst', async () => {
   const [without, held] = await Promise.all([heldMib(''), heldMib('collectWhenIdle(200);')]);
   expect(without).toBeGreaterThan(80);
   expect(held).toBeLessThan(40);

@@ -32,7 +32,7 @@ describe('a writer of lines', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test('drops and counts what comes beyond its bound while nobody reads, and tells how many once lines are written again', async () => {
+  test('drops lines beyond its bound, and reports their number when lines are written again', async () => {
     const { writer, chunks, told, end, isWriting } = writerOf(10_000);
     for (let n = 0; n < 100_000; n++) writer.write(line(n));
     const held = 100_000 - writer.dropped;
@@ -51,7 +51,7 @@ describe('a writer of lines', () => {
     expect(written.at(-1)).toBe(`dropped ${100_000 - held}`);
   });
 
-  test('drops the lines of a write that failed, goes on after a second, and tells', async () => {
+  test('drops the lines of a failed write, continues after a second, and reports them', async () => {
     const { writer, chunks, told, end } = writerOf(10_000);
     writer.write('first\n');
     await vi.advanceTimersByTimeAsync(50);
@@ -65,7 +65,7 @@ describe('a writer of lines', () => {
     expect([told, writer.dropped]).toEqual([[1], 1]);
   });
 
-  test('drops everything once there is no reader any more, and is ended at once', async () => {
+  test('drops everything without a reader, and ends at once', async () => {
     const { writer, chunks, end } = writerOf(10_000);
     for (let n = 0; n < 60; n++) writer.write(line(n));
     end(new Error('EPIPE'));
@@ -75,7 +75,7 @@ describe('a writer of lines', () => {
     await writer.end(1_000);
   });
 
-  test('ends when all is written, or when its time is up', async () => {
+  test('ends when all is written or its time is over', async () => {
     const { writer, chunks, end } = writerOf(100_000);
     writer.write('one\n');
     const ended = writer.end(1_000);
@@ -93,7 +93,7 @@ describe('a writer of lines', () => {
     expect(isOver).toBe(true);
   });
 
-  test('gives what waits to a process that ends now, unless a chunk is under way', async () => {
+  test('returns the waiting lines to an ending process, unless a chunk is being written', async () => {
     const { writer, end } = writerOf(10_000);
     writer.write('one\n');
     await vi.advanceTimersByTimeAsync(50);

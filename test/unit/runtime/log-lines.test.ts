@@ -29,7 +29,7 @@ describe('the lines of the log', () => {
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line).msg);
 
-  test('one alone is in the file soon, and so is one that comes later', async () => {
+  test('are in the file soon, also single ones', async () => {
     const log = createLog('info', bufferedLines(file));
     log.info({}, 'first');
     await vi.waitFor(() => expect(messages()).toEqual(['first']), { timeout: 1_000 });
@@ -37,7 +37,7 @@ describe('the lines of the log', () => {
     await vi.waitFor(() => expect(messages()).toEqual(['first', 'second']), { timeout: 1_000 });
   });
 
-  test('many are all there, in order, in few writes', async () => {
+  test('are complete and in order with few writes', async () => {
     const log = createLog('info', bufferedLines(file));
     const writes = vi.spyOn(fs, 'write');
     const sent = Array.from({ length: 1_000 }, (_, at) => `line ${at}`);
@@ -46,7 +46,7 @@ describe('the lines of the log', () => {
     expect(writes.mock.calls.length).toBeLessThan(100);
   });
 
-  test('one that comes during a slow write is not left behind', async () => {
+  test('are not left behind during a slow write', async () => {
     const log = createLog('info', bufferedLines(file));
     log.info({}, 'first');
     await vi.waitFor(() => expect(messages()).toEqual(['first']), { timeout: 1_000 });
@@ -61,7 +61,7 @@ describe('the lines of the log', () => {
     await vi.waitFor(() => expect(messages()).toEqual(['first', long, 'behind it']), { timeout: 1_000 });
   });
 
-  test('a log with nothing to write wakes nothing', async () => {
+  test('cause no write when there are none', async () => {
     const log = createLog('info', bufferedLines(file));
     log.info({}, 'first');
     await vi.waitFor(() => expect(messages()).toEqual(['first']), { timeout: 1_000 });

@@ -5,7 +5,7 @@ import { defaultMemoryBudgetBytes, MemoryBudget } from '../../../src/runtime/lim
 const MiB = 1024 * 1024;
 
 describe('MemoryBudget', () => {
-  test('what would go beyond the bound is refused and counts nothing', () => {
+  test('refuses what would exceed the bound and counts nothing', () => {
     const budget = new MemoryBudget(1_024);
     budget.hold('request', 1_000);
     expect(budget.hold('answer', 64)).toBe(false);
@@ -13,7 +13,7 @@ describe('MemoryBudget', () => {
     expect(budget.heldBytes()).toBe(1_024);
   });
 
-  test('what was released can be held again', () => {
+  test('holds again what was released', () => {
     const budget = new MemoryBudget(1_024);
     budget.hold('request', 1_000);
     budget.release('request', 1_000);
@@ -21,7 +21,7 @@ describe('MemoryBudget', () => {
     expect(budget.hold('read', 1_024)).toBe(true);
   });
 
-  test('what is added beyond the bound keeps others out until it is released', () => {
+  test('refuses others while added bytes exceed the bound', () => {
     const budget = new MemoryBudget(1_024);
     budget.add('stream', 2_048);
     expect(budget.hold('read', 1)).toBe(false);
@@ -29,14 +29,14 @@ describe('MemoryBudget', () => {
     expect(budget.hold('read', 1)).toBe(true);
   });
 
-  test('each kind is counted apart', () => {
+  test('counts each kind separately', () => {
     const budget = new MemoryBudget(MiB);
     budget.hold('request', 64);
     budget.hold('peer', 128);
     expect([budget.heldBytes('request'), budget.heldBytes('peer'), budget.heldBytes()]).toEqual([64, 128, 192]);
   });
 
-  test('another thread counts in the same place', async () => {
+  test('counts together with another thread', async () => {
     const budget = new MemoryBudget(MiB);
     const url = new URL('../../../src/runtime/limits/memory-budget.ts', import.meta.url);
     const code = `

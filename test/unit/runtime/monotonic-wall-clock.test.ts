@@ -16,7 +16,7 @@ function clocks() {
   return { wall, clock, pass };
 }
 
-test('a machine’s clock that goes on is told as it is, ahead too', async () => {
+test('a clock that goes forward is followed, also ahead', async () => {
   const { wall, clock, pass } = clocks();
   for (const ms of [0, 1, 999, 60_000]) {
     await pass(ms);
@@ -26,7 +26,7 @@ test('a machine’s clock that goes on is told as it is, ahead too', async () =>
   expect(clock.now()).toBe(wall.now());
 });
 
-test('one that is set back is caught up with at half speed, in whole milliseconds, never going back', async () => {
+test('after a step back the clock runs at half speed in whole milliseconds and never goes back', async () => {
   const { wall, clock, pass } = clocks();
   wall.jump(-20_000);
   expect(clock.now()).toBe(startMs);
@@ -44,7 +44,7 @@ test('one that is set back is caught up with at half speed, in whole millisecond
   expect(wall.now()).toBe(startMs + 20_000);
 });
 
-test('set back again and again it is not later than the latest that it ever told, and the time since', async () => {
+test('after many steps back the clock is not ahead of its latest time and the time since', async () => {
   const { wall, clock, pass } = clocks();
   for (let at = 0; at < 10; at++) {
     wall.jump(-1_000);
@@ -54,7 +54,7 @@ test('set back again and again it is not later than the latest that it ever told
   expect(clock.now()).toBe(startMs + 500);
 });
 
-test('it begins no earlier than it is told, and says how far ahead that is', async () => {
+test('a clock does not begin before its given time, and reports how far ahead it is', async () => {
   const { wall, clock, pass } = clocks();
   expect(clock.notBefore(startMs - 5_000)).toBe(0);
   expect(clock.now()).toBe(startMs);
@@ -64,7 +64,7 @@ test('it begins no earlier than it is told, and says how far ahead that is', asy
   expect(clock.now()).toBe(wall.now());
 });
 
-test('what is to run later runs after the time that passes, whatever the clock is set to', async () => {
+test('a timer runs after its time, whatever the clock is set to', async () => {
   const { wall, clock, pass } = clocks();
   wall.jump(-3_600_000);
   let runs = 0;

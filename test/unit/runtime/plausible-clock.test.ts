@@ -17,19 +17,16 @@ const badTimes = [
   ['no date at all', 9e15],
 ] as const;
 
-test.each(badTimes)(
-  'a node whose machine says %s does not start, and says in one sentence what to do',
-  (_year, timeMs) => {
-    const start = () => goodClock(new ManualClock(timeMs));
-    expect(start).toThrow(StartError);
-    expect(start).toThrow(
-      /^The node does not start: the clock of this machine is out of range \(.*\): set it, and mend time synchronisation\.$/,
-    );
-  },
-);
+test.each(badTimes)('a node with the machine time %s does not start and says what to do', (_year, timeMs) => {
+  const start = () => goodClock(new ManualClock(timeMs));
+  expect(start).toThrow(StartError);
+  expect(start).toThrow(
+    /^The node does not start: the clock of this machine is out of range \(.*\): set it, and mend time synchronisation\.$/,
+  );
+});
 
 test.each(badTimes)(
-  'a clock that is set to %s goes on from its last good time, and follows the machine again',
+  'a clock that is set to %s continues from its last good time until the machine is right',
   (_year, timeMs) => {
     const wall = new ManualClock(goodMs);
     let monotonicMs = 0;
@@ -44,7 +41,7 @@ test.each(badTimes)(
   },
 );
 
-test('the log says once that the machine is out of range, and again the next time', async () => {
+test('each time out of range is logged once', async () => {
   const clock = new ManualClock(goodMs);
   let machineMs = goodMs;
   const lines: string[] = [];
@@ -59,7 +56,7 @@ test('the log says once that the machine is out of range, and again the next tim
   expect(offs.map((line) => /the year \d+/.exec(line)?.[0])).toEqual(['the year 1970', 'the year 11026']);
 });
 
-test('nothing is claimed or appended while the clock is out of range', async () => {
+test('claims and appends are refused while the clock is out of range', async () => {
   let isGood = false;
   const store = datedAppends(new MemoryLedgerStore(() => goodMs), () => isGood);
   await expect(store.claim('ledger')).rejects.toMatchObject({ code: 'unavailable' });
@@ -67,7 +64,7 @@ test('nothing is claimed or appended while the clock is out of range', async () 
   expect((await store.claim('ledger')).head).toBeNull();
 });
 
-test('a node whose machine is set to the year 11026 refuses appends as unavailable, reads on, and takes appends again once it is set right', async () => {
+test('a node in the year 11026 refuses appends as unavailable, serves reads, and recovers', async () => {
   let isOff = false;
   const machine = { now: () => (isOff ? 285_800_000_000_000 : Date.now()) };
   await using node = await runFaultyNode({ machine });

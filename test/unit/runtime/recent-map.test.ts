@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { RecentMap } from '../../../src/runtime/collections/recent-map.ts';
 
-test('what was set longest ago is forgotten once there are more than fit', () => {
+test('the oldest entry is dropped when there are too many', () => {
   const map = new RecentMap<string, number>(2);
   map.set('a', 1);
   map.set('b', 2);
@@ -9,7 +9,7 @@ test('what was set longest ago is forgotten once there are more than fit', () =>
   expect([map.get('a'), map.get('b'), map.get('c')]).toEqual([undefined, 2, 3]);
 });
 
-test('what is set again counts as set then, and what is only read does not', () => {
+test('an entry that is set again counts as new, a read one does not', () => {
   const map = new RecentMap<string, number>(2);
   map.set('a', 1);
   map.set('b', 2);
@@ -19,7 +19,7 @@ test('what is set again counts as set then, and what is only read does not', () 
   expect([map.get('a'), map.get('b'), map.get('c')]).toEqual([3, undefined, 4]);
 });
 
-test('what was taken out makes room', () => {
+test('a removed entry makes room', () => {
   const map = new RecentMap<string, number>(2);
   map.set('a', 1);
   map.set('b', 2);

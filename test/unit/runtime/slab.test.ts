@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Slab } from '../../../src/runtime/collections/slab.ts';
 
-test('holds what was added and not removed, whatever the order of both', () => {
+test('a slab holds the added items that were not removed, whatever the order', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.constant('add' as const), fc.nat(50))), (steps) => {
       const slots = new Slab<{ readonly name: number }>();
@@ -24,7 +24,7 @@ test('holds what was added and not removed, whatever the order of both', () => {
   );
 });
 
-test('grows no larger than what it held at once', () => {
+test('a slab grows no larger than its most items at a time', () => {
   const slots = new Slab<string>();
   const used = new Set<number>();
   for (let round = 0; round < 1_000; round++) {

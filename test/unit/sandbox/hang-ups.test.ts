@@ -69,7 +69,7 @@ async function read(pieces: AsyncIterable<unknown>, onPiece: () => void): Promis
   for await (const _ of pieces) onPiece();
 }
 
-test('who hangs up while it waits gives its place up at once, at every transport, and those behind it keep theirs', async () => {
+test('a caller that hangs up while it waits frees its place at every transport', async () => {
   const { signal, abort } = ender();
   const runs = Array.from({ length: 4 }, () => readRest({}, signal, () => {}).catch(() => {}));
   await expect.poll(() => begun).toBe(4);
@@ -98,7 +98,7 @@ test('who hangs up while it waits gives its place up at once, at every transport
   await expect.poll(running).toBe(0);
 });
 
-test('a story ends behind the step that was under way when its caller went away', async () => {
+test('a story ends behind the running step when its caller is gone', async () => {
   const { signal, abort } = ender();
   const done: string[] = [];
   const step = (title: string, run: () => void): Step => ({
@@ -116,7 +116,7 @@ test('a story ends behind the step that was under way when its caller went away'
   expect(lines.at(-1)).not.toContain('passed');
 });
 
-test('a run does not go on waiting for its webhook when its caller has gone', async () => {
+test('a run does not wait for its webhook when its caller is gone', async () => {
   const { signal, abort } = ender();
   const client = { createWebhook: async () => ({ id: '1', secret: 'whsec_x' }), deleteWebhook: async () => {} };
   const steps = webhookSteps(() => true);

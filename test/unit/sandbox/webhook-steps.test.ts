@@ -4,7 +4,10 @@ import { webhookSteps } from '../../../src/sandbox/webhook-steps.ts';
 
 const { signal } = new AbortController();
 
-/** A party whose subscriptions get the ids 1, 2, 3 and so on; each deletion is told, and answered as `afterDeletion` says. */
+/**
+ * A party whose subscriptions get the ids 1, 2, 3 and so on; each deletion is told, and answered as `afterDeletion`
+ * says.
+ */
 function subscriber(afterDeletion: () => Promise<void> = async () => {}) {
   const [made, deleted]: [string[], string[]] = [[], []];
   const client = {
@@ -23,7 +26,7 @@ function subscriber(afterDeletion: () => Promise<void> = async () => {}) {
 test.each([
   [1, ['1'], []],
   [3, ['1', '2', '3'], ['1', '2']],
-])('the run subscribes until this node sends for it: at the %i. try', async (own, expectedMade, expectedDeleted) => {
+])('the run subscribes until this node sends for it: attempt %i', async (own, expectedMade, expectedDeleted) => {
   const { made, deleted, party } = subscriber();
   const steps = webhookSteps((id) => id === String(own));
   try {
@@ -37,7 +40,7 @@ test.each([
 test.each([
   ['and nothing came of it', async () => {}],
   ['while the service refuses to end it', async () => Promise.reject(new Error('the service is stopping'))],
-])('a run that ends before its webhook was received leaves no subscription behind, %s', async (_, refusal) => {
+])('a run that ends before its delivery leaves no subscription, %s', async (_, refusal) => {
   const { made, deleted, party } = subscriber(refusal);
   const steps = webhookSteps(() => true);
   for (const step of steps.subscribe(party, () => 'ledger')) await step.run(signal);
@@ -45,7 +48,7 @@ test.each([
   expect([made, deleted]).toEqual([['1'], ['1']]);
 });
 
-test('a subscription that could not be ended is ended with the run', async () => {
+test('a subscription that could not be deleted is deleted with the run', async () => {
   let isFirst = true;
   const { deleted, party } = subscriber(async () => {
     if (!isFirst) return;
@@ -58,7 +61,7 @@ test('a subscription that could not be ended is ended with the run', async () =>
   expect(deleted).toEqual(['1', '1']);
 });
 
-test('where this node sends for none it goes on with the last one', async () => {
+test('the run continues with its last subscription if this node sends for none', async () => {
   const { made, deleted, party } = subscriber();
   const steps = webhookSteps(() => false);
   try {

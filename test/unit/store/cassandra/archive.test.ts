@@ -6,7 +6,7 @@ import { classArchive } from '../../../../cluster/local/cassandra-archive.ts';
 
 const said = { stdout: '', stderr: '' };
 
-describe('what Java makes of Cassandra’s classes', () => {
+describe('the class archive of Cassandra', () => {
   let dir = '';
   let asked: string[] = [];
   beforeEach(() => {
@@ -24,7 +24,7 @@ describe('what Java makes of Cassandra’s classes', () => {
   };
   const writes = (draft: string) => writeFileSync(draft, 'classes');
 
-  test('is kept once, and used from then on', async () => {
+  test('is made once and used from then on', async () => {
     const run = java('17', writes);
     const first = await classArchive('a.jar', dir, run);
     expect(first.args).toContain('-XX:+RecordDynamicDumpInfo');
@@ -59,12 +59,12 @@ describe('what Java makes of Cassandra’s classes', () => {
         throw new Error('killed');
       },
     ],
-  ])('is not kept where %s', async (_, jcmd) => {
+  ])('is not kept if %s', async (_, jcmd) => {
     await (await classArchive('a.jar', dir, java('17', jcmd))).keep(1);
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  test('is not there without Java either', async () => {
+  test('is missing without Java', async () => {
     const none = await classArchive('a.jar', join(dir, 'cache'), () => Promise.reject(new Error('ENOENT')));
     await none.keep(1);
     expect(readdirSync(join(dir, 'cache'))).toEqual([]);

@@ -10,8 +10,8 @@ import { entriesAfter, entriesFor, newLedgerId } from '../../../support/store-en
 const bucketEvents = 8;
 
 /**
- * A session with replicas of which one alone has what was committed last: others see its static columns by their repair, but none of its
- * rows, until something settles the partition.
+ * A session with replicas of which one alone has what was committed last: others see its static columns by their
+ * repair, but none of its rows, until something settles the partition.
  */
 function halfCommitted(session: CqlSession) {
   const unsettled = new Map<unknown, number>();
@@ -55,7 +55,7 @@ function newStore() {
 }
 
 test.each(['the same node', 'another one'])(
-  'a claim by %s settles the full bucket in front of it: its events are there, and the next ones fit behind',
+  'a claim by %s settles the full bucket before it, whose events are read and followed',
   async (who) => {
     const { store, other, serialReads, halveNext } = newStore();
     const claim = await store.claim(newLedgerId());
@@ -74,7 +74,7 @@ test.each(['the same node', 'another one'])(
   },
 );
 
-test('a claim of a bucket that is not full settles it by itself and reads nothing for that', async () => {
+test('a claim of a bucket that is not full reads nothing to settle it', async () => {
   const { store, serialReads } = newStore();
   const claim = await store.claim(newLedgerId());
   await store.append(claim, entriesFor(claim, 5));

@@ -21,7 +21,7 @@ const passes = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve
 const node = () => Object.assign(new EventEmitter(), { address: 'a', removeFromPool: () => {} });
 const connection = () => Object.assign(new EventEmitter(), { endpoint: 'a', endpointFriendlyName: 'a' });
 
-test('a control connection that is watched twice and lost is searched for once, and the process goes on', async () => {
+test('a control connection with two watchers is replaced once when it is lost', async () => {
   const client = createClient(
     cassandraSettings({ CASSANDRA_CONTACT_POINTS: '127.0.0.1:1', CASSANDRA_DATA_CENTER: 'datacenter1' }),
     null,

@@ -11,7 +11,10 @@ const ledgerId = 'the-ledger';
 /** Two for each power of two that a CQL int holds, and the hint. */
 const readsMax = 64;
 
-/** A ledger of so many events on a Cassandra in memory, a store that knows nothing of it yet, and what the store has read. */
+/**
+ * A ledger of so many events on a Cassandra in memory, a store that knows nothing of it yet, and what the store has
+ * read.
+ */
 async function ledgerOf(events: number) {
   const tables = new SimulatedTables();
   const direct = directSession(tables);
@@ -54,7 +57,7 @@ async function ledgerOf(events: number) {
 }
 
 test.each([null, -1, 0, 1, 3, 7, 9, 1_000, 2 ** 31 - 1, -(2 ** 31)])(
-  'a hint that says bucket %s of a log of nine leads to the end of the log in few reads',
+  'a hint of bucket %s in a log of nine leads to its end in few reads',
   async (bucket) => {
     const { head, store, count, hint } = await ledgerOf(34);
     hint(bucket);
@@ -66,14 +69,14 @@ test.each([null, -1, 0, 1, 3, 7, 9, 1_000, 2 ** 31 - 1, -(2 ** 31)])(
   },
 );
 
-test('a wrong hint of a ledger without events is followed in few reads too', async () => {
+test('a wrong hint of an empty ledger takes few reads', async () => {
   const { store, count, hint } = await ledgerOf(0);
   hint(2 ** 31 - 1);
   expect(await store.head(ledgerId)).toBeNull();
   expect(count.reads).toBeLessThan(readsMax);
 });
 
-test('the usual search for the end costs what it did: the hint, its bucket, and the next one where that is full', async () => {
+test('the usual search reads the hint, its bucket, and the next one behind a full bucket', async () => {
   const half = await ledgerOf(34);
   await half.store.head(ledgerId);
   expect(half.count.reads).toBe(2);
@@ -101,7 +104,7 @@ test.each([
   await expect(store.append(claim, next)).rejects.not.toBeInstanceOf(OutcomeUnknown);
 });
 
-test('rows that stand in the wrong bucket are no part of the log, and a row without text is an entry without text', async () => {
+test('rows in the wrong bucket are no part of the log, and a row without text is an entry without text', async () => {
   const { store, addRow } = await ledgerOf(34);
   const whole = await store.read(ledgerId, 0, 100);
   addRow(0, '', -3, 'x');
@@ -118,7 +121,7 @@ test('rows that stand in the wrong bucket are no part of the log, and a row with
 });
 
 test.each(['', 'NaN', '-1', '1e3', '9'.repeat(20), 'x 2 3', null])(
-  'a row of a scope that says %j lists no event that is none',
+  'a row of a scope with %j lists no missing event',
   async (row) => {
     const { store, addRow } = await ledgerOf(4);
     addRow(0, 's', 1, row);

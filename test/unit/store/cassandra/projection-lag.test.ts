@@ -61,7 +61,7 @@ async function metricOf(store: CassandraLedgerStore): Promise<string> {
   return registry.getSingleMetricAsString('svc_projection_lag_events');
 }
 
-test('while projections are held back their events are counted, and no longer', async () => {
+test('delayed projections are counted until they are written', async () => {
   const gate = held();
   const { store } = newNodes().node(gate.around);
   const claims = [await store.claim(newLedgerId()), await store.claim(newLedgerId())];
@@ -88,7 +88,7 @@ test('a batch that was never written is not counted', async () => {
   expect(store.projectionLag()).toBe(0);
 });
 
-test('projections that were given up stay counted until a claim of this node has written them', async () => {
+test('abandoned projections are counted until a claim of this node has written them', async () => {
   const { faults, store } = newNodes().node();
   const claim = await store.claim(newLedgerId());
   const entries = entriesFor(claim, 3, { projections: inLine });
@@ -109,7 +109,7 @@ test('projections that were given up stay counted until a claim of this node has
 });
 
 test.each([3, bucketEvents])(
-  'projections of %i events that another node has completed are no longer counted at the next reading but one',
+  'projections of %i events that another node completed are not counted after the next reading but one',
   async (count) => {
     const nodes = newNodes();
     const { faults, store } = nodes.node();
@@ -127,7 +127,7 @@ test.each([3, bucketEvents])(
   },
 );
 
-test('while the store does not answer what was given up stays counted', async () => {
+test('abandoned projections are counted while the store does not answer', async () => {
   const nodes = newNodes();
   const { faults, store } = nodes.node();
   const claim = await store.claim(newLedgerId());

@@ -23,7 +23,7 @@ function newWriter(rows: Map<number, string>) {
 }
 const inOrder = (rows: ReadonlyMap<number, string>) => [...rows].sort(([one], [other]) => one - other);
 
-test('a row that somebody changed stays as it is and keeps none of the others out', async () => {
+test('a changed row is not overwritten and stops no other row', async () => {
   const rows = new Map([[2, '1000']]);
   await newWriter(rows).write(70);
   const expected = Array.from({ length: 70 }, (_, seq) => [seq, seq === 2 ? '1000' : String(seq)]);

@@ -53,8 +53,8 @@ function oneMinute() {
   };
 }
 
-describe('a minute of records that run out', () => {
-  test('that is gone on with is done when also what was put before that place is removed', async () => {
+describe('a minute of expiring records', () => {
+  test('is done when the records before its place are removed too', async () => {
     const { put, sweep, left } = oneMinute();
     put(10, 20, 30, 40, 50, 60);
     expect(await sweep(overMs, 4)).toEqual({ removed: 4, oldestLeft: 40 });
@@ -63,7 +63,7 @@ describe('a minute of records that run out', () => {
     expect(left()).toEqual([]);
   });
 
-  test('that is gone on with for too few rows is told from its beginning', async () => {
+  test('is read from its beginning if a sweep found too few rows', async () => {
     const { put, sweep, left } = oneMinute();
     put(10, 20, 30, 40, 50, 60, 70);
     await sweep(overMs, 2);
@@ -75,7 +75,7 @@ describe('a minute of records that run out', () => {
     expect(await sweep(overMs, 4)).toEqual({ removed: 1, oldestLeft: null });
   });
 
-  test('has something left as long as a removal is refused', async () => {
+  test('has records left while a removal is refused', async () => {
     const { put, sweep, refused, left } = oneMinute();
     put(10, 20, 30);
     refused.add(startMs + 20);
@@ -86,7 +86,7 @@ describe('a minute of records that run out', () => {
     expect(left()).toEqual([]);
   });
 
-  test('has it left too where it lies before the place that it is gone on with from', async () => {
+  test('has records left before its place too', async () => {
     const { put, sweep, refused, left } = oneMinute();
     put(10, 20, 30, 40);
     refused.add(startMs + 10);
@@ -97,7 +97,7 @@ describe('a minute of records that run out', () => {
     expect(left()).toEqual([]);
   });
 
-  test('is read over once, however many sweeps it takes, and then left alone', async () => {
+  test('is read once more at its end, however many sweeps it took, and then left alone', async () => {
     const { put, sweep, counts } = oneMinute();
     const rows = 50;
     put(...Array.from({ length: rows }, (_, at) => at));
@@ -109,7 +109,7 @@ describe('a minute of records that run out', () => {
     }
   });
 
-  test('that runs is gone on with, and what was put before that place is found', async () => {
+  test('is continued while it runs, and later records before its place are found', async () => {
     const { put, sweep, left, counts } = oneMinute();
     put(...Array.from({ length: 40 }, (_, at) => at * 1_000));
     expect(await sweep(startMs + 20_000, 100)).toEqual({ removed: 20, oldestLeft: null });

@@ -30,21 +30,18 @@ function newStore() {
 test.each([
   ['unavailable', new LedgerError('unavailable', 'injected')],
   ['anything else', new TypeError('injected')],
-])(
-  'what a put that was not sent left in the index is removed by a later put, if the removal fails by %s',
-  async (_, failure) => {
-    const { state, faults, put } = newStore();
-    faults.failDecisions('unsent');
-    await expect(put('given-up')).rejects.toThrow('injected');
-    state.removalFails = failure;
-    expect(await put('one')).toMatchObject({ ok: true });
-    await settled();
-    expect(state.removed).toEqual([]);
-    state.removalFails = null;
-    await put('two');
-    await settled();
-    await put('three');
-    await settled();
-    expect(state.removed).toEqual(['given-up']);
-  },
-);
+])('index rows of an unsent put are removed by a later put if the removal fails by %s', async (_, failure) => {
+  const { state, faults, put } = newStore();
+  faults.failDecisions('unsent');
+  await expect(put('given-up')).rejects.toThrow('injected');
+  state.removalFails = failure;
+  expect(await put('one')).toMatchObject({ ok: true });
+  await settled();
+  expect(state.removed).toEqual([]);
+  state.removalFails = null;
+  await put('two');
+  await settled();
+  await put('three');
+  await settled();
+  expect(state.removed).toEqual(['given-up']);
+});

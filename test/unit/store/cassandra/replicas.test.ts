@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { StartError } from '../../../../src/runtime/start-error.ts';
 import { checkReplicas, joinedMaxMs } from '../../../../src/store/cassandra/session/server-checks.ts';
 
-/** The one sentence that an operator reads, or that nothing was wrong, and how long that took. `nodes`: the data centre of each, by time. */
+/**
+ * The one sentence that an operator reads, or that nothing was wrong, and how long that took. `nodes`: the data centre
+ * of each, by time.
+ */
 async function toldAfter(nodes: (nowMs: number) => readonly string[], replication: Readonly<Record<string, number>>) {
   const time = { nowMs: 0 };
   const wait = {
@@ -23,8 +26,8 @@ async function toldAfter(nodes: (nowMs: number) => readonly string[], replicatio
 const told = async (nodes: readonly string[], replication: Readonly<Record<string, number>>) =>
   (await toldAfter(() => nodes, replication)).told;
 
-describe('a keyspace is asked for with', () => {
-  test('as many replicas as its data centre has nodes, or fewer: it can be made', async () => {
+describe('a keyspace', () => {
+  test('can have as many replicas as its data centre has nodes, or fewer', async () => {
     const all = [
       told(['dc1'], { dc1: 1 }),
       told(['dc1', 'dc1', 'dc1', 'dc1'], { dc1: 3 }),
@@ -33,7 +36,7 @@ describe('a keyspace is asked for with', () => {
     expect(await Promise.all(all)).toEqual(['fine', 'fine', 'fine']);
   });
 
-  test('as many replicas as its data centre has nodes soon: the last one, which has just started, is waited for', async () => {
+  test('waits for the last node of its replicas, which has just started', async () => {
     const joining = (nowMs: number) => (nowMs < 20_000 ? ['dc1', 'dc1'] : ['dc1', 'dc1', 'dc1']);
     expect(await toldAfter(joining, { dc1: 3 })).toEqual({ told: 'fine', waitedMs: 20_000 });
     expect(await toldAfter(joining, { dc1: 2 })).toEqual({ told: 'fine', waitedMs: 0 });
@@ -43,14 +46,14 @@ describe('a keyspace is asked for with', () => {
     });
   });
 
-  test('more replicas than its data centre has nodes: it is told how many there are, and what to ask for', async () => {
+  test('is refused with more replicas than nodes, with the number and the remedy', async () => {
     expect(await told(['dc1'], { dc1: 3 })).toBe(
       'Data centre dc1 has 1 of the 3 nodes of Cassandra that 3 replicas need: add nodes first, or ask for fewer replicas by --replication dc1:1.',
     );
     expect(await told(['dc1', 'dc1', 'dc1', 'dc2', 'dc2'], { dc1: 3, dc2: 3 })).toContain('--replication dc2:2');
   });
 
-  test('a data centre that is not there: those that are there are named at once', async () => {
+  test('is refused at once for an unknown data centre, with the known ones', async () => {
     expect(await told(['dc1', 'dc1', 'dc2'], { dc1: 2, dc3: 1 })).toBe(
       'Cassandra has no data centre dc3: name those that it has (dc1, dc2) in --replication.',
     );

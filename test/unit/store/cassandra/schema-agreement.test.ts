@@ -23,20 +23,20 @@ const node = (address: string, version: string, isUp = true): SchemaNode => {
   return { address, dataCenter: 'dc1', version, isUp };
 };
 
-test('nodes that agree are not waited for', async () => {
+test('nodes that agree need no wait', async () => {
   const wait = newWait();
   await untilAgreed(async () => [node('10.0.0.1', 'a'), node('10.0.0.2', 'a')], wait);
   expect(wait.nowMs).toBe(0);
 });
 
-test('a node that asks for what it missed only after a minute, as by default, is waited for', async () => {
+test('a node that pulls a missed schema after a minute is waited for', async () => {
   const wait = newWait();
   const nodes = async () => [node('10.0.0.1', 'b'), node('10.0.0.2', wait.nowMs < 1.2 * minuteMs ? 'a' : 'b')];
   await untilAgreed(nodes, wait);
   expect(wait.nowMs).toBeGreaterThan(minuteMs);
 });
 
-test('a node that is too busy to be asked has not agreed, and is asked again', async () => {
+test('a busy node counts as not agreed and is asked again', async () => {
   const wait = newWait();
   await untilAgreed(async () => {
     if (wait.nowMs < 3 * minuteMs) throw new Error('OperationTimedOutError');
@@ -45,7 +45,7 @@ test('a node that is too busy to be asked has not agreed, and is asked again', a
   expect(wait.nowMs).toBeGreaterThanOrEqual(3 * minuteMs);
 });
 
-test('nodes that do not agree in four minutes are named, with what to do', async () => {
+test('nodes that do not agree in four minutes are named with the remedy', async () => {
   const wait = newWait();
   const nodes = [
     node('10.0.0.1', 'b'),
@@ -62,7 +62,7 @@ test('nodes that do not agree in four minutes are named, with what to do', async
   expect(wait.nowMs).toBe(4 * minuteMs);
 });
 
-test('where no node answers for four minutes that is said', async () => {
+test('a silence of all nodes for four minutes is reported', async () => {
   const refused = untilAgreed(async () => {
     throw new Error('NoHostAvailableError');
   }, newWait());

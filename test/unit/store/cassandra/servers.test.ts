@@ -36,16 +36,16 @@ async function told(servers: readonly FakeServer[], allow: readonly Override[] =
   );
 }
 
-describe('a node of Cassandra that can be reached', () => {
+describe('a node of Cassandra', () => {
   test.each(['4.1.0', '4.1-beta1', '4.10.0', '5.0.6', '5.1-SNAPSHOT', '10.0.0'])(
-    'of version %s with Paxos v2 and a commit log in batches is fine',
+    'of version %s with Paxos v2 and a batch commit log is accepted',
     async (version) => {
       expect(await told([fine, { ...fine, version }])).toBe('fine');
     },
   );
 
   test.each(['4.0.17', '4.0-rc1'])(
-    'of version %s, which has Paxos v1 alone, is refused unless that is allowed',
+    'of version %s with Paxos v1 only is refused unless it is allowed',
     async (version) => {
       expect(await told([fine, { ...old, version }])).toBe(
         `Cassandra at 10.0.0.1:9042 is of version ${version}, which has Paxos v1 alone: take 4.1 or a later one; or allow it by CASSANDRA_ALLOW=paxos-v1.`,
@@ -56,7 +56,7 @@ describe('a node of Cassandra that can be reached', () => {
   );
 
   test.each(['3.11.19', '3.0.32', '2.2.19'])(
-    'of version %s, which does not tell its settings, is refused for good',
+    'of version %s without readable settings is refused for good',
     async (version) => {
       for (const allow of [[], ['paxos-v1'], ['paxos-v1', 'periodic-commit-log']] as const)
         expect(await told([fine, { ...older, version }], allow)).toBe(
@@ -67,7 +67,7 @@ describe('a node of Cassandra that can be reached', () => {
   );
 
   test.each(['v1', 'V1', 'v1_without_linearizable_reads_or_rejected_writes'])(
-    'set to Paxos %s is refused',
+    'with Paxos %s is refused',
     async (variant) => {
       const server = { ...fine, settings: { ...fine.settings, paxos_variant: variant } };
       expect(await told([server])).toContain('set paxos_variant: v2');
@@ -75,7 +75,7 @@ describe('a node of Cassandra that can be reached', () => {
     },
   );
 
-  test('that does not answer in time is to be waited for, in one sentence', async () => {
+  test('that does not answer in time is retried, with one sentence', async () => {
     expect(await told([{ ...fine, fails: new Error('did not reply before timeout 10000 ms') }])).toBe(
       'Cassandra was reached, but did not answer (did not reply before timeout 10000 ms): see whether its nodes have the processor and memory they need, then try again.',
     );
