@@ -108,6 +108,7 @@ const others: readonly string[] = [
 function endlessApi(onAsk: OnAsk): ReadonlyMap<string, Handler> {
   const records = endlessRecords(onAsk);
   const parts = {
+    memory: new MemoryBudget(1024 * 1024 * 1024),
     ledgers: endlessLedgers(onAsk),
     records,
     access: { log: endlessAccesses(onAsk), queue: { flush: async () => {} } },
