@@ -15,7 +15,7 @@ const pollMs = 100;
 /**
  * Cassandra's idle workers look for work, sleep for 10 µs, and look again. With Linux's default slack of 50 µs they
  * wake up some 60,000 times a second, and each time may take a processor away from other programs
- * (docs/performance.md).
+ * (docs/adr/0027-required-cassandra-settings.md).
  */
 const timerSlackNs = 500_000;
 

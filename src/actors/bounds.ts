@@ -18,7 +18,7 @@ export const eventOverheadBytes = 1_024;
 /**
  * LMDB writes the commits of several ledgers to the disk together, within milliseconds. On Cassandra each commit has
  * requests of its own and takes 100 ms or more if processors are short: there a batch waits for more commands. A delay
- * of 250 ms has half of the effect of 500 ms (docs/performance.md, "A cluster").
+ * of 250 ms has half of the effect of 500 ms (docs/adr/0003-one-batch-in-flight.md).
  */
 export const batchLimits = {
   commitsTogether: { maxEvents: largestBatchEvents, maxBytes: batchBytesMax, maxDelayMs: 0 },

@@ -21,7 +21,7 @@ const usage = `Usage: npm run soak -- [options]
   --heap-mib N     V8's limit of the node's old generation (its default)
   --rest-s N       quiet seconds behind an attack before memory is looked at (60 behind the last one, else 5)
   --p99-ms N       what 99 of 100 honest appends must be answered within (300)
-  --rss-mib N      the most memory that the node may take (700)
+  --memory-mib N   the most memory that the node may take, without its data file (700)
   --help`;
 const { values } = parseArgs({
   options: {
@@ -32,7 +32,7 @@ const { values } = parseArgs({
     'heap-mib': { type: 'string' },
     'rest-s': { type: 'string' },
     'p99-ms': { type: 'string', default: '300' },
-    'rss-mib': { type: 'string', default: '700' },
+    'memory-mib': { type: 'string', default: '700' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -75,7 +75,7 @@ async function endAttack(attack: ChildProcess): Promise<void> {
 
 let [passed, failed] = [0, 0];
 console.log(
-  'attack | peak RSS MiB | health max ms | appends p50, p99 ms | failures | anonymous MiB afterwards | missed',
+  'attack | peak MiB without data file | health max ms | appends p50, p99 ms | failures | anonymous MiB afterwards | missed',
 );
 await delay(5_000);
 watched.take();
@@ -92,13 +92,19 @@ for (const [at, name] of names.entries()) {
   const left = watched.anonymousMib();
   const missed = [
     watched.hasEnded() ? `the node ended: ${node.said().slice(-2_000)}` : '',
-    peaks.rssMib > Number(values['rss-mib']) ? 'memory' : '',
+    peaks.memoryMib > Number(values['memory-mib']) ? 'memory' : '',
     peaks.healthMs > healthMaxMs || peaks.healthFailures > 0 ? 'health' : '',
     appends.p99Ms > Number(values['p99-ms']) || appends.count === 0 ? 'appends' : '',
     appends.failures.length > 0 ? `failures, such as ${appends.failures[0]}` : '',
     restS >= 60 && left > calm + leftMaxMib ? `memory afterwards (before: ${calm})` : '',
   ].filter((text) => text !== '');
-  const figures = [peaks.rssMib, peaks.healthMs, `${appends.p50Ms}, ${appends.p99Ms}`, appends.failures.length, left];
+  const figures = [
+    peaks.memoryMib,
+    peaks.healthMs,
+    `${appends.p50Ms}, ${appends.p99Ms}`,
+    appends.failures.length,
+    left,
+  ];
   console.log([name, ...figures, missed.join('; ') || 'none'].join(' | '));
   if (missed.length === 0) passed += 1;
   else failed += 1;

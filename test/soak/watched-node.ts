@@ -11,14 +11,17 @@ export interface WatchedNode extends AsyncDisposable {
   readonly node: NodeProcess;
   /** The most since the last call of this. */
   take(): Peaks;
-  rssMib(): number;
   /** Without the mapped data file, whose pages the system takes back when it needs them. */
   anonymousMib(): number;
   hasEnded(): boolean;
 }
 
 export interface Peaks {
-  readonly rssMib: number;
+  /**
+   * Resident memory without what the mapped data file has grown to: its pages are the system's cache, grow with every
+   * append and are given back when another needs them.
+   */
+  readonly memoryMib: number;
   /** The longest that `/v1/health` took. */
   readonly healthMs: number;
   /** Looks at `/v1/health` that were not answered with 200 within 10 s. */
@@ -56,8 +59,8 @@ export async function startWatchedNode(heapMib: number | null): Promise<WatchedN
     const [, kib = '0'] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status) ?? [];
     return Math.round(Number(kib) / 1_024);
   };
-  const rssMib = (): number => mibOf('VmRSS');
-  let peaks = { rssMib: 0, healthMs: 0, healthFailures: 0 };
+  const filesMib = mibOf('VmRSS') - mibOf('RssAnon');
+  let peaks = { memoryMib: 0, healthMs: 0, healthFailures: 0 };
   const stopping = new AbortController();
   const looking = (async () => {
     while (!stopping.signal.aborted && !ended) {
@@ -69,7 +72,7 @@ export async function startWatchedNode(heapMib: number | null): Promise<WatchedN
         })
         .catch(() => false);
       peaks = {
-        rssMib: Math.max(peaks.rssMib, rssMib()),
+        memoryMib: Math.max(peaks.memoryMib, mibOf('RssAnon') + filesMib),
         healthMs: Math.max(peaks.healthMs, Math.round(performance.now() - begun)),
         healthFailures: peaks.healthFailures + (isWell || ended ? 0 : 1),
       };
@@ -78,12 +81,11 @@ export async function startWatchedNode(heapMib: number | null): Promise<WatchedN
   })();
   return {
     node,
-    rssMib,
     anonymousMib: () => mibOf('RssAnon'),
     hasEnded: () => ended,
     take() {
       const taken = peaks;
-      peaks = { rssMib: 0, healthMs: 0, healthFailures: 0 };
+      peaks = { memoryMib: 0, healthMs: 0, healthFailures: 0 };
       return taken;
     },
     async [Symbol.asyncDispose]() {

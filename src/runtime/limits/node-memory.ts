@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * Arguments of Node for running the service, as measured (docs/performance.md). package.json, Dockerfile and
- * docker-compose.yml have the same ones.
+ * Arguments of Node for running the service, as measured (docs/adr/0039-heap-and-malloc-settings.md). package.json,
+ * Dockerfile and docker-compose.yml have the same ones.
  *
  * - Node's own code is some 50 MB. A busy node jumps through so much of it that the processor waits for page tables. On
  *   2 MB pages (Linux, private memory) a unary gRPC call takes 7 % less processor time. `silent`: without such pages it
@@ -18,9 +18,9 @@ export const nodeArguments: readonly string[] = ['--use-largepages=silent', '--m
  *
  * - M_ARENA_MAX: all threads share two pools of memory. With one pool a thread, each keeps what it took while code was
  *   compiled: 24 MiB more.
- * - M_MMAP_THRESHOLD: a buffer of 64 KiB, which Node takes for each read of a socket, goes back to the system when it is
- *   freed. In the pools such buffers stay: after 20 s of calls whose requests never end the process kept 398 MiB, and 306
- *   with this. Appends and reads cost the same.
+ * - M_MMAP_THRESHOLD: a buffer of 64 KiB, which Node takes for each read of a socket, goes back to the system when it
+ *   is freed. In the pools such buffers stay: after 20 s of calls whose requests never end the process kept 398 MiB,
+ *   and 306 with this. Appends and reads cost the same.
  */
 export const nodeVariables: Readonly<Record<string, string>> = {
   MALLOC_ARENA_MAX: '2',
@@ -40,7 +40,7 @@ export const checkoutVariables: Readonly<Record<string, string>> = {
 /**
  * How much the heap may grow before the next full collection, in percent of what survived the last one. V8 itself
  * allows up to 300 % if there is much memory, and a node under load then holds three times what it uses. Measured
- * (docs/performance.md): 150 % holds 45 MiB more, for the same processor time.
+ * (docs/adr/0039-heap-and-malloc-settings.md): 150 % holds 45 MiB more, for the same processor time.
  */
 const growthPercent = 100;
 

@@ -13,7 +13,8 @@ const growth = 16;
 const lengthMax = 8 * 1024 * 1024;
 /**
  * A later outcome shows that the node is overloaded: a tenth of a command's time limit. With a fifth a busy cluster was
- * slower, because events that stay open longer are copied by more garbage collections (docs/performance.md).
+ * slower, because events that stay open longer are copied by more garbage collections
+ * (docs/adr/0022-streams-bound-their-open-events.md).
  */
 const timelyMs = 1_000;
 

@@ -40,7 +40,8 @@ const script = new URL(
 /**
  * Young generation of the worker: two semi-spaces of 16 MiB, and half as much again for large objects. A busy worker
  * fills one space in 200 ms, and most calls are over by then. Objects that outlive two collections are kept until a
- * collection of the whole heap; with spaces of 8 MiB there was one each second (docs/performance.md).
+ * collection of the whole heap; with spaces of 8 MiB there was one each second
+ * (docs/adr/0032-grpc-has-a-thread-of-its-own.md).
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 48 };
 
