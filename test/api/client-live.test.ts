@@ -226,7 +226,53 @@ describe.each(['rest', 'grpc'] as const)('over %s', (transport) => {
   });
 });
 
-describe('an append stream', () => {});
+describe('an append stream', () => {
+  it('keeps the order of each ledger, and refused events do not end it', async () => {
+    const [supplier, buyer] = await Promise.all([register('rest'), register('rest')]);
+    const { client } = supplier;
+    const masters: string[] = [];
+    for (let at = 0; at < 3; at += 1) {
+      const ledger = await client.createLedger({ buyerActorId: buyer.actorId });
+      masters.push((await client.createMaster({ ledgerId: ledger.id, businessRef: `r${at}`, scope: 'ORDER' })).uuid);
+    }
+    const events = Array.from({ length: 300 }, (_, n) => ({
+      uuid: masters[n % 3] ?? '',
+      eventType: n === 150 ? 'GENESIS' : 'STEP',
+      payload: { n },
+    }));
+    await using stream = client.appendStream();
+    const errors: unknown[] = [];
+    let n = 0;
+    for await (const { event, error } of stream.appendAll(events)) {
+      expect(event.payload).toEqual({ n: n++ });
+      if (error !== null) errors.push(error);
+    }
+    expect(errors).toMatchObject([{ code: 'reserved_event_type' }]);
+    for (const [at, uuid] of masters.entries()) {
+      const steps: unknown[] = [];
+      for await (const { eventType, payload } of client.masterEvents(uuid))
+        if (eventType === 'STEP') steps.push(payload.n);
+      const expected = events.flatMap(({ payload }) => (payload.n % 3 === at && payload.n !== 150 ? [payload.n] : []));
+      expect(steps).toEqual(expected);
+    }
+  });
+
+  it('sent twice with the same keys records each event once', async () => {
+    const [supplier, buyer] = await Promise.all([register('grpc'), register('grpc')]);
+    const { client } = supplier;
+    const ledger = await client.createLedger({ buyerActorId: buyer.actorId });
+    const { uuid } = await client.createMaster({ ledgerId: ledger.id, businessRef: 'r', scope: 'ORDER' });
+    const events = [0, 1, 2].map((n) => ({ uuid, eventType: 'STEP', payload: { n }, idempotencyKey: `step-${n}` }));
+    const seqs: number[][] = [];
+    for (const replayed of [false, true]) {
+      await using stream = client.appendStream();
+      const outcomes = await Promise.all(events.map((event) => stream.append(event)));
+      expect(outcomes.map((outcome) => outcome.replayed)).toEqual([replayed, replayed, replayed]);
+      seqs.push(outcomes.map(({ seq }) => seq));
+    }
+    expect(seqs[1]).toEqual(seqs[0]);
+  });
+});
 
 describe('ledger-trust export and verify', () => {
   const { dir, run } = newShell();
