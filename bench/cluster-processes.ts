@@ -14,7 +14,7 @@ export interface BenchCluster extends AsyncDisposable {
   readonly nodes: readonly LocalNode[];
   readonly cassandraPid: number;
   readonly redisPid: number;
-  /** Where Cassandra is, for whoever writes to it beside the nodes: the variables of cassandraSettings. */
+  /** Where Cassandra is, for programs that write to it beside the nodes: the variables of cassandraSettings. */
   readonly env: Environment;
 }
 

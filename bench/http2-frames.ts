@@ -20,7 +20,7 @@ export const streamIdAt = 5;
 export const connectionPreface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 export const settingInitialWindow = 4;
 
-/** A frame of stream 0; whoever sends it on another puts the id in. */
+/** A frame of stream 0; a sender on another stream puts the id in. */
 export function frame(type: number, flags: number, payload: Buffer): Buffer {
   const head = Buffer.alloc(frameHeadBytes);
   head.writeUIntBE(payload.length, 0, 3);

@@ -185,8 +185,8 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       const hasLooked = rebalancing !== null && rebalancing.view.lookedAt !== null;
       if (!hasLooked && monotonicMs() - joinedAt < firstLookMaxMs)
         return { ready: false, reason: 'the members of the cluster are not known yet' };
-      const namesake = rebalancing?.view.namesake ?? null;
-      if (namesake !== null) return { ready: false, reason: idIsTaken(namesake) };
+      const duplicate = rebalancing?.view.duplicate ?? null;
+      if (duplicate !== null) return { ready: false, reason: idIsTaken(duplicate) };
       // By then other nodes that lost the store too have announced it. If all have, they stay ready and answer 503.
       const hasLostStore = silentMs() >= storeLostAfterMs + timings.memberTtlMs;
       if (hasLostStore && othersServe(rebalancing?.view.members ?? [], self.id))

@@ -98,7 +98,7 @@ Where the contract leaves something open, this is how it is here:
   (the service's own \`outcome_unknown\` has it), and HTTP's 415 for a media type that is not gRPC's, since who sends that reads no gRPC.
 - With an API key, \`X-ACTOR-TYPE\` (\`human\`, \`service\`, \`external\` or \`device\`; \`service\` if left out) is the \`actor_type\` of the event
   that a call writes: of masters made, events appended, masters closed, grants and revocations. Openings and closings of ledgers are the
-  service's own events, of type \`service\` whoever asked.
+  service's own events, of type \`service\` no matter which actor asked.
 - A \`Connect-Timeout-Ms\` that is not 1 to 10 digits, and a \`grpc-timeout\` over gRPC-Web that is not 1 to 8 digits and a unit, is
   \`invalid_argument\`, in the envelope as over REST.
 - In development mode the authority's key is not published, so that its seals cannot be verified from outside.

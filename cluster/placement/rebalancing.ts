@@ -79,13 +79,13 @@ export class Rebalancing {
    */
   get view(): {
     readonly members: readonly Member[];
-    readonly namesake: Run | null;
+    readonly duplicate: Run | null;
     readonly movingAway: readonly number[];
     readonly lookedAt: number | null;
   } {
     return {
       members: this.#members,
-      namesake: this.#duplicates.found,
+      duplicate: this.#duplicates.found,
       movingAway: [...this.#movingAway],
       lookedAt: this.#lookedAt,
     };
@@ -158,10 +158,10 @@ export class Rebalancing {
     leases.note(owners, shardCount, readAt);
     this.#members = members;
     this.#lookedAt = readAt;
-    const namesake = this.#duplicates.look(members, readAt);
+    const duplicate = this.#duplicates.look(members, readAt);
     if (this.#draining) return;
-    if (namesake !== null || !this.#parts.isClockRight()) {
-      const heirs = namesake === null ? members.filter(({ id }) => id !== self.id) : [];
+    if (duplicate !== null || !this.#parts.isClockRight()) {
+      const heirs = duplicate === null ? members.filter(({ id }) => id !== self.id) : [];
       this.#assignment = new Assignment(heirs, shardCount);
       this.#handingOver = this.#handOverAll(leases.held);
       return;

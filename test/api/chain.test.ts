@@ -29,7 +29,7 @@ const hashOf = (...parts: (string | Buffer)[]): Buffer => {
   return hash.digest();
 };
 
-/** The content as decisions.md words it, from what a read shows. */
+/** The content as docs/verifying.md words it, from what a read shows. */
 function contentOf(event: Fields, masterPrevHash: string): Fields {
   const hex = (value: unknown) => (value === null ? null : hashOf(canonicalize(value)).toString('hex'));
   return {

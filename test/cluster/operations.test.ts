@@ -39,7 +39,7 @@ function ledgerTrust(env: Readonly<Record<string, string>>, ...args: string[]): 
   });
 }
 
-/** Names and meaning of cluster.md, Operations: each with what a series of it looks like, labels and all. */
+/** Names and meaning as docs/operations.md has them: each with what a series of it looks like, labels and all. */
 const metrics: readonly (readonly [what: string, series: RegExp])[] = [
   ['shards by state', /^svc_shards\{state="held"\} [1-9]/m],
   ['moves by reason', /^svc_shard_moves_total\{reason="acquired"\} [1-9]/m],

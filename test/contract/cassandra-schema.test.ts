@@ -53,7 +53,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     const weekly = found.rows.filter(({ table_name }) => String(table_name).startsWith('access_'));
     expect(weekly.map(({ table_name }) => table_name)).toEqual(['access_block', 'access_hour']);
     for (const { default_time_to_live, compaction } of weekly) {
-      // decisions.md keeps them for 90 days; a week and a day more, so that no file leaves that holds what may still be
+      // Access history is kept for 90 days; a week and a day more, so that no file leaves that holds what may still be
       // read.
       expect(default_time_to_live).toBe(98 * 24 * 60 * 60);
       expect(compaction).toMatchObject({

@@ -37,7 +37,7 @@ test('its description and documentation are in it', async () => {
   for (const path of ['/docs', '/openapi.json', '/v1/legal/terms']) {
     const answer = await fetch(`${base}${path}`);
     expect(answer.status, path).toBe(200);
-    // Read to its end: a node that stops waits a second for whoever has not taken an answer yet.
+    // Read to its end: a node that stops waits a second for clients that have not taken their answers yet.
     expect(await answer.text(), path).not.toBe('');
   }
 });

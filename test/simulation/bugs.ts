@@ -4,7 +4,7 @@ export type PlantedBug =
   | 'unconditional_append'
   /** Refusals are given without asking whether claim and head still stand. */
   | 'stale_refusal'
-  /** Who claims a ledger does not finish the projections of whoever wrote before. */
+  /** A node that claims a ledger does not finish the projections of the writer before. */
   | 'foreign_projections_skipped'
   /** A projection that comes late replaces a newer one. */
   | 'older_projection_wins'

@@ -1,5 +1,5 @@
 /**
- * The access matrix of decisions.md, sections 2, 4 and 5: a line for each method, a letter for each caller. `@` names
+ * The access matrix: a line for each method, a letter for each caller. `@` names
  * the ledger of the call, `()` its scope.
  */
 

@@ -29,7 +29,7 @@ export function hasRest(name: string): boolean {
   return restRoutes().some(({ method }) => method === methodNamed(name));
 }
 
-/** `status` is what the code came with, `expected` what it comes with by decisions.md. */
+/** `status` is what the code came with, `expected` what code-statuses.ts says. */
 function outcome(code: string, status: number, expected: number | undefined): string {
   return expected === status ? code : `${code} with status ${status}`;
 }

@@ -10,7 +10,7 @@ export interface BadValue {
   readonly as?: string;
 }
 
-/** The values that a kind of field refuses, each for a reason of its own (decisions.md, section 3). */
+/** The values that a kind of field refuses, each for a reason of its own. */
 export type Kind = readonly BadValue[];
 
 const refusedAs = (code: string, part: string | null, values: readonly unknown[]): Kind =>
@@ -40,7 +40,7 @@ export const url = refused(
   'https://example.com\\@x',
   `https://example.com/${'a'.repeat(2_029)}`,
 );
-/** What can be seen to lead to where no webhook goes (decisions.md, section 7). */
+/** What can be seen to lead to where no webhook goes. */
 export const target = [...url, ...refused('http://8.8.8.8/', 'https://10.0.0.1/', 'https://[::ffff:127.0.0.1]/')];
 export const eventType = refused('', '_A', 'A B', 'x'.repeat(129));
 export const eventTypes = [

@@ -1,4 +1,4 @@
-/** HTTP status, gRPC code and codes of decisions.md, section 2; independent of the service's own table. */
+/** HTTP status, gRPC code and error codes of the API, independent of the service's own table. */
 const lines = `
 400  3 invalid_json invalid_argument duplicate_key unsafe_number invalid_string too_deep
 400  3 reserved_event_type reserved_field invalid_public_key

@@ -69,7 +69,7 @@ function isTold({ method, change, expected }: InputCase): boolean {
 }
 
 /**
- * Fields come before what the caller may see or do (decisions.md, section 2): the same refusals, of calls about what
+ * Fields come before what the caller may see or do: the same refusals, of calls about what
  * does not exist. The services check, whatever the transport, so one is enough.
  */
 export function orderCases(good: (method: string) => Fields): InputCase[] {

@@ -22,7 +22,7 @@ const append: FieldRules = { uuid: bad.uuid, event_type: bad.callerEventType, pa
 
 /**
  * The kind of every field of every request, by `Service.Method`, as the fields stand in the descriptors: each value of
- * the kind is refused wherever it stands in place of a good one. Written from decisions.md, sections 1, 3 and 7.
+ * the kind is refused wherever it stands in place of a good one. Written from the rules of fields, not from the code.
  */
 export const inputTable: Readonly<Record<string, FieldRules>> = {
   'DeveloperService.RegisterDeveloper': {

@@ -67,7 +67,7 @@ export async function done(base: string, method: string, path: string, request: 
   return answer;
 }
 
-/** Expects an error of this status and code, in the one envelope and nothing beside it (decisions.md, section 2). */
+/** Expects an error of this status and code, in the one envelope and nothing beside it. */
 export function expectRefused(answer: RestAnswer, status: number, code: string): void {
   expect({ status: answer.status, code: answer.code, raw: answer.raw }).toMatchObject({ status, code });
   expect(Object.keys(answer.body)).toEqual(['error']);

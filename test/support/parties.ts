@@ -208,7 +208,7 @@ export async function newDevice(
   };
 }
 
-/** The headers of an ENTITY_REQUEST: the whole request signed (decisions.md, section 4). */
+/** The headers of an ENTITY_REQUEST: the whole request signed. */
 export function entityRequest(
   device: Device,
   method: string,

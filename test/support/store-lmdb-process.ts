@@ -65,7 +65,7 @@ export function startChild(args: readonly string[], under: readonly string[] = [
   };
 }
 
-/** A tracer does not pass SIGKILL on, so the child and whoever runs it are a process group of their own. */
+/** A tracer does not pass SIGKILL on, so the child and its tracer are a process group of their own. */
 function killGroup(child: ChildProcess): void {
   if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
 }

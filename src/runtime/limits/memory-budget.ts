@@ -19,7 +19,7 @@ const totalIndex = memoryKinds.length;
  * Counts what calls, answers, reads, streams and queues of a node hold in memory. All threads of the node share the
  * counters.
  *
- * Invariant: each `hold` that returned, and each `hold` that returned true, is followed by exactly one `release` of
+ * Invariant: each `add`, and each `hold` that returned true, is followed by exactly one `release` of
  * the same kind and number of bytes.
  */
 export class MemoryBudget {

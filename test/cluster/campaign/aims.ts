@@ -21,11 +21,11 @@ export const nearPercentMin = 30;
 export const killRecoveryMaxMs = 3_000;
 /** While Redis is gone, or nodes are cut off, each node has appended within this time. */
 export const duringMaxMs = 3_000;
-/** The budget of a silent owner has to end first (cluster.md); then the node appends within the same time. */
+/** The budget of a silent owner has to end first; then the node appends within the same time. */
 export const acrossMaxMs = budgetMs + duringMaxMs;
-/** The shards of a killed node are with others after TTL + 2 s (cluster.md). */
+/** The shards of a killed node are with others after TTL + 2 s. */
 export const movedMaxMs = leaseTtlMs + 2_000;
-/** A shard serves again within this time in a rolling restart (cluster.md). */
+/** A shard serves again within this time in a rolling restart. */
 export const unservedMaxMs = 2_000;
 
 /** What a plan asks for: all of itself, as far as the full campaign goes. */

@@ -116,7 +116,7 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
   return report;
 }
 
-/** Every attempt of every call, a line each, for whoever looks into a violation. */
+/** Every attempt of every call, a line each, to look into a violation. */
 function writeCalls(file: string, history: LoadHistory): void {
   const lines = history.calls.map(({ command, ...call }) => {
     const { ledgerId, actorId, kind, lane } = command;

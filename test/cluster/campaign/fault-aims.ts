@@ -80,7 +80,7 @@ function killAims(kills: readonly FaultRecord[], demands: Demands): Aim[] {
   ];
 }
 
-/** cluster.md promises that appends continue without a restart, but not how soon after Cassandra's return. */
+/** The service promises that appends continue without a restart, but not how soon after Cassandra's return. */
 function recoveryAims(records: readonly FaultRecord[]): Aim[] {
   if (records.length === 0) return [];
   return [none('faults after which appends did not go on', endless(timesOf(records, recoveryOf)))];

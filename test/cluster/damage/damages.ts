@@ -6,7 +6,7 @@ import type { Stand } from './scene.ts';
 export interface Damage {
   readonly name: string;
   readonly change: (stand: Stand) => Promise<unknown>;
-  /** Types that are found, whoever looks. */
+  /** Types that every check finds. */
   readonly found: readonly string[];
   /** Found by --all alone: nothing in the ledger names it. */
   readonly byAll?: boolean;

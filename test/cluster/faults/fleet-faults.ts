@@ -99,14 +99,14 @@ function movedPercent(before: ReadonlyMap<number, string>, after: ReadonlyMap<nu
   return (100 * moved) / Math.max(1, after.size);
 }
 
-/** Violations in the number of moved shards when the nodes double and halve again (cluster.md: about half). */
+/** Violations in the number of moved shards when the nodes double and halve again (about half). */
 export function moveViolations(moved: { readonly growing: number; readonly shrinking: number }): string[] {
   return Object.entries(moved)
     .filter(([, percent]) => percent < movedPercentMin || percent > movedPercentMax)
     .map(([when, percent]) => `${Math.round(percent)} % of the shards moved when ${when}, and not about half`);
 }
 
-/** What is wrong with how nodes ended after SIGTERM (cluster.md: exit 0 within 20 s). */
+/** What is wrong with how nodes ended after SIGTERM (exit 0 within 20 s). */
 export function stopViolations(stops: readonly Stopped[]): string[] {
   return stops.flatMap(({ id, code, tookMs }) => [
     ...(code === 0 ? [] : [`${id} ended with ${code ?? 'a signal'} after SIGTERM, and not with 0`]),

@@ -37,7 +37,7 @@ async function stopRedisFor(context: FaultContext, goneMs: number): Promise<Faul
 }
 
 /**
- * Redis is gone, and then an owner is killed: whoever is asked claims what it had (cluster.md: Redis is down). Started
+ * Redis is gone, and then an owner is killed: the node that is asked claims the owner's ledgers. Started
  * again, it serves without Redis as well.
  */
 export const killWithoutRedis: Fault = async (context) => {

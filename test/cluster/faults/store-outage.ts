@@ -26,7 +26,7 @@ export interface OutageOutcome {
 
 /**
  * Asks every node while no Cassandra answers: 503 in time at first, then at once, appends too, in bounded memory, and
- * no write is acknowledged (cluster.md: Cassandra is down). Resolves when each node has been seen to do so. Where the
+ * no write is acknowledged. Resolves when each node has been seen to do so. Where the
  * host kept the processors for itself meanwhile, no time is a violation.
  */
 export async function askWithoutStore(context: FaultContext): Promise<OutageOutcome> {

@@ -10,7 +10,7 @@ import type { Answered } from './load-history.ts';
 import { businessRef, type LoadLedger, type LoadMaster, type LoadWorld, masterScope } from './load-world.ts';
 import type { LoadParty } from './parties.ts';
 
-/** One thing to do, whoever tries it how often: under one name, and with one idempotency key. */
+/** One thing to do, however often it is tried: under one name, and with one idempotency key. */
 export interface Call {
   readonly name: string;
   readonly command: Command;

@@ -15,7 +15,7 @@ export type LoadAttempt = Omit<Attempt, 'result'> & {
   readonly sentAtMs: number;
   /** No node was asked: nobody listened where it was to be sent. */
   readonly unsent: boolean;
-  /** The error's own words, for whoever looks into a violation. */
+  /** The error's own words, to look into a violation. */
   readonly words: string | null;
 };
 

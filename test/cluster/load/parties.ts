@@ -22,9 +22,9 @@ export interface LoadParty {
   readonly actorId: string;
   readonly svcId: string;
   readonly apiKey: string;
-  /** Sends each call once: whoever uses it notes every attempt. */
+  /** Sends each call once: its user notes every attempt. */
   at(node: NodeUnderTest): LedgerTrustClient;
-  /** A client as it is made by default, retries and all; whoever asks for it closes it. */
+  /** A client as it is made by default, retries and all; the caller closes it. */
   through(address: OneAddress, transport: 'rest' | 'grpc'): LedgerTrustClient;
   close(): Promise<void>;
 }

@@ -10,7 +10,7 @@ export interface Counter extends AsyncDisposable {
   readonly path: string;
 }
 
-/** Serves `backends` to whoever connects and writes a name: the answer is one line of JSON. */
+/** Serves `backends` to each client that connects and writes a name: the answer is one line of JSON. */
 export async function openCounter(backends: Backends): Promise<Counter> {
   const path = join(tmpdir(), `lts-backends-${process.pid}.sock`);
   await rm(path, { force: true });

@@ -166,7 +166,7 @@ interface LaneGap {
 /**
  * Commands of a lane stand in their order, and none behind one that was to be sent again: one that does not stand was
  * refused, and nothing behind it was told as written before it was sent that time. The refusal may have been lost on
- * its way (docs/architecture.md, A lane behind a retry): then whoever asked was told that the outcome is unknown, had
+ * its way (docs/architecture.md): then the caller was told that the outcome is unknown, had
  * sent what is behind it by then, and the log says that it was refused at some moment between what stands before it in
  * the lane and what stands behind.
  */

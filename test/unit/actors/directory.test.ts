@@ -203,7 +203,7 @@ describe('a peer that does not carry it out', () => {
     }
   });
 
-  test('is still at it: whoever is first, it lands once', async () => {
+  test('is still at it: the command is written once, whichever node is first', async () => {
     const world = await node();
     const running: Promise<unknown>[] = [];
     const remote = peers(async (_, command) => {

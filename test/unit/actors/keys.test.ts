@@ -179,7 +179,7 @@ describe('keys that change while a batch reads', () => {
     const fresh = keys.fresh.bind(keys);
     keys.fresh = (actorId) => {
       looks++;
-      // As soon as whoever looked the second time waits for anything at all.
+      // As soon as the second look waits for anything.
       const revoke = () => keys.cached.set(supplier, new Map([[kid, { ...good, revokedAt: isoTime(clock.now()) }]]));
       if (looks === 2) queueMicrotask(revoke);
       return fresh(actorId);

@@ -16,12 +16,12 @@ describe('a second node under an id that is in use', () => {
     await pass(2_500);
     const second = startAt('node-0', 'elsewhere');
     await pass(memberTtlMs - 500);
-    expect([second.rebalancing.view.namesake?.address, second.alarms]).toEqual(['node-0', []]);
+    expect([second.rebalancing.view.duplicate?.address, second.alarms]).toEqual(['node-0', []]);
     await pass(60_000);
     expect(second.alarms).toEqual([
       'NODE_ID node-0 is in use at node-0 by a process started 0: give every node a NODE_ID of its own; after a crash it is free within seconds',
     ]);
-    expect([first.alarms, first.rebalancing.view.namesake]).toEqual([[], null]);
+    expect([first.alarms, first.rebalancing.view.duplicate]).toEqual([[], null]);
     expect([sorted(first.leases.held), second.leases.held]).toEqual([all, []]);
   });
 
@@ -69,12 +69,12 @@ describe('a second node under an id that is in use', () => {
     await pass(10_000);
     await Promise.all([second.rebalancing.drain(), second.rebalancing.stop(), pass(1_500)]);
     second.life.end();
-    expect(third.rebalancing.view.namesake?.address).toBe('node-0');
+    expect(third.rebalancing.view.duplicate?.address).toBe('node-0');
     expect(sorted(first.leases.held)).toEqual(all);
     await Promise.all([first.rebalancing.drain(), first.rebalancing.stop(), pass(1_500)]);
     first.life.end();
     await pass(3_000);
-    expect([third.rebalancing.view.namesake, sorted(third.leases.held)]).toEqual([null, all]);
+    expect([third.rebalancing.view.duplicate, sorted(third.leases.held)]).toEqual([null, all]);
   });
 
   test('has the id if the first one was not heard of for its time: that one gives its shards up when it wakes', async () => {
@@ -84,7 +84,7 @@ describe('a second node under an id that is in use', () => {
     first.life.pause();
     const second = startAt('node-0', 'elsewhere');
     await pass(memberTtlMs + 2_000);
-    expect(second.rebalancing.view.namesake).toBeNull();
+    expect(second.rebalancing.view.duplicate).toBeNull();
     first.life.resume();
     await pass(3_000);
     expect([first.leases.held, sorted(second.leases.held)]).toEqual([[], all]);
@@ -101,9 +101,9 @@ describe('a node that starts again under its id', () => {
     before.life.end();
     const again = start('node-0');
     await pass(500);
-    expect(again.rebalancing.view.namesake?.startedAt).toBe('0');
+    expect(again.rebalancing.view.duplicate?.startedAt).toBe('0');
     await pass(memberTtlMs + 1_500);
-    expect(again.rebalancing.view.namesake).toBeNull();
+    expect(again.rebalancing.view.duplicate).toBeNull();
     await pass(leaseTtlMs);
     expect([sorted(again.leases.held), again.alarms]).toEqual([all, []]);
   });
@@ -117,13 +117,13 @@ describe('a node that starts again under its id', () => {
     await pass(500);
     redis.isDown = true;
     await pass(memberTtlMs - 1_000);
-    expect(again.rebalancing.view.namesake?.startedAt).toBe('0');
+    expect(again.rebalancing.view.duplicate?.startedAt).toBe('0');
     await pass(1_000);
-    expect(again.rebalancing.view.namesake).toBeNull();
+    expect(again.rebalancing.view.duplicate).toBeNull();
     await pass(30_000);
     redis.isDown = false;
     await pass(2_500);
-    expect([again.rebalancing.view.namesake, sorted(again.leases.held), again.alarms]).toEqual([null, all, []]);
+    expect([again.rebalancing.view.duplicate, sorted(again.leases.held), again.alarms]).toEqual([null, all, []]);
   });
 
   test('after a stop in order has it at once', async () => {
@@ -134,6 +134,6 @@ describe('a node that starts again under its id', () => {
     before.life.end();
     const again = start('node-0');
     await pass(1_500);
-    expect([again.rebalancing.view.namesake, sorted(again.leases.held)]).toEqual([null, all]);
+    expect([again.rebalancing.view.duplicate, sorted(again.leases.held)]).toEqual([null, all]);
   });
 });

@@ -164,7 +164,7 @@ describe('a lease', () => {
     expect(await a.locate(1)).toBeNull();
   });
 
-  test('released for an heir names the heir to whoever asks, and no one else can take it', async () => {
+  test('released for an heir names the heir to all nodes that ask, and no other node can take it', async () => {
     const { node, pass } = world();
     const [a, b, c] = [node('a'), node('b'), node('c')];
     await a.acquire(1);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { pages } from '../../../src/node/pages.ts';
 import { bearer, type ListeningNode, masterId, startListeningNode } from '../../support/listening-node.ts';
 
-// Every request leaves one line and one count, whoever answers it.
+// Every request leaves one line and one count, whichever part answers it.
 
 let node: ListeningNode;
 beforeAll(async () => {
