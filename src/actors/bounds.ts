@@ -16,16 +16,26 @@ export const batchBytesMax = 256 * 1024;
 export const eventOverheadBytes = 1_024;
 
 /**
- * LMDB writes the commits of several ledgers to the disk together, within milliseconds. On Cassandra each commit has
- * requests of its own and takes 100 ms or more if processors are short: there a batch waits for more commands. A delay
- * of 250 ms has half of the effect of 500 ms (docs/adr/0003-one-batch-in-flight.md).
+ * LMDB writes the commits of several ledgers to the disk together, within milliseconds: a batch of a saturated node
+ * waits until another ends. On Cassandra each commit has requests of its own and takes 100 ms or more if processors are
+ * short: there a batch waits for more commands (docs/adr/0038-batches-wait-on-a-saturated-node.md).
  */
 export const batchLimits = {
-  commitsTogether: { maxEvents: largestBatchEvents, maxBytes: batchBytesMax, maxDelayMs: 0 },
-  commitsApart: { maxEvents: batchEventsMax, maxBytes: batchBytesMax, maxDelayMs: 350 },
+  commitsTogether: {
+    maxEvents: largestBatchEvents,
+    maxBytes: batchBytesMax,
+    freeBatches: 16,
+    maxDelayMs: 100,
+    startsWhenOneEnds: true,
+  },
+  commitsApart: {
+    maxEvents: batchEventsMax,
+    maxBytes: batchBytesMax,
+    freeBatches: 8,
+    maxDelayMs: 350,
+    startsWhenOneEnds: false,
+  },
 } as const;
-/** With so many other ledgers at work, batches of a saturated node wait for more commands. */
-export const busyLedgersMin = 8;
 
 /** Waiting commands of one ledger: about a second of work. */
 export const mailboxCommandsMax = 4_096;

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { BatchWindow } from '../../src/actors/batching/batch-window.ts';
-import { batchBytesMax, batchEventsMax } from '../../src/actors/bounds.ts';
+import { batchLimits } from '../../src/actors/bounds.ts';
 import { DeadlineWatch } from '../../src/actors/inbox/deadline-watch.ts';
 import { LedgerActor, type LedgerActorParts } from '../../src/actors/ledger/ledger-actor.ts';
 import type { ActorKeys, KeyLife, SigningKeys } from '../../src/actors/ledger/signing-keys.ts';
@@ -211,7 +211,7 @@ export interface Rig {
 /** What the actors of one node share. */
 function nodeParts(clock: ManualClock): Pick<LedgerActorParts, 'batches' | 'deadlines'> {
   return {
-    batches: new BatchWindow(clock, { maxEvents: batchEventsMax, maxBytes: batchBytesMax, maxDelayMs: 0 }),
+    batches: new BatchWindow(clock, { ...batchLimits.commitsApart, maxDelayMs: 0 }),
     deadlines: new DeadlineWatch(clock),
   };
 }

@@ -1,12 +1,15 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
-import { busyLedgersMin } from '../bounds.ts';
 
 export interface BatchLimits {
   readonly maxEvents: number;
   /** A single event may be larger. */
   readonly maxBytes: number;
-  /** How long a batch that is not full waits for more commands under load. 0: it never waits. */
+  /** No batch of a saturated node waits while fewer than this run or wait. */
+  readonly freeBatches: number;
+  /** How long a batch that is not full waits at most. 0: it never waits. */
   readonly maxDelayMs: number;
+  /** Whether the batch that has waited longest starts when another ends. If not, each waits for more commands. */
+  readonly startsWhenOneEnds: boolean;
 }
 
 /** Counts of the batches of a node's ledgers. */
@@ -25,23 +28,24 @@ export interface BatchDelay {
 
 /**
  * What a batch may hold, and when it starts. The commands that wait while a ledger's write is in flight are its next
- * batch. It starts when the write ends, or under load up to `maxDelayMs` later: a commit of ten events costs little
- * more than a commit of five. The ledgers of a node share one window.
+ * batch. It starts when the write ends, or on a saturated node up to `maxDelayMs` later: a commit of ten events costs
+ * little more than a commit of five. The ledgers of a node share one window.
  */
 export class BatchWindow implements BatchCounts {
   readonly maxEvents: number;
   readonly maxBytes: number;
-  readonly #maxDelayMs: number;
+  readonly #limits: BatchLimits;
   readonly #clock: Clock;
   readonly #isSaturated: () => boolean;
-  #delayed = 0;
+  /** The delayed batches, oldest first. */
+  readonly #delayed = new Set<BatchDelay>();
   #running = 0;
   #stood = 0;
 
-  constructor(clock: Clock, { maxEvents, maxBytes, maxDelayMs }: BatchLimits, isSaturated = () => false) {
-    this.maxEvents = maxEvents;
-    this.maxBytes = maxBytes;
-    this.#maxDelayMs = maxDelayMs;
+  constructor(clock: Clock, limits: BatchLimits, isSaturated = () => false) {
+    this.maxEvents = limits.maxEvents;
+    this.maxBytes = limits.maxBytes;
+    this.#limits = limits;
     this.#clock = clock;
     this.#isSaturated = isSaturated;
   }
@@ -56,15 +60,19 @@ export class BatchWindow implements BatchCounts {
 
   /** The delay of a batch that is not full. null: it starts at once. */
   delay(): BatchDelay | null {
-    if (this.#maxDelayMs === 0 || this.#running + this.#delayed < busyLedgersMin || !this.#isSaturated()) return null;
-    this.#delayed += 1;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#clock.after(this.#maxDelayMs, resolve);
-    const over = promise.then(() => {
+    const { freeBatches, maxDelayMs } = this.#limits;
+    const isFree = this.#running + this.#delayed.size < freeBatches;
+    if (maxDelayMs === 0 || isFree || !this.#isSaturated()) return null;
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    const end = () => {
       cancel();
-      this.#delayed -= 1;
-    });
-    return { over, end: resolve };
+      this.#delayed.delete(delay);
+      resolve();
+    };
+    const cancel = this.#clock.after(maxDelayMs, end);
+    const delay = { over, end };
+    this.#delayed.add(delay);
+    return delay;
   }
 
   /** A batch starts. It must call `end`. */
@@ -74,6 +82,9 @@ export class BatchWindow implements BatchCounts {
 
   end(): void {
     this.#running -= 1;
+    if (!this.#limits.startsWhenOneEnds || this.#running >= this.#limits.freeBatches) return;
+    const [oldest] = this.#delayed;
+    oldest?.end();
   }
 
   /** The store has confirmed a batch. */

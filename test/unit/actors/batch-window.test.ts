@@ -1,12 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { BatchWindow } from '../../../src/actors/batching/batch-window.ts';
-import { batchBytesMax, batchEventsMax, busyLedgersMin } from '../../../src/actors/bounds.ts';
+import { batchBytesMax, batchEventsMax } from '../../../src/actors/bounds.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
 import { append, createMaster, ledgerId, openLedger } from '../../support/commands.ts';
 import { rig, startMs, storeWith } from '../../support/world.ts';
 
 const maxDelayMs = 100;
-const limits = { maxEvents: batchEventsMax, maxBytes: batchBytesMax, maxDelayMs };
+const freeBatches = 8;
+const limits = {
+  maxEvents: batchEventsMax,
+  maxBytes: batchBytesMax,
+  freeBatches,
+  maxDelayMs,
+  startsWhenOneEnds: false,
+};
 
 /** A window in which so many batches run. */
 function windowWith(
@@ -21,16 +28,16 @@ function windowWith(
 
 describe('when a batch is delayed', () => {
   test.each([
-    ['under load it is delayed', busyLedgersMin, {}, true],
-    ['if few ledgers are at work it starts at once', busyLedgersMin - 1, {}, false],
-    ['if the node is not saturated it starts at once', busyLedgersMin, { isSaturated: false }, false],
-    ['if the store needs no delay it starts at once', busyLedgersMin, { maxDelayMs: 0 }, false],
+    ['under load it is delayed', freeBatches, {}, true],
+    ['if few ledgers are at work it starts at once', freeBatches - 1, {}, false],
+    ['if the node is not saturated it starts at once', freeBatches, { isSaturated: false }, false],
+    ['if the store needs no delay it starts at once', freeBatches, { maxDelayMs: 0 }, false],
   ])('%s', (_, running, given, isDelayed) => {
     expect(windowWith(running, given).delay() !== null).toBe(isDelayed);
   });
 
   test('delayed batches count as work of their ledgers until they start', async () => {
-    const window = windowWith(busyLedgersMin);
+    const window = windowWith(freeBatches);
     const delay = window.delay();
     window.end();
     const second = window.delay();
@@ -41,9 +48,38 @@ describe('when a batch is delayed', () => {
     expect(window.delay()).toBeNull();
   });
 
+  test('where one starts when another ends, the oldest starts, and one for each that ends', async () => {
+    const window = windowWith(freeBatches, { startsWhenOneEnds: true });
+    const started: string[] = [];
+    for (const name of ['first', 'second']) void window.delay()?.over.then(() => started.push(name));
+    await settled();
+    expect(started).toEqual([]);
+    window.end();
+    await settled();
+    expect(started).toEqual(['first']);
+    window.begin();
+    window.end();
+    await settled();
+    expect(started).toEqual(['first', 'second']);
+  });
+
+  test('where more batches run than may, the end of one starts none', async () => {
+    const window = windowWith(freeBatches + 1, { startsWhenOneEnds: true });
+    let isOver = false;
+    void window.delay()?.over.then(() => {
+      isOver = true;
+    });
+    window.end();
+    await settled();
+    expect(isOver).toBe(false);
+    window.end();
+    await settled();
+    expect(isOver).toBe(true);
+  });
+
   test('an ended delay leaves no timer behind', async () => {
     const clock = new ManualClock(startMs);
-    const delay = windowWith(busyLedgersMin, { clock }).delay();
+    const delay = windowWith(freeBatches, { clock }).delay();
     expect(clock.timers).toBe(1);
     delay?.end();
     await delay?.over;
@@ -55,7 +91,7 @@ describe('a ledger under load', () => {
   /** A ledger with a master, on a saturated node whose other ledgers are all at work. */
   async function loaded() {
     const world = rig();
-    const batches = windowWith(busyLedgersMin, { clock: world.clock });
+    const batches = windowWith(freeBatches, { clock: world.clock });
     const actor = world.newActor({ batches });
     const opened = Promise.all([actor.submit(openLedger()), actor.submit(createMaster())]);
     await world.clock.advance(maxDelayMs);
@@ -114,7 +150,7 @@ test('ledgers whose store hangs delay the batches of other ledgers by no more th
   const world = rig();
   const hung = storeWith(world.memory, { claim: () => hanging.promise.then(() => world.memory.claim(ledgerId)) });
   const batches = windowWith(0, { clock: world.clock });
-  const others = Array.from({ length: busyLedgersMin }, () => world.newActor({ batches, store: hung }));
+  const others = Array.from({ length: freeBatches }, () => world.newActor({ batches, store: hung }));
   for (const actor of others) void actor.submit(openLedger());
   await settled();
   const opened = world.newActor({ batches }).submit(openLedger());
