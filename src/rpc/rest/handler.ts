@@ -22,7 +22,7 @@ export function createRestHandler(parts: HttpHandlerParts): CallHandler {
   });
   const match = makeMatcher(entries);
 
-  return (request, response) => {
+  return function handleRestRequest(request, response) {
     const verb = request.method ?? '';
     const path = request.url ?? '';
     const refuse = (error: LedgerError): void => refuseRequest(parts, request, response, error, []);
