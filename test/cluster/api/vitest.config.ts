@@ -12,7 +12,6 @@ export default defineConfig({
       'test/api/webhook-crash.test.ts',
       'test/api/tampering.test.ts',
       'test/api/production.test.ts',
-      'test/api/pack.test.ts',
       'test/api/append-stream-failures.test.ts',
       'test/api/failing-*.test.ts',
       'test/api/webhook-clock.test.ts',

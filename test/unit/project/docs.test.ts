@@ -21,15 +21,33 @@ const pages = [
 ];
 const textOf = (page: string) => readFileSync(join(root, page), 'utf8');
 
+const filesNamed = (text: string) =>
+  [...text.matchAll(/(?<![\w./-])(?:src|cluster|test|bench|docs|proto)\/[\w./-]+\.(?:ts|mjs|md|json|proto)\b/g)].map(
+    ([path]) => path,
+  );
+
 test('every file that the documentation names exists', () => {
-  const named = pages
-    .flatMap((page) => [
-      // A path, with or without the name of something in the file: `src/main.ts` or `src/main.ts: main`.
-      ...textOf(page).matchAll(/`((?:src|cluster|test|bench|proto|docs)\/[\w./-]+)(?:: #?\w+)?`/g),
-    ])
-    .map(([, path = '']) => path);
+  const named = pages.flatMap((page) => [
+    ...filesNamed(textOf(page)),
+    // A folder.
+    ...[...textOf(page).matchAll(/`((?:src|cluster|test|bench|proto|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path),
+  ]);
   expect(named.length).toBeGreaterThan(100);
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
+/** In the package grpc-health-check. */
+const otherFiles = ['proto/health/v1/health.proto'];
+
+test('every file that a source file names exists', () => {
+  const sources = ['src', 'cluster', 'test', 'bench', 'docs', 'proto'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(?:ts|mjs|proto)$/.test(name))
+      .map((name) => join(folder, name)),
+  );
+  const named = sources.flatMap((path) => filesNamed(textOf(path)));
+  expect(named.length).toBeGreaterThan(100);
+  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual(otherFiles);
 });
 
 test('every link from one document to another leads to a file', () => {
