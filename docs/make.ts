@@ -13,7 +13,7 @@ const tables: ReadonlyMap<string, string> = new Map([
   ['webhook limits table', webhookLimitsTable()],
 ]);
 
-/** The page with every table that is the code's as the code has it: each stands from its command key to the next heading. */
+/** The page with its made tables replaced. Each stands between the comment that names it and the next heading. */
 export function withTables(page: string): string {
   return page.replace(/<!-- ([a-z ]+ table) -->[\s\S]*?(?=\n## |$)/g, (text, name: string) => {
     const table = tables.get(name);
