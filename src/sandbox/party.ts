@@ -17,8 +17,6 @@ export interface Party {
   readonly apiKey: string;
   readonly signer: Signer;
   readonly client: LedgerTrustClient;
-  /** A client with the same API key and no signing key: its calls are unsigned. */
-  readonly unsigned: LedgerTrustClient;
 }
 
 /** Registers a party, with its public key enrolled as key-1. The private key never leaves this process. */
@@ -34,19 +32,8 @@ export async function registerParty(target: SandboxTarget, visitor: LedgerTrustC
   if (sandbox?.signingKey == null) throw new Error('the registration answered without the enrolled key');
   const signer = signerFromPrivateKey(privateKey, sandbox.signingKey.kid);
   const { actorId, svcId, apiKey } = sandbox;
-  return {
-    name,
-    actorId,
-    svcId,
-    apiKey,
-    signer,
-    client: createClient({ ...target, apiKey, signer, connections: 4 }),
-    unsigned: createClient({ ...target, apiKey, connections: 1 }),
-  };
-}
-
-export async function leave(parties: readonly Party[]): Promise<void> {
-  await Promise.all(parties.flatMap((party) => [party.client.close(), party.unsigned.close()]));
+  const client = createClient({ ...target, apiKey, signer, connections: 4 });
+  return { name, actorId, svcId, apiKey, signer, client };
 }
 
 /** The order that the story is about: its parties, and what the steps so far have created. */

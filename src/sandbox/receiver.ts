@@ -1,15 +1,11 @@
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { verifyWebhook, type WebhookDelivery } from '../client/webhook.ts';
 
-/**
- * A webhook receiver that runs inside the sandbox run, on the loopback address. It keeps all requests that it receives.
- */
+/** A webhook receiver on the loopback address. It keeps all requests that it receives. */
 export interface Receiver {
   readonly url: string;
-  /**
-   * Sets the subscription's secret. Requests before and after this call are verified with it: it is known only once the
-   * subscription exists.
-   */
+  /** Sets the secret to verify all requests with, also those received before: a subscription must exist to have one. */
   useSecret(secret: string): void;
   /**
    * Resolves with the first delivery for which `wanted` returns true. Rejects after `timeoutMs`, when the signal
@@ -60,7 +56,7 @@ export async function openReceiver(): Promise<Receiver> {
   };
 
   return {
-    url: `http://127.0.0.1:${portOf(server)}/webhook`,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhook`,
     useSecret: (given) => {
       secret = given;
     },
@@ -92,10 +88,4 @@ export async function openReceiver(): Promise<Receiver> {
       await closed;
     },
   };
-}
-
-function portOf(server: Server): number {
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the receiver has no port');
-  return address.port;
 }

@@ -31,20 +31,24 @@ export interface Step {
   run(signal: AbortSignal): Promise<unknown>;
 }
 
+export function step(title: string, run: Step['run']): Step {
+  return { title, run };
+}
+
 /**
  * Runs the steps and yields a line for each. A step that fails ends the story. The last line gives the counts. When the
  * signal aborts, the caller has left: the story ends after the running step.
  */
 export async function* tell(steps: AsyncIterable<Step> | Iterable<Step>, signal: AbortSignal): AsyncIterable<string> {
   let passed = 0;
-  for await (const step of steps) {
+  for await (const { title, run } of steps) {
     if (signal.aborted) return;
     try {
-      const seen = await step.run(signal);
+      const seen = await run(signal);
       passed += 1;
-      yield `✓ ${step.title}${typeof seen === 'string' ? `: ${seen}` : ''}`;
+      yield `✓ ${title}${typeof seen === 'string' ? `: ${seen}` : ''}`;
     } catch (error) {
-      yield `✗ ${step.title}: ${reason(error)}`;
+      yield `✗ ${title}: ${reason(error)}`;
       yield `${passed} passed, 1 failed`;
       return;
     }

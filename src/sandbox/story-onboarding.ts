@@ -1,6 +1,6 @@
 import type { LedgerTrustClient } from '../client/client.ts';
 import { type Party, registerParty, type SandboxTarget, type StoryOrder } from './party.ts';
-import { check, type Step } from './steps.ts';
+import { check, type Step, step } from './steps.ts';
 
 /** A step for each party that registers it and adds it to `parties`. */
 export function* registering(
@@ -10,43 +10,34 @@ export function* registering(
   parties: Party[],
 ): Iterable<Step> {
   for (const name of names) {
-    yield {
-      title: `the ${name} registers and enrols a signing key`,
-      run: async () => {
-        const party = await registerParty(target, visitor, name);
-        parties.push(party);
-        return party.svcId;
-      },
-    };
+    yield step(`the ${name} registers and enrols a signing key`, async () => {
+      const party = await registerParty(target, visitor, name);
+      parties.push(party);
+      return party.svcId;
+    });
   }
 }
 
 /** Looks up the supplier's public key, and onboards two organizations with their root ledgers. */
 export function* onboarding({ visitor, supplier, buyer }: StoryOrder): Iterable<Step> {
-  yield {
-    title: 'anyone finds the supplier’s public key through the resolver',
-    run: async () => {
-      const document = await visitor.resolveActor({ svcUri: supplier.svcId });
-      check(document.preferredSigning === supplier.signer.keyId, 'the preferred key is another one');
-      return document.preferredSigning;
-    },
-  };
+  yield step('anyone finds the supplier’s public key through the resolver', async () => {
+    const document = await visitor.resolveActor({ svcUri: supplier.svcId });
+    check(document.preferredSigning === supplier.signer.keyId, 'the preferred key is another one');
+    return document.preferredSigning;
+  });
   for (const owner of [supplier, buyer]) {
-    yield {
-      title: `the ${owner.name} onboards its organization and gets a root ledger`,
-      run: async () => {
-        const { version } = await visitor.getTerms();
-        const made = await owner.client.onboardOrganization({
-          legalName: `Sandbox ${owner.name} GmbH`,
-          country: 'DE',
-          vatTaxNumber: 'DE123456789',
-          primaryEmail: `${owner.name}@sandbox.example`,
-          termsVersion: version,
-          declarationHash: 'sandbox',
-        });
-        check(made.status === 'APPROVED', `the status is ${made.status}`);
-        return made.frlLedgerId;
-      },
-    };
+    yield step(`the ${owner.name} onboards its organization and gets a root ledger`, async () => {
+      const { version } = await visitor.getTerms();
+      const made = await owner.client.onboardOrganization({
+        legalName: `Sandbox ${owner.name} GmbH`,
+        country: 'DE',
+        vatTaxNumber: 'DE123456789',
+        primaryEmail: `${owner.name}@sandbox.example`,
+        termsVersion: version,
+        declarationHash: 'sandbox',
+      });
+      check(made.status === 'APPROVED', `the status is ${made.status}`);
+      return made.frlLedgerId;
+    });
   }
 }

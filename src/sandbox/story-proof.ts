@@ -4,75 +4,59 @@ import type { Verification } from '../client/verify/verification.ts';
 import { authorityTypes } from '../client/verify/verify-payload.ts';
 import { verifyEvents } from '../client/verify/verifying.ts';
 import type { StoryOrder } from './party.ts';
-import { check, refused, type Step } from './steps.ts';
+import { check, refused, type Step, step } from './steps.ts';
 
 /** Closes the shipment's master and the ledger, and checks that they refuse further events. */
 export function* closing(order: StoryOrder): Iterable<Step> {
   const { supplier, buyer } = order;
-  yield {
-    title: 'the supplier closes the shipment’s master; nothing more is taken',
-    run: async () => {
-      await supplier.client.closeMaster({ uuid: order.shipment });
-      const late = { uuid: order.shipment, eventType: 'TOO_LATE', payload: {} };
-      await refused(supplier.client.appendEvent(late), 'master_closed');
-    },
-  };
-  yield {
-    title: 'the buyer closes the ledger, sealed by the authority; nothing more is taken',
-    run: async () => {
-      const closed = await buyer.client.closeLedger({ ledgerId: order.ledgerId });
-      check(closed.status === 'CLOSED', `the status is ${closed.status}`);
-      const late = { uuid: order.invoice, eventType: 'TOO_LATE', payload: {} };
-      await refused(supplier.client.appendEvent(late), 'ledger_closed');
-    },
-  };
+  yield step('the supplier closes the shipment’s master; nothing more is taken', async () => {
+    await supplier.client.closeMaster({ uuid: order.shipment });
+    const late = { uuid: order.shipment, eventType: 'TOO_LATE', payload: {} };
+    await refused(supplier.client.appendEvent(late), 'master_closed');
+  });
+  yield step('the buyer closes the ledger, sealed by the authority; nothing more is taken', async () => {
+    const closed = await buyer.client.closeLedger({ ledgerId: order.ledgerId });
+    check(closed.status === 'CLOSED', `the status is ${closed.status}`);
+    const late = { uuid: order.invoice, eventType: 'TOO_LATE', payload: {} };
+    await refused(supplier.client.appendEvent(late), 'ledger_closed');
+  });
 }
 
 /** The buyer and the bank verify what they may read. The verification must also find every tampered copy. */
 export function* verifying(order: StoryOrder): Iterable<Step> {
   const { visitor, buyer, bank } = order;
   const keys = keysFromResolver(visitor);
-  let history: Event[] = [];
-  yield {
-    title: 'the buyer downloads the ledger and verifies it without trusting the server',
-    run: async () => {
-      history = [];
-      for await (const event of buyer.client.ledgerEvents(order.ledgerId)) history.push(event);
-      const authorityKeys = authorityKeysOf(await visitor.getAuthority());
-      const found = await verifyEvents(history, { keys, authorityKeys, trustedKeys: 'all', kind: 'ledger' });
-      checkSigned(history, found);
-      check(history.at(-1)?.eventType === 'LEDGER_CLOSED', 'the end of the ledger is not shown');
-      const { chainHashes, actorSignatures } = found.checked;
-      check(chainHashes === history.length, `only ${chainHashes} of ${history.length} hashes could be recomputed`);
-      return `${chainHashes} hashes recomputed, ${actorSignatures} signatures verified`;
-    },
-  };
-  yield {
-    title: 'the bank verifies its one master by itself',
-    run: async () => {
-      const events: Event[] = [];
-      for await (const event of bank.client.masterEvents(order.invoice)) events.push(event);
-      const found = await verifyEvents(events, { keys, kind: 'master' });
-      checkSigned(events, found);
-      check(
-        events.some(({ eventType }) => eventType === 'INVOICE_RAISED'),
-        'the invoice is not shown',
-      );
-      const { contentHashes } = found.checked;
-      check(contentHashes === events.length, `only ${contentHashes} of ${events.length} hashes could be recomputed`);
-      return `${contentHashes} events in an unbroken chain`;
-    },
-  };
-  for (const { title, copy } of tampered(() => history)) {
-    yield {
-      title,
-      run: async () => {
-        const found = await verifyEvents(copy(), { keys, kind: 'ledger' });
-        const [issue] = found.issues;
-        check(issue !== undefined, 'the tampered copy passed for good');
-        return `found out (${issue.type})`;
-      },
-    };
+  const history: Event[] = [];
+  yield step('the buyer downloads the ledger and verifies it without trusting the server', async () => {
+    for await (const event of buyer.client.ledgerEvents(order.ledgerId)) history.push(event);
+    const authorityKeys = authorityKeysOf(await visitor.getAuthority());
+    const found = await verifyEvents(history, { keys, authorityKeys, trustedKeys: 'all', kind: 'ledger' });
+    checkSigned(history, found);
+    check(history.at(-1)?.eventType === 'LEDGER_CLOSED', 'the end of the ledger is not shown');
+    const { chainHashes, actorSignatures } = found.checked;
+    check(chainHashes === history.length, `only ${chainHashes} of ${history.length} hashes could be recomputed`);
+    return `${chainHashes} hashes recomputed, ${actorSignatures} signatures verified`;
+  });
+  yield step('the bank verifies its one master by itself', async () => {
+    const events: Event[] = [];
+    for await (const event of bank.client.masterEvents(order.invoice)) events.push(event);
+    const found = await verifyEvents(events, { keys, kind: 'master' });
+    checkSigned(events, found);
+    check(
+      events.some(({ eventType }) => eventType === 'INVOICE_RAISED'),
+      'the invoice is not shown',
+    );
+    const { contentHashes } = found.checked;
+    check(contentHashes === events.length, `only ${contentHashes} of ${events.length} hashes could be recomputed`);
+    return `${contentHashes} events in an unbroken chain`;
+  });
+  for (const [title, copyOf] of tampered) {
+    yield step(title, async () => {
+      const found = await verifyEvents(copyOf(history), { keys, kind: 'ledger' });
+      const [issue] = found.issues;
+      check(issue !== undefined, 'the tampered copy passed for good');
+      return `found out (${issue.type})`;
+    });
   }
 }
 
@@ -92,36 +76,30 @@ function checkSigned(events: readonly Event[], { issues, checked }: Verification
 }
 
 /** Copies of a ledger, each tampered with in another way. The verification must find every one. */
-function tampered(history: () => readonly Event[]): { readonly title: string; copy(): Event[] }[] {
-  const at = (eventType: string) => history().findIndex((event) => event.eventType === eventType);
-  return [
-    {
-      title: 'a copy with a changed amount',
-      copy: () =>
-        history().map((event) =>
-          event.eventType === 'INVOICE_RAISED' ? { ...event, payload: { ...event.payload, amount: 99_999 } } : event,
-        ),
+const tampered: readonly (readonly [title: string, copyOf: (history: readonly Event[]) => Event[]])[] = [
+  [
+    'a copy with a changed amount',
+    (history) =>
+      history.map((event) =>
+        event.eventType === 'INVOICE_RAISED' ? { ...event, payload: { ...event.payload, amount: 99_999 } } : event,
+      ),
+  ],
+  [
+    'a copy with an event left out',
+    (history) => history.filter(({ eventType }) => eventType !== 'SHIPMENT_DISPATCHED'),
+  ],
+  [
+    'a copy with an event put under another actor’s name',
+    (history) =>
+      history.map((event) =>
+        event.eventType === 'SHIPMENT_DISPATCHED' ? { ...event, actorId: history[1]?.actorId ?? null } : event,
+      ),
+  ],
+  [
+    'a copy with two events in the other order',
+    (history) => {
+      const index = history.findIndex(({ eventType }) => eventType === 'PRODUCTION_STARTED');
+      return [...history.slice(0, index), ...history.slice(index, index + 2).reverse(), ...history.slice(index + 2)];
     },
-    {
-      title: 'a copy with an event left out',
-      copy: () => history().filter((_, index) => index !== at('SHIPMENT_DISPATCHED')),
-    },
-    {
-      title: 'a copy with an event put under another actor’s name',
-      copy: () =>
-        history().map((event) =>
-          event.eventType === 'SHIPMENT_DISPATCHED' ? { ...event, actorId: history()[1]?.actorId ?? null } : event,
-        ),
-    },
-    {
-      title: 'a copy with two events in the other order',
-      copy: () => {
-        const events = [...history()];
-        const index = at('PRODUCTION_STARTED');
-        const [first, second] = [events[index], events[index + 1]];
-        if (first !== undefined && second !== undefined) events.splice(index, 2, second, first);
-        return events;
-      },
-    },
-  ];
-}
+  ],
+];

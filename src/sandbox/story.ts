@@ -1,5 +1,5 @@
 import { createClient } from '../client/client.ts';
-import { leave, type Party, type SandboxTarget, type StoryOrder } from './party.ts';
+import type { Party, SandboxTarget, StoryOrder } from './party.ts';
 import type { Step } from './steps.ts';
 import { onboarding, registering } from './story-onboarding.ts';
 import { closing, verifying } from './story-proof.ts';
@@ -36,7 +36,7 @@ export async function* story(target: SandboxTarget, hooks: WebhookSteps, now: ()
       startedHash: '',
     };
     yield* onboarding(order);
-    yield* opening(order);
+    yield* opening(order, target);
     yield* hooks.subscribe(order.buyer, () => order.ledgerId);
     yield* recording(order, target);
     yield* sharing(order, now);
@@ -45,6 +45,6 @@ export async function* story(target: SandboxTarget, hooks: WebhookSteps, now: ()
     yield* verifying(order);
   } finally {
     await hooks.close();
-    await leave(parties);
+    await Promise.all(parties.map(({ client }) => client.close()));
   }
 }

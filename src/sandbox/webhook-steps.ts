@@ -1,6 +1,6 @@
 import type { Party } from './party.ts';
 import { openReceiver, type Receiver } from './receiver.ts';
-import { check, type Step } from './steps.ts';
+import { check, type Step, step } from './steps.ts';
 
 /** The webhook part of the story: the run itself is the receiver. */
 export interface WebhookSteps {
@@ -25,7 +25,6 @@ const triesMax = 64;
  */
 export function webhookSteps(sentHere: (subscriptionId: string) => boolean): WebhookSteps {
   let receiver: Receiver | null = null;
-  /** The current subscription, if there is one. */
   let subscribed: { readonly id: string; readonly owner: Party } | null = null;
 
   const end = async (): Promise<void> => {
@@ -35,36 +34,30 @@ export function webhookSteps(sentHere: (subscriptionId: string) => boolean): Web
 
   return {
     *subscribe(owner, ledgerId) {
-      yield {
-        title: `the ${owner.name} subscribes a webhook to SHIPMENT_DISPATCHED`,
-        run: async (signal) => {
-          receiver = await openReceiver();
-          const subscription = { url: receiver.url, eventTypes: ['SHIPMENT_DISPATCHED'], ledgerId: ledgerId() };
-          for (let tries = 1; ; tries += 1) {
-            const { id, secret } = await owner.client.createWebhook(subscription);
-            subscribed = { id, owner };
-            receiver.useSecret(secret);
-            if (sentHere(id) || tries === triesMax) return receiver.url;
-            await end();
-            signal.throwIfAborted();
-          }
-        },
-      };
+      yield step(`the ${owner.name} subscribes a webhook to SHIPMENT_DISPATCHED`, async (signal) => {
+        receiver = await openReceiver();
+        const subscription = { url: receiver.url, eventTypes: ['SHIPMENT_DISPATCHED'], ledgerId: ledgerId() };
+        for (let tries = 1; ; tries += 1) {
+          const { id, secret } = await owner.client.createWebhook(subscription);
+          subscribed = { id, owner };
+          receiver.useSecret(secret);
+          if (sentHere(id) || tries === triesMax) return receiver.url;
+          await end();
+          signal.throwIfAborted();
+        }
+      });
     },
     *received() {
-      yield {
-        title: 'the webhook of the shipment came, and its HMAC is right',
-        run: async (signal) => {
-          check(receiver !== null && subscribed !== null, 'nobody subscribed');
-          const { event } = await receiver.delivery(
-            ({ event }) => event.eventType === 'SHIPMENT_DISPATCHED',
-            deliveryTimeoutMs,
-            signal,
-          );
-          await end();
-          return `event ${event.id}`;
-        },
-      };
+      yield step('the webhook of the shipment came, and its HMAC is right', async (signal) => {
+        check(receiver !== null && subscribed !== null, 'nobody subscribed');
+        const { event } = await receiver.delivery(
+          ({ event }) => event.eventType === 'SHIPMENT_DISPATCHED',
+          deliveryTimeoutMs,
+          signal,
+        );
+        await end();
+        return `event ${event.id}`;
+      });
     },
     close: async () => {
       // The subscription is deleted even if the run failed: every node reads it again at each start.
@@ -74,15 +67,12 @@ export function webhookSteps(sentHere: (subscriptionId: string) => boolean): Web
   };
 }
 
-/**
- * For a service that delivers to public addresses alone: the run has none. The story says that the step is skipped,
- * with the reason.
- */
+/** For a service that delivers to public addresses alone, which the run has none of. The story shows `reason`. */
 export function skippedWebhookSteps(reason: string): WebhookSteps {
   return {
     *subscribe() {},
     *received() {
-      yield { title: 'the webhook step is skipped', run: async () => reason };
+      yield step('the webhook step is skipped', async () => reason);
     },
     close: async () => {},
   };
