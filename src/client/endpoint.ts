@@ -16,7 +16,7 @@ import { SandboxService } from '../gen/svc/v1/sandbox_pb.ts';
 import { WebhookService } from '../gen/svc/v1/webhooks_pb.ts';
 
 /** The services whose methods the client has. */
-const services = [
+export const services = [
   HealthService,
   DeveloperService,
   ActorService,
@@ -32,6 +32,7 @@ const services = [
   SandboxService,
 ] as const satisfies readonly DescService[];
 
+/** Where a method is in REST. */
 interface RestPlace {
   readonly httpMethod: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
   /** For example `/v1/ledgers/{ledger_id}/events`. */
@@ -40,7 +41,7 @@ interface RestPlace {
   /** The fields that are not in the path: in the JSON body, or in the query. */
   readonly otherFields: readonly DescField[];
   readonly hasBody: boolean;
-  /** The field of the answer that is the whole REST body. null if the body is the answer itself. */
+  /** The field of the answer that is the whole body. null if the body is the answer itself. */
   readonly responseField: DescField | null;
 }
 

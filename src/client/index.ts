@@ -3,9 +3,10 @@ export type { ErrorCode } from '../domain/errors.ts';
 export type { ActorType, LedgerType } from '../domain/event/event.ts';
 export type { Appended } from './append/append-connection.ts';
 export type { AppendOutcome, AppendStream, AppendStreamOptions, StreamedEvent } from './append/append-stream.ts';
+export type { ClientOptions } from './call/client-options.ts';
 export type { Credential } from './call/credential.ts';
 export type { RetryClock } from './call/retry.ts';
-export { type ClientOptions, createClient, type LedgerTrustClient } from './client.ts';
+export { createClient, type LedgerTrustClient } from './client.ts';
 export { type ClientErrorCode, LedgerTrustError } from './error.ts';
 export type { Event } from './event.ts';
 export type {

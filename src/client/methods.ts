@@ -1,4 +1,4 @@
-import type { DescMessage, DescMethod } from '@bufbuild/protobuf';
+import type { DescMessage, DescService } from '@bufbuild/protobuf';
 import type { AnswerOf, RequestOf } from './shapes.ts';
 
 /** One actor through whose hands an event came (X-Delivery-Chain). */
@@ -50,10 +50,17 @@ type Method<I extends DescMessage, O extends DescMessage> =
     ? (request?: RequestOf<I>, options?: CallOptions) => Promise<AnswerOf<O>>
     : (request: RequestOf<I>, options?: CallOptions) => Promise<AnswerOf<O>>;
 
-/** The unary methods of a service, typed by its descriptor. docs/api.md describes each method and each field. */
-export type UnaryMethods<S extends { readonly method: { readonly [name: string]: DescMethod } }> = {
+type MethodsOf<S extends DescService> = {
   readonly [K in keyof S['method'] as S['method'][K]['methodKind'] extends 'unary' ? K : never]: Method<
     S['method'][K]['input'],
     S['method'][K]['output']
   >;
 };
+
+/** The unary methods of services, typed by their descriptors. docs/api.md describes each method and each field. */
+export type UnaryMethods<S extends readonly DescService[]> = S extends readonly [
+  infer First extends DescService,
+  ...infer Rest extends readonly DescService[],
+]
+  ? MethodsOf<First> & UnaryMethods<Rest>
+  : unknown;

@@ -1,6 +1,5 @@
 import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import {
-  type ChannelOptions,
   Client,
   type ClientDuplexStream,
   credentials,
@@ -11,22 +10,14 @@ import {
 import { clientClosed, decoding, invalidAnswer } from '../error.ts';
 import type { Headers, Received, Transport, Wire } from '../transport.ts';
 import { answerFromMessage } from './answer-decoding.ts';
+import type { ClientOptions } from './client-options.ts';
 import { grpcError, textOf } from './grpc-error.ts';
 import { messageInit } from './request-encoding.ts';
 
 /** A page of events is 2 MiB of JSON. One event and its signed form may come on top. */
 const MESSAGE_MAX_BYTES = 16 * 1024 * 1024;
 
-interface GrpcOptions {
-  /** `http://host:port` for plain text, `https://host:port` for TLS. */
-  readonly grpcUrl: string;
-  /** Certificates to trust in place of the system's, PEM. */
-  readonly ca: string | undefined;
-  /** Channel options of grpc-js. They override the client's own. */
-  readonly channel: ChannelOptions | undefined;
-}
-
-/** The gRPC transport. Beside what any transport does, it opens the one method that streams in both directions. */
+/** A transport that also opens the one method that streams in both directions. */
 export interface GrpcTransport extends Transport {
   /**
    * Opens a bidirectional stream whose messages are bytes. Its errors are ServiceErrors: read them with
@@ -37,8 +28,8 @@ export interface GrpcTransport extends Transport {
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
-export function createGrpcTransport(options: GrpcOptions): GrpcTransport {
-  const url = new URL(options.grpcUrl);
+export function createGrpcTransport(grpcUrl: string, { ca, grpcChannel }: ClientOptions): GrpcTransport {
+  const url = new URL(grpcUrl);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw new TypeError('grpcUrl must be an http or https URL');
   if (url.pathname !== '/' || url.search !== '') throw new TypeError('grpcUrl is an address alone');
@@ -46,7 +37,7 @@ export function createGrpcTransport(options: GrpcOptions): GrpcTransport {
   const channelCredentials =
     url.protocol === 'http:'
       ? credentials.createInsecure()
-      : credentials.createSsl(options.ca === undefined ? null : Buffer.from(options.ca));
+      : credentials.createSsl(ca === undefined ? null : Buffer.from(ca));
   const client = new Client(`${url.hostname}:${port}`, channelCredentials, {
     'grpc.keepalive_time_ms': 30_000,
     'grpc.keepalive_timeout_ms': 10_000,
@@ -55,7 +46,7 @@ export function createGrpcTransport(options: GrpcOptions): GrpcTransport {
     'grpc.enable_retries': 0,
     'grpc.initial_reconnect_backoff_ms': 200,
     'grpc.max_reconnect_backoff_ms': 5_000,
-    ...options.channel,
+    ...grpcChannel,
   });
   let isClosed = false;
 

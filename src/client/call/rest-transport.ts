@@ -4,6 +4,7 @@ import type { Endpoint } from '../endpoint.ts';
 import { clientClosed, decoding, LedgerTrustError } from '../error.ts';
 import type { Headers, Received, Transport, Wire } from '../transport.ts';
 import { answerFromJson, parsed } from './answer-decoding.ts';
+import type { ClientOptions } from './client-options.ts';
 import { jsonBody, pathAndQuery } from './request-encoding.ts';
 import { connectionError, restError } from './rest-error.ts';
 
@@ -11,23 +12,12 @@ import { connectionError, restError } from './rest-error.ts';
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 const noBody = new Uint8Array(0);
 
-interface RestOptions {
-  /** For example `https://ledger.example`. A path in it is put before every path of the API. */
-  readonly baseUrl: string;
-  /** How many connections at most. */
-  readonly connections: number;
-  /** Certificates to trust in place of the system's, PEM. */
-  readonly ca: string | undefined;
-  /** Replaces the connection pool. The transport does not close it. */
-  readonly dispatcher: Dispatcher | undefined;
-}
-
 /**
  * REST over a pool of keep-alive connections. Redirects are not followed, because they would take the credential to
  * another address. Throws TypeError for a base URL that is not an http(s) address and a path alone.
  */
-export function createRestTransport(options: RestOptions): Transport {
-  const url = new URL(options.baseUrl);
+export function createRestTransport(baseUrl: string, options: ClientOptions): Transport {
+  const url = new URL(baseUrl);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw new TypeError('baseUrl must be an http or https URL');
   if (url.username !== '' || url.search !== '' || url.hash !== '')
@@ -36,7 +26,7 @@ export function createRestTransport(options: RestOptions): Transport {
   const dispatcher =
     options.dispatcher ??
     new Pool(url.origin, {
-      connections: options.connections,
+      connections: options.connections ?? 64,
       maxResponseSize: ANSWER_MAX_BYTES,
       ...(options.ca === undefined ? {} : { connect: { ca: options.ca } }),
     });

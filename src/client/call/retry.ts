@@ -11,16 +11,7 @@ export interface RetryPolicy {
   readonly attemptsMax: number;
 }
 
-export const defaultRetryPolicy: RetryPolicy = Object.freeze({
-  timeoutMs: 30_000,
-  attemptTimeoutMs: 12_000,
-  attemptsMax: 5,
-});
-
-/**
- * Bounds of the random waits. The bound of the first wait is BACKOFF_FIRST_MS. It doubles for each further one, up to
- * BACKOFF_MAX_MS.
- */
+/** The bound of the first random wait. It doubles for each further one, up to BACKOFF_MAX_MS. */
 const BACKOFF_FIRST_MS = 100;
 const BACKOFF_MAX_MS = 3_000;
 

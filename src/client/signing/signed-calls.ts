@@ -49,37 +49,32 @@ async function ledgerOf(scope: GrantScope, id: string, facts: Facts): Promise<st
   return scope === 'master' ? (await facts.master(id)).ledgerId : facts.organizationLedger(id);
 }
 
-interface GrantRequest {
+interface DelegationRequest {
   readonly delegateActorId: string;
-  readonly role: string;
+  /** Of a grant only, as are `permissions`. */
+  readonly role?: string;
   readonly permissions?: JsonObject | undefined;
 }
 
-async function grantInput(scope: GrantScope, id: string, request: GrantRequest, facts: Facts): Promise<SigningInput> {
-  const canonical = canonicalJson({
-    ...grantObject(scope, id),
-    delegate_actor_id: request.delegateActorId,
-    role: request.role,
-    permissions: request.permissions ?? {},
-  });
-  return { eventType: grantedType[scope], ledgerId: await ledgerOf(scope, id, facts), canonical };
-}
-
-async function revokeInput(
+async function delegationInput(
+  isGrant: boolean,
   scope: GrantScope,
   id: string,
-  { delegateActorId }: Pick<GrantRequest, 'delegateActorId'>,
+  { delegateActorId, role, permissions }: DelegationRequest,
   facts: Facts,
 ): Promise<SigningInput> {
-  const canonical = canonicalJson({ ...grantObject(scope, id), delegate_actor_id: delegateActorId });
-  return { eventType: revokedType[scope], ledgerId: await ledgerOf(scope, id, facts), canonical };
+  const named = { ...grantObject(scope, id), delegate_actor_id: delegateActorId };
+  const canonical = canonicalJson(isGrant ? { ...named, role, permissions: permissions ?? {} } : named);
+  const eventType = (isGrant ? grantedType : revokedType)[scope];
+  return { eventType, ledgerId: await ledgerOf(scope, id, facts), canonical };
 }
 
 /**
  * What an actor signs for a call, by the method's name. Returns null for a call that carries no signature of an event.
- * The signed forms are those of the domain, so that client and service cannot differ.
+ * The domain makes the signed forms, so client and service cannot differ.
  */
 export async function eventSigningInput(name: string, request: unknown, facts: Facts): Promise<SigningInput | null> {
+  const isGrant = name.startsWith('grant');
   switch (name) {
     case 'createMaster': {
       const { ledgerId, businessRef, scope } = request as Request<CreateMasterRequest>;
@@ -107,29 +102,20 @@ export async function eventSigningInput(name: string, request: unknown, facts: F
       const { ledgerId } = await facts.master(uuid);
       return { eventType: grantedType.master, ledgerId, canonical: canonicalJson({ ...named, access, ...expiry }) };
     }
-    case 'grantOrganizationDelegation': {
-      const grant = request as Request<GrantOrganizationDelegationRequest>;
-      return grantInput('organization', grant.organizationId, grant, facts);
-    }
+    case 'grantOrganizationDelegation':
     case 'revokeOrganizationDelegation': {
-      const grant = request as Request<RevokeOrganizationDelegationRequest>;
-      return revokeInput('organization', grant.organizationId, grant, facts);
+      const grant = request as Request<GrantOrganizationDelegationRequest | RevokeOrganizationDelegationRequest>;
+      return delegationInput(isGrant, 'organization', grant.organizationId, grant, facts);
     }
-    case 'grantLedgerDelegation': {
-      const grant = request as Request<GrantLedgerDelegationRequest>;
-      return grantInput('ledger', grant.ledgerId, grant, facts);
-    }
+    case 'grantLedgerDelegation':
     case 'revokeLedgerDelegation': {
-      const grant = request as Request<RevokeLedgerDelegationRequest>;
-      return revokeInput('ledger', grant.ledgerId, grant, facts);
+      const grant = request as Request<GrantLedgerDelegationRequest | RevokeLedgerDelegationRequest>;
+      return delegationInput(isGrant, 'ledger', grant.ledgerId, grant, facts);
     }
-    case 'grantMasterDelegation': {
-      const grant = request as Request<GrantMasterDelegationRequest>;
-      return grantInput('master', grant.masterId, grant, facts);
-    }
+    case 'grantMasterDelegation':
     case 'revokeMasterDelegation': {
-      const grant = request as Request<RevokeMasterDelegationRequest>;
-      return revokeInput('master', grant.masterId, grant, facts);
+      const grant = request as Request<GrantMasterDelegationRequest | RevokeMasterDelegationRequest>;
+      return delegationInput(isGrant, 'master', grant.masterId, grant, facts);
     }
     default:
       return null;

@@ -137,7 +137,7 @@ describe('an append stream that fails', () => {
         ledger: async () => ({ ledgerId: 'l', type: 'bilateral' }),
       } as unknown as Facts;
       const signer = { keyId: 'k', sign: async () => 'signature' } as unknown as Signer;
-      const transport = createGrpcTransport({ grpcUrl, ca: undefined, channel: undefined });
+      const transport = createGrpcTransport(grpcUrl, {});
       const clock = { monotonicMs: () => 0, sleep: async () => {}, random: () => 0 };
       const credential = { apiKey: 'k', signer };
       let ids = 0;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type CallKind, defaultRetryPolicy, withRetries } from '../../../src/client/call/retry.ts';
+import { type CallKind, withRetries } from '../../../src/client/call/retry.ts';
 import { type ClientErrorCode, LedgerTrustError } from '../../../src/client/error.ts';
 
 const clock = { monotonicMs: () => 0, sleep: async () => {}, random: () => 0 };
@@ -10,7 +10,7 @@ const failure = (code: ClientErrorCode, sent?: boolean) =>
 const endOf = (...failures: readonly Error[]) => endOfCall('keyed', failures);
 
 async function endOfCall(kind: CallKind, failures: readonly Error[]): Promise<unknown> {
-  const policy = { ...defaultRetryPolicy, attemptsMax: failures.length };
+  const policy = { timeoutMs: 30_000, attemptTimeoutMs: 12_000, attemptsMax: failures.length };
   const run = async (_signal: AbortSignal, attempt: number) => {
     throw failures[attempt - 1];
   };

@@ -1,0 +1,40 @@
+import type { ChannelOptions } from '@grpc/grpc-js';
+import type { Dispatcher } from 'undici';
+import type { Credential } from './credential.ts';
+import type { RetryClock } from './retry.ts';
+
+/** What a client is made with. Without a credential, only methods that need none succeed. */
+export interface ClientOptions extends Credential {
+  /**
+   * The service's URL, for example `https://ledger.example`. A path in it is put before every path of the API.
+   * Required unless `transport` is `grpc`.
+   */
+  readonly baseUrl?: string;
+  /**
+   * `http://host:port` for plain text, `https://host:port` for TLS. Required for append streams, and if `transport` is
+   * `grpc`.
+   */
+  readonly grpcUrl?: string;
+  /** The transport of all calls but append streams; `rest` if left out. */
+  readonly transport?: 'rest' | 'grpc';
+  /** Milliseconds for all attempts and waits of a call together; 30,000 if left out. */
+  readonly timeoutMs?: number;
+  /** Milliseconds for one attempt; 12,000 if left out. */
+  readonly attemptTimeoutMs?: number;
+  /** How many times a call is sent at most; 5 if left out. */
+  readonly attemptsMax?: number;
+  /** How many REST connections at most; 64 if left out. */
+  readonly connections?: number;
+  /** Certificates to trust in place of the system's, PEM. */
+  readonly ca?: string;
+  /** An undici dispatcher (proxy, mock) in place of the client's own pool. The client does not close it. */
+  readonly dispatcher?: Dispatcher;
+  /** Channel options of grpc-js. They override the client's own. */
+  readonly grpcChannel?: ChannelOptions;
+  /** Milliseconds since 1970, for X-Timestamp. `Date.now` if left out. */
+  readonly now?: () => number;
+  /** The time and randomness of retries. The system's if left out. */
+  readonly retryClock?: RetryClock;
+  /** Makes idempotency keys. Random UUIDs if left out. */
+  readonly newId?: () => string;
+}
