@@ -76,22 +76,20 @@ export function decoding<T>(facts: ErrorFacts, decode: () => T): T {
   }
 }
 
-/** The names in a `cut` that is text, separated by commas. */
+/** The names in a `cut`, separated by commas. */
 export function cutNames(text: string | undefined): string[] {
   return text ? text.split(',') : [];
 }
 
 /**
- * Client and service share the rules that requests are checked by. Turns a LedgerError of these rules, thrown before
- * the call is sent, into a LedgerTrustError with the code that the service would have answered. Returns any other error
- * as it is.
+ * Client and service share rules for requests. Turns a LedgerError of these rules into a LedgerTrustError with the code
+ * that the service would have answered. Returns any other error as it is.
  */
 export function asClientError(error: unknown): unknown {
   if (!(error instanceof LedgerError)) return error;
   return new LedgerTrustError(error.code, error.message, { details: error.details, cause: error });
 }
 
-/** The error of a call on a closed client. */
 export function clientClosed(): LedgerTrustError {
   return new LedgerTrustError('not_sent', 'The client is closed.');
 }

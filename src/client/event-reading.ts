@@ -26,9 +26,8 @@ export type MasterEventFilter = Omit<Request<ListMasterEventsRequest>, 'uuid' | 
 export type DelegationEventFilter = Omit<Request<GetDelegationProofRequest>, 'cursor'>;
 
 /**
- * Reads lists of events to their end. The next page is fetched when the last one is consumed. Throws what a call
- * throws, LedgerTrustError `integrity_failed` (EventReadingOptions), and `invalid_answer` if the service gives no end
- * of the list.
+ * Reads lists of events to their end, a page when the last one is consumed. Throws what a call throws,
+ * `integrity_failed` (EventReadingOptions), and `invalid_answer` if the service gives no end of the list.
  */
 export interface EventReading {
   ledgerEvents(ledgerId: string, filter?: LedgerEventFilter, options?: EventReadingOptions): AsyncIterable<Event>;
@@ -55,7 +54,7 @@ interface Page {
 
 export function createEventReading(caller: Caller): EventReading {
   async function* pages<P extends Page>(name: string, request: object, options: EventReadingOptions): AsyncIterable<P> {
-    const { onIssues, ...callOptions } = options;
+    const { onIssues = refuseIssues, ...callOptions } = options;
     const endpoint = endpointNamed(name);
     const progress = new Progress('order' in request && request.order === 'desc');
     let cursor: string | null = null;
@@ -63,30 +62,30 @@ export function createEventReading(caller: Caller): EventReading {
       const asked: object = cursor === null ? request : { ...request, cursor };
       // The answer was decoded with the descriptor of the same method.
       const page = (await caller.call(endpoint, { ...asked }, callOptions)) as unknown as P;
-      if (!page.integrity.verified) report(page.integrity.issues, onIssues);
+      if (!page.integrity.verified) onIssues(page.integrity.issues);
       progress.take(page);
       yield page;
       cursor = page.nextCursor;
     } while (cursor !== null);
   }
 
-  async function* events(name: string, request: object, options: EventReadingOptions): AsyncIterable<Event> {
-    for await (const page of pages<Page>(name, request, options)) yield* page.events;
+  async function* eventsOf(source: AsyncIterable<Page>): AsyncIterable<Event> {
+    for await (const { events } of source) yield* events;
   }
+  const ledgerEventPages: EventReading['ledgerEventPages'] = (ledgerId, filter = {}, options = {}) =>
+    pages<Answer<ListLedgerEventsResponse>>('listLedgerEvents', { ...filter, ledgerId }, options);
+  const masterEventPages: EventReading['masterEventPages'] = (uuid, filter = {}, options = {}) =>
+    pages<Answer<ListMasterEventsResponse>>('listMasterEvents', { ...filter, uuid }, options);
 
   return {
-    ledgerEvents: (ledgerId, filter = {}, options = {}) => events('listLedgerEvents', { ...filter, ledgerId }, options),
-    masterEvents: (uuid, filter = {}, options = {}) => events('listMasterEvents', { ...filter, uuid }, options),
-    delegationEvents: (scope, options = {}) => events('getDelegationProof', scope, options),
-    ledgerEventPages: (ledgerId, filter = {}, options = {}) =>
-      pages<Answer<ListLedgerEventsResponse>>('listLedgerEvents', { ...filter, ledgerId }, options),
-    masterEventPages: (uuid, filter = {}, options = {}) =>
-      pages<Answer<ListMasterEventsResponse>>('listMasterEvents', { ...filter, uuid }, options),
+    ledgerEvents: (...given) => eventsOf(ledgerEventPages(...given)),
+    masterEvents: (...given) => eventsOf(masterEventPages(...given)),
+    delegationEvents: (scope, options = {}) =>
+      eventsOf(pages<Answer<GetDelegationProofResponse>>('getDelegationProof', scope, options)),
+    ledgerEventPages,
+    masterEventPages,
   };
 }
-
-/** Fails to compile if the proof of a scope no longer has the shape of a page. */
-const _proofIsAPage: (proof: Answer<GetDelegationProofResponse>) => Page = (proof) => proof;
 
 /**
  * Pages in a row without a new event. A filtered page examines up to 10,000 events and may hold none, so this many
@@ -135,11 +134,7 @@ function noProgress(what: string): LedgerTrustError {
   );
 }
 
-function report(issues: Issues, onIssues: EventReadingOptions['onIssues']): void {
-  if (onIssues !== undefined) {
-    onIssues(issues);
-    return;
-  }
+function refuseIssues(issues: Issues): never {
   throw new LedgerTrustError(
     'integrity_failed',
     'The service found events that are not what was written: keep this answer and escalate it.',

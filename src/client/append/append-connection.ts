@@ -13,10 +13,7 @@ import { isUncertain, reportedError } from '../call/retry.ts';
 import { answeredError, cutNames, invalidAnswer, LedgerTrustError } from '../error.ts';
 import type { Answer } from '../shapes.ts';
 
-/**
- * Milliseconds. The service answers every event within 10 s, so a connection that brings no outcome for longer than
- * this is dead.
- */
+/** Milliseconds. The service answers every event within 10 s, so a connection without an outcome for longer is dead. */
 const STALL_MS = 20_000;
 
 /** The answer of appendEvent. `replayed`: the event was recorded earlier, under the same idempotency key. */
@@ -24,12 +21,9 @@ export type Appended = Answer<AppendEventResponse> & { readonly replayed: boolea
 
 /** An event that was accepted and has no outcome yet. */
 export interface OpenEvent {
-  /** The serialized request. Rejects if the event cannot be signed or serialized; the event is rejected then. */
+  /** The serialized request. Rejects, as the event does then, if it cannot be signed or serialized. */
   readonly request: Promise<Buffer>;
-  /**
-   * The last error that left open whether the event was written. null if it was never sent, or if every error said that
-   * it was not written.
-   */
+  /** The last error that left open whether the event was written. null if there is none. */
   uncertain: LedgerTrustError | null;
   resolve(appended: Appended): void;
   reject(error: unknown): void;
@@ -40,7 +34,7 @@ interface AppendConnectionParts {
   /** The events without an outcome, in ascending order of their index. */
   readonly open: ReadonlyMap<number, OpenEvent>;
   readonly maxInFlight: number;
-  /** The index that the next event will get. */
+  /** The index of the next event. */
   nextIndex(): number;
   /** Whether no more events will come. */
   ended(): boolean;
@@ -51,12 +45,11 @@ interface AppendConnectionParts {
 }
 
 /**
- * Runs one stream until it ends. Sends the open events from the lowest index on, and settles each event when its
- * outcome arrives. After the first error that allows a retry it sends no more events, and waits for the outcomes of
- * those that were sent. The caller then resumes from the lowest open index on a new stream.
+ * Runs one stream until it ends. Sends the open events from the lowest index on, and settles each when its outcome
+ * arrives. After the first error that allows a retry it sends no more, and waits for the outcomes of those that were
+ * sent: the caller resumes from the lowest open index on a new stream.
  *
- * Each event that stays open and may have been written has the error that left this unknown in `uncertain`. Never
- * rejects: `error` is null after an orderly end, and `settled` is the number of events that got an outcome.
+ * Never rejects: `error` is null after an orderly end, and `settled` is the number of events that got an outcome.
  */
 export async function runAppendConnection(
   parts: AppendConnectionParts,
@@ -127,7 +120,7 @@ export async function runAppendConnection(
   const cancel = (): void => stream.cancel();
   parts.signal?.addEventListener('abort', cancel, { once: true });
   const stopped = (): boolean => over || resumable !== null || parts.signal?.aborted === true;
-  // Events are inserted in ascending order of their index and never inserted again, so the first one is the lowest.
+  // Events are inserted in ascending order, so the first one is the lowest.
   let next = open.keys().next().value ?? parts.nextIndex();
   while (!stopped()) {
     if (next >= parts.nextIndex()) {
@@ -157,16 +150,15 @@ export async function runAppendConnection(
   parts.signal?.removeEventListener('abort', cancel);
   const lost = new LedgerTrustError('connection_lost', 'The append stream ended before all outcomes were there.');
   const ended = failure ?? lost;
-  // If the service itself ended the stream, it has answered every event that it accepted, so the open ones were not
-  // written. Only after an uncertain error may they have been written.
+  // If the service itself ended the stream, it has answered every event that it accepted: the open ones were not
+  // written.
   if (isUncertain(ended)) {
     for (const index of inFlight) {
       const event = open.get(index);
       if (event !== undefined) event.uncertain = ended;
     }
   }
-  // Of several errors, one that leaves open whether an event was written comes first: a refusal will occur again on the
-  // next connection.
+  // An error that leaves open whether an event was written comes first: a refusal occurs again on the next connection.
   for (const error of [failure, resumable]) if (isUncertain(error)) return { error, settled };
   const known = failure ?? (inFlight.size > 0 ? null : resumable);
   return { error: known ?? (open.size > 0 ? lost : null), settled };

@@ -23,7 +23,7 @@ import { type Appended, type OpenEvent, runAppendConnection } from './append-con
 /** An event to append. The client makes an idempotency key if none is given. */
 export type StreamedEvent = Request<AppendEventRequest> & Pick<CallOptions, 'idempotencyKey' | 'deliveryChain'>;
 
-/** What became of one event of appendAll(): the service's answer, or the error that append() rejects with. */
+/** What became of one event: the service's answer, or the error that append() rejects with. */
 export type AppendOutcome =
   | { readonly event: StreamedEvent; readonly appended: Appended; readonly error: null }
   | { readonly event: StreamedEvent; readonly appended: null; readonly error: unknown };
@@ -31,10 +31,7 @@ export type AppendOutcome =
 export interface AppendStreamOptions {
   /** How many events may be sent without having their outcome; 256 if left out. The service accepts up to 512. */
   readonly maxInFlight?: number;
-  /**
-   * How many accepted events may be without an outcome, sent or not; 10,000 if left out. Beyond it `append` rejects
-   * with `not_sent`.
-   */
+  /** How many accepted events may be without an outcome, sent or not; 10,000 if left out. */
   readonly maxQueued?: number;
   /** How many connections in a row may bring no outcome before the open events are rejected; 8 if left out. */
   readonly attemptsMax?: number;
@@ -51,16 +48,11 @@ export interface AppendStream extends AsyncDisposable {
   /**
    * Accepts an event and resolves with the service's answer. Rejects with LedgerTrustError if the event is refused; the
    * stream goes on. If the error allows a retry, all later events are rejected with it, so that the order holds: append
-   * all of them again. Code `not_sent`: the stream is closed or full.
-   *
-   * An event that was sent and may have been written rejects with an error that says so (`connection_lost`,
-   * `outcome_unknown`), even if a later attempt failed for a reason that says nothing of the first one.
+   * all of them again. Code `not_sent`: the stream is closed or full. An event that may have been written rejects with
+   * an error that says so (`connection_lost`, `outcome_unknown`), even if a later attempt failed for another reason.
    */
   append(event: StreamedEvent): Promise<Appended>;
-  /**
-   * Resolves when the next event would be sent without waiting. Await it before each `append` for back-pressure.
-   * Rejects with the signal's reason after an abort.
-   */
+  /** Resolves when the next event would be sent without waiting. Rejects with the signal's reason after an abort. */
   ready(): Promise<void>;
   /**
    * Appends all events and yields their outcomes in the same order. Reads at most `maxInFlight` events ahead. A refused
@@ -88,10 +80,7 @@ export function openAppendStream(parts: AppendStreamParts, options: AppendStream
   return new StreamOfAppends(parts, options);
 }
 
-/**
- * Invariant: `#open` holds every event without an outcome by its client index. Indices ascend, and an event keeps its
- * index.
- */
+/** Invariant: `#open` holds every event without an outcome by its client index. Indices ascend. */
 class StreamOfAppends implements AppendStream {
   readonly #parts: AppendStreamParts;
   readonly #maxInFlight: number;
@@ -141,8 +130,7 @@ class StreamOfAppends implements AppendStream {
           reject(error);
         },
       };
-      // Appended again, this event may still be written, and no later event may be written before it. So the later
-      // events fail too.
+      // Appended again, this event may still be written, and no later event may be written before it.
       const mayBeWritten = (error: unknown) => mayRetry(error, true) || isNotSent(error);
       open.request.catch((error) => (mayBeWritten(error) ? this.#rejectFrom(index, error) : open.reject(error)));
       this.#open.set(index, open);

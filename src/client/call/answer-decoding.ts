@@ -2,16 +2,14 @@ import { type DescField, type DescMessage, type Message, ScalarType } from '@buf
 import { invalidAnswer } from '../error.ts';
 import { absentMessageNames, isJsonText } from '../shapes.ts';
 
-/**
- * Turns the JSON of REST and the messages of gRPC into the same plain objects (Answer<M>). The server is not trusted to
- * send the right types: anything else is an `invalid_answer` error.
- */
+// Turns the JSON of REST and the messages of gRPC into the same plain objects (Answer<M>). The server is not trusted to
+// send the right types.
 
 const mayBeAbsent: ReadonlySet<string> = new Set(absentMessageNames);
 
 /**
- * Decodes parsed JSON with the API's field names. Ignores fields that this version does not know. `place` names the
- * value in errors. Throws LedgerTrustError `invalid_answer` if a value is missing or has another type.
+ * Decodes parsed JSON with the API's field names. Ignores unknown fields. `place` names the value in errors. Throws
+ * LedgerTrustError `invalid_answer` if a value is missing or has another type.
  */
 export function answerFromJson(desc: DescMessage, value: unknown, place: string = desc.name): Record<string, unknown> {
   const members = objectAt(value, place);

@@ -7,10 +7,8 @@ import type { Event } from '../event.ts';
 import type { ActorDocument, AuthorityDocument } from '../verify/key-source.ts';
 import { answerFromJson } from './answer-decoding.ts';
 
-/**
- * Writes events and documents as JSON with the API's field names, as REST sends them, and reads them back. For files
- * that others verify. Reading checks the types and throws LedgerTrustError `invalid_answer` if one is wrong.
- */
+// Writes events and documents as JSON with the API's field names, as REST sends them, and reads them back: for files
+// that others verify. Reading throws LedgerTrustError `invalid_answer` if a type is wrong.
 
 const eventFields: ReadonlySet<string> = new Set(EventSchema.fields.map(({ name }) => name));
 

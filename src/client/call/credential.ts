@@ -14,10 +14,7 @@ export interface Credential {
   readonly signer?: Signer;
 }
 
-/**
- * Throws TypeError for two credentials, because the service would ignore one of them, and for an API key with
- * characters that no API key has.
- */
+/** Throws TypeError for two credentials, and for an API key with characters that no API key has. */
 export function checkCredential(credential: Credential): void {
   if (credential.apiKey !== undefined && credential.entity !== undefined) {
     throw new TypeError('Give either apiKey or entity: with an API key the identity headers of an entity do not count');
@@ -27,7 +24,7 @@ export function checkCredential(credential: Credential): void {
   }
 }
 
-/** The headers that identify the caller. None for methods that take no credential. */
+/** The headers that identify the caller. */
 export function identityHeaders(credential: Credential, endpoint: Endpoint): Headers {
   if (!endpoint.hasCaller) return {};
   const { apiKey, entity, actorType } = credential;
@@ -43,7 +40,7 @@ export function signsRequest(credential: Credential, endpoint: Endpoint): boolea
   );
 }
 
-/** The headers that sign a whole request. Made for every attempt, because the time in them must be recent. */
+/** The headers that sign a whole request. Each attempt needs new ones, because the time in them must be recent. */
 export async function requestSignature(credential: Credential, wire: Wire, nowMs: number): Promise<Headers> {
   const { signer, entity } = credential;
   if (signer === undefined || entity === undefined) return {};

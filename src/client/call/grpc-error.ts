@@ -6,10 +6,7 @@ import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import { answeredError, cutNames, LedgerTrustError } from '../error.ts';
 import { retryAfterOf } from './rest-error.ts';
 
-/**
- * The error of a failed call: the service's own from the trailers (google.rpc.ErrorInfo of domain `svc`), or what
- * grpc-js reports if there is none.
- */
+/** The service's error from the trailers (google.rpc.ErrorInfo of domain `svc`), else what grpc-js reports. */
 export function grpcError(error: ServiceError): LedgerTrustError {
   const metadata = error.metadata as Metadata | undefined;
   const requestId = textOf(metadata, 'x-request-id');
@@ -52,9 +49,8 @@ export function grpcError(error: ServiceError): LedgerTrustError {
 }
 
 /**
- * The same for a stream of many messages. If gRPC itself finds a message too large, it ends the stream at once, without
- * an answer to the other messages: for all of them the connection is lost. If the service reports it (with ErrorInfo),
- * it has answered all messages before.
+ * The same for a stream of many messages. If gRPC itself finds a message too large, it ends the stream without an answer
+ * to the others: for all of them the connection is lost. The service answers all messages before it reports this.
  */
 export function grpcStreamError(error: ServiceError): LedgerTrustError {
   const known = grpcError(error);
@@ -64,7 +60,6 @@ export function grpcStreamError(error: ServiceError): LedgerTrustError {
   return new LedgerTrustError('connection_lost', message, { status, requestId, cause: error });
 }
 
-/** The value of a metadata key that is text. Returns null if there is none. */
 export function textOf(metadata: Metadata | null | undefined, name: string): string | null {
   const value = metadata?.get(name)[0];
   return typeof value === 'string' ? value : null;
@@ -79,7 +74,7 @@ function infoOf(metadata: Metadata | undefined) {
       if (info?.domain === 'svc') return info;
     }
   } catch {
-    // Falls through: details that cannot be parsed are not from this service.
+    // Details that cannot be parsed are not from this service.
   }
   return null;
 }

@@ -19,10 +19,7 @@ const MESSAGE_MAX_BYTES = 16 * 1024 * 1024;
 
 /** A transport that also opens the one method that streams in both directions. */
 export interface GrpcTransport extends Transport {
-  /**
-   * Opens a bidirectional stream whose messages are bytes. Its errors are ServiceErrors: read them with
-   * grpcStreamError. Throws LedgerTrustError `not_sent` if the transport is closed.
-   */
+  /** Its errors are ServiceErrors (grpcStreamError). Throws LedgerTrustError `not_sent` if the transport is closed. */
   duplex(rpcPath: string, headers: Headers): ClientDuplexStream<Buffer, Buffer>;
 }
 

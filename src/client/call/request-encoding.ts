@@ -2,13 +2,12 @@ import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf
 import { canonicalJson } from '../../domain/json/canonical.ts';
 import { isJsonText } from '../shapes.ts';
 
-/** A request with the client's field names. Request<M> is its type, but nothing has checked it yet. */
+/** An unchecked request with the client's field names. */
 export type RequestFields = { readonly [name: string]: unknown };
 
 /**
  * The fields of a request that are given, by their descriptors. null and undefined count as left out. Throws TypeError
- * for a name that the request does not have, so that a misspelt field does not get lost, and for a value of another
- * type.
+ * for an unknown name, so that a misspelt field does not get lost, and for a value of another type.
  */
 export function givenFields(desc: DescMessage, request: RequestFields): ReadonlyMap<DescField, unknown> {
   const byName = new Map(desc.fields.map((field) => [field.localName, field]));
@@ -65,10 +64,7 @@ export function jsonBody(fields: readonly DescField[], given: ReadonlyMap<DescFi
   return members.length === 0 ? null : `{${members.join(',')}}`;
 }
 
-/**
- * The path and query of a call: the template with `pathFields` filled in, and those of `others` that are given as the
- * query. Throws TypeError if a path field has no usable value.
- */
+/** The template with `pathFields` filled in, and the given `others` as query. Throws TypeError for an unusable path. */
 export function pathAndQuery(
   template: string,
   others: readonly DescField[],

@@ -13,10 +13,7 @@ const neverSent = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/**
- * The error of an answer with status 300 or above: from the service's error envelope, or from the status if the body is
- * not one. `retryAfter` is the value of the header.
- */
+/** The error of an answer with status 300 or above. `retryAfter` is the value of the header. */
 export function restError(
   status: number,
   body: string,
@@ -60,15 +57,12 @@ function envelopeOf(body: string): Envelope | null {
   }
 }
 
-/** Parses Retry-After in seconds, as the service sends it. Returns milliseconds, or null for any other value. */
+/** Milliseconds of a Retry-After in seconds, the form that the service sends. null for any other value. */
 export function retryAfterOf(value: string | null): number | null {
   return value !== null && /^\d{1,6}$/.test(value) ? Number(value) * 1_000 : null;
 }
 
-/**
- * The error of a call whose answer did not come, or broke off. `details.sent` is false if the request cannot have
- * reached the service.
- */
+/** `details.sent` is false if the request cannot have reached the service. */
 export function connectionError(cause: unknown): LedgerTrustError {
   const code = codeOf(cause);
   const sent = !neverSent.has(code);

@@ -13,8 +13,8 @@ const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 const noBody = new Uint8Array(0);
 
 /**
- * REST over a pool of keep-alive connections. Redirects are not followed, because they would take the credential to
- * another address. Throws TypeError for a base URL that is not an http(s) address and a path alone.
+ * Redirects are not followed, because they would take the credential to another address. Throws TypeError for a base
+ * URL that is not an http(s) address and a path alone.
  */
 export function createRestTransport(baseUrl: string, options: ClientOptions): Transport {
   const url = new URL(baseUrl);

@@ -42,16 +42,10 @@ function ruleOf({ code }: LedgerTrustError): RetryRule {
   return ownRules[code] ?? (isErrorCode(code) ? retryRuleOf(code) : 'refused');
 }
 
-/**
- * The effect of sending a call twice. `read`: writes nothing. `keyed`: writes once, by its idempotency key. `unkeyed`:
- * may write twice.
- */
+/** Sent twice, `keyed` writes once, by its idempotency key; `unkeyed` may write twice. */
 export type CallKind = 'read' | 'keyed' | 'unkeyed';
 
-/**
- * Whether the same request may be sent again after this error, and may then succeed. `repeatable`: it is a read or has
- * an idempotency key.
- */
+/** Whether the request may be sent again after this error. `repeatable`: it is a read or has an idempotency key. */
 export function mayRetry(error: unknown, repeatable: boolean): error is LedgerTrustError {
   if (!(error instanceof LedgerTrustError)) return false;
   const rule = ruleOf(error);
@@ -70,19 +64,15 @@ export function isUncertain(error: unknown): error is LedgerTrustError {
 }
 
 /**
- * The error to throw after the last attempt. `earlier` is the error of an earlier attempt that may have been carried
- * out, null if there is none. Returns `earlier`, unless `last` says that the call may have been carried out too, or was
- * decided with knowledge of what was written.
+ * The error to throw after the last attempt. `earlier` is that of an earlier attempt that may have been carried out. It
+ * is returned unless `last` says the same, or was decided with knowledge of what was written.
  */
 export function reportedError(last: unknown, earlier: LedgerTrustError | null): unknown {
   if (earlier === null || isUncertain(last)) return last;
   return last instanceof LedgerTrustError && ruleOf(last) === 'refused' ? last : earlier;
 }
 
-/**
- * Milliseconds to wait before the next attempt: with full jitter, and at least as long as the service asked for.
- * `attempt` counts from 1.
- */
+/** Milliseconds before the next attempt: full jitter, and at least what the service asked for. `attempt`: from 1. */
 export function backoffMs(attempt: number, error: LedgerTrustError | null, random: () => number): number {
   const jittered = random() * Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (attempt - 1));
   return Math.max(jittered, error?.retryAfterMs ?? 0);
@@ -90,8 +80,7 @@ export function backoffMs(attempt: number, error: LedgerTrustError | null, rando
 
 /**
  * Runs attempts until one succeeds, one fails with an error that allows no retry, or attempts or time run out. Throws
- * the last error, or an earlier one after which the call may have been carried out if the last one says nothing of that
- * (reportedError). An aborted signal throws its reason at once.
+ * reportedError, and the reason of an aborted signal at once.
  */
 export async function withRetries<T>(
   policy: RetryPolicy,
@@ -110,7 +99,7 @@ export async function withRetries<T>(
       return await timed(Math.min(leftMs, policy.attemptTimeoutMs), signal, (bounded) => run(bounded, attempt));
     } catch (error) {
       if (signal?.aborted) throw error;
-      // The client was closed between two attempts. The error of the earlier attempt says what became of the call.
+      // The client was closed between two attempts. The earlier error says what became of the call.
       if (isNotSent(error) && last !== null) throw earlier ?? last;
       if (!mayRetry(error, kind !== 'unkeyed')) throw kind === 'read' ? error : reportedError(error, earlier);
       if (isUncertain(error)) earlier = error;
