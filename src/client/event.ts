@@ -30,8 +30,8 @@ export function readEvent(event: Event): ReadEvent {
 }
 
 /**
- * What the event's content hash covers (docs/verifying.md, section 2), rebuilt from the fields of a read event.
- * `masterPrevHash` is the content hash of the event before it in its master, '' for the master's first event.
+ * What the event's content hash covers (docs/verifying.md, section 2). `masterPrevHash` is the content hash of the event
+ * before it in its master, '' for the master's first event.
  */
 export function eventContent(read: ReadEvent, masterPrevHash: string): EventContent {
   const { event } = read;
@@ -53,10 +53,7 @@ export function eventContent(read: ReadEvent, masterPrevHash: string): EventCont
   };
 }
 
-/**
- * The event as the domain represents it. Reads do not show the hashes before it, so `before` gives them: '' if there is
- * no event before it.
- */
+/** The event as the domain represents it. `before` has the hashes that reads do not show: '' if there is none. */
 export function ledgerEvent(read: ReadEvent, before: { prevHash: string; masterPrevHash: string }): LedgerEvent {
   const { contentHash, hash, authoritySig, authorityKeyId } = read.event;
   return {
@@ -72,7 +69,6 @@ export function ledgerEvent(read: ReadEvent, before: { prevHash: string; masterP
   };
 }
 
-/** The first event of a ledger as the domain represents it. */
 export function genesisEvent(genesis: Event): LedgerEvent {
   return ledgerEvent(readEvent(genesis), { prevHash: '', masterPrevHash: '' });
 }

@@ -4,17 +4,11 @@ import type { DescField, DescMessage, MessageShape } from '@bufbuild/protobuf';
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 export type JsonObject = { readonly [key: string]: JsonValue };
 
-/**
- * Fields that are JSON text in the descriptors (`svc.v1.json` raw) and JSON objects here. A test compares them with the
- * descriptors.
- */
+/** Fields that are JSON text in the descriptors (`svc.v1.json` raw) and JSON objects here. A test compares the two. */
 const jsonFieldNames = ['payload', 'actorSigPayload', 'permissions', 'metadata', 'details', 'trustGraph'] as const;
 /** Fields that are lists of JSON texts in the descriptors and lists of JSON values here. */
 const jsonListFieldNames = ['authorityAttestations'] as const;
-/**
- * Nested messages that may be absent from an answer. All others are always there. A test compares them with the
- * descriptors.
- */
+/** Nested messages that may be absent from an answer. A test compares them with the descriptors. */
 export const absentMessageNames = ['key', 'signingKey'] as const;
 
 const jsonNames: ReadonlySet<string> = new Set([...jsonFieldNames, ...jsonListFieldNames]);
@@ -50,8 +44,8 @@ type AnswerField<K, T> = K extends JsonField
 type AnswerValue<T> = T extends bigint ? number : T extends { readonly $typeName: string } ? Answer<T> : T;
 
 /**
- * A request to the client, derived from the generated message. Optional fields and lists may be left out, 64-bit
- * integers are numbers, JSON text is an object.
+ * A request, derived from the generated message. Optional fields and lists may be left out, 64-bit integers are numbers,
+ * JSON text is an object.
  */
 export type Request<M> = {
   readonly [K in keyof M as K extends Inner ? never : M[K] extends readonly unknown[] ? never : K]: RequestField<

@@ -12,7 +12,7 @@ export interface Wire {
   readonly body: Uint8Array;
 }
 
-/** Request headers by lower-case name. gRPC sends them as metadata. */
+/** By lower-case name. gRPC sends them as metadata. */
 export type Headers = Readonly<Record<string, string>>;
 
 export interface Received {
@@ -31,6 +31,5 @@ export interface Transport {
   send(wire: Wire, headers: Headers, signal: AbortSignal): Promise<Received>;
   /** Calls a method that answers with a stream. Throws like `send`. */
   stream(wire: Wire, headers: Headers, signal: AbortSignal): AsyncIterable<Readonly<Record<string, unknown>>>;
-  /** Sends nothing more, and closes all connections. */
   close(): Promise<void>;
 }

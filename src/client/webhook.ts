@@ -20,10 +20,7 @@ export type WebhookDelivery = Answer<MessageShape<typeof WebhookBodySchema>>;
 export type WebhookHeaders = Headers | { readonly [name: string]: string | readonly string[] | undefined };
 
 export interface VerifyWebhookOptions {
-  /**
-   * Milliseconds that an attempt may be old, or ahead of this clock; 5 minutes if left out. Limits the replay of
-   * recorded deliveries.
-   */
+  /** Milliseconds that an attempt may be old, or ahead of this clock; 5 minutes if left out. Limits replays. */
   readonly toleranceMs?: number;
   /** Milliseconds since 1970. `Date.now` if left out. */
   readonly now?: () => number;

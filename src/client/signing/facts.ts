@@ -2,7 +2,6 @@ import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
 import { invalidAnswer } from '../error.ts';
 import { type Event, genesisEvent } from '../event.ts';
 
-/** What the signed form of an event contains of its master. It never changes. */
 interface MasterNames {
   readonly masterId: string;
   readonly ledgerId: string;
@@ -12,31 +11,25 @@ interface MasterNames {
 
 /** Reads facts that are not cached. */
 interface FactSource {
-  /**
-   * The ledger's GENESIS. Every reader of the ledger may read it, by header identity too. undefined if the service
-   * shows none.
-   */
+  /** The ledger's GENESIS, which every reader of the ledger may read. undefined if the service shows none. */
   genesis(ledgerId: string): Promise<Event | undefined>;
   master(masterId: string): Promise<MasterNames>;
-  /** The id of an organization's root ledger. */
   organizationLedger(organizationId: string): Promise<string>;
-  /** The id of an entity's root ledger. */
   rootLedger(actorId: string): Promise<string>;
   /** The id of the actor that the client's credential belongs to. */
   caller(): Promise<string>;
 }
 
 /**
- * What signing needs to know of ledgers, masters and organizations. None of it ever changes, so it is cached. Methods
- * reject with what the call throws that reads it; `ledger` also with `invalid_answer`.
+ * What signing needs to know. It never changes, so it is cached. Methods reject with what reading it throws; `ledger`
+ * also with `invalid_answer`.
  */
 export interface Facts extends Omit<FactSource, 'genesis'> {
   ledger(ledgerId: string): Promise<LedgerFacts>;
-  /** Caches the facts of a master that was just created. */
   noteMaster(master: MasterNames): void;
 }
 
-/** Cached objects of each kind. The least recently used one is evicted, and read again when it is needed. */
+/** Cached objects of each kind. The least recently used one is evicted. */
 const KNOWN_MAX = 10_000;
 
 export function createFacts(source: FactSource): Facts {

@@ -30,7 +30,6 @@ import type { JsonObject, Request } from '../shapes.ts';
 import type { Facts } from './facts.ts';
 import type { SigningInput } from './signing.ts';
 
-/** What an append signs: the payload with the fields that the service injects. */
 export async function appendEventInput(request: Request<AppendEventRequest>, facts: Facts): Promise<SigningInput> {
   const master = await facts.master(request.uuid);
   const ledger = await facts.ledger(master.ledgerId);
@@ -95,7 +94,6 @@ export async function eventSigningInput(name: string, request: unknown, facts: F
     case 'closeRootLedger':
       return closeLedgerInput(await facts.rootLedger((request as Request<CloseRootLedgerRequest>).actorId), facts);
     case 'grantMasterAccess': {
-      // The access as it is requested. `expires_at` is left out if it is not sent.
       const { uuid, actorId, access, expiresAt } = request as Request<GrantMasterAccessRequest>;
       const expiry = expiresAt ? { expires_at: expiresAt } : {};
       const named = { ...grantObject('master', uuid), delegate_actor_id: actorId };

@@ -25,7 +25,7 @@ export function signerFromPrivateKey(key: string | KeyObject | Uint8Array, keyId
   return { ...(keyId === undefined ? {} : { keyId }), sign: (digest) => signDigest(digest, privateKey) };
 }
 
-/** Reads an Ed25519 private key. Forms and errors are those of signerFromPrivateKey. */
+/** Forms and errors are those of signerFromPrivateKey. */
 export function ed25519Key(key: string | KeyObject | Uint8Array): KeyObject {
   let read: KeyObject;
   if (key instanceof KeyObject) read = key;
@@ -39,10 +39,7 @@ export function ed25519Key(key: string | KeyObject | Uint8Array): KeyObject {
   return read;
 }
 
-/**
- * The public key of an Ed25519 private key: 32 bytes in standard base64, the form in which it is enrolled. Throws
- * TypeError for any other key.
- */
+/** The public key to enrol: 32 bytes in standard base64. Throws TypeError unless the key is an Ed25519 private key. */
 export function publicKeyBase64(privateKey: KeyObject): string {
   const { x = '' } = createPublicKey(ed25519Key(privateKey)).export({ format: 'jwk' });
   return Buffer.from(x, 'base64url').toString('base64');
@@ -62,25 +59,17 @@ export function digestOf(input: SigningInput): Uint8Array {
   return sigDigest(input.eventType, input.ledgerId, input.canonical);
 }
 
-/** The signing headers of a call: X-Actor-Sig, and X-Signing-Key-ID if the signer has a key id. */
 export async function signatureHeaders(signer: Signer, input: SigningInput): Promise<Headers> {
   const signature = await signer.sign(digestOf(input));
   return { 'x-actor-sig': signature, ...(signer.keyId === undefined ? {} : { 'x-signing-key-id': signer.keyId }) };
 }
 
-/**
- * What ENTITY_REQUEST signs: the whole request as it is sent. `timestamp` is the ISO time that is sent as X-Timestamp.
- */
+/** What ENTITY_REQUEST signs. `timestamp` is the ISO time that is sent as X-Timestamp. */
 export function entityRequestInput(
   entityActorId: string,
-  request: Pick<Wire, 'httpMethod' | 'path' | 'body'>,
+  { httpMethod, path, body }: Pick<Wire, 'httpMethod' | 'path' | 'body'>,
   timestamp: string,
 ): SigningInput {
-  const canonical = canonicalJson({
-    method: request.httpMethod,
-    path: request.path,
-    body_hash: sha256Hex(request.body),
-    timestamp,
-  });
-  return { eventType: 'ENTITY_REQUEST', ledgerId: entityActorId, canonical };
+  const signed = { method: httpMethod, path, body_hash: sha256Hex(body), timestamp };
+  return { eventType: 'ENTITY_REQUEST', ledgerId: entityActorId, canonical: canonicalJson(signed) };
 }

@@ -7,36 +7,24 @@ import type { Answer } from '../shapes.ts';
 export type ActorDocument = Pick<Answer<ResolveActorResponse>, 'actorId' | 'keys'>;
 export type ActorDocumentKey = ActorDocument['keys'][number];
 
-/**
- * Where the public keys of actors come from. A verifier that trusts the source need not trust the service that the
- * events come from.
- */
+/** Where the public keys of actors come from. It need not be the service that the events come from. */
 export interface KeySource {
-  /**
-   * true if the keys come from a resolver that the caller named, not from the file or the answer that holds the events.
-   * false if left out.
-   */
+  /** Whether the keys come from a resolver that the caller named, not with the events. false if left out. */
   readonly isResolver?: boolean;
-  /**
-   * The resolver document of an actor. Returns null if there is none at hand: the actor's signatures cannot be checked
-   * then. A document without keys says that the actor has none.
-   */
+  /** The resolver document of an actor. null: none is at hand, and the actor's signatures cannot be checked. */
   document(actorId: string): Promise<ActorDocument | null> | ActorDocument | null;
 }
 
 /**
- * Keys from saved resolver documents. Documents from the file that is being verified prove nothing, so none of the keys
- * is trusted by default. If you got the documents from another source, say so with `trustedKeys`.
+ * Keys from saved resolver documents. They are not trusted by default, since documents that came with the events prove
+ * nothing. If you got them from another source, say so with `trustedKeys`.
  */
 export function keysFromDocuments(documents: Iterable<ActorDocument>): KeySource {
   const byActor = new Map([...documents].map((document) => [document.actorId, document]));
   return { document: (actorId) => byActor.get(actorId) ?? null };
 }
 
-/**
- * Keys from a resolver. Each actor is resolved once. `client` may be a client of another service than the one that the
- * events come from.
- */
+/** Keys from a resolver, which may be another service than that of the events. Each actor is resolved once. */
 export function keysFromResolver(client: {
   resolveActor(request: { readonly svcUri: string }): Promise<ActorDocument>;
 }): KeySource {
@@ -45,7 +33,7 @@ export function keysFromResolver(client: {
     try {
       return await client.resolveActor({ svcUri: actorUri(actorId) });
     } catch (error) {
-      // A nonexistent actor has no keys. This is an answer, so it is cached.
+      // A nonexistent actor has no keys.
       if (error instanceof LedgerTrustError && error.code === 'not_found') return { actorId, keys: [] };
       asked.delete(actorId);
       throw error;

@@ -5,13 +5,9 @@ import { parseRfc3339 } from '../../domain/values/time.ts';
 import { isUuid } from '../../domain/values/uuid.ts';
 import type { Event } from '../event.ts';
 
-/**
- * What a verification can find wrong: the issues that the service reports too, events of a wrong form
- * (`malformed_event`), and events that the service cannot have decided.
- */
+/** The issues that the service reports too, events of a wrong form, and those that the service cannot have decided. */
 export type VerificationIssueType = IssueType | 'malformed_event' | DecisionIssueType;
 
-/** One thing that is wrong. `detail` says it in words. */
 export interface VerificationIssue {
   readonly eventId: string;
   readonly type: VerificationIssueType;
@@ -42,27 +38,21 @@ export type IncompleteType =
   | 'actor_keys_untrusted'
   | 'authority_keys_untrusted';
 
-/** One thing that could not be checked. */
 export interface IncompleteReason {
   readonly type: IncompleteType;
   /** In words, for the first event that is concerned. */
   readonly detail: string;
-  /**
-   * Id of the first event that is concerned. Empty if none at hand is: the missing events are before or behind them.
-   */
+  /** Id of the first event that is concerned. Empty if none at hand is. */
   readonly eventId: string;
-  /** How many events are concerned. */
   readonly count: number;
 }
 
-/** The result of verifyEvents. */
 export interface Verification {
   /**
    * `valid`: nothing is wrong and everything was checked. `invalid`: something is wrong. `incomplete`: nothing is wrong
    * in what could be checked.
    */
   readonly verdict: 'valid' | 'invalid' | 'incomplete';
-  /** Whether the verdict is `valid`. */
   readonly verified: boolean;
   readonly issues: readonly VerificationIssue[];
   readonly incomplete: readonly IncompleteReason[];
@@ -78,14 +68,10 @@ export interface Verification {
   readonly ledgerId: string | null;
   /** The same for the master. Also null if the events may be of any master. */
   readonly masterId: string | null;
-  /**
-   * Seq and hash of the last event, null if there is none. Keep it: a later, longer list must contain the hash
-   * (`mustContain`).
-   */
+  /** The last event, null if there is none. Keep it: a later, longer list must contain the hash (`mustContain`). */
   readonly head: { readonly seq: number; readonly hash: string } | null;
 }
 
-/** All times have one length, so that they compare as text. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** Says in words what is wrong with the form of an event's fields. Returns null if nothing is. */

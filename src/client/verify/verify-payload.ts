@@ -26,23 +26,20 @@ const additionsByType: ReadonlyMap<string, readonly string[]> = new Map([
   ['MASTER_DELEGATION_REVOKED', revokeAdditions],
 ]);
 
-/** Whether the caller chose the event type. It is not one of the service's own twelve then. */
+/** Whether the caller chose the event type: it is not one of the service's own twelve. */
 function isCallerType(eventType: string): boolean {
   return !authorityTypes.has(eventType) && !additionsByType.has(eventType);
 }
 
-/**
- * The payloads that hold the fixed values which every event of a ledger or master must repeat. null if the event with
- * that payload was not seen.
- */
+/** Payloads with the fixed values that every event of a ledger or master repeats. null: that event was not seen. */
 interface KnownNames {
   readonly ledger: JsonObject | null;
   readonly master: JsonObject | null;
 }
 
 /**
- * Says in words what contradicts itself inside one event: the stored payload against what its actor signed, and against
- * the place that the event says it has. Hashes do not show these faults, because the service computes the hashes.
+ * Says in words what contradicts itself in one event: the payload against what its actor signed, and against the place
+ * that the event says it has. Hashes do not show this, because the service computes them.
  */
 export function payloadFaults(event: Event, known: KnownNames): string[] {
   return [...placeFaults(event), ...signedFaults(event), ...nameFaults(event, known)];
@@ -102,10 +99,7 @@ function signedFaults(event: Event): string[] {
   return faults;
 }
 
-/**
- * Whether the service derived this field of a grant. A grant signed with `access` has role and permissions derived from
- * it. A grant signed without permissions has empty ones.
- */
+/** Whether the service derived this field of a grant: from a signed `access`, or as empty permissions. */
 function isGrantDefault(payload: JsonObject, signed: JsonObject, name: string): boolean {
   if (!Object.hasOwn(payload, 'granted_at')) return false;
   const permissions = canonicalJson(payload.permissions ?? null);

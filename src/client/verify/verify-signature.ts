@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto';
 import { authorityDigest } from '../../domain/event/content.ts';
-import type { IssueType } from '../../domain/event/integrity.ts';
 import { verifyingKey } from '../../domain/keys/public-key.ts';
 import {
   checkSignatureForm,
@@ -15,29 +14,17 @@ import type { ActorDocumentKey, AuthorityKeys, KeySource } from './key-source.ts
 import { authorityTypes } from './verify-payload.ts';
 
 /** The result of checking one signature or seal. */
-type SignatureFinding = { readonly kind: 'actor' | 'authority' } & (
-  | { readonly outcome: 'good' }
-  | { readonly outcome: 'unknown_keys'; readonly detail: string }
-  | { readonly outcome: 'bad'; readonly type: IssueType; readonly detail: string }
-);
+interface SignatureFinding {
+  readonly kind: 'actor' | 'authority';
+  readonly outcome: 'good' | 'unknown_keys' | 'bad';
+  /** Empty if the outcome is `good`. */
+  readonly detail: string;
+}
 
-const badSignature = (detail: string): SignatureFinding => ({
-  kind: 'actor',
-  outcome: 'bad',
-  type: 'invalid_actor_sig',
-  detail,
-});
-const badSeal = (detail: string): SignatureFinding => ({
-  kind: 'authority',
-  outcome: 'bad',
-  type: 'invalid_authority_sig',
-  detail,
-});
+const badSignature = (detail: string): SignatureFinding => ({ kind: 'actor', outcome: 'bad', detail });
+const badSeal = (detail: string): SignatureFinding => ({ kind: 'authority', outcome: 'bad', detail });
 
-/**
- * The clocks of nodes differ by up to half a second, and a key may be enrolled on one node while another node accepts
- * an event.
- */
+/** The clocks of nodes differ by up to half a second. */
 const CLOCK_TOLERANCE_MS = 1_000;
 /** An actor with keys must sign. An event this soon after its first enrolment may have been sent before it. */
 const ENROLMENT_TOLERANCE_MS = 15_000;
@@ -45,9 +32,8 @@ const ENROLMENT_TOLERANCE_MS = 15_000;
 const mayBeUnsigned: ReadonlySet<string> = new Set(['MASTER_DELEGATION_GRANTED', 'MASTER_DELEGATION_REVOKED']);
 
 /**
- * Makes a function that checks the actor signature and the authority seal of an event, and returns what it finds of
- * each (docs/verifying.md, sections 1 and 4). `authorityKeys` null: seals are found with `unknown_keys`. The function
- * rejects with what `keys` throws.
+ * Makes a function that checks the actor signature and the authority seal of an event (docs/verifying.md, sections 1 and
+ * 4). It rejects with what `keys` throws.
  */
 export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKeys | null) {
   const parsed = new Map<string, KeyObject | null>();
@@ -80,7 +66,7 @@ export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKe
     if (!heldAt(key, event.createdAt)) return badSignature('the signing key was not valid at the time of the event');
     const digest = sigDigest(event.eventType, event.ledgerId, signed);
     return verifies(parsedKey(key.publicKey), signature, digest)
-      ? { kind: 'actor', outcome: 'good' }
+      ? { kind: 'actor', outcome: 'good', detail: '' }
       : badSignature('the signature does not verify over what was signed');
   };
 
@@ -98,7 +84,7 @@ export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKe
     if (!(time >= timeOf(key.validFrom) - CLOCK_TOLERANCE_MS && time <= to))
       return badSeal('the key of the authority was not in use at the time of the event');
     return verifies(parsedKey(key.publicKey), authoritySig, authorityDigest(hash))
-      ? { kind: 'authority', outcome: 'good' }
+      ? { kind: 'authority', outcome: 'good', detail: '' }
       : badSeal('the seal of the authority does not verify over the hash');
   };
 

@@ -21,9 +21,8 @@ export interface VerifyOptions {
   /** The keys of the trust anchor. If null or left out, seals are not checked. */
   readonly authorityKeys?: AuthorityKeys | null;
   /**
-   * Which of these keys come from another source than the events: from a resolver, or from files that you got on
-   * another way. Other keys prove nothing, so a signature under one of them leaves the verdict `incomplete`. If left
-   * out: the actors' keys if they are from keysFromResolver, else none.
+   * Which of these keys come from another source than the events. Other keys prove nothing, so a signature under one of
+   * them leaves the verdict `incomplete`. If left out: the actors' keys if they are from keysFromResolver, else none.
    */
   readonly trustedKeys?: TrustedKeys;
   /**
@@ -39,21 +38,15 @@ export interface VerifyOptions {
   readonly extent?: 'all' | 'run' | 'some';
   /** The ledger that the events must be of, as their source says. If left out, the ledger of the first event. */
   readonly ledgerId?: string;
-  /**
-   * The master that the events must be of. If left out: for kind `master` the master of the first event, for other
-   * kinds any.
-   */
+  /** The master that the events must be of. If left out: for kind `master` that of the first event, else any. */
   readonly masterId?: string;
-  /**
-   * Hashes known from elsewhere that the list must contain. Without one, a list that was cut short at its end looks
-   * whole.
-   */
+  /** Hashes that the list must contain. Without one, a list that was cut short at its end looks whole. */
   readonly mustContain?: readonly string[];
   /** ISO time after which no event can be dated. One hour from now if left out. */
   readonly latest?: string;
 }
 
-/** Whose keys are trusted: those of the actors, of the authority, of both (`all`), or none. */
+/** Whose keys are trusted. */
 export type TrustedKeys = 'all' | 'actors' | 'authority' | 'none';
 
 /** Milliseconds by which the verifier's clock may be behind the service's clock. */
@@ -61,11 +54,8 @@ export const CLOCK_BEHIND_MAX_MS = 3_600_000;
 
 /**
  * Verifies events without trusting their source (docs/verifying.md). It rebuilds contents from the fields shown,
- * recomputes hashes and chains, checks signatures and seals, and decides each event again from the events before it:
- * its actor had the right to write it, nothing was closed, and its time is possible.
- *
- * Accepts lists of any length. What is wrong with the events is in the result: the call rejects only with what `events`
- * or `options.keys` throws.
+ * recomputes hashes and chains, checks signatures and seals, and decides each event again from the events before it.
+ * Accepts lists of any length. Rejects only with what `events` or `options.keys` throws.
  */
 export async function verifyEvents(
   events: Iterable<Event> | AsyncIterable<Event>,
@@ -165,10 +155,7 @@ class Verifier {
     else known.count += 1;
   }
 
-  /**
-   * Returns the event with its payloads as canonical JSON. Returns null and reports an issue if its fields are
-   * malformed.
-   */
+  /** Returns null and reports an issue if the fields of the event are malformed. */
   #read(event: Event): ReadEvent | null {
     const wrong = malformed(event);
     if (wrong !== null) {
@@ -224,9 +211,7 @@ class Verifier {
     else this.#issue(event, 'missing_event', detail);
   }
 
-  /**
-   * Recomputes the content hash, which needs the event before in the same master. Checks order and gaps in the master.
-   */
+  /** Recomputes the content hash. Checks order and gaps in the master. */
   #checkContent(read: ReadEvent, master: MasterHead | null): void {
     const { event } = read;
     let masterPrevHash = '';
@@ -276,11 +261,10 @@ class Verifier {
   }
 
   async #checkSignatures(read: ReadEvent): Promise<void> {
-    for (const finding of await this.#checkSignature(read)) {
-      if (finding.outcome === 'bad') this.#issue(read.event, finding.type, finding.detail);
-      else if (finding.outcome === 'unknown_keys')
-        this.#unchecked(read.event, `${finding.kind}_keys_unknown`, finding.detail);
-      else this.#verified(read.event, finding.kind);
+    for (const { kind, outcome, detail } of await this.#checkSignature(read)) {
+      if (outcome === 'bad') this.#issue(read.event, `invalid_${kind}_sig`, detail);
+      else if (outcome === 'unknown_keys') this.#unchecked(read.event, `${kind}_keys_unknown`, detail);
+      else this.#verified(read.event, kind);
     }
   }
 
@@ -293,10 +277,7 @@ class Verifier {
     this.#unchecked(event, `${kind}_keys_untrusted`, detail);
   }
 
-  /**
-   * Reports what the service cannot have decided. What the checks above have reported already is left out: order,
-   * links, dates, and contradictions of an event that has an issue.
-   */
+  /** Reports what the service cannot have decided, without what the checks above have reported already. */
   #checkDecision(read: ReadEvent, master: MasterHead | null, isFaulty: boolean): void {
     const { event } = read;
     const before = { prevHash: this.#previous?.hash ?? '', masterPrevHash: master?.contentHash ?? '' };
