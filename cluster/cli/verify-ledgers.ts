@@ -85,17 +85,15 @@ async function one(parts: LedgerParts, ledgerId: string, keyspace: string): Prom
 }
 
 async function all(terminal: Terminal, parts: LedgerParts): Promise<StoreScrub> {
-  const bar = await progressBar(terminal, '{bar} {percentage} %', barSteps);
-  try {
-    let reached = 0;
-    return await scrubStore(parts, ({ what, share }) => {
-      // Ledgers take nearly all of the time. Several are scrubbed at once and end in any order, so progress never goes
-      // back.
-      const step = Math.round(barSteps * (what === 'ledgers' ? share * 0.95 : 0.95 + share * 0.05));
-      reached = Math.max(reached, step);
-      bar.set(reached);
-    });
-  } finally {
-    bar.stop();
-  }
+  using bar = await progressBar(terminal, '{bar} {percentage} %', barSteps);
+  let reached = 0;
+  const scrub = await scrubStore(parts, ({ what, share }) => {
+    // Ledgers take nearly all of the time. Several are scrubbed at once and end in any order, so progress never goes
+    // back.
+    const step = Math.round(barSteps * (what === 'ledgers' ? share * 0.95 : 0.95 + share * 0.05));
+    reached = Math.max(reached, step);
+    bar.set(reached);
+  });
+  bar.set(barSteps);
+  return scrub;
 }

@@ -12,20 +12,13 @@ import { UnreadableRecord } from '../../store/unreadable-record.ts';
 import { progressBar } from '../terminal/progress-bar.ts';
 import { CliError, type Terminal } from '../terminal/terminal.ts';
 
-/** Options of the command, as the user typed them. */
-export interface CopyCommandOptions {
-  readonly from: string;
-  readonly to: string;
-}
-
 /**
  * `ledger-trust copy --from lmdb --to cassandra`: copies the data of DATA_DIR, which no node may serve meanwhile, into
- * the keyspace that the CASSANDRA_ variables name. Run again after an interruption, it resumes. Returns the exit code:
- * 0, or 1 if something was not copied. Throws CliError or StartError with one sentence if the copy cannot be made or
- * completed.
+ * the keyspace that the CASSANDRA_ variables name. Run again after an interruption, it resumes. Returns the exit code: 1
+ * if something was not copied. Throws CliError or StartError with one sentence if the copy cannot be completed.
  */
-export async function copy(terminal: Terminal, options: CopyCommandOptions): Promise<number> {
-  if (options.from !== 'lmdb' || options.to !== 'cassandra')
+export async function copy(terminal: Terminal, { from, to }: { from: string; to: string }): Promise<number> {
+  if (from !== 'lmdb' || to !== 'cassandra')
     throw new CliError('Data can be copied `--from lmdb --to cassandra`, and no other way.');
   const settings = cassandraSettings(terminal.env);
   const { dataDir } = readConfig({ ...terminal.env, SVC_MODE: 'development' });
@@ -33,17 +26,18 @@ export async function copy(terminal: Terminal, options: CopyCommandOptions): Pro
   await using source = await openWholeLmdb(dataDir, now);
   await using target = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
   const size = source.whole.size();
-  const bar = await progressBar(terminal, '{bar} {value} of {total} events and records', size.events + size.records);
+  const total = size.events + size.records;
   let copied: StoreCopy;
-  try {
-    copied = await copyStore({ source, target, now, progress: (count) => bar.add(count) });
-  } catch (error) {
-    throw brokenOff(error);
-  } finally {
-    bar.stop();
+  {
+    using bar = await progressBar(terminal, '{bar} {value} of {total} events and records', total);
+    copied = await copyStore({ source, target, now, progress: (count) => bar.add(count) }).catch((error: unknown) => {
+      throw brokenOff(error);
+    });
+    // Expired records and refused things were not counted.
+    bar.set(total);
   }
-  for (const sentence of copied.refusals) terminal.tell(`${sentence}\n`);
-  const { ledgers, events, records, histories, refusalCount } = copied;
+  const { ledgers, events, records, histories, refusals, refusalCount } = copied;
+  for (const sentence of refusals) terminal.tell(`${sentence}\n`);
   const what = `${events} events in ${ledgers} ledgers, ${records} records and the access histories of ${histories} actors`;
   const next =
     refusalCount > 0

@@ -57,7 +57,6 @@ export function addExport(program: Command, terminal: Terminal): void {
     });
 }
 
-/** The ledger or master that is exported. */
 interface Subject {
   readonly type: 'ledger' | 'master';
   readonly id: string;
@@ -84,29 +83,24 @@ async function readApiKey(terminal: Terminal, file: string | undefined): Promise
 
 async function writeExport(terminal: Terminal, client: LedgerTrustClient, subject: Subject, write: Write) {
   const { ledgerId, total, events } = await openList(client, subject);
-  const bar = await progressBar(terminal, '{bar} {value} of {total} events', total);
+  using bar = await progressBar(terminal, '{bar} {value} of {total} events', total);
   const authors = new Set<string>();
   let count = 0;
   let hasGaps = false;
   const issues: string[] = [];
-  try {
-    await write(
-      JSON.stringify({
-        format: exportFormat,
-        ledger_id: ledgerId,
-        ...(subject.type === 'master' ? { master_id: subject.id } : {}),
-        exported_at: new Date(terminal.now()).toISOString(),
-      }),
-    );
-    for await (const event of events({ onIssues: (found) => issues.push(...found.map(({ type }) => type)) })) {
-      if (event.actorId !== null) authors.add(event.actorId);
-      if (event.seq !== count) hasGaps = true;
-      await write(`{"event":${eventToJson(event)}}`);
-      count += 1;
-      bar.add(1);
-    }
-  } finally {
-    bar.stop();
+  const header = {
+    format: exportFormat,
+    ledger_id: ledgerId,
+    ...(subject.type === 'master' ? { master_id: subject.id } : {}),
+    exported_at: new Date(terminal.now()).toISOString(),
+  };
+  await write(JSON.stringify(header));
+  for await (const event of events({ onIssues: (found) => issues.push(...found.map(({ type }) => type)) })) {
+    if (event.actorId !== null) authors.add(event.actorId);
+    if (event.seq !== count) hasGaps = true;
+    await write(`{"event":${eventToJson(event)}}`);
+    count += 1;
+    bar.add(1);
   }
   for (const actorId of authors) {
     await write(`{"actor":${actorDocumentToJson(await client.resolveActor({ svcUri: actorUri(actorId) }))}}`);

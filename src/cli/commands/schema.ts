@@ -4,8 +4,7 @@ import { StartError } from '../../runtime/start-error.ts';
 import { applySchema as applyCassandraSchema } from '../../store/cassandra/schema/apply-schema.ts';
 import { cassandraSettings } from '../../store/cassandra/session/settings.ts';
 
-/** Options of the command, as the user typed them. */
-export interface SchemaCommandOptions {
+interface SchemaCommandOptions {
   /** `dc:replicas`, separated by commas. Default: three replicas in CASSANDRA_DATA_CENTER. */
   readonly replication?: string;
   /** Default: 256. Cannot be changed once the schema is applied. */
@@ -16,9 +15,8 @@ const defaultReplicas = 3;
 const shardsMax = 65_536;
 
 /**
- * `ledger-trust schema apply`: creates the keyspace and the tables that are missing, and waits until all nodes of
- * Cassandra agree. Returns a sentence that says what is there now. Throws StartError with a sentence that says what to
- * correct.
+ * `ledger-trust schema apply`: creates what is missing of the keyspace and its tables. Returns a sentence that says what
+ * is there now. Throws StartError with a sentence that says what to correct.
  */
 export async function applySchema(env: Environment, options: SchemaCommandOptions): Promise<string> {
   const settings = cassandraSettings(env);

@@ -1,9 +1,8 @@
 import { inputError } from './terminal.ts';
 
 /**
- * Bytes. An event of an export has up to 256 KiB of payload, the same again as signed payload, and its fields. If
- * another program wrote it with escapes, it is six times as long. A resolver document is shorter. A longer line is not
- * one of an export, and must not fill the memory.
+ * Bytes. An event of an export has up to 256 KiB of payload, the same again as signed payload, and its fields; six times
+ * as much if another program wrote it with escapes. A longer line must not fill the memory.
  */
 const LINE_MAX_BYTES = 4 * 1024 * 1024;
 const LINE_FEED = 0x0a;
@@ -19,21 +18,17 @@ export interface Line {
 
 /**
  * Yields the lines of a file as its bytes arrive. `name` names the file in errors. Only a line feed ends a line,
- * because JSON may hold every other character that ends lines elsewhere (U+2028, U+2029, U+0085). With `blank` 'passed
- * over', lines of white space are counted but most of them are not yielded, since a file may hold millions. Throws
- * CliError (exit code 66) for a line that is too long.
+ * because JSON may hold every other character that ends lines elsewhere (U+2028, U+2029, U+0085). Most lines of white
+ * space are counted and not yielded, since a file may hold millions. Throws CliError (exit code 66) for a line that is
+ * too long.
  */
-export async function* linesOf(
-  pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
-  name: string,
-  blank: 'handed out' | 'passed over' = 'handed out',
-): AsyncIterable<Line> {
+export async function* linesOf(pieces: AsyncIterable<Buffer> | Iterable<Buffer>, name: string): AsyncIterable<Line> {
   let number = 1;
   let parts: Buffer[] = [];
   let length = 0;
   for await (const piece of pieces) {
     for (let from = 0; from < piece.length; ) {
-      const behind = blank === 'passed over' && length === 0 ? behindBlankLine(piece, from) : from;
+      const behind = length === 0 ? behindBlankLine(piece, from) : from;
       if (behind > from) {
         number += 1;
         from = behind;

@@ -1,17 +1,19 @@
 import type { Terminal } from './terminal.ts';
 
-/** Progress on stderr, if stderr is a terminal. */
-interface ProgressBar {
+interface ProgressBar extends Disposable {
   add(count: number): void;
   set(value: number): void;
-  stop(): void;
 }
 
-/** Starts a progress bar. `format` is that of cli-progress. Shows nothing if stderr is not a terminal. */
+/** Starts a progress bar on stderr, until it is disposed. `format` is that of cli-progress. Needs a terminal to show. */
 export async function progressBar(terminal: Terminal, format: string, total: number): Promise<ProgressBar> {
-  if (!terminal.isWatched) return { add: () => {}, set: () => {}, stop: () => {} };
+  if (!terminal.isWatched) return { add: () => {}, set: () => {}, [Symbol.dispose]: () => {} };
   const { SingleBar } = await import('cli-progress');
   const bar = new SingleBar({ format, stream: process.stderr, hideCursor: true });
   bar.start(total, 0);
-  return { add: (count) => bar.increment(count), set: (value) => bar.update(value), stop: () => bar.stop() };
+  return {
+    add: (count) => bar.increment(count),
+    set: (value) => bar.update(value),
+    [Symbol.dispose]: () => bar.stop(),
+  };
 }

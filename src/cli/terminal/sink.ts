@@ -19,42 +19,23 @@ export function stdoutSink(terminal: Terminal): Sink {
   return { write: (line) => terminal.print(`${line}\n`), keep: async () => {}, drop: async () => {} };
 }
 
-/**
- * Writes to a temporary file and renames it when it is complete. `write` and `keep` throw CliError if the file cannot
- * be written.
- */
+/** Writes to a temporary file and renames it when it is complete. Throws CliError if a file cannot be written. */
 export async function fileSink(path: string): Promise<Sink> {
   const part = `${path}.part`;
   const file = createWriteStream(part, { mode: 0o600, flush: true });
-  try {
-    await once(file, 'open');
-  } catch (error) {
-    throw notWritten(part, error);
-  }
+  await once(file, 'open').catch(failed(part));
   // A failed write is reported with the next line, because nothing waits for it in between.
   file.on('error', () => {});
   let kept = false;
   return {
     write: async (line) => {
-      try {
-        if (file.errored !== null) throw file.errored;
-        if (!file.write(`${line}\n`)) await once(file, 'drain');
-      } catch (error) {
-        throw notWritten(part, error);
-      }
+      if (file.errored !== null) throw notWritten(part, file.errored);
+      if (!file.write(`${line}\n`)) await once(file, 'drain').catch(failed(part));
     },
     keep: async () => {
-      try {
-        file.end();
-        await finished(file);
-      } catch (error) {
-        throw notWritten(part, error);
-      }
-      try {
-        await rename(part, path);
-      } catch (error) {
-        throw notWritten(path, error);
-      }
+      file.end();
+      await finished(file).catch(failed(part));
+      await rename(part, path).catch(failed(path));
       kept = true;
     },
     drop: async () => {
@@ -65,6 +46,5 @@ export async function fileSink(path: string): Promise<Sink> {
   };
 }
 
-function notWritten(path: string, error: unknown): CliError {
-  return new CliError(`${path} cannot be written: ${reasonOf(error)}.`);
-}
+const notWritten = (path: string, error: unknown) => new CliError(`${path} cannot be written: ${reasonOf(error)}.`);
+const failed = (path: string) => (error: unknown) => Promise.reject(notWritten(path, error));

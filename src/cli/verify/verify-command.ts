@@ -98,18 +98,14 @@ async function shown<T>(
   input: VerifyInput,
   work: (events: AsyncIterable<Event>) => Promise<T>,
 ): Promise<T> {
-  const bar = await progressBar(terminal, '{bar} {value} of {total} events', input.count);
+  using bar = await progressBar(terminal, '{bar} {value} of {total} events', input.count);
   const events = async function* (): AsyncIterable<Event> {
     for await (const event of input.events()) {
       yield event;
       bar.add(1);
     }
   };
-  try {
-    return await work(events());
-  } finally {
-    bar.stop();
-  }
+  return await work(events());
 }
 
 /**

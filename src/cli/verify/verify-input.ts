@@ -27,7 +27,6 @@ export interface VerifyInput {
   /** The ledger and the master that the file names. null if it names none. */
   readonly ledgerId: string | null;
   readonly masterId: string | null;
-  /** The number of events. */
   readonly count: number;
   events(): Iterable<Event> | AsyncIterable<Event>;
   /** Documents in the file itself. They come from the maker of the file. */
@@ -68,7 +67,7 @@ async function openSource(terminal: Terminal, path: string): Promise<Source> {
   return {
     name,
     header,
-    lines: () => linesOf(kept === null ? createReadStream(path) : [kept], name, 'passed over'),
+    lines: () => linesOf(kept === null ? createReadStream(path) : [kept], name),
     json: async (what) => {
       const bytes = kept ?? (await readInput(terminal, path));
       return toValue(contentOf(path, what, () => parseJsonBytes(bytes, jsonLimits)));
@@ -98,10 +97,7 @@ async function beginningOf(path: string): Promise<Buffer> {
   }
 }
 
-/**
- * Reads an export, a saved answer of an event list, or a bare list of events. Throws CliError (exit code 66) if the
- * file holds none of them, or cannot be read.
- */
+/** Reads an export, a saved answer of an event list, or a bare list of events. Throws CliError (exit code 66). */
 export async function readVerifyInput(terminal: Terminal, path: string): Promise<VerifyInput> {
   const source = await openSource(terminal, path);
   if (source.header !== null) return readExport(source, source.header);
@@ -141,10 +137,7 @@ function idOf(answer: object, name: 'ledger_id' | 'master_uuid'): string | null 
   return id;
 }
 
-/**
- * Reads the file twice: first for the documents, which are behind the events, and then for the events, while they are
- * verified.
- */
+/** Reads the file twice: first for the documents, which are behind the events, then for the events, lazily. */
 async function readExport(source: Source, header: ExportHeader): Promise<VerifyInput> {
   const { name } = source;
   const actors = new Map<string, ActorDocument>();
@@ -186,10 +179,7 @@ async function readExport(source: Source, header: ExportHeader): Promise<VerifyI
   return { ...header, kind, extent, count, events, actors: [...actors.values()], authority, goesOn: false };
 }
 
-/**
- * Yields the lines after the first, with their names in errors. Skips lines of white space, because editors leave some
- * at the end.
- */
+/** Yields the lines after the first, with their names in errors. Skips white space, which editors leave at the end. */
 async function* exportLines({ name, lines }: Source): AsyncIterable<ExportLine & { readonly place: string }> {
   for await (const { number, bytes: ended } of lines()) {
     const bytes = withoutReturn(ended);
@@ -207,10 +197,7 @@ async function* exportLines({ name, lines }: Source): AsyncIterable<ExportLine &
   }
 }
 
-/**
- * Reads resolver documents from files. A file holds one document, a list of them, or an export. Throws CliError (exit
- * code 66) if it holds none of these.
- */
+/** Reads files that each hold one resolver document, a list of them, or an export. Throws CliError (exit code 66). */
 export async function readActorDocuments(terminal: Terminal, paths: readonly string[]): Promise<ActorDocument[]> {
   const documents: ActorDocument[] = [];
   for (const path of paths) {
@@ -226,7 +213,7 @@ export async function readActorDocuments(terminal: Terminal, paths: readonly str
   return documents;
 }
 
-/** Reads a trust anchor document from a file. Throws CliError (exit code 66) if it holds none. */
+/** Throws CliError (exit code 66) if the file holds no trust anchor document. */
 export async function readAuthorityDocument(terminal: Terminal, path: string): Promise<AuthorityDocument> {
   const value = toValue(await readJson(terminal, path, AUTHORITY_DOCUMENT, jsonLimits));
   return contentOf(path, AUTHORITY_DOCUMENT, () => authorityDocumentFromJson(value));

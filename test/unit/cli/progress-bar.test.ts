@@ -12,10 +12,9 @@ const at = (path: string) => new URL(`../../../src/cli/terminal/${path}`, import
 const counting = `
 import { processTerminal } from '${at('process-terminal.ts')}';
 import { progressBar } from '${at('progress-bar.ts')}';
-const bar = await progressBar(processTerminal(), '{bar} {value} of {total} events', 5);
+using bar = await progressBar(processTerminal(), '{bar} {value} of {total} events', 5);
 for (let n = 0; n < 3; n += 1) bar.add(1);
 bar.set(5);
-bar.stop();
 `;
 const program = [process.execPath, '--input-type=module', '--eval', counting] as const;
 
