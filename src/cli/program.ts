@@ -10,13 +10,9 @@ import { shownText } from './terminal/shown-text.ts';
 import { CliError, type Terminal } from './terminal/terminal.ts';
 import { addVerify } from './verify/verify-command.ts';
 
-/** Adds commands to the program. */
 export type AddCommands = (program: Command, terminal: Terminal) => void;
 
-/**
- * Runs the command line. Each failure is one sentence on stderr and one of the exit codes. `addMore` adds commands that
- * only a larger program has.
- */
+/** Each failure is one sentence on stderr and one of the exit codes. `addMore`: commands that only clusters have. */
 export async function runProgram(
   terminal: Terminal,
   args: readonly string[],
@@ -49,7 +45,7 @@ Exit codes:
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) {
-      // commander has already printed what was wrong. Help and version are no errors.
+      // commander has printed what was wrong. Help and version are no errors.
       terminal.exitWith(error.exitCode === 0 ? 0 : exitCodes.usage);
       return;
     }

@@ -10,9 +10,8 @@ const ofDisks: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EROF
 const known = [ConfigError, UnreadableRecord, StartError, AuthorityMismatch, SecretsKeyMismatch];
 
 /**
- * Prints to stderr why a node does not start. What an operator can correct is one sentence; any other error is printed
- * with its stack. `words` adapts the sentence to this kind of node, and `redact` takes secrets out of it. Returns the
- * exit code.
+ * Prints to stderr why a node does not start: one sentence for what an operator can correct, else the stack. `words`
+ * adapts the sentence to this kind of node. Returns the exit code.
  */
 export function refuse(
   error: unknown,

@@ -14,18 +14,18 @@ import { hearStopSignals, outliveReaders } from './terminal/stop-signals.ts';
 /** Milliseconds. A stop that takes longer ends the process at once. */
 export const stopMaxMs = 18_000;
 /**
- * Milliseconds that a node whose disk failed still answers reads, and refuses writes, before it stops. A monitor that
- * looks every 15 seconds sees it, and a load balancer that asks for readiness sends its calls elsewhere.
+ * Milliseconds that a node whose disk failed still answers reads: monitors that look every 15 seconds see it, and load
+ * balancers send calls elsewhere.
  */
 const readOnlyMs = 30_000;
 
 /**
  * Runs an embedded node until SIGTERM or SIGINT, or until its disk has failed. Resolves with the exit code: 0 after a
- * clean stop, 1 with one sentence on stderr if the node does not start, `diskFailed` if the disk failed.
+ * clean stop, 1 if the node does not start, `diskFailed`.
  */
 export async function serve(env: Environment): Promise<number> {
   const redact = redaction(secretsIn(env));
-  // First of all: a node that is stopped while it starts stops once it has started.
+  // First, so that a node that is stopped while it starts stops once it has started.
   const signals = hearStopSignals(process, stopMaxMs);
   outliveReaders(process);
   let node: RunningNode;

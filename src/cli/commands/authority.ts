@@ -16,9 +16,9 @@ import { openLmdb } from '../../store/lmdb/open.ts';
 import { CliError } from '../terminal/terminal.ts';
 
 /**
- * `ledger-trust authority rotate FILE`: makes the key in FILE the authority of the store of a stopped node. The key in
- * use signs the start of the new key. Run again after a crash, it completes the rotation. Returns a sentence for the
- * user. Throws CliError, ConfigError or StartError with a sentence that says what to correct.
+ * `ledger-trust authority rotate FILE`: makes the key in FILE the authority of the store of a stopped node. Run again
+ * after a crash, it completes the rotation. Returns a sentence for the user. Throws CliError, ConfigError or StartError
+ * with a sentence that says what to correct.
  */
 export async function rotate(env: Environment, file: string): Promise<string> {
   const config = readConfig(env);
@@ -43,7 +43,7 @@ export async function rotate(env: Environment, file: string): Promise<string> {
   return `${done} The key is kept in ${own}.`;
 }
 
-/** Reads the new key. A ConfigError would name a variable, but the file is an argument, so the error names the file. */
+/** Reads the new key. A ConfigError would name a variable, but the file is an argument. */
 function nextKey(file: string): KeyObject {
   try {
     return authorityKey(file);

@@ -5,7 +5,7 @@ import { parseRfc3339 } from '../../domain/values/time.ts';
 import { isUuid } from '../../domain/values/uuid.ts';
 
 /**
- * The file of an export: JSON lines, so that ledgers of any length are written and read a line at a time.
+ * The file of an export: JSON lines, so that ledgers of any length are read a line at a time.
  *
  *    {"format":"ledger-trust-export/1","ledger_id":…,"exported_at":…}    of a master also "master_id"
  *    {"event":{…}}          as in REST, in order, one line each
@@ -19,17 +19,13 @@ import { isUuid } from '../../domain/values/uuid.ts';
  */
 export const exportFormat = 'ledger-trust-export/1';
 
-/** The content of the first line. */
 export interface ExportHeader {
   readonly ledgerId: string;
   /** null for the export of a ledger. */
   readonly masterId: string | null;
 }
 
-/**
- * Reads the first line of a file. Returns null if the file is no export. Throws LedgerTrustError `invalid_answer` if it
- * is an export and its first line has other members than it should.
- */
+/** Returns null if the file is no export. Throws LedgerTrustError `invalid_answer` if an export begins wrongly. */
 export function readExportHeader(line: Uint8Array): ExportHeader | null {
   const value = jsonOf(line);
   if (typeof value !== 'object' || value === null || !('format' in value) || value.format !== exportFormat) return null;
@@ -67,16 +63,12 @@ export type ExportKind = (typeof exportKinds)[number];
 
 const lineKinds = ['event', 'actor', 'authority', 'end'] as const;
 
-/** A line after the first. */
 export interface ExportLine {
   readonly kind: (typeof lineKinds)[number];
   readonly value: JsonNode;
 }
 
-/**
- * Reads a line after the first. Returns null if export writes no line of this form: another reader could take its
- * content for verified.
- */
+/** Returns null if export writes no line of this form: another reader could take its content for verified. */
 export function readExportLine(line: JsonNode): ExportLine | null {
   if (line.kind !== 'object') return null;
   const [member, ...more] = line.members;
@@ -90,7 +82,6 @@ export interface ExportEnd {
   readonly kind: ExportKind | null;
 }
 
-/** Reads the value of the last line. Returns null if it is not the end of an export. */
 export function readExportEnd(value: unknown): ExportEnd | null {
   const end = membersOf(value, ['count', 'kind']) ?? membersOf(value, ['count']);
   if (end === null || typeof end.count !== 'number') return null;

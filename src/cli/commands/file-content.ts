@@ -6,7 +6,6 @@ import { LedgerError } from '../../domain/errors.ts';
 import { type JsonLimits, type JsonNode, parseJsonBytes } from '../../domain/json/json.ts';
 import { inputError, readInput, type Terminal } from '../terminal/terminal.ts';
 
-/** The name of a file in errors. */
 export function nameOf(path: string): string {
   return path === '-' ? 'stdin' : path;
 }
@@ -19,10 +18,7 @@ export async function isSameFile(one: string, other: string): Promise<boolean> {
   return a != null && b != null && a.dev === b.dev && a.ino === b.ino;
 }
 
-/**
- * Runs `read`, which parses the content of a file as `what`. Its LedgerError or LedgerTrustError becomes a CliError
- * that names the file (exit code 66).
- */
+/** A LedgerError or LedgerTrustError of `read` becomes a CliError that names the file and `what` it should hold. */
 export function contentOf<T>(path: string, what: string, read: () => T): T {
   try {
     return read();
@@ -32,10 +28,7 @@ export function contentOf<T>(path: string, what: string, read: () => T): T {
   }
 }
 
-/**
- * The JSON of a file, or of stdin for `-`, that should hold `what`. Parses strictly (RFC 7493). Throws CliError (exit
- * code 66).
- */
+/** Parses a file, or stdin for `-`, strictly (RFC 7493). Throws CliError (exit code 66). */
 export async function readJson(
   terminal: Terminal,
   path: string,
@@ -46,10 +39,7 @@ export async function readJson(
   return contentOf(path, what, () => parseJsonBytes(bytes, limits));
 }
 
-/**
- * Reads the Ed25519 private key in a PEM file (PKCS#8), or on stdin for `-`. Throws CliError (exit code 66) if there is
- * none.
- */
+/** Reads PEM (PKCS#8) from a file, or from stdin for `-`. Throws CliError (exit code 66). */
 export async function readPrivateKey(terminal: Terminal, path: string): Promise<KeyObject> {
   const pem = await readInput(terminal, path);
   try {

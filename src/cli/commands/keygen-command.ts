@@ -27,10 +27,7 @@ export function addKeygen(program: Command, terminal: Terminal): void {
     });
 }
 
-/**
- * Writes the private key. If it goes to stdout, the public key goes to stderr, so that `keygen > key.pem` keeps the
- * private key and nothing else.
- */
+/** Without a file, the public key goes to stderr, so that `keygen > key.pem` keeps the private key alone. */
 async function keep(terminal: Terminal, privateKey: KeyObject, out: string | undefined): Promise<void> {
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
   const publicKey = publicKeyBase64(privateKey);

@@ -42,7 +42,7 @@ async function listen(terminal: Terminal, secret: string, options: ListenOptions
   const port = wholeNumber('--port', options.port);
   const ended = Promise.withResolvers<void>();
   let count = 0;
-  // Imported here, because it loads a whole HTTP client, which no other command needs to wait for.
+  // Imported here, because it loads a whole HTTP client.
   const { createServer } = await import('node:http');
   const server = createServer((request, response) => {
     receive(terminal, secret, request, response, options.json === true)

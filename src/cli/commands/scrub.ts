@@ -6,10 +6,7 @@ import { exitCodes } from '../terminal/exit-codes.ts';
 import { shownText } from '../terminal/shown-text.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
-/**
- * `ledger-trust scrub`: names every damaged record in DATA_DIR, which no node may serve meanwhile. Returns the exit
- * code: 0 if there is none.
- */
+/** `ledger-trust scrub`: names every damaged record in DATA_DIR, which no node may serve. Returns the exit code. */
 export async function scrub(terminal: Terminal): Promise<number> {
   const { dataDir } = readConfig({ ...terminal.env, SVC_MODE: 'development' });
   await using source = await openWholeLmdb(dataDir, () => systemClock.now());

@@ -1,7 +1,7 @@
 import type { LedgerTrustClient } from '../../client/client.ts';
 import { readInput, type Terminal, usageError } from '../terminal/terminal.ts';
 
-/** The base URL that is the value of `option`. Throws CliError (exit code 64) if it is none. */
+/** Throws CliError (exit code 64) if the value of `option` is no base URL. */
 export function baseUrlOf(option: string, value: string): string {
   const url = URL.parse(value);
   const isBase = /^https?:$/.test(url?.protocol ?? '') && url?.username === '' && url.search === '' && url.hash === '';
@@ -9,10 +9,7 @@ export function baseUrlOf(option: string, value: string): string {
   return value;
 }
 
-/**
- * A client of the service. Throws CliError if the file of certificates cannot be read. The client is imported here,
- * because commands that work offline need not wait for it.
- */
+/** Imports the client only now, because commands that work offline need not wait for it. */
 export async function openService(
   terminal: Terminal,
   { ca, ...options }: { readonly baseUrl: string; readonly apiKey?: string; readonly ca: string | undefined },

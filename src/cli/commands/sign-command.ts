@@ -103,10 +103,7 @@ function needed(value: string | undefined, option: string): string {
   return value;
 }
 
-/**
- * The value of an option, with its form checked: what no server would accept is not signed. Throws CliError (exit code
- * 64).
- */
+/** The value of an option: what no server would accept is not signed. Throws CliError (exit code 64). */
 function formed<T>(value: string | undefined, option: string, check: (field: string, value: string) => T): T {
   const given = needed(value, option);
   try {

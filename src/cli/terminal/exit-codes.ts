@@ -1,7 +1,4 @@
-/**
- * Exit codes of commands, beside 0. `verify` and `cluster verify` report their result as 0, 1 or 2. What keeps them from
- * a result has codes of its own, those of sysexits.h.
- */
+/** Exit codes beside 0. `verify` and `cluster verify` report their result as 0, 1 or 2. Others are of sysexits.h. */
 export const exitCodes = {
   /** The command failed. As a result of verifying: something is wrong. */
   failed: 1,
@@ -11,7 +8,7 @@ export const exitCodes = {
   usage: 64,
   /** A named file (or ledger) does not exist, or does not hold what it should. */
   input: 66,
-  /** Only of verifying: the check broke off, for example because the resolver or Cassandra does not answer. */
+  /** Only of verifying: the check broke off, for example because the resolver does not answer. */
   unavailable: 69,
   /** Only of a node: it stopped because a write to its disk failed. */
   diskFailed: 74,

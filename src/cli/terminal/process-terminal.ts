@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import type { Terminal } from './terminal.ts';
 
-/** The terminal of this process. */
 export function processTerminal(): Terminal {
-  // A reader that closes stdout early (`| head`) is no failure. The exit code, which may be a result, stays what it is.
+  // A reader that closes stdout early (`| head`) is no failure. The exit code stays: it may be a result.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit();
     throw error;
@@ -30,10 +29,7 @@ export function processTerminal(): Terminal {
   };
 }
 
-/**
- * The version in package.json. It is resolved by the package's name, because sources and built files are at different
- * distances from it.
- */
+/** The version in package.json, found by the package's name: sources and built files are at different distances. */
 export function programVersion(): string {
   const { version } = createRequire(import.meta.url)('ledger-trust/package.json') as { version: string };
   return version;

@@ -1,14 +1,12 @@
 /** Characters that move the cursor, end a line or change the direction of writing. */
 const unshowable = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 
-/**
- * Escapes text from an untrusted source for one line of a terminal, so that it cannot end the line or overwrite others.
- */
+/** Escapes untrusted text for one line of a terminal, so that it cannot end the line or overwrite others. */
 export function shownText(text: string): string {
   return text.replace(unshowable, escaped);
 }
 
-/** Escapes JSON from an untrusted source for a terminal. The result is the same JSON, with those characters escaped. */
+/** Escapes untrusted JSON for a terminal. It stays the same JSON. */
 export function shownJson(json: string): string {
   // In JSON text these characters occur only in strings, except for the line feeds between members.
   return json.replace(unshowable, (character) => (character === '\n' ? character : escaped(character)));

@@ -1,4 +1,3 @@
-/** The process whose signals are handled, and which is ended. */
 interface StoppableProcess {
   on(event: 'SIGTERM' | 'SIGINT', heard: () => void): unknown;
   exit(code: number): void;
@@ -14,8 +13,8 @@ export interface StopSignals {
 }
 
 /**
- * Handles SIGTERM and SIGINT from now on. The first signal asks for a stop. A second signal of either kind ends the
- * process at once, and so does a stop that takes longer than `maxMs`. Nothing that was answered is lost by that.
+ * Handles SIGTERM and SIGINT from now on. The first signal asks for a stop. A second one ends the process at once, and
+ * so does a stop that takes longer than `maxMs`. Nothing that was answered is lost by that.
  */
 export function hearStopSignals(process: StoppableProcess, maxMs: number): StopSignals {
   const { promise: stopped, resolve } = Promise.withResolvers<void>();

@@ -6,17 +6,14 @@ export interface Terminal {
   readonly env: { readonly [name: string]: string | undefined };
   /** Milliseconds since 1970. */
   now(): number;
-  /**
-   * Writes to stdout. Resolves when stdout has accepted the text, so that a slow reader of a pipe slows the writer
-   * down.
-   */
+  /** Writes to stdout. Resolves when stdout has accepted the text: a slow reader of a pipe slows the writer down. */
   print(text: string): Promise<void>;
   /** Writes to stderr. */
   tell(text: string): void;
-  /** Whether stderr is a terminal, so that progress may be shown there. */
+  /** Whether stderr is a terminal. */
   readonly isWatched: boolean;
   readStdin(): Promise<Buffer>;
-  /** Sets the exit code of the process, which is 0 if this is never called. */
+  /** Sets the exit code of the process, else 0. */
   exitWith(code: number): void;
 }
 
@@ -31,17 +28,15 @@ export class CliError extends Error {
   }
 }
 
-/** The command line is wrong. */
 export function usageError(message: string): CliError {
   return new CliError(message, exitCodes.usage);
 }
 
-/** A file does not exist, or does not hold what it should. */
 export function inputError(message: string): CliError {
   return new CliError(message, exitCodes.input);
 }
 
-/** Reads the bytes of a file, or of stdin for `-`. Throws CliError (exit code 66) if the file cannot be read. */
+/** The bytes of a file, or of stdin for `-`. Throws CliError (exit code 66). */
 export async function readInput(terminal: Terminal, path: string): Promise<Buffer> {
   if (path === '-') return terminal.readStdin();
   try {

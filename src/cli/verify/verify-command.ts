@@ -63,7 +63,7 @@ Exit codes:
     });
 }
 
-/** Verifies and reports. Throws CliError if the input is wrong, and any other error if the check broke off. */
+/** Throws CliError if the input is wrong, and any other error if the check broke off. */
 async function verify(terminal: Terminal, file: string, options: VerifyCommandOptions): Promise<void> {
   checkTrustOptions(options);
   const odd = options.head?.find((hash) => !sha256HexForm.test(hash));
@@ -92,7 +92,6 @@ async function verify(terminal: Terminal, file: string, options: VerifyCommandOp
   await terminal.print(options.json ? reportJson(result, trust.origin) : reportText(result, trust.origin));
 }
 
-/** Runs `work` and shows how far it is through the events. */
 async function shown<T>(
   terminal: Terminal,
   input: VerifyInput,
@@ -108,9 +107,7 @@ async function shown<T>(
   return await work(events());
 }
 
-/**
- * Kind and extent to verify with. The user's `--kind` comes first: it may be stricter than the file, or more lenient.
- */
+/** The user's `--kind` comes first: it may be stricter than the file, or more lenient. */
 function held(input: VerifyInput, kind: VerifyOptions['kind'] | undefined): Pick<VerifyOptions, 'kind' | 'extent'> {
   if (kind === undefined) return { kind: input.kind, extent: input.extent };
   if (kind === 'segment') return { kind, extent: 'some' };
@@ -130,12 +127,8 @@ function withAdvice(result: Verification, { kind }: VerifyInput): Verification {
 
 /** An answer with a next_cursor is the beginning of a list. */
 function goingOn(result: Verification): Verification {
-  const reason = {
-    type: 'end_unknown' as const,
-    detail: 'the answer names a next_cursor: more events follow what was saved',
-    eventId: '',
-    count: 0,
-  };
+  const detail = 'the answer names a next_cursor: more events follow what was saved';
+  const reason = { type: 'end_unknown', detail, eventId: '', count: 0 } as const;
   const verdict = result.verdict === 'valid' ? 'incomplete' : result.verdict;
   return { ...result, verdict, verified: false, incomplete: [...result.incomplete, reason] };
 }

@@ -17,7 +17,6 @@ const notVerified: { readonly [type in IncompleteType]: string } = {
   hash_unchecked: 'the tie of some events to the ledger',
 };
 
-/** Where the keys came from. */
 export interface KeyOrigin {
   /** The origin in words. */
   readonly text: string;
@@ -47,7 +46,6 @@ export function reportText(result: Verification, origin: KeyOrigin): string {
   return `${lines.map(shownText).join('\n')}\n`;
 }
 
-/** What to do about keys that are missing or untrusted. */
 function adviceOnKeys({ incomplete }: Verification, { isResolver }: KeyOrigin): string[] {
   const has = (...types: IncompleteType[]) => incomplete.some(({ type }) => types.includes(type));
   if (has('actor_keys_untrusted', 'authority_keys_untrusted'))
@@ -65,13 +63,11 @@ function adviceOnKeys({ incomplete }: Verification, { isResolver }: KeyOrigin): 
   return [];
 }
 
-/** The ledger and master of the events, if they are known. */
 function subject({ ledgerId, masterId }: Verification): string {
   const master = masterId === null ? '' : ` of master ${masterId}`;
   return ledgerId === null ? master : `${master} of ledger ${ledgerId}`;
 }
 
-/** How many events a reason concerns, as the beginning of a line. Empty if that is obvious. */
 function places({ type, count }: IncompleteReason): string {
   if (type === 'middle_unknown') return count === 1 ? '' : `${count} gaps, the first: `;
   return count === 0 ? '' : `${count} of the events: `;

@@ -31,7 +31,6 @@ export function checkTrustOptions(options: TrustOptions): void {
   }
 }
 
-/** The keys to verify with, and which of them are trusted. */
 interface Trust extends AsyncDisposable {
   readonly keys: KeySource;
   readonly authorityKeys: AuthorityKeys | null;
@@ -40,9 +39,8 @@ interface Trust extends AsyncDisposable {
 }
 
 /**
- * Chooses the keys: from the resolver if one is named, else from the named files, else from the file that is verified.
- * Keys from the file that is verified prove nothing and are not trusted, unless the user says so. Throws CliError for a
- * file that cannot be read, and what a call to the resolver throws.
+ * Chooses the keys: from the resolver if one is named, else from the named files, else from the file that is verified,
+ * whose keys are not trusted unless the user says so. Throws CliError, and what a call to the resolver throws.
  */
 export async function trustOf(
   terminal: Terminal,
@@ -89,7 +87,6 @@ async function isOtherFile(file: string, named: readonly string[] | undefined): 
   return !same.includes(true);
 }
 
-/** Says in words where the keys come from. */
 function keysFrom(input: VerifyInput, { keys, authority }: TrustOptions): string {
   const named = keys ?? (authority === undefined ? [] : [authority]);
   const isInFile =
