@@ -12,15 +12,12 @@ import { Fenced, type Head, type LedgerEntry, type LedgerStore, OutcomeUnknown }
 /** Attempts for one ledger while the target does not answer. The pauses grow to two seconds: half a minute together. */
 const attemptsMax = 20;
 const pauseMaxMs = 2_000;
-/** Masters of a ledger whose end is cached. The end of any other master is looked up. */
+/** Masters of a ledger whose end is cached. */
 const masterEndsMax = 10_000;
 
 /** Something cannot be copied as it is. `message` is one sentence that says what to do. */
 export class CopyRefused extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'CopyRefused';
-  }
+  override readonly name = 'CopyRefused';
 }
 
 interface LedgerCopyParts {
@@ -36,9 +33,8 @@ interface LedgerCopyParts {
  * Copies a ledger with its projections, from the end of the target's log to `head`. Checks every hash and link, and
  * compares the target's newest event with the source's event at that seq.
  *
- * Throws CopyRefused for a ledger that is damaged, or of which the target has other events. Nothing was written then,
- * or a correct beginning of the ledger. Throws LedgerError, OutcomeUnknown or Fenced if the target does not answer for
- * long.
+ * Throws CopyRefused for a ledger that is damaged, or of which the target has other events: at most a correct beginning
+ * was written then. Throws LedgerError, OutcomeUnknown or Fenced if the target does not answer for long.
  */
 export async function copyLedger(parts: LedgerCopyParts, ledgerId: string, head: Head): Promise<void> {
   let reported = 0;
@@ -98,8 +94,8 @@ async function checkBeginning(
 }
 
 /**
- * Yields a ledger's entries from `first` through its head, in batches that fit one append. Checks every hash and every
- * link, in the ledger and in its masters. Throws CopyRefused if the ledger is damaged.
+ * Yields a ledger's entries from `first` through its head, in batches that fit one append. Throws CopyRefused if a hash
+ * or link is wrong, in the ledger or in its masters.
  */
 async function* checkedBatches(
   source: LedgerStore,
@@ -135,10 +131,7 @@ async function* checkedBatches(
   }
 }
 
-/**
- * Puts into `masterEnds` where the master of this event ended before it, unless it is cached or the event is the
- * master's first. Throws CopyRefused if the event before is missing.
- */
+/** Caches where the master of this event ended before it. Throws CopyRefused if the event before is missing. */
 async function lookUpEnd(
   source: LedgerStore,
   { ledgerId, seq }: LedgerEvent,

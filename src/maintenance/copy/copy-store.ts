@@ -9,11 +9,10 @@ import { CopyRefused, copyLedger } from './copy-ledger.ts';
 const ledgersAtOnceMax = 16;
 const recordsAtOnceMax = 32;
 const historiesAtOnceMax = 8;
-/** Access events read at a time. */
 const pageEvents = 2_000;
 const hourMs = 60 * 60_000;
 const dayMs = 24 * hourMs;
-/** Sentences about refusals that are kept. Further ones are only counted. */
+/** Sentences that are kept. Further refusals are only counted. */
 const refusalsMax = 100;
 
 interface Stores {
@@ -31,7 +30,6 @@ interface StoreCopyParts {
   readonly progress: (count: number) => void;
 }
 
-/** The result of a copy. */
 export interface StoreCopy {
   readonly ledgers: number;
   readonly events: number;
@@ -43,9 +41,8 @@ export interface StoreCopy {
 }
 
 /**
- * Copies a store that no node serves into another store: ledgers with their projections, records (identities, keys,
- * subscriptions, deliveries, stored answers) and access histories. Nothing in the target is changed. What the target
- * has already is skipped, so a copy that was interrupted resumes when it is run again.
+ * Copies a store that no node serves into another store: ledgers with their projections, records and access histories.
+ * What the target has already is skipped and not changed, so a copy that was interrupted resumes when it is run again.
  *
  * Throws CopyRefused before anything is written if the target belongs to another installation. A ledger or record that
  * cannot be copied is in `refusals`, and the rest is copied.
@@ -60,8 +57,7 @@ export async function copyStore({ source, target, now, progress }: StoreCopyPart
     if (refusals.length < refusalsMax) refusals.push(sentence);
   };
 
-  // Records first, so that the target belongs to these keys from the beginning, and what is copied can be verified at
-  // any time.
+  // Records first, so that the target belongs to these keys from the beginning.
   const copied = () => {
     total.records += 1;
     progress(1);
@@ -95,18 +91,15 @@ function* actorIds(whole: WholeStore): Iterable<string> {
   for (const { kind, id } of whole.records()) if (kind === 'actor') yield id;
 }
 
-/**
- * Kind and id of the records that identify the installation a store belongs to, and what differs if the target belongs
- * to another one.
- */
+/** Kind and id of the records that identify an installation, and what differs in another one. */
 const ownerRecords = [
   ['authority', 'keys', 'its events are sealed by another authority'],
   ['node', 'secrets-key', 'its secrets are encrypted under another key'],
 ] as const;
 
 /**
- * Throws CopyRefused if the target belongs to other keys, because copied data could neither be verified nor decrypted
- * there, and if the source has never been served by a node.
+ * Throws CopyRefused if the source has never been served by a node, or if the target belongs to other keys: copied data
+ * could neither be verified nor decrypted there.
  */
 export async function checkOwner(source: RecordStore, target: RecordStore): Promise<void> {
   for (const [kind, id, how] of ownerRecords) {
@@ -130,8 +123,8 @@ interface RecordCopyParts {
 }
 
 /**
- * Puts every record that has not expired, where the target has none of this kind and id. A record that the target has
- * with the same value needs nothing. `copied` is called for every record that the target has then.
+ * Puts every record that has not expired, where the target has none of this kind and id. Calls `copied` for every record
+ * that the target has then.
  */
 export async function copyRecords({ records, target, nowMs, copied, refused }: RecordCopyParts): Promise<void> {
   await forEachConcurrently(records, recordsAtOnceMax, async (record) => {
@@ -146,9 +139,8 @@ export async function copyRecords({ records, target, nowMs, copied, refused }: R
 }
 
 /**
- * Copies the access history of one actor, from `since` (milliseconds since 1970) on. It appends hour by hour, each hour
- * whole and in order. So a repeated copy writes the same events and none twice, also after the oldest were deleted or
- * new ones were added.
+ * Copies the access history of one actor, from `since` (milliseconds since 1970) on, by whole hours in order: so a
+ * repeated copy writes the same events and none twice.
  */
 export async function copyAccesses(
   source: AccessLog,

@@ -35,9 +35,8 @@ interface Place {
 }
 
 /**
- * Yields the readable events up to the head, as clients read them, so that they can be verified. Before that it checks
- * them as they are stored, and compares with them what the store says of the end of the log and of each full bucket.
- * Calls `found` with what is wrong.
+ * Yields the readable events up to the head, as clients read them. Before that it checks them as they are stored, and
+ * compares with them what the store says of the end of the log and of each full bucket.
  */
 export async function* eventsUpTo(parts: EventsUpToParts): AsyncIterable<Event> {
   const { inspection, ledgerId, head, found } = parts;
@@ -85,10 +84,7 @@ async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number
   }
 }
 
-/**
- * Says in words what is wrong with the end of a full bucket. Returns null if nothing is, or if what is wrong with its
- * last event has been reported already.
- */
+/** What is wrong with the end of a full bucket, in words. null if nothing is, or if its last event was reported. */
 function wrongBucketEnd({ bucket, lastSeq, head }: FullBucket, last: LedgerEvent | null): string | null {
   const wrong = (what: string) => `bucket ${bucket} ends in seq ${lastSeq}, and the store ${what}`;
   const hidden = 'what stands behind it may be hidden from readers';
@@ -111,28 +107,14 @@ export function eventOf(ledgerId: string, entry: StoredEntry): LedgerEvent | Fin
   return isHere ? event : unreadable(`the event stored there is seq ${event.seq} of ledger ${event.ledgerId}`);
 }
 
-/** The event as a client reads it. */
+/** The event as a client reads it, with more fields. */
 function asRead(event: LedgerEvent): Event {
-  const { id, ledgerId, seq, eventType, actorId, actorType, createdAt, causedByHash, master } = event;
-  const { actorSig, signingKeyId, contentHash, hash, authoritySig, authorityKeyId } = event;
+  const { master, payload, actorSigPayload, ...fields } = event;
   return {
-    id,
-    ledgerId,
-    seq,
+    ...fields,
     masterId: master?.id ?? null,
     masterSeq: master?.seq ?? null,
-    eventType,
-    actorId,
-    actorType,
-    payload: JSON.parse(event.payload) as JsonObject,
-    hash,
-    contentHash,
-    causedByHash,
-    actorSig,
-    signingKeyId,
-    actorSigPayload: event.actorSigPayload === null ? null : (JSON.parse(event.actorSigPayload) as JsonObject),
-    authoritySig,
-    authorityKeyId,
-    createdAt,
+    payload: JSON.parse(payload) as JsonObject,
+    actorSigPayload: actorSigPayload === null ? null : (JSON.parse(actorSigPayload) as JsonObject),
   };
 }

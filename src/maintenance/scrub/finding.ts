@@ -23,9 +23,8 @@ export type FindingType =
   | 'unchecked_ledger';
 
 export interface Finding {
-  /** null if it concerns no ledger in particular. */
   readonly ledgerId: string | null;
-  /** null if it concerns no event in particular. */
+  /** null, as for the ledger, if it concerns none in particular. */
   readonly seq: number | null;
   readonly type: FindingType;
   readonly detail: string;

@@ -1,5 +1,6 @@
 import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
 import { type Projection, projectionsOf } from '../../domain/event/projection.ts';
+import { canonicalJson } from '../../domain/json/canonical.ts';
 import type { Head, LedgerStore } from '../../store/ledger-store.ts';
 import type { NewestBatch } from '../../store/store-inspection.ts';
 import { eventOf } from './events-up-to.ts';
@@ -8,10 +9,7 @@ import type { Finding } from './finding.ts';
 /** More events than a batch has, with room for what is written meanwhile. */
 const eventsMax = 4_096;
 
-/**
- * Finds the projections that the newest batch of a ledger keeps for the next claim to write, and that follow from none
- * of its events.
- */
+/** Finds projections that the newest batch of a ledger keeps for the next claim, and that follow from no event of it. */
 export async function wrongPending(
   ledgers: Pick<LedgerStore, 'read'>,
   ledgerId: string,
@@ -27,10 +25,11 @@ export async function wrongPending(
     const event = eventOf(ledgerId, entry);
     // What follows from a damaged event is not known.
     if ('type' in event) return [];
-    for (const projection of projectionsOf(event, event.seq === 0 ? null : facts)) expected.add(textOf(projection));
+    for (const projection of projectionsOf(event, event.seq === 0 ? null : facts))
+      expected.add(canonicalJson(projection));
   }
   return pending
-    .filter((projection) => !expected.has(textOf(projection)))
+    .filter((projection) => !expected.has(canonicalJson(projection)))
     .map((projection) => ({
       ledgerId,
       seq: null,
@@ -45,21 +44,6 @@ async function factsOf(ledgers: Pick<LedgerStore, 'read'>, ledgerId: string): Pr
   const [entry] = await ledgers.read(ledgerId, 0, 1);
   const genesis = entry === undefined || entry.seq !== 0 ? null : eventOf(ledgerId, entry);
   return genesis === null || 'type' in genesis ? null : ledgerFacts(genesis);
-}
-
-function textOf(projection: Projection): string {
-  switch (projection.kind) {
-    case 'scope':
-      return JSON.stringify(['scope', projection.scope]);
-    case 'command': {
-      const { command } = projection;
-      return JSON.stringify(['command', command.id, command.fingerprint, command.permanent]);
-    }
-    case 'cell':
-      return JSON.stringify(['cell', projection.key, projection.value]);
-    case 'line':
-      return JSON.stringify(['line', projection.list, projection.order, projection.value]);
-  }
 }
 
 function nameOf(projection: Projection): string {

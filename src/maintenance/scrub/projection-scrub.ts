@@ -17,16 +17,10 @@ import { FingerprintSet } from './fingerprint-set.ts';
 
 const readsAtOnceMax = 16;
 const listPageLines = 1_000;
-/**
- * Milliseconds. Command keys that are not permanent are kept for 24 hours. Younger ones than this must be there; near
- * the end of the 24 hours a missing one is no fault.
- */
+/** Milliseconds. Command keys that are not permanent are kept for 24 hours. Near their end a missing one is no fault. */
 const keySureMs = 23 * 60 * 60_000;
 
-/**
- * The cells and lines that follow from the events of a set of ledgers. Any other stored cell or line follows from no
- * event.
- */
+/** The cells and lines that follow from the events of a set of ledgers. */
 export interface Expectations {
   readonly cells: FingerprintSet;
   readonly lines: FingerprintSet;
@@ -49,21 +43,18 @@ interface ProjectionScrubParts {
   /** Milliseconds since 1970. */
   readonly nowMs: number;
   readonly found: (finding: Finding) => void;
-  /**
-   * Collects the expected cells and lines. null: extra projections are looked for here, but only by the names that
-   * belong to this ledger.
-   */
+  /** Collects the expected cells and lines. null: looks for extra ones here, by the names of this ledger only. */
   readonly expectations: Expectations | null;
   /**
-   * Receives the missing projections: after each window those that are known by then, and at the end the missing cells.
+   * Receives the missing projections: after each window those that are known by then, at the end the missing cells.
    * Extra projections are not looked for then. null: missing projections are reported only.
    */
   readonly missing: ((projections: readonly EventProjections[]) => Promise<void>) | null;
 }
 
 /**
- * Compares the stored projections of one ledger with what follows from its events. Takes the events in order, window by
- * window. Keeps in memory the newest cell of each key, and 48 bits of each line and command key.
+ * Compares the stored projections of one ledger with what follows from its events. Keeps in memory the newest cell of
+ * each key, and 48 bits of each line and command key.
  */
 export class ProjectionScrub {
   readonly #parts: ProjectionScrubParts;
@@ -74,23 +65,15 @@ export class ProjectionScrub {
   readonly #masters = new Set<string>();
   /** Whether events are missing or damaged, so that what follows from them is not known. */
   #hasUnknown = false;
-  #outstanding = 0;
-  #missingCount = 0;
+  /** How many projections of the newest batch are not written yet. */
+  outstanding = 0;
+  /** How many projections of earlier batches are missing. */
+  missing = 0;
   /** Missing projections that were not passed on yet. */
-  #missing: EventProjections[] = [];
+  #notPassedOn: EventProjections[] = [];
 
   constructor(parts: ProjectionScrubParts) {
     this.#parts = parts;
-  }
-
-  /** How many projections of the newest batch are not written yet. */
-  get outstanding(): number {
-    return this.#outstanding;
-  }
-
-  /** How many projections of earlier batches are missing. */
-  get missing(): number {
-    return this.#missingCount;
   }
 
   /** Takes the events of seqs `from` to below `to`, without those that are missing or damaged. */
@@ -198,10 +181,7 @@ export class ProjectionScrub {
         this.#extra(key.seq, `the command key ${key.id} is of no event`);
   }
 
-  /**
-   * Finds the extra projections that can be found without reading the whole store: lines in the lists of the ledger,
-   * and closings of the ledger or a master that no event closed.
-   */
+  /** Finds extra lines in the lists of the ledger, and closings of the ledger or a master that no event closed. */
   async #extrasByName(): Promise<void> {
     const { ledgers, ledgerId, headSeq } = this.#parts;
     const closings = [names.ledgerClosed(ledgerId), ...[...this.#masters].map(names.masterClosed)];
@@ -222,18 +202,17 @@ export class ProjectionScrub {
   }
 
   #lacks(seq: number, projection: Projection, detail: string): void {
-    if (this.#parts.missing !== null) this.#missing.push({ seq, projections: [projection] });
-    if (seq > this.#parts.projectedSeq) {
-      this.#outstanding += 1;
-      return;
+    if (this.#parts.missing !== null) this.#notPassedOn.push({ seq, projections: [projection] });
+    if (seq > this.#parts.projectedSeq) this.outstanding += 1;
+    else {
+      this.missing += 1;
+      this.#wrong('projection_missing', seq, detail, projection);
     }
-    this.#missingCount += 1;
-    this.#wrong('projection_missing', seq, detail, projection);
   }
 
   async #handOn(): Promise<void> {
-    const missing = this.#missing;
-    this.#missing = [];
+    const missing = this.#notPassedOn;
+    this.#notPassedOn = [];
     if (missing.length > 0) await this.#parts.missing?.(missing);
   }
 

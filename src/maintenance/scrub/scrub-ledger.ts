@@ -11,13 +11,10 @@ import { wrongPending } from './pending-scrub.ts';
 import { type Expectations, ProjectionScrub } from './projection-scrub.ts';
 import { SnapshotScrub } from './snapshot-scrub.ts';
 
-/**
- * If the newest batch of a ledger lacks projections, the ledger is read this often, with so many milliseconds in
- * between.
- */
+/** If the newest batch of a ledger lacks projections, the ledger is read this often, `lookAgainMs` apart. */
 const looksMax = 3;
 const lookAgainMs = 1_000;
-/** Milliseconds. The clocks of nodes differ by less, so no node dated an event later than this from now. */
+/** Milliseconds. The clocks of nodes differ by less. */
 const clockSkewMs = 5 * 60_000;
 /** Findings kept of one ledger. Further ones are only counted. */
 const findingsMax = 100;
@@ -31,15 +28,14 @@ export interface ScrubParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /**
-   * Writes the missing projections of earlier batches, if the log of the ledger is whole. Missing projections of the
-   * newest batch are written by a claim of the ledger. A scrub writes nothing else. null: it writes nothing at all.
+   * Writes the missing projections of earlier batches, if the log of the ledger is whole; a claim writes those of the
+   * newest batch. null: the scrub writes nothing.
    */
   readonly finish: ProjectionWriter | null;
   /** See ProjectionScrub. */
   readonly expectations: Expectations | null;
 }
 
-/** The result of the scrub of one ledger. */
 export interface LedgerScrub {
   readonly ledgerId: string;
   readonly events: number;
@@ -49,9 +45,9 @@ export interface LedgerScrub {
   readonly findingCount: number;
   /** What could not be checked, in words. */
   readonly unchecked: readonly string[];
-  /** How many projections of the newest batch are not written yet. */
+  /** Projections of the newest batch that are not written yet. */
   readonly outstanding: number;
-  /** How many projections of earlier batches were missing and were written. */
+  /** Projections of earlier batches that were missing and were written. */
   readonly written: number;
 }
 
@@ -59,7 +55,7 @@ export interface LedgerScrub {
 interface Look extends Omit<LedgerScrub, 'written'> {
   /** The head up to which it was read. */
   readonly head: Head | null;
-  /** How many projections of earlier batches are missing. */
+  /** Projections of earlier batches that are missing. */
   readonly missing: number;
   /** Every event is as it was written, and nothing is wrong with the end of the ledger. */
   readonly isWhole: boolean;
@@ -146,8 +142,7 @@ async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
     signatures: verified.checked.actorSignatures + verified.checked.authoritySeals,
     findings,
     findingCount,
-    // An empty list is incomplete for a reader of an answer. Here the log itself was read, and its end is checked
-    // above.
+    // An empty list is incomplete for a reader of an answer. Here the log itself was read to its end.
     unchecked: (verified.checked.events === 0 ? [] : verified.incomplete).map(
       ({ detail, count }) => `${count} events: ${detail}`,
     ),
@@ -181,8 +176,8 @@ async function checkEnd(
 }
 
 /**
- * Writes the missing projections of the events of a ledger up to `head`. For a ledger that was just found whole. If an
- * event is damaged by now, nothing that follows from it or from later events is written.
+ * Writes the missing projections of a ledger that was just found whole, up to `head`. If an event is damaged by now,
+ * nothing that follows from it or from later events is written.
  */
 async function writeMissing(
   { ledgers, inspection, now }: ScrubParts,

@@ -17,8 +17,7 @@ interface RecordScrub {
 
 /**
  * Checks every record of a store, the look-ups that lead to records, and the end of each ledger. Calls `found` with a
- * sentence for each damage, and goes on. Returns how many ledgers and records there are. Needs 13 to 27 bytes of memory
- * a look-up in each of two sets.
+ * sentence for each damage. Returns how many ledgers and records there are. Needs 26 to 54 bytes of memory a look-up.
  */
 export function scrubRecords(store: WholeStore, found: (sentence: string) => void): RecordScrub {
   const count = { ledgers: 0, records: 0 };
@@ -59,7 +58,7 @@ function partOf(kind: string, form: object, id?: string): RecordForm<never> {
   return { kind, form, ...named } as RecordForm<never>;
 }
 
-/** The forms of the records whose loss or change does most harm, by kind. Other records must only be JSON. */
+/** Forms by kind, of the records whose loss or change does most harm. Other records must only be JSON. */
 const forms: ReadonlyMap<string, RecordForm<never>> = new Map(
   [
     ...[apiKeyRules, actorRules, entityRules, fingerprintRules, organizationRules, subscriptionForm],

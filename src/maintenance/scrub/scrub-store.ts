@@ -19,7 +19,6 @@ interface ScrubProgress {
   readonly events: number;
 }
 
-/** The result of a scrub. */
 export interface StoreScrub {
   readonly ledgers: number;
   readonly events: number;
@@ -35,9 +34,9 @@ export interface StoreScrub {
 type LedgerParts = Omit<ScrubParts, 'expectations'>;
 
 /**
- * Checks a whole store. First it looks for buckets after the end of their log. Then it checks every ledger. Then it
- * looks for projections that follow from no event. Needs 13 to 27 bytes of memory for each cell and line: some hundred
- * bytes a ledger and master. Throws LedgerError `unavailable` or `overloaded` if the store does not answer.
+ * Checks a whole store: buckets after the end of their log, every ledger, and projections that follow from no event.
+ * Needs 13 to 27 bytes of memory for each cell and line: some hundred bytes a ledger and master. Throws LedgerError
+ * `unavailable` or `overloaded` if the store does not answer.
  */
 export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgress) => void): Promise<StoreScrub> {
   const { inspection } = parts;
@@ -62,10 +61,8 @@ export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgr
     for (const name of ['events', 'signatures', 'outstanding', 'written', 'findingCount'] as const)
       total[name] += scrub[name];
     keep(findings, scrub.findings);
-    keep(
-      unchecked,
-      scrub.unchecked.map((text) => `ledger ${ledgerId}: ${text}`),
-    );
+    const places = scrub.unchecked.map((text) => `ledger ${ledgerId}: ${text}`);
+    keep(unchecked, places);
     progress({ what: 'ledgers', share, events: total.events });
   });
   await findDamages(inspection, found);
@@ -74,15 +71,9 @@ export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgr
   );
   const { count, named } = await withoutNewer(parts, strays);
   total.findingCount += count;
-  keep(
-    findings,
-    named.map((what) => ({
-      ledgerId: null,
-      seq: null,
-      type: 'projection_extra',
-      detail: `${what} follows from no event`,
-    })),
-  );
+  const extra = { ledgerId: null, seq: null, type: 'projection_extra' } as const;
+  const extras = named.map((what) => ({ ...extra, detail: `${what} follows from no event` }));
+  keep(findings, extras);
   return { ...total, findings, unchecked };
 }
 
@@ -96,12 +87,8 @@ async function scrubOrFind(parts: ScrubParts, ledgerId: string): Promise<LedgerS
   } catch (error) {
     if (error instanceof LedgerError && (error.code === 'unavailable' || error.code === 'overloaded')) throw error;
     const why = error instanceof Error ? error.message : String(error);
-    const finding: Finding = {
-      ledgerId,
-      seq: null,
-      type: 'unchecked_ledger',
-      detail: `the ledger could not be checked to its end: ${why}`,
-    };
+    const detail = `the ledger could not be checked to its end: ${why}`;
+    const finding: Finding = { ledgerId, seq: null, type: 'unchecked_ledger', detail };
     const nothing = { events: 0, signatures: 0, unchecked: [], outstanding: 0, written: 0 };
     return { ledgerId, ...nothing, findings: [finding], findingCount: 1 };
   }

@@ -30,9 +30,10 @@ interface SnapshotScrubParts {
  */
 export class SnapshotScrub {
   readonly #parts: SnapshotScrubParts;
-  readonly #masters = new Map<string, { state: MasterState; snapshot: Snapshot | null }>();
+  readonly #masters = new Map<string, MasterState>();
+  /** By ledger or master id. null if there is none, or if it was compared already. */
+  readonly #snapshots = new Map<string, Snapshot | null>();
   #ledger: LedgerState = emptyLedger;
-  #snapshot: Snapshot | null = null;
   #isWhole = true;
 
   constructor(parts: SnapshotScrubParts) {
@@ -44,55 +45,42 @@ export class SnapshotScrub {
     for (const event of events) {
       if (event.seq !== this.#ledger.seq + 1) this.#isWhole = false;
       if (!this.#isWhole) return;
-      if (event.seq === 0) this.#snapshot = await this.#read(this.#parts.ledgerId, ledgerFoldVersion);
-      this.#ledger = applyToLedger(this.#ledger, event);
-      if (this.#snapshot?.seq === event.seq)
-        this.#compare(this.#parts.ledgerId, this.#snapshot, event, ledgerStateJson(this.#ledger));
-      if (event.master !== null) await this.#takeOfMaster(event.master.id, event);
+      const ledger = applyToLedger(this.#ledger, event);
+      this.#ledger = ledger;
+      await this.#compare(this.#parts.ledgerId, ledgerFoldVersion, event, () => ledgerStateJson(ledger));
+      if (event.master === null) continue;
+      const { id } = event.master;
+      const master = applyToMaster(this.#masters.get(id) ?? null, event);
+      this.#masters.set(id, master);
+      await this.#compare(id, masterFoldVersion, event, () => masterStateJson(master));
     }
-  }
-
-  async #takeOfMaster(masterId: string, event: LedgerEvent): Promise<void> {
-    const known = this.#masters.get(masterId);
-    const state = applyToMaster(known?.state ?? null, event);
-    const snapshot = known === undefined ? await this.#read(masterId, masterFoldVersion) : known.snapshot;
-    this.#masters.set(masterId, { state, snapshot });
-    if (snapshot?.seq === event.seq) this.#compare(masterId, snapshot, event, masterStateJson(state));
   }
 
   /** Must be called after the last event. */
   finish(): void {
     if (!this.#isWhole) return;
-    const left: [string, Snapshot | null, number][] = [[this.#parts.ledgerId, this.#snapshot, this.#ledger.seq]];
-    for (const [masterId, { state, snapshot }] of this.#masters) left.push([masterId, snapshot, state.seq]);
-    for (const [owner, snapshot] of left)
-      if (snapshot !== null && !this.#judged.has(owner) && snapshot.seq <= this.#parts.headSeq)
+    for (const [owner, snapshot] of this.#snapshots)
+      if (snapshot !== null && snapshot.seq <= this.#parts.headSeq)
         this.#wrong(owner, snapshot, 'it says a place at which its owner has no event');
   }
 
-  readonly #judged = new Set<string>();
-
-  #compare(owner: string, snapshot: Snapshot, event: LedgerEvent, expected: string): void {
-    this.#judged.add(owner);
-    if (snapshot.hash !== event.hash || stateInSnapshot(snapshot.state) !== expected)
+  async #compare(owner: string, foldVersion: number, event: LedgerEvent, expected: () => string): Promise<void> {
+    let snapshot = this.#snapshots.get(owner);
+    if (snapshot === undefined) {
+      const stored = await this.#parts.ledgers.snapshot(owner);
+      snapshot = stored?.foldVersion === foldVersion ? stored : null;
+      this.#snapshots.set(owner, snapshot);
+    }
+    if (snapshot?.seq !== event.seq) return;
+    this.#snapshots.set(owner, null);
+    if (snapshot.hash !== event.hash || stateInSnapshot(snapshot.state) !== expected())
       this.#wrong(owner, snapshot, 'it is not what the log comes to there');
   }
 
-  #wrong(owner: string, { seq, foldVersion }: Snapshot, detail: string): void {
+  #wrong(owner: string, { seq, foldVersion }: Snapshot, what: string): void {
     const { ledgerId, found } = this.#parts;
-    const key = `owner=${owner}, fold_version=${foldVersion}`;
-    found({
-      ledgerId,
-      seq,
-      type: 'wrong_snapshot',
-      detail: `the snapshot of ${owner}: ${detail}`,
-      table: 'snapshot',
-      key,
-    });
-  }
-
-  async #read(owner: string, foldVersion: number): Promise<Snapshot | null> {
-    const snapshot = await this.#parts.ledgers.snapshot(owner);
-    return snapshot?.foldVersion === foldVersion ? snapshot : null;
+    const detail = `the snapshot of ${owner}: ${what}`;
+    const place = { table: 'snapshot', key: `owner=${owner}, fold_version=${foldVersion}` };
+    found({ ledgerId, seq, type: 'wrong_snapshot', detail, ...place });
   }
 }

@@ -3,6 +3,7 @@ import { canonicalJson } from '../../domain/json/canonical.ts';
 import { sha256 } from '../../domain/keys/hash.ts';
 import { verifyingKey } from '../../domain/keys/public-key.ts';
 import { checkSignatureForm, verifyDigest } from '../../domain/keys/signature.ts';
+import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import { actorCollection } from '../../service/actors/actor-record.ts';
 import { keyStatus } from '../../service/actors/signing-keys.ts';
 import { type AuthorityKeyRecord, authorityFingerprint, readAuthorityKeys } from '../../service/authority/authority.ts';
@@ -13,19 +14,17 @@ import type { Finding } from './finding.ts';
 /** Actors cached, some 2 KB each. */
 const actorsMax = 10_000;
 
-/**
- * A key source that reads the actors' keys from a store. An actor is read once as long as it is cached. For a damaged
- * actor the source returns null, and calls `found` once.
- */
+/** The actors' keys from a store. For a damaged actor the source returns null, and calls `found` once. */
 export function storedKeys(records: RecordStore, found: (finding: Finding) => void): KeySource {
   const actors = actorCollection(records);
-  const known = new Map<string, Promise<ActorDocument | null>>();
+  const known = new RecentMap<string, Promise<ActorDocument | null>>(actorsMax);
   const damaged = new Set<string>();
   const read = async (actorId: string): Promise<ActorDocument | null> => {
     let held: Awaited<ReturnType<typeof actors.get>>;
     try {
       held = await actors.get(actorId);
-      if (held !== null && !Array.isArray(held.value.keys)) throw unreadable('actor', 'it has no keys');
+      if (held !== null && !Array.isArray(held.value.keys))
+        throw new UnreadableRecord({ kind: 'actor', id: actorId, error: new TypeError('it has no keys') });
     } catch (error) {
       if (!(error instanceof UnreadableRecord)) throw error;
       if (!damaged.has(actorId) && damaged.size < actorsMax) {
@@ -50,17 +49,13 @@ export function storedKeys(records: RecordStore, found: (finding: Finding) => vo
   return {
     document(actorId) {
       const document = known.get(actorId) ?? read(actorId);
-      if (!known.has(actorId) && known.size >= actorsMax) known.clear();
       known.set(actorId, document);
       return document;
     },
   };
 }
 
-/**
- * Reads the keys of the authority from a store. `findings` names each key, except the first, whose start is not signed
- * by the key before. `keys` is null if the stored keys cannot be read.
- */
+/** `findings` names each key whose start is not signed by the key before. `keys` null: they cannot be read. */
 export async function storedAuthority(
   records: RecordStore,
 ): Promise<{ readonly keys: AuthorityKeys | null; readonly findings: readonly Finding[] }> {
@@ -90,10 +85,6 @@ export async function storedAuthority(
 
 function damagedRecord(kind: string, id: string, detail: string): Finding {
   return { ledgerId: null, seq: null, type: 'damaged_row', detail, table: 'record', key: `kind=${kind}, id=${id}` };
-}
-
-function unreadable(kind: string, why: string): UnreadableRecord {
-  return new UnreadableRecord({ kind, id: '', error: new TypeError(why) });
 }
 
 /** Says in words what is wrong with the start of a key. Returns null if the key before has signed it. */
