@@ -2,12 +2,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/p
 import { anyPack } from '@bufbuild/protobuf/wkt';
 import { Metadata, Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js';
 import { onTestFinished } from 'vitest';
-import {
-  type AppendStream,
-  type AppendStreamOptions,
-  createClient,
-  type LedgerTrustClient,
-} from '../../src/client/index.ts';
+import { type AppendStream, type AppendStreamOptions, createClient } from '../../src/client/index.ts';
 import { ErrorInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import {
@@ -23,18 +18,17 @@ type Answer = MessageInitShape<typeof AppendEventsResponseSchema>;
 export interface StreamingService {
   readonly grpcUrl: string;
   readonly streams: AppendEventsRequest[][];
-  readonly client: LedgerTrustClient;
   open(options?: AppendStreamOptions): AppendStream;
 }
 
-type OnRequest = (
+export type OnRequest = (
   request: AppendEventsRequest,
   send: (answer: Answer) => void,
   stream: Duplex,
   streamNumber: number,
 ) => void;
 
-/** Started for one test, which ends it and its client. */
+/** Started for one test, which ends its streams, its client and it. */
 export async function streamingService(
   onRequest: OnRequest,
   onEnd: (stream: Duplex) => void = (stream) => stream.end(),
@@ -82,11 +76,18 @@ export async function streamingService(
     apiKey: 'k',
     retryClock: { monotonicMs: () => 0, sleep: async () => {}, random: () => 0 },
   });
+  const opened: AppendStream[] = [];
   onTestFinished(async () => {
+    await Promise.all(opened.map((stream) => stream.close()));
     await made.close();
     started.forceShutdown();
   });
-  return { grpcUrl: `http://127.0.0.1:${port}`, streams, client: made, open: (options) => made.appendStream(options) };
+  const open = (options?: AppendStreamOptions) => {
+    const stream = made.appendStream(options);
+    opened.push(stream);
+    return stream;
+  };
+  return { grpcUrl: `http://127.0.0.1:${port}`, streams, open };
 }
 
 export const uuid = 'm';
@@ -108,6 +109,15 @@ export const refused = ({ clientIndex }: AppendEventsRequest, code: string, resu
 /** The numbers of the events that were sent. */
 export const numbers = (requests: readonly AppendEventsRequest[] = []) =>
   requests.map(({ payload }) => (JSON.parse(payload) as { n: number }).n);
+
+/** What becomes of `count` events that are appended to one stream: `ok`, or the code of the error. */
+export async function codesOf(onRequest: OnRequest, count: number, options?: AppendStreamOptions) {
+  const { open, streams } = await streamingService(onRequest);
+  const stream = open(options);
+  const outcomes = await Promise.allSettled(Array.from({ length: count }, (_, n) => stream.append(event(n))));
+  const codes = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? 'ok' : String(outcome.reason.code)));
+  return { codes, sent: streams.map(numbers) };
+}
 
 /** What ends a stream, with ErrorInfo where there is a reason. */
 export function statusError(code: number, reason?: string) {

@@ -26,7 +26,6 @@ describe('an event with an invalid payload', () => {
       { value: { seq: 11 } },
     ]);
     expect(streams.map(numbers)).toEqual([[1]]);
-    await stream.close();
   });
 });
 
@@ -45,7 +44,6 @@ describe('an event too large to send', () => {
       { value: { seq: 12 } },
     ]);
     expect(streams.map(numbers)).toEqual([[0, 2]]);
-    await stream.close();
   });
 
   it('is one byte larger than the largest that is sent', async () => {
@@ -59,7 +57,6 @@ describe('an event too large to send', () => {
     const fits = requestMaxBytes - 1_000 + (requestMaxBytes - sizeBytes);
     const outcomes = await Promise.allSettled([stream.append(padded(2, fits)), stream.append(padded(3, fits + 1))]);
     expect(outcomes).toMatchObject([{ status: 'fulfilled' }, { reason: { code: 'payload_too_large' } }]);
-    await stream.close();
   });
 
   it('has the size limit of the service', () => {
@@ -78,7 +75,6 @@ describe('a stream that gRPC ends over the size of one event', () => {
     expect(outcomes.map(({ replayed }) => replayed)).toEqual([true, false, false]);
     expect(numbers(streams[1])).toEqual([0, 1, 2]);
     expect(streams[1]?.[0]?.idempotencyKey).toBe(streams[0]?.[0]?.idempotencyKey);
-    await stream.close();
   });
 
   it('reports connection_lost with the reason after its attempts', async () => {
@@ -93,6 +89,5 @@ describe('a stream that gRPC ends over the size of one event', () => {
       });
     }
     expect(streams).toHaveLength(3);
-    await stream.close();
   });
 });

@@ -34,7 +34,6 @@ describe('an append stream', () => {
     });
     const stream = open();
     await expect(stream.append(event(0))).rejects.toMatchObject({ code: 'master_closed', cut: ['message', 'why'] });
-    await stream.close();
   });
 
   it('has at most maxInFlight events in flight', async () => {
@@ -51,7 +50,6 @@ describe('an append stream', () => {
     const stream = open({ maxInFlight: 2, maxQueued: 10 });
     await Promise.all([0, 1, 2, 3, 4, 5].map((n) => stream.append(event(n))));
     expect(most).toBe(2);
-    await stream.close();
   });
 
   it('refuses events beyond maxQueued and names ready()', async () => {
@@ -68,7 +66,6 @@ describe('an append stream', () => {
     expect(ready).toBe(false);
     for (const answer of release) answer();
     await Promise.all([...taken, waiting]);
-    await stream.close();
   });
 
   it('rejects an invalid event alone and skips its index', async () => {
@@ -78,7 +75,6 @@ describe('an append stream', () => {
     const outcomes = await Promise.allSettled([stream.append(event(0)), stream.append(odd), stream.append(event(2))]);
     expect(outcomes.map((outcome) => outcome.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(streams[0]?.map(({ clientIndex }) => clientIndex)).toEqual([0n, 2n]);
-    await stream.close();
   });
 
   it('settles all events before it is closed, and takes none afterwards', async () => {
@@ -112,14 +108,12 @@ describe('an append stream', () => {
     controller.abort(new Error('enough'));
     await expect(taken).rejects.toThrow('enough');
     await expect(stream.append(event(1))).rejects.toThrow('enough');
-    await stream.close();
   });
 
   it('fails if it gets an outcome of an event that it never sent', async () => {
     const { open } = await streamingService((request, send) => send({ ...appended(request), clientIndex: 99n }));
     const stream = open();
     await expect(stream.append(event(0))).rejects.toMatchObject({ code: 'invalid_answer' });
-    await stream.close();
   });
 });
 
@@ -138,7 +132,6 @@ describe('appendAll', () => {
       outcomes.push(appended?.seq ?? (error as { code: string }).code);
     }
     expect(outcomes).toEqual([10, 'invalid_argument', 12]);
-    await stream.close();
   });
 
   it('takes no more from its source than it may send, and closes the source when left early', async () => {
@@ -163,6 +156,5 @@ describe('appendAll', () => {
     }
     expect(ended).toBe(true);
     expect(taken).toBeLessThanOrEqual(14);
-    await stream.close();
   });
 });
