@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ed25519Key } from '../../../src/client/signing/signing.ts';
+import { runHere } from '../../support/program-here.ts';
 import { newShell } from '../../support/shell.ts';
 import { vectors } from '../../support/vectors.ts';
 
@@ -38,61 +39,37 @@ describe('keygen', () => {
 describe('sign', () => {
   const pem = ed25519Key(Buffer.from(vectors.keys.supplier.seed_hex, 'hex')).export({ format: 'pem', type: 'pkcs8' });
   const key = file('supplier.pem', pem.toString());
+  /** Signs with the key of the supplier. `words`: the options, separated by spaces. */
+  const sign = (words: string, input = '{}') => runHere(['sign', '--key', key, ...words.split(' ')], { input });
 
   it('signs the vectors, from a file and from stdin', async () => {
     for (const [index, vector] of vectors.signatures.slice(1, 3).entries()) {
       const payload = index === 0 ? file('payload.json', vector.sig_payload) : '-';
-      const args = [
-        'sign',
-        '--event-type',
-        vector.event_type,
-        '--ledger-id',
-        vector.ledger_id,
-        '--payload',
-        payload,
-        '--key',
-        key,
-      ];
-      const { code, out, err } = await run(args, JSON.stringify(vector.sig_payload));
-      expect({ code, err }).toEqual({ code: 0, err: '' });
-      expect(out).toBe(
-        `canonical  ${vector.canonical_json}\ndigest     ${vector.digest_hex}\nsignature  ${vector.signature_base64}\n`,
-      );
+      const words = `--event-type ${vector.event_type} --ledger-id ${vector.ledger_id} --payload ${payload}`;
+      const args = ['sign', '--key', key, ...words.split(' ')];
+      expect(await run(args, JSON.stringify(vector.sig_payload))).toEqual({
+        code: 0,
+        err: '',
+        out: `canonical  ${vector.canonical_json}\ndigest     ${vector.digest_hex}\nsignature  ${vector.signature_base64}\n`,
+      });
     }
   });
 
   it('shows JSON with the headers to send', async () => {
     const [vector] = vectors.signatures;
-    const args = [
-      'sign',
-      '--json',
-      '--event-type',
-      vector?.event_type ?? '',
-      '--ledger-id',
-      vector?.ledger_id ?? '',
-      '--payload',
-      '-',
-    ];
-    const { out } = await run([...args, '--key', key, '--key-id', vectors.kid], JSON.stringify(vector?.sig_payload));
+    if (vector === undefined) throw new Error('there is no vector');
+    const words = `--event-type ${vector.event_type} --ledger-id ${vector.ledger_id} --payload - --key-id ${vectors.kid}`;
+    const { out } = await sign(`--json ${words}`, JSON.stringify(vector.sig_payload));
     expect(JSON.parse(out)).toMatchObject({
-      digest: vector?.digest_hex,
-      headers: { 'X-Actor-Sig': vector?.signature_base64, 'X-Signing-Key-ID': vectors.kid },
+      digest: vector.digest_hex,
+      headers: { 'X-Actor-Sig': vector.signature_base64, 'X-Signing-Key-ID': vectors.kid },
     });
   });
 
   it('signs an entity request', async () => {
-    const args = [
-      'sign',
-      '--json',
-      '--entity-request',
-      '--actor-id',
-      actorId,
-      '--method',
-      'POST',
-      '--path',
-      '/v1/entities/root-ledger',
-    ];
-    const { code, out } = await run([...args, '--timestamp', '2026-11-21T02:06:39.000Z', '--key', key]);
+    const path = '/v1/entities/root-ledger';
+    const words = `--json --entity-request --actor-id ${actorId} --method POST --path ${path}`;
+    const { code, out } = await sign(`${words} --timestamp 2026-11-21T02:06:39.000Z`);
     expect(code).toBe(0);
     const shown = JSON.parse(out) as { canonical_json: string };
     expect(shown).toMatchObject({
@@ -100,54 +77,39 @@ describe('sign', () => {
       ledger_id: actorId,
       headers: { 'X-Timestamp': '2026-11-21T02:06:39.000Z' },
     });
-    expect(JSON.parse(shown.canonical_json)).toMatchObject({ method: 'POST', path: '/v1/entities/root-ledger' });
+    expect(JSON.parse(shown.canonical_json)).toMatchObject({ method: 'POST', path });
   });
 
-  const refused: [string, string][] = [
+  it.each([
     ['a member given twice', '{"a":1,"a":2}'],
     ['a number that would change', '{"a":9007199254740993}'],
     ['a list', '[1]'],
     ['no JSON', '{'],
-  ];
-  it.each(refused)('refuses %s with one sentence', async (_, payload) => {
-    const { code, out, err } = await run(
-      ['sign', '--event-type', 'A', '--ledger-id', ledgerId, '--payload', '-', '--key', key],
-      payload,
-    );
+  ])('refuses %s with one sentence', async (_, payload) => {
+    const { code, out, err } = await sign(`--event-type A --ledger-id ${ledgerId} --payload -`, payload);
     expect({ code, out }).toEqual({ code: 66, out: '' });
     expect(err).toMatch(/^ledger-trust: stdin holds no payload: [^\n]+\n$/);
   });
 
   it.each([
-    ['a ledger id that is none', ['--event-type', 'A', '--ledger-id', 'nope'], '--ledger-id must be a UUID'],
-    [
-      'an event type that is none',
-      ['--event-type', 'bad type', '--ledger-id', ledgerId],
-      '--event-type must be a letter',
-    ],
-    ['no ledger id', ['--event-type', 'A'], '--ledger-id is needed'],
-    [
-      'a key id that is none',
-      ['--event-type', 'A', '--ledger-id', ledgerId, '--key-id', 'key-1'],
-      '--key-id must be svc:',
-    ],
-    ['an actor id that is none', ['--entity-request', '--actor-id', 'nope'], '--actor-id must be a UUID'],
+    ['a ledger id that is none', '--event-type A --ledger-id nope', '--ledger-id must be a UUID'],
+    ['an event type that is none', `--event-type a/b --ledger-id ${ledgerId}`, '--event-type must be a letter'],
+    ['no ledger id', '--event-type A', '--ledger-id is needed'],
+    ['a key id that is none', `--event-type A --ledger-id ${ledgerId} --key-id key-1`, '--key-id must be svc:'],
+    ['an actor id that is none', '--entity-request --actor-id nope', '--actor-id must be a UUID'],
     [
       'a time that is none',
-      ['--entity-request', '--actor-id', actorId, '--method', 'GET', '--path', '/v1', '--timestamp', 'now'],
+      `--entity-request --actor-id ${actorId} --method GET --path /v1 --timestamp now`,
       '--timestamp must be an RFC 3339 time',
     ],
-  ])('does not sign with %s', async (_, args, sentence) => {
-    const { code, out, err } = await run(['sign', '--key', key, '--payload', '-', ...args], '{}');
-    expect({ code, out, err }).toEqual({ code: 64, out: '', err: expect.stringContaining(`Option ${sentence}`) });
+  ])('does not sign with %s', async (_, words, sentence) => {
+    const err = expect.stringContaining(`Option ${sentence}`);
+    expect(await sign(`--payload - ${words}`)).toEqual({ code: 64, out: '', err });
   });
 
   it('refuses a file without a private key, and does not print its content', async () => {
-    const secret = file('secret.txt', 'hunter2');
-    const { code, err } = await run(
-      ['sign', '--event-type', 'A', '--ledger-id', ledgerId, '--payload', '-', '--key', secret],
-      '{}',
-    );
+    const words = `--event-type A --ledger-id ${ledgerId} --payload - --key ${file('secret.txt', 'hunter2')}`;
+    const { code, err } = await sign(words);
     expect(code).toBe(66);
     expect(err).not.toContain('hunter2');
   });

@@ -21,6 +21,12 @@ const keysFile = file('keys.json', actor);
 const authorityFile = file('authority.json', authority);
 const offline = ['--keys', keysFile, '--authority', authorityFile];
 
+let files = 0;
+async function verify(content: unknown, ...options: string[]) {
+  const path = file(`events-${files++}.json`, content);
+  return { path, ...(await runHere(['verify', path, ...options])) };
+}
+
 describe('verify', () => {
   it('finds an export whole by itself, and says first that its keys are not trusted', async () => {
     const { code, out, err } = await run(['verify', file('good.jsonl', exported(events, { kind: 'ledger' }))]);
@@ -34,8 +40,7 @@ describe('verify', () => {
   });
 
   it('finds an export valid by itself with --trust-file-keys', async () => {
-    const args = ['verify', file('good.jsonl', exported(events, { kind: 'ledger' })), '--trust-file-keys'];
-    const { code, out, err } = await runHere(args);
+    const { code, out, err } = await verify(exported(events, { kind: 'ledger' }), '--trust-file-keys');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(
       /^VALID {2}everything was recomputed and verified: 9 events, 7 signatures, 3 seals, chain whole\n/,
@@ -63,7 +68,7 @@ describe('verify', () => {
   });
 
   it('finds a saved answer valid with documents from elsewhere', async () => {
-    const { code, out } = await runHere(['verify', file('answer.json', answer), ...offline, '--json']);
+    const { code, out } = await verify(answer, ...offline, '--json');
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({
       verdict: 'valid',
@@ -77,7 +82,7 @@ describe('verify', () => {
     const list = eventsWith({ format: 'ledger-trust-export/1' });
     const some = { ...answer, count: 3, events: list.slice(3, 6) };
     expect(JSON.stringify(some).indexOf('"format":"ledger-trust-export/1"')).toBeLessThan(4_096);
-    const { code, err } = await runHere(['verify', file('says.json', some), ...offline]);
+    const { code, err } = await verify(some, ...offline);
     expect({ code, err }).toEqual({ code: 2, err: '' });
   });
 
@@ -87,15 +92,12 @@ describe('verify', () => {
 
   it('reads an export and documents from stdin', async () => {
     expect((await runHere(['verify', '-', '--trust-file-keys'], { input: exported() })).code).toBe(0);
-    const keys = await runHere(['verify', file('list.json', events), '--keys', '-', '--authority', authorityFile], {
-      input: exported(),
-    });
+    const args = ['verify', file('list.json', events), '--keys', '-', '--authority', authorityFile];
+    const keys = await runHere(args, { input: exported() });
     expect({ code: keys.code, err: keys.err }).toEqual({ code: 0, err: '' });
     const cut = await runHere(['verify', '-'], { input: exported(events, { count: 8 }) });
-    expect(cut).toMatchObject({
-      code: 66,
-      err: expect.stringMatching(/^ledger-trust: stdin was cut short or changed/),
-    });
+    const err = expect.stringMatching(/^ledger-trust: stdin was cut short or changed/);
+    expect(cut).toMatchObject({ code: 66, err });
   });
 
   const tampered = events.map((event, index) =>
@@ -103,7 +105,7 @@ describe('verify', () => {
   );
 
   it('exits with 1 and names a changed event', async () => {
-    const { code, out } = await runHere(['verify', file('tampered.jsonl', exported(tampered))]);
+    const { code, out } = await verify(exported(tampered));
     expect(code).toBe(1);
     expect(out).toMatch(/^INVALID {2}2 things are wrong/);
     expect(out).toContain(`✗ hash_mismatch  event ${vectors.chain[4]?.content.id}`);
@@ -113,56 +115,51 @@ describe('verify', () => {
     const forged = '\u001b[2J\r\nVALID  everything\u2028\u0085\u202e';
     const escaped = '\\u001b[2J\\u000d\\u000aVALID  everything\\u2028\\u0085\\u202e';
     const odd = events.map((event, index) => (index === 4 ? { ...event, id: forged } : event));
-    const report = await runHere(['verify', file('odd.json', odd), ...offline]);
+    const report = await verify(odd, ...offline);
     expect(report).toMatchObject({ code: 1, out: expect.stringContaining(`event ${escaped}: id and ledger_id`) });
     expect(report.out).not.toMatch(/[^\P{Cc}\n]|[\u2028\u202e]|^VALID/mu);
-    const asJson = await runHere(['verify', file('odd.json', odd), ...offline, '--json']);
+    const asJson = await verify(odd, ...offline, '--json');
     expect(asJson.out).not.toMatch(/[^\P{Cc}\n]|[\u2028\u202e]/u);
     expect(JSON.parse(asJson.out).issues).toContainEqual(expect.objectContaining({ event_id: forged }));
     const strange = odd.map((event) => ({ ...event, [forged]: 1 }));
-    const error = await runHere(['verify', file('strange.json', strange), ...offline]);
+    const error = await verify(strange, ...offline);
     expect(error).toMatchObject({ code: 66, err: expect.stringContaining(`event.${escaped} is not`) });
     expect(error.err).toMatch(/^ledger-trust: [^\n]+\n$/);
   });
 
   it('exits with 2 if keys are missing', async () => {
-    const { code, out } = await runHere(['verify', file('bare.json', events), '--keys', keysFile]);
+    const { code, out } = await verify(events, '--keys', keysFile);
     expect(code).toBe(2);
     expect(out).toContain('? authority_keys_unknown  3 of the events');
   });
 
   it.each([
-    ['an answer', () => file('nothing.json', { ...answer, count: 0, events: [] })],
-    ['a list', () => file('nothing.list.json', [])],
-    ['an export', () => file('nothing.jsonl', exported([]))],
-  ])('exits with 2 if %s contains no event', async (_, path) => {
-    const { code, out } = await runHere(['verify', path(), ...offline]);
+    ['an answer', { ...answer, count: 0, events: [] }],
+    ['a list', []],
+    ['an export', exported([])],
+  ])('exits with 2 if %s contains no event', async (_, content) => {
+    const { code, out } = await verify(content, ...offline);
     expect({ code, told: out.includes('? start_unknown  there is no event\n') }).toEqual({ code: 2, told: true });
   });
 
   it('exits with 2 if more events follow', async () => {
-    const { code, out } = await runHere(['verify', file('page.json', { ...answer, next_cursor: 'x' }), ...offline]);
+    const { code, out } = await verify({ ...answer, next_cursor: 'x' }, ...offline);
     expect(code).toBe(2);
     expect(out).toContain('end_unknown');
   });
 
   it('exits with 1 if the event of --head is missing', async () => {
-    const args = [
-      'verify',
-      file('short.jsonl', exported(events.slice(0, 7))),
-      '--head',
-      String(vectors.chain[8]?.hash),
-    ];
-    expect((await runHere(args)).code).toBe(1);
-    expect((await runHere([...args.slice(0, 2), ...offline])).code).toBe(0);
+    const short = exported(events.slice(0, 7));
+    expect((await verify(short, '--head', String(vectors.chain[8]?.hash))).code).toBe(1);
+    expect((await verify(short, ...offline)).code).toBe(0);
   });
 
   it('checks the list of a master', async () => {
-    const { code, out } = await runHere(['verify', file('master.json', listOfMaster), ...offline]);
+    const { code, out } = await verify(listOfMaster, ...offline);
     expect({ code, issues: out.includes('✗') }).toEqual({ code: 2, issues: false });
     const [first, ...rest] = listOfMaster.events;
     const moved = { ...listOfMaster, events: [first, events[5], ...rest] };
-    const odd = await runHere(['verify', file('moved.json', moved), ...offline]);
+    const odd = await verify(moved, ...offline);
     expect(odd.out).toContain('✗ broken_link');
     expect(odd.code).toBe(1);
   });
@@ -186,7 +183,7 @@ describe('verify', () => {
   ];
   it.each(misnamed)('exits with 1 if %s contains events of another %s', async (_, what, content) => {
     for (const kind of [[], ['--kind', 'segment']]) {
-      const { code, out } = await runHere(['verify', file('misnamed.jsonl', content), ...offline, ...kind]);
+      const { code, out } = await verify(content, ...offline, ...kind);
       expect(code).toBe(1);
       expect(out).toMatch(new RegExp(`✗ broken_link .*: the event is one of (another|no) ${what}`));
     }
@@ -208,61 +205,56 @@ describe('verify', () => {
       [[], '  events      0\n'],
     ];
     for (const [content, line] of named) {
-      const { code, out } = await runHere(['verify', file('named.jsonl', content), ...offline]);
+      const { code, out } = await verify(content, ...offline);
       expect({ code: code === 1, line: out.split('\n')[1] }).toEqual({ code: false, line: line.trimEnd() });
     }
-    const { out } = await runHere(['verify', file('named.jsonl', listOfMaster), '--json']);
+    const { out } = await verify(listOfMaster, '--json');
     expect(JSON.parse(out)).toMatchObject({ ledger_id: ledgerId, master_id: master_uuid, checked: { events: 4 } });
   });
 
-  const unreadable: [string, () => string][] = [
-    ['a file that is not there', () => join(dir, 'nowhere.json')],
-    ['a directory', () => dir],
-    ['a file without events', () => file('none.json', { hello: 1 })],
-    ['what is no JSON', () => file('text.json', 'hello')],
-    ['a member given twice', () => file('twice.json', JSON.stringify(events).replace('"seq":3', '"seq":9,"seq":3'))],
-    ['an event without a hash', () => file('hashless.json', [{ ...events[0], hash: undefined }])],
-    ['an export cut short', () => file('cut.jsonl', exported().split('\n').slice(0, 5).join('\n'))],
-    [
-      'an export that begins with what export does not write',
-      () => file('first.jsonl', exported().replace('"exported_at"', '"note":"x","exported_at"')),
-    ],
-    [
-      'an export that names two ledgers',
-      () => file('ledgers.jsonl', exported().replace('"ledger_id"', `"ledger_id":"${dir}","ledger_id"`)),
-    ],
-    ['an export that names no UUID', () => file('odd.jsonl', exported(events, {}, { ledger_id: 'x' }))],
-    ['an export that is of no time', () => file('odd.jsonl', exported(events, {}, { exported_at: 'audited' }))],
-    ['an export that names a master oddly', () => file('odd.jsonl', exported(events, {}, { master_id: 7 }))],
-    ['an answer that names a ledger oddly', () => file('odd.json', { ...answer, ledger_id: 7 })],
-    ['an export that names none', () => file('ledgerless.jsonl', exported().replace(/"ledger_id":"[^"]*",/, ''))],
-    ['an export that is of no kind', () => file('kind.jsonl', exported(events, { kind: 'other' }))],
-    ['an export whose count is another', () => file('count.jsonl', exported(events, { count: 8 }))],
-  ];
-  it.each(unreadable)('refuses %s with one sentence', async (_, path) => {
-    const file = path();
-    const { code, out, err } = await runHere(['verify', file]);
+  it.each([
+    ['a file that is not there', join(dir, 'nowhere.json')],
+    ['a directory', dir],
+  ])('refuses %s with one sentence', async (_, path) => {
+    const { code, out, err } = await runHere(['verify', path]);
     expect({ code, out }).toEqual({ code: 66, out: '' });
     expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
-    expect(err).toContain(file);
+    expect(err).toContain(path);
+  });
+
+  it.each<[string, unknown]>([
+    ['a file without events', { hello: 1 }],
+    ['what is no JSON', 'hello'],
+    ['a member given twice', JSON.stringify(events).replace('"seq":3', '"seq":9,"seq":3')],
+    ['an event without a hash', [{ ...events[0], hash: undefined }]],
+    ['an export cut short', exported().split('\n').slice(0, 5).join('\n')],
+    ['an export with a wrong beginning', exported().replace('"exported_at"', '"note":"x","exported_at"')],
+    ['an export that names two ledgers', exported().replace('"ledger_id"', `"ledger_id":"${dir}","ledger_id"`)],
+    ['an export that names no UUID', exported(events, {}, { ledger_id: 'x' })],
+    ['an export that is of no time', exported(events, {}, { exported_at: 'audited' })],
+    ['an export that names a master oddly', exported(events, {}, { master_id: 7 })],
+    ['an answer that names a ledger oddly', { ...answer, ledger_id: 7 }],
+    ['an export that names none', exported().replace(/"ledger_id":"[^"]*",/, '')],
+    ['an export that is of no kind', exported(events, { kind: 'other' })],
+    ['an export whose count is another', exported(events, { count: 8 })],
+  ])('refuses %s with one sentence', async (_, content) => {
+    const { path, code, out, err } = await verify(content);
+    expect({ code, out }).toEqual({ code: 66, out: '' });
+    expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
+    expect(err).toContain(path);
   });
 
   it.each(['--keys', '--authority'])('refuses invalid documents of %s and names their file', async (option) => {
     for (const content of ['no JSON', '{"keys":7}']) {
       const documents = file('documents.json', content);
-      const { code, out, err } = await runHere(['verify', file('bare.json', events), option, documents]);
+      const { code, out, err } = await verify(events, option, documents);
       expect({ code, out }).toEqual({ code: 66, out: '' });
       expect(err).toContain(`${documents} holds no `);
     }
   });
 
   it('exits with 69 if the resolver does not answer', async () => {
-    const { code, out, err } = await run([
-      'verify',
-      file('good.jsonl', exported()),
-      '--resolver',
-      'http://127.0.0.1:1',
-    ]);
+    const { code, out, err } = await verify(exported(), '--resolver', 'http://127.0.0.1:1');
     expect({ code, out }).toEqual({ code: 69, out: '' });
     expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
   });
