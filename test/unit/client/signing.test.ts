@@ -1,11 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type JsonObject, publicKeyBase64, signerFromPrivateKey } from '../../../src/client/index.ts';
-import { createFacts, type Facts } from '../../../src/client/signing/facts.ts';
+import { type Event, type JsonObject, publicKeyBase64, signerFromPrivateKey } from '../../../src/client/index.ts';
+import { createFacts } from '../../../src/client/signing/facts.ts';
 import { eventSigningInput } from '../../../src/client/signing/signed-calls.ts';
 import { digestOf, ed25519Key, entityRequestInput, signatureHeaders } from '../../../src/client/signing/signing.ts';
 import { canonicalJson } from '../../../src/domain/json/canonical.ts';
 import { sha256Hex } from '../../../src/domain/keys/hash.ts';
+import { at } from '../../support/vector-chain.ts';
 import { vectors } from '../../support/vectors.ts';
 
 const seed = Buffer.from(vectors.keys.supplier.seed_hex, 'hex');
@@ -23,37 +24,16 @@ const delegateActorId = '0193a000-0000-7000-8000-00000000000d';
 
 const order: JsonObject = { ledger_type: 'ORDER', buyer_actor_id: buyer, supplier_actor_id: me };
 
-function factsOf(genesis: JsonObject, caller = me): Facts {
-  return createFacts({
-    genesis: async (id) => ({
-      id: '0193a000-0000-7000-8000-00000000e000',
-      ledgerId: id,
-      seq: 0,
-      masterId: null,
-      masterSeq: null,
-      eventType: 'GENESIS',
-      actorId: null,
-      actorType: 'service',
-      payload: genesis,
-      hash: 'a'.repeat(64),
-      contentHash: 'b'.repeat(64),
-      causedByHash: null,
-      actorSig: null,
-      signingKeyId: null,
-      actorSigPayload: null,
-      authoritySig: null,
-      authorityKeyId: null,
-      createdAt: '2026-11-21T02:06:39.100Z',
-    }),
-    master: async (id) => ({ masterId: id, ledgerId, businessRef: 'PO-2026-0001', scope: 'ORDER' }),
-    organizationLedger: async () => frl,
-    rootLedger: async () => ledgerId,
-    caller: async () => caller,
-  });
-}
+const sourceOf = (genesis: JsonObject) => ({
+  genesis: async (id: string): Promise<Event | undefined> => ({ ...at(0), ledgerId: id, payload: genesis }),
+  master: async (id: string) => ({ masterId: id, ledgerId, businessRef: 'PO-2026-0001', scope: 'ORDER' }),
+  organizationLedger: async () => frl,
+  rootLedger: async () => ledgerId,
+  caller: async () => me,
+});
 
 const inputOf = async (name: string, request: object, genesis: JsonObject = order) => {
-  const input = await eventSigningInput(name, request, factsOf(genesis));
+  const input = await eventSigningInput(name, request, createFacts(sourceOf(genesis)));
   if (input === null) throw new Error(`${name} is not signed`);
   return { ...input, signed: JSON.parse(input.canonical) as unknown };
 };
@@ -122,36 +102,21 @@ describe('what is signed', () => {
 
   const root = { ledger_type: 'FACILITY_ROOT', primary_actor_id: me, organization_id: organizationId };
   const ofEntity = { ledger_type: 'ENTITY_ROOT', primary_actor_id: me, counterparty_actor_id: me, entity_id: entityId };
-  const engagement = {
-    ledger_type: 'ENGAGEMENT',
-    primary_actor_id: me,
-    counterparty_actor_id: buyer,
-    purpose: 'X',
-    entity_id: entityId,
-  };
+  const counterparty = { primary_actor_id: me, counterparty_actor_id: buyer };
+  const engagement = { ledger_type: 'ENGAGEMENT', ...counterparty, purpose: 'X', entity_id: entityId };
   const parties = { buyer_actor_id: buyer, supplier_actor_id: me };
+  const supplier = { supplier_actor_id: me, supplier_organization_id: organizationId };
+  const uuid = { uuid: masterId };
   const master = { traceledger_master_uuid: masterId };
   const closings: [string, string, object, JsonObject, object][] = [
     ['an ORDER ledger', 'closeLedger', { ledgerId }, { ...order, ...both }, { ...parties, ...both }],
     ['an ORDER ledger without organizations', 'closeLedger', { ledgerId }, order, parties],
-    [
-      'a FACILITY_ROOT ledger',
-      'closeLedger',
-      { ledgerId },
-      root,
-      { supplier_actor_id: me, supplier_organization_id: organizationId },
-    ],
+    ['a FACILITY_ROOT ledger', 'closeLedger', { ledgerId }, root, supplier],
     ['an ENGAGEMENT ledger', 'closeLedger', { ledgerId }, engagement, {}],
     ['an engagement', 'closeEngagement', { ledgerId }, engagement, {}],
     ['an ENTITY_ROOT ledger', 'closeRootLedger', { actorId: me }, ofEntity, {}],
-    [
-      'a master of an ORDER ledger',
-      'closeMaster',
-      { uuid: masterId },
-      { ...order, ...both },
-      { ...master, supplier_actor_id: me, ...both },
-    ],
-    ['a master of an engagement', 'closeMaster', { uuid: masterId }, engagement, { ...master, entity_id: entityId }],
+    ['a master of an ORDER ledger', 'closeMaster', uuid, { ...order, ...both }, { ...master, ...supplier, ...both }],
+    ['a master of an engagement', 'closeMaster', uuid, engagement, { ...master, entity_id: entityId }],
   ];
   it.each(closings)('the close of %s signs its own fields', async (_, name, request, genesis, fields) => {
     const { ledgerId: signedLedger, signed, eventType } = await inputOf(name, request, genesis);
@@ -162,79 +127,42 @@ describe('what is signed', () => {
   });
 
   const role = 'OPS';
-  const permissions = { access: 'write' };
+  const grant = { role, permissions: { access: 'write' } };
+  const ofOrganization = { organization_id: organizationId };
+  const ofLedger = { ledger_id: ledgerId };
+  const ofMaster = { traceledger_master_id: masterId };
+  const read = { access: 'read' };
+  const access = { uuid: masterId, actorId: delegateActorId, ...read };
+  const expiry = '2030-01-01T00:00:00+01:00';
+  // The method, its request, and of the event the object, the ledger and the signed fields. All have the delegate too.
   const delegations: [string, object, string, string, object][] = [
-    [
-      'grantOrganizationDelegation',
-      { organizationId, delegateActorId, role, permissions },
-      'SUPPLIER_DELEGATION_GRANTED',
-      frl,
-      { delegate_actor_id: delegateActorId, organization_id: organizationId, permissions, role },
-    ],
-    [
-      'revokeOrganizationDelegation',
-      { organizationId, delegateActorId },
-      'SUPPLIER_DELEGATION_REVOKED',
-      frl,
-      { delegate_actor_id: delegateActorId, organization_id: organizationId },
-    ],
-    [
-      'grantLedgerDelegation',
-      { ledgerId, delegateActorId, role },
-      'LEDGER_DELEGATION_GRANTED',
-      ledgerId,
-      { delegate_actor_id: delegateActorId, ledger_id: ledgerId, permissions: {}, role },
-    ],
-    [
-      'revokeLedgerDelegation',
-      { ledgerId, delegateActorId },
-      'LEDGER_DELEGATION_REVOKED',
-      ledgerId,
-      { delegate_actor_id: delegateActorId, ledger_id: ledgerId },
-    ],
-    [
-      'grantMasterDelegation',
-      { masterId, delegateActorId, role, permissions },
-      'MASTER_DELEGATION_GRANTED',
-      ledgerId,
-      { delegate_actor_id: delegateActorId, traceledger_master_id: masterId, permissions, role },
-    ],
-    [
-      'revokeMasterDelegation',
-      { masterId, delegateActorId },
-      'MASTER_DELEGATION_REVOKED',
-      ledgerId,
-      { delegate_actor_id: delegateActorId, traceledger_master_id: masterId },
-    ],
+    ['grantOrganizationDelegation', { organizationId, ...grant }, 'SUPPLIER', frl, { ...ofOrganization, ...grant }],
+    ['revokeOrganizationDelegation', { organizationId }, 'SUPPLIER', frl, ofOrganization],
+    ['grantLedgerDelegation', { ledgerId, role }, 'LEDGER', ledgerId, { ...ofLedger, role, permissions: {} }],
+    ['revokeLedgerDelegation', { ledgerId }, 'LEDGER', ledgerId, ofLedger],
+    ['grantMasterDelegation', { masterId, ...grant }, 'MASTER', ledgerId, { ...ofMaster, ...grant }],
+    ['revokeMasterDelegation', { masterId }, 'MASTER', ledgerId, ofMaster],
+    ['grantMasterAccess', access, 'MASTER', ledgerId, { ...ofMaster, ...read }],
     [
       'grantMasterAccess',
-      { uuid: masterId, actorId: delegateActorId, access: 'read' },
-      'MASTER_DELEGATION_GRANTED',
+      { ...access, expiresAt: expiry },
+      'MASTER',
       ledgerId,
-      { access: 'read', delegate_actor_id: delegateActorId, traceledger_master_id: masterId },
-    ],
-    [
-      'grantMasterAccess',
-      { uuid: masterId, actorId: delegateActorId, access: 'read', expiresAt: '2030-01-01T00:00:00+01:00' },
-      'MASTER_DELEGATION_GRANTED',
-      ledgerId,
-      {
-        access: 'read',
-        delegate_actor_id: delegateActorId,
-        expires_at: '2030-01-01T00:00:00+01:00',
-        traceledger_master_id: masterId,
-      },
+      { ...ofMaster, ...read, expires_at: expiry },
     ],
   ];
-  it.each(delegations)('%s signs its own fields (%#)', async (name, request, eventType, signedLedger, signed) => {
-    expect(await inputOf(name, request)).toMatchObject({ eventType, ledgerId: signedLedger, signed });
-    expect((await inputOf(name, request)).signed).toEqual(signed);
+  it.each(delegations)('%s signs its own fields (%#)', async (name, request, scope, signedLedger, fields) => {
+    const given = name === 'grantMasterAccess' ? request : { ...request, delegateActorId };
+    const input = await inputOf(name, given);
+    const eventType = `${scope}_DELEGATION_${name.startsWith('grant') ? 'GRANTED' : 'REVOKED'}`;
+    expect(input).toMatchObject({ eventType, ledgerId: signedLedger });
+    expect(input.signed).toEqual({ ...fields, delegate_actor_id: delegateActorId });
   });
 
   it.each(['getLedger', 'createLedger', 'revokeMasterAccess', 'enrollActorKey'])(
     '%s takes no signature of an event',
     async (name) => {
-      expect(await eventSigningInput(name, {}, factsOf(order))).toBeNull();
+      expect(await eventSigningInput(name, {}, createFacts(sourceOf(order)))).toBeNull();
     },
   );
 
@@ -266,16 +194,14 @@ describe('what is signed', () => {
 describe('facts', () => {
   it('are read once for concurrent calls, and again after a failure', async () => {
     let asked = 0;
+    const source = sourceOf(order);
     const facts = createFacts({
-      genesis: async () => undefined,
+      ...source,
       master: async (id) => {
         asked += 1;
         if (asked === 1) throw new Error('not now');
-        return { masterId: id, ledgerId, businessRef: 'r', scope: 'ORDER' };
+        return source.master(id);
       },
-      organizationLedger: async () => frl,
-      rootLedger: async () => ledgerId,
-      caller: async () => me,
     });
     const first = await Promise.allSettled([facts.master(masterId), facts.master(masterId)]);
     expect(first.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
@@ -284,13 +210,7 @@ describe('facts', () => {
   });
 
   it('are taken from the GENESIS of the ledger only', async () => {
-    const facts = createFacts({
-      ...({} as Facts),
-      genesis: async () => undefined,
-      master: async () => Promise.reject(),
-      organizationLedger: async () => '',
-      caller: async () => me,
-    });
+    const facts = createFacts({ ...sourceOf(order), genesis: async () => undefined });
     await expect(facts.ledger(ledgerId)).rejects.toMatchObject({ code: 'invalid_answer' });
   });
 });
