@@ -33,7 +33,7 @@ export const services = [
 ] as const satisfies readonly DescService[];
 
 /** Where a method is in REST. */
-interface RestPlace {
+export interface RestPlace {
   readonly httpMethod: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
   /** For example `/v1/ledgers/{ledger_id}/events`. */
   readonly template: string;

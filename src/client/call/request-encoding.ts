@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { canonicalJson } from '../../domain/json/canonical.ts';
+import type { RestPlace } from '../endpoint.ts';
 import { isJsonText } from '../shapes.ts';
 
 /** An unchecked request with the client's field names. */
@@ -64,15 +65,10 @@ export function jsonBody(fields: readonly DescField[], given: ReadonlyMap<DescFi
   return members.length === 0 ? null : `{${members.join(',')}}`;
 }
 
-/** The template with `pathFields` filled in, and the given `others` as query. Throws TypeError for an unusable path. */
-export function pathAndQuery(
-  template: string,
-  others: readonly DescField[],
-  pathFields: readonly DescField[],
-  given: ReadonlyMap<DescField, unknown>,
-): string {
-  let path = template;
-  for (const field of pathFields) {
+/** The path of a call, with the fields that are in neither path nor body as query. Throws TypeError for unusable fields. */
+export function pathAndQuery(rest: RestPlace, given: ReadonlyMap<DescField, unknown>): string {
+  let path = rest.template;
+  for (const field of rest.pathFields) {
     const value = given.get(field);
     // An empty segment makes another path, and URL parsers resolve `.` and `..` away.
     if (value === undefined || value === '' || value === '.' || value === '..') {
@@ -80,7 +76,7 @@ export function pathAndQuery(
     }
     path = path.replace(`{${field.name}}`, encodeURIComponent(String(value)));
   }
-  const query = others.flatMap((field) => {
+  const query = (rest.hasBody ? [] : rest.otherFields).flatMap((field) => {
     const value = given.get(field);
     return value === undefined ? [] : [`${field.name}=${encodeURIComponent(String(value))}`];
   });

@@ -80,7 +80,7 @@ export function createRestTransport(baseUrl: string, options: ClientOptions): Tr
 function encode(endpoint: Endpoint, given: ReadonlyMap<DescField, unknown>, prefix: string): Wire {
   const { rest } = endpoint;
   if (rest === null) throw new TypeError(`${endpoint.name} is gRPC alone`);
-  const path = prefix + pathAndQuery(rest.template, rest.hasBody ? [] : rest.otherFields, rest.pathFields, given);
+  const path = prefix + pathAndQuery(rest, given);
   const json = rest.hasBody ? jsonBody(rest.otherFields, given) : null;
   return { endpoint, httpMethod: rest.httpMethod, path, body: json === null ? noBody : Buffer.from(json) };
 }

@@ -27,14 +27,15 @@ describe('retrying', () => {
     expect(seen).toHaveLength(2);
   });
 
-  it.each([
+  const final = [
     'permission_denied',
     'invalid_signature',
     'ledger_closed',
     'idempotency_key_reused',
     'internal',
     'not_found',
-  ])('is not done after %s', async (code) => {
+  ];
+  it.each(final)('is not done after %s', async (code) => {
     const { client, seen } = await against((_, response) => answer(response, 400, failure(code)));
     await expect(client.createApiKey({ name: 'n' })).rejects.toMatchObject({ code });
     expect(seen).toHaveLength(1);
@@ -68,18 +69,15 @@ describe('retrying', () => {
     const { client, seen } = await against((_, response) =>
       answer(response, 429, failure('rate_limited'), { 'retry-after': '60' }),
     );
-    await expect(client.createApiKey({ name: 'n' })).rejects.toMatchObject({
-      code: 'rate_limited',
-      retryAfterMs: 60_000,
-    });
+    const limited = { code: 'rate_limited', retryAfterMs: 60_000 };
+    await expect(client.createApiKey({ name: 'n' })).rejects.toMatchObject(limited);
     expect(seen).toHaveLength(1);
   });
 
   it('ends with the last error after its attempts', async () => {
     const { client, seen } = await against((_, response) => answer(response, 503, failure('unavailable')));
-    await expect(client.getLedger({ ledgerId: 'l' }, { attemptsMax: 3 })).rejects.toMatchObject({
-      code: 'unavailable',
-    });
+    const call = client.getLedger({ ledgerId: 'l' }, { attemptsMax: 3 });
+    await expect(call).rejects.toMatchObject({ code: 'unavailable' });
     expect(seen).toHaveLength(3);
   });
 
@@ -121,9 +119,8 @@ describe('time and abort', () => {
 
   it('a call with an aborted signal is not sent', async () => {
     const { client, seen } = await against((_, response) => answer(response, 200, ledger));
-    await expect(
-      client.getLedger({ ledgerId: 'l' }, { signal: AbortSignal.abort(new Error('before')) }),
-    ).rejects.toThrow('before');
+    const signal = AbortSignal.abort(new Error('before'));
+    await expect(client.getLedger({ ledgerId: 'l' }, { signal })).rejects.toThrow('before');
     expect(seen).toEqual([]);
   });
 });

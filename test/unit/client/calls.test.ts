@@ -5,12 +5,8 @@ import { against, answer, failure, key, ledger } from '../../support/answering-s
 describe('a call', () => {
   it('carries the API key, JSON, and a new idempotency key', async () => {
     const { client, seen } = await against((_, response) => answer(response, 200, key));
-    expect(await client.createApiKey({ name: 'n' })).toEqual({
-      keyId: 'k',
-      apiKey: 's',
-      environment: 'sandbox',
-      name: 'n',
-    });
+    const made = { keyId: 'k', apiKey: 's', environment: 'sandbox', name: 'n' };
+    expect(await client.createApiKey({ name: 'n' })).toEqual(made);
     await client.createApiKey({ name: 'n' });
     const [first, second] = seen;
     expect(first).toMatchObject({ method: 'POST', url: '/v1/developer/keys', body: '{"name":"n"}' });
@@ -55,14 +51,10 @@ describe('a call', () => {
   });
 
   it('uses the path of the base URL', async () => {
-    const {
-      seen,
-      client: plain,
-      baseUrl,
-    } = await against((_, response) => answer(response, 200, { version: '1', text: '' }));
+    const { client, seen, baseUrl } = await against((_, response) => answer(response, 200, { version: '1', text: '' }));
     await using below = createClient({ baseUrl: `${baseUrl}/trust/` });
     await below.getTerms();
-    await plain.getTerms();
+    await client.getTerms();
     expect(seen.map(({ url }) => url)).toEqual(['/trust/v1/legal/terms', '/v1/legal/terms']);
   });
 
@@ -74,25 +66,20 @@ describe('a call', () => {
     expect(told).toEqual([{ requestId: 'r-1', replayed: true, attempts: 1 }]);
   });
 
-  it('is not sent with a misspelt field', async () => {
+  it.each([
+    ['a misspelt field', { name: 'n', nmae: 'm' }, {}],
+    ['a delivery chain, unless it appends', { name: 'n' }, { deliveryChain: [] }],
+  ])('is not sent with %s', async (_, request, options) => {
     const { client, seen } = await against((_, response) => answer(response, 200, key));
-    const request = { name: 'n', nmae: 'm' };
-    await expect(client.createApiKey(request)).rejects.toThrow(TypeError);
-    expect(seen).toEqual([]);
-  });
-
-  it('is not sent with a delivery chain unless it appends', async () => {
-    const { client, seen } = await against((_, response) => answer(response, 200, key));
-    await expect(client.createApiKey({ name: 'n' }, { deliveryChain: [] })).rejects.toThrow(TypeError);
+    await expect(client.createApiKey(request, options)).rejects.toThrow(TypeError);
     expect(seen).toEqual([]);
   });
 });
 
 describe('an error', () => {
   it('has the code, message, details, request id and status of the envelope', async () => {
-    const { client } = await against((_, response) =>
-      answer(response, 404, failure('not_found', { field: 'ledger_id' })),
-    );
+    const error = failure('not_found', { field: 'ledger_id' });
+    const { client } = await against((_, response) => answer(response, 404, error));
     await expect(client.getLedger({ ledgerId: 'l' })).rejects.toMatchObject({
       name: 'LedgerTrustError',
       code: 'not_found',
@@ -140,11 +127,8 @@ describe('an error', () => {
 
   it('reports that nothing was sent to an address without a listener', async () => {
     await using nobody = createClient({ baseUrl: 'http://127.0.0.1:1', attemptsMax: 1 });
-    await expect(nobody.getHealth()).rejects.toMatchObject({
-      code: 'connection_lost',
-      details: { sent: false },
-      status: null,
-    });
+    const lost = { code: 'connection_lost', details: { sent: false }, status: null };
+    await expect(nobody.getHealth()).rejects.toMatchObject(lost);
   });
 });
 
@@ -153,10 +137,8 @@ describe('an entity', () => {
   const gate = { require_arl: true, updated_at: 't' };
 
   it('identifies itself by headers alone without keys', async () => {
-    const { client, seen } = await against((_, response) => answer(response, 200, gate), {
-      apiKey: undefined,
-      entity,
-    } as object);
+    const options = { apiKey: undefined, entity } as object;
+    const { client, seen } = await against((_, response) => answer(response, 200, gate), options);
     await client.setArlGate({ requireArl: true });
     expect(seen[0]?.headers).toMatchObject({ 'x-actor-id': entity.actorId, 'x-actor-type': 'device' });
     expect(seen[0]?.headers).not.toHaveProperty('x-actor-sig');
