@@ -63,27 +63,42 @@ describe('signatures and seals', () => {
 
 describe('a forger with recomputed hashes and the key of the authority', () => {
   const forged = async (index: number, change: Partial<Event>) => verify(resealed(changed(index, change), index));
+  const other = '0193a000-0000-7000-8000-0000000000bb';
+  const withPayload = (index: number, change: JsonObject) => ({ payload: { ...at(index).payload, ...change } });
+  const { requestor_sig: _, ...unrequested } = at(8).payload;
 
-  it('cannot change what an actor signed', async () => {
-    const { issues } = await forged(4, { payload: { ...at(4).payload, weight: 13 } });
-    expect(issues.map(({ type }) => type)).toEqual(['invalid_actor_sig']);
+  it.each<[string, number, Partial<Event>, string, string]>([
+    ['change what an actor signed', 4, withPayload(4, { weight: 13 }), 'invalid_actor_sig', ''],
+    ['change a payload beside its signed form', 5, withPayload(5, { note: 'other' }), 'contradiction', 'note'],
+    ['add fields to a signed payload', 5, withPayload(5, { approved: true }), 'contradiction', 'approved'],
+    ['raise a grant', 6, withPayload(6, { permissions: { access: 'write' } }), 'contradiction', 'permissions'],
+    ['change the cause of an event', 5, { causedByHash: at(1).hash }, 'contradiction', 'caused_by_hash'],
+    ['date an event before an earlier one', 5, { createdAt: '2026-11-21T02:06:39.103Z' }, 'broken_link', ''],
+  ])('cannot %s', async (_, index, change, type, detail) => {
+    const { issues } = await forged(index, change);
+    expect(issues).toMatchObject([{ eventId: at(index).id, type, detail: expect.stringContaining(detail) }]);
   });
 
-  it('cannot change a payload beside its signed form', async () => {
-    const { issues } = await forged(5, { payload: { ...at(5).payload, note: 'other' } });
-    expect(issues).toMatchObject([{ type: 'contradiction', detail: expect.stringContaining('note') }]);
+  it.each<[string, number, Partial<Event>]>([
+    ['limit a grant', 6, withPayload(6, { expires_at: '2030-01-01T00:00:00Z' })],
+    ['close the ledger without a signed request', 8, { payload: unrequested }],
+    ['close the ledger with another signature', 8, withPayload(8, { requestor_sig: at(4).actorSig })],
+    ['sign as another actor with a key of its own', 4, { actorId: other, signingKeyId: vectors.kid }],
+    ['move an event of the ledger into a master', 8, { masterId: masterA, masterSeq: 4 }],
+    ['begin a ledger a second time', 1, { eventType: 'GENESIS', actorId: null }],
+    ['begin a ledger with another event', 0, { eventType: 'ORDER_OPENED', actorId: supplier }],
+    ['name a key in a sealed event', 1, { signingKeyId: vectors.kid }],
+    ['add a signed payload to a sealed event', 1, { actorSigPayload: at(1).payload }],
+  ])('cannot %s', async (_, index, change) => {
+    expect((await forged(index, change)).verdict).toBe('invalid');
   });
 
-  it('cannot add fields to a signed payload', async () => {
-    const { issues } = await forged(5, { payload: { ...at(5).payload, approved: true } });
-    expect(issues).toMatchObject([{ type: 'contradiction', detail: expect.stringContaining('approved') }]);
-    const grant = await forged(6, { payload: { ...at(6).payload, expires_at: '2030-01-01T00:00:00Z' } });
-    expect(grant.verdict).toBe('invalid');
-  });
-
-  it('cannot raise a grant', async () => {
-    const { issues } = await forged(6, { payload: { ...at(6).payload, permissions: { access: 'write' } } });
-    expect(issues).toMatchObject([{ type: 'contradiction', detail: expect.stringContaining('permissions') }]);
+  it.each<[string, number, Partial<Event>, string]>([
+    ['move a signed event to another master', 4, { masterId: other, masterSeq: 1 }, 'contradiction'],
+    ['give two events the same number in a master', 6, { masterSeq: 1 }, 'broken_link'],
+  ])('cannot %s', async (_, index, change, type) => {
+    const { issues } = await forged(index, change);
+    expect(issues).toContainEqual(expect.objectContaining({ type, eventId: at(index).id }));
   });
 
   it('cannot take the signature away', async () => {
@@ -94,55 +109,32 @@ describe('a forger with recomputed hashes and the key of the authority', () => {
     expect(issues.map(({ type, eventId }) => [type, eventId])).toEqual([['invalid_actor_sig', at(4).id]]);
   });
 
-  it('cannot move a signed event to another master', async () => {
-    const sibling = '0193a000-0000-7000-8000-0000000000bb';
-    const { issues } = await forged(4, { masterId: sibling, masterSeq: 1 });
-    expect(issues.map(({ type }) => type)).toContain('contradiction');
-  });
-
-  it('cannot close the ledger without a signed request', async () => {
-    const { requestor_sig: _, ...payload } = at(8).payload;
-    expect((await forged(8, { payload })).verdict).toBe('invalid');
-    const sig = at(4).actorSig;
-    expect((await forged(8, { payload: { ...at(8).payload, requestor_sig: sig } })).verdict).toBe('invalid');
-  });
-
-  it('cannot sign as another actor with a key of its own', async () => {
-    const kid = `svc:actor:${supplier}#key-1`;
-    const other = '0193a000-0000-7000-8000-00000000000b';
-    expect((await forged(4, { actorId: other, signingKeyId: kid })).verdict).toBe('invalid');
-  });
-
-  it('cannot change the cause of an event', async () => {
-    const { issues } = await forged(5, { causedByHash: at(1).hash });
-    expect(issues).toMatchObject([{ type: 'contradiction', detail: expect.stringContaining('caused_by_hash') }]);
-  });
+  /** What the key of the supplier signs as the payload of event 4. */
+  function signed(actorSigPayload: JsonObject): Partial<Event> {
+    const signer = ed25519Key(Buffer.from(vectors.keys.supplier.seed_hex, 'hex'));
+    const { eventType, ledgerId } = at(4);
+    const input = { eventType, ledgerId, canonical: canonicalJson(actorSigPayload) };
+    return { actorSig: signDigest(digestOf(input), signer), actorSigPayload };
+  }
+  const { ledger_id: __, ...injected } = at(2).payload;
 
   it('cannot change a reference in an event that was signed as submitted', async () => {
     const submitted = { traceledger_master_uuid: masterA, carrier: 'BlueDart' };
-    const signer = ed25519Key(Buffer.from(vectors.keys.supplier.seed_hex, 'hex'));
-    const input = { eventType: 'SHIPMENT_DISPATCHED', ledgerId: at(4).ledgerId, canonical: canonicalJson(submitted) };
-    const actorSig = signDigest(digestOf(input), signer);
-    const names = { ...at(2).payload, ledger_id: undefined };
-    const { ledger_id: _, ...injected } = names;
-    const good = { ...injected, ...submitted } as JsonObject;
-    const fields = { actorSig, actorSigPayload: submitted };
+    const fields = signed(submitted);
+    const good: JsonObject = { ...injected, ...submitted };
     expect((await forged(4, { ...fields, payload: good })).verdict).toBe('valid');
     for (const name of ['business_ref', 'scope', 'buyer_actor_id', 'supplier_actor_id']) {
       expect((await forged(4, { ...fields, payload: { ...good, [name]: 'other' } })).verdict, name).toBe('invalid');
     }
-    const { business_ref: __, ...without } = good;
+    const { business_ref: _, ...without } = good;
     expect((await forged(4, { ...fields, payload: without })).verdict).toBe('invalid');
   });
 
-  it('cannot date an event before an earlier one', async () => {
-    const { issues } = await forged(5, { createdAt: '2026-11-21T02:06:39.103Z' });
-    expect(issues.map(({ type, eventId }) => [type, eventId])).toEqual([['broken_link', at(5).id]]);
-  });
-
-  it('cannot give two events the same number in a master', async () => {
-    const { issues } = await forged(6, { masterSeq: 1 });
-    expect(issues.map(({ type, eventId }) => [type, eventId])).toContainEqual(['broken_link', at(6).id]);
+  it('cannot use a signature that does not name the master', async () => {
+    const submitted = { carrier: 'BlueDart' };
+    const { issues } = await forged(4, { ...signed(submitted), payload: { ...injected, ...submitted } });
+    const detail = expect.stringContaining('does not name the master');
+    expect(issues).toMatchObject([{ type: 'contradiction', detail }]);
   });
 
   it('cannot use a key under which every signature verifies', async () => {
@@ -158,40 +150,9 @@ describe('a forger with recomputed hashes and the key of the authority', () => {
     expect(issues.filter(({ type }) => type === 'invalid_actor_sig')).toHaveLength(7);
   });
 
-  it('cannot move an event of the ledger into a master, or change how a ledger begins', async () => {
-    expect((await forged(8, { masterId: masterA, masterSeq: 4 })).verdict).toBe('invalid');
-    expect((await forged(1, { eventType: 'GENESIS', actorId: null })).verdict).toBe('invalid');
-    expect((await forged(0, { eventType: 'ORDER_OPENED', actorId: supplier })).verdict).toBe('invalid');
-  });
-
-  it('cannot use a signature that does not name the master', async () => {
-    const signer = ed25519Key(Buffer.from(vectors.keys.supplier.seed_hex, 'hex'));
-    const actorSigPayload = { carrier: 'BlueDart' };
-    const input = {
-      eventType: 'SHIPMENT_DISPATCHED',
-      ledgerId: at(4).ledgerId,
-      canonical: canonicalJson(actorSigPayload),
-    };
-    const { ledger_id: _, ...injected } = at(2).payload;
-    const change = {
-      actorSig: signDigest(digestOf(input), signer),
-      actorSigPayload,
-      payload: { ...injected, ...actorSigPayload },
-    };
-    const { issues } = await forged(4, change);
-    expect(issues).toMatchObject([
-      { type: 'contradiction', detail: expect.stringContaining('does not name the master') },
-    ]);
-  });
-
-  it('cannot disguise a sealed event as a signed one', async () => {
-    expect((await forged(1, { signingKeyId: vectors.kid })).verdict).toBe('invalid');
-    expect((await forged(1, { actorSigPayload: at(1).payload })).verdict).toBe('invalid');
-  });
-
   it('cannot change a sealed event without the key of the authority', async () => {
-    const payload = { ...at(1).payload, supplier_actor_id: at(5).id };
-    const { issues } = await verify(resealed(changed(1, { payload }), 1, false));
+    const list = changed(1, withPayload(1, { supplier_actor_id: at(5).id }));
+    const { issues } = await verify(resealed(list, 1, false));
     expect(issues.map(({ type }) => type)).toContain('invalid_authority_sig');
   });
 });
