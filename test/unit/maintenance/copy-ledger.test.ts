@@ -66,18 +66,14 @@ function seen({ data }: Memory): unknown {
   return { end, entries, scopes, commands, cells: data.cells, lines: data.lines };
 }
 
-const copy = (source: LedgerStore, target: LedgerStore, nowMs = startMs) => {
+async function copy(source: LedgerStore, target: LedgerStore, end = head, nowMs = startMs): Promise<number> {
   let count = 0;
-  const parts = {
-    source,
-    target,
-    now: () => nowMs,
-    copied: (more: number) => {
-      count += more;
-    },
+  const copied = (more: number) => {
+    count += more;
   };
-  return copyLedger(parts, ledgerId, head).then(() => count);
-};
+  await copyLedger({ source, target, now: () => nowMs, copied }, ledgerId, end);
+  return count;
+}
 
 describe('a copied ledger', () => {
   test('is in the target as its writer would have written it, with all its look-ups', async () => {
@@ -96,11 +92,7 @@ describe('a copied ledger', () => {
   test('is left as it is if it has grown in the target', async () => {
     const [source, target] = [await memory(events.slice(0, 100)), await memory(events)];
     const shorter = { seq: 99, hash: events[99]?.hash ?? '' };
-    await copyLedger(
-      { source: source.store, target: target.store, now: () => startMs, copied: () => {} },
-      ledgerId,
-      shorter,
-    );
+    await copy(source.store, target.store, shorter);
     expect(target.data.ledgers.get(ledgerId)?.head).toEqual(head);
     expect(target.data.ledgers.get(ledgerId)?.claims).toBe(1);
   });
@@ -129,7 +121,7 @@ describe('a copied ledger', () => {
   test('has permanent command keys only a day later', async () => {
     const dayLater = startMs + 25 * 60 * 60_000;
     const [source, target] = [await memory(events), await memory([], dayLater)];
-    await copy(source.store, target.store, dayLater);
+    await copy(source.store, target.store, head, dayLater);
     const copied = target.data.ledgers.get(ledgerId);
     expect([...(copied?.permanentCommands.keys() ?? [])]).toEqual(['made']);
     expect(copied?.commands.size).toBe(0);
@@ -167,8 +159,7 @@ describe('a copied ledger', () => {
     for (const list of [wrong, again]) {
       const [source, target] = [await memory(list), await memory(list.slice(0, there))];
       const end = { seq: list.length - 1, hash: list.at(-1)?.hash ?? '' };
-      const parts = { source: source.store, target: target.store, now: () => startMs, copied: () => {} };
-      await expect(copyLedger(parts, ledgerId, end)).rejects.toThrow('is damaged at seq 30 (');
+      await expect(copy(source.store, target.store, end)).rejects.toThrow('is damaged at seq 30 (');
       expect(target.data.ledgers.get(ledgerId)?.head?.seq ?? -1).toBeLessThan(30);
     }
   });
