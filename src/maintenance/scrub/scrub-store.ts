@@ -19,16 +19,8 @@ interface ScrubProgress {
   readonly events: number;
 }
 
-export interface StoreScrub {
+export interface StoreScrub extends Omit<LedgerScrub, 'ledgerId'> {
   readonly ledgers: number;
-  readonly events: number;
-  readonly signatures: number;
-  readonly findings: readonly Finding[];
-  /** Includes the findings that were not kept. */
-  readonly findingCount: number;
-  readonly unchecked: readonly string[];
-  readonly outstanding: number;
-  readonly written: number;
 }
 
 type LedgerParts = Omit<ScrubParts, 'expectations'>;

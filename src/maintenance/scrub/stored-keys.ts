@@ -5,7 +5,7 @@ import { verifyingKey } from '../../domain/keys/public-key.ts';
 import { checkSignatureForm, verifyDigest } from '../../domain/keys/signature.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import { actorCollection } from '../../service/actors/actor-record.ts';
-import { keyStatus } from '../../service/actors/signing-keys.ts';
+import { keyMessage } from '../../service/actors/actors.ts';
 import { type AuthorityKeyRecord, authorityFingerprint, readAuthorityKeys } from '../../service/authority/authority.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { UnreadableRecord } from '../../store/unreadable-record.ts';
@@ -20,11 +20,9 @@ export function storedKeys(records: RecordStore, found: (finding: Finding) => vo
   const known = new RecentMap<string, Promise<ActorDocument | null>>(actorsMax);
   const damaged = new Set<string>();
   const read = async (actorId: string): Promise<ActorDocument | null> => {
-    let held: Awaited<ReturnType<typeof actors.get>>;
     try {
-      held = await actors.get(actorId);
-      if (held !== null && !Array.isArray(held.value.keys))
-        throw new UnreadableRecord({ kind: 'actor', id: actorId, error: new TypeError('it has no keys') });
+      const keys = (await actors.get(actorId))?.value.keys ?? [];
+      return { actorId, keys: keys.map((key) => ({ revokedAt: null, revokedReason: null, ...keyMessage(key) })) };
     } catch (error) {
       if (!(error instanceof UnreadableRecord)) throw error;
       if (!damaged.has(actorId) && damaged.size < actorsMax) {
@@ -33,18 +31,6 @@ export function storedKeys(records: RecordStore, found: (finding: Finding) => vo
       }
       return null;
     }
-    const keys = (held?.value.keys ?? []).map((key) => ({
-      kid: key.kid,
-      algorithm: 'Ed25519',
-      publicKey: key.publicKey,
-      status: keyStatus(key),
-      preferredSigning: key.preferred,
-      validFrom: key.validFrom,
-      createdAt: key.createdAt,
-      revokedAt: key.revokedAt,
-      revokedReason: key.revokedReason,
-    }));
-    return { actorId, keys };
   };
   return {
     document(actorId) {
