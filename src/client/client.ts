@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type AppendStream, type AppendStreamOptions, openAppendStream } from './append/append-stream.ts';
+import { type AppendStream, type AppendStreamOptions, GrpcAppendStream } from './append/append-stream.ts';
 import { createCaller } from './call/call.ts';
 import type { ClientOptions } from './call/client-options.ts';
 import { checkCredential } from './call/credential.ts';
@@ -66,7 +66,7 @@ export function createClient(options: ClientOptions): LedgerTrustClient {
     appendStream(streamOptions: AppendStreamOptions = {}) {
       if (grpc === null) throw new TypeError('An append stream goes over gRPC: give the client a grpcUrl');
       const { facts } = caller;
-      return openAppendStream({ transport: grpc, credential: options, facts, clock, newId }, streamOptions);
+      return new GrpcAppendStream({ transport: grpc, credential: options, facts, clock, newId }, streamOptions);
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -76,12 +76,8 @@ const endpoint = endpointNamed('appendEvents');
 /** The largest request that the service accepts, bytes. A larger one would end the stream for all events in flight. */
 export const requestMaxBytes = 1024 * 1024;
 
-export function openAppendStream(parts: AppendStreamParts, options: AppendStreamOptions): AppendStream {
-  return new StreamOfAppends(parts, options);
-}
-
 /** Invariant: `#open` holds every event without an outcome by its client index. Indices ascend. */
-class StreamOfAppends implements AppendStream {
+export class GrpcAppendStream implements AppendStream {
   readonly #parts: AppendStreamParts;
   readonly #maxInFlight: number;
   readonly #maxQueued: number;
@@ -91,7 +87,7 @@ class StreamOfAppends implements AppendStream {
   #nextIndex = 0;
   #closed = false;
   #running: Promise<void> | null = null;
-  #wakers: (() => void)[] = [];
+  #changed = Promise.withResolvers<void>();
 
   constructor(parts: AppendStreamParts, options: AppendStreamOptions) {
     this.#parts = parts;
@@ -272,12 +268,11 @@ class StreamOfAppends implements AppendStream {
 
   /** Resolves at the next change that a caller may wait for. */
   #change(): Promise<void> {
-    return new Promise((resolve) => this.#wakers.push(resolve));
+    return this.#changed.promise;
   }
 
   #wake(): void {
-    const wakers = this.#wakers;
-    this.#wakers = [];
-    for (const wake of wakers) wake();
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
   }
 }

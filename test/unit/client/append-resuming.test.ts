@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { openAppendStream } from '../../../src/client/append/append-stream.ts';
+import { GrpcAppendStream } from '../../../src/client/append/append-stream.ts';
 import { createGrpcTransport } from '../../../src/client/call/grpc-transport.ts';
 import { LedgerTrustError } from '../../../src/client/error.ts';
 import type { Facts } from '../../../src/client/signing/facts.ts';
@@ -136,7 +136,8 @@ describe('an append stream that fails', () => {
       const clock = { monotonicMs: () => 0, sleep: async () => {}, random: () => 0 };
       const credential = { apiKey: 'k', signer };
       let ids = 0;
-      const stream = openAppendStream({ transport, credential, facts, clock, newId: () => `id-${ids++}` }, {});
+      const parts = { transport, credential, facts, clock, newId: () => `id-${ids++}` };
+      const stream = new GrpcAppendStream(parts, {});
       await stream.append(event(0));
       failing = true;
       const outcomes = await Promise.allSettled([
