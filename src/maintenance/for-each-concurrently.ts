@@ -1,7 +1,4 @@
-/**
- * Runs `work` for every item, at most `max` at a time. After a failure it starts no more, waits for what runs, and
- * rejects with the first failure.
- */
+/** Runs at most `max` items at a time. After a failure it starts no more, and rejects when all that runs has ended. */
 export async function forEachConcurrently<T>(
   items: Iterable<T> | AsyncIterable<T>,
   max: number,

@@ -15,7 +15,7 @@ export interface SandboxParts {
   now(): number;
 }
 
-/** GET /sandbox/run: a full run of several parties through the service's own public API. Streams a line a step. */
+/** GET /sandbox/run: a run of several parties through the service's own public API. Streams a line a step. */
 export function sandboxService(parts: SandboxParts) {
   const bounds = { perCaller: runsAtOnceMax, total: runsAtOnceMax, waiting: Number.POSITIVE_INFINITY };
   const places = new FairPlaces(bounds, () => new Error('never: any number of runs may wait'));

@@ -1,17 +1,12 @@
 import { LedgerTrustError } from '../client/error.ts';
 
-/** A step found something wrong. Its message goes into the story. */
 class StepFailed extends Error {}
 
-/** Throws StepFailed unless the condition holds. */
 export function check(condition: boolean, otherwise: string): asserts condition {
   if (!condition) throw new StepFailed(otherwise);
 }
 
-/**
- * Expects the service to refuse the call with one of these codes. Throws StepFailed if the call succeeds, and its error
- * if it fails otherwise.
- */
+/** Expects the service to refuse the call with one of these codes. Throws StepFailed, or the error of the call. */
 export async function refused(call: Promise<unknown>, ...codes: string[]): Promise<void> {
   try {
     await call;
@@ -22,10 +17,7 @@ export async function refused(call: Promise<unknown>, ...codes: string[]): Promi
   throw new StepFailed(`the service accepted what it should have refused with ${codes.join(' or ')}`);
 }
 
-/**
- * One line of the story: a title and the work. `run` may resolve with a text that is shown after the title. A step
- * that waits or makes many calls stops when the signal aborts.
- */
+/** A line of the story. A text that `run` resolves with is shown after the title. Long steps stop with the signal. */
 export interface Step {
   readonly title: string;
   run(signal: AbortSignal): Promise<unknown>;
@@ -35,10 +27,7 @@ export function step(title: string, run: Step['run']): Step {
   return { title, run };
 }
 
-/**
- * Runs the steps and yields a line for each. A step that fails ends the story. The last line gives the counts. When the
- * signal aborts, the caller has left: the story ends after the running step.
- */
+/** Yields a line for each step, then the counts. Ends behind a step that fails, or in which the signal aborts. */
 export async function* tell(steps: AsyncIterable<Step> | Iterable<Step>, signal: AbortSignal): AsyncIterable<string> {
   let passed = 0;
   for await (const { title, run } of steps) {

@@ -60,10 +60,7 @@ export function* verifying(order: StoryOrder): Iterable<Step> {
   }
 }
 
-/**
- * Checks that nothing is wrong and that every signature was verified. All five parties have keys, so all their events
- * are signed, the closing too.
- */
+/** All five parties have keys, so all their events are signed, the closing too. */
 function checkSigned(events: readonly Event[], { issues, checked }: Verification): void {
   check(issues.length === 0, issues[0]?.detail ?? '');
   const signed = events.filter(

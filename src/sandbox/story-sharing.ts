@@ -1,10 +1,7 @@
 import type { StoryOrder } from './party.ts';
 import { check, refused, type Step, step } from './steps.ts';
 
-/**
- * Carrier, auditor and bank get access, each as far as it needs, and the carrier loses it again. `now` returns
- * milliseconds since 1970.
- */
+/** Carrier, auditor and bank get access, and the carrier loses it again. `now`: milliseconds since 1970. */
 export function* sharing(order: StoryOrder, now: () => number): Iterable<Step> {
   const { supplier, buyer, auditor, carrier, bank } = order;
   yield step('the supplier lets the carrier write to this master', async () => {

@@ -9,10 +9,7 @@ import type { WebhookSteps } from './webhook-steps.ts';
 
 const names = ['supplier', 'buyer', 'auditor', 'carrier', 'bank'] as const;
 
-/**
- * The story of one order and its five parties, through the service's public API alone. Each step does something and
- * checks the result, refusals included.
- */
+/** The story of one order and its five parties. Each step does something and checks the result, refusals included. */
 export async function* story(target: SandboxTarget, hooks: WebhookSteps, now: () => number): AsyncIterable<Step> {
   await using visitor = createClient({ ...target, connections: 2 });
   const parties: Party[] = [];

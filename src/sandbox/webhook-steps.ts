@@ -14,15 +14,10 @@ export interface WebhookSteps {
 /** Deliveries are background work: they may wait while the service is busy. */
 const deliveryTimeoutMs = 30_000;
 
-/**
- * Subscriptions made until this node is the one that sends for it. With ten nodes, one run in a thousand finds none.
- */
+/** Subscriptions made until this node sends for one. With ten nodes, one run in a thousand finds none. */
 const triesMax = 64;
 
-/**
- * `sentHere` says whether this node sends for the subscription with this id. The receiver listens on this node's
- * loopback address, which other nodes cannot reach.
- */
+/** `sentHere`: whether this node sends for the subscription. Other nodes cannot reach the receiver's loopback address. */
 export function webhookSteps(sentHere: (subscriptionId: string) => boolean): WebhookSteps {
   let receiver: Receiver | null = null;
   let subscribed: { readonly id: string; readonly owner: Party } | null = null;

@@ -25,7 +25,7 @@ interface LedgerCopyParts {
   readonly target: LedgerStore;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Called with the number of events that are in the target now, including events that were there before. */
+  /** Called with how many more events are in the target, including those that were there before. */
   readonly copied: (events: number) => void;
 }
 
@@ -93,10 +93,7 @@ async function checkBeginning(
     );
 }
 
-/**
- * Yields a ledger's entries from `first` through its head, in batches that fit one append. Throws CopyRefused if a hash
- * or link is wrong, in the ledger or in its masters.
- */
+/** Yields batches that fit one append. Throws CopyRefused if a hash or link is wrong, in the ledger or in a master. */
 async function* checkedBatches(
   source: LedgerStore,
   ledgerId: string,
@@ -155,7 +152,6 @@ function entryOf(event: LedgerEvent, row: string, facts: LedgerFacts | null, now
   return { seq, prevHash, hash, row, projections: projectionsOf(event, facts).filter((made) => !hasExpired(made)) };
 }
 
-/** The event at a seq. Throws CopyRefused if it is missing or damaged. */
 async function eventAt(store: LedgerStore, ledgerId: string, seq: number): Promise<LedgerEvent> {
   const [entry] = await store.read(ledgerId, seq, 1);
   if (entry === undefined || entry.seq !== seq) throw damaged(ledgerId, seq, 'the event is missing');

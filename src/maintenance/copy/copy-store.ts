@@ -97,10 +97,7 @@ const ownerRecords = [
   ['node', 'secrets-key', 'its secrets are encrypted under another key'],
 ] as const;
 
-/**
- * Throws CopyRefused if the source has never been served by a node, or if the target belongs to other keys: copied data
- * could neither be verified nor decrypted there.
- */
+/** Throws CopyRefused if the target belongs to other keys: copied data could not be verified or decrypted there. */
 export async function checkOwner(source: RecordStore, target: RecordStore): Promise<void> {
   for (const [kind, id, how] of ownerRecords) {
     const [ours, theirs] = await Promise.all([source.get(kind, id), target.get(kind, id)]);
@@ -122,10 +119,7 @@ interface RecordCopyParts {
   readonly refused: (sentence: string) => void;
 }
 
-/**
- * Puts every record that has not expired, where the target has none of this kind and id. Calls `copied` for every record
- * that the target has then.
- */
+/** Puts every record that has not expired and that the target lacks. Calls `copied` for every one that it has then. */
 export async function copyRecords({ records, target, nowMs, copied, refused }: RecordCopyParts): Promise<void> {
   await forEachConcurrently(records, recordsAtOnceMax, async (record) => {
     if (record.expiresAt !== undefined && record.expiresAt <= nowMs) return;

@@ -26,7 +26,6 @@ interface EventsUpToParts {
   readonly seqs: Map<string, number>;
 }
 
-/** How far a log has been read. */
 interface Place {
   from: number;
   before: LedgerEvent | null;
@@ -56,7 +55,6 @@ export async function* eventsUpTo(parts: EventsUpToParts): AsyncIterable<Event> 
     wrongEnd('the newest event is not the one that the store says it is');
 }
 
-/** Reads on through seq `last`. */
 async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number): AsyncIterable<Event> {
   const { ledgers, ledgerId, projections, found, seqs } = parts;
   while (place.from <= last && place.emptyWindows < emptyWindowsMax) {
@@ -94,7 +92,7 @@ function wrongBucketEnd({ bucket, lastSeq, head }: FullBucket, last: LedgerEvent
   return isOther ? wrong('has another hash of that event') : null;
 }
 
-/** The event of a row. Returns a finding if the row is no event, or is an event of another place. */
+/** The event of a row, or a finding if there is none, or one of another place. */
 export function eventOf(ledgerId: string, entry: StoredEntry): LedgerEvent | Finding {
   const unreadable = (detail: string): Finding => ({ ledgerId, seq: entry.seq, type: 'unreadable_row', detail });
   let event: LedgerEvent;

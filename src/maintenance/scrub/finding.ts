@@ -34,7 +34,6 @@ export interface Finding {
   readonly key?: string;
 }
 
-/** Whether the finding is about a projection, not about the log. */
 export function isOfProjections({ type }: Finding): boolean {
   return type === 'projection_missing' || type === 'projection_wrong' || type === 'projection_extra';
 }

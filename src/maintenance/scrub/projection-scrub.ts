@@ -227,7 +227,6 @@ export class ProjectionScrub {
   }
 }
 
-/** The table and key of a projection. */
 function placeOf(ledgerId: string, of: Projection): { readonly table: string; readonly key: string } {
   switch (of.kind) {
     case 'scope':

@@ -32,7 +32,6 @@ export interface ScrubParts {
    * newest batch. null: the scrub writes nothing.
    */
   readonly finish: ProjectionWriter | null;
-  /** See ProjectionScrub. */
   readonly expectations: Expectations | null;
 }
 
@@ -51,7 +50,6 @@ export interface LedgerScrub {
   readonly written: number;
 }
 
-/** The result of reading a ledger once. */
 interface Look extends Omit<LedgerScrub, 'written'> {
   /** The head up to which it was read. */
   readonly head: Head | null;
@@ -77,7 +75,6 @@ export async function scrubLedger(parts: ScrubParts, ledgerId: string): Promise<
   return { ...second, written: Math.max(0, first.missing - second.missing) };
 }
 
-/** Reads the ledger again, a few times, while its newest batch lacks projections. */
 async function settledLook(parts: ScrubParts, ledgerId: string): Promise<Look> {
   let found = await look(parts, ledgerId);
   for (let looks = 1; found.outstanding > 0 && looks < looksMax; looks++) {

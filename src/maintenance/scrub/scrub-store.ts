@@ -69,10 +69,7 @@ export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgr
   return { ...total, findings, unchecked };
 }
 
-/**
- * Checks a ledger. An error becomes a finding, unless the store does not answer: the damage of one ledger must not keep
- * the others from being checked.
- */
+/** An error becomes a finding, unless the store does not answer: the other ledgers are to be checked. */
 async function scrubOrFind(parts: ScrubParts, ledgerId: string): Promise<LedgerScrub> {
   try {
     return await scrubLedger(parts, ledgerId);
@@ -86,7 +83,6 @@ async function scrubOrFind(parts: ScrubParts, ledgerId: string): Promise<LedgerS
   }
 }
 
-/** Finds damaged rows that belong to no ledger's log. */
 async function findDamages(inspection: StoreInspection, found: (finding: Finding) => void): Promise<void> {
   for await (const { found: row } of inspection.damagedRows()) found({ ...row, type: 'damaged_row' });
   for await (const { found: record } of inspection.records()) {
@@ -135,7 +131,7 @@ async function straysOf(
   return strays;
 }
 
-/** Counts and names the strays without those that follow from events that were written since the ledgers were checked. */
+/** Leaves out what follows from events that were written since the ledgers were checked. */
 async function withoutNewer(
   parts: LedgerParts,
   { cells, lines, named }: Strays,
