@@ -1,5 +1,6 @@
 import type { DescField } from '@bufbuild/protobuf';
 import type { Endpoint } from './endpoint.ts';
+import type { AnswerFacts } from './methods.ts';
 
 /** A request as it is sent, which is what ENTITY_REQUEST signs. */
 export interface Wire {
@@ -15,12 +16,9 @@ export interface Wire {
 /** By lower-case name. gRPC sends them as metadata. */
 export type Headers = Readonly<Record<string, string>>;
 
-export interface Received {
+export interface Received extends Omit<AnswerFacts, 'attempts'> {
   /** The answer in the shape of Answer<M>. An empty object if the answer has no fields. */
   readonly answer: Readonly<Record<string, unknown>>;
-  readonly requestId: string | null;
-  /** Whether this is the first answer again, for the same idempotency key. */
-  readonly replayed: boolean;
 }
 
 /** A transport to the service. It sends a request once; the caller retries. Errors are LedgerTrustError. */

@@ -91,7 +91,7 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, subjec
   const header = {
     format: exportFormat,
     ledger_id: ledgerId,
-    ...(subject.type === 'master' ? { master_id: subject.id } : {}),
+    master_id: subject.type === 'master' ? subject.id : undefined,
     exported_at: new Date(terminal.now()).toISOString(),
   };
   await write(JSON.stringify(header));

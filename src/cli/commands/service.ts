@@ -12,9 +12,9 @@ export function baseUrlOf(option: string, value: string): string {
 /** Imports the client only now, because commands that work offline need not wait for it. */
 export async function openService(
   terminal: Terminal,
-  { ca, ...options }: { readonly baseUrl: string; readonly apiKey?: string; readonly ca: string | undefined },
+  options: { readonly baseUrl: string; readonly apiKey?: string; readonly ca: string | undefined },
 ): Promise<LedgerTrustClient> {
-  const trusted = ca === undefined ? {} : { ca: (await readInput(terminal, ca)).toString() };
+  const ca = options.ca === undefined ? undefined : (await readInput(terminal, options.ca)).toString();
   const { createClient } = await import('../../client/client.ts');
-  return createClient({ ...options, ...trusted });
+  return createClient({ ...options, ca });
 }

@@ -48,7 +48,8 @@ export function addSign(program: Command, terminal: Terminal): void {
 }
 
 interface Signed extends SigningInput {
-  readonly timestamp: string | null;
+  /** Of an entity request only. */
+  readonly timestamp?: string;
 }
 
 async function eventInput(terminal: Terminal, options: SignOptions): Promise<Signed> {
@@ -57,7 +58,7 @@ async function eventInput(terminal: Terminal, options: SignOptions): Promise<Sig
   const payload = needed(options.payload, '--payload');
   const node = await readJson(terminal, payload, 'payload');
   if (node.kind !== 'object') throw inputError(`${nameOf(payload)} holds no payload: it must be a JSON object.`);
-  return { eventType, ledgerId, canonical: node.canonical, timestamp: null };
+  return { eventType, ledgerId, canonical: node.canonical };
 }
 
 async function requestInput(terminal: Terminal, options: SignOptions): Promise<Signed> {
@@ -79,13 +80,13 @@ async function show(terminal: Terminal, options: SignOptions, input: Signed): Pr
   const signature = await signer.sign(digest);
   const digestHex = Buffer.from(digest).toString('hex');
   if (!options.json) {
-    const time = input.timestamp === null ? '' : `timestamp  ${input.timestamp}\n`;
+    const time = input.timestamp === undefined ? '' : `timestamp  ${input.timestamp}\n`;
     return terminal.print(`canonical  ${input.canonical}\n${time}digest     ${digestHex}\nsignature  ${signature}\n`);
   }
   const headers = {
     'X-Actor-Sig': signature,
-    ...(options.keyId === undefined ? {} : { 'X-Signing-Key-ID': options.keyId }),
-    ...(input.timestamp === null ? {} : { 'X-Timestamp': input.timestamp }),
+    'X-Signing-Key-ID': options.keyId,
+    'X-Timestamp': input.timestamp,
   };
   const shown = {
     event_type: input.eventType,

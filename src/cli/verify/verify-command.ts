@@ -81,9 +81,9 @@ async function verify(terminal: Terminal, file: string, options: VerifyCommandOp
       trustedKeys: trust.trustedKeys,
       latest: isoTime(terminal.now() + CLOCK_BEHIND_MAX_MS),
       ...held(input, options.kind),
-      ...(input.ledgerId === null ? {} : { ledgerId: input.ledgerId }),
-      ...(input.masterId === null ? {} : { masterId: input.masterId }),
-      ...(options.head === undefined ? {} : { mustContain: options.head }),
+      ledgerId: input.ledgerId ?? undefined,
+      masterId: input.masterId ?? undefined,
+      mustContain: options.head,
     }),
   );
   const advised = options.kind === undefined ? withAdvice(found, input) : found;

@@ -191,16 +191,15 @@ export class GrpcAppendStream implements AppendStream {
     const { idempotencyKey, deliveryChain, ...request } = event;
     givenFields(AppendEventRequestSchema, request);
     const { signer } = this.#parts.credential;
-    const input = signer === undefined ? null : await appendEventInput(request, this.#parts.facts);
     const message = create(AppendEventsRequestSchema, {
       clientIndex: BigInt(index),
       uuid: request.uuid,
       eventType: request.eventType,
       payload: canonicalJson(request.payload),
       idempotencyKey: idempotencyKey ?? this.#parts.newId(),
-      ...(signer === undefined || input === null ? {} : { actorSig: await signer.sign(digestOf(input)) }),
-      ...(signer?.keyId === undefined ? {} : { signingKeyId: signer.keyId }),
-      ...(deliveryChain === undefined ? {} : { deliveryChain: deliveryChainJson(deliveryChain) }),
+      actorSig: await signer?.sign(digestOf(await appendEventInput(request, this.#parts.facts))),
+      signingKeyId: signer?.keyId,
+      deliveryChain: deliveryChain === undefined ? undefined : deliveryChainJson(deliveryChain),
     });
     const bytes = toBinary(AppendEventsRequestSchema, message);
     if (bytes.length > requestMaxBytes) {

@@ -85,16 +85,17 @@ export function createCaller(parts: CallerParts): Caller {
     const { timeoutMs = parts.policy.timeoutMs, attemptsMax = parts.policy.attemptsMax } = options;
     const policy: RetryPolicy = { ...parts.policy, timeoutMs, attemptsMax };
     let attempts = 0;
-    const received = await withRetries(policy, parts.clock, kind, options.signal, async (signal): Promise<Received> => {
-      attempts += 1;
+    const send = async (signal: AbortSignal, attempt: number): Promise<Received> => {
+      attempts = attempt;
       const signed = signsRequest(credential, endpoint) ? await requestSignature(credential, wire, parts.now()) : {};
       return transport.send(wire, { ...headers, ...signed }, signal);
-    });
+    };
+    const { answer, ...received } = await withRetries(policy, parts.clock, kind, options.signal, send);
     if (endpoint.name === 'createMaster') {
-      facts.noteMaster(masterNames(received.answer as unknown as Answer<CreateMasterResponse>));
+      facts.noteMaster(masterNames(answer as unknown as Answer<CreateMasterResponse>));
     }
-    options.onAnswer?.({ requestId: received.requestId, replayed: received.replayed, attempts });
-    return received.answer;
+    options.onAnswer?.({ ...received, attempts });
+    return answer;
   };
 
   return {

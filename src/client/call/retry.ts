@@ -27,7 +27,7 @@ export interface RetryClock {
 
 export const systemRetryClock: RetryClock = Object.freeze({
   monotonicMs: () => performance.now(),
-  sleep: (ms: number, signal: AbortSignal | undefined) => delay(ms, undefined, signal === undefined ? {} : { signal }),
+  sleep: (ms: number, signal: AbortSignal | undefined) => delay(ms, undefined, { signal }),
   random: Math.random,
 });
 

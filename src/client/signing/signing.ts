@@ -22,7 +22,7 @@ const SEED_BYTES = 32;
  */
 export function signerFromPrivateKey(key: string | KeyObject | Uint8Array, keyId?: string): Signer {
   const privateKey = ed25519Key(key);
-  return { ...(keyId === undefined ? {} : { keyId }), sign: (digest) => signDigest(digest, privateKey) };
+  return { keyId, sign: (digest) => signDigest(digest, privateKey) };
 }
 
 /** Forms and errors are those of signerFromPrivateKey. */
