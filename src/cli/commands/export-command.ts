@@ -38,21 +38,17 @@ export function addExport(program: Command, terminal: Terminal): void {
       const baseUrl = baseUrlOf('--url', options.url);
       const apiKey = await readApiKey(terminal, options.apiKeyFile);
       await using client = await openService(terminal, { baseUrl, apiKey, ca: options.ca });
-      const sink = options.out === undefined ? stdoutSink(terminal) : await fileSink(options.out);
-      try {
-        const { count, kind, issues } = await writeExport(terminal, client, subject, sink.write);
-        await sink.keep();
-        if (options.out !== undefined) {
-          const segment = kind === 'segment' ? ', a segment,' : '';
-          terminal.tell(`Exported ${count} events of ${subject.type} ${subject.id}${segment} to ${options.out}.\n`);
-        }
-        if (issues > 0) {
-          throw new CliError(
-            `The service itself reports ${issues} failures of integrity in this ${subject.type}: the export holds what it showed.`,
-          );
-        }
-      } finally {
-        await sink.drop();
+      await using sink = options.out === undefined ? stdoutSink(terminal) : await fileSink(options.out);
+      const { count, kind, issues } = await writeExport(terminal, client, subject, sink.write);
+      await sink.keep();
+      if (options.out !== undefined) {
+        const segment = kind === 'segment' ? ', a segment,' : '';
+        terminal.tell(`Exported ${count} events of ${subject.type} ${subject.id}${segment} to ${options.out}.\n`);
+      }
+      if (issues > 0) {
+        throw new CliError(
+          `The service itself reports ${issues} failures of integrity in this ${subject.type}: the export holds what it showed.`,
+        );
       }
     });
 }

@@ -6,17 +6,15 @@ import { CliError, reasonOf, type Terminal } from './terminal.ts';
 
 export type Write = (line: string) => Promise<void>;
 
-/** Where lines are written to. */
-interface Sink {
+/** Where lines are written to. Disposing removes output that was not kept. */
+interface Sink extends AsyncDisposable {
   readonly write: Write;
   /** Completes the output, after everything was written. */
   keep(): Promise<void>;
-  /** Ends the sink. Removes output that was not kept. */
-  drop(): Promise<void>;
 }
 
 export function stdoutSink(terminal: Terminal): Sink {
-  return { write: (line) => terminal.print(`${line}\n`), keep: async () => {}, drop: async () => {} };
+  return { write: (line) => terminal.print(`${line}\n`), keep: async () => {}, [Symbol.asyncDispose]: async () => {} };
 }
 
 /** Writes to a temporary file and renames it when it is complete. Throws CliError if a file cannot be written. */
@@ -38,7 +36,7 @@ export async function fileSink(path: string): Promise<Sink> {
       await rename(part, path).catch(failed(path));
       kept = true;
     },
-    drop: async () => {
+    [Symbol.asyncDispose]: async () => {
       if (kept) return;
       file.destroy();
       await rm(part, { force: true });

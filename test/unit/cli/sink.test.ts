@@ -22,7 +22,7 @@ test('a full disk fails an export with a sentence and leaves no file', async () 
     })(),
   ).rejects.toThrow(new CliError(`${path}.part cannot be written: the disk is full.`));
   await expect(sink.keep()).rejects.toThrow(CliError);
-  await sink.drop();
+  await sink[Symbol.asyncDispose]();
   expect(existsSync(`${path}.part`)).toBe(false);
   expect(existsSync(path)).toBe(false);
 });
