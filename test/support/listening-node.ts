@@ -205,7 +205,11 @@ function fakeApi(handlers: FakeHandlers, names: Readonly<Record<string, object>>
       unused.delete(name);
       return [method.localName, (handlers[name] ?? notGiven) as unknown as AnyHandler];
     });
-    return { service, handlers: new Map(entries), names: new Map(Object.entries(names[service.name] ?? {})) };
+    return {
+      service,
+      handlers: Object.fromEntries(entries),
+      names: (names[service.name] ?? {}) as Implementation['names'],
+    };
   });
   if (unused.size > 0) throw new Error(`No such methods: ${[...unused].join(', ')}`);
   return api;

@@ -15,13 +15,11 @@ export function clientAddressBehind(trustedProxies: readonly string[]): ClientAd
     if (remoteAddress === undefined) return 'unknown';
     if (forwardedFor === undefined || !trusted(remoteAddress, 0)) return remoteAddress;
     // From the nearest hop outwards: the first hop that is not trusted is the caller.
-    const hops = forwardedFor.split(',').map((hop) => hop.trim());
     let address = remoteAddress;
-    for (let at = hops.length - 1; at >= 0; at -= 1) {
-      const hop = hops[at] ?? '';
-      if (isIP(hop) === 0) return address;
-      address = hop;
-      if (!trusted(hop, 0)) return hop;
+    for (const hop of forwardedFor.split(',').toReversed()) {
+      if (isIP(hop.trim()) === 0) return address;
+      address = hop.trim();
+      if (!trusted(address, 0)) return address;
     }
     return address;
   };

@@ -2,8 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import type { LedgerError } from '../../domain/errors.ts';
 import type { JsonNode } from '../../domain/json/json.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
-import type { RunningCall } from './running-call.ts';
-import type { Transport } from './transport.ts';
+import type { RunningCall, Transport } from './running-call.ts';
 
 /** A request message. Its fields of JSON text are in canonical form. */
 export interface Decoded {
@@ -28,22 +27,19 @@ export interface IncomingCall {
   header(name: string): string | undefined;
   /** Throws `invalid_argument` if two keys were sent, as far as the transport can tell. */
   idempotencyKey(): string | undefined;
-  /** The caller's address. */
   address(): string;
-  /** How long the caller waits, in milliseconds. Infinity if the caller set no deadline. */
+  /** How long the caller waits, ms; Infinity if it set no deadline. */
   readonly timeoutMs: number;
   /**
    * Waits for the whole request. Returns undefined if there is nothing to wait for. Throws `payload_too_large`, or
-   * LedgerError `unavailable` if the caller has gone.
+   * `unavailable` if the caller has gone.
    */
   receive(): Promise<void> | undefined;
   /** Returns what an ENTITY_REQUEST signature covers. Call it after `receive`. */
   signedRequest(): Omit<EntityRequest, 'timestamp'>;
   /** Checks the media type, the JSON and the fields, and returns the message. Call it after `receive`. */
   decode(): Decoded;
-  /**
-   * Returns the text fields of a refused request that can still be read, as far as the request arrived. Never throws.
-   */
+  /** Returns the text fields of a refused request that can be read, as far as it arrived. Never throws. */
   readable(): Message;
   equivalent(message: Message | null): RestEquivalent;
   /** The query of the REST request, with its question mark; '' if there is none. */
@@ -53,28 +49,19 @@ export interface IncomingCall {
 }
 
 export interface UnaryCall extends IncomingCall {
-  /**
-   * Encodes the answer early, if the transport encodes it itself. Throws `overloaded` for a read if the node has no
-   * room for the answer.
-   */
+  /** Encodes the answer early. Throws `overloaded` for a read if the node has no room for the answer. */
   encode?(answer: object): void;
   /** Answers. Call it once. `answer` is a message or its plain form. */
   succeed(call: RunningCall, answer: object): void;
 }
 
 export interface StreamCall extends IncomingCall {
-  /**
-   * Sends one answer. If it returns a promise, the caller reads too slowly: wait for the promise before the next
-   * answer.
-   */
+  /** Sends one answer. If it returns a promise, the caller reads too slowly: wait for it before the next answer. */
   send(call: RunningCall, answer: object): Promise<void> | undefined;
-  /** Ends the stream after all answers were sent. */
   end(call: RunningCall): void;
 }
 
 export interface BidiCall extends StreamCall {
-  /**
-   * The requests as they arrive. Ends without an error when `stop` is called or the caller has sent its last request.
-   */
+  /** Ends without an error when `stop` is called or the caller has sent its last request. */
   readonly requests: AsyncIterable<Message> & { stop(): void };
 }

@@ -1,45 +1,35 @@
-import { type DescField, fromBinary, type Message } from '@bufbuild/protobuf';
+import { fromBinary, type Message } from '@bufbuild/protobuf';
 import { invalidField, LedgerError } from '../../domain/errors.ts';
 import { type JsonNode, parseJsonField } from '../../domain/json/json.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { Decoded } from './incoming-call.ts';
 
-/**
- * Reads a serialized message. Unknown field numbers are ignored. Throws `invalid_argument` for bytes that are no
- * message.
- */
-export function readMessage(endpoint: Endpoint, bytes: Uint8Array): Message {
+/** Reads a serialized message. Unknown field numbers are ignored. Throws `invalid_argument` if it is no message. */
+export function readMessage({ method: { input } }: Endpoint, bytes: Uint8Array): Message {
   try {
-    return fromBinary(endpoint.method.input, bytes, { readUnknownFields: false });
+    return fromBinary(input, bytes, { readUnknownFields: false });
   } catch (cause) {
-    const message = `The request is no serialized ${endpoint.method.input.typeName}.`;
-    throw new LedgerError('invalid_argument', message, { expected: endpoint.method.input.typeName }, cause);
+    const message = `The request is no serialized ${input.typeName}.`;
+    throw new LedgerError('invalid_argument', message, { expected: input.typeName }, cause);
   }
 }
 
 /**
- * Checks the fields of JSON text as I-JSON and replaces them by their canonical form. The REST transport does the same
- * with the values in a body, so the transports do not differ after this step. Absent fields are left for the service to
- * check.
+ * Checks the fields of JSON text as I-JSON and replaces them by their canonical form, as REST does with the values in a
+ * body. Absent fields are left for the service to check.
  */
 export function readJsonFields(endpoint: Endpoint, message: Message): Decoded {
-  if (endpoint.rawFields.length === 0) return { message, json: new Map() };
   const values = message as unknown as Record<string, unknown>;
   const json = new Map<string, JsonNode>();
   for (const field of endpoint.rawFields) {
     const text = values[field.localName];
     if (typeof text !== 'string' || text === '') continue;
-    const node = objectOf(field, text);
+    const node = parseJsonField(text);
+    if (node.kind !== 'object') throw invalidField(field.name, 'a JSON object');
     values[field.localName] = node.canonical;
     json.set(field.name, node);
   }
   return { message, json };
-}
-
-function objectOf(field: DescField, text: string): JsonNode {
-  const node = parseJsonField(text);
-  if (node.kind !== 'object') throw invalidField(field.name, 'a JSON object');
-  return node;
 }
 
 /** A caller's name for a field goes into the answer and the log, so it is cut to this length. */

@@ -2,30 +2,21 @@ import { create, type DescField, type DescMessage, type Message, ScalarType } fr
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { jsonRule } from '../../service/encoding/json-field.ts';
 
-/**
- * What can still be read of a request that was refused as invalid. The access history needs it: the entry of the
- * refused call names the ledger that the request was about. No decision depends on it, so reading is lenient: each text
- * is read by itself, and broken ones are left out.
- */
+// What can be read of a request that was refused as invalid. The access history needs the ledger that it names. No
+// decision depends on it, so broken texts are left out.
 
-/**
- * Makes a message of its text fields alone. Payloads (fields of JSON text) are left out: they are large and name
- * nothing.
- */
+/** Makes a message of its text fields alone. Fields of JSON text are left out: they are large and name nothing. */
 export function messageOfTexts(desc: DescMessage, textOf: (field: DescField) => unknown): Message {
   const texts: Record<string, string> = {};
   for (const field of desc.fields) {
     const value = isText(field) ? textOf(field) : undefined;
-    // JSON escapes can write a lone surrogate. It is replaced here, because encodeURIComponent throws for one.
+    // JSON escapes can write a lone surrogate, for which encodeURIComponent throws.
     if (typeof value === 'string') texts[field.localName] = value.toWellFormed();
   }
   return create(desc, texts);
 }
 
-/**
- * Returns the members of a JSON object. If a member is given twice, the last one counts. Returns an empty object if the
- * bytes are no JSON object.
- */
+/** Returns the members of a JSON object, the last of each name; none if the bytes are no JSON object. */
 export function jsonMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(bytes.toString());

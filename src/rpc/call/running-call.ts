@@ -6,15 +6,11 @@ import type { Call, Caller, CallSignature } from '../../service/calls/call.ts';
 import type { Entropy } from '../../service/calls/entropy.ts';
 import type { Walk } from '../../service/walking/walk.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
-import type { Transport } from './transport.ts';
 
-/** Makes the walk of a call. */
-type OpenWalk = (call: RunningCall) => Walk;
+/** How a call reaches the service. */
+export type Transport = 'rest' | 'connect' | 'grpc';
 
-/**
- * A call while it runs. Its handler sees it as `Call`. The pipeline notes on it what the answer, the log and the
- * metrics need.
- */
+/** A call while it runs. The pipeline notes on it what the answer, the log and the metrics need. */
 export class RunningCall implements Call {
   readonly endpoint: Endpoint;
   readonly transport: Transport;
@@ -49,7 +45,7 @@ export class RunningCall implements Call {
   answerHeaders: [name: string, value: string][] = [];
   ledgers: Set<string> | null = null;
   #entropy: Entropy;
-  readonly #openWalk: OpenWalk;
+  readonly #openWalk: (call: RunningCall) => Walk;
   #abort: AbortController | null = null;
   #ended: string | null = null;
   /** Called when the call is aborted. Used by code that may wait forever; it costs less than an AbortSignal. */
@@ -63,7 +59,7 @@ export class RunningCall implements Call {
     deadline: number,
     startedMs: number,
     entropy: Entropy,
-    openWalk: OpenWalk,
+    openWalk: (call: RunningCall) => Walk,
   ) {
     this.endpoint = endpoint;
     this.transport = transport;
@@ -89,7 +85,6 @@ export class RunningCall implements Call {
     return this.#entropy.randomBytes(length);
   }
 
-  /** Made on first use: most calls never need it. */
   get signal(): AbortSignal {
     if (this.#abort === null) {
       this.#abort = new AbortController();
@@ -98,7 +93,6 @@ export class RunningCall implements Call {
     return this.#abort.signal;
   }
 
-  /** Made on first use: most calls read nothing long. */
   get walk(): Walk {
     this.openedWalk ??= this.#openWalk(this);
     return this.openedWalk;

@@ -31,9 +31,9 @@ export function endpointsOf(api: readonly Implementation[]): ReadonlyMap<string,
   const endpoints = new Map<string, Endpoint>();
   for (const { service, handlers, names } of api) {
     for (const method of service.methods) {
-      const handler = handlers.get(method.localName);
+      const handler = handlers[method.localName];
       if (handler === undefined) throw new TypeError(`${rpcPathOf(method)} has no handler`);
-      endpoints.set(rpcPathOf(method), endpointOf(method, handler, names.get(method.localName) ?? null));
+      endpoints.set(rpcPathOf(method), endpointOf(method, handler, names[method.localName] ?? null));
     }
   }
   return endpoints;

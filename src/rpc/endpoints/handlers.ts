@@ -3,8 +3,8 @@ import type { Naming } from '../../service/audit/ledger-naming.ts';
 import type { Call } from '../../service/calls/call.ts';
 
 /**
- * The function that implements one method. Messages are plain objects in the shape of their descriptor. A handler knows
- * nothing of HTTP or gRPC. It throws LedgerError to refuse a call; any other exception is answered with `internal`.
+ * The function that implements one method. Messages are plain objects in the shape of their descriptor. A handler
+ * throws LedgerError to refuse a call; any other exception is answered with `internal`.
  */
 type HandlerOf<M extends DescMethod> = M extends { readonly methodKind: 'unary' }
   ? (request: MessageShape<M['input']>, call: Call) => Promise<MessageInitShape<M['output']>>
@@ -30,29 +30,18 @@ type NamesOf<S extends DescService> = {
   readonly [name in keyof S['method']]?: Naming<MessageShape<S['method'][name]['input']>>;
 };
 
-/** A service with its handlers. A list of these is the whole API. */
+/** A service with its handlers, by method name in camelCase. A list of these is the whole API. */
 export interface Implementation {
   readonly service: DescService;
-  readonly handlers: ReadonlyMap<string, AnyHandler>;
-  readonly names: ReadonlyMap<string, Naming<Message>>;
+  readonly handlers: Readonly<Record<string, AnyHandler>>;
+  readonly names: Readonly<Record<string, Naming<Message>>>;
 }
 
-/**
- * Joins a service and its handlers. The types require a handler for every method; the function also checks it and
- * throws TypeError.
- */
+/** Joins a service and its handlers, whose types are checked here and erased. */
 export function implement<S extends DescService>(
   service: S,
   handlers: HandlersOf<S>,
   names: NamesOf<S> = {},
 ): Implementation {
-  const entries = service.methods.map((method): [string, AnyHandler] => {
-    const handler = handlers[method.localName as keyof HandlersOf<S>];
-    if (typeof handler !== 'function') throw new TypeError(`${service.typeName}.${method.name} has no handler`);
-    // The types above hold for each method. They are erased here.
-    return [method.localName, handler as unknown as AnyHandler];
-  });
-  // The types of the namings are erased too.
-  const namings = Object.entries(names) as unknown as [string, Naming<Message>][];
-  return { service, handlers: new Map(entries), names: new Map(namings) };
+  return { service, handlers, names } as unknown as Implementation;
 }

@@ -1,6 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
 
-/** One segment of a path template: a literal or a parameter. */
 type TemplateSegment =
   | { readonly kind: 'literal'; readonly text: string }
   | { readonly kind: 'param'; readonly name: string };
@@ -22,7 +21,6 @@ export function parseTemplate(template: string): readonly TemplateSegment[] {
     });
 }
 
-/** What the router needs of a route. */
 interface Routed {
   readonly httpMethod: string;
   readonly template: string;
@@ -37,9 +35,7 @@ type RouteMatch<R extends Routed> =
 interface Node<R> {
   readonly literals: Map<string, Node<R>>;
   param: Node<R> | null;
-  /**
-   * By HTTP method. Parameter names belong to the route, because two templates may name the same parameter differently.
-   */
+  /** By HTTP method. Two templates may name the same parameter differently. */
   readonly ends: Map<string, { readonly route: R; readonly names: readonly string[] }>;
 }
 
@@ -64,10 +60,7 @@ export function makeMatcher<R extends Routed>(
     if (!end) return { kind: 'not_found' };
     const found = end.ends.get(method) ?? (method === 'HEAD' ? end.ends.get('GET') : undefined);
     if (!found) return { kind: 'method_not_allowed', allow: allowed(end) };
-    const params: Record<string, string> = {};
-    found.names.forEach((name, index) => {
-      params[name] = values[index] ?? '';
-    });
+    const params = Object.fromEntries(found.names.map((name, index) => [name, values[index] ?? '']));
     return { kind: 'found', route: found.route, params };
   };
 }

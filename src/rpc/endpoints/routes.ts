@@ -43,6 +43,8 @@ export interface RestRoute {
   readonly template: string;
   /** Names of the request fields in the path, in order. */
   readonly pathParams: readonly string[];
+  /** The template split at its parameters: literals at even indexes, parameter names at odd ones. */
+  readonly pathPieces: readonly string[];
   /** Whether the fields outside the path come from a JSON body. If not, they come from the query. */
   readonly hasBody: boolean;
   /** The field of the answer that is the whole REST answer; null if the answer message itself is. */
@@ -55,10 +57,7 @@ export interface RestRoute {
   readonly rule: MethodRule;
 }
 
-/**
- * Returns the rule of a method. Throws for a method without the option `svc.v1.rule`, which is a mistake in the
- * descriptors.
- */
+/** Throws for a method without the option `svc.v1.rule`, which is a mistake in the descriptors. */
 export function methodRule(method: DescMethod): MethodRule {
   const found = getOption(method, rule);
   if (found.auth === Auth.UNSPECIFIED) throw new Error(`${method.parent.typeName}.${method.name} names no credential`);
@@ -67,9 +66,7 @@ export function methodRule(method: DescMethod): MethodRule {
 
 let routes: readonly RestRoute[] | undefined;
 
-/**
- * Returns all REST routes, from the `google.api.http` options of the descriptors. Methods without the option have none.
- */
+/** All REST routes, from the `google.api.http` options of the descriptors. Methods without the option have none. */
 export function restRoutes(): readonly RestRoute[] {
   routes ??= Object.freeze(apiServices.flatMap((service) => service.methods.flatMap(routesOf)));
   return routes;
@@ -86,6 +83,7 @@ function routesOf(method: DescMethod): RestRoute[] {
       httpMethod,
       template,
       pathParams: Object.freeze(pathParams),
+      pathPieces: Object.freeze(template.split(/\{([a-z0-9_]+)\}/)),
       hasBody: bodyRule(method, binding),
       responseBody: main.responseBody === '' ? null : fieldNamed(method.output.fields, main.responseBody, method),
       emptyAnswer: method.output.fields.length === 0,
@@ -96,22 +94,10 @@ function routesOf(method: DescMethod): RestRoute[] {
   });
 }
 
-function bindingPath(method: DescMethod, binding: HttpRule): { httpMethod: RestMethod; template: string } {
-  const pattern = binding.pattern;
-  switch (pattern.case) {
-    case 'get':
-      return { httpMethod: 'GET', template: pattern.value };
-    case 'post':
-      return { httpMethod: 'POST', template: pattern.value };
-    case 'put':
-      return { httpMethod: 'PUT', template: pattern.value };
-    case 'patch':
-      return { httpMethod: 'PATCH', template: pattern.value };
-    case 'delete':
-      return { httpMethod: 'DELETE', template: pattern.value };
-    default:
-      throw new Error(`${method.name}: a REST route needs get, post, put, patch or delete`);
-  }
+function bindingPath(method: DescMethod, { pattern }: HttpRule): { httpMethod: RestMethod; template: string } {
+  if (pattern.case === undefined || pattern.case === 'custom')
+    throw new Error(`${method.name}: a REST route needs get, post, put, patch or delete`);
+  return { httpMethod: pattern.case.toUpperCase() as RestMethod, template: pattern.value };
 }
 
 function bodyRule(method: DescMethod, binding: HttpRule): boolean {

@@ -3,25 +3,11 @@ import type { Log } from '../../runtime/telemetry/log.ts';
 import type { Metrics } from '../../runtime/telemetry/metrics.ts';
 import type { AccessHistory } from '../../service/audit/access-history.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
-import type { RunningCall } from '../call/running-call.ts';
+import type { RunningCall, Transport } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
-import type { Transport } from '../call/transport.ts';
 import { isProven, isUnread, recordsOf } from './call-accesses.ts';
 
-/**
- * Records every answer: its metrics, its log line, its access records. A returned promise resolves when the access
- * history has room again.
- */
-export interface AnswerLog {
-  succeeded(call: RunningCall, incoming: IncomingCall): Promise<void> | undefined;
-  failed(call: RunningCall, incoming: IncomingCall, error: LedgerError): Promise<void> | undefined;
-  /** An error after the answer was given. */
-  late(call: RunningCall, error: LedgerError): void;
-  /** A request that no method of the API answers. */
-  unrouted(request: UnroutedRequest): void;
-}
-
-/** A request that calls no method. */
+/** A request that calls no method of the API. */
 interface UnroutedRequest {
   /** `page` is the documentation and other pages. `http` is anything else that belongs to no transport of the API. */
   readonly transport: Transport | 'page' | 'http';
@@ -48,7 +34,13 @@ interface AnswerLogParts {
   now(): number;
 }
 
-export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
+/**
+ * Records every answer: its metrics, its log line, its access records. A returned promise resolves when the access
+ * history has room again.
+ */
+export type AnswerLog = ReturnType<typeof createAnswerLog>;
+
+export function createAnswerLog(parts: AnswerLogParts) {
   const { log, metrics } = parts;
   const logsCalls = log.isLevelEnabled('info');
 
@@ -74,8 +66,8 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
   };
 
   /**
-   * Puts the access records of a call into the history. `error` is null on success. If a slow handler was answered for,
-   * that answer is recorded and the handler's own answer is not.
+   * Puts the access records of a call into the history. If a slow handler was answered for, its own answer is not
+   * recorded.
    */
   const keep = (call: RunningCall, incoming: IncomingCall, status: number, error: LedgerError | null) => {
     const { caller } = call;
@@ -101,23 +93,21 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
   };
 
   return {
-    succeeded(call, incoming) {
+    succeeded(call: RunningCall, incoming: IncomingCall): Promise<void> | undefined {
       const status = call.endpoint.route?.emptyAnswer === true ? 204 : 200;
       note(call, 'ok', status, null);
       return keep(call, incoming, status, null);
     },
-    failed(call, incoming, error) {
+    failed(call: RunningCall, incoming: IncomingCall, error: LedgerError): Promise<void> | undefined {
       const status = statusOf(error.code).http;
       note(call, error.code, status, error);
       return keep(call, incoming, status, error);
     },
-    late(call, error) {
-      log.warn(
-        { method: call.endpoint.rpcPath, code: error.code, request_id: call.requestId },
-        'error after the answer',
-      );
+    /** An error after the answer was given. */
+    late({ endpoint, requestId }: RunningCall, { code }: LedgerError): void {
+      log.warn({ method: endpoint.rpcPath, code, request_id: requestId }, 'error after the answer');
     },
-    unrouted({ transport, verb, route, status, code: error, requestId, ms, cause }) {
+    unrouted({ transport, verb, route, status, code: error, requestId, ms, cause }: UnroutedRequest): void {
       const code = error ?? 'ok';
       metrics.requests.inc({ transport, method: route, code });
       const broken = status >= 500 && cause !== undefined;

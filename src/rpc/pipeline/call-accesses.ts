@@ -8,9 +8,8 @@ import type { RunningCall } from '../call/running-call.ts';
 const noLedger = [null] as const;
 
 /**
- * Whether a refusal certainly concerns the caller that the call names. An identity header is only a claim. If an entity
- * must sign, a call that was refused before its signature was verified, or because of its signature, may come from
- * anybody. It leaves nothing in the entity's history.
+ * Whether a refusal certainly concerns the caller that the call names. An identity header is only a claim: until an
+ * entity's signature is verified, the call may come from anybody and leaves nothing in the entity's history.
  */
 export function isProven(call: RunningCall, caller: Caller, status: number): boolean {
   return !caller.mustSign || (call.isVerified && status !== 401);
@@ -34,33 +33,23 @@ interface Outcome {
  */
 export function recordsOf(
   call: RunningCall,
-  caller: Caller,
+  { actorId, apiKeyId }: Caller,
   incoming: IncomingCall,
-  { status, isRefused, at }: Outcome,
+  { status: responseStatus, isRefused, at }: Outcome,
 ): readonly AccessRecord[] | Promise<readonly AccessRecord[]> {
   const naming = nameLedgers(call, isRefused);
   if (naming === undefined && call.ledgers === null) return [];
   const { verb: method, path: whole } = incoming.equivalent(call.request);
   const path = cutPath(whole);
-  const { actorId, apiKeyId } = caller;
   const { requestId } = call;
   const made = (): AccessRecord[] => {
     if (call.ledgers === null) return [];
     const ledgers = call.ledgers.size === 0 ? noLedger : [...call.ledgers];
-    return ledgers.map((ledgerId) => ({
-      actorId,
-      apiKeyId,
-      ledgerId,
-      method,
-      path,
-      responseStatus: status,
-      at,
-      requestId,
-    }));
+    return ledgers.map((ledgerId) => ({ actorId, apiKeyId, ledgerId, method, path, responseStatus, at, requestId }));
   };
   if (naming === undefined) return made();
-  // The request is released, because requests are large and many records may wait for a slow store. The parsed fields
-  // are kept if the call was answered: its handler may still run and use them.
+  // The request is released: requests are large, and many records may wait for a slow store. The parsed fields are kept
+  // if the call was answered: its handler may still run and use them.
   call.request = null;
   if (!call.answered) call.parsed = null;
   return naming.then(made);

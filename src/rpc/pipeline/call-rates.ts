@@ -4,22 +4,7 @@ import { limits } from '../../runtime/limits/limits.ts';
 import type { Caller } from '../../service/calls/call.ts';
 import type { WalkCost } from '../../service/walking/walk.ts';
 import type { RunningCall } from '../call/running-call.ts';
-import { type BucketSize, createRateLimiter, type RateLimited, type RateLimiter } from './rate-limit.ts';
-
-/** The three rate limits: anonymous creations, appends, and all other calls. */
-export interface CallRates {
-  /**
-   * Takes one call from the caller's bucket. If the bucket is empty, throws `rate_limited` and sets the headers that
-   * say when to retry. Refused calls go into the caller's access history at no more than the rate for calls, so that a
-   * flood of them cannot fill the store.
-   */
-  admit(call: RunningCall, address: () => string, nowMs: number): void;
-  /**
-   * Charges what a read has cost beyond one call. The bucket may go below zero; the next calls are refused until it is
-   * filled again.
-   */
-  charge(call: RunningCall, address: () => string, cost: WalkCost, nowMs: number): void;
-}
+import { type BucketSize, type RateLimited, RateLimiter } from './rate-limit.ts';
 
 export interface CallRateSizes {
   readonly create: BucketSize;
@@ -27,15 +12,22 @@ export interface CallRateSizes {
   readonly call: BucketSize;
 }
 
-export function createCallRates(sizes: CallRateSizes): CallRates {
-  const limiter = (name: string, size: BucketSize): RateLimiter =>
-    createRateLimiter({ name, ...size }, limits.rateLimitKeysMax);
-  const creates = limiter('create', sizes.create);
+/** The three rate limits: anonymous creations, appends, and all other calls. */
+export type CallRates = ReturnType<typeof createCallRates>;
+
+export function createCallRates(sizes: CallRateSizes) {
+  const limiter = (name: keyof CallRateSizes) => new RateLimiter(name, sizes[name], limits.rateLimitKeysMax);
+  const creates = limiter('create');
   /** Two buckets: one for admitted calls, one for records of refused calls. */
-  const pair = (name: string, size: BucketSize) => ({ admitted: limiter(name, size), recorded: limiter(name, size) });
-  const [appends, calls] = [pair('append', sizes.append), pair('call', sizes.call)];
+  const pair = (name: keyof CallRateSizes) => ({ admitted: limiter(name), recorded: limiter(name) });
+  const [appends, calls] = [pair('append'), pair('call')];
   return {
-    admit(call, address, nowMs) {
+    /**
+     * Takes one call from the caller's bucket. If the bucket is empty, throws `rate_limited` and sets the headers that
+     * say when to retry. Refused calls go into the caller's access history at no more than the rate for calls, so that
+     * a flood of them cannot fill the store.
+     */
+    admit(call: RunningCall, address: () => string, nowMs: number): void {
       const { caller, endpoint } = call;
       let limited: RateLimited | null = null;
       if (caller !== null) {
@@ -48,7 +40,8 @@ export function createCallRates(sizes: CallRateSizes): CallRates {
       }
       if (limited !== null) throw rateLimited(call, limited);
     },
-    charge({ caller, endpoint }, address, cost, nowMs) {
+    /** Charges what a read has cost beyond one call. The next calls are refused until the bucket is filled again. */
+    charge({ caller, endpoint }: RunningCall, address: () => string, cost: WalkCost, nowMs: number): void {
       const tokens = callsOf(cost);
       if (caller === null || endpoint.isAppend || tokens === 0) return;
       calls.admitted.charge(bucketOf(caller, address), tokens, nowMs);
@@ -56,10 +49,7 @@ export function createCallRates(sizes: CallRateSizes): CallRates {
   };
 }
 
-/**
- * The bucket of a caller. Identity headers alone prove nothing, so the key includes the address: other callers cannot
- * use up the entity's rate.
- */
+/** Identity headers alone prove nothing, so the key has the address: others cannot use up the entity's rate. */
 function bucketOf(caller: Caller, address: () => string): string {
   return caller.apiKeyId ?? `${caller.actorId} ${addressKey(address())}`;
 }
@@ -87,19 +77,16 @@ export function addressKey(address: string): string {
   const left = head === '' ? [] : head.split(':');
   const right = tail === undefined || tail === '' ? [] : tail.split(':');
   const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0');
-  return `${[...left, ...zeros, ...right]
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
+  const groups = [...left, ...zeros, ...right].slice(0, 4);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
 }
 
-function rateLimited(call: RunningCall, limited: RateLimited): LedgerError {
+function rateLimited(call: RunningCall, { retryAfterS, rateLimit, rateLimitPolicy }: RateLimited): LedgerError {
   call.headers.push(
-    ['retry-after', String(limited.retryAfterS)],
-    ['ratelimit', limited.rateLimit],
-    ['ratelimit-policy', limited.rateLimitPolicy],
+    ['retry-after', String(retryAfterS)],
+    ['ratelimit', rateLimit],
+    ['ratelimit-policy', rateLimitPolicy],
   );
-  return new LedgerError('rate_limited', `Too many calls: come again in ${limited.retryAfterS} s.`, {
-    retry_after_s: limited.retryAfterS,
-  });
+  const message = `Too many calls: come again in ${retryAfterS} s.`;
+  return new LedgerError('rate_limited', message, { retry_after_s: retryAfterS });
 }

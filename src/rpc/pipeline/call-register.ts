@@ -1,8 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { LedgerError } from '../../domain/errors.ts';
 import { Slab } from '../../runtime/collections/slab.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { BidiCall, IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
+
+/** How often `drained` looks whether calls still run. */
+const drainLookMs = 10;
 
 /**
  * The calls that run. One sweep over all of them, every few milliseconds, ends the signals of calls past their
@@ -10,30 +14,13 @@ import type { RunningCall } from '../call/running-call.ts';
  * period after that either, the register answers in its place: `outcome_unknown`, or `unavailable` if the call cannot
  * have written anything.
  */
-export interface CallRegister {
-  add(call: RunningCall, incoming: IncomingCall): void;
-  remove(incoming: IncomingCall): void;
-  readonly size: number;
-  /** Resolves with true when no call runs any more, or with false if some still run after `timeoutMs`. */
-  drained(timeoutMs: number): Promise<boolean>;
-  /** Ends the signal of a call whose caller has gone. */
-  hangUp(incoming: IncomingCall): void;
-  /**
-   * Takes no more requests from all streams. Each stream ends with this error once the requests that were taken are
-   * answered.
-   */
-  endStreams(error: LedgerError): void;
-  /** The same for one stream. */
-  endStream(incoming: BidiCall, error: LedgerError): void;
-  [Symbol.dispose](): void;
-}
+export type CallRegister = ReturnType<typeof createCallRegister>;
 
 export function createCallRegister(
   now: () => number,
   answerFor: (call: RunningCall, incoming: IncomingCall, error: LedgerError) => void,
-): CallRegister {
+) {
   const calls = new Slab<IncomingCall>();
-  const waiting = new Set<() => void>();
 
   const sweep = (): void => {
     if (calls.size === 0) return;
@@ -50,56 +37,43 @@ export function createCallRegister(
   const timer = setInterval(sweep, limits.deadlineSweepMs).unref();
 
   return {
-    get size() {
+    get size(): number {
       return calls.size;
     },
-    add(call, incoming) {
+    add(call: RunningCall, incoming: IncomingCall): void {
       incoming.call = call;
       call.slot = calls.add(incoming);
     },
-    remove(incoming) {
+    remove(incoming: IncomingCall): void {
       const { call } = incoming;
       if (call === null) return;
       // A connection keeps its call objects longer than the calls run.
       incoming.call = null;
       calls.remove(call.slot);
-      if (calls.size === 0) for (const wake of waiting) wake();
     },
-    drained(timeoutMs) {
-      if (calls.size === 0) return Promise.resolve(true);
-      return new Promise((resolve) => {
-        const done = (empty: boolean): void => {
-          clearTimeout(late);
-          waiting.delete(wake);
-          resolve(empty);
-        };
-        const wake = (): void => done(true);
-        const late = setTimeout(() => done(false), timeoutMs);
-        waiting.add(wake);
-      });
+    /** Resolves when no call runs any more, or after `timeoutMs`. */
+    async drained(timeoutMs: number): Promise<void> {
+      const endMs = performance.now() + timeoutMs;
+      while (calls.size > 0 && performance.now() < endMs) await delay(drainLookMs);
     },
-    hangUp(incoming) {
+    /** Ends the signal of a call whose caller has gone. */
+    hangUp({ call }: Pick<IncomingCall, 'call'>): void {
       // grpc-js and node:http report the end of answered calls in the same way.
-      if (incoming.call?.answered === false) incoming.call.abort('caller gone');
+      if (call?.answered === false) call.abort('caller gone');
     },
-    endStreams(error) {
-      for (const incoming of calls) if (isStream(incoming)) endStream(incoming, error);
+    /** Takes no more requests from all streams. Each ends with the error once the requests it took are answered. */
+    endStreams(error: LedgerError): void {
+      for (const incoming of calls) if ('requests' in incoming) this.endStream(incoming as BidiCall, error);
     },
-    endStream,
-    [Symbol.dispose]() {
+    endStream({ call, requests }: BidiCall, error: LedgerError): void {
+      if (call === null) return;
+      call.ending = error;
+      requests.stop();
+    },
+    [Symbol.dispose](): void {
       clearInterval(timer);
     },
   };
-}
-
-function endStream(incoming: BidiCall, error: LedgerError): void {
-  if (incoming.call === null) return;
-  incoming.call.ending = error;
-  incoming.requests.stop();
-}
-
-function isStream(incoming: IncomingCall): incoming is BidiCall {
-  return 'requests' in incoming;
 }
 
 function lateError(call: RunningCall): LedgerError {

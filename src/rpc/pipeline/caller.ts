@@ -3,48 +3,41 @@ import type { ActorType } from '../../domain/event/event.ts';
 import { isUuid } from '../../domain/values/uuid.ts';
 import { Auth, type MethodRule } from '../../gen/svc/v1/options_pb.ts';
 import type { Caller, CallSignature } from '../../service/calls/call.ts';
-import type { Credentials, KeyOwner } from '../../service/developers/credentials.ts';
+import type { Credentials } from '../../service/developers/credentials.ts';
+import type { IncomingCall } from '../call/incoming-call.ts';
 
-/** Reads a request header. Several headers of one name are joined by `, `. */
-type HeaderReader = { header(name: string): string | undefined };
+type HeaderReader = Pick<IncomingCall, 'header'>;
 
 const actorTypes: ReadonlySet<string> = new Set<ActorType>(['human', 'service', 'external', 'device']);
 const BEARER = /^bearer +([^\s,]+)$/i;
 
 /**
- * Finds the caller. Returns null if the method needs no credential. Returns no promise if the credentials are known at
- * once.
- *
- * A Bearer key wins over identity headers. A malformed or unknown key is refused even if there are identity headers.
- * Headers that are sent twice are refused.
+ * Finds the caller; null if the method needs no credential. A Bearer key wins over identity headers. A malformed or
+ * unknown key is refused even if there are identity headers. Headers that are sent twice are refused.
  */
-export function identify(
+export async function identify(
   credentials: Credentials,
   rule: MethodRule,
   request: HeaderReader,
-): Caller | null | Promise<Caller> {
+): Promise<Caller | null> {
   if (rule.auth === Auth.NONE) return null;
   const authorization = request.header('authorization');
-  if (authorization !== undefined) return byBearer(credentials, authorization, request.header('x-actor-type'));
+  const actorType = request.header('x-actor-type');
+  if (authorization !== undefined) return byBearer(credentials, authorization, actorType);
   const actorId = request.header('x-actor-id');
   if (actorId === undefined || rule.auth === Auth.BEARER) throw noCredential(rule);
-  return byHeaders(credentials, actorId, request.header('x-actor-type'));
+  return byHeaders(credentials, actorId, actorType);
 }
 
-function byBearer(
+async function byBearer(
   credentials: Credentials,
   authorization: string,
   actorType: string | undefined,
-): Caller | Promise<Caller> {
+): Promise<Caller> {
   const key = BEARER.exec(authorization)?.[1];
-  if (key === undefined) {
+  if (key === undefined)
     throw new LedgerError('invalid_api_key', 'The Authorization header must be "Bearer" and one API key.');
-  }
-  const owner = credentials.byApiKey(key);
-  return owner instanceof Promise ? owner.then((held) => withKey(held, actorType)) : withKey(owner, actorType);
-}
-
-function withKey({ actorId, world, apiKeyId }: KeyOwner, actorType: string | undefined): Caller {
+  const { actorId, world, apiKeyId } = await credentials.byApiKey(key);
   const type = actorType === undefined ? 'service' : checkedActorType(actorType);
   return { actorId, world, via: 'api_key', apiKeyId, actorType: type, mustSign: false };
 }
@@ -53,21 +46,12 @@ async function byHeaders(credentials: Credentials, actorId: string, actorType: s
   if (!isUuid(actorId)) throw badIdentity('X-ACTOR-ID must be the id of one entity’s actor.', 'X-ACTOR-ID');
   if (actorType === undefined) throw badIdentity('X-ACTOR-ID must come with X-ACTOR-TYPE.', 'X-ACTOR-TYPE');
   const entity = await credentials.byEntityHeaders(actorId, checkedActorType(actorType));
-  return {
-    actorId: entity.actorId,
-    world: entity.world,
-    via: 'entity_header',
-    apiKeyId: null,
-    actorType: entity.actorType,
-    mustSign: entity.mustSign,
-  };
+  return { ...entity, via: 'entity_header', apiKeyId: null };
 }
 
 function checkedActorType(text: string): ActorType {
-  if (!actorTypes.has(text)) {
-    throw badIdentity(`X-ACTOR-TYPE must be one of ${[...actorTypes].join(', ')}.`, 'X-ACTOR-TYPE');
-  }
-  return text as ActorType;
+  if (actorTypes.has(text)) return text as ActorType;
+  throw badIdentity(`X-ACTOR-TYPE must be one of ${[...actorTypes].join(', ')}.`, 'X-ACTOR-TYPE');
 }
 
 function badIdentity(message: string, header: string): LedgerError {

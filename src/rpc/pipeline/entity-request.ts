@@ -3,6 +3,7 @@ import { parseRfc3339 } from '../../domain/values/time.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { Caller, CallSignature, EntityRequest } from '../../service/calls/call.ts';
 import type { Credentials } from '../../service/developers/credentials.ts';
+import type { IncomingCall } from '../call/incoming-call.ts';
 
 /**
  * Checks that an entity signed this request (ENTITY_REQUEST, see docs/api.md). A signature is required in production
@@ -15,34 +16,26 @@ export async function checkEntityRequest(
   credentials: Credentials,
   caller: Caller,
   signature: CallSignature | null,
-  timestamp: string | undefined,
-  signed: () => Omit<EntityRequest, 'timestamp'>,
+  incoming: IncomingCall,
   nowMs: number,
 ): Promise<EntityRequest | null> {
   if (signature === null || signature.signature === null) {
     if (!caller.mustSign) return null;
-    throw required(
-      'X-Actor-Sig',
-      'This entity must sign its requests: send X-Actor-Sig over ENTITY_REQUEST, and X-Timestamp.',
-    );
+    const message = 'This entity must sign its requests: send X-Actor-Sig over ENTITY_REQUEST, and X-Timestamp.';
+    throw new LedgerError('signature_required', message, { header: 'X-Actor-Sig' });
   }
-  if (timestamp === undefined) throw required('X-Timestamp', 'A signed entity request must carry X-Timestamp.');
+  const timestamp = incoming.header('x-timestamp');
+  if (timestamp === undefined) {
+    const message = 'A signed entity request must carry X-Timestamp.';
+    throw new LedgerError('signature_required', message, { header: 'X-Timestamp' });
+  }
   const time = parseRfc3339(timestamp);
   if (time === null || Math.abs(time - nowMs) > limits.entityRequestSkewMs) {
-    throw new LedgerError(
-      'invalid_signature',
-      'X-Timestamp must be the present time in RFC 3339, at most 300 seconds off.',
-      {
-        header: 'X-Timestamp',
-        server_time: new Date(nowMs).toISOString(),
-      },
-    );
+    const message = 'X-Timestamp must be the present time in RFC 3339, at most 300 seconds off.';
+    const details = { header: 'X-Timestamp', server_time: new Date(nowMs).toISOString() };
+    throw new LedgerError('invalid_signature', message, details);
   }
-  const request: EntityRequest = { ...signed(), timestamp };
+  const request: EntityRequest = { ...incoming.signedRequest(), timestamp };
   await credentials.verifyEntityRequest(caller.actorId, signature.keyId, signature.signature, request);
   return request;
-}
-
-function required(header: string, message: string): LedgerError {
-  return new LedgerError('signature_required', message, { header });
 }

@@ -1,4 +1,3 @@
-import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
@@ -14,12 +13,11 @@ import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { BidiStreamHandler, ServerStreamHandler, UnaryHandler } from '../endpoints/handlers.ts';
 import type { AnswerLog } from './answer-log.ts';
 import { type CallRates, walkerOf } from './call-rates.ts';
-import { type CallRegister, createCallRegister } from './call-register.ts';
+import { createCallRegister } from './call-register.ts';
 import { identify, signatureOf } from './caller.ts';
 import { checkEntityRequest } from './entity-request.ts';
 import { watchCredential } from './stream-credential.ts';
 
-/** What the pipeline uses. */
 interface PipelineParts extends RunOnceParts {
   readonly credentials: Credentials;
   readonly rates: CallRates;
@@ -37,15 +35,9 @@ interface PipelineParts extends RunOnceParts {
  * (media type, size, JSON, fields), idempotency, handler, answer or error, log and metrics. The methods never reject:
  * every error becomes the call's answer.
  */
-export interface Pipeline {
-  unary(endpoint: Endpoint, incoming: UnaryCall): Promise<void>;
-  serverStream(endpoint: Endpoint, incoming: StreamCall): Promise<void>;
-  bidi(endpoint: Endpoint, incoming: BidiCall): Promise<void>;
-  /** The calls that run. */
-  readonly running: CallRegister;
-}
+export type Pipeline = ReturnType<typeof createPipeline>;
 
-export function createPipeline(parts: PipelineParts): Pipeline {
+export function createPipeline(parts: PipelineParts) {
   /** Answers in place of a handler that still runs. */
   const answerFor = (call: RunningCall, incoming: IncomingCall, error: LedgerError): void => {
     incoming.fail(call, error);
@@ -54,24 +46,26 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   const running = createCallRegister(parts.now, answerFor);
 
   const begin = (endpoint: Endpoint, incoming: IncomingCall, timeoutMs: number): RunningCall => {
+    const { transport } = incoming;
     const now = parts.now();
     const entropy = freshEntropy(parts.random, now);
     const requestId = requestIdOf(incoming.header('x-request-id'), entropy.newId);
     const deadline = now + Math.min(incoming.timeoutMs, timeoutMs);
     const openWalk = (walking: RunningCall): Walk =>
       new Walk(parts.walks, walkerOf(walking.caller, incoming.address()), walking.signal);
-    const call = new RunningCall(
-      endpoint,
-      incoming.transport,
-      requestId,
-      now,
-      deadline,
-      parts.monotonicMs(),
-      entropy,
-      openWalk,
-    );
+    const startedMs = parts.monotonicMs();
+    const call = new RunningCall(endpoint, transport, requestId, now, deadline, startedMs, entropy, openWalk);
     running.add(call, incoming);
     return call;
+  };
+
+  const fail = async (call: RunningCall, incoming: IncomingCall, thrown: unknown): Promise<void> => {
+    const error = outward(thrown);
+    if (call.answered) return parts.answers.late(call, error);
+    await parts.answers.failed(call, incoming, error);
+    if (call.answered) return;
+    call.answered = true;
+    incoming.fail(call, error);
   };
 
   const end = (call: RunningCall, incoming: IncomingCall): void => {
@@ -83,77 +77,66 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     running.remove(incoming);
   };
 
-  const fail = async (call: RunningCall, incoming: IncomingCall, thrown: unknown): Promise<void> => {
-    const error = outward(thrown);
-    if (call.answered) return parts.answers.late(call, error);
-    const noted = parts.answers.failed(call, incoming, error);
-    if (noted !== undefined) await noted;
-    if (call.answered) return;
-    call.answered = true;
-    incoming.fail(call, error);
+  /** Runs the steps of one call. What they throw becomes its answer. */
+  const run = async (
+    endpoint: Endpoint,
+    incoming: IncomingCall,
+    timeoutMs: number,
+    steps: (call: RunningCall) => Promise<void>,
+  ): Promise<void> => {
+    const call = begin(endpoint, incoming, timeoutMs);
+    try {
+      await steps(call);
+    } catch (thrown) {
+      await fail(call, incoming, thrown);
+    } finally {
+      end(call, incoming);
+    }
   };
 
   return {
+    /** The calls that run. */
     running,
 
-    async unary(endpoint, incoming) {
-      const call = begin(endpoint, incoming, limits.callTimeoutMs);
-      try {
+    unary(endpoint: Endpoint, incoming: UnaryCall): Promise<void> {
+      return run(endpoint, incoming, limits.callTimeoutMs, async (call) => {
         const signed = await admit(parts, call, incoming);
         const { message } = take(call, incoming);
-        const handler = endpoint.handler as UnaryHandler;
-        const key = call.caller !== null && endpoint.changesState ? incoming.idempotencyKey() : undefined;
-        const run = () => handler(message, call);
-        const answer =
-          key === undefined && (signed === null || !endpoint.changesState)
-            ? await run()
-            : await runOnce(parts, call, onceRequest(endpoint, incoming, message, key, signed), run);
+        const { changesState, rule, method } = endpoint;
+        const key = call.caller !== null && changesState ? incoming.idempotencyKey() : undefined;
+        const handle = () => (endpoint.handler as UnaryHandler)(message, call);
+        const fingerprint = () =>
+          fingerprintOf(method.input, message, () => incoming.equivalent(message), incoming.query);
+        const once = { key, signed, writesLedger: rule.writesLedger, output: method.output, fingerprint };
+        const isOnce = key !== undefined || (signed !== null && changesState);
+        const answer = isOnce ? await runOnce(parts, call, once, handle) : await handle();
         if (call.openedWalk !== null) await call.openedWalk.beforeAnswer();
         incoming.encode?.(answer);
-        const noted = parts.answers.succeeded(call, incoming);
-        if (noted !== undefined) await noted;
+        await parts.answers.succeeded(call, incoming);
         if (call.answered) return;
         incoming.succeed(call, answer);
         call.answered = true;
-      } catch (thrown) {
-        await fail(call, incoming, thrown);
-      } finally {
-        end(call, incoming);
-      }
+      });
     },
 
-    async serverStream(endpoint, incoming) {
-      const call = begin(endpoint, incoming, limits.serverStreamTimeoutMs);
-      try {
+    serverStream(endpoint: Endpoint, incoming: StreamCall): Promise<void> {
+      return run(endpoint, incoming, limits.serverStreamTimeoutMs, async (call) => {
         await admit(parts, call, incoming);
         const { message } = take(call, incoming);
         await sendAll(call, incoming, (endpoint.handler as ServerStreamHandler)(message, call));
         await finish(parts, call, incoming);
-      } catch (thrown) {
-        await fail(call, incoming, thrown);
-      } finally {
-        end(call, incoming);
-      }
+      });
     },
 
-    async bidi(endpoint, incoming) {
-      const call = begin(endpoint, incoming, Number.POSITIVE_INFINITY);
-      try {
+    async bidi(endpoint: Endpoint, incoming: BidiCall): Promise<void> {
+      await run(endpoint, incoming, Number.POSITIVE_INFINITY, async (call) => {
         await admit(parts, call, incoming);
-        const watch = watchCredential(parts.credentials, call, incoming, answerFor);
-        try {
-          await sendAll(call, incoming, (endpoint.handler as BidiStreamHandler)(incoming.requests, call));
-        } finally {
-          watch.stop();
-        }
+        using _watch = watchCredential(parts.credentials, call, incoming, answerFor);
+        await sendAll(call, incoming, (endpoint.handler as BidiStreamHandler)(incoming.requests, call));
         if (call.ending !== null) throw call.ending;
         await finish(parts, call, incoming);
-      } catch (thrown) {
-        await fail(call, incoming, thrown);
-      } finally {
-        incoming.requests.stop();
-        end(call, incoming);
-      }
+      });
+      incoming.requests.stop();
     },
   };
 }
@@ -164,19 +147,15 @@ export function createPipeline(parts: PipelineParts): Pipeline {
  */
 async function admit(parts: PipelineParts, call: RunningCall, incoming: IncomingCall): Promise<EntityRequest | null> {
   const { rule } = call.endpoint;
-  const identified = identify(parts.credentials, rule, incoming);
-  const caller = identified instanceof Promise ? await identified : identified;
+  const caller = await identify(parts.credentials, rule, incoming);
   call.caller = caller;
   refuseByWrongClock(parts, call);
   parts.rates.admit(call, () => incoming.address(), parts.monotonicMs());
-  const received = incoming.receive();
-  if (received !== undefined) await received;
+  await incoming.receive();
   if (caller === null) return null;
   const signature = signatureOf(incoming);
   if (caller.via === 'entity_header' && !rule.signed) {
-    const signed = () => incoming.signedRequest();
-    const timestamp = incoming.header('x-timestamp');
-    const request = await checkEntityRequest(parts.credentials, caller, signature, timestamp, signed, parts.now());
+    const request = await checkEntityRequest(parts.credentials, caller, signature, incoming, parts.now());
     if (request !== null) call.markVerified();
     return request;
   }
@@ -196,10 +175,9 @@ function refuseByWrongClock({ isClockRight }: PipelineParts, { caller, endpoint 
   if (caller === null && !endpoint.changesState) return;
   const isCommand = rule.writesLedger && (rule.signed || caller?.via !== 'entity_header');
   if (isCommand) return;
-  throw new LedgerError(
-    'unavailable',
-    'The clock of this node is off, so it cannot check what callers may do now; nothing was written, retry to reach another node.',
-  );
+  const message =
+    'The clock of this node is off, so it cannot check what callers may do now; nothing was written, retry to reach another node.';
+  throw new LedgerError('unavailable', message);
 }
 
 /** Decodes the request and keeps it for the handler and the access records. */
@@ -208,17 +186,6 @@ function take(call: RunningCall, incoming: IncomingCall): Decoded {
   call.parsed = decoded.json;
   call.request = decoded.message;
   return decoded;
-}
-
-function onceRequest(
-  { method, rule }: Endpoint,
-  incoming: IncomingCall,
-  message: Message,
-  key: string | undefined,
-  signed: EntityRequest | null,
-) {
-  const fingerprint = () => fingerprintOf(method.input, message, () => incoming.equivalent(message), incoming.query);
-  return { key, signed, writesLedger: rule.writesLedger, output: method.output, fingerprint };
 }
 
 async function sendAll(call: RunningCall, incoming: StreamCall, answers: AsyncIterable<object>): Promise<void> {
@@ -232,8 +199,7 @@ async function sendAll(call: RunningCall, incoming: StreamCall, answers: AsyncIt
 async function finish(parts: PipelineParts, call: RunningCall, incoming: StreamCall): Promise<void> {
   if (call.answered) return;
   if (call.aborted) throw new LedgerError('unavailable', 'The stream ended before all of it was sent.');
-  const noted = parts.answers.succeeded(call, incoming);
-  if (noted !== undefined) await noted;
+  await parts.answers.succeeded(call, incoming);
   if (call.answered) return;
   call.answered = true;
   incoming.end(call);
@@ -242,10 +208,6 @@ async function finish(parts: PipelineParts, call: RunningCall, incoming: StreamC
 /** Returns a LedgerError as it is, and anything else as `internal` with its cause, which only the log shows. */
 function outward(thrown: unknown): LedgerError {
   if (thrown instanceof LedgerError) return thrown;
-  return new LedgerError(
-    'internal',
-    'Something went wrong inside the service; the request id helps to find out what.',
-    {},
-    thrown,
-  );
+  const message = 'Something went wrong inside the service; the request id helps to find out what.';
+  return new LedgerError('internal', message, {}, thrown);
 }

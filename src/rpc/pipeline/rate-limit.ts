@@ -1,17 +1,3 @@
-/**
- * Token buckets by key. A bucket holds at most `burst` tokens and gets `perSecond` new ones. A call takes one token. If
- * there are too many buckets, the least recently used ones are forgotten, so memory is bounded.
- */
-export interface RateLimiter {
-  /**
-   * Takes one token from the key's bucket. `nowMs` is the time of any clock that does not go back. Returns null if a
-   * token was taken.
-   */
-  take(key: string, nowMs: number): RateLimited | null;
-  /** Takes tokens for work that is done already. The bucket may go below zero. */
-  charge(key: string, tokens: number, nowMs: number): void;
-}
-
 /** What a caller is told if the bucket is empty. */
 export interface RateLimited {
   /** Whole seconds until the next token, at least 1. */
@@ -28,59 +14,60 @@ export interface BucketSize {
   readonly burst: number;
 }
 
-interface RateLimit extends BucketSize {
-  /** The policy's name, which callers see. */
-  readonly name: string;
-}
-
 interface Bucket {
   tokens: number;
   filledMs: number;
 }
 
-const unlimited: RateLimiter = { take: () => null, charge: () => {} };
+/** Token buckets by key, at most `keysMax` of them: the least recently used one is forgotten for a new one. */
+export class RateLimiter {
+  /** The policy's name, which callers see. */
+  readonly #name: string;
+  readonly #size: BucketSize;
+  readonly #keysMax: number;
+  /** Ordered by last use. */
+  readonly #buckets = new Map<string, Bucket>();
 
-/** Makes a limiter with its own buckets, at most `keysMax` of them. */
-export function createRateLimiter(limit: RateLimit, keysMax: number): RateLimiter {
-  if (limit.perSecond === 0) return unlimited;
-  const { name, perSecond, burst } = limit;
-  const buckets = new Map<string, Bucket>();
-  const rateLimitPolicy = `"${name}";q=${burst};w=${Math.max(1, Math.ceil(burst / perSecond))}`;
+  constructor(name: string, size: BucketSize, keysMax: number) {
+    this.#name = name;
+    this.#size = size;
+    this.#keysMax = keysMax;
+  }
+
+  /** Returns null if a token was taken. `nowMs` is the time of any clock that does not go back. */
+  take(key: string, nowMs: number): RateLimited | null {
+    const { perSecond, burst } = this.#size;
+    if (perSecond === 0) return null;
+    const bucket = this.#filled(key, nowMs);
+    if (bucket.tokens >= 1) {
+      bucket.tokens -= 1;
+      return null;
+    }
+    const retryAfterS = Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond));
+    const rateLimitPolicy = `"${this.#name}";q=${burst};w=${Math.max(1, Math.ceil(burst / perSecond))}`;
+    return { retryAfterS, rateLimit: `"${this.#name}";r=0;t=${retryAfterS}`, rateLimitPolicy };
+  }
+
+  /** Takes tokens for work that is done already. The bucket may go below zero. */
+  charge(key: string, tokens: number, nowMs: number): void {
+    if (this.#size.perSecond > 0) this.#filled(key, nowMs).tokens -= tokens;
+  }
 
   /** Returns the key's bucket, refilled up to `nowMs`. */
-  const filled = (key: string, nowMs: number): Bucket => {
+  #filled(key: string, nowMs: number): Bucket {
+    const buckets = this.#buckets;
+    const { perSecond, burst } = this.#size;
     let bucket = buckets.get(key);
     if (bucket === undefined) {
       bucket = { tokens: burst, filledMs: nowMs };
-      if (buckets.size >= keysMax) forgetOldest(buckets);
+      if (buckets.size >= this.#keysMax) for (const oldest of buckets.keys().take(1)) buckets.delete(oldest);
     } else {
       const elapsedMs = Math.max(0, nowMs - bucket.filledMs);
       bucket.tokens = Math.min(burst, bucket.tokens + (elapsedMs * perSecond) / 1000);
       bucket.filledMs = nowMs;
-      // Moved to the end: the map is ordered by last use.
       buckets.delete(key);
     }
     buckets.set(key, bucket);
     return bucket;
-  };
-
-  return {
-    take(key, nowMs) {
-      const bucket = filled(key, nowMs);
-      if (bucket.tokens >= 1) {
-        bucket.tokens -= 1;
-        return null;
-      }
-      const retryAfterS = Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond));
-      return { retryAfterS, rateLimit: `"${name}";r=0;t=${retryAfterS}`, rateLimitPolicy };
-    },
-    charge(key, tokens, nowMs) {
-      filled(key, nowMs).tokens -= tokens;
-    },
-  };
-}
-
-function forgetOldest(buckets: Map<string, Bucket>): void {
-  const oldest = buckets.keys().next();
-  if (!oldest.done) buckets.delete(oldest.value);
+  }
 }

@@ -5,14 +5,10 @@ import type { BidiCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { identify } from './caller.ts';
 
-/** A running check of a stream's credential. */
-interface CredentialWatch {
-  stop(): void;
-}
-
 /**
- * Checks a stream's credential at intervals. Once it is no longer valid, no more requests are taken, the outcomes of
- * the requests that were taken are still sent, and then the stream ends with the error.
+ * Checks a stream's credential at intervals until it is disposed of. Once the credential is no longer valid, no more
+ * requests are taken, the outcomes of the requests that were taken are still sent, and then the stream ends with the
+ * error.
  *
  * If they do not arrive within `streamLastOutcomesMs`, the stream ends with `outcome_unknown`, by `answerFor`: a
  * refusal would say that none of them was written. The caller's next stream gets the refusal.
@@ -22,7 +18,7 @@ export function watchCredential(
   call: RunningCall,
   incoming: BidiCall,
   answerFor: (call: RunningCall, incoming: BidiCall, error: LedgerError) => void,
-): CredentialWatch {
+): Disposable {
   let checking = false;
   let last: NodeJS.Timeout | undefined;
   const check = async (): Promise<void> => {
@@ -48,7 +44,7 @@ export function watchCredential(
   };
   const timer = setInterval(() => void check(), limits.streamCredentialCheckMs).unref();
   return {
-    stop() {
+    [Symbol.dispose]() {
       clearInterval(timer);
       clearTimeout(last);
     },

@@ -38,8 +38,8 @@ const byUuid = (request: Message, call: Call, refused: boolean): Promise<void> |
 const endpoints = endpointsOf(
   apiServices.map((service) => ({
     service,
-    handlers: new Map(service.methods.map((method) => [method.localName, handler])),
-    names: new Map(service.name === 'MasterService' ? [['appendEvent', byUuid]] : []),
+    handlers: Object.fromEntries(service.methods.map((method) => [method.localName, handler])),
+    names: service.name === 'MasterService' ? { appendEvent: byUuid } : ({} as Record<string, never>),
   })),
 );
 

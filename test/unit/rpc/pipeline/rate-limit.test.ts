@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunningCall } from '../../../../src/rpc/call/running-call.ts';
 import { addressKey, callsOf, createCallRates, walkerOf } from '../../../../src/rpc/pipeline/call-rates.ts';
-import { createRateLimiter } from '../../../../src/rpc/pipeline/rate-limit.ts';
+import { RateLimiter } from '../../../../src/rpc/pipeline/rate-limit.ts';
 import type { Caller } from '../../../../src/service/calls/call.ts';
 
-const limit = { name: 'call', perSecond: 10, burst: 3 };
+const limit = { perSecond: 10, burst: 3 };
 
 describe('token bucket', () => {
   it('gives its burst at once, then one token each tenth of a second', () => {
-    const limiter = createRateLimiter(limit, 10);
+    const limiter = new RateLimiter('call', limit, 10);
     expect([0, 0, 0].map((at) => limiter.take('a', at))).toEqual([null, null, null]);
     expect(limiter.take('a', 0)).toEqual({
       retryAfterS: 1,
@@ -21,20 +21,20 @@ describe('token bucket', () => {
   });
 
   it('one key does not use up another', () => {
-    const limiter = createRateLimiter({ ...limit, burst: 1 }, 10);
+    const limiter = new RateLimiter('call', { ...limit, burst: 1 }, 10);
     expect([limiter.take('a', 0), limiter.take('b', 0)]).toEqual([null, null]);
     expect(limiter.take('a', 0)).not.toBe(null);
   });
 
   it('says how long to wait at slow rates', () => {
-    const limiter = createRateLimiter({ name: 'create', perSecond: 0.1, burst: 1 }, 10);
+    const limiter = new RateLimiter('create', { perSecond: 0.1, burst: 1 }, 10);
     limiter.take('a', 0);
     expect(limiter.take('a', 0)?.retryAfterS).toBe(10);
     expect(limiter.take('a', 4_000)?.retryAfterS).toBe(6);
   });
 
   it('forgets the key not seen for longest, and no other', () => {
-    const limiter = createRateLimiter({ ...limit, perSecond: 0.001, burst: 1 }, 2);
+    const limiter = new RateLimiter('call', { ...limit, perSecond: 0.001, burst: 1 }, 2);
     limiter.take('old', 0);
     limiter.take('kept', 0);
     limiter.take('kept', 1);
@@ -44,12 +44,12 @@ describe('token bucket', () => {
   });
 
   it('rate 0 never limits', () => {
-    const limiter = createRateLimiter({ ...limit, perSecond: 0, burst: 0 }, 2);
+    const limiter = new RateLimiter('call', { ...limit, perSecond: 0, burst: 0 }, 2);
     expect(Array.from({ length: 100 }, () => limiter.take('a', 0)).every((limited) => limited === null)).toBe(true);
   });
 
   it('what was done already may take more than there is, and the next calls wait for it', () => {
-    const limiter = createRateLimiter(limit, 10);
+    const limiter = new RateLimiter('call', limit, 10);
     limiter.charge('a', 13, 0);
     expect(limiter.take('a', 0)?.retryAfterS).toBe(2);
     expect(limiter.take('a', 1_099)).not.toBe(null);
@@ -60,7 +60,7 @@ describe('token bucket', () => {
   it('over any time gives no more than burst and rate, also when the clock stands', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(300), { maxLength: 200 }), (stepsMs) => {
-        const limiter = createRateLimiter(limit, 10);
+        const limiter = new RateLimiter('call', limit, 10);
         let now = 0;
         let taken = 0;
         for (const step of stepsMs) {

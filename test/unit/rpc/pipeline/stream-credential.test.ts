@@ -45,7 +45,7 @@ test('a stream whose credential ended takes no more, and ends with that once all
   expect(stop).toHaveBeenCalledOnce();
   expect(call.ending).toMatchObject({ code: 'invalid_api_key' });
   // The handler has ended: the pipeline answers with `ending`.
-  watch.stop();
+  watch[Symbol.dispose]();
   await vi.advanceTimersByTimeAsync(2 * limits.streamLastOutcomesMs);
   expect(failures).toEqual([]);
 });
@@ -59,7 +59,7 @@ test('events that were taken and have no outcome by then are called unknown, not
   expect(failures).toMatchObject([{ code: 'outcome_unknown' }]);
   expect(call).toMatchObject({ answered: true, ending: { code: 'outcome_unknown' } });
   expect(aborts).toHaveLength(1);
-  watch.stop();
+  watch[Symbol.dispose]();
 });
 
 test('a stream that was answered meanwhile is not answered twice', async () => {
@@ -69,7 +69,7 @@ test('a stream that was answered meanwhile is not answered twice', async () => {
   call.answered = true;
   await vi.advanceTimersByTimeAsync(limits.streamLastOutcomesMs);
   expect(failures).toEqual([]);
-  watch.stop();
+  watch[Symbol.dispose]();
 });
 
 test('a store that cannot be asked ends no stream', async () => {
@@ -78,5 +78,5 @@ test('a store that cannot be asked ends no stream', async () => {
   await vi.advanceTimersByTimeAsync(4 * limits.streamCredentialCheckMs);
   expect(stop).not.toHaveBeenCalled();
   expect(call.ending).toBeNull();
-  watch.stop();
+  watch[Symbol.dispose]();
 });

@@ -1,2 +1,0 @@
-/** How a call reaches the service. */
-export type Transport = 'rest' | 'connect' | 'grpc';
