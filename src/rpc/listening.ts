@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Server } from 'node:net';
 
 /** A server that listens on a port. */
@@ -9,16 +10,13 @@ export interface Listener extends AsyncDisposable {
 }
 
 /** Listens on `port`. Rejects with an Error whose message names the address if that fails. */
-export function listenOn(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const failed = (error: Error): void =>
-      reject(new Error(`Cannot listen on ${host} port ${port}: ${error.message}`, { cause: error }));
-    server.once('error', failed);
-    server.listen({ host, port, backlog: 1024 }, () => {
-      server.off('error', failed);
-      resolve();
-    });
-  });
+export async function listenOn(server: Server, host: string, port: number): Promise<void> {
+  server.listen({ host, port, backlog: 1024 });
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    throw new Error(`Cannot listen on ${host} port ${port}: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 export function addressOf(server: Server): { readonly host: string; readonly port: number } {

@@ -8,7 +8,6 @@ import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
 import { outOfMemoryBudget } from '../../service/limits/out-of-memory-budget.ts';
-import type { ClientAddress } from '../call/client-address.ts';
 import { rpcError } from '../call/error-info.ts';
 import type { Decoded, RestEquivalent, StreamCall, UnaryCall } from '../call/incoming-call.ts';
 import { readJsonFields, readMessage } from '../call/json-fields.ts';
@@ -18,6 +17,7 @@ import type { RunningCall } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { readBody } from '../http/body.ts';
+import type { HttpHandlerParts } from '../http/handler-parts.ts';
 import { HttpCall } from '../http/http-call.ts';
 import type { HttpResponse } from '../http/response.ts';
 import { type ConnectFormat, unpackMessage } from './body.ts';
@@ -39,14 +39,14 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
   #message: Buffer = Buffer.alloc(0);
 
   constructor(
+    parts: HttpHandlerParts,
     request: IncomingMessage,
     response: HttpResponse,
-    clientAddress: ClientAddress,
     endpoint: Endpoint,
     format: ConnectFormat,
     context: HandlerContext,
   ) {
-    super(request, response, clientAddress);
+    super(parts, request, response);
     this.#endpoint = endpoint;
     this.#format = format;
     this.#context = context;

@@ -13,8 +13,8 @@ import { compressionBrotli, compressionGzip, universalResponseToNodeResponse } f
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
-import { type CallHandler, type HttpHandlerParts, watchHangUp } from '../http/handler-parts.ts';
-import type { HttpResponse } from '../http/response.ts';
+import type { HttpHandlerParts } from '../http/handler-parts.ts';
+import type { HttpHandler, HttpResponse } from '../http/response.ts';
 import { checkHead } from '../http/server.ts';
 import { answerOptions, refuseMethod, refuseRequest } from '../http/unrouted-request.ts';
 import { type ConnectFormat, connectFormat } from './body.ts';
@@ -36,7 +36,7 @@ const nodeRequest = createContextKey<NodeRequest | null>(null);
  * handler could check the caller's credential, and its JSON reader accepts duplicate keys. ConnectCall reads the body
  * later.
  */
-export function createConnectHandler(parts: HttpHandlerParts): CallHandler {
+export function createConnectHandler(parts: HttpHandlerParts): HttpHandler {
   const router = createConnectRouter({
     grpc: false,
     acceptCompression: [compressionGzip, compressionBrotli],
@@ -48,7 +48,7 @@ export function createConnectHandler(parts: HttpHandlerParts): CallHandler {
 
   return (request, response) => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
-    const refuse = (error: LedgerError): void => refuseRequest(parts, request, response, error, []);
+    const refuse = (error: LedgerError): void => refuseRequest(parts, request, response, error);
     const fault = checkHead(request);
     if (fault !== null) return refuse(fault);
     const handler = handlers.get(path);
@@ -58,11 +58,8 @@ export function createConnectHandler(parts: HttpHandlerParts): CallHandler {
     if (request.method !== 'POST') return refuseMethod(parts, request, response, ['POST']);
     const format = connectFormat(request.headers['content-type']);
     if (format === null || handler.supportedContentType(request.headers['content-type'] ?? '') === false) {
-      return refuse(
-        new LedgerError('unsupported_media_type', 'Send a content type of Connect or gRPC-Web.', {
-          header: 'Content-Type',
-        }),
-      );
+      const message = 'Send a content type of Connect or gRPC-Web.';
+      return refuse(new LedgerError('unsupported_media_type', message, { header: 'Content-Type' }));
     }
     const late = checkTimeout(format, request);
     if (late !== null) return refuse(late);
@@ -79,10 +76,8 @@ export function createConnectHandler(parts: HttpHandlerParts): CallHandler {
 function checkTimeout({ timeout }: ConnectFormat, request: IncomingMessage): LedgerError | null {
   const given = request.headers[timeout.header.toLowerCase()];
   if (given === undefined || (typeof given === 'string' && timeout.form.test(given))) return null;
-  return new LedgerError('invalid_argument', `${timeout.header} must be ${timeout.expected}.`, {
-    header: timeout.header,
-    expected: timeout.expected,
-  });
+  const { header, expected } = timeout;
+  return new LedgerError('invalid_argument', `${header} must be ${expected}.`, { header, expected });
 }
 
 async function run(
@@ -107,7 +102,7 @@ async function run(
     await universalResponseToNodeResponse(answer, response);
   } catch (error) {
     if (!gone.signal.aborted && !response.headersSent)
-      refuseRequest(parts, request, response, new LedgerError('internal', 'The call failed.', {}, error), []);
+      refuseRequest(parts, request, response, new LedgerError('internal', 'The call failed.', {}, error));
     else response.destroy();
   }
 }
@@ -147,9 +142,7 @@ function register(parts: HttpHandlerParts, router: ConnectRouter, endpoint: Endp
     const node = context.values.get(nodeRequest);
     const format = connectFormat(node?.request.headers['content-type']);
     if (node === null || format === null) throw new TypeError('A Connect call without its request');
-    const incoming = new ConnectCall(node.request, node.response, parts.clientAddress, endpoint, format, context);
-    watchHangUp(parts, incoming, node.response);
-    return incoming;
+    return new ConnectCall(parts, node.request, node.response, endpoint, format, context);
   };
   if (method.methodKind === 'unary') {
     const unary = async (_empty: unknown, context: HandlerContext): Promise<object> => {

@@ -5,7 +5,6 @@ import { limits } from '../../runtime/limits/limits.ts';
 import { outOfMemoryBudget } from '../../service/limits/out-of-memory-budget.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import type { HttpResponse } from './response.ts';
-import { continueIfExpected } from './server.ts';
 
 const empty = Buffer.alloc(0);
 
@@ -20,8 +19,7 @@ export function hasBody(request: IncomingMessage): boolean {
  * `overloaded` if the memory budget has no room. Throws `unavailable` if the caller goes away meanwhile (then no answer
  * can be sent) or has not sent all of the body by the call's deadline.
  *
- * Bytes count in the memory budget as they arrive, not as they are announced: a caller that announces much and sends
- * nothing takes no room from others.
+ * Bytes count in the memory budget as they arrive: a caller that announces much and sends nothing takes no room.
  */
 export function readBody(request: IncomingMessage, response: HttpResponse, call: AbortableCall): Promise<Buffer> {
   if (!hasBody(request)) return Promise.resolve(empty);
@@ -38,10 +36,7 @@ export function readBody(request: IncomingMessage, response: HttpResponse, call:
   });
 }
 
-/**
- * Reads a body like `readBody`, but keeps only its SHA-256, in hex. A signature also covers a body that the method does
- * not take.
- */
+/** Reads a body like `readBody`, but keeps only its SHA-256, in hex: a signature covers an unused body too. */
 export function dropBody(request: IncomingMessage, response: HttpResponse, call: AbortableCall): Promise<string> {
   const hash = createHash('sha256');
   return receive(request, response, call, {
@@ -57,9 +52,7 @@ type AbortableCall = Pick<RunningCall, 'onAbort'> | null;
 
 /** Consumes a body. */
 interface Taker<T> {
-  /**
-   * Returns false if the memory budget has no room for the chunk. `isLast`: the body is known to end with this chunk.
-   */
+  /** Returns false if the memory budget has no room for the chunk. `isLast`: the body ends with this chunk. */
   take(chunk: Buffer, isLast: boolean): boolean;
   end(): T;
 }
@@ -73,7 +66,7 @@ function receive<T>(
   const max = limits.requestBodyMaxBytes;
   const declared = Number(request.headers['content-length'] ?? Number.NaN);
   if (declared > max) return Promise.reject(tooLarge());
-  continueIfExpected(request, response);
+  response.continueIfExpected();
   return new Promise((resolve, reject) => {
     let length = 0;
     const settle = (): void => {

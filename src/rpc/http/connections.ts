@@ -6,10 +6,6 @@ import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { HttpConnection } from './connection.ts';
 import type { AnswerRules, HttpHandler, HttpResponse } from './response.ts';
 
-/** The property of a socket that holds its HttpConnection. */
-const ofSocket = Symbol('connection');
-type KnownSocket = Socket & { [ofSocket]?: HttpConnection };
-
 /** How often drain() checks its conditions. */
 const drainLookMs = 10;
 
@@ -21,15 +17,12 @@ const answerShare = 1 / 2;
 const nearlyFull = 3 / 4;
 
 /** All connections of one HTTP port. */
-export class HttpConnections implements Disposable {
-  readonly #memory: MemoryBudget;
+export class HttpConnections implements AnswerRules, Disposable {
+  readonly memory: MemoryBudget;
+  readonly headers: readonly string[];
   readonly #monotonicMs: () => number;
-  readonly #rules: AnswerRules;
-  readonly #open = new Set<HttpConnection>();
-  /**
-   * Unfinished bodies. They need no credential to begin and may take seconds, so they have their own share of the
-   * budget.
-   */
+  readonly #open = new Map<object, HttpConnection>();
+  /** Unfinished bodies need no credential and may take seconds, so they have their own share of the budget. */
   readonly #unfinished: FairShare<HttpConnection>;
   /** Raw sockets below TLS, from the start of their handshake on. */
   readonly #belowTls = new Set<Socket>();
@@ -37,30 +30,18 @@ export class HttpConnections implements Disposable {
   readonly #look: NodeJS.Timeout;
   #isDraining = false;
 
-  /** `headers` is a list `name, value, …`; every answer carries them. */
   constructor(memory: MemoryBudget, headers: readonly string[], monotonicMs: () => number) {
-    this.#memory = memory;
-    this.#unfinished = new FairShare(memory.maxBytes * unfinishedShare, (connection) => connection.abort());
+    this.memory = memory;
+    this.headers = headers;
     this.#monotonicMs = monotonicMs;
-    this.#rules = {
-      memory,
-      headers,
-      holdUnfinished: (response, bytes) => this.#holdUnfinished(this.#connectionOf(response), bytes),
-      releaseUnfinished: (response, bytes) => this.#releaseUnfinished(this.#connectionOf(response), bytes),
-      makeRoom: (response, bytes) => this.#makeRoom(this.#connectionOf(response), bytes),
-      // While draining, the newest answer is the last one. An earlier answer is not: more requests may be behind its
-      // own.
-      isLast: (response) => this.#isDraining && this.#connectionOf(response)?.newest === response,
-    };
+    this.#unfinished = new FairShare(memory.maxBytes * unfinishedShare, (connection) => connection.abort());
     this.#sweep = setInterval(() => this.#endStalled(), limits.answerSweepMs).unref();
     this.#look = setInterval(() => this.#lookAtAnswers(), limits.answerLookMs).unref();
   }
 
   add(socket: Socket): void {
-    const connection = new HttpConnection(socket, this.#memory, this.#monotonicMs());
-    (socket as KnownSocket)[ofSocket] = connection;
-    this.#open.add(connection);
-    socket.on('close', () => this.#open.delete(connection));
+    this.#open.set(socket, new HttpConnection(socket, this.memory, this.#monotonicMs()));
+    socket.on('close', () => this.#open.delete(socket));
   }
 
   addBelowTls(socket: Socket): void {
@@ -68,20 +49,21 @@ export class HttpConnections implements Disposable {
     socket.on('close', () => this.#belowTls.delete(socket));
   }
 
-  /** The headers that every answer carries, as `name, value, …`. */
-  get headers(): readonly string[] {
-    return this.#rules.headers;
-  }
-
   of(socket: object): HttpConnection | null {
-    return (socket as KnownSocket)[ofSocket] ?? null;
+    return this.#open.get(socket) ?? null;
   }
 
   #connectionOf(response: HttpResponse): HttpConnection | null {
     return this.of(response.req.socket);
   }
 
-  #holdUnfinished(connection: HttpConnection | null, bytes: number): boolean {
+  /** While draining, the newest answer of a connection is the last one: no more requests are behind its own. */
+  isLast(response: HttpResponse): boolean {
+    return this.#isDraining && this.#connectionOf(response)?.newest === response;
+  }
+
+  holdUnfinished(response: HttpResponse, bytes: number): boolean {
+    const connection = this.#connectionOf(response);
     if (connection === null) return true;
     this.#unfinished.add(connection, bytes);
     if (this.#unfinished.makeRoom(connection)) return true;
@@ -89,61 +71,53 @@ export class HttpConnections implements Disposable {
     return false;
   }
 
-  #releaseUnfinished(connection: HttpConnection | null, bytes: number): void {
+  releaseUnfinished(response: HttpResponse, bytes: number): void {
+    const connection = this.#connectionOf(response);
     if (connection !== null) this.#unfinished.add(connection, -bytes);
   }
 
   /** Returns the request listener that serves requests within the bounds of their connections. */
   listener(serve: HttpHandler): HttpHandler {
     return (request, response) => {
-      response.rules = this.#rules;
+      response.rules = this;
       this.of(request.socket)?.take(request, response, serve);
     };
   }
 
-  /**
-   * Ends connections whose answers the kernel does not take: all of them after answerStallMs, and sooner those that
-   * hold most of a nearly full budget.
-   */
+  /** Ends connections that are stalled for answerStallMs, and sooner those that hold most of a nearly full budget. */
   #endStalled(): void {
-    for (const connection of this.#stalled(this.#open, limits.answerStallMs)) connection.abort();
+    for (const connection of this.#stalled(this.#open.values(), limits.answerStallMs)) connection.abort();
     if (!this.#isNearlyFull) return;
-    const holding = [...this.#open].filter((one) => one.heldBytes > 0);
+    const holding = [...this.#open.values()].filter((one) => one.heldBytes > 0);
     for (const connection of this.#stalled(holding, limits.answerStallFullMs)) {
       connection.abort();
       if (!this.#isNearlyFull) return;
     }
   }
 
-  /**
-   * While the budget is nearly full, notes when the kernel last took bytes of answers. Sweeps alone are too coarse for
-   * the shorter time limits.
-   */
+  /** Notes when the kernel last took bytes of answers: sweeps alone are too coarse for the shorter time limits. */
   #lookAtAnswers(): void {
     if (!this.#isNearlyFull) return;
     const nowMs = this.#monotonicMs();
-    for (const connection of this.#open) if (connection.heldAnswerBytes > 0) connection.stalledMs(nowMs);
+    for (const connection of this.#open.values()) if (connection.heldAnswerBytes > 0) connection.stalledMs(nowMs);
   }
 
-  /**
-   * Answers are refused beyond their own share of the budget, so they alone never fill three quarters of the whole.
-   * Their share is checked as well.
-   */
+  /** Answers alone never fill three quarters of the budget, so their own share is checked as well. */
   get #isNearlyFull(): boolean {
-    const bytes = this.#memory.maxBytes * nearlyFull;
-    return this.#memory.heldBytes() > bytes || this.#memory.heldBytes('answer') > bytes * answerShare;
+    const bytes = this.memory.maxBytes * nearlyFull;
+    return this.memory.heldBytes() > bytes || this.memory.heldBytes('answer') > bytes * answerShare;
   }
 
   /**
-   * Whether answers may hold `bytes` more. If there is no room, a connection that holds more than its equal part is
-   * refused. Otherwise other connections that take no bytes are ended: a client that does not read must not keep others
-   * from reading.
+   * If there is no room, a connection that holds more than its equal part is refused. Otherwise other connections that
+   * take no bytes are ended: a client that does not read must not keep others from reading.
    */
-  #makeRoom(connection: HttpConnection | null, bytes: number): boolean {
-    const maxBytes = this.#memory.maxBytes * answerShare;
-    const hasRoom = (): boolean => this.#memory.heldBytes('answer') + bytes <= maxBytes;
+  makeRoom(response: HttpResponse, bytes: number): boolean {
+    const connection = this.#connectionOf(response);
+    const maxBytes = this.memory.maxBytes * answerShare;
+    const hasRoom = (): boolean => this.memory.heldBytes('answer') + bytes <= maxBytes;
     if (hasRoom()) return true;
-    const holding = [...this.#open].filter((one) => one.heldAnswerBytes > 0);
+    const holding = [...this.#open.values()].filter((one) => one.heldAnswerBytes > 0);
     if (connection === null || connection.heldAnswerBytes * holding.length > maxBytes) return false;
     const others = holding.filter((one) => one !== connection);
     for (const other of this.#stalled(others, limits.answerStallRoomMs)) {
@@ -153,18 +127,13 @@ export class HttpConnections implements Disposable {
     return false;
   }
 
-  /**
-   * Connections of which the kernel has taken nothing for at least `leastMs`. Sorted by held bytes times stalled time,
-   * largest first.
-   */
+  /** Connections that are stalled for at least `leastMs`, the most held bytes times stalled time first. */
   #stalled(connections: Iterable<HttpConnection>, leastMs: number): HttpConnection[] {
     const nowMs = this.#monotonicMs();
-    const stalled: { readonly connection: HttpConnection; readonly weight: number }[] = [];
-    for (const connection of connections) {
-      const ms = connection.stalledMs(nowMs);
-      if (ms >= leastMs) stalled.push({ connection, weight: ms * connection.heldBytes });
-    }
-    return stalled.sort((left, right) => right.weight - left.weight).map(({ connection }) => connection);
+    return Array.from(connections, (connection) => ({ connection, ms: connection.stalledMs(nowMs) }))
+      .filter(({ ms }) => ms >= leastMs)
+      .sort((left, right) => right.ms * right.connection.heldBytes - left.ms * left.connection.heldBytes)
+      .map(({ connection }) => connection);
   }
 
   /**
@@ -180,16 +149,11 @@ export class HttpConnections implements Disposable {
       while (!isDone() && performance.now() < lateMs) await delay(drainLookMs);
     };
     await until(() => this.#open.size === 0, limits.drainIdleMs);
-    await until(() => this.#isIdle, graceMs);
-    for (const connection of this.#open) if (connection.isIdle) connection.end();
+    await until(() => this.#open.values().every((connection) => connection.isIdle), graceMs);
+    for (const connection of this.#open.values()) if (connection.isIdle) connection.end();
     await until(() => this.#open.size === 0, limits.drainLingerMs);
-    for (const { socket } of this.#open) socket.destroy();
+    for (const { socket } of this.#open.values()) socket.destroy();
     for (const socket of this.#belowTls) socket.destroy();
-  }
-
-  get #isIdle(): boolean {
-    for (const connection of this.#open) if (!connection.isIdle) return false;
-    return true;
   }
 
   [Symbol.dispose](): void {

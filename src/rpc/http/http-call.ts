@@ -1,21 +1,23 @@
 import type { IncomingMessage } from 'node:http';
 import { LedgerError } from '../../domain/errors.ts';
-import type { ClientAddress } from '../call/client-address.ts';
 import type { RunningCall } from '../call/running-call.ts';
+import type { HttpHandlerParts } from './handler-parts.ts';
 import type { HttpResponse } from './response.ts';
-import { identifyAnswer } from './server.ts';
 
 /** What REST and Connect calls on the HTTP port have in common. */
 export abstract class HttpCall {
   protected readonly request: IncomingMessage;
   protected readonly response: HttpResponse;
-  readonly #clientAddress: ClientAddress;
+  readonly #parts: HttpHandlerParts;
   #call: RunningCall | null = null;
 
-  constructor(request: IncomingMessage, response: HttpResponse, clientAddress: ClientAddress) {
+  constructor(parts: HttpHandlerParts, request: IncomingMessage, response: HttpResponse) {
+    this.#parts = parts;
     this.request = request;
     this.response = response;
-    this.#clientAddress = clientAddress;
+    response.on('close', () => {
+      if (!response.writableFinished) parts.pipeline.running.hangUp(this);
+    });
   }
 
   get call(): RunningCall | null {
@@ -24,7 +26,7 @@ export abstract class HttpCall {
 
   set call(call: RunningCall | null) {
     this.#call = call;
-    if (call !== null) identifyAnswer(this.response, call.requestId);
+    if (call !== null) this.response.requestId = call.requestId;
   }
 
   header(name: string): string | undefined {
@@ -35,14 +37,14 @@ export abstract class HttpCall {
   idempotencyKey(): string | undefined {
     const key = this.header('idempotency-key');
     // A single key may contain a comma too.
-    if (key?.includes(',') && this.request.headersDistinct['idempotency-key']?.length !== 1)
-      throw new LedgerError('invalid_argument', 'Idempotency-Key was sent more than once.', {
-        header: 'Idempotency-Key',
-      });
+    if (key?.includes(',') && this.request.headersDistinct['idempotency-key']?.length !== 1) {
+      const details = { header: 'Idempotency-Key' };
+      throw new LedgerError('invalid_argument', 'Idempotency-Key was sent more than once.', details);
+    }
     return key;
   }
 
   address(): string {
-    return this.#clientAddress(this.request.socket.remoteAddress, this.header('x-forwarded-for'));
+    return this.#parts.clientAddress(this.request.socket.remoteAddress, this.header('x-forwarded-for'));
   }
 }

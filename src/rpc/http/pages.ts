@@ -1,10 +1,9 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { requestIdOf } from '../call/request-id.ts';
 import { statusOf } from '../call/status.ts';
 import { errorEnvelope } from './error-envelope.ts';
 import type { HttpHandlerParts } from './handler-parts.ts';
 import type { HttpHandler } from './response.ts';
-import { checkHead, identifyAnswer, JSON_TYPE } from './server.ts';
+import { checkHead, JSON_TYPE, requestIdIn } from './server.ts';
 import { answerOptions, refuseMethod } from './unrouted-request.ts';
 
 interface PageAnswer {
@@ -17,21 +16,20 @@ interface PageAnswer {
 /** Pages beside the API, by path. A page that throws is answered `internal`. */
 export type Pages = ReadonlyMap<string, () => PageAnswer>;
 
-/** Pages are only read. */
 const METHODS = ['GET', 'HEAD'];
 
 /** Serves pages. `serveOther` gets requests for other paths, and those with a wrong head. */
 export function createPageHandler(parts: HttpHandlerParts, pages: Pages, serveOther: HttpHandler): HttpHandler {
   return (request, response) => {
-    const { method: verb = '', url = '', headers } = request;
+    const { method: verb = '', url = '' } = request;
     const route = pathOf(url);
     const page = pages.get(route);
     if (page === undefined || checkHead(request) !== null) return serveOther(request, response);
     if (verb === 'OPTIONS') return answerOptions(parts, request, response, METHODS);
     if (!METHODS.includes(verb)) return refuseMethod(parts, request, response, METHODS);
     const startedMs = performance.now();
-    const requestId = requestIdOf(headers['x-request-id'] as string | undefined, parts.newId);
-    identifyAnswer(response, requestId);
+    const requestId = requestIdIn(request, parts.newId);
+    response.requestId = requestId;
     const { answer, code, cause } = answerOf(page, requestId);
     const { status, body } = answer;
     response.once('close', () => {

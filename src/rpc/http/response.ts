@@ -4,10 +4,10 @@ import type { MemoryBudget, MemoryKind } from '../../runtime/limits/memory-budge
 /** A multiple of the memory budget's own unit. */
 export const countStepBytes = 1_024;
 
-/** Bytes that all answers share, such as a constant document. Writing them copies nothing, so they are not counted. */
+/** Bytes that all answers share. Writing them copies nothing, so they are not counted. */
 const shared = new WeakSet<Uint8Array>();
 
-/** Registers bytes that are made once, kept for the life of the process and written to many clients. */
+/** Registers bytes that are kept for the life of the process and written to many clients. */
 export function sharedBytes(bytes: Buffer): Buffer {
   shared.add(bytes);
   return bytes;
@@ -19,14 +19,12 @@ export interface AnswerRules {
   /** Headers that every answer carries, as `name, value, …`. */
   readonly headers: readonly string[];
   /**
-   * Counts bytes of an unfinished body for the answer's connection. Returns false and counts nothing if unfinished
-   * bodies hold too much together and this connection holds more than its part.
+   * Counts bytes of an unfinished body. Returns false and counts nothing if unfinished bodies hold too much together
+   * and the answer's connection holds more than its part.
    */
   holdUnfinished(response: HttpResponse, bytes: number): boolean;
   releaseUnfinished(response: HttpResponse, bytes: number): void;
-  /**
-   * Whether there is room for `bytes` more of an answer. If there is none, connections that take no bytes are ended.
-   */
+  /** Whether there is room for `bytes` more of an answer. Ends connections that take no bytes if there is none. */
   makeRoom(response: HttpResponse, bytes: number): boolean;
   /** Whether this answer is the last one of its connection. */
   isLast(response: HttpResponse): boolean;
@@ -41,6 +39,10 @@ type AnyHeaders = readonly unknown[] | Readonly<Record<string, unknown>>;
 export class HttpResponse extends ServerResponse {
   /** Set by the connection before the request is served. */
   rules: AnswerRules | null = null;
+  /** Set when the call begins. An answer to malformed bytes in the rest of its request has the same id. */
+  requestId: string | null = null;
+  /** Whether the caller waits for `100 Continue` before it sends the body. */
+  expectsContinue = false;
   /** Bytes of the request's body, and the bytes that are counted for them. */
   #bodyBytes = 0;
   #requestBytes = 0;
@@ -51,8 +53,8 @@ export class HttpResponse extends ServerResponse {
   #isReleased = false;
 
   /**
-   * Counts bytes of the request's body. Returns false if the budget has no room; the caller must drop the body then.
-   * `isLast`: the body ends with these bytes, so a body that arrives at once never counts as unfinished.
+   * Counts bytes of the request's body. Returns false if the budget has no room. `isLast`: the body ends with these
+   * bytes, so a body that arrives at once never counts as unfinished.
    */
   holdRequest(bytes: number, isLast: boolean): boolean {
     const { rules } = this;
@@ -69,7 +71,7 @@ export class HttpResponse extends ServerResponse {
     return true;
   }
 
-  /** Call it when the request's body has ended. */
+  /** The request's body has ended. */
   requestEnded(): void {
     if (this.#unfinishedBytes > 0) this.rules?.releaseUnfinished(this, this.#unfinishedBytes);
     this.#unfinishedBytes = 0;
@@ -85,8 +87,7 @@ export class HttpResponse extends ServerResponse {
 
   /**
    * Holds the bytes of a large answer of a read before it is written. Returns false if answers would hold more than
-   * half of the memory budget. The other half stays for requests, so that clients that do not read never keep others
-   * from writing.
+   * half of the memory budget. The other half is for requests: clients that do not read never keep others from writing.
    */
   holdAnswer(bytes: number): boolean {
     if (this.rules === null || this.writableEnded || this.#isReleased) return true;
@@ -97,12 +98,10 @@ export class HttpResponse extends ServerResponse {
     return true;
   }
 
-  /** Bytes that are counted for the request's body. */
   get heldRequestBytes(): number {
     return this.#requestBytes;
   }
 
-  /** Bytes that are counted for this answer. */
   get heldAnswerBytes(): number {
     return this.#answerBytes;
   }
@@ -112,6 +111,12 @@ export class HttpResponse extends ServerResponse {
     if (this.rules === null) return true;
     const { memory } = this.rules;
     return memory.heldBytes('answer') <= memory.maxBytes / 2 && memory.heldBytes() < memory.maxBytes;
+  }
+
+  /** Tells a caller that waits for it to send the body now. */
+  continueIfExpected(): void {
+    if (this.expectsContinue) this.writeContinue();
+    this.expectsContinue = false;
   }
 
   override writeHead(status: number, ...rest: unknown[]): this {
@@ -158,7 +163,6 @@ export class HttpResponse extends ServerResponse {
     this.#answerBytes = 0;
   };
 
-  /** Releases everything that is still counted. */
   releaseAll(): void {
     this.#isReleased = true;
     this.dropRequest();

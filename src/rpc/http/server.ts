@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -20,48 +20,25 @@ export interface HttpRequests {
   readonly serve: HttpHandler;
   /** Answers a request whose Expect is not 100-continue. */
   readonly refuseExpect: HttpHandler;
-  /**
-   * Called after bytes that are no request, or a CONNECT, were answered with an error. `verb` is '' if there is none.
-   */
+  /** Notes that bytes that are no request (`verb` is ''), or a CONNECT, were answered with an error. */
   refused(verb: string, status: number, code: ErrorCode, requestId: string): void;
 }
 
-/** Requests whose caller waits for `100 Continue` before it sends the body. It is sent when the body is read. */
-const expectsContinue = new WeakSet<IncomingMessage>();
-
-/** Tells a caller that waits for `100 Continue` to send the body now. */
-export function continueIfExpected(request: IncomingMessage, response: ServerResponse): void {
-  if (expectsContinue.delete(request)) response.writeContinue();
+/** Returns the request id that was sent, if it is a valid one. Otherwise makes one. */
+export function requestIdIn({ headers }: IncomingMessage, newId: () => string): string {
+  return requestIdOf(headers['x-request-id'] as string | undefined, newId);
 }
 
-/** The request id of an answer, set when its call begins. The answer's log line has the same id. */
-const givenId = Symbol('request id');
-type Identified = ServerResponse & { [givenId]?: string };
-
-/**
- * Stores the request id of an answer. It is needed if the rest of the request turns out to be malformed HTTP before the
- * answer is given.
- */
-export function identifyAnswer(response: ServerResponse, requestId: string): void {
-  (response as Identified)[givenId] = requestId;
-}
-
-/**
- * Returns the request id of an unfinished answer. If there is none yet, one is made and put into the request's header,
- * so that the call uses it too.
- */
-function idOf(response: Identified, newId: () => string): string {
-  const { headers } = response.req;
-  const given = response[givenId];
-  if (given !== undefined) return given;
-  const id = requestIdOf(headers['x-request-id'] as string | undefined, newId);
-  headers['x-request-id'] = id;
+/** Returns the request id of an unfinished answer, and puts it into the request's header for the call to use it too. */
+function idOf({ req, requestId }: HttpResponse, newId: () => string): string {
+  const id = requestId ?? requestIdIn(req, newId);
+  req.headers['x-request-id'] = id;
   return id;
 }
 
 /**
- * Makes a node:http (or https) server with the bounds of limits.ts. It answers with the error envelope what it cannot
- * read as HTTP. Headers that are sent several times are joined, so that two credentials never pass for one.
+ * Makes a server with the bounds of limits.ts. It answers with the error envelope what it cannot read as HTTP. Headers
+ * that are sent several times are joined, so that two credentials never pass for one.
  */
 export function createHttpServer(
   requests: HttpRequests,
@@ -109,7 +86,7 @@ export function createHttpServer(
   server.on(tls === null ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket));
   if (tls !== null) server.on('connection', (socket: Socket) => connections.addBelowTls(socket));
   server.on('checkContinue', (request: IncomingMessage, response: HttpResponse) => {
-    expectsContinue.add(request);
+    response.expectsContinue = true;
     listener(request, response);
   });
   server.on('checkExpectation', connections.listener(requests.refuseExpect));
@@ -118,8 +95,7 @@ export function createHttpServer(
     // A TLS handshake that failed or took too long has no connection.
     if (connection === null || error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
     const response = connection.newest;
-    // If malformed bytes break the body of a running request, there must be only one answer: this error is sent for
-    // that request.
+    // Malformed bytes in the body of a running request: this error is that request's only answer.
     const broken = response === null || response.req.complete ? null : response;
     connection.afterAnswers(broken, () => {
       if (broken === null) refuse(socket, '', ...refusalOf(error.code));
@@ -137,6 +113,11 @@ export function createHttpServer(
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
+/** Headers of a JSON body, as `name, value, …`. */
+export function jsonHeaders(body: string): string[] {
+  return ['content-type', JSON_TYPE, 'content-length', String(Buffer.byteLength(body))];
+}
+
 /** Keeps browsers from guessing another media type than the answer's. */
 export const NO_SNIFF = ['x-content-type-options', 'nosniff'] as const;
 
@@ -144,9 +125,8 @@ const HOST = /^[A-Za-z0-9.\-_~%[\]:]+$/;
 const SLASH = 0x2f;
 
 /**
- * Replaces a target such as `http://host/path?query` by its path and query, as RFC 9112, section 3.2.2, requires. Its
- * authority replaces the Host header, unless Host is missing or malformed: checkHead then refuses the request, as in
- * the usual form.
+ * Replaces a target such as `http://host/path?query` by its path and query (RFC 9112, section 3.2.2). Its authority
+ * replaces the Host header, unless checkHead refuses the request for its Host.
  */
 function takeAbsoluteForm(request: IncomingMessage): void {
   const [, authority, path = ''] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(request.url ?? '') ?? [];
@@ -161,31 +141,28 @@ export function checkHead(request: IncomingMessage): LedgerError | null {
   const { host, 'transfer-encoding': coding } = request.headers;
   // An HTTP/1.0 hop knows no transfer coding and would find the body's end elsewhere (RFC 9112, section 6.1).
   if (coding !== undefined && (request.httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked')) {
-    return new LedgerError('unsupported_media_type', 'A request body comes as it is, or over HTTP/1.1 in chunks.', {
-      header: 'Transfer-Encoding',
-      expected: 'chunked',
-    });
+    const details = { header: 'Transfer-Encoding', expected: 'chunked' };
+    return new LedgerError(
+      'unsupported_media_type',
+      'A request body comes as it is, or over HTTP/1.1 in chunks.',
+      details,
+    );
   }
-  if (request.rawHeaders.length > 2 * limits.headersMaxCount) {
-    return new LedgerError('invalid_argument', `A request may have ${limits.headersMaxCount} headers.`, {
-      limit: limits.headersMaxCount,
-    });
-  }
-  if (host === undefined ? request.httpVersionMinor > 0 : !HOST.test(host)) {
+  const limit = limits.headersMaxCount;
+  if (request.rawHeaders.length > 2 * limit)
+    return new LedgerError('invalid_argument', `A request may have ${limit} headers.`, { limit });
+  if (host === undefined ? request.httpVersionMinor > 0 : !HOST.test(host))
     return new LedgerError('invalid_argument', 'A request must name one Host.', { header: 'Host' });
-  }
   return null;
 }
 
 function refusalOf(parserCode: string | undefined): [status: number, error: LedgerError] {
+  const { headersMaxCount, headersMaxBytes } = limits;
   const invalid = (message: string): LedgerError => new LedgerError('invalid_argument', message);
   switch (parserCode) {
     case 'HPE_HEADER_OVERFLOW':
       // Node does not say which of the two bounds was exceeded.
-      return [
-        431,
-        invalid(`A request may have ${limits.headersMaxCount} headers, of ${limits.headersMaxBytes} bytes together.`),
-      ];
+      return [431, invalid(`A request may have ${headersMaxCount} headers, of ${headersMaxBytes} bytes together.`)];
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return [413, new LedgerError('payload_too_large', 'The chunk extensions are too large.')];
     case 'ERR_HTTP_REQUEST_TIMEOUT':

@@ -1,43 +1,33 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type ErrorCode, LedgerError } from '../../domain/errors.ts';
-import { requestIdOf } from '../call/request-id.ts';
+import { LedgerError } from '../../domain/errors.ts';
 import { statusOf } from '../call/status.ts';
+import type { UnroutedRequest } from '../pipeline/answer-log.ts';
 import { endAfterUnreadBody } from './body.ts';
 import { errorEnvelope } from './error-envelope.ts';
 import type { HttpHandlerParts } from './handler-parts.ts';
-import { JSON_TYPE, NO_SNIFF } from './server.ts';
+import { jsonHeaders, NO_SNIFF, requestIdIn } from './server.ts';
 
-/** Answers to requests on the HTTP port that call no method. */
+// Answers to requests on the HTTP port that call no method.
 
 /** Paths of Connect and gRPC-Web begin with this. */
 const CONNECT_PREFIX = '/svc.v1.';
 /** Paths of REST begin with this, except for a few at the root. */
 const REST_PREFIX = '/v1/';
 
-/**
- * Answers a request that calls no method with the error envelope. `more` are further headers. `status` is the HTTP
- * status if it differs from the status of the code.
- */
+/** Answers with the error envelope. `status` is the HTTP status if it differs from that of the code. */
 export function refuseRequest(
   parts: HttpHandlerParts,
   request: IncomingMessage,
   response: ServerResponse,
   error: LedgerError,
-  more: readonly string[],
+  moreHeaders: readonly string[] = [],
   status = statusOf(error.code).http,
 ): void {
-  const requestId = requestIdOf(request.headers['x-request-id'] as string | undefined, parts.newId);
+  const requestId = requestIdIn(request, parts.newId);
   const body = errorEnvelope(error, requestId);
-  const headers = ['x-request-id', requestId, ...NO_SNIFF, ...parts.cors.answer(request.headers.origin), ...more];
-  headers.push(
-    'content-type',
-    JSON_TYPE,
-    'content-length',
-    String(Buffer.byteLength(body)),
-    'cache-control',
-    'no-store',
-  );
-  noteUnrouted(parts, request, 'none', status, error.code, requestId, error.cause);
+  const headers = ['x-request-id', requestId, ...NO_SNIFF, ...parts.cors.answer(request.headers.origin)];
+  headers.push(...moreHeaders, ...jsonHeaders(body), 'cache-control', 'no-store');
+  noteUnrouted(parts, request, { route: 'none', status, code: error.code, requestId, cause: error.cause });
   endAfterUnreadBody(request, response, status, headers, body);
 }
 
@@ -54,10 +44,7 @@ export function refuseMethod(
   refuseRequest(parts, request, response, error, ['allow', text]);
 }
 
-/**
- * Answers OPTIONS: a CORS preflight, or the question which methods a path takes. `allow` lists the methods; null if the
- * path does not exist.
- */
+/** Answers OPTIONS, also as a CORS preflight. `allow` lists the methods of the path; null if it does not exist. */
 export function answerOptions(
   parts: HttpHandlerParts,
   request: IncomingMessage,
@@ -68,36 +55,22 @@ export function answerOptions(
   const preflight = isPreflight ? parts.cors.preflight(request.headers.origin) : null;
   const methods = request.url === '*' ? ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'] : allow;
   if (preflight === null && methods === null) {
-    refuseRequest(parts, request, response, noRoute(), []);
+    refuseRequest(parts, request, response, noRoute());
     return;
   }
-  const requestId = requestIdOf(request.headers['x-request-id'] as string | undefined, parts.newId);
+  const requestId = requestIdIn(request, parts.newId);
   const headers = ['x-request-id', requestId, ...(preflight ?? ['allow', [...(methods ?? []), 'OPTIONS'].join(', ')])];
-  noteUnrouted(parts, request, 'none', 204, null, requestId);
+  noteUnrouted(parts, request, { route: 'none', status: 204, code: null, requestId });
   endAfterUnreadBody(request, response, 204, headers, '');
 }
 
 /** Logs and counts a request that is answered as soon as it arrives. */
 export function noteUnrouted(
-  parts: HttpHandlerParts,
-  request: IncomingMessage,
-  route: string,
-  status: number,
-  code: ErrorCode | null,
-  requestId: string,
-  cause?: unknown,
+  { answers }: HttpHandlerParts,
+  { url = '', method: verb = '' }: IncomingMessage,
+  answered: Omit<UnroutedRequest, 'transport' | 'verb' | 'ms'>,
 ): void {
-  const transport = transportOf(request.url ?? '');
-  parts.answers.unrouted({
-    transport: transport,
-    verb: request.method ?? '',
-    route,
-    status,
-    code,
-    requestId,
-    ms: 0,
-    cause,
-  });
+  answers.unrouted({ transport: transportOf(url), verb, ms: 0, ...answered });
 }
 
 /** Returns the transport that a path belongs to. */

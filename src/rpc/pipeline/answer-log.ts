@@ -8,7 +8,7 @@ import { statusOf } from '../call/status.ts';
 import { isProven, isUnread, recordsOf } from './call-accesses.ts';
 
 /** A request that calls no method of the API. */
-interface UnroutedRequest {
+export interface UnroutedRequest {
   /** `page` is the documentation and other pages. `http` is anything else that belongs to no transport of the API. */
   readonly transport: Transport | 'page' | 'http';
   /** The HTTP method; '' if the request cannot be read. */

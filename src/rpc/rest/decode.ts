@@ -7,7 +7,7 @@ import type { RestRoute } from '../endpoints/routes.ts';
 import { readQuery } from './query.ts';
 
 /** The parts of a REST request that its message is made of. */
-interface RestInput {
+export interface RestInput {
   /** Percent-decoded, by field name. */
   readonly pathParams: Readonly<Record<string, string>>;
   /** The raw query without its question mark; '' if there is none. */
@@ -22,26 +22,14 @@ type Fields = ReadonlyMap<string, DescField>;
 /** Values by the fields' local names, as `create` takes them. */
 type Init = Record<string, unknown>;
 
-/** Made once per route. */
-const readers = new WeakMap<RestRoute, (input: RestInput) => Message>();
-
 /**
- * Returns the request message of a REST call. Decoding is strict: unknown fields of the body and values of a wrong JSON
- * type are `invalid_argument` with the field in `details`. null counts as absent for an optional field or list, and is
- * refused otherwise. Unknown query parameters are ignored.
+ * Returns the function that reads the request message of a REST call. Decoding is strict: unknown fields of the body and
+ * values of a wrong JSON type are `invalid_argument` with the field in `details`. null counts as absent for an optional
+ * field or list, and is refused otherwise. Unknown query parameters are ignored.
  *
  * The service checks what values mean and whether required fields are present, for all transports alike.
  */
-export function decodeRequest(route: RestRoute, input: RestInput): Message {
-  let read = readers.get(route);
-  if (!read) {
-    read = requestReader(route);
-    readers.set(route, read);
-  }
-  return read(input);
-}
-
-function requestReader(route: RestRoute): (input: RestInput) => Message {
+export function requestReader(route: RestRoute): (input: RestInput) => Message {
   const request = route.method.input;
   const inPath = request.fields.filter((field) => route.pathParams.includes(field.name));
   const free = byName(request.fields.filter((field) => !inPath.includes(field)));

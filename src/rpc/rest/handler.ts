@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LedgerError } from '../../domain/errors.ts';
-import { requestIdOf } from '../call/request-id.ts';
 import { rpcPathOf } from '../endpoints/endpoint.ts';
 import { makeMatcher } from '../endpoints/path-template.ts';
 import { restRoutes } from '../endpoints/routes.ts';
 import { endAfterUnreadBody } from '../http/body.ts';
-import { type CallHandler, type HttpHandlerParts, watchHangUp } from '../http/handler-parts.ts';
-import { checkHead } from '../http/server.ts';
+import type { HttpHandlerParts } from '../http/handler-parts.ts';
+import type { HttpHandler } from '../http/response.ts';
+import { checkHead, requestIdIn } from '../http/server.ts';
 import { answerOptions, noRoute, noteUnrouted, refuseMethod, refuseRequest } from '../http/unrouted-request.ts';
 import { RestCall, type RestEntry, restEntry } from './rest-call.ts';
 import { RestStreamCall } from './stream.ts';
@@ -15,7 +15,7 @@ import { RestStreamCall } from './stream.ts';
  * Serves REST: the routes of all endpoints, and the error envelope for everything else. Routes of services that have no
  * endpoints do not exist.
  */
-export function createRestHandler(parts: HttpHandlerParts): CallHandler {
+export function createRestHandler(parts: HttpHandlerParts): HttpHandler {
   const entries = restRoutes().flatMap((route): RestEntry[] => {
     const endpoint = parts.endpoints.get(rpcPathOf(route.method));
     return endpoint === undefined ? [] : [restEntry(route, endpoint)];
@@ -25,7 +25,7 @@ export function createRestHandler(parts: HttpHandlerParts): CallHandler {
   return function handleRestRequest(request, response) {
     const verb = request.method ?? '';
     const path = request.url ?? '';
-    const refuse = (error: LedgerError): void => refuseRequest(parts, request, response, error, []);
+    const refuse = (error: LedgerError): void => refuseRequest(parts, request, response, error);
     const fault = checkHead(request);
     if (fault !== null) return refuse(fault);
     let found: ReturnType<typeof match>;
@@ -40,19 +40,12 @@ export function createRestHandler(parts: HttpHandlerParts): CallHandler {
     if (found.kind === 'not_found') return refuse(noRoute());
     if (found.kind === 'method_not_allowed') return refuseMethod(parts, request, response, found.allow);
     const { route: entry, params } = found;
-    const extra = parts.cors.answer(request.headers.origin);
     const { endpoint } = entry;
-    if (endpoint.method.methodKind === 'server_streaming') {
-      // The content of a stream is only known by running it, so HEAD gets the headers alone.
-      if (verb === 'HEAD') return headOfStream(parts, request, response, entry.template);
-      const stream = new RestStreamCall(request, response, parts.clientAddress, entry, params, extra);
-      watchHangUp(parts, stream, response);
-      void parts.pipeline.serverStream(endpoint, stream);
-      return;
-    }
-    const incoming = new RestCall(request, response, parts.clientAddress, entry, params, extra);
-    watchHangUp(parts, incoming, response);
-    void parts.pipeline.unary(endpoint, incoming);
+    if (endpoint.method.methodKind === 'unary')
+      return void parts.pipeline.unary(endpoint, new RestCall(parts, request, response, entry, params));
+    // The content of a stream is only known by running it, so HEAD gets the headers alone.
+    if (verb === 'HEAD') return headOfStream(parts, request, response, entry.template);
+    void parts.pipeline.serverStream(endpoint, new RestStreamCall(parts, request, response, entry, params));
   };
 }
 
@@ -62,8 +55,8 @@ function headOfStream(
   response: ServerResponse,
   route: string,
 ): void {
-  const requestId = requestIdOf(request.headers['x-request-id'] as string | undefined, parts.newId);
-  noteUnrouted(parts, request, route, 200, null, requestId);
+  const requestId = requestIdIn(request, parts.newId);
+  noteUnrouted(parts, request, { route, status: 200, code: null, requestId });
   const headers = ['x-request-id', requestId, 'content-type', 'text/plain; charset=utf-8', 'cache-control', 'no-store'];
   endAfterUnreadBody(request, response, 200, headers, '');
 }

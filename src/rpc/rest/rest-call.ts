@@ -6,7 +6,6 @@ import { sha256Hex } from '../../domain/keys/hash.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
 import { outOfMemoryBudget } from '../../service/limits/out-of-memory-budget.ts';
-import type { ClientAddress } from '../call/client-address.ts';
 import type { Decoded, RestEquivalent, UnaryCall } from '../call/incoming-call.ts';
 import { jsonMembers, messageOfTexts } from '../call/readable-request.ts';
 import { filledPath } from '../call/rest-equivalent.ts';
@@ -16,25 +15,24 @@ import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import { dropBody, endAfterUnreadBody, hasBody, readBody } from '../http/body.ts';
 import { errorEnvelope } from '../http/error-envelope.ts';
+import type { HttpHandlerParts } from '../http/handler-parts.ts';
 import { HttpCall } from '../http/http-call.ts';
 import type { HttpResponse } from '../http/response.ts';
-import { JSON_TYPE, NO_SNIFF } from '../http/server.ts';
-import { decodeRequest } from './decode.ts';
+import { jsonHeaders, NO_SNIFF } from '../http/server.ts';
+import { type RestInput, requestReader } from './decode.ts';
 import { answerWriter } from './encode.ts';
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;\s*(?:charset=("?)utf-8\1\s*)?)*$/i;
 
-/** A route with its endpoint and its compiled answer writer. Made once. */
-export interface RestEntry {
-  readonly httpMethod: RestRoute['httpMethod'];
-  readonly template: string;
-  readonly route: RestRoute;
+/** A route with its endpoint, its compiled reader of requests and writer of answers. Made once. */
+export interface RestEntry extends RestRoute {
   readonly endpoint: Endpoint;
+  readonly read: (input: RestInput) => Message;
   readonly write: (answer: object) => string | null;
 }
 
 export function restEntry(route: RestRoute, endpoint: Endpoint): RestEntry {
-  return { httpMethod: route.httpMethod, template: route.template, route, endpoint, write: answerWriter(route) };
+  return { ...route, endpoint, read: requestReader(route), write: answerWriter(route) };
 }
 
 /** One REST call. */
@@ -42,7 +40,7 @@ export class RestCall extends HttpCall implements UnaryCall {
   readonly transport = 'rest';
   readonly timeoutMs = Number.POSITIVE_INFINITY;
   protected readonly entry: RestEntry;
-  protected readonly extraHeaders: readonly string[];
+  readonly #cors: readonly string[];
   readonly #params: Readonly<Record<string, string>>;
   #body: Buffer | null = null;
   /** SHA-256, in hex, of a body that the route does not take. */
@@ -50,35 +48,30 @@ export class RestCall extends HttpCall implements UnaryCall {
   #answer: string | null = null;
 
   constructor(
+    parts: HttpHandlerParts,
     request: IncomingMessage,
     response: HttpResponse,
-    clientAddress: ClientAddress,
     entry: RestEntry,
     params: Readonly<Record<string, string>>,
-    extraHeaders: readonly string[],
   ) {
-    super(request, response, clientAddress);
+    super(parts, request, response);
     this.entry = entry;
-    this.extraHeaders = extraHeaders;
+    this.#cors = parts.cors.answer(request.headers.origin);
     this.#params = params;
   }
 
   receive(): Promise<void> | undefined {
     const encoding = this.header('content-encoding');
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-      throw new LedgerError('unsupported_media_type', 'Request bodies must not be compressed.', {
-        header: 'Content-Encoding',
-      });
+      const details = { header: 'Content-Encoding' };
+      throw new LedgerError('unsupported_media_type', 'Request bodies must not be compressed.', details);
     }
-    if (!hasBody(this.request)) return undefined;
-    if (!this.entry.route.hasBody) {
-      return dropBody(this.request, this.response, this.call).then((hash) => {
-        this.#droppedHash = hash;
-      });
-    }
-    return readBody(this.request, this.response, this.call).then((body) => {
-      this.#body = body;
-    });
+    return hasBody(this.request) ? this.#receive() : undefined;
+  }
+
+  async #receive(): Promise<void> {
+    if (this.entry.hasBody) this.#body = await readBody(this.request, this.response, this.call);
+    else this.#droppedHash = await dropBody(this.request, this.response, this.call);
   }
 
   signedRequest(): Omit<EntityRequest, 'timestamp'> {
@@ -88,8 +81,8 @@ export class RestCall extends HttpCall implements UnaryCall {
 
   decode(): Decoded {
     const body = this.#readJson();
-    const { route, endpoint } = this.entry;
-    const message = decodeRequest(route, { pathParams: this.#params, query: this.query.slice(1), body });
+    const { read, endpoint } = this.entry;
+    const message = read({ pathParams: this.#params, query: this.query.slice(1), body });
     const json = new Map<string, JsonNode>();
     if (body?.kind === 'object') {
       for (const { name } of endpoint.rawFields) {
@@ -101,7 +94,7 @@ export class RestCall extends HttpCall implements UnaryCall {
   }
 
   readable(): Message {
-    const { method, hasBody } = this.entry.route;
+    const { method, hasBody } = this.entry;
     const members = this.#body !== null && this.#isJson ? jsonMembers(this.#body) : {};
     const query = new URLSearchParams(hasBody ? '' : this.query);
     return messageOfTexts(method.input, ({ name }) => this.#params[name] ?? members[name] ?? query.get(name));
@@ -114,10 +107,9 @@ export class RestCall extends HttpCall implements UnaryCall {
   #readJson(): JsonNode | null {
     if (this.#body === null || this.#body.length === 0) return null;
     if (!this.#isJson) {
-      throw new LedgerError('unsupported_media_type', 'A request body must come with Content-Type: application/json.', {
-        header: 'Content-Type',
-        expected: 'application/json',
-      });
+      const message = 'A request body must come with Content-Type: application/json.';
+      const details = { header: 'Content-Type', expected: 'application/json' };
+      throw new LedgerError('unsupported_media_type', message, details);
     }
     return parseJsonBytes(this.#body);
   }
@@ -129,8 +121,7 @@ export class RestCall extends HttpCall implements UnaryCall {
   }
 
   equivalent(_message: Message | null): RestEquivalent {
-    const path = filledPath(this.entry.route, (name) => this.#params[name] ?? '');
-    return { verb: this.entry.httpMethod, path };
+    return { verb: this.entry.httpMethod, path: filledPath(this.entry, (name) => this.#params[name] ?? '') };
   }
 
   encode(answer: object): void {
@@ -153,7 +144,7 @@ export class RestCall extends HttpCall implements UnaryCall {
     } else if (body === null) {
       this.response.writeHead(204, headers).end();
     } else {
-      headers.push('content-type', JSON_TYPE, 'content-length', String(Buffer.byteLength(body)));
+      headers.push(...jsonHeaders(body));
       this.response.writeHead(200, headers).end(body);
     }
   }
@@ -172,19 +163,12 @@ export class RestCall extends HttpCall implements UnaryCall {
     if (http === 401) headers.push('www-authenticate', 'Bearer');
     if (http === 503 && !call.headers.some(([name]) => name === 'retry-after')) headers.push('retry-after', '1');
     const body = errorEnvelope(error, call.requestId);
-    headers.push(
-      'cache-control',
-      'no-store',
-      'content-type',
-      JSON_TYPE,
-      'content-length',
-      String(Buffer.byteLength(body)),
-    );
+    headers.push('cache-control', 'no-store', ...jsonHeaders(body));
     endAfterUnreadBody(this.request, this.response, http, headers, body);
   }
 
   protected headers(call: RunningCall): string[] {
-    const headers: string[] = ['x-request-id', call.requestId, ...NO_SNIFF, ...this.extraHeaders];
+    const headers: string[] = ['x-request-id', call.requestId, ...NO_SNIFF, ...this.#cors];
     for (const [name, value] of call.headers) headers.push(name, value);
     return headers;
   }

@@ -48,12 +48,7 @@ export class RestStreamCall extends RestCall implements StreamCall {
   }
 
   #write(line: string): Promise<void> | undefined {
-    const text = this.#isEvents
-      ? `${line
-          .split('\n')
-          .map((part) => `data: ${part}`)
-          .join('\n')}\n\n`
-      : `${line}\n`;
+    const text = this.#isEvents ? `data: ${line.replaceAll('\n', '\ndata: ')}\n\n` : `${line}\n`;
     const { response } = this;
     if (response.write(text) || response.destroyed) return undefined;
     return new Promise((resolve) => {

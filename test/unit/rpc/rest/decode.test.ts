@@ -4,7 +4,7 @@ import { parseJson } from '../../../../src/domain/json/json.ts';
 import { ListNetworkActorsResponseSchema } from '../../../../src/gen/svc/v1/actors_pb.ts';
 import { EventSchema, IntegritySchema } from '../../../../src/gen/svc/v1/event_pb.ts';
 import { restRoutes } from '../../../../src/rpc/endpoints/routes.ts';
-import { decodeRequest, readMessage } from '../../../../src/rpc/rest/decode.ts';
+import { readMessage, requestReader } from '../../../../src/rpc/rest/decode.ts';
 
 interface Sent {
   readonly pathParams?: Readonly<Record<string, string>>;
@@ -16,7 +16,7 @@ function read(name: string, sent: Sent = {}): unknown {
   const route = restRoutes().find((candidate) => candidate.method.name === name);
   if (!route) throw new Error(`No route for ${name}`);
   const body = sent.body === undefined || sent.body === '' ? null : parseJson(sent.body);
-  return decodeRequest(route, { pathParams: sent.pathParams ?? {}, query: sent.query ?? '', body });
+  return requestReader(route)({ pathParams: sent.pathParams ?? {}, query: sent.query ?? '', body });
 }
 
 function refusal(action: () => unknown): LedgerError {
