@@ -128,11 +128,10 @@ export class Connections {
   }
 
   #displaceOldest(streams: ReadonlySet<StandardStream>): void {
-    for (const oldest of streams) {
-      this.removeStandard(oldest);
-      oldest.displace();
-      return;
-    }
+    const [oldest] = streams;
+    if (oldest === undefined) return;
+    this.removeStandard(oldest);
+    oldest.displace();
   }
 
   removeStandard(stream: StandardStream): void {

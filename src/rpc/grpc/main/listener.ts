@@ -1,5 +1,7 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { type DescFile, toBinary } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { limits } from '../../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
 import type { ClientAddress } from '../../call/client-address.ts';
@@ -8,7 +10,6 @@ import type { TlsKeys } from '../../http/server.ts';
 import type { Listener } from '../../listening.ts';
 import type { Pipeline } from '../../pipeline/pipeline.ts';
 import type { GrpcBounds } from '../connections.ts';
-import { descriptorFiles } from '../descriptor-files.ts';
 import { backlogKib, FrameBacklog } from '../frame-backlog.ts';
 import { FrameReader, FrameWriter, workerEvent } from '../frames.ts';
 import type { GrpcMethod, GrpcService, GrpcWorkerData, WorkerCommand, WorkerEvent } from '../worker-messages.ts';
@@ -257,4 +258,16 @@ function servicesOf(endpoints: readonly Endpoint[]): GrpcService[] {
       return { name: method.name, path: rpcPath, kind, changesState, number };
     }),
   }));
+}
+
+/** Returns the serialized descriptors of all endpoints and what they import, each after the files that it imports. */
+function descriptorFiles(endpoints: readonly Endpoint[]): Uint8Array[] {
+  const files = new Set<DescFile>();
+  const collect = (file: DescFile): void => {
+    if (files.has(file)) return;
+    file.dependencies.forEach(collect);
+    files.add(file);
+  };
+  for (const { method } of endpoints) collect(method.parent.file);
+  return Array.from(files, (file) => toBinary(FileDescriptorProtoSchema, file.proto));
 }

@@ -233,7 +233,7 @@ export class CallStream {
   refuse(code: number, reason: ErrorCode, details: string, bound = ''): void {
     if (this.isOver || this.call === null) return;
     this.refused();
-    const refusal: RefusedStatusObject = { code, details, metadata: null, reason, bound };
+    const refusal: RefusedStatus = { code, details, metadata: null, reason, bound };
     this.call.sendStatus(refusal);
   }
 
@@ -364,15 +364,14 @@ function headerBytesOf(headers: IncomingHttpHeaders): number {
   return bytes;
 }
 
-/** A status that carries the error code of the service. */
-export type RefusedStatusObject = Parameters<ServerInterceptingCallInterface['sendStatus']>[0] & Refusal;
+export type Status = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
-/** Why a call is refused, in terms of the service. */
-interface Refusal {
+/** A status that says in terms of the service why a call is refused. */
+export type RefusedStatus = Status & {
   readonly reason: ErrorCode;
   /** The setting that sets the bound; '' if there is none. */
   readonly bound: string;
-}
+};
 
 const budgetBound = 'MEMORY_BUDGET_MIB';
 const requestBound = 'GRPC_CONNECTION_REQUEST_MIB';

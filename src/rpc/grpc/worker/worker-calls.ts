@@ -14,8 +14,7 @@ import {
   workerCommand,
   workerEvent,
 } from '../frames.ts';
-import type { CallStream } from './call-stream.ts';
-import type { Status } from './refusals.ts';
+import type { CallStream, Status } from './call-stream.ts';
 
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;

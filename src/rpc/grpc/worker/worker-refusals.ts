@@ -1,11 +1,16 @@
-import { status as grpcStatus, Server, type ServerInterceptingCallInterface } from '@grpc/grpc-js';
+import {
+  status as grpcStatus,
+  Server,
+  type ServerInterceptingCall,
+  type ServerInterceptor,
+} from '@grpc/grpc-js';
+import type { ErrorCode } from '../../../domain/errors.ts';
 import type { Slab } from '../../../runtime/collections/slab.ts';
 import type { Connections } from '../connections.ts';
 import { type FrameWriter, requestIdHeader, type WorkerCall, workerEvent } from '../frames.ts';
 import type { GrpcMethod } from '../worker-messages.ts';
-import type { CallStream } from './call-stream.ts';
+import type { CallStream, RefusedStatus, Status } from './call-stream.ts';
 import { beginningInterceptor, callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
-import { isStandard, type RefusalParts, refusalInterceptor } from './refusals.ts';
 import {
   headerOf,
   headOfStream,
@@ -31,8 +36,7 @@ export class AnsweringServer extends Server {
   readonly #paths = new Set<string>();
 
   constructor(parts: AnsweringServerParts, options: ConstructorParameters<typeof Server>[0]) {
-    const interceptors = [countingInterceptor, refusalInterceptor(refusalsFor(parts)), beginningInterceptor];
-    super({ ...options, interceptors });
+    super({ ...options, interceptors: [countingInterceptor, refusalInterceptor(parts), beginningInterceptor] });
     const { calls, writer, connections, methods } = parts;
     super.register(unknownPath, unknownMethod(parts), asIs, asIs, 'bidi');
     watchCallStreams({
@@ -40,12 +44,7 @@ export class AnsweringServer extends Server {
       methods,
       isStandard: (path) => this.#paths.has(path),
       unknownPath,
-      onOtherMedia(path, requestId) {
-        writer
-          .frame(workerEvent.noted, 0)
-          .f64(0)
-          .head([path ?? 'none', 'unsupported_media_type', requestId]);
-      },
+      onOtherMedia: (path, requestId) => note(writer, 0, path ?? 'none', 'unsupported_media_type', requestId),
       admit: (stream) => reportArriving(parts, stream),
       closed({ own }) {
         if (own instanceof WorkerArrivingCall && calls.get(own.number) === own)
@@ -54,14 +53,11 @@ export class AnsweringServer extends Server {
     });
   }
 
-  override register<Request, Answer>(path: string, ...rest: Rest<Request, Answer>): boolean {
-    this.#paths.add(path);
-    return super.register<Request, Answer>(path, ...rest);
+  override register<Q, A>(...handler: Parameters<typeof Server.prototype.register<Q, A>>): boolean {
+    this.#paths.add(handler[0]);
+    return super.register<Q, A>(...handler);
   }
 }
-
-type Rest<Request, Answer> =
-  Parameters<typeof Server.prototype.register<Request, Answer>> extends [string, ...infer R] ? R : never;
 
 function asIs(bytes: Buffer): Buffer {
   return bytes;
@@ -89,42 +85,114 @@ function unknownMethod({ calls, writer }: AnsweringServerParts) {
   };
 }
 
-/** Reports calls that are refused in the worker to the main thread, which answers them with ErrorInfo and logs them. */
-function refusalsFor({ calls, writer }: AnsweringServerParts): RefusalParts {
-  const sentId = (call: ServerInterceptingCallInterface): string =>
-    String(callStreamOf(call).headers?.[requestIdHeader] ?? '');
-  return {
-    refuse(call, { status, code, message, bound, route, ms }, send) {
-      const stream = callStreamOf(call);
-      const { own } = stream;
-      const isGone = stream.stream.closed;
-      stream.refused();
-      // The client has reset the stream, so no status is sent and nothing is logged.
-      if (isGone && own === null) return;
-      if (own !== null && isReading(own) && calls.get(own.number) === own) {
-        // The main thread has the call: requests that arrived before are answered first.
-        writer.frame(workerEvent.cut, own.number).u8(status).head([code, message, bound]);
-        return;
+/** Whether grpc-js or one of its packages serves the method: health and reflection. */
+function isStandard(path: string): boolean {
+  return path.startsWith('/grpc.');
+}
+
+/** The text with which grpc-js ends a call whose caller takes no more bytes. Nothing of it is sent. */
+const callerGone = 'Internal server error';
+
+/**
+ * Reports to the main thread every status that is not the service's own: of a call that grpc-js refuses before a handler
+ * has it, or takes away from its handler. The main thread answers it with ErrorInfo and logs it. grpc-js has no hook for
+ * that, so the method is replaced by which it sends the status. Requests for which grpc-js makes no call are redirected
+ * in call-streams.ts.
+ */
+function refusalInterceptor(parts: AnsweringServerParts): ServerInterceptor {
+  return ({ path }, call) => {
+    const startedMs = performance.now();
+    const { sendStatus } = call;
+    let isAnswered = false;
+    call.sendStatus = (status) => {
+      if (status.details === callerGone && !hasDetails(status)) return sendStatus.call(call, status);
+      const isOk = status.code === grpcStatus.OK;
+      const isFirst = !isAnswered;
+      isAnswered = true;
+      if (isOk ? !isStandard(path) : hasDetails(status)) return sendStatus.call(call, status);
+      const ms = performance.now() - startedMs;
+      if (isOk || status.code === grpcStatus.DEADLINE_EXCEEDED) {
+        const stream = callStreamOf(call);
+        const requestId = isStandard(path) ? '' : sentIdOf(stream);
+        if (isFirst && isOk) note(parts.writer, ms, path, '', '');
+        else if (isFirst && stream.own === null) note(parts.writer, ms, path, 'outcome_unknown', requestId);
+        return sendStatus.call(call, status);
       }
-      const number = calls.add(new WorkerRefusedCall(send));
-      writer
-        .frame(workerEvent.refused, number)
-        .u8(status)
-        .f64(ms)
-        .head([route, code, message, sentId(call), bound]);
-    },
-    note(call, route, code, ms) {
-      if (code === null) writer.frame(workerEvent.noted, 0).f64(ms).head([route, '', '']);
-      else if (callStreamOf(call).own === null)
-        writer
-          .frame(workerEvent.noted, 0)
-          .f64(ms)
-          .head([route, code, isStandard(route) ? '' : sentId(call)]);
-    },
+      // grpc-js refuses again for each further chunk of bytes. Only the first refusal counts.
+      if (isFirst) refuse(parts, callStreamOf(call), status, path, ms, (answer) => sendStatus.call(call, answer));
+    };
+    // Only `sendStatus` changes, so the call itself is returned: a wrapper would cost something for each message.
+    return call as ServerInterceptingCall;
   };
+}
+
+function hasDetails({ metadata }: Status): boolean {
+  return (metadata?.get('grpc-status-details-bin').length ?? 0) > 0;
+}
+
+function sentIdOf({ headers }: CallStream): string {
+  return String(headers?.[requestIdHeader] ?? '');
+}
+
+function note(writer: FrameWriter, ms: number, route: string, code: ErrorCode | '', requestId: string): void {
+  writer.frame(workerEvent.noted, 0).f64(ms).head([route, code, requestId]);
+}
+
+/** `send` sends the status that the main thread makes. */
+function refuse(
+  { calls, writer }: AnsweringServerParts,
+  stream: CallStream,
+  status: Status,
+  route: string,
+  ms: number,
+  send: (status: Status) => void,
+): void {
+  const { own } = stream;
+  const isGone = stream.stream.closed;
+  const [code, message, bound] = saidOf(status);
+  stream.refused();
+  // The client has reset the stream, so no status is sent and nothing is logged.
+  if (isGone && own === null) return;
+  if (own !== null && isReading(own) && calls.get(own.number) === own) {
+    // The main thread has the call: requests that arrived before are answered first.
+    writer.frame(workerEvent.cut, own.number).u8(status.code).head([code, message, bound]);
+    return;
+  }
+  const head = [route, code, message, sentIdOf(stream), bound];
+  writer
+    .frame(workerEvent.refused, calls.add(new WorkerRefusedCall(send)))
+    .u8(status.code)
+    .f64(ms)
+    .head(head);
 }
 
 /** Whether the main thread waits for more of the call's requests. */
 function isReading(own: WorkerCall): own is WorkerArrivingCall | WorkerStreamCall {
   return own instanceof WorkerArrivingCall ? own.isArriving : own instanceof WorkerStreamCall && own.hasRequests;
+}
+
+const timeoutForm = 'The header grpc-timeout must be 1 to 8 digits and a unit, which is one of H, M, S, m, u and n.';
+
+/**
+ * grpc-js reports what was wrong only as a sentence, which may repeat text that the caller sent. The third member is the
+ * message in its place; '' if the main thread has one for the code.
+ */
+const sentences: readonly [RegExp, ErrorCode, string?][] = [
+  [/^Received message (larger than|that decompresses to)/, 'payload_too_large', ''],
+  [
+    /^Received message compressed with unsupported encoding/,
+    'unsupported_media_type',
+    'The header grpc-encoding must be gzip, deflate or identity.',
+  ],
+  [/^Invalid grpc-timeout/, 'invalid_argument', timeoutForm],
+  [/^(Failed to decompress|Received (a second|no) request message)/, 'invalid_argument'],
+];
+const shownMaxChars = 256;
+
+function saidOf(status: Status | RefusedStatus): [code: ErrorCode, message: string, bound: string] {
+  const { code, details } = status;
+  if ('reason' in status) return [status.reason, details, status.bound];
+  const known = sentences.find(([sentence]) => sentence.test(details));
+  if (known !== undefined) return [known[1], known[2] ?? details, ''];
+  return [code === grpcStatus.NOT_FOUND ? 'not_found' : 'internal', details.slice(0, shownMaxChars), ''];
 }

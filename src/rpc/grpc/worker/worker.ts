@@ -80,13 +80,10 @@ const server = new AnsweringServer(
   },
 );
 for (const service of services) server.addService(definitionOf(service), implementationOf(service));
-const health = new Health(services.map(({ name }) => name));
+const serviceNames = services.map(({ name }) => name);
+const health = new Health(serviceNames);
 health.addTo(server);
-addReflection(
-  server,
-  services.map(({ name }) => name),
-  files,
-);
+addReflection(server, serviceNames, files);
 releaseClosedStreams();
 collectWhenIdle();
 
@@ -105,7 +102,7 @@ net.on('connection', (socket: Socket) => {
 net.maxConnections = limits.connectionsMax;
 
 main.on('message', (message: Uint8Array<ArrayBuffer> | WorkerCommand) => {
-  if (message instanceof Uint8Array) obey(new FrameReader(message));
+  if (message instanceof Uint8Array) handle(new FrameReader(message));
   else if (message.command === 'say serving') health.setServing(message.serving);
   else void close(message.graceMs);
 });
@@ -123,7 +120,7 @@ function post(event: WorkerEvent): void {
   main?.postMessage(event);
 }
 
-function obey(frames: FrameReader): void {
+function handle(frames: FrameReader): void {
   while (!frames.isEmpty) {
     const kind = frames.u8();
     const number = frames.u32();
@@ -228,9 +225,10 @@ function begin<T extends WorkerUnaryCall | WorkerStreamCall>(
   own.number = calls.add(own);
   stream.begun(own);
   watch(call, own.number, own);
-  writer.frame(workerEvent.begun, own.number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(request);
-}
-
-function deadlineOf(call: UnaryCall | StreamCall): number {
-  return Number(call.getDeadline());
+  writer
+    .frame(workerEvent.begun, own.number)
+    .u32(method.number)
+    .f64(Number(call.getDeadline()))
+    .head(head)
+    .bytes(request);
 }

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { ServerInterceptingCallInterface } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { Connections } from '../../../../src/rpc/grpc/connections.ts';
-import { CallStream, type RefusedStatusObject } from '../../../../src/rpc/grpc/worker/call-stream.ts';
+import { CallStream, type RefusedStatus } from '../../../../src/rpc/grpc/worker/call-stream.ts';
 import type { GrpcMethod } from '../../../../src/rpc/grpc/worker-messages.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
@@ -77,7 +77,7 @@ class Rig {
     };
     const own = new CallStream(parts, http as unknown as ServerHttp2Stream, headers, served);
     http.on('data', (chunk: Buffer) => own.arrived(chunk));
-    const sendStatus = (status: RefusedStatusObject) => void this.refusals.push(status.reason);
+    const sendStatus = (status: RefusedStatus) => void this.refusals.push(status.reason);
     own.call = { sendStatus } as unknown as ServerInterceptingCallInterface;
     http.isRead = true;
     this.#streams.push(own);
