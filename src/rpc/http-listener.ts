@@ -15,7 +15,6 @@ export interface HttpPortParts extends HttpHandlerParts {
   /** Whether browsers are told that this host speaks TLS only (RFC 6797). */
   readonly tlsOnly: boolean;
   readonly memory: MemoryBudget;
-  /** Milliseconds of a monotonic clock. */
   monotonicMs(): number;
   readonly pages: Pages;
 }

@@ -5,7 +5,7 @@ import { limits } from '../runtime/limits/limits.ts';
 import type { Metrics } from '../runtime/telemetry/metrics.ts';
 import { addressOf, type Listener, listenOn } from './listening.ts';
 
-/** Whether the node may get calls. `reason` says why not, in words for operators. */
+/** `reason` says in words for operators why the node may not get calls. */
 export interface Readiness {
   readonly ready: boolean;
   readonly reason?: string;
@@ -18,8 +18,8 @@ interface InternalListenerParts {
   /** Further GET paths, for example /cluster. Each answers JSON. */
   readonly pages?: ReadonlyMap<string, () => Promise<object>>;
   /**
-   * Takes over connections that begin like HTTP/2 or TLS, as connections of other nodes do. It calls `proved` once the
-   * other side has proved to be a node. If it is absent, these connections end as bad requests.
+   * Takes over connections that begin like HTTP/2 or TLS, as those of other nodes do, and calls `proved` once the other
+   * side has proved to be a node. If absent, these connections end as bad requests.
    */
   readonly takeConnection?: (socket: Socket, proved: () => void) => void;
 }
@@ -29,17 +29,15 @@ const tlsFirstByte = 0x16;
 /** The first bytes of an HTTP/2 connection (RFC 9113, section 3.4). */
 const http2Beginning = 'PRI';
 
-/** Nodes, probes and metrics need a few dozen connections. These bounds are far higher and still take little memory. */
+/** Nodes, probes and metrics need a few dozen connections. */
 const bounds = { strangersMax: 256, strangersPerAddressMax: 64, silentMaxMs: limits.headersTimeoutMs };
 /** All connections together, nodes of the cluster included. */
 const connectionsMax = 1_024;
 
 /**
  * Opens the internal port: /metrics (Prometheus), /health/live, /health/ready. It must never be public, and has no TLS
- * on a loopback address.
- *
- * An HTTP/1 connection has one request, and is closed at most 30 s after the request arrived. Probes and scrapes are
- * rare, and a connection that stays open could hold a half-sent request or a half-read answer for ever.
+ * on a loopback address. An HTTP/1 connection has one request and is closed at most 30 s after it arrived: a connection
+ * that stays open could hold a half-sent request or a half-read answer for ever.
  */
 export async function openInternalListener(
   parts: InternalListenerParts,

@@ -18,7 +18,6 @@ export class RunningCall implements Call {
   readonly deadline: number;
   /** Monotonic time of the start, ms. */
   readonly startedMs: number;
-  /** Its index in the register of running calls. */
   slot = -1;
   caller: Caller | null = null;
   signature: CallSignature | null = null;
@@ -26,15 +25,14 @@ export class RunningCall implements Call {
   commandKey: CommandKey | null = null;
   now: number;
   replayed = false;
-  /** Set when a stream takes no more requests: the error that the stream ends with. */
+  /** Set when a stream takes no more requests: the error that it ends with. */
   ending: LedgerError | null = null;
-  /** The walk; null until the call first reads through it. */
+  /** null until the call first reads through it. */
   openedWalk: Walk | null = null;
   /** Whether the call was answered, by the handler or by the pipeline in its place. */
   answered = false;
-  /** Whether a signature of the caller was verified. */
   isVerified = false;
-  /** The single request; null until it was read, and for bidirectional streams. */
+  /** null until it was read, and for bidirectional streams. */
   request: Message | null = null;
   parsed: Map<string, JsonNode> | null = null;
   /** Whether the call goes into the caller's access history, if it names a ledger. */
@@ -48,7 +46,7 @@ export class RunningCall implements Call {
   readonly #openWalk: (call: RunningCall) => Walk;
   #abort: AbortController | null = null;
   #ended: string | null = null;
-  /** Called when the call is aborted. Used by code that may wait forever; it costs less than an AbortSignal. */
+  /** Called when the call is aborted. It costs less than an AbortSignal. */
   onAbort: (() => void) | null = null;
 
   constructor(

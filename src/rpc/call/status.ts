@@ -1,7 +1,7 @@
 import { Code } from '@connectrpc/connect';
 import type { ErrorCode } from '../../domain/errors.ts';
 
-/** The status of an error code in each transport. gRPC and Connect share their numbers. */
+/** gRPC and Connect share their numbers. */
 interface TransportStatus {
   readonly http: number;
   readonly grpc: number;

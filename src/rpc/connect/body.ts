@@ -9,12 +9,10 @@ export interface ConnectFormat {
   readonly json: boolean;
   /** Whether the body is frames: flags, length, message. */
   readonly framed: boolean;
-  /** The name of the header that names the message's compression. */
   readonly encodingHeader: string;
   readonly timeout: TimeoutHeader;
 }
 
-/** The header in which a protocol sends the caller's timeout, and its form. */
 interface TimeoutHeader {
   readonly header: string;
   readonly form: RegExp;
@@ -59,8 +57,8 @@ const unzip: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength:
 };
 
 /**
- * Returns the single message of a body, decompressed. The message may have at most requestBodyMaxBytes after
- * decompression. Throws `payload_too_large`, `unsupported_media_type` or `invalid_argument`.
+ * Returns the single message of a body, of at most requestBodyMaxBytes after decompression. Throws `payload_too_large`,
+ * `unsupported_media_type` or `invalid_argument`.
  */
 export async function unpackMessage(
   format: ConnectFormat,

@@ -24,9 +24,8 @@ import { type ConnectFormat, unpackMessage } from './body.ts';
 import { readProtobufJson } from './decode.ts';
 
 /**
- * One Connect or gRPC-Web call with a single request; its answer is one message or a stream. It reads its body itself,
- * so that the credential is checked before the body and JSON is checked on the raw bytes. connect-es frames the answers
- * and encodes the errors.
+ * One Connect or gRPC-Web call with a single request. It reads its body itself, so that the credential is checked
+ * before the body and JSON is checked on the raw bytes. connect-es frames the answers and encodes the errors.
  */
 export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
   readonly transport = 'connect';
@@ -55,7 +54,6 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
     response.once('close', () => this.#answers.stop());
   }
 
-  /** The answers as they are sent. */
   get answers(): AsyncIterable<object> {
     return this.#answers;
   }
@@ -68,10 +66,7 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
     this.#message = message;
   }
 
-  /**
-   * The caller never sent a REST request, so the signature covers what it did send: POST, the method's path, the
-   * message as received.
-   */
+  /** The caller sent no REST request: the signature covers POST, the method's path and the message as received. */
   signedRequest(): Omit<EntityRequest, 'timestamp'> {
     return { method: 'POST', path: this.#endpoint.rpcPath, bodyHash: sha256Hex(this.#message) };
   }
@@ -100,8 +95,7 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
   }
 
   /**
-   * Throws `overloaded` for a large answer of a read if the node's answers hold too much. connect-es encodes the answer
-   * later.
+   * Throws `overloaded` for a large answer of a read if the node's answers hold too much. connect-es encodes it later.
    */
   encode(answer: object): void {
     if (this.#endpoint.changesState || this.response.hasRoomForAnswers) return;
@@ -163,7 +157,6 @@ class AnswerQueue implements AsyncIterable<object> {
     });
   }
 
-  /** Called when no more answers are taken. */
   stop(): void {
     this.#isStopped = true;
     this.#taken?.();

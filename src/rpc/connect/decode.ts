@@ -11,8 +11,8 @@ import { type JsonNode, toValue } from '../../domain/json/json.ts';
 import { unknownField } from '../call/json-fields.ts';
 
 /**
- * Reads a message from the JSON form of protobuf. Field names may be written as in the descriptors or in camel case.
- * Strict like REST: unknown fields and values of a wrong type are `invalid_argument` with the field in `details`.
+ * Reads a message from the JSON form of protobuf, with field names as in the descriptors or in camel case. Unknown
+ * fields and values of a wrong type are `invalid_argument` with the field in `details`, as in REST.
  */
 export function readProtobufJson(desc: DescMessage, node: JsonNode): Message {
   try {
@@ -22,10 +22,7 @@ export function readProtobufJson(desc: DescMessage, node: JsonNode): Message {
   }
 }
 
-/**
- * Finds the field that cannot be read by itself. The library names the field only in the text of its error. Returns
- * null if each field can be read by itself.
- */
+/** Finds the field that cannot be read by itself: the library names it only in the text of its error. */
 function faultOf(desc: DescMessage, node: JsonNode): LedgerError | null {
   if (node.kind !== 'object') return invalidField('body', 'a JSON object');
   for (const { name, value } of node.members) {

@@ -20,7 +20,6 @@ import { answerOptions, refuseMethod, refuseRequest } from '../http/unrouted-req
 import { type ConnectFormat, connectFormat } from './body.ts';
 import { ConnectCall } from './connect-call.ts';
 
-/** The HTTP request behind a call of connect-es. */
 interface NodeRequest {
   readonly request: IncomingMessage;
   readonly response: HttpResponse;
@@ -29,12 +28,9 @@ interface NodeRequest {
 const nodeRequest = createContextKey<NodeRequest | null>(null);
 
 /**
- * Serves Connect and gRPC-Web over HTTP/1.1 with connect-es, for all methods but bidirectional streams. Each method is
- * registered once, and its implementation is the pipeline.
- *
- * connect-es gets an empty message in place of the body, for two reasons: it would read and parse the body before a
- * handler could check the caller's credential, and its JSON reader accepts duplicate keys. ConnectCall reads the body
- * later.
+ * Serves Connect and gRPC-Web over HTTP/1.1 with connect-es, for all methods but bidirectional streams. connect-es gets
+ * an empty message in place of the body: it would read the body before the caller's credential is checked, and its JSON
+ * reader accepts duplicate keys. ConnectCall reads the body later.
  */
 export function createConnectHandler(parts: HttpHandlerParts): HttpHandler {
   const router = createConnectRouter({
@@ -69,10 +65,7 @@ export function createConnectHandler(parts: HttpHandlerParts): HttpHandler {
   };
 }
 
-/**
- * Checks the timeout header here, because connect-es would refuse it with its own message, without code and request id.
- * Returns null if the header is absent or valid.
- */
+/** connect-es would refuse the timeout header with its own message, without code and request id. */
 function checkTimeout({ timeout }: ConnectFormat, request: IncomingMessage): LedgerError | null {
   const given = request.headers[timeout.header.toLowerCase()];
   if (given === undefined || (typeof given === 'string' && timeout.form.test(given))) return null;

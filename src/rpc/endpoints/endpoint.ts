@@ -13,15 +13,13 @@ export interface Endpoint {
   readonly rule: MethodRule;
   /** Its first REST route; null for a method that has none (gRPC only). */
   readonly route: RestRoute | null;
-  /** Whether the call may change state: true for every HTTP method but GET. */
+  /** True for every HTTP method but GET. */
   readonly changesState: boolean;
   /** Appends have their own rate limit. */
   readonly isAppend: boolean;
-  /** Request fields that are JSON text. */
   readonly rawFields: readonly DescField[];
-  /** The request field `ledger_id`; null if there is none. */
   readonly ledgerField: DescField | null;
-  /** Finds the ledger that a call names otherwise than by `ledger_id`; null if the method has no such rule. */
+  /** Finds the ledger of a method without `ledger_id`; null if the method has no such rule. */
   readonly names: Naming<Message> | null;
   readonly handler: AnyHandler;
 }
@@ -39,7 +37,7 @@ export function endpointsOf(api: readonly Implementation[]): ReadonlyMap<string,
   return endpoints;
 }
 
-/** `/svc.v1.Service/Method`, the path of a method in gRPC and Connect. */
+/** The path of a method in gRPC and Connect. */
 export function rpcPathOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }

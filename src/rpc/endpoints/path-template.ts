@@ -5,8 +5,8 @@ type TemplateSegment =
   | { readonly kind: 'param'; readonly name: string };
 
 /**
- * Parses a path template of google.api.http. Allowed are literals and `{field}` parameters that fill a whole segment.
- * Throws for anything else, which is a mistake in the descriptors.
+ * Parses a path template of google.api.http: literals and `{field}` parameters that fill a whole segment. Throws for
+ * anything else, which is a mistake in the descriptors.
  */
 export function parseTemplate(template: string): readonly TemplateSegment[] {
   if (!/^(\/[^/]+)+$/.test(template)) throw new Error(`Not a path template: ${template}`);
@@ -26,7 +26,7 @@ interface Routed {
   readonly template: string;
 }
 
-/** The result for a method and path. `allow` lists the methods of the path, with HEAD if GET is one of them. */
+/** `allow` lists the methods of the path, with HEAD if GET is one of them. */
 type RouteMatch<R extends Routed> =
   | { readonly kind: 'found'; readonly route: R; readonly params: Readonly<Record<string, string>> }
   | { readonly kind: 'not_found' }

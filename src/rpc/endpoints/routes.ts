@@ -36,7 +36,6 @@ export const apiServices: readonly DescService[] = Object.freeze([
 
 type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** One way to call a method over REST. */
 export interface RestRoute {
   readonly httpMethod: RestMethod;
   /** For example `/v1/ledgers/{ledger_id}/events`; never ends in a slash. */
@@ -45,11 +44,11 @@ export interface RestRoute {
   readonly pathParams: readonly string[];
   /** The template split at its parameters: literals at even indexes, parameter names at odd ones. */
   readonly pathPieces: readonly string[];
-  /** Whether the fields outside the path come from a JSON body. If not, they come from the query. */
+  /** Whether the fields outside the path come from a JSON body, not from the query. */
   readonly hasBody: boolean;
   /** The field of the answer that is the whole REST answer; null if the answer message itself is. */
   readonly responseBody: DescField | null;
-  /** The answer has no fields: REST answers 204. */
+  /** REST answers 204. */
   readonly emptyAnswer: boolean;
   /** An earlier route of the same method exists and is the recommended one. */
   readonly alias: boolean;

@@ -4,7 +4,7 @@ import { FairShare } from '../../runtime/limits/fair-share.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 
-/** What one connection of the gRPC port may hold, in bytes. */
+/** Bounds of one connection, in bytes. */
 export interface GrpcBounds {
   /** Bytes of requests that have begun and not ended. */
   readonly connectionRequestBytes: number;
@@ -12,20 +12,16 @@ export interface GrpcBounds {
   readonly connectionAnswerBytes: number;
 }
 
-/**
- * The share of the node's budget that calls with their unfinished requests may hold together, and that untaken answers
- * may hold together.
- */
+/** The share of the node's budget for calls with their unfinished requests, and the share for untaken answers. */
 const share = 1 / 4;
 
-/** One HTTP/2 connection, and what the node holds for it. */
 export class Connection {
   readonly session: Http2Session;
   readonly slot: number;
   /** Bytes of requests that have begun and not ended. */
   unfinishedBytes = 0;
   answerBytes = 0;
-  /** How many of its calls were refused because it held too much. Halved every second. */
+  /** Calls that were refused because it held too much. Halved every second. */
   refusals = 0;
   /** Streams of health and reflection, oldest first. */
   readonly standard = new Set<StandardStream>();
@@ -35,26 +31,22 @@ export class Connection {
     this.slot = connections.add(this);
   }
 
-  /** Ends the connection and all its calls at once. */
   end(): void {
     if (this.session.destroyed) return;
     this.session.destroy(new Error('the connection holds too much'), constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
 }
 
-/** A stream of health or reflection. */
 interface StandardStream {
   readonly connection: Connection;
-  /** Ends the stream at once. */
   displace(): void;
 }
 
-/** The property of a session that holds its Connection. */
 const connectionOf = Symbol('connection');
 
 /**
  * The connections of the gRPC port, and what they hold together. Bounds are checked with each byte. The node's budget
- * gets the sums only at each sweep, because its counters are shared by all threads and expensive to update.
+ * gets the sums at each sweep, because its counters are shared by all threads and expensive to update.
  */
 export class Connections {
   readonly bounds: GrpcBounds;
@@ -93,21 +85,20 @@ export class Connections {
   }
 
   /**
-   * Adds `bytes` to what requests hold; a negative number is released. Returns false if all connections together hold
-   * too much and this one holds more than its part: its call must be refused.
+   * Adds `bytes`, or releases them if negative. Returns false if all connections together hold too much and this one
+   * holds more than its part: its call must be refused.
    */
   request(connection: Connection, bytes: number): boolean {
     this.#requests.add(connection, bytes);
     return bytes <= 0 || this.#requests.makeRoom(connection);
   }
 
-  /** Adds `bytes` to what waits in Node's buffers. */
   paused(connection: Connection, bytes: number): void {
     this.#requests.add(connection, bytes);
     if (bytes > 0) this.#requests.endLargestIfFull();
   }
 
-  /** Adds `bytes` to what answers hold. If all hold too much together, the connection that holds most is ended. */
+  /** If all hold too much together, the connection that holds most is ended. */
   answer(connection: Connection, kind: 'answer' | 'stream', bytes: number): void {
     connection.answerBytes += bytes;
     this.#answerBytes[kind] += bytes;
@@ -115,10 +106,7 @@ export class Connections {
     if (bytes > 0) this.#answers.endLargestIfFull();
   }
 
-  /**
-   * Streams that need no credential must not use up the places of other calls. If there are too many, on the connection
-   * or on the port, the oldest one ends.
-   */
+  /** Streams that need no credential must not use up the places of other calls: the oldest one ends for a new one. */
   addStandard(stream: StandardStream): void {
     const { standard } = stream.connection;
     standard.add(stream);
@@ -139,15 +127,12 @@ export class Connections {
     this.#standard.delete(stream);
   }
 
-  /**
-   * Counts a call that was refused because its connection holds too much. A connection with too many refusals is ended.
-   */
+  /** Counts a refused call. A connection with too many is ended. */
   refused(connection: Connection): void {
     connection.refusals += 1;
     if (connection.refusals > limits.grpcRefusalsMax) connection.end();
   }
 
-  /** Updates the node's budget with what is held now. */
   updateBudget(): void {
     if (this.nowMs - this.#forgotMs >= 1_000) {
       this.#forgotMs = this.nowMs;

@@ -1,7 +1,6 @@
 /**
- * How much the worker has posted that the main thread has not handled. Both threads share it. It is needed because a
- * client that opens calls and resets them holds nothing, so no other bound stops the worker from posting faster than
- * the main thread handles.
+ * How much the worker has posted that the main thread has not handled, in memory that both share. A client that opens
+ * calls and resets them holds nothing, so no other bound stops the worker from posting too fast.
  */
 export class FrameBacklog {
   readonly #kib: Int32Array<SharedArrayBuffer>;
@@ -15,8 +14,8 @@ export class FrameBacklog {
   }
 
   /**
-   * Called by the worker. Adds a message, and blocks while more than `maxKib` are not handled, for at most `maxMs`. The
-   * sockets are not read meanwhile, so clients wait. Returns how long it has blocked, in ms.
+   * Adds a message, and blocks the worker while more than `maxKib` are not handled, for at most `maxMs`. The sockets
+   * are not read meanwhile. Returns how long it has blocked, in ms.
    */
   addAndWait(messageKib: number, maxKib: number, maxMs: number): number {
     let kib = Atomics.add(this.#kib, 0, messageKib) + messageKib;
@@ -38,13 +37,9 @@ export class FrameBacklog {
   }
 }
 
-/**
- * What a frame counts beside its bytes. The work that most frames cause on the main thread does not depend on their
- * size.
- */
+/** What a frame counts beside its bytes: its work on the main thread hardly depends on its size. */
 const frameKib = 4;
 
-/** The size of a message between the threads, as the backlog counts it. */
 export function backlogKib(frames: number, bytes: number): number {
   return frames * frameKib + Math.ceil(bytes / 1024);
 }

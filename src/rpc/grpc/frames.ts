@@ -3,7 +3,6 @@
  * loop goes over in one buffer, frame after frame. A frame is a kind, a call's number, and the fields of its kind.
  */
 
-/** What the worker reports about calls. */
 export const workerEvent = {
   /**
    * method u32, deadline f64 (Unix time, ms), head (the caller's address, names and values of headers), request bytes.
@@ -67,15 +66,12 @@ export const workerCommand = {
 const startBytes = 4 * 1024;
 /** The largest buffer that is allocated in advance for the next turn. */
 const readyMaxBytes = 64 * 1024;
-/** A turn with more frames posts them in several messages, so that the other thread can do other work between them. */
+/** A turn with more frames posts several messages: the other thread can do other work between them. */
 const messageMaxFrames = 100;
 /** A message of this size takes no further frame. */
 const messageFullBytes = 256 * 1024;
 
-/**
- * Collects frames for the other thread. The frames of one turn of the event loop are posted together, after the turn's
- * other work.
- */
+/** Collects the frames of one turn of the event loop, and posts them after the turn's other work. */
 export class FrameWriter {
   readonly #post: (frames: Uint8Array<ArrayBuffer>, count: number) => void;
   readonly #afterTurn: () => void;
@@ -83,10 +79,7 @@ export class FrameWriter {
   #at = 0;
   #count = 0;
 
-  /**
-   * `post` takes over the buffer; `count` is the number of frames in it. `afterTurn` is called after the frames of a
-   * turn were posted.
-   */
+  /** `post` takes over the buffer of `count` frames. `afterTurn` is called after the frames of a turn were posted. */
   constructor(post: (frames: Uint8Array<ArrayBuffer>, count: number) => void, afterTurn: () => void = () => {}) {
     this.#post = post;
     this.#afterTurn = afterTurn;
@@ -126,7 +119,7 @@ export class FrameWriter {
     return this;
   }
 
-  /** Writes texts of single-byte characters (latin1), such as headers. */
+  /** Writes texts in latin1, such as headers. */
   head(texts: readonly string[]): this {
     this.u32(texts.length);
     for (const text of texts) {
@@ -160,10 +153,7 @@ export class FrameWriter {
   }
 }
 
-/**
- * Reads frames in the order in which they were written. Returned bytes are a view that keeps the whole buffer alive:
- * copy what you keep.
- */
+/** Returned bytes are a view that keeps the whole buffer alive: copy what you keep. */
 export class FrameReader {
   readonly #bytes: Buffer;
   #at = 0;
@@ -172,7 +162,6 @@ export class FrameReader {
     this.#bytes = Buffer.from(frames.buffer, frames.byteOffset, frames.length);
   }
 
-  /** In bytes. */
   get length(): number {
     return this.#bytes.length;
   }

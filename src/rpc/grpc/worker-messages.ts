@@ -8,7 +8,7 @@ export interface GrpcWorkerData {
   readonly port: number;
   readonly tls: TlsKeys | null;
   readonly services: readonly GrpcService[];
-  /** Serialized google.protobuf.FileDescriptorProto of the services and everything that they import, for reflection. */
+  /** Serialized FileDescriptorProto of the services and what they import, for reflection. */
   readonly files: readonly Uint8Array[];
   readonly bounds: GrpcBounds;
   readonly memory: SharedMemoryBudget;

@@ -16,10 +16,8 @@ export function hasBody(request: IncomingMessage): boolean {
 
 /**
  * Reads the raw body, of at most requestBodyMaxBytes. Throws `payload_too_large` as soon as the size is known, and
- * `overloaded` if the memory budget has no room. Throws `unavailable` if the caller goes away meanwhile (then no answer
- * can be sent) or has not sent all of the body by the call's deadline.
- *
- * Bytes count in the memory budget as they arrive: a caller that announces much and sends nothing takes no room.
+ * `overloaded` if the memory budget has no room; bytes count as they arrive. Throws `unavailable` if the caller goes
+ * away or has not sent all of the body by the call's deadline.
  */
 export function readBody(request: IncomingMessage, response: HttpResponse, call: AbortableCall): Promise<Buffer> {
   if (!hasBody(request)) return Promise.resolve(empty);
@@ -50,7 +48,6 @@ export function dropBody(request: IncomingMessage, response: HttpResponse, call:
 
 type AbortableCall = Pick<RunningCall, 'onAbort'> | null;
 
-/** Consumes a body. */
 interface Taker<T> {
   /** Returns false if the memory budget has no room for the chunk. `isLast`: the body ends with this chunk. */
   take(chunk: Buffer, isLast: boolean): boolean;
@@ -100,7 +97,7 @@ function receive<T>(
 
 /**
  * Appends `chunk` to the first `length` bytes of `body`, in a buffer that grows by doubling: a list of small chunks
- * would take some 100 bytes more for each. If the body has one chunk only, the chunk is not copied.
+ * would take some 100 bytes more for each.
  */
 function appended(body: Buffer, length: number, chunk: Buffer): Buffer {
   if (length === 0) return chunk;
@@ -121,8 +118,8 @@ export function tooLarge(): LedgerError {
 }
 
 /**
- * Ends an answer whose request's body was not read. Node drops a small remainder and keeps the connection. Otherwise
- * the connection is closed, but not at once: a caller that is still sending would get a reset and lose the answer.
+ * Ends an answer whose request's body was not read. Node drops a small remainder. Otherwise the connection is closed,
+ * but not at once: a caller that is still sending would get a reset and lose the answer.
  */
 export function endAfterUnreadBody(
   request: IncomingMessage,

@@ -4,7 +4,6 @@ import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import type { HttpHandler, HttpResponse } from './response.ts';
 
-/** A request that waits until fewer requests of its connection are being served. */
 interface WaitingRequest {
   readonly request: IncomingMessage;
   readonly response: HttpResponse;
@@ -12,23 +11,23 @@ interface WaitingRequest {
   readonly heldBytes: number;
 }
 
-/** Members of a socket that Node does not publish. Node's own socket timeouts use the same counts. */
+/** Members of a socket that Node does not publish. */
 interface SocketInternals {
   readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
-  /** Set while node:http itself has paused the socket and its parser. Resuming then would break the parser. */
+  /** While node:http itself has paused the socket and its parser, resuming would break the parser. */
   readonly _paused?: boolean;
   /** Called by node:http for each request. If it returns 2, the parser stops where it is. */
   readonly parser?: { onIncoming?: () => number } | null;
 }
 
 /**
- * One HTTP/1.1 connection. At most httpUnderWayMax of its requests are served at a time. Further requests wait, and the
- * socket is paused while any waits. Node parses everything that one read returned, so a few more requests may still
- * arrive; a connection with more than httpWaitingMax waiting requests is destroyed.
+ * One HTTP/1.1 connection. At most httpUnderWayMax of its requests are served at a time; the socket is paused while
+ * others wait. Node parses all that one read returned, so more may still arrive; a connection with more than
+ * httpWaitingMax waiting requests is destroyed.
  */
 export class HttpConnection {
   readonly socket: Socket;
-  /** The answer to the newest request; null before the first request. */
+  /** null before the first request. */
   newest: HttpResponse | null = null;
   readonly #memory: MemoryBudget;
   readonly #underWay: HttpResponse[] = [];
@@ -58,16 +57,13 @@ export class HttpConnection {
     });
   }
 
-  /** Whether no request is being served or waits. */
   get isIdle(): boolean {
     return this.#underWay.length === 0;
   }
 
-  /** Serves a request, at once or when a place is free. */
   take(request: IncomingMessage, response: HttpResponse, serve: HttpHandler): void {
     if (this.#isEnding || this.socket.destroyed) return;
-    // A caller that hangs up may make a request fail after its reader has gone. An error without any listener would end
-    // the process.
+    // A request may fail after its reader has gone. An error without any listener would end the process.
     request.on('error', () => {});
     this.newest = response;
     if (this.#underWay.length < limits.httpUnderWayMax) this.#begin(request, response, serve);
@@ -123,9 +119,8 @@ export class HttpConnection {
   }
 
   /**
-   * Takes no more requests and calls `then` once the earlier ones are answered. Otherwise a client would take the bytes
-   * that `then` writes to the bare socket for the answer to an earlier request. `ownAnswer` is the answer that `then`
-   * is about; it is not waited for.
+   * Takes no more requests and calls `then`, which writes to the bare socket, once the earlier ones are answered.
+   * `ownAnswer` is the answer that `then` is about; it is not waited for.
    */
   afterAnswers(ownAnswer: HttpResponse | null, then: () => void): void {
     if (this.#isEnding) return;
@@ -141,24 +136,20 @@ export class HttpConnection {
     this.socket.end();
   }
 
-  /**
-   * Destroys the connection. The memory that it holds is free at once, so that other connections can use it in the same
-   * turn of the event loop.
-   */
+  /** Destroys the connection and frees what it holds for others in the same turn of the event loop. */
   abort(): void {
     this.socket.destroy();
     for (const response of this.#underWay) response.releaseAll();
     this.#dropWaiting();
   }
 
-  /** Bytes that are counted for answers of this connection. */
   get heldAnswerBytes(): number {
     let bytes = 0;
     for (const response of this.#underWay) bytes += response.heldAnswerBytes;
     return bytes;
   }
 
-  /** Bytes that are counted for answers and for bodies of requests. A body is held until its request is answered. */
+  /** A body is held until its request is answered. */
   get heldBytes(): number {
     let bytes = this.heldAnswerBytes;
     for (const response of this.#underWay) bytes += response.heldRequestBytes;
@@ -166,8 +157,8 @@ export class HttpConnection {
   }
 
   /**
-   * How long (ms) answers have waited without the kernel taking any of their bytes. The kernel takes more only when a
-   * good part of its send buffer is free, so a client that reads slowly but steadily also stalls for moments.
+   * How long (ms) answers have waited without the kernel taking any of their bytes. It takes more only when a good part
+   * of its send buffer is free, so a client that reads slowly also stalls for moments.
    */
   stalledMs(nowMs: number): number {
     const { socket } = this;

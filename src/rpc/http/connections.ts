@@ -6,7 +6,6 @@ import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { HttpConnection } from './connection.ts';
 import type { AnswerRules, HttpHandler, HttpResponse } from './response.ts';
 
-/** How often drain() checks its conditions. */
 const drainLookMs = 10;
 
 /** The share of the memory budget that unfinished bodies may hold together. */
@@ -76,7 +75,6 @@ export class HttpConnections implements AnswerRules, Disposable {
     if (connection !== null) this.#unfinished.add(connection, -bytes);
   }
 
-  /** Returns the request listener that serves requests within the bounds of their connections. */
   listener(serve: HttpHandler): HttpHandler {
     return (request, response) => {
       response.rules = this;
@@ -137,9 +135,9 @@ export class HttpConnections implements AnswerRules, Disposable {
   }
 
   /**
-   * Closes all connections without a reset. For drainIdleMs, requests are still answered, with `connection: close`.
-   * Running requests get at most `graceMs`. Then each idle connection gets its FIN, and what its client still sends is
-   * read for drainLingerMs. With `graceMs` 0 all connections are destroyed at once.
+   * Closes all connections without a reset. Requests are still answered for drainIdleMs, with `connection: close`, and
+   * running ones get at most `graceMs`. Then each idle connection gets its FIN, and what its client still sends is read
+   * for drainLingerMs. With `graceMs` 0 all connections are destroyed at once.
    */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;

@@ -1,7 +1,4 @@
-/**
- * Lets the pages of some origins call the HTTP port (WHATWG Fetch, CORS protocol). Credentials are headers, never
- * cookies.
- */
+/** Lets the pages of some origins call the HTTP port (WHATWG Fetch, CORS protocol). */
 export interface Cors {
   /** The headers of an answer to a request from `origin`. They grant access only if the origin may call. */
   answer(origin: string | undefined): readonly string[];

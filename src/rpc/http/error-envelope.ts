@@ -1,10 +1,7 @@
 import { bodyBounds, boundError } from '../../domain/error-bounds.ts';
 import type { LedgerError } from '../../domain/errors.ts';
 
-/**
- * Returns the error body of all HTTP answers, as JSON. `details` is left out if there are none. `cut` names what was
- * too long and was cut: details, and `message`.
- */
+/** Returns the error body of all HTTP answers, as JSON. `cut` names what was too long: details, and `message`. */
 export function errorEnvelope(error: LedgerError, requestId: string): string {
   const { message, details, cut } = boundError(error.message, error.details, bodyBounds);
   return JSON.stringify({

@@ -18,7 +18,7 @@ export type Pages = ReadonlyMap<string, () => PageAnswer>;
 
 const METHODS = ['GET', 'HEAD'];
 
-/** Serves pages. `serveOther` gets requests for other paths, and those with a wrong head. */
+/** `serveOther` gets requests for other paths, and those with a wrong head. */
 export function createPageHandler(parts: HttpHandlerParts, pages: Pages, serveOther: HttpHandler): HttpHandler {
   return (request, response) => {
     const { method: verb = '', url = '' } = request;

@@ -33,8 +33,8 @@ export interface AnswerRules {
 type AnyHeaders = readonly unknown[] | Readonly<Record<string, unknown>>;
 
 /**
- * An answer that counts in the memory budget what the node holds for it: bytes of its request's body, and bytes that
- * the client has not taken yet. `releaseAll` must be called once the answer is closed; the connection does so.
+ * An answer that counts in the memory budget the bytes of its request's body, and those that the client has not taken
+ * yet. Its connection calls `releaseAll` once it is closed.
  */
 export class HttpResponse extends ServerResponse {
   /** Set by the connection before the request is served. */
@@ -43,10 +43,9 @@ export class HttpResponse extends ServerResponse {
   requestId: string | null = null;
   /** Whether the caller waits for `100 Continue` before it sends the body. */
   expectsContinue = false;
-  /** Bytes of the request's body, and the bytes that are counted for them. */
+  /** The bytes of the request's body, and the bytes that are counted for them, in whole steps. */
   #bodyBytes = 0;
   #requestBytes = 0;
-  /** The part of the counted bytes that belongs to an unfinished body. */
   #unfinishedBytes = 0;
   #answerBytes = 0;
   #isCounted = true;
@@ -146,7 +145,7 @@ export class HttpResponse extends ServerResponse {
     return this;
   }
 
-  /** Counts bytes that the socket has not taken at once and that wait in memory. Most answers are taken at once. */
+  /** Counts bytes that the socket has not taken at once. */
   #count(): void {
     if (this.rules === null || this.#isReleased) return;
     const waiting = this.#isCounted ? inSteps(this.writableLength) : 0;
@@ -180,5 +179,4 @@ function inSteps(bytes: number): number {
   return Math.ceil(bytes / countStepBytes) * countStepBytes;
 }
 
-/** Handles a request of a server that makes its answers as `HttpResponse`. */
 export type HttpHandler = (request: IncomingMessage, response: HttpResponse) => void;

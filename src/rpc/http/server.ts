@@ -77,11 +77,10 @@ export function createHttpServer(
         );
   // Node's types cannot express that a server's answers have their own class.
   const server = made as unknown as Server;
-  // Node silently drops headers beyond this count. One more is kept so that checkHead sees it and refuses.
+  // Node silently drops headers beyond this count. With one more, checkHead can refuse the request.
   server.maxHeadersCount = limits.headersMaxCount + 1;
   server.maxConnections = limits.connectionsMax;
-  // Node would close idle connections when the server closes, with a reset for requests on their way. `connections`
-  // drains them instead.
+  // Node would reset requests on their way to idle connections. `connections` drains them instead.
   server.closeIdleConnections = () => {};
   server.on(tls === null ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket));
   if (tls !== null) server.on('connection', (socket: Socket) => connections.addBelowTls(socket));

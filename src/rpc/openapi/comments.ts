@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { fromBinary } from '@bufbuild/protobuf';
 import { type DescriptorProto, type FileDescriptorProto, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
-/** Comments of the descriptors, by full name: `svc.v1.Event`, `svc.v1.Event.seq`, `svc.v1.LedgerService.GetLedger`. */
+/** By full name: `svc.v1.Event`, `svc.v1.Event.seq`, `svc.v1.LedgerService.GetLedger`. */
 export type Comments = ReadonlyMap<string, string>;
 
 /**
- * The descriptors with their comments. Generated code has no comments that a program could read, so `prepare` writes
- * the descriptors again.
+ * The descriptors with their comments, which `prepare` writes. Generated code has no comments that a program could
+ * read.
  */
 const imageUrl = new URL('../../gen/api.binpb', import.meta.url);
 
@@ -18,7 +18,6 @@ const MESSAGE_FIELDS = 2;
 const MESSAGE_ONEOFS = 8;
 const SERVICE_METHODS = 2;
 
-/** Reads the comments of the API from the descriptor image beside the generated code. */
 export function readComments(): Comments {
   const comments = new Map<string, string>();
   const image = fromBinary(FileDescriptorSetSchema, readFileSync(imageUrl));
@@ -62,9 +61,7 @@ function addMessage(
   });
 }
 
-/**
- * Joins the lines of a paragraph: comments are wrapped for editors, and readers of the documentation wrap themselves.
- */
+/** Comments are wrapped for editors. Readers of the documentation wrap themselves. */
 function oneParagraph(comment: string): string {
   return comment
     .split('\n')

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { sharedBytes } from '../http/response.ts';
 
-/** A file of the documentation page. */
 export interface DocsAsset {
   readonly contentType: string;
   readonly body: Buffer;
@@ -55,7 +54,7 @@ export const docsAssets: ReadonlyMap<string, () => DocsAsset> = new Map([
   ['/docs/favicon-32x32.png', packaged('favicon-32x32.png', 'image/png')],
 ]);
 
-/** A file of swagger-ui-dist. Nothing else of the package is served. */
+/** Nothing else of swagger-ui-dist is served. */
 function packaged(name: string, contentType: string): () => DocsAsset {
   let body: Buffer | null = null;
   return () => {

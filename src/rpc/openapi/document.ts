@@ -16,10 +16,7 @@ ids lower-case UUIDs. The same methods are served over gRPC and Connect from the
 
 let document: JsonObject | undefined;
 
-/**
- * Returns the OpenAPI 3.1 document of the REST transport, made from the descriptors and their comments. Made once, on
- * the first call.
- */
+/** The OpenAPI 3.1 document of the REST transport, from the descriptors and their comments. Made once. */
 export function openApiDocument(): JsonObject {
   document ??= makeDocument({ comments: readComments(), schemas: new Map([['Error', errorSchema]]) });
   return document;
@@ -27,7 +24,7 @@ export function openApiDocument(): JsonObject {
 
 let bytes: Buffer | undefined;
 
-/** Returns the document as JSON. Made on first use and shared by all answers. */
+/** The document as JSON, shared by all answers. */
 export function openApiBytes(): Buffer {
   bytes ??= sharedBytes(Buffer.from(JSON.stringify(openApiDocument())));
   return bytes;

@@ -46,7 +46,7 @@ const meanings: { readonly [code in ErrorCode]: string } = {
   internal: 'a fault of the service',
 };
 
-/** Returns the HTTP statuses of the errors of a route, in order. */
+/** The HTTP statuses of the errors of a route, in order. */
 export function errorStatuses(route: RestRoute): readonly number[] {
   const { method, rule, httpMethod } = route;
   const needsCredential = rule.auth !== Auth.NONE;
@@ -63,7 +63,7 @@ export function errorStatuses(route: RestRoute): readonly number[] {
   return [...statuses].sort();
 }
 
-/** Returns `components.responses`: one answer for each status of errors. */
+/** `components.responses`: one answer for each status of errors. */
 export function errorResponses(): JsonObject {
   const statuses = [...new Set(errorCodes.map((code) => statusOf(code).http))].sort();
   return Object.fromEntries(statuses.map((status) => [`Error${status}`, errorResponse(status)]));
@@ -109,7 +109,6 @@ function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The envelope of all errors. */
 export const errorSchema: JsonObject = {
   type: 'object',
   description: 'The envelope of every error.',

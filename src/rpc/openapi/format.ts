@@ -2,17 +2,15 @@ import { createHash } from 'node:crypto';
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { jsonRule } from '../../service/encoding/json-field.ts';
 
-/** A JSON Schema or an object of OpenAPI, as plain JSON. */
 export type JsonObject = { [key: string]: unknown };
 
-/** The kind of text in a field. */
 type TextFormat = 'uuid' | 'date-time' | 'email' | 'uri' | 'hex' | 'base64' | 'kid' | 'actor-uri' | 'text';
 
 const KID_NAMES = new Set(['kid', 'signing_key_id', 'authority_key_id']);
 const BASE64_NAMES = new Set(['public_key', 'actor_sig', 'authority_sig']);
 const ACTOR_URI_NAMES = new Set(['svc_id', 'svc_uri', 'supplier_svc_id', 'buyer_svc_id']);
 
-/** Returns the kind of text of a field: from its json rule if it has one, otherwise from its name. */
+/** From the field's json rule if it has one, otherwise from its name. */
 export function textFormat(field: DescField): TextFormat {
   const named = jsonRule(field).format;
   if (named !== '') return named as TextFormat;
@@ -26,7 +24,6 @@ export function textFormat(field: DescField): TextFormat {
   return 'text';
 }
 
-/** Returns the JSON Schema of a kind of text. */
 export function formatSchema(format: TextFormat): JsonObject {
   switch (format) {
     case 'uuid':
@@ -50,7 +47,7 @@ export function formatSchema(format: TextFormat): JsonObject {
 const EXAMPLE_PUBLIC_KEY = '11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=';
 const EXAMPLE_SIGNATURE = '5VZDAMNgrHKQhuLMgG6CioSHfx645dl02HPgZSJJAVVfuIIVkKM7rMYeOXAc+bRr0lv18FlbviRlUUFDjnoQCw==';
 
-/** Returns an example of a field's value as JSON. It is the same one each time. */
+/** Returns an example of a field's value as JSON, the same one each time. */
 export function exampleOf(field: DescField, scalar: ScalarType): unknown {
   const { example, values, raw } = jsonRule(field);
   if (scalar === ScalarType.STRING && !raw && example !== 'null') return example || values[0] || exampleText(field);

@@ -30,10 +30,7 @@ export const securitySchemes: JsonObject = {
   },
 };
 
-/**
- * Returns the credentials of a route as OpenAPI states them: a list of alternatives, each with the schemes that go
- * together.
- */
+/** Returns alternatives, each with the schemes that go together. */
 export function securityOf(route: RestRoute): JsonObject[] {
   const entity = { EntityActorId: [], EntityActorType: [] };
   switch (route.rule.auth) {
@@ -86,17 +83,13 @@ function header(name: string, description: string, schema: JsonObject): JsonObje
   return { name, in: 'header', required: false, description, schema: { type: 'string', ...schema } };
 }
 
-/**
- * Methods that write only events of the service itself. Their `actor_type` is always `service`, so X-Actor-Type is
- * not listed.
- */
+/** Methods that write only events of the service itself, whose `actor_type` is always `service`. */
 const sealedAlone: ReadonlySet<DescMethod> = new Set([
   LedgerService.method.closeLedger,
   EngagementService.method.closeEngagement,
   EntityService.method.closeRootLedger,
 ]);
 
-/** Returns references to the request headers that a route reads. */
 export function headersOf(route: RestRoute): JsonObject[] {
   const { rule, method, httpMethod } = route;
   const entityToo = rule.auth === Auth.BEARER_OR_ENTITY || rule.auth === Auth.ENTITY;
@@ -122,7 +115,6 @@ export const answerHeaders: JsonObject = {
   'Cache-Control': { description: 'How long the document may be kept.', schema: { type: 'string' } },
 };
 
-/** Returns references to the headers of a route's answer. */
 export function answerHeadersOf(route: RestRoute): JsonObject {
   const names = ['X-Request-Id'];
   if (route.rule.auth !== Auth.NONE && (route.httpMethod === 'POST' || route.httpMethod === 'PATCH')) {

@@ -15,7 +15,7 @@ import {
   scalarSchema,
 } from './schema.ts';
 
-/** Returns the operation of a route. Adds the schemas that it refers to to the book. */
+/** Adds the schemas that the operation refers to to the book. */
 export function operation(book: SchemaBook, route: RestRoute): JsonObject {
   const { method } = route;
   const description = commentOf(book, `${method.parent.typeName}.${method.name}`);

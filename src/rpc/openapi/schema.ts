@@ -3,7 +3,7 @@ import { isOptional, jsonRule, noRestForm } from '../../service/encoding/json-fi
 import type { Comments } from './comments.ts';
 import { exampleOf, formatSchema, type JsonObject, textFormat } from './format.ts';
 
-/** The side decides how an absent value looks: left out or null in requests, null in answers. */
+/** An absent value is left out or null in requests, and null in answers. */
 type Side = 'request' | 'answer';
 
 /** Collects the schemas that the document refers to, each once. */
@@ -12,7 +12,7 @@ export interface SchemaBook {
   readonly schemas: Map<string, JsonObject>;
 }
 
-/** Returns a reference to the schema of a message. Adds that schema, and all that it refers to, to the book. */
+/** Adds the schema, and all that it refers to, to the book. */
 export function messageRef(
   book: SchemaBook,
   desc: DescMessage,
@@ -44,7 +44,6 @@ function isRequired(field: DescField, side: Side): boolean {
   return side === 'request' ? rule.required : !rule.omitAbsent;
 }
 
-/** Returns the schema of a field with its description. */
 export function fieldSchema(book: SchemaBook, field: DescField, side: Side): JsonObject {
   const description = commentOf(book, `${field.parent.typeName}.${field.name}`);
   switch (field.fieldKind) {
@@ -65,7 +64,7 @@ function itemSchema(book: SchemaBook, field: DescField & { fieldKind: 'list' }, 
   throw noRestForm(field);
 }
 
-/** Returns the schema of a scalar as a parameter or inside a list, where it is never null. */
+/** As a parameter or inside a list, where a scalar is never null. */
 export function scalarSchema(field: DescField, scalar: ScalarType): JsonObject {
   const { raw, values, min, max, pattern } = jsonRule(field);
   switch (scalar) {
@@ -105,13 +104,12 @@ function nullable(field: DescField, side: Side, schema: JsonObject): JsonObject 
   };
 }
 
-/** Returns an example of a message as JSON. It has the optional fields of a request too. */
+/** With the optional fields of a request too. */
 export function messageExample(desc: DescMessage, without: readonly string[] = []): JsonObject {
   const fields = desc.fields.filter((field) => !without.includes(field.name));
   return Object.fromEntries(fields.map((field) => [field.name, fieldExample(field)]));
 }
 
-/** Returns an example of a field's value as JSON. */
 export function fieldExample(field: DescField): unknown {
   switch (field.fieldKind) {
     case 'scalar':
@@ -128,7 +126,7 @@ export function fieldExample(field: DescField): unknown {
   }
 }
 
-/** Returns the comment of a descriptor. Throws if there is none, because comments are the documentation of the API. */
+/** Throws if there is none: comments are the documentation of the API. */
 export function commentOf(book: SchemaBook, name: string): string {
   const comment = book.comments.get(name);
   if (comment === undefined) throw new Error(`${name} has no comment`);

@@ -7,7 +7,6 @@ import type { RunningCall, Transport } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
 import { isProven, isUnread, recordsOf } from './call-accesses.ts';
 
-/** A request that calls no method of the API. */
 export interface UnroutedRequest {
   /** `page` is the documentation and other pages. `http` is anything else that belongs to no transport of the API. */
   readonly transport: Transport | 'page' | 'http';
@@ -17,7 +16,6 @@ export interface UnroutedRequest {
   readonly route: string;
   /** The HTTP status. */
   readonly status: number;
-  /** null if there is no error. */
   readonly code: ErrorCode | null;
   readonly requestId: string;
   /** 0 for a request that is refused as soon as it arrives. */

@@ -55,7 +55,7 @@ export function recordsOf(
   return naming.then(made);
 }
 
-/** Adds the ledgers that the request names to the call. Returns a promise if one must be looked up. */
+/** Returns a promise if a ledger must be looked up. */
 function nameLedgers(call: RunningCall, isRefused: boolean): Promise<void> | undefined {
   const { endpoint, request } = call;
   if (request === null) return undefined;

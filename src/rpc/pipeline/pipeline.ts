@@ -21,10 +21,8 @@ import { watchCredential } from './stream-credential.ts';
 interface PipelineParts extends RunOnceParts {
   readonly credentials: Credentials;
   readonly rates: CallRates;
-  /** What the walks of a node share. */
   readonly walks: WalkParts;
   readonly answers: AnswerLog;
-  /** Milliseconds of a monotonic clock. */
   monotonicMs(): number;
   /** Whether this node's clock is right, so that it may check and date calls. If absent, it always is. */
   readonly isClockRight?: () => boolean;

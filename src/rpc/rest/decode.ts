@@ -6,7 +6,6 @@ import { unknownField } from '../call/json-fields.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import { readQuery } from './query.ts';
 
-/** The parts of a REST request that its message is made of. */
 export interface RestInput {
   /** Percent-decoded, by field name. */
   readonly pathParams: Readonly<Record<string, string>>;
@@ -16,7 +15,7 @@ export interface RestInput {
   readonly body: JsonNode | null;
 }
 
-/** Fields by their names in the descriptors, which are their names in JSON. */
+/** By their names in the descriptors, which are their names in JSON. */
 type Fields = ReadonlyMap<string, DescField>;
 
 /** Values by the fields' local names, as `create` takes them. */
@@ -40,7 +39,7 @@ export function requestReader(route: RestRoute): (input: RestInput) => Message {
   };
 }
 
-/** Returns a message from a JSON object. `path` is the object's path for errors; '' for the body itself. */
+/** `path` is the object's path for errors; '' for the body itself. */
 export function readMessage(desc: DescMessage, node: JsonNode, path: string): Message {
   return create(desc, readObject(byName(desc.fields), node, path));
 }
@@ -67,7 +66,7 @@ function readObject(fields: Fields, node: JsonNode, path: string): Init {
   return init;
 }
 
-/** Whether null counts as absent. proto3 does not tell an absent list from an empty one, so null is an absent list. */
+/** proto3 does not tell an absent list from an empty one, so null is an absent list. */
 function mayBeNull(field: DescField): boolean {
   return isOptional(field) || (field.fieldKind === 'list' && !jsonRule(field).required);
 }

@@ -11,10 +11,7 @@ import { answerOptions, noRoute, noteUnrouted, refuseMethod, refuseRequest } fro
 import { RestCall, type RestEntry, restEntry } from './rest-call.ts';
 import { RestStreamCall } from './stream.ts';
 
-/**
- * Serves REST: the routes of all endpoints, and the error envelope for everything else. Routes of services that have no
- * endpoints do not exist.
- */
+/** Serves the routes of all endpoints, and the error envelope for everything else. */
 export function createRestHandler(parts: HttpHandlerParts): HttpHandler {
   const entries = restRoutes().flatMap((route): RestEntry[] => {
     const endpoint = parts.endpoints.get(rpcPathOf(route.method));

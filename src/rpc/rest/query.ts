@@ -3,10 +3,8 @@ import { invalidField } from '../../domain/errors.ts';
 import { noRestForm } from '../../service/encoding/json-field.ts';
 
 /**
- * Reads query parameters into fields, by the fields' local names. Unknown parameters are ignored. Values are read
- * strictly, and a parameter that is given twice is `invalid_argument`.
- *
- * `query` is raw, without its question mark, encoded like HTML forms (`+` is a space).
+ * Reads a raw query, encoded like HTML forms, into fields by their local names. Unknown parameters are ignored. A
+ * parameter that is given twice, or has a value of another type, is `invalid_argument`.
  */
 export function readQuery(fields: ReadonlyMap<string, DescField>, query: string): Record<string, unknown> {
   const init: Record<string, unknown> = {};

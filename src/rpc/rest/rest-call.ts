@@ -35,7 +35,6 @@ export function restEntry(route: RestRoute, endpoint: Endpoint): RestEntry {
   return { ...route, endpoint, read: requestReader(route), write: answerWriter(route) };
 }
 
-/** One REST call. */
 export class RestCall extends HttpCall implements UnaryCall {
   readonly transport = 'rest';
   readonly timeoutMs = Number.POSITIVE_INFINITY;

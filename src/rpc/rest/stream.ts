@@ -9,8 +9,7 @@ const EVENTS = 'text/event-stream; charset=utf-8';
 
 /**
  * A REST call whose answer is a stream of lines: plain text, or server-sent events (WHATWG HTML, section 9.2) for a
- * caller that prefers `text/event-stream` (RFC 9110, section 12.5.1). An error before the first line is answered like
- * any other error. A later error is sent as the last line.
+ * caller that prefers them (RFC 9110, section 12.5.1). An error after the first line is sent as the last line.
  */
 export class RestStreamCall extends RestCall implements StreamCall {
   #started = false;

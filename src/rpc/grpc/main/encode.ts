@@ -1,10 +1,9 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 
 /**
- * Encodes an answer in the protobuf wire format. Takes messages and plain initializers. Writers are compiled once per
- * message type. They measure first and then write into one buffer, with no intermediate objects: an answer to an append
- * takes some 3 µs, and 11 µs with `toBinary` (docs/adr/0033-protobuf-answers-have-their-own-encoder.md). Like
- * `toBinary`, they write fields in the order of their numbers.
+ * Encodes a message or its plain form in the protobuf wire format, fields in the order of their numbers. Writers are
+ * compiled once per message type. They measure first and then write into one buffer: an answer to an append takes some
+ * 3 µs, and 11 µs with `toBinary` (docs/adr/0033-protobuf-answers-have-their-own-encoder.md).
  */
 export function encodeAnswer(desc: DescMessage, answer: object): Buffer {
   const writer = writerOf(desc);
@@ -26,7 +25,7 @@ interface Out {
   next: number;
 }
 
-/** Writes values of one kind, without their tag. `measure` stores every length that `write` needs again. */
+/** Writes a value without its tag. `measure` stores every length that `write` needs again. */
 interface Writer<T> {
   measure(value: T, lengths: number[]): number;
   write(value: T, out: Out): void;

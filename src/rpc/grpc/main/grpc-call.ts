@@ -32,7 +32,7 @@ interface GrpcCallParts {
   now(): number;
 }
 
-/** What all kinds of gRPC calls have in common. Requests are bytes until the pipeline decodes them. */
+/** Requests are bytes until the pipeline decodes them. */
 abstract class GrpcCall implements IncomingCall {
   readonly transport = 'grpc';
   readonly query = '';
@@ -40,12 +40,10 @@ abstract class GrpcCall implements IncomingCall {
   protected readonly endpoint: Endpoint;
   protected readonly grpc: ReportedCall;
   protected readonly parts: GrpcCallParts;
-  /** Bytes of the request that are counted in the node's budget. */
   #heldBytes = 0;
   #isReleased = false;
-  /** Settles when the rest of the request has arrived or will not arrive; null if the pipeline does not wait for it. */
+  /** Settles when the rest of the request has arrived or will not; null if the pipeline does not wait for it. */
   #arrival: PromiseWithResolvers<void> | null = null;
-  /** Why the rest of the request does not arrive. */
   #cut: LedgerError | null = null;
   #cutStatus: number | null = null;
 
@@ -95,15 +93,12 @@ abstract class GrpcCall implements IncomingCall {
     this.#hold();
   }
 
-  /** The rest of the request has arrived. */
   arrived(request: Buffer): void {
     this.grpc.arrived(request);
     this.#arrival?.resolve();
   }
 
-  /**
-   * The rest of the request will not arrive. `status` is the gRPC status if it differs from that of the error's code.
-   */
+  /** The rest of the request will not arrive. `status` is the gRPC status if it differs from that of the code. */
   cut(error: LedgerError, status: number | null = null): void {
     this.#cut = error;
     this.#cutStatus = status;
@@ -120,17 +115,14 @@ abstract class GrpcCall implements IncomingCall {
     this.#heldBytes = length;
   }
 
-  /** Stops counting the request, because the call was answered. */
+  /** The call was answered. */
   release(): void {
     this.parts.memory.release('request', this.#heldBytes);
     this.#heldBytes = 0;
     this.#isReleased = true;
   }
 
-  /**
-   * The caller never sent a REST request, so the signature covers what it did send: POST, the method's path, the
-   * message as received.
-   */
+  /** The caller sent no REST request: the signature covers POST, the method's path and the message as received. */
   signedRequest(): Omit<EntityRequest, 'timestamp'> {
     return { method: 'POST', path: this.endpoint.rpcPath, bodyHash: sha256Hex(this.grpc.request) };
   }
@@ -147,7 +139,6 @@ abstract class GrpcCall implements IncomingCall {
     return equivalentOf(this.endpoint, message);
   }
 
-  /** Sends ErrorInfo in the trailers. */
   fail(call: RunningCall, error: LedgerError): void {
     const status = (error === this.#cut ? this.#cutStatus : null) ?? statusOf(error.code).grpc;
     const { message, bytes } = statusDetails(error, call.requestId, status);
@@ -161,7 +152,6 @@ abstract class GrpcCall implements IncomingCall {
     return head;
   }
 
-  /** Headers of every answer, errors too. */
   #head(call: RunningCall): string[] {
     const head = ['x-request-id', call.requestId];
     for (const [name, value] of call.headers) head.push(name, value);
@@ -182,7 +172,6 @@ export class GrpcUnaryCall extends GrpcCall implements UnaryCall {
   gone(): void {}
 }
 
-/** A call with one request and a stream of answers. */
 export class GrpcStreamCall extends GrpcCall implements StreamCall {
   #started = false;
   #isGone = false;
@@ -202,7 +191,6 @@ export class GrpcStreamCall extends GrpcCall implements StreamCall {
     });
   }
 
-  /** HTTP/2 has taken `bytes` of the answers. */
   sent(bytes: number): void {
     this.#unsentBytes -= bytes;
     if (this.#unsentBytes < limits.streamSendAheadBytes) this.#goOn();
@@ -235,7 +223,6 @@ export class GrpcStreamCall extends GrpcCall implements StreamCall {
   }
 }
 
-/** A call that streams both ways. */
 export class GrpcBidiCall extends GrpcStreamCall implements BidiCall {
   readonly requests: RequestQueue;
 

@@ -27,7 +27,6 @@ interface GrpcListenerParts extends RefusedCallParts {
   now(): number;
 }
 
-/** The gRPC port: every method of the API, reflection, and grpc.health.v1. */
 export interface GrpcListener extends Listener {
   /** Sets what grpc.health.v1 answers, for the whole server and each service. */
   setServing(serving: boolean): void;
@@ -39,16 +38,15 @@ const script = new URL(
 );
 
 /**
- * Young generation of the worker: two semi-spaces of 16 MiB, and half as much again for large objects. A busy worker
- * fills one space in 200 ms, and most calls are over by then. Objects that outlive two collections are kept until a
- * collection of the whole heap; with spaces of 8 MiB there was one each second
+ * Two semi-spaces of 16 MiB, and half as much again for large objects. A busy worker fills one in 200 ms, when most
+ * calls are over. With spaces of 8 MiB there was a collection of the whole heap each second
  * (docs/adr/0032-grpc-has-a-thread-of-its-own.md).
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 48 };
 
 /**
- * Opens the gRPC port; port 0 takes any free one. A worker (worker.ts) listens and speaks HTTP/2, because that is as
- * much work as everything that the main thread does for a call.
+ * Opens the gRPC port: every method of the API, reflection, and grpc.health.v1. A worker (worker.ts) listens and speaks
+ * HTTP/2, because that is as much work as all that the main thread does for a call.
  */
 export async function openGrpcListener(parts: GrpcListenerParts, host: string, port: number): Promise<GrpcListener> {
   const endpoints = [...parts.endpoints.values()];
@@ -69,10 +67,7 @@ export async function openGrpcListener(parts: GrpcListenerParts, host: string, p
   };
 }
 
-/**
- * The worker as the main thread sees it, with the calls that are not answered yet. If the worker fails, the error is
- * thrown and ends the process, like any uncaught error.
- */
+/** The worker as the main thread sees it. If it fails, the error is thrown and ends the process. */
 class Thread {
   readonly #worker: Worker;
   readonly #parts: GrpcListenerParts;
@@ -80,7 +75,7 @@ class Thread {
   readonly #endpoints: readonly Endpoint[];
   readonly #writer: FrameWriter;
   readonly #backlog: FrameBacklog;
-  /** Frames that the worker posted and that are not handled yet, oldest first. */
+  /** Not handled yet, oldest first. */
   #arrivals: FrameReader[] = [];
   /** By call number. The worker reuses a number once its call has ended. */
   readonly #calls: (GrpcUnaryCall | GrpcStreamCall | undefined)[] = [];
@@ -146,8 +141,7 @@ class Thread {
   }
 
   /**
-   * Node delivers many messages in one turn of the event loop. They are handled in slices with setImmediate, so that
-   * other work is done in between.
+   * Node delivers many messages in one turn of the event loop. They are handled in slices, with other work in between.
    */
   #arrived(frames: FrameReader): void {
     if (this.#arrivals.push(frames) === 1) setImmediate(this.#handleArrivals);

@@ -6,15 +6,14 @@ import { tooLarge } from '../../http/body.ts';
 import type { AnswerLog } from '../../pipeline/answer-log.ts';
 import { type FrameReader, type FrameWriter, workerCommand } from '../frames.ts';
 
-/** What is needed to answer and record calls that the service never had. */
 export interface RefusedCallParts {
   readonly answers: Pick<AnswerLog, 'unrouted'>;
   newId(): string;
 }
 
 /**
- * Answers a call that grpc-js refused: with the status of grpc-js, which the protocol requires, and with the code and
- * message of the service. `frame` is positioned after the call's number.
+ * Answers a call that grpc-js refused: with its status, which the protocol requires, and with the code and message of
+ * the service.
  */
 export function answerRefused(parts: RefusedCallParts, number: number, frame: FrameReader, writer: FrameWriter): void {
   const status = frame.u8();
@@ -31,14 +30,12 @@ export function answerRefused(parts: RefusedCallParts, number: number, frame: Fr
     .bytes(bytes);
 }
 
-/** Records a call that was answered without the service. */
 export function noteAnswered(parts: RefusedCallParts, frame: FrameReader): void {
   const ms = frame.f64();
   const [route = '', code = '', sentId] = frame.head();
   noteRefused(parts, route, code === '' ? null : errorCodeOf(code), ms, sentId);
 }
 
-/** Returns why the requests of a call cannot be read on. */
 export function cutOf(frame: FrameReader): LedgerError {
   const [code = '', message = '', bound = ''] = frame.head();
   return refusalOf(code, message, bound);

@@ -8,7 +8,7 @@ export class ReportedCall {
   readonly deadline: number;
   /** The address of the caller's connection, as `address:port`. */
   readonly peer: string;
-  /** The single request message. Empty for a stream of requests, and until the request has arrived. */
+  /** Empty for a stream of requests, and until the request has arrived. */
   request: Buffer = nothing;
   /** Whether the request has begun and not ended. */
   isArriving: boolean;
@@ -44,7 +44,7 @@ export class ReportedCall {
     return undefined;
   }
 
-  /** Answers a unary call. `head` holds names and values of headers. */
+  /** `head` holds names and values of headers. */
   answer(head: readonly string[], bytes: Uint8Array): void {
     this.#last(workerCommand.answer)?.head(head).bytes(bytes);
   }
@@ -54,7 +54,6 @@ export class ReportedCall {
     this.#last(workerCommand.fail)?.u8(status).head(head).bytes(Buffer.from(message)).bytes(details);
   }
 
-  /** Sends the headers before the first answer of a stream. */
   start(head: readonly string[]): void {
     this.#frame(workerCommand.headers)?.head(head);
   }
@@ -72,18 +71,16 @@ export class ReportedCall {
     this.#frame(workerCommand.grant)?.u32(count).u32(takenBytes);
   }
 
-  /** Admits the caller: the rest of its request may come. */
+  /** The rest of the request may come. */
   admit(): void {
     this.#frame(workerCommand.admitted);
   }
 
-  /** Takes the request of a call that was arriving. */
   arrived(request: Buffer): void {
     this.request = request;
     this.isArriving = false;
   }
 
-  /** Drops all requests from now on. */
   drop(): void {
     this.#frame(workerCommand.drop);
   }

@@ -3,7 +3,6 @@ import { limits } from '../../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
 import { outOfMemoryBudget } from '../../../service/limits/out-of-memory-budget.ts';
 
-/** The source of a stream's requests. */
 interface RequestSource {
   /** Allows `count` more requests. `takenBytes` are the bytes of earlier ones that were taken. */
   grant(count: number, takenBytes: number): void;
@@ -11,16 +10,14 @@ interface RequestSource {
   drop(): void;
 }
 
-/** A request that waits, and the size of its encoded form. */
 interface Read {
   readonly message: Message;
   bytes: number;
 }
 
 /**
- * The requests of a stream, for a handler that takes them one by one. At most streamReadAheadMax requests, or
- * streamReadAheadBytes, are read ahead; then the stream is not read on until the handler has taken half of them. Only
- * one `next` may wait at a time.
+ * The requests of a stream. At most streamReadAheadMax requests, or streamReadAheadBytes, are read ahead; more are read
+ * once the handler has taken half of them. Only one `next` may wait at a time.
  */
 export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Message> {
   readonly #source: RequestSource;
@@ -28,7 +25,7 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
   readonly #memory: MemoryBudget;
   #queue: Read[] = [];
   #next = 0;
-  /** Requests that the handler has taken since more were asked for. */
+  /** Since more were asked for. */
   #taken = 0;
   #takenBytes = 0;
   #ended = false;
@@ -47,7 +44,6 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
     return this;
   }
 
-  /** Takes a request that has arrived. */
   take(bytes: Buffer): void {
     if (this.#ended) return;
     let message: Message;
@@ -100,7 +96,7 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
     this.#takenBytes = 0;
   }
 
-  /** Rejects once with the error, if there is one. After that the iterator is at its end. */
+  /** Rejects once with the error, if there is one. */
   #finish(): Promise<IteratorResult<Message>> {
     const error = this.#error;
     this.#error = null;
@@ -115,7 +111,7 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
     return Promise.resolve({ done: true, value: undefined });
   }
 
-  /** Stops counting the waiting requests, because the call was answered. A handler that still runs may take them. */
+  /** The call was answered: waiting requests are counted no more. A handler that still runs may take them. */
   release(): void {
     for (const read of this.#queue.slice(this.#next)) {
       this.#memory.release('request', read.bytes);

@@ -9,19 +9,16 @@ import { frameHeadBytes, MessageFraming } from './framing.ts';
 import { RequestGate } from './request-gate.ts';
 import { unpack } from './unpacking.ts';
 
-/** What a CallStream uses. */
 interface CallStreamParts {
   readonly connections: Connections;
   /** Asks the main thread whether it admits the caller of an unfinished request. */
   admit(stream: CallStream): void;
-  /** Called once the stream has closed. */
   closed(stream: CallStream): void;
 }
 
 /**
- * One HTTP/2 stream of a call: what the node holds for its request and its answers, and since when. It is needed
- * because grpc-js keeps a message until it has ended and an answer until it is taken, without a bound over all calls of
- * a connection.
+ * One HTTP/2 stream of a call: what the node holds for its request and its answers, and since when. grpc-js keeps a
+ * message until it has ended and an answer until it is taken, without a bound over all calls of a connection.
  */
 export class CallStream {
   readonly stream: ServerHttp2Stream;
@@ -29,29 +26,24 @@ export class CallStream {
   /** null for a method that the worker serves itself, and for an unknown method. */
   readonly method: GrpcMethod | null;
   #gate: RequestGate | null = null;
-  /**
-   * The headers as received. Once the call's handler has begun, only the request id, if one was sent; null otherwise.
-   */
+  /** Once the call's handler has begun, only the request id, if one was sent; null otherwise. */
   headers: IncomingHttpHeaders | null;
-  /** The call of grpc-js. It stays null if the request is not gRPC. */
+  /** Stays null if the request is not gRPC. */
   call: ServerInterceptingCallInterface | null = null;
-  /** Its index in the slab that the sweep runs over. */
   slot = -1;
-  /** The call as the main thread answers it; null until the main thread knows the call. */
+  /** null until the main thread knows the call. */
   own: WorkerCall | null = null;
   readonly #encoding: string;
   readonly #parts: CallStreamParts;
   readonly #framing = new MessageFraming();
-  /** Size of the headers as received. */
   readonly #headerBytes: number;
-  /** Bytes held for the request, without the fixed bytes of the call. */
+  /** Without the fixed bytes of the call. */
   #requestBytes = 0;
   #unfinishedBytes = 0;
-  /** False if there are too many calls. */
   readonly #hasRoom: boolean;
   #pausedBytes = 0;
   #answerBytes = 0;
-  /** When the request, or the current message of a stream, began (monotonic, ms). */
+  /** Of the request, or of the current message of a stream (monotonic, ms). */
   #beganMs: number;
   /** When an answer was last taken, or sent while none waited (monotonic, ms). */
   #takenMs = 0;
@@ -83,7 +75,6 @@ export class CallStream {
     if (method === null) parts.connections.addStandard(this);
   }
 
-  /** Fixed bytes of the call, with its headers. */
   get #callBytes(): number {
     return limits.grpcCallBytes + Math.max(0, this.#headerBytes - limits.grpcCallHeaderBytes);
   }
@@ -92,12 +83,11 @@ export class CallStream {
     this.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
 
-  /** Whether nothing is left to do for it: it was refused or answered, or its caller has gone. */
+  /** Refused or answered, or its caller has gone. */
   get isOver(): boolean {
     return this.#isRefused || this.#isAnswered || this.#isClosed;
   }
 
-  /** Whether nothing can be sent any more. */
   get isAnswered(): boolean {
     return this.#isAnswered || this.#isClosed;
   }
@@ -106,7 +96,6 @@ export class CallStream {
     return this.method !== null && this.method.kind !== 'bidi_streaming';
   }
 
-  /** The read gate of a method with a stream of requests. */
   get gate(): RequestGate {
     this.#gate ??= new RequestGate();
     return this.#gate;
@@ -140,13 +129,12 @@ export class CallStream {
     return this.#parts.connections.request(this.connection, bytes);
   }
 
-  /** Sets the bytes that have begun and not ended. A single request counts until it is handed on. */
+  /** A single request counts until it is handed on. */
   #unfinished(bytes: number): void {
     this.connection.unfinishedBytes += bytes - this.#unfinishedBytes;
     this.#unfinishedBytes = bytes;
   }
 
-  /** Called when grpc-js has made a call of the stream. */
   begin(call: ServerInterceptingCallInterface): void {
     this.call = call;
     if (!this.#hasRoom) this.#refuseForRoom();
@@ -155,10 +143,7 @@ export class CallStream {
       this.refuse(status.RESOURCE_EXHAUSTED, 'invalid_argument', headersTooLarge);
   }
 
-  /**
-   * Refuses the call if its connection holds too much, or if the port does (`hasRoom` is false). Returns whether the
-   * call is refused.
-   */
+  /** Refuses the call if its connection holds too much, or if the port does. Returns whether it is refused. */
   #isBeyond(hasRoom: boolean): boolean {
     const { connections } = this.#parts;
     const { connectionRequestBytes } = connections.bounds;
@@ -169,13 +154,12 @@ export class CallStream {
     return this.#isRefused;
   }
 
-  /** The port is full, and the connection holds more than its part. */
   #refuseForRoom(): void {
     this.#parts.connections.refused(this.connection);
     this.refuse(status.UNAVAILABLE, 'overloaded', tooManyCalls, budgetBound);
   }
 
-  /** Decompresses a message. A single request is decompressed only once its caller is admitted. Throws UnpackError. */
+  /** A single request is decompressed only once its caller is admitted. Throws UnpackError. */
   async unpack(packed: Buffer, encoding: string): Promise<Buffer> {
     if (this.#hasOneRequest && !this.#isAdmitted) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -200,15 +184,14 @@ export class CallStream {
     this.#parts.admit(this);
   }
 
-  /** The caller of a single request is admitted: its message is read to the end. */
   admitted(): void {
     this.#isAdmitted = true;
     this.#admitted?.();
   }
 
   /**
-   * The main thread knows the call from now on. The headers are dropped: their strings lie outside of the heap, and
-   * keeping them costs most of a full collection.
+   * The main thread knows the call. The headers are dropped: their strings lie outside of the heap, and keeping them
+   * costs most of a full collection.
    */
   begun(own: WorkerCall): void {
     this.own = own;
@@ -216,7 +199,7 @@ export class CallStream {
     this.headers = requestId === undefined ? null : { [requestIdHeader]: requestId };
   }
 
-  /** A single request is complete. From here on its handler holds it. */
+  /** From here on its handler holds the request. */
   received(): void {
     this.#isReceived = true;
     this.#request(-this.#requestBytes);
@@ -229,7 +212,7 @@ export class CallStream {
     this.#request(-held);
   }
 
-  /** Answers the call with an error. The rest of its request is not read. */
+  /** The rest of the request is not read. */
   refuse(code: number, reason: ErrorCode, details: string, bound = ''): void {
     if (this.isOver || this.call === null) return;
     this.refused();
@@ -237,15 +220,14 @@ export class CallStream {
     this.call.sendStatus(refusal);
   }
 
-  /** The call is being answered with an error. The rest of its request is not read. */
   refused(): void {
     this.#isRefused = true;
     this.stream.pause();
   }
 
   /**
-   * Counts an answer before it is sent. Returns false if the connection has left too many answers untaken. Then the
-   * answer must not be sent: the call was refused or the connection ended.
+   * Counts an answer before it is sent. Returns false if the connection has left too many untaken: the call was refused
+   * or the connection ended.
    */
   answers(bytes: number): boolean {
     const { connections } = this.#parts;
@@ -263,7 +245,6 @@ export class CallStream {
     return true;
   }
 
-  /** HTTP/2 has taken `bytes` of the answers. */
   taken(bytes: number): void {
     if (this.#isClosed) return;
     this.#takenMs = this.#parts.connections.nowMs;
@@ -279,19 +260,17 @@ export class CallStream {
     );
   }
 
-  /** Whether the whole request has arrived, or was refused before. */
   get isReceived(): boolean {
     return this.#isReceived;
   }
 
-  /** The status is being sent. */
   answered(): void {
     if (this.#isAnswered) return;
     this.#isAnswered = true;
     this.#answeredMs = this.#parts.connections.nowMs;
   }
 
-  /** Ends the call or its connection if something has taken too long. Called by the sweep. */
+  /** Ends what has taken too long. Called by the sweep. */
   look(nowMs: number): void {
     this.#lookAtPaused();
     if (this.#answerBytes > 0 && nowMs - this.#takenMs > limits.grpcAnswerTimeoutMs) this.connection.end();
@@ -300,9 +279,8 @@ export class CallStream {
   }
 
   /**
-   * The client must take the trailers and end its request. For Node, a status without an answer before it is finished
-   * before any byte of it was sent, and a reset waits for the socket too. So a stream that is still open after the
-   * timeout was not taken by the client.
+   * A stream that is still open after the timeout was not taken by the client: for Node, a status is finished before
+   * any byte of it was sent, and a reset waits for the socket too.
    */
   #lookAtAnswered(nowMs: number): void {
     const ms = nowMs - this.#answeredMs;
@@ -326,7 +304,6 @@ export class CallStream {
     this.#pausedBytes = bytes;
   }
 
-  /** Releases everything that is counted for the stream. Called once it has closed. */
   closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -340,7 +317,6 @@ export class CallStream {
   }
 }
 
-/** The property of a stream that holds its CallStream. */
 export const callStreamKey = Symbol('call stream');
 export type WatchedStream = ServerHttp2Stream & { [callStreamKey]?: CallStream };
 
@@ -349,7 +325,6 @@ function onClose(this: WatchedStream): void {
   this[callStreamKey]?.closed();
 }
 
-/** Whether grpc-js makes a call of a request with these headers. */
 export function isGrpc(headers: IncomingHttpHeaders): boolean {
   return headers['content-type']?.startsWith('application/grpc') === true;
 }
@@ -377,7 +352,6 @@ const budgetBound = 'MEMORY_BUDGET_MIB';
 const requestBound = 'GRPC_CONNECTION_REQUEST_MIB';
 const answerBound = 'GRPC_CONNECTION_ANSWER_MIB';
 
-/** Messages of refusals. */
 const tooManyCalls =
   'Calls of this connection hold more than its part of what the node has for gRPC; nothing was written: retry in a moment.';
 const headersTooLarge = `A call may have headers of ${limits.headersMaxBytes} bytes together.`;

@@ -17,27 +17,20 @@ interface CallStreamsParts {
   readonly connections: Connections;
   /** The methods that the main thread serves, by path. */
   readonly methods: ReadonlyMap<string, GrpcMethod>;
-  /** Whether the worker serves the path itself. */
   isStandard(path: string): boolean;
-  /** The path that unknown methods are redirected to, because grpc-js makes no call for them. */
+  /** Unknown methods are redirected to it, because grpc-js makes no call for them. */
   readonly unknownPath: string;
-  /**
-   * Called for a request whose media type is not gRPC. grpc-js answers it with a bare 415, as the protocol requires.
-   * `path` is null for an unknown method.
-   */
+  /** grpc-js answers another media type with a bare 415. `path` is null for an unknown method. */
   onOtherMedia(path: string | null, requestId: string): void;
   /** Asks the main thread whether it admits the caller of an unfinished request. */
   admit(stream: CallStream): void;
   closed(stream: CallStream): void;
 }
 
-/**
- * A diagnostics channel of Node. It publishes a stream before the server's handler gets it, with the same headers
- * object.
- */
+/** Publishes a stream before the server's handler gets it, with the same headers object. */
 const streamCreated = 'http2.server.stream.created';
 
-/** Keeps a CallStream for each HTTP/2 stream of this thread, and sweeps over all of them. Call it once per thread. */
+/** Keeps a CallStream for each HTTP/2 stream, and sweeps over all of them. Call it once per thread. */
 export function watchCallStreams(parts: CallStreamsParts): void {
   const streams = new Slab<CallStream>();
   const { connections, methods, unknownPath } = parts;
@@ -70,8 +63,8 @@ export function watchCallStreams(parts: CallStreamsParts): void {
 }
 
 /**
- * Returns a grpc-timeout that grpc-js handles correctly. grpc-js accepts any text that contains a timeout, and counts
- * milliseconds with 32 bits, so that long timeouts would be in the past.
+ * grpc-js accepts any text that contains a timeout, and counts milliseconds with 32 bits, so that long timeouts would
+ * be in the past.
  */
 function readableTimeout(timeout: string): string {
   const found = /^(\d{1,8})([HMSmun])$/.exec(timeout);
@@ -85,8 +78,7 @@ const linked = Symbol('call stream of a call');
 type Linked = { [linked]?: CallStream };
 
 /**
- * Returns the CallStream of a call. The metrics recorder is the only object that a handler's call and an interceptor's
- * call share, so the link is stored there.
+ * The metrics recorder is the only object that a handler's call and an interceptor's call share, so it has the link.
  */
 export function callStreamOf(call: Pick<ServerInterceptingCallInterface, 'getMetricsRecorder'>): CallStream {
   const found = (call.getMetricsRecorder() as Linked)[linked];
@@ -101,10 +93,7 @@ interface BaseCall {
   decompressMessage(message: Buffer, encoding: string): Buffer | Promise<Buffer>;
 }
 
-/**
- * Counts what calls hold, and lets CallStream control reading and decompression. It must be the first interceptor, next
- * to the call itself.
- */
+/** Must be the first interceptor, next to the call itself. */
 export const countingInterceptor: ServerInterceptor = ({ requestStream }, call) => {
   const base = call as unknown as BaseCall;
   const own = base.stream[callStreamKey];
@@ -147,7 +136,7 @@ function countStatus(call: ServerInterceptingCallInterface, own: CallStream): vo
   };
 }
 
-/** The size that counts for messages that are not encoded yet: those of health. */
+/** Messages of health are not encoded yet. */
 const smallMessageBytes = 64;
 
 function countMessages(call: ServerInterceptingCallInterface, own: CallStream): void {
@@ -168,7 +157,7 @@ function countMessages(call: ServerInterceptingCallInterface, own: CallStream): 
   };
 }
 
-/** Writes a message in pieces. grpc-js would write it at once, and Node reports nothing until all of it is taken. */
+/** grpc-js would write the message at once, and Node reports nothing until all of it is taken. */
 function writeInPieces(own: CallStream, message: Uint8Array, done: () => void): void {
   const { stream } = own;
   const framed = Buffer.allocUnsafeSlow(message.length + frameHeadBytes);

@@ -3,9 +3,8 @@ import type { Http2Stream } from 'node:http2';
 
 /**
  * Removes the listeners of closed HTTP/2 streams. An ended stream lives on until the next full collection, because V8
- * treats its native half as alive in all smaller ones. Its listeners would keep the whole call: request, answer, and
- * all objects made between them. So they are removed once the stream is closed and all of them were called. Measured on
- * appends over gRPC: this was half of the memory that outlived its call.
+ * treats its native half as alive in all smaller ones, and its listeners would keep the whole call. On appends this was
+ * half of the memory that outlived its call.
  */
 export function releaseClosedStreams(): void {
   // A diagnostics channel of Node. Subscribed once per process, however many listeners it opens.

@@ -1,7 +1,7 @@
 /** Flag byte and length (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
 export const frameHeadBytes = 5;
 
-/** Finds where messages begin and end in a request's bytes. It keeps none of the bytes. */
+/** Finds where messages begin and end in a request's bytes. */
 export class MessageFraming {
   /** How many messages have ended. */
   messages = 0;
@@ -9,7 +9,6 @@ export class MessageFraming {
   unfinishedBytes = 0;
   /** Whether a message had a flag byte other than 0 and 1. */
   hasUnknownFlag = false;
-  /** Whether a message was flagged as compressed. */
   hasCompressed = false;
   #headLeft = frameHeadBytes;
   #bodyLeft = 0;

@@ -9,9 +9,8 @@ type WatchCall = Pick<
 };
 
 /**
- * Serves `grpc.health.v1` for the whole server (the empty name) and for each of its services. Watch is implemented
- * here, because the library's Watch keeps every name that is watched, even of unknown services, and writes to callers
- * that take nothing.
+ * Serves `grpc.health.v1` for the whole server (the empty name) and for each of its services. The library's Watch keeps
+ * every name that is watched, even of unknown services, and writes to callers that take nothing.
  */
 export class Health {
   readonly #names: ReadonlySet<string>;

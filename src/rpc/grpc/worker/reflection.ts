@@ -21,8 +21,7 @@ type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema
 
 /**
  * gRPC server reflection (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md). `files` are serialized
- * FileDescriptorProto messages, each after the files that it imports. The answer for a file contains the file and
- * everything that it imports.
+ * FileDescriptorProto messages, each after the files that it imports. An answer has a file and all that it imports.
  */
 class Reflection {
   readonly #services: readonly string[];
@@ -98,7 +97,7 @@ function errorOf(errorCode: number, errorMessage: string): Answer {
   return { case: 'errorResponse', value: { errorCode, errorMessage } };
 }
 
-/** Returns the full names of types, services and their members. */
+/** Full names of types, services and their members. */
 function* symbolsOf(file: DescFile): Iterable<string> {
   for (const service of file.services) {
     yield service.typeName;

@@ -1,9 +1,6 @@
 import { limits } from '../../../runtime/limits/limits.ts';
 
-/**
- * Lets grpc-js read the next message of a stream only once earlier ones were taken. This is the back-pressure of
- * request streams.
- */
+/** The back-pressure of request streams: grpc-js reads the next message only once earlier ones were taken. */
 export class RequestGate {
   #startRead: (() => void) | null = null;
   #isWanted = false;
@@ -12,12 +9,10 @@ export class RequestGate {
   /** Bytes of messages that were read and not taken. */
   #bytes = 0;
 
-  /** The function that begins a read. */
   set reader(startRead: () => void) {
     this.#startRead = startRead;
   }
 
-  /** Called when grpc-js wants the next message. */
   want(): void {
     this.#isWanted = true;
     this.#go();
@@ -36,7 +31,6 @@ export class RequestGate {
     this.allow(Number.POSITIVE_INFINITY);
   }
 
-  /** Counts a message that was read. */
   read(bytes: number): void {
     this.#bytes += bytes;
   }

@@ -20,9 +20,8 @@ export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
 
 /**
- * Returns what the main thread gets when a call begins: the caller's address, and names and values of its headers. The
- * headers are removed from the metadata, because grpc-js would keep them until the call ends, each as a string outside
- * of the heap that only a full collection frees.
+ * Returns the caller's address, then names and values of its headers. These are removed from the metadata: grpc-js
+ * would keep them until the call ends, each as a string outside of the heap that only a full collection frees.
  */
 export function headOf(call: UnaryCall | StreamCall): string[] {
   const head = [call.getPeer()];
@@ -54,7 +53,7 @@ export function headOfStream(peer: string, headers: IncomingHttpHeaders): string
   return head;
 }
 
-/** Returns one header; '' if it is absent. */
+/** '' if the header is absent. */
 export function headerOf(headers: Metadata | undefined, name: string): string {
   const value = headers?.get(name)[0];
   return typeof value === 'string' ? value : '';
@@ -82,7 +81,7 @@ export class WorkerUnaryCall implements WorkerCall {
   }
 }
 
-/** A call that grpc-js refused. The main thread makes its status. */
+/** The main thread makes the status. */
 export class WorkerRefusedCall implements WorkerCall {
   readonly #send: (status: Status) => void;
 
@@ -101,7 +100,7 @@ export class WorkerArrivingCall implements WorkerCall {
   /** The main thread's number of the call. */
   number = 0;
   readonly #stream: CallStream;
-  /** The call with its handler; null until the request is complete. */
+  /** null until the request is complete. */
   #own: WorkerCall | null = null;
 
   constructor(stream: CallStream) {
@@ -112,7 +111,6 @@ export class WorkerArrivingCall implements WorkerCall {
     return this.#own === null;
   }
 
-  /** The call's handler has begun. */
   begin(own: WorkerCall): void {
     this.#own = own;
   }
@@ -138,7 +136,7 @@ export class WorkerStreamCall implements WorkerCall {
   #isRead = false;
   #requestsEnded = false;
   #isOver = false;
-  /** Bytes of answers that were taken and not reported to the main thread yet. */
+  /** Taken and not reported to the main thread yet. */
   #sentBytes = 0;
 
   constructor(stream: StreamCall, own: CallStream, writer: FrameWriter) {
@@ -181,7 +179,6 @@ export class WorkerStreamCall implements WorkerCall {
     }
   }
 
-  /** Whether the method has a stream of requests. */
   get hasRequests(): boolean {
     return 'read' in this.#stream;
   }
@@ -233,7 +230,7 @@ function metadataOf(frame: FrameReader): Metadata {
   return metadata;
 }
 
-/** Returns the error in the form that grpc-js sends: status, message, and ErrorInfo in the trailers. */
+/** The error in the form that grpc-js sends, with ErrorInfo in the trailers. */
 function errorOf(frame: FrameReader) {
   const code = frame.u8();
   const metadata = metadataOf(frame);

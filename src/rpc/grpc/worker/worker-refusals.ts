@@ -1,9 +1,4 @@
-import {
-  status as grpcStatus,
-  Server,
-  type ServerInterceptingCall,
-  type ServerInterceptor,
-} from '@grpc/grpc-js';
+import { status as grpcStatus, Server, type ServerInterceptingCall, type ServerInterceptor } from '@grpc/grpc-js';
 import type { ErrorCode } from '../../../domain/errors.ts';
 import type { Slab } from '../../../runtime/collections/slab.ts';
 import type { Connections } from '../connections.ts';

@@ -44,10 +44,7 @@ if (main === null) throw new Error('this runs as a thread of a gRPC transport');
 const { host, port, tls, services, files, bounds, memory, backlog: sharedBacklog } = workerData as GrpcWorkerData;
 
 const backlog = new FrameBacklog(sharedBacklog);
-/**
- * How long the rest of this turn of the event loop may block, ms. Bounded, because the worker must also answer probes
- * and send keepalives.
- */
+/** How long the rest of this turn may block, ms: the worker must also answer probes and send keepalives. */
 let mayWaitMs: number = limits.grpcBacklogWaitMs;
 const writer = new FrameWriter(
   (frames, count) => {
@@ -130,7 +127,6 @@ function handle(frames: FrameReader): void {
   }
 }
 
-/** Reports to the main thread when the caller of a call has gone. */
 function watch(call: EventEmitter, number: number, own: WorkerCall): void {
   call.on('cancelled', () => {
     if (calls.get(number) === own) writer.frame(workerEvent.gone, number);
@@ -140,8 +136,7 @@ function watch(call: EventEmitter, number: number, own: WorkerCall): void {
 async function close(graceMs: number): Promise<void> {
   health.setServing(false);
   const closed = new Promise<void>((resolve) => net.close(() => resolve()));
-  // Each connection gets a GOAWAY and ends after its last call. The callback of grpc-js comes too early, so it is not
-  // used.
+  // Each connection gets a GOAWAY and ends after its last call. The callback of grpc-js comes too early.
   server.tryShutdown(() => {});
   const late = setTimeout(() => {
     for (const socket of sockets) socket.destroy();
@@ -158,7 +153,7 @@ function listenerOf(keys: TlsKeys | null, take: (socket: Socket) => void): NetSe
   const { cert, key } = keys;
   const handshakeTimeout = limits.tlsHandshakeTimeoutMs;
   const server = createTlsServer({ cert, key, ALPNProtocols: ['h2'], handshakeTimeout, noDelay: true }, take);
-  // Node only reports a handshake that failed or took too long. The socket must be closed here.
+  // Node only reports a handshake that failed or took too long.
   return server.on('tlsClientError', (_, socket) => socket.destroy());
 }
 
@@ -199,10 +194,7 @@ function handlerOf(
     begin(method, call, nothing, (stream) => new WorkerStreamCall(call, stream, writer));
 }
 
-/**
- * Reports a new call to the main thread. If the main thread knows the call already, reports that its request is
- * complete.
- */
+/** Reports a new call to the main thread; if it knows the call already, that its request is complete. */
 function begin<T extends WorkerUnaryCall | WorkerStreamCall>(
   method: GrpcMethod,
   call: UnaryCall | StreamCall,
