@@ -7,7 +7,8 @@ export interface GrpcWorkerData {
   readonly host: string;
   readonly port: number;
   readonly tls: TlsKeys | null;
-  readonly services: readonly GrpcService[];
+  /** The methods that the main thread serves. */
+  readonly methods: readonly GrpcMethod[];
   /** Serialized FileDescriptorProto of the services and what they import, for reflection. */
   readonly files: readonly Uint8Array[];
   readonly bounds: GrpcBounds;
@@ -16,19 +17,13 @@ export interface GrpcWorkerData {
   readonly backlog: SharedArrayBuffer;
 }
 
-export interface GrpcService {
-  readonly name: string;
-  readonly methods: readonly GrpcMethod[];
-}
-
 export interface GrpcMethod {
-  readonly name: string;
+  /** Names the method in frames. */
+  readonly number: number;
   /** `/package.Service/Method` */
   readonly path: string;
   readonly kind: 'unary' | 'server_streaming' | 'bidi_streaming';
   readonly changesState: boolean;
-  /** The number of the method in frames. */
-  readonly number: number;
 }
 
 /** Messages of the worker beside the frames of calls. */

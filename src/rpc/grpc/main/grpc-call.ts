@@ -22,24 +22,39 @@ import type { RunningCall } from '../../call/running-call.ts';
 import { statusOf } from '../../call/status.ts';
 import type { Endpoint } from '../../endpoints/endpoint.ts';
 import { tooLarge } from '../../http/body.ts';
+import { type FrameReader, type FrameWriter, workerCommand } from '../frames.ts';
 import { encodeAnswer } from './encode.ts';
-import type { ReportedCall } from './reported-call.ts';
 import { RequestQueue } from './request-queue.ts';
 
-interface GrpcCallParts {
+export interface GrpcCallParts {
   readonly clientAddress: ClientAddress;
   readonly memory: MemoryBudget;
+  readonly writer: FrameWriter;
   now(): number;
+  /** Called with the call's last frame. */
+  ended(number: number): void;
 }
 
-/** Requests are bytes until the pipeline decodes them. */
+const nothing = Buffer.alloc(0);
+
+/** A call that the worker has reported. Requests are bytes until the pipeline decodes them. */
 abstract class GrpcCall implements IncomingCall {
   readonly transport = 'grpc';
   readonly query = '';
   call: RunningCall | null = null;
-  protected readonly endpoint: Endpoint;
-  protected readonly grpc: ReportedCall;
   protected readonly parts: GrpcCallParts;
+  protected readonly endpoint: Endpoint;
+  readonly #number: number;
+  /** Whether the request has begun and not ended. */
+  #isArriving: boolean;
+  /** Unix time, ms; Infinity if the caller set no deadline. */
+  readonly #deadline: number;
+  /** The address of the caller's connection, as `address:port`; then names and values. */
+  readonly #headers: readonly string[];
+  /** Empty for a stream of requests, and until the request has arrived. */
+  #request: Buffer = nothing;
+  /** Whether the last frame was sent. The number may belong to another call then. */
+  #isOver = false;
   #heldBytes = 0;
   #isReleased = false;
   /** Settles when the rest of the request has arrived or will not; null if the pipeline does not wait for it. */
@@ -47,17 +62,36 @@ abstract class GrpcCall implements IncomingCall {
   #cut: LedgerError | null = null;
   #cutStatus: number | null = null;
 
-  constructor(grpc: ReportedCall, endpoint: Endpoint, parts: GrpcCallParts) {
-    this.grpc = grpc;
-    this.endpoint = endpoint;
+  /** `frame` is positioned after the method's number. */
+  constructor(parts: GrpcCallParts, endpoint: Endpoint, number: number, isArriving: boolean, frame: FrameReader) {
     this.parts = parts;
+    this.endpoint = endpoint;
+    this.#number = number;
+    this.#isArriving = isArriving;
+    this.#deadline = frame.f64();
+    this.#headers = frame.head();
+    if (!isArriving) this.#request = Buffer.from(frame.bytes());
   }
 
   /** Called when the caller has gone. */
   abstract gone(): void;
 
+  /** Returns null if the call is over. */
+  protected frame(kind: number): FrameWriter | null {
+    return this.#isOver ? null : this.parts.writer.frame(kind, this.#number);
+  }
+
+  protected lastFrame(kind: number): FrameWriter | null {
+    const frame = this.frame(kind);
+    if (frame !== null) this.parts.ended(this.#number);
+    this.#isOver = true;
+    return frame;
+  }
+
   header(name: string): string | undefined {
-    return this.grpc.header(name);
+    const headers = this.#headers;
+    for (let at = 1; at < headers.length; at += 2) if (headers[at] === name) return headers[at + 1];
+    return undefined;
   }
 
   /** HTTP/2 joins two headers of one name, so a key that was sent twice cannot be detected here. */
@@ -66,26 +100,25 @@ abstract class GrpcCall implements IncomingCall {
   }
 
   address(): string {
-    const { peer } = this.grpc;
+    const [peer = ''] = this.#headers;
     const remote = peer.slice(0, peer.lastIndexOf(':'));
     return this.parts.clientAddress(remote === '' ? undefined : remote, this.header('x-forwarded-for'));
   }
 
   get timeoutMs(): number {
-    const { deadline } = this.grpc;
-    return deadline === Number.POSITIVE_INFINITY ? deadline : deadline - this.parts.now();
+    return this.#deadline === Number.POSITIVE_INFINITY ? this.#deadline : this.#deadline - this.parts.now();
   }
 
   receive(): Promise<void> | undefined {
     if (this.#cut !== null) throw this.#cut;
-    if (this.grpc.isArriving) return this.#arrive();
+    if (this.#isArriving) return this.#arrive();
     this.#hold();
     return undefined;
   }
 
   async #arrive(): Promise<void> {
     if (this.call?.aborted) throw notInTime();
-    this.grpc.admit();
+    this.frame(workerCommand.admitted);
     this.#arrival = Promise.withResolvers();
     if (this.call !== null) this.call.onAbort = () => this.cut(notInTime());
     await this.#arrival.promise;
@@ -94,7 +127,8 @@ abstract class GrpcCall implements IncomingCall {
   }
 
   arrived(request: Buffer): void {
-    this.grpc.arrived(request);
+    this.#request = request;
+    this.#isArriving = false;
     this.#arrival?.resolve();
   }
 
@@ -107,7 +141,7 @@ abstract class GrpcCall implements IncomingCall {
 
   /** Counts the request. Throws `payload_too_large` or `overloaded`. */
   #hold(): void {
-    const { length } = this.grpc.request;
+    const { length } = this.#request;
     if (length > limits.requestBodyMaxBytes) throw tooLarge();
     // The register may have answered for the call while its caller was still being looked up.
     if (this.#isReleased) return;
@@ -124,15 +158,15 @@ abstract class GrpcCall implements IncomingCall {
 
   /** The caller sent no REST request: the signature covers POST, the method's path and the message as received. */
   signedRequest(): Omit<EntityRequest, 'timestamp'> {
-    return { method: 'POST', path: this.endpoint.rpcPath, bodyHash: sha256Hex(this.grpc.request) };
+    return { method: 'POST', path: this.endpoint.rpcPath, bodyHash: sha256Hex(this.#request) };
   }
 
   decode(): Decoded {
-    return readJsonFields(this.endpoint, readMessage(this.endpoint, this.grpc.request));
+    return readJsonFields(this.endpoint, readMessage(this.endpoint, this.#request));
   }
 
   readable(): Message {
-    return binaryTexts(this.endpoint.method.input, this.grpc.request);
+    return binaryTexts(this.endpoint.method.input, this.#request);
   }
 
   equivalent(message: Message | null): RestEquivalent {
@@ -142,7 +176,7 @@ abstract class GrpcCall implements IncomingCall {
   fail(call: RunningCall, error: LedgerError): void {
     const status = (error === this.#cut ? this.#cutStatus : null) ?? statusOf(error.code).grpc;
     const { message, bytes } = statusDetails(error, call.requestId, status);
-    this.grpc.fail(status, this.#head(call), message, bytes);
+    this.lastFrame(workerCommand.fail)?.u8(status).head(this.#head(call)).bytes(Buffer.from(message)).bytes(bytes);
   }
 
   protected answerHead(call: RunningCall): string[] {
@@ -166,7 +200,7 @@ abstract class GrpcCall implements IncomingCall {
 export class GrpcUnaryCall extends GrpcCall implements UnaryCall {
   succeed(call: RunningCall, answer: object): void {
     const bytes = this.serialize(answer);
-    this.grpc.answer(this.answerHead(call), bytes);
+    this.lastFrame(workerCommand.answer)?.head(this.answerHead(call)).bytes(bytes);
   }
 
   gone(): void {}
@@ -183,7 +217,7 @@ export class GrpcStreamCall extends GrpcCall implements StreamCall {
     this.#start(call);
     if (this.#isGone) return undefined;
     const bytes = this.serialize(answer);
-    this.grpc.send(bytes);
+    this.frame(workerCommand.send)?.bytes(bytes);
     this.#unsentBytes += bytes.length;
     if (this.#unsentBytes < limits.streamSendAheadBytes) return undefined;
     return new Promise((resolve) => {
@@ -198,7 +232,7 @@ export class GrpcStreamCall extends GrpcCall implements StreamCall {
 
   end(call: RunningCall): void {
     this.#start(call);
-    this.grpc.end();
+    this.lastFrame(workerCommand.end);
   }
 
   override fail(call: RunningCall, error: LedgerError): void {
@@ -219,18 +253,22 @@ export class GrpcStreamCall extends GrpcCall implements StreamCall {
   #start(call: RunningCall): void {
     if (this.#started) return;
     this.#started = true;
-    this.grpc.start(this.answerHead(call));
+    this.frame(workerCommand.headers)?.head(this.answerHead(call));
   }
 }
 
 export class GrpcBidiCall extends GrpcStreamCall implements BidiCall {
   readonly requests: RequestQueue;
 
-  constructor(grpc: ReportedCall, endpoint: Endpoint, parts: GrpcCallParts) {
-    super(grpc, endpoint, parts);
-    this.requests = new RequestQueue(grpc, parts.memory, (bytes) => {
+  constructor(...given: ConstructorParameters<typeof GrpcStreamCall>) {
+    super(...given);
+    const source = {
+      grant: (count: number, takenBytes: number) => this.frame(workerCommand.grant)?.u32(count).u32(takenBytes),
+      drop: () => this.frame(workerCommand.drop),
+    };
+    this.requests = new RequestQueue(source, this.parts.memory, (bytes) => {
       if (bytes.length > limits.requestBodyMaxBytes) throw tooLarge();
-      return readMessage(endpoint, bytes);
+      return readMessage(this.endpoint, bytes);
     });
   }
 

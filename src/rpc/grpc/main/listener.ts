@@ -12,10 +12,9 @@ import type { Pipeline } from '../../pipeline/pipeline.ts';
 import type { GrpcBounds } from '../connections.ts';
 import { backlogKib, FrameBacklog } from '../frame-backlog.ts';
 import { FrameReader, FrameWriter, workerEvent } from '../frames.ts';
-import type { GrpcMethod, GrpcService, GrpcWorkerData, WorkerCommand, WorkerEvent } from '../worker-messages.ts';
-import { GrpcBidiCall, GrpcStreamCall, GrpcUnaryCall } from './grpc-call.ts';
+import type { GrpcMethod, GrpcWorkerData, WorkerCommand, WorkerEvent } from '../worker-messages.ts';
+import { GrpcBidiCall, type GrpcCallParts, GrpcStreamCall, GrpcUnaryCall } from './grpc-call.ts';
 import { answerRefused, cutOf, noteAnswered, type RefusedCallParts } from './refused-calls.ts';
-import { ReportedCall } from './reported-call.ts';
 
 interface GrpcListenerParts extends RefusedCallParts {
   readonly endpoints: ReadonlyMap<string, Endpoint>;
@@ -53,7 +52,7 @@ export async function openGrpcListener(parts: GrpcListenerParts, host: string, p
   const backlog = new FrameBacklog();
   const workerData: GrpcWorkerData = {
     ...{ host, port, tls: parts.tls, bounds: parts.bounds, memory: parts.memory.shared, backlog: backlog.shared },
-    services: servicesOf(endpoints),
+    methods: endpoints.map(grpcMethod),
     files: descriptorFiles(endpoints),
   };
   const worker = new Worker(script, { workerData, execArgv: [], resourceLimits, stdout: false, stderr: false });
@@ -74,6 +73,7 @@ class Thread {
   /** By the worker's method numbers. */
   readonly #endpoints: readonly Endpoint[];
   readonly #writer: FrameWriter;
+  readonly #callParts: GrpcCallParts;
   readonly #backlog: FrameBacklog;
   /** Not handled yet, oldest first. */
   #arrivals: FrameReader[] = [];
@@ -90,6 +90,7 @@ class Thread {
     this.#parts = parts;
     this.#endpoints = endpoints;
     this.#writer = new FrameWriter((frames) => worker.postMessage(frames, [frames.buffer]));
+    this.#callParts = { ...parts, writer: this.#writer, ended: this.#ended };
     worker.on('message', (message: Uint8Array<ArrayBuffer> | WorkerEvent) => {
       if (message instanceof Uint8Array) this.#arrived(new FrameReader(message));
       else this.#handleEvent(message);
@@ -183,8 +184,7 @@ class Thread {
     const endpoint = this.#endpoints[frames.u32()];
     if (endpoint === undefined) throw new Error('the thread tells of a method that there is not');
     const { pipeline } = this.#parts;
-    const call = new ReportedCall(number, isArriving, frames, this.#writer, this.#ended);
-    const given = [call, endpoint, this.#parts] as const;
+    const given = [this.#callParts, endpoint, number, isArriving, frames] as const;
     switch (endpoint.method.methodKind) {
       case 'unary':
         void pipeline.unary(endpoint, this.#keep(number, new GrpcUnaryCall(...given)));
@@ -242,16 +242,10 @@ class Thread {
   }
 }
 
-function servicesOf(endpoints: readonly Endpoint[]): GrpcService[] {
-  const byService = Map.groupBy(endpoints.entries(), ([, { method }]) => method.parent.typeName);
-  return [...byService].map(([name, methods]) => ({
-    name,
-    methods: methods.map(([number, { method, rpcPath, changesState }]): GrpcMethod => {
-      const kind = method.methodKind;
-      if (kind === 'client_streaming') throw new TypeError(`${rpcPath}: no transport serves ${kind}`);
-      return { name: method.name, path: rpcPath, kind, changesState, number };
-    }),
-  }));
+function grpcMethod({ method, rpcPath: path, changesState }: Endpoint, number: number): GrpcMethod {
+  const { methodKind: kind } = method;
+  if (kind === 'client_streaming') throw new TypeError(`${path}: no transport serves ${kind}`);
+  return { number, path, kind, changesState };
 }
 
 /** Returns the serialized descriptors of all endpoints and what they import, each after the files that it imports. */

@@ -5,9 +5,9 @@ import { outOfMemoryBudget } from '../../../service/limits/out-of-memory-budget.
 
 interface RequestSource {
   /** Allows `count` more requests. `takenBytes` are the bytes of earlier ones that were taken. */
-  grant(count: number, takenBytes: number): void;
+  grant(count: number, takenBytes: number): unknown;
   /** No more requests are wanted. */
-  drop(): void;
+  drop(): unknown;
 }
 
 interface Read {

@@ -3,15 +3,10 @@ import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { parentPort, workerData } from 'node:worker_threads';
 import {
-  type handleBidiStreamingCall,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
-  type MethodDefinition,
   ServerCredentials,
   type ServerDuplexStream,
   type ServerWritableStream,
-  type ServiceDefinition,
-  type UntypedServiceImplementation,
+  type sendUnaryData,
 } from '@grpc/grpc-js';
 import { Slab } from '../../../runtime/collections/slab.ts';
 import { collectWhenIdle } from '../../../runtime/limits/idle-collection.ts';
@@ -22,7 +17,7 @@ import { addressOf, listenOn } from '../../listening.ts';
 import { Connections } from '../connections.ts';
 import { backlogKib, FrameBacklog } from '../frame-backlog.ts';
 import { FrameReader, FrameWriter, type WorkerCall, workerEvent } from '../frames.ts';
-import type { GrpcMethod, GrpcService, GrpcWorkerData, WorkerCommand, WorkerEvent } from '../worker-messages.ts';
+import type { GrpcMethod, GrpcWorkerData, WorkerCommand, WorkerEvent } from '../worker-messages.ts';
 import type { CallStream } from './call-stream.ts';
 import { callStreamOf } from './call-streams.ts';
 import { releaseClosedStreams } from './closed-streams.ts';
@@ -41,7 +36,7 @@ import { AnsweringServer } from './worker-refusals.ts';
 /** The worker: HTTP/2, TLS and gRPC. The main thread carries out the calls (listener.ts). */
 const main = parentPort;
 if (main === null) throw new Error('this runs as a thread of a gRPC transport');
-const { host, port, tls, services, files, bounds, memory, backlog: sharedBacklog } = workerData as GrpcWorkerData;
+const { host, port, tls, methods, files, bounds, memory, backlog: sharedBacklog } = workerData as GrpcWorkerData;
 
 const backlog = new FrameBacklog(sharedBacklog);
 /** How long the rest of this turn may block, ms: the worker must also answer probes and send keepalives. */
@@ -62,9 +57,9 @@ const calls = new Slab<WorkerCall>();
 const nothing = Buffer.alloc(0);
 
 const connections = new Connections(bounds, MemoryBudget.of(memory));
-const methods = new Map(services.flatMap((service) => service.methods.map((method) => [method.path, method] as const)));
+const methodsByPath = new Map(methods.map((method) => [method.path, method]));
 const server = new AnsweringServer(
-  { calls, writer, connections, methods },
+  { calls, writer, connections, methods: methodsByPath },
   {
     'grpc.max_receive_message_length': limits.grpcReceiveMaxBytes,
     'grpc.max_send_message_length': limits.grpcSendMaxBytes,
@@ -76,8 +71,8 @@ const server = new AnsweringServer(
     'grpc.enable_channelz': 0,
   },
 );
-for (const service of services) server.addService(definitionOf(service), implementationOf(service));
-const serviceNames = services.map(({ name }) => name);
+for (const method of methods) register(method);
+const serviceNames = [...new Set(methods.map(({ path }) => path.split('/')[1] ?? ''))];
 const health = new Health(serviceNames);
 health.addTo(server);
 addReflection(server, serviceNames, files);
@@ -158,40 +153,21 @@ function listenerOf(keys: TlsKeys | null, take: (socket: Socket) => void): NetSe
 }
 
 /** Messages stay bytes here. The main thread decodes them once it knows the caller. */
-function definitionOf({ methods }: GrpcService): ServiceDefinition {
-  const asIs = (bytes: Buffer): Buffer => bytes;
-  const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
-  for (const { name, path, kind } of methods) {
-    definition[name] = {
-      path,
-      requestStream: kind === 'bidi_streaming',
-      responseStream: kind !== 'unary',
-      requestSerialize: asIs,
-      requestDeserialize: asIs,
-      responseSerialize: asIs,
-      responseDeserialize: asIs,
-    };
-  }
-  return definition;
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
 }
 
-function implementationOf({ methods }: GrpcService): UntypedServiceImplementation {
-  return Object.fromEntries(methods.map((method) => [method.name, handlerOf(method)]));
-}
-
-function handlerOf(
-  method: GrpcMethod,
-):
-  | handleUnaryCall<Buffer, Buffer>
-  | handleServerStreamingCall<Buffer, Buffer>
-  | handleBidiStreamingCall<Buffer, Buffer> {
-  if (method.kind === 'unary')
-    return (call, callback) => begin(method, call, call.request, () => new WorkerUnaryCall(call, callback));
-  if (method.kind === 'server_streaming')
-    return (call: ServerWritableStream<Buffer, Buffer>) =>
-      begin(method, call, call.request, (stream) => new WorkerStreamCall(call, stream, writer));
-  return (call: ServerDuplexStream<Buffer, Buffer>) =>
-    begin(method, call, nothing, (stream) => new WorkerStreamCall(call, stream, writer));
+function register(method: GrpcMethod): void {
+  const { path } = method;
+  const makeStream = (call: StreamCall) => (stream: CallStream) => new WorkerStreamCall(call, stream, writer);
+  const unary = (call: UnaryCall, callback: sendUnaryData<Buffer>) =>
+    begin(method, call, call.request, () => new WorkerUnaryCall(call, callback));
+  const serverStream = (call: ServerWritableStream<Buffer, Buffer>) =>
+    begin(method, call, call.request, makeStream(call));
+  const bidi = (call: ServerDuplexStream<Buffer, Buffer>) => begin(method, call, nothing, makeStream(call));
+  if (method.kind === 'unary') server.register(path, unary, asIs, asIs, 'unary');
+  else if (method.kind === 'server_streaming') server.register(path, serverStream, asIs, asIs, 'serverStream');
+  else server.register(path, bidi, asIs, asIs, 'bidi');
 }
 
 /** Reports a new call to the main thread; if it knows the call already, that its request is complete. */

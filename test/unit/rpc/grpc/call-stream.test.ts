@@ -47,7 +47,7 @@ class Stream extends EventEmitter {
 }
 
 const method = (kind: GrpcMethod['kind'], changesState = true): GrpcMethod => {
-  return { name: 'Do', path: '/a.B/Do', kind, number: 0, changesState };
+  return { path: '/a.B/Do', kind, number: 0, changesState };
 };
 const grpc = { 'content-type': 'application/grpc' };
 
