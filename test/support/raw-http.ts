@@ -7,18 +7,38 @@ export function openSocket(port: number): Socket {
   return socket;
 }
 
+export type TextSocket = Socket & { text: string };
+
+/** A connection that gathers in `text` what it receives. */
+export function openTextSocket(port: number, options: { readonly allowHalfOpen?: boolean } = {}): TextSocket {
+  const socket = Object.assign(connect({ port, host: '127.0.0.1', ...options }), { text: '' });
+  socket.on('error', () => {});
+  socket.on('data', (chunk) => {
+    socket.text += chunk.toString('latin1');
+  });
+  return socket;
+}
+
+/** Samples a value each millisecond. The returned function stops that and returns the largest value. */
+export function sampleMost(read: () => number): () => number {
+  let most = 0;
+  const sampling = setInterval(() => {
+    most = Math.max(most, read());
+  }, 1);
+  return () => {
+    clearInterval(sampling);
+    return most;
+  };
+}
+
 /** Sends bytes as they are and gathers what comes back until the server ends, or for some time. */
 export function sendRaw(port: number, bytes: string | string[], waitMs = 3_000): Promise<string> {
   return new Promise((resolve) => {
-    const socket = openSocket(port);
-    let text = '';
+    const socket = openTextSocket(port);
     const late = setTimeout(() => socket.destroy(), waitMs);
-    socket.on('data', (chunk) => {
-      text += chunk.toString('latin1');
-    });
     socket.on('close', () => {
       clearTimeout(late);
-      resolve(text);
+      resolve(socket.text);
     });
     for (const part of [bytes].flat()) socket.write(part, 'latin1');
   });

@@ -1,24 +1,18 @@
-import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { pages } from '../../../src/node/pages.ts';
 import { bearer, type ListeningNode, masterId, startListeningNode } from '../../support/listening-node.ts';
+import { openTextSocket, sendRaw } from '../../support/raw-http.ts';
 
-// Every request leaves one line and one count, whichever part answers it.
-
+const broken = () => {
+  throw new Error('what broke');
+};
 let node: ListeningNode;
 beforeAll(async () => {
   node = await startListeningNode({
     grpc: false,
     handlers: { 'HealthService.GetHealth': async () => ({ status: 'ok' }) },
-    pages: new Map([
-      ...pages,
-      [
-        '/broken',
-        () => {
-          throw new Error('what broke');
-        },
-      ],
-    ]),
+    pages: new Map([...pages, ['/broken', broken]]),
   });
 });
 afterAll(() => node[Symbol.asyncDispose]());
@@ -27,28 +21,15 @@ beforeEach(() => {
   node.metrics.requests.reset();
 });
 
-/** Sends bytes as they are, and more once the server had time for the first; answers with what comes back until the server ends. */
-function raw(bytes: string, more?: string): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect(node.http.port, '127.0.0.1', () => {
-      socket.write(bytes, 'latin1');
-      if (more !== undefined) setTimeout(() => socket.write(more, 'latin1'), 50);
-    });
-    let text = '';
-    socket.on('data', (chunk) => {
-      text += chunk.toString('latin1');
-    });
-    socket.on('error', () => {}).on('close', () => resolve(text));
-  });
-}
-
-/** The one line there is, once it is there. */
+/** Waits for the one log line. */
 async function oneLine(): Promise<Record<string, unknown>> {
   await expect.poll(() => node.lines.length).toBeGreaterThan(0);
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await delay(20);
   expect(node.lines).toHaveLength(1);
   return JSON.parse(node.lines[0] ?? '');
 }
+
+const raw = (bytes: string) => sendRaw(node.http.port, bytes);
 
 /** What was counted, with its labels. */
 async function counted(): Promise<unknown> {
@@ -58,45 +39,31 @@ async function counted(): Promise<unknown> {
 const head = (start: string, more = '') => `${start} HTTP/1.1\r\nHost: a\r\n${more}Connection: close\r\n\r\n`;
 const sent = 'X-Request-Id: r-1\r\n';
 
-describe('one line and one count', () => {
+describe('every request leaves one log line and one count', () => {
+  const http = { transport: 'http', route: 'none' };
+  const page = (route: string, status = 200) => ({ transport: 'page', route, status });
+  const badHost = `GET /docs HTTP/1.1\r\n${sent}Host: a/secret\r\nConnection: close\r\n\r\n`;
   const requests: [string, string, object][] = [
-    ['a page', head('GET /docs?secret=1', sent), { transport: 'page', route: '/docs', status: 200, code: 'ok' }],
-    ['its head', head('HEAD /docs/', sent), { transport: 'page', route: '/docs', status: 200, method: 'HEAD' }],
-    ['the description', head('GET /openapi.json', sent), { transport: 'page', route: '/openapi.json', status: 200 }],
-    ['a redirection', head('GET /', sent), { transport: 'page', route: '/', status: 302, code: 'ok' }],
+    ['a page', head('GET /docs?secret=1', sent), { ...page('/docs'), code: 'ok' }],
+    ['the head of a page', head('HEAD /docs/', sent), page('/docs')],
+    ['the OpenAPI document', head('GET /openapi.json', sent), page('/openapi.json')],
+    ['a redirection', head('GET /', sent), { ...page('/', 302), code: 'ok' }],
+    ['a page that throws', head('GET /broken', sent), { ...page('/broken', 500), code: 'internal' }],
+    ['an unknown path', head('GET /secret', sent), { ...http, status: 404, code: 'route_not_found' }],
+    ['an unknown path of the API', head('GET /v1/secret', sent), { ...http, transport: 'rest', status: 404 }],
+    ['an unknown method', head('POST /svc.v1.Secret/A', sent), { ...http, transport: 'connect', status: 404 }],
     [
-      'a page that breaks',
-      head('GET /broken', sent),
-      { transport: 'page', route: '/broken', status: 500, code: 'internal' },
-    ],
-    [
-      'an unknown path',
-      head('GET /secret', sent),
-      { transport: 'http', route: 'none', status: 404, code: 'route_not_found' },
-    ],
-    ['an unknown path of the API', head('GET /v1/secret', sent), { transport: 'rest', route: 'none', status: 404 }],
-    ['an unknown method', head('POST /svc.v1.Secret/A', sent), { transport: 'connect', route: 'none', status: 404 }],
-    [
-      'an Expect that is not ours',
+      'an unknown Expect',
       head('GET /health', `${sent}Expect: secret\r\n`),
-      { transport: 'http', route: 'none', status: 417, code: 'invalid_argument' },
+      { ...http, status: 417, code: 'invalid_argument' },
     ],
-    [
-      'a Host that is none',
-      `GET /docs HTTP/1.1\r\n${sent}Host: a/secret\r\nConnection: close\r\n\r\n`,
-      { status: 400 },
-    ],
+    ['a malformed Host', badHost, { status: 400 }],
   ];
   it.each(requests)('%s', async (_name, bytes, expected) => {
     const answer = await raw(bytes);
     const line = await oneLine();
-    expect(line).toMatchObject({
-      method: 'GET',
-      ms: expect.any(Number),
-      request_id: 'r-1',
-      ...methodOf(bytes),
-      ...expected,
-    });
+    const method = bytes.slice(0, bytes.indexOf(' '));
+    expect(line).toMatchObject({ method, ms: expect.any(Number), request_id: 'r-1', ...expected });
     expect(answer).toContain(` ${line.status} `);
     expect(answer.toLowerCase()).toContain('x-request-id: r-1');
     expect(node.lines[0]).not.toMatch(/secret/);
@@ -105,12 +72,11 @@ describe('one line and one count', () => {
     expect(await counted()).toEqual([{ transport, method: route, code, value: 1 }]);
   });
 
-  const malformed: [string, string, number, string][] = [
+  it.each([
     ['bytes that are no request', 'secret\r\n\r\n', 400, ''],
     ['headers that are too large', head('GET /', `X: ${'x'.repeat(20_000)}\r\n`), 431, ''],
-    ['what is meant for a proxy', 'CONNECT secret:1 HTTP/1.1\r\nHost: a\r\n\r\n', 405, 'CONNECT'],
-  ];
-  it.each(malformed)('%s', async (_name, bytes, status, method) => {
+    ['a CONNECT', 'CONNECT secret:1 HTTP/1.1\r\nHost: a\r\n\r\n', 405, 'CONNECT'],
+  ])('%s', async (_name, bytes, status, method) => {
     const answer = await raw(bytes);
     const line = await oneLine();
     expect(line).toMatchObject({ transport: 'http', method, route: 'none', status, ms: 0 });
@@ -118,7 +84,7 @@ describe('one line and one count', () => {
     expect(await counted()).toMatchObject([{ transport: 'http', method: 'none', value: 1 }]);
   });
 
-  describe('a call whose body breaks off in the middle, under the id of its answer', () => {
+  describe('a call with malformed bytes in its body has the request id of its answer', () => {
     const head = `Host: a\r\nAuthorization: ${bearer.authorization}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n`;
     const [rest, rpc] = [`/v1/traceledger/master/${masterId}/events`, '/svc.v1.MasterService/AppendEvent'];
     it.each([
@@ -128,31 +94,27 @@ describe('one line and one count', () => {
       ['Connect, at once', 'connect', rpc, true],
     ])('%s', async (_name, transport, path, isAtOnce) => {
       const start = `POST ${path} HTTP/1.1\r\n${head}\r\n`;
-      const answer = await (isAtOnce ? raw(`${start}zz\r\n`) : raw(start, 'zz\r\n'));
+      const socket = openTextSocket(node.http.port);
+      const closed = new Promise((resolve) => socket.on('close', resolve));
+      socket.write(start);
+      if (!isAtOnce) await delay(50);
+      socket.write('zz\r\n');
+      await closed;
       const line = await oneLine();
       expect(line).toMatchObject({ transport, msg: 'call', code: 'unavailable' });
-      expect(answer).toContain('HTTP/1.1 400 ');
-      expect(answer).toContain(`x-request-id: ${line.request_id}`);
-      expect(answer).toContain(`"request_id":"${line.request_id}"`);
+      expect(socket.text).toContain('HTTP/1.1 400 ');
+      expect(socket.text).toContain(`x-request-id: ${line.request_id}`);
+      expect(socket.text).toContain(`"request_id":"${line.request_id}"`);
     });
   });
 });
 
-it('a page that breaks is answered with the envelope, and its line has the cause', async () => {
+it('a page that throws is answered with the envelope, and its log line has the cause', async () => {
   const response = await fetch(`${node.base}/broken`);
   const requestId = response.headers.get('x-request-id');
   const message = 'The page cannot be shown.';
   expect(await response.json()).toEqual({ error: { code: 'internal', message, request_id: requestId } });
   const err = expect.objectContaining({ message: 'what broke', stack: expect.any(String) });
-  expect(await oneLine()).toMatchObject({
-    level: 'error',
-    msg: 'no call',
-    transport: 'page',
-    request_id: requestId,
-    err,
-  });
+  const line = { level: 'error', msg: 'no call', transport: 'page', request_id: requestId, err };
+  expect(await oneLine()).toMatchObject(line);
 });
-
-function methodOf(bytes: string): object {
-  return { method: bytes.slice(0, bytes.indexOf(' ')) };
-}

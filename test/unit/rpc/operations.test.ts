@@ -1,8 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { request as httpsRequest } from 'node:https';
+import { once } from 'node:events';
+import { get as httpsGet } from 'node:https';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   Client,
@@ -13,6 +11,7 @@ import {
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, describe, expect, it } from 'vitest';
+import { DeveloperService } from '../../../src/gen/svc/v1/developer_pb.ts';
 import { HealthService } from '../../../src/gen/svc/v1/health_pb.ts';
 import { clientAddressBehind } from '../../../src/rpc/call/client-address.ts';
 import { openInternalListener } from '../../../src/rpc/internal-listener.ts';
@@ -26,6 +25,7 @@ import {
   masterId,
   startListeningNode,
 } from '../../support/listening-node.ts';
+import { newTlsKeys } from '../../support/tls-keys.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -46,25 +46,21 @@ describe('rate limits', () => {
       body: '{}',
     });
 
-  it('creating calls without a credential are counted by address, and say when to come again', async () => {
+  it('creations without a credential count by address, and a refusal says when to retry', async () => {
     const node = await start({
       rates: { create: { perSecond: 0.1, burst: 2 } },
       handlers: { 'ActorService.CreateActor': async () => ({}) },
     });
     expect([(await register(node)).status, (await register(node)).status]).toEqual([200, 200]);
     const limited = await register(node);
-    expect([limited.status, limited.headers.get('retry-after')]).toEqual([429, '10']);
-    expect([limited.headers.get('ratelimit'), limited.headers.get('ratelimit-policy')]).toEqual([
-      '"create";r=0;t=10',
-      '"create";q=2;w=20',
-    ]);
-    expect((await limited.json()) as object).toMatchObject({
-      error: { code: 'rate_limited', details: { retry_after_s: 10 } },
-    });
+    const headers = ['retry-after', 'ratelimit', 'ratelimit-policy'].map((name) => limited.headers.get(name));
+    expect([limited.status, ...headers]).toEqual([429, '10', '"create";r=0;t=10', '"create";q=2;w=20']);
+    const error = { code: 'rate_limited', details: { retry_after_s: 10 } };
+    expect(await limited.json()).toMatchObject({ error });
     expect((await fetch(`${node.base}/health`)).status).toBe(200);
   });
 
-  it('behind a trusted proxy the forwarded address counts, else it means nothing', async () => {
+  it('the forwarded address counts if it comes from a trusted proxy, and is ignored otherwise', async () => {
     const options = {
       rates: { create: { perSecond: 0.1, burst: 1 } },
       handlers: { 'ActorService.CreateActor': async () => ({}) },
@@ -79,7 +75,7 @@ describe('rate limits', () => {
     expect(await statuses(await start(options))).toEqual([200, 429, 429]);
   });
 
-  it('appends and other calls of a key have limits of their own, the same through gRPC', async () => {
+  it('appends and other calls of a key have separate limits, the same over gRPC', async () => {
     const one = { perSecond: 0.1, burst: 1 };
     const node = await start({
       rates: { call: one, append: one },
@@ -92,28 +88,29 @@ describe('rate limits', () => {
         body: '{"event_type":"A","payload":{}}',
       });
     const me = () => fetch(`${node.base}/v1/developer/me`, { headers: bearer });
-    expect([(await append()).status, (await me()).status, (await append()).status, (await me()).status]).toEqual([
-      200, 200, 429, 429,
-    ]);
+    const answers = [await append(), await me(), await append(), await me()];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429, 429]);
     const client = grpcClient(node.grpcAddress);
     cleanups.push(() => client.close());
-    const { DeveloperService } = await import('../../../src/gen/svc/v1/developer_pb.ts');
     const { error, info, metadata } = await callGrpc(client, DeveloperService.method.getDeveloper, {}, bearer);
     expect([error?.code, info?.reason, metadata.get('retry-after')]).toEqual([8, 'rate_limited', ['10']]);
   });
 
-  it('addresses from X-Forwarded-For: the first hop that is not trusted, and never what is no address', () => {
+  it('the address from X-Forwarded-For is the first hop that is not trusted, and always an address', () => {
     const behind = clientAddressBehind(['10.0.0.0/8']);
-    expect(behind('10.0.0.1', '203.0.113.5, 10.0.0.2')).toBe('203.0.113.5');
-    expect(behind('10.0.0.1', '198.51.100.9, 203.0.113.5')).toBe('203.0.113.5');
-    expect(behind('192.0.2.1', '203.0.113.5')).toBe('192.0.2.1');
-    expect(behind('10.0.0.1', 'nonsense')).toBe('10.0.0.1');
-    expect(behind('10.0.0.1', '10.0.0.3')).toBe('10.0.0.3');
+    const addresses = [
+      behind('10.0.0.1', '203.0.113.5, 10.0.0.2'),
+      behind('10.0.0.1', '198.51.100.9, 203.0.113.5'),
+      behind('192.0.2.1', '203.0.113.5'),
+      behind('10.0.0.1', 'nonsense'),
+      behind('10.0.0.1', '10.0.0.3'),
+    ];
+    expect(addresses).toEqual(['203.0.113.5', '203.0.113.5', '192.0.2.1', '10.0.0.1', '10.0.0.3']);
   });
 });
 
 describe('the internal port', () => {
-  it('tells metrics, liveness and readiness, and nothing else', async () => {
+  it('serves metrics, liveness and readiness, and nothing else', async () => {
     const metrics = createMetrics();
     metrics.requests.inc({ transport: 'rest', method: 'm', code: 'ok' });
     let ready = false;
@@ -137,7 +134,7 @@ describe('the internal port', () => {
     ]).toEqual([200, 404, 405]);
   });
 
-  it('a port in use is a sentence that names it', async () => {
+  it('an error for a port in use names the port', async () => {
     const parts = { metrics: createMetrics(), readiness: async () => ({ ready: true }) };
     const transport = await openInternalListener(parts, '127.0.0.1', 0);
     cleanups.push(() => transport[Symbol.asyncDispose]());
@@ -153,7 +150,7 @@ describe('gRPC beside the API', () => {
     return loadPackageDefinition(loadSync(join(root, '..', file), { keepCase: true }));
   };
 
-  it('reflection lists the services and gives the file of a symbol', async () => {
+  it('reflection lists the services and returns the file of a symbol', async () => {
     const node = await start({});
     const loaded = load('@grpc/reflection', 'build/proto/grpc/reflection/v1/reflection.proto');
     const service = at(loaded, 'grpc', 'reflection', 'v1', 'ServerReflection') as unknown as ServiceClientConstructor;
@@ -175,22 +172,20 @@ describe('gRPC beside the API', () => {
     stream.end();
   });
 
-  it('health follows the node', async () => {
+  it('grpc.health.v1 reports whether the node serves', async () => {
     const node = await start({});
     const loaded = load('grpc-health-check', 'proto/health/v1/health.proto');
     const service = at(loaded, 'grpc', 'health', 'v1', 'Health') as unknown as ServiceClientConstructor;
     const client = new service(node.grpcAddress, credentials.createInsecure());
     cleanups.push(() => client.close());
-    const check = (name: string) =>
-      new Promise<string>((resolve, reject) =>
-        (
-          client as unknown as {
-            Check(request: object, done: (error: Error | null, answer: { status: string }) => void): void;
-          }
-        ).Check({ service: name }, (error, answer) =>
-          error === null ? resolve(String(answer.status)) : reject(error),
-        ),
+    type Check = (request: object, done: (error: Error | null, answer: { status: string }) => void) => void;
+    const check = async (name: string) => {
+      const { promise, resolve, reject } = Promise.withResolvers<string>();
+      (client as unknown as { Check: Check }).Check({ service: name }, (error, answer) =>
+        error === null ? resolve(String(answer.status)) : reject(error),
       );
+      return promise;
+    };
     const before = await check('svc.v1.LedgerService');
     node.grpc.setServing(false);
     expect([await check('svc.v1.LedgerService'), await check('')]).not.toContain(before);
@@ -202,86 +197,52 @@ function at(object: GrpcObject, ...path: string[]): unknown {
 }
 
 describe('stopping', () => {
-  it('lets running calls finish, takes no new connection, and is done', async () => {
-    let release = (): void => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+  it('a node that stops lets running calls finish and takes no new connection', async () => {
+    const held = Promise.withResolvers<void>();
     const node = await start({
-      handlers: { 'HealthService.GetTerms': async () => held.then(() => ({ version: '1.0', text: 't' })) },
+      handlers: { 'HealthService.GetTerms': async () => held.promise.then(() => ({ version: '1.0', text: 't' })) },
     });
     const client = grpcClient(node.grpcAddress);
     cleanups.push(() => client.close());
     const rest = fetch(`${node.base}/v1/legal/terms`);
     const grpc = callGrpc(client, HealthService.method.getTerms, {});
-    while (node.pipeline.running.size < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    await expect.poll(() => node.pipeline.running.size).toBe(2);
     const closed = Promise.all([node.http.close(5_000), node.grpc.close(5_000)]);
     await expect(fetch(`${node.base}/health`)).rejects.toThrow();
-    release();
+    held.resolve();
     expect([(await rest).status, (await grpc).message]).toMatchObject([200, { version: '1.0' }]);
     await closed;
   });
 
-  it('a call that does not end is cut off after the grace', async () => {
+  it('a call that does not end is cut off after the grace period', async () => {
     const node = await start({ handlers: { 'HealthService.GetTerms': () => new Promise<object>(() => {}) } });
     const rest = fetch(`${node.base}/v1/legal/terms`).then(
       () => 'answered',
       () => 'cut off',
     );
-    while (node.pipeline.running.size < 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    await expect.poll(() => node.pipeline.running.size).toBe(1);
     await Promise.all([node.http.close(100), node.grpc.close(100)]);
     expect(await rest).toBe('cut off');
   });
 });
 
-describe('TLS', () => {
-  it('both public ports speak it, and nothing else', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'tls-'));
-    cleanups.push(() => rmSync(directory, { recursive: true }));
-    const [keyFile, certFile] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
-    execFileSync(
-      'openssl',
-      [
-        'req',
-        '-x509',
-        '-newkey',
-        'ec',
-        '-pkeyopt',
-        'ec_paramgen_curve:prime256v1',
-        '-nodes',
-        '-keyout',
-        keyFile,
-        '-out',
-        certFile,
-        '-days',
-        '2',
-        '-subj',
-        '/CN=localhost',
-        '-addext',
-        'subjectAltName=DNS:localhost',
-      ],
-      { stdio: 'ignore' },
-    );
-    const tls = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
-    const node = await start({ tls });
-    const status = await new Promise<number | undefined>((resolve, reject) => {
-      const request = httpsRequest(
-        { host: '127.0.0.1', servername: 'localhost', port: node.http.port, path: '/health', ca: tls.cert },
-        (answer) => {
-          answer.resume();
-          resolve(answer.statusCode);
-        },
-      );
-      request.on('error', reject).end();
-    });
-    expect(status).toBe(200);
-    await expect(fetch(`http://127.0.0.1:${node.http.port}/health`)).rejects.toThrow();
-    const client = new Client(node.grpcAddress, credentials.createSsl(tls.cert), {
-      'grpc.ssl_target_name_override': 'localhost',
-    });
-    cleanups.push(() => client.close());
-    expect((await callGrpc(client, HealthService.method.getHealth, {})).message).toMatchObject({ status: 'ok' });
+it('both public ports speak TLS and nothing else', async () => {
+  const tls = newTlsKeys();
+  const node = await start({ tls });
+  const request = httpsGet({
+    host: '127.0.0.1',
+    servername: 'localhost',
+    port: node.http.port,
+    path: '/health',
+    ca: tls.cert,
   });
+  const [answer] = await once(request, 'response');
+  expect(answer.resume().statusCode).toBe(200);
+  await expect(fetch(`http://127.0.0.1:${node.http.port}/health`)).rejects.toThrow();
+  const channel = credentials.createSsl(Buffer.from(tls.cert));
+  const client = new Client(node.grpcAddress, channel, { 'grpc.ssl_target_name_override': 'localhost' });
+  cleanups.push(() => client.close());
+  expect((await callGrpc(client, HealthService.method.getHealth, {})).message).toMatchObject({ status: 'ok' });
 });
 
 describe('the secret box', () => {
@@ -290,14 +251,14 @@ describe('the secret box', () => {
   let turn = 0;
   const box = createSecretBox(key, random);
 
-  it('opens what it sealed, in the same context alone', () => {
+  it('opens what it sealed in the same context only', () => {
     const sealed = box.seal(Buffer.from('whsec_x'), 'webhook/1');
     expect(box.open(sealed, 'webhook/1').toString()).toBe('whsec_x');
     expect(() => box.open(sealed, 'webhook/2')).toThrow();
     expect(sealed).not.toContain(Buffer.from('whsec_x').toString('base64').slice(0, 6));
   });
 
-  it('the same secret is sealed differently each time, and any changed byte is found', () => {
+  it('seals the same secret differently each time, and finds any changed byte', () => {
     const [one, two] = [box.seal(Buffer.from('s'), 'c'), box.seal(Buffer.from('s'), 'c')];
     expect(one).not.toBe(two);
     const bytes = Buffer.from(one, 'base64');

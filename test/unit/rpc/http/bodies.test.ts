@@ -1,7 +1,7 @@
-import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 import { bearer, type ListeningNode, masterId, startListeningNode } from '../../../support/listening-node.ts';
+import { openSocket } from '../../../support/raw-http.ts';
 
 const KiB = 1024;
 const memory = new MemoryBudget(4096 * KiB);
@@ -40,21 +40,21 @@ const inChunks = (parts: readonly string[]) =>
 
 /** The answer to a request whose body comes in these chunks. */
 async function send(parts: readonly string[]): Promise<string> {
-  const socket = connect(node.http.port, '127.0.0.1').on('error', () => {});
+  const socket = openSocket(node.http.port);
   socket.write(`${head}\r\n\r\n${inChunks(parts)}0\r\n\r\n`);
   let text = '';
   for await (const chunk of socket) text += chunk;
   return text;
 }
 
-test('a body of one-byte chunks holds what its bytes are, however many chunks they come in', async () => {
+test('a body of one-byte chunks holds no more than its bytes', async () => {
   const payload = JSON.stringify({ x: Array.from({ length: 20_000 }, (_, at) => at % 10).join('') });
   expect(await send([...bodyOf(payload)])).toContain('HTTP/1.1 200 OK');
   expect(payloads).toEqual([payload]);
   expect(heldBytes).toBe(Math.ceil(bodyOf(payload).length / KiB) * KiB);
 });
 
-test('a body of large and small chunks in turn arrives whole', async () => {
+test('a body of alternating large and small chunks arrives whole', async () => {
   const payload = JSON.stringify({ x: Array.from({ length: 60_000 }, (_, at) => at).join(',') });
   const parts: string[] = [];
   for (let rest = bodyOf(payload), at = 0; rest !== ''; at += 1) {
@@ -74,7 +74,7 @@ test('a reset within the body of a pipelined request ends its connection and not
   const first = Promise.withResolvers<void>();
   answered = first.promise;
   try {
-    const socket = connect(node.http.port, '127.0.0.1').on('error', () => {});
+    const socket = openSocket(node.http.port);
     socket.write(`${keepAlive}\r\n\r\n${inChunks([bodyOf('{}')])}0\r\n\r\n`);
     await expect.poll(() => payloads).toEqual(['{}']);
     const heldByFirst = memory.heldBytes('request');

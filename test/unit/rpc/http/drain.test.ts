@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { type ListeningNode, startListeningNode } from '../../../support/listening-node.ts';
+import { openTextSocket, type TextSocket } from '../../../support/raw-http.ts';
 
 const page = 'x'.repeat(16 * 1024 * 1024);
 const cleanups: (() => unknown)[] = [];
@@ -17,41 +17,36 @@ async function start(health: () => Promise<object>): Promise<ListeningNode> {
 }
 
 interface Client {
-  readonly socket: Socket;
-  readonly text: () => string;
+  readonly socket: TextSocket;
   /** Whether the node has ended the connection in order; false after a reset. */
   readonly ended: Promise<boolean>;
 }
 
 async function open({ http }: ListeningNode): Promise<Client> {
-  const socket = connect({ port: http.port, host: '127.0.0.1', allowHalfOpen: true });
+  const socket = openTextSocket(http.port, { allowHalfOpen: true });
   cleanups.push(() => socket.destroy());
-  let text = '';
-  socket.on('data', (chunk) => {
-    text += chunk.toString('latin1');
-  });
   const ended = new Promise<boolean>((resolve) => {
     socket.once('end', () => resolve(true)).once('error', () => resolve(false));
   });
   await once(socket, 'connect');
-  return { socket, text: () => text, ended };
+  return { socket, ended };
 }
 
 const request = 'GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n';
 
-test('a kept connection is ended in order, and a request that arrives in the drain is answered with `connection: close`', async () => {
+test('an idle connection is ended in order, and a request that arrives during the drain is answered with `connection: close`', async () => {
   const node = await start(async () => ({ status: 'ok' }));
   const clients = await Promise.all(Array.from({ length: 20 }, () => open(node)));
   for (const { socket } of clients) socket.write(request);
-  await expect.poll(() => clients.every(({ text }) => text().includes('200 OK'))).toBe(true);
+  await expect.poll(() => clients.every(({ socket }) => socket.text.includes('200 OK'))).toBe(true);
   const closed = node.http.close(5_000);
   await delay(20);
   const [asking, idle] = [clients.slice(0, 10), clients.slice(10)];
   for (const { socket } of asking) socket.write(request);
   for (const { ended } of clients) expect(await ended).toBe(true);
-  for (const { text } of asking) {
-    expect(text().match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2);
-    expect(text().match(/^connection: close\r$/gim)).toHaveLength(1);
+  for (const { socket } of asking) {
+    expect(socket.text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2);
+    expect(socket.text.match(/^connection: close\r$/gim)).toHaveLength(1);
   }
   // What crosses the end of the connection is read and dropped: no reset.
   for (const { socket } of idle) socket.write(request);
@@ -61,7 +56,7 @@ test('a kept connection is ended in order, and a request that arrives in the dra
   await closed;
 });
 
-test('of pipelined requests in the drain each is answered, and the last one alone says `connection: close`', async () => {
+test('each pipelined request is answered during the drain, and only the last answer has `connection: close`', async () => {
   const go = Promise.withResolvers<void>();
   const node = await start(() => go.promise.then(() => ({ status: 'ok' })));
   const client = await open(node);
@@ -73,11 +68,11 @@ test('of pipelined requests in the drain each is answered, and the last one alon
   expect(await client.ended).toBe(true);
   client.socket.end();
   await closed;
-  expect(client.text().match(/HTTP\/1\.1 200 OK/g)).toHaveLength(10);
-  expect(client.text().match(/^connection: close\r$/gim)).toHaveLength(1);
+  expect(client.socket.text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(10);
+  expect(client.socket.text.match(/^connection: close\r$/gim)).toHaveLength(1);
 });
 
-test('an answer that its client is still reading when the drain begins is given whole', async () => {
+test('an answer that its client is still reading when the drain begins is sent whole', async () => {
   const node = await start(async () => ({ status: page }));
   const client = await open(node);
   client.socket.pause().write(request);
@@ -89,10 +84,10 @@ test('an answer that its client is still reading when the drain begins is given 
   expect(await client.ended).toBe(true);
   client.socket.end();
   await closed;
-  expect(client.text().length).toBeGreaterThan(page.length);
+  expect(client.socket.text.length).toBeGreaterThan(page.length);
 });
 
-test('a node without connections does not wait, and one whose client never ends waits for no more than a moment', async () => {
+test('a node without connections stops at once, and one whose client never ends waits for a moment only', async () => {
   const node = await start(async () => ({ status: 'ok' }));
   const begun = performance.now();
   await node.http.close(10_000);

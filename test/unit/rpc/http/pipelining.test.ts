@@ -1,12 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { pages } from '../../../../src/node/pages.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 import { bearer, type ListeningNode, masterId, startListeningNode } from '../../../support/listening-node.ts';
+import { openSocket, openTextSocket, sampleMost, type TextSocket } from '../../../support/raw-http.ts';
 
 const memory = new MemoryBudget(64 * 1024 * 1024);
 let node: ListeningNode;
@@ -38,12 +39,8 @@ afterEach(async () => {
   await expect.poll(() => memory.heldBytes()).toBe(0);
 });
 
-function open(): Socket & { text: string } {
-  const socket = Object.assign(connect(node.http.port, '127.0.0.1'), { text: '' });
-  socket.on('error', () => {});
-  socket.on('data', (chunk) => {
-    socket.text += chunk.toString('latin1');
-  });
+function open(): TextSocket {
+  const socket = openTextSocket(node.http.port);
   sockets.push(socket);
   return socket;
 }
@@ -52,40 +49,34 @@ const ask = (id: string, header = '') => `GET /v1/health HTTP/1.1\r\nHost: a\r\n
 /** The request ids of all answers, in order. */
 const answered = ({ text }: { text: string }) => [...text.matchAll(/^x-request-id: (\S+)\r$/gim)].map(([, id]) => id);
 const ids = (count: number) => Array.from({ length: count }, (_, at) => `request-${at}`);
+const askAll = (count: number, header?: string) =>
+  ids(count)
+    .map((id) => ask(id, header))
+    .join('');
+/** The statuses of all answers, in order. */
+const statuses = ({ text }: TextSocket) => [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status);
 
-/** Health answers when it is let. */
+/** Calls of health wait for `letGo`. */
 function holdHealth() {
-  let underWay = 0;
-  let most = 0;
+  const held = { underWay: 0, most: 0 };
   const waiting: (() => void)[] = [];
   health = async () => {
-    underWay += 1;
-    most = Math.max(most, underWay);
+    held.underWay += 1;
+    held.most = Math.max(held.most, held.underWay);
     await new Promise<void>((resolve) => waiting.push(resolve));
-    underWay -= 1;
+    held.underWay -= 1;
     return { status: 'ok' };
   };
   letGo = () => {
     for (const go of waiting.splice(0)) go();
   };
-  return {
-    get underWay() {
-      return underWay;
-    },
-    get most() {
-      return most;
-    },
-  };
+  return held;
 }
 
 test('four requests of a connection are served at a time; the others wait, and all are answered in order', async () => {
   const held = holdHealth();
   const socket = open();
-  socket.write(
-    ids(20)
-      .map((id) => ask(id))
-      .join(''),
-  );
+  socket.write(askAll(20));
   await expect.poll(() => held.underWay).toBe(limits.httpUnderWayMax);
   await delay(50);
   expect(held.underWay).toBe(limits.httpUnderWayMax);
@@ -96,31 +87,16 @@ test('four requests of a connection are served at a time; the others wait, and a
   expect(held.most).toBe(limits.httpUnderWayMax);
 });
 
-test('requests of another connection do not wait for them', async () => {
+test('requests of another connection do not wait for these', async () => {
   const held = holdHealth();
-  open().write(
-    ids(20)
-      .map((id) => ask(id))
-      .join(''),
-  );
+  open().write(askAll(20));
   await expect.poll(() => held.underWay).toBe(limits.httpUnderWayMax);
   open().write(ask('other'));
   await expect.poll(() => held.underWay).toBe(limits.httpUnderWayMax + 1);
 });
 
-test('a connection that sends 1,500 small requests ahead ends, and its node holds nothing for it', async () => {
+test('a connection that sends 1,500 small requests ahead ends; the rest is not parsed, and nothing is held', async () => {
   const held = holdHealth();
-  const socket = open();
-  socket.write('GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_500));
-  await once(socket, 'close');
-  expect(held.most).toBe(limits.httpUnderWayMax);
-  await expect.poll(() => memory.heldBytes()).toBe(0);
-  letGo();
-  await expect.poll(() => node.pipeline.running.size).toBe(0);
-});
-
-test('what a connection sends beyond that is not parsed', async () => {
-  holdHealth();
   let parsed = 0;
   const count = () => {
     parsed += 1;
@@ -131,21 +107,21 @@ test('what a connection sends beyond that is not parsed', async () => {
   await once(socket, 'close');
   unsubscribe('http.server.request.start', count);
   expect(parsed).toBe(limits.httpUnderWayMax + limits.httpWaitingMax + 1);
+  expect(held.most).toBe(limits.httpUnderWayMax);
+  await expect.poll(() => memory.heldBytes()).toBe(0);
+  letGo();
+  await expect.poll(() => node.pipeline.running.size).toBe(0);
 });
 
-test('a client that pipelines 2,000 requests of ordinary size is answered in full: it is read as it is served', async () => {
+test('a client that pipelines 2,000 requests of ordinary size is read as it is served, and answered in full', async () => {
   const socket = open();
   const header = `X-Padding: ${'x'.repeat(1_500)}\r\n`;
-  socket.write(
-    ids(2_000)
-      .map((id) => ask(id, header))
-      .join(''),
-  );
+  socket.write(askAll(2_000, header));
   await expect.poll(() => answered(socket).length, { timeout: 20_000 }).toBe(2_000);
   expect(answered(socket)).toEqual(ids(2_000));
 });
 
-test('bodies of pipelined requests arrive whole, each at its request', async () => {
+test('bodies of pipelined requests arrive whole, each with its request', async () => {
   const seen: number[] = [];
   append = async (payload) => {
     seen.push(payload.length);
@@ -165,29 +141,21 @@ test('bodies of pipelined requests arrive whole, each at its request', async () 
   expect(seen.sort()).toEqual(sizes.map((size) => size + '{"x":""}'.length).sort());
 });
 
-test('openapi.json 1,500 times on a connection that reads nothing: the node holds no copy of it', async () => {
-  const socket = connect(node.http.port, '127.0.0.1').on('error', () => {});
+test('a connection that asks 1,500 times for openapi.json and reads nothing makes the node hold no copy of it', async () => {
+  const socket = openSocket(node.http.port);
   sockets.push(socket);
   const request = `GET /openapi.json HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(2_000)}\r\n\r\n`;
-  let most = 0;
-  const watching = setInterval(() => {
-    most = Math.max(most, memory.heldBytes('answer'));
-  }, 1);
+  const most = sampleMost(() => memory.heldBytes('answer'));
   socket.pause().write(request.repeat(1_500));
   await delay(500);
-  clearInterval(watching);
   expect(memory.heldBytes('request')).toBeGreaterThan(0);
-  expect(most).toBe(0);
+  expect(most()).toBe(0);
 });
 
-test('bytes that are no HTTP behind requests are answered after these', async () => {
+test('bytes that are no HTTP after requests are answered after these', async () => {
   const held = holdHealth();
   const socket = open();
-  socket.write(
-    `${ids(6)
-      .map((id) => ask(id))
-      .join('')}no HTTP at all\r\n\r\n`,
-  );
+  socket.write(`${askAll(6)}no HTTP at all\r\n\r\n`);
   await expect.poll(() => held.underWay).toBe(limits.httpUnderWayMax);
   await delay(20);
   expect(socket.text).toBe('');
@@ -195,13 +163,10 @@ test('bytes that are no HTTP behind requests are answered after these', async ()
   await once(socket, 'close');
   clearInterval(going);
   expect(answered(socket).slice(0, 6)).toEqual(ids(6));
-  expect([...socket.text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)).toEqual([
-    ...Array.from({ length: 6 }, () => '200'),
-    '400',
-  ]);
+  expect(statuses(socket)).toEqual([...Array(6).fill('200'), '400']);
 });
 
-test('a CONNECT behind requests is answered after these', async () => {
+test('a CONNECT after requests is answered after these', async () => {
   const held = holdHealth();
   const socket = open();
   socket.write(`${ask('one')}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`);
@@ -210,10 +175,10 @@ test('a CONNECT behind requests is answered after these', async () => {
   expect(socket.text).toBe('');
   letGo();
   await once(socket, 'close');
-  expect([...socket.text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)).toEqual(['200', '405']);
+  expect(statuses(socket)).toEqual(['200', '405']);
 });
 
-test('a client that asks for a CONNECT and resets its connection ends nothing else', async () => {
+test('a client that sends a CONNECT and resets its connection ends nothing else', async () => {
   const errors: unknown[] = [];
   const note = (error: unknown) => void errors.push(error);
   process.on('uncaughtExceptionMonitor', note);

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pages } from '../../../../src/node/pages.ts';
@@ -20,17 +21,11 @@ afterAll(async () => {
   await plain[Symbol.asyncDispose]();
 });
 
-/** Sends bytes over TLS; what comes back until the end of the connection. */
+/** Sends bytes over TLS, and returns what comes back until the connection ends. */
 async function overTls(bytes: string): Promise<string> {
   const socket = connectTls({ port: secure.http.port, host: '127.0.0.1', ca: tls.cert, servername: 'localhost' });
-  let text = '';
-  socket.on('data', (chunk) => {
-    text += chunk.toString('latin1');
-  });
-  const closed = once(socket, 'close');
   socket.write(bytes);
-  await closed;
-  return text;
+  return text(socket);
 }
 
 const end = 'Host: a\r\nConnection: close\r\n\r\n';
@@ -54,7 +49,7 @@ test.each(requests)('an answer without TLS does not: %s', async (_name, bytes) =
   expect(await sendRaw(plain.http.port, bytes)).not.toMatch(/strict-transport-security/i);
 });
 
-test('a TLS handshake that does not come to its end closes its connection in time', async () => {
+test('a TLS handshake that does not end closes its connection in time', async () => {
   const begun = performance.now();
   const sockets = Array.from({ length: 5 }, () => openSocket(secure.http.port));
   const half = openSocket(secure.http.port);
@@ -66,7 +61,7 @@ test('a TLS handshake that does not come to its end closes its connection in tim
   expect(secure.lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
 });
 
-test('unfinished handshakes do not hold up a stop', async () => {
+test('unfinished handshakes do not delay a stop', async () => {
   const node = await startListeningNode({ grpc: false, handlers, tls });
   const socket = openSocket(node.http.port);
   await once(socket, 'connect');
@@ -76,7 +71,7 @@ test('unfinished handshakes do not hold up a stop', async () => {
   await node[Symbol.asyncDispose]();
 });
 
-test.each(['GET', 'HEAD', 'POST', 'DELETE'])('%s of * has no path of ours', async (method) => {
+test.each(['GET', 'HEAD', 'POST', 'DELETE'])('%s of * is an unknown path', async (method) => {
   const answer = await sendRaw(plain.http.port, `${method} * HTTP/1.1\r\n${end}`);
   expect(parts(method === 'HEAD' ? `${answer.slice(0, 12)}\r\n\r\n` : answer)).toEqual({
     status: 404,

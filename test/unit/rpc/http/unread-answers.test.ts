@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 import { type ListeningNode, startListeningNode } from '../../../support/listening-node.ts';
+import { openSocket, sampleMost } from '../../../support/raw-http.ts';
 
 const MiB = 1024 * 1024;
 const memory = new MemoryBudget(64 * MiB);
@@ -45,7 +46,7 @@ afterEach(async () => {
 });
 
 function ask(request: string): Socket {
-  const socket = connect(node.http.port, '127.0.0.1').on('error', () => {});
+  const socket = openSocket(node.http.port);
   sockets.push(socket);
   socket.pause().write(request);
   return socket;
@@ -55,12 +56,19 @@ async function ended(socket: Socket): Promise<void> {
   await expect.poll(() => memory.heldBytes('answer')).toBe(0);
   await once(socket.resume(), 'close');
 }
+/** Holds a part of the budget until it is disposed of. */
+function fill(kind: 'read' | 'answer', mebibytes: number): Disposable {
+  memory.add(kind, mebibytes * MiB);
+  return { [Symbol.dispose]: () => memory.release(kind, mebibytes * MiB) };
+}
+const holdsMoreThan = (mebibytes: number) =>
+  expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(mebibytes * MiB);
 const getPage = 'GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n';
 const emptyMessage = Buffer.from([0, 0, 0, 0, 2, 0x7b, 0x7d]).toString('latin1');
 
 test('an answer that waits for its client counts in the memory budget until the client has gone', async () => {
   const socket = ask(getPage);
-  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(8 * MiB);
+  await holdsMoreThan(8);
   socket.destroy();
   await expect.poll(() => memory.heldBytes('answer')).toBe(0);
 });
@@ -77,10 +85,10 @@ test.each([
     'a page of Connect',
     'POST /svc.v1.HealthService/GetHealth HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}',
   ],
-])('%s of which nobody takes anything ends with its connection', async (_name, request) => {
+])('the connection of %s of which the client takes nothing is ended', async (_name, request) => {
   lines = 0;
   const socket = ask(request);
-  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(0);
+  await holdsMoreThan(0);
   // Until its kernel buffers are full the connection makes progress.
   await delay(limits.answerSweepMs + 300);
   const before = lines;
@@ -114,44 +122,36 @@ test('a client that reads slowly gets all of its answer', async () => {
   expect(bytes).toBeGreaterThan(page.length);
 });
 
-test('a node that is nearly full ends answers of which nobody takes anything much sooner', async () => {
+test('a node that is nearly full ends answers much sooner if their client takes nothing', async () => {
   const [one, two] = [ask(getPage), ask(getPage)];
-  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
-  memory.add('read', 34 * MiB);
-  try {
-    await delay(limits.answerSweepMs + 100);
-    aheadMs = limits.answerStallFullMs;
-    await ended(one);
-    await ended(two);
-  } finally {
-    memory.release('read', 34 * MiB);
-  }
+  await holdsMoreThan(24);
+  using _filled = fill('read', 34);
+  await delay(limits.answerSweepMs + 100);
+  aheadMs = limits.answerStallFullMs;
+  await ended(one);
+  await ended(two);
 });
 
-test('a node that is nearly full ends who holds most, and nobody else once a quarter of the budget is free', async () => {
+test('a node that is nearly full ends the connection that holds most, and no other once a quarter of the budget is free', async () => {
   const small = ask('GET /v1/sandbox/run HTTP/1.1\r\nHost: a\r\n\r\n');
-  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(0);
+  await holdsMoreThan(0);
   const large = ask(getPage);
-  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(12 * MiB);
-  memory.add('read', 35 * MiB);
-  try {
-    await delay(limits.answerSweepMs + 300);
-    aheadMs = limits.answerStallFullMs;
-    await expect.poll(() => memory.heldBytes('answer'), { timeout: 5_000 }).toBeLessThan(MiB);
-    await once(large.resume(), 'close');
-    await delay(limits.answerSweepMs + 100);
-    expect(memory.heldBytes('answer')).toBeGreaterThan(0);
-    expect(small.destroyed).toBe(false);
-    aheadMs = limits.answerStallMs;
-    await ended(small);
-  } finally {
-    memory.release('read', 35 * MiB);
-  }
+  await holdsMoreThan(12);
+  using _filled = fill('read', 35);
+  await delay(limits.answerSweepMs + 300);
+  aheadMs = limits.answerStallFullMs;
+  await expect.poll(() => memory.heldBytes('answer'), { timeout: 5_000 }).toBeLessThan(MiB);
+  await once(large.resume(), 'close');
+  await delay(limits.answerSweepMs + 100);
+  expect(memory.heldBytes('answer')).toBeGreaterThan(0);
+  expect(small.destroyed).toBe(false);
+  aheadMs = limits.answerStallMs;
+  await ended(small);
 });
 
-test('answers alone that nobody reads end sooner too, once they fill three quarters of their half', async () => {
+test('answers that are not read also end sooner once they fill three quarters of their half', async () => {
   const asked = [ask(getPage), ask(getPage)];
-  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
+  await holdsMoreThan(24);
   await delay(limits.answerSweepMs + 100);
   aheadMs = limits.answerStallFullMs;
   await expect.poll(() => memory.heldBytes('answer'), { timeout: 5_000 }).toBeLessThan(24 * MiB);
@@ -161,16 +161,13 @@ test('answers alone that nobody reads end sooner too, once they fill three quart
   expect(asked.map(({ destroyed }) => destroyed)).toEqual([false, false]);
 });
 
-test('pages that nobody reads, asked for again and again, keep no reader from its pages', async () => {
-  let most = 0;
-  const watching = setInterval(() => {
-    most = Math.max(most, memory.heldBytes('answer'));
-  }, 1);
+test('clients that ask for pages again and again and do not read them keep no reader from its pages', async () => {
+  const most = sampleMost(() => memory.heldBytes('answer'));
   const asking = setInterval(() => ask(getPage), 4 * limits.answerStallRoomMs);
   const lengths: number[] = [];
   try {
     for (let at = 0; at < 4; at += 1) ask(getPage);
-    await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
+    await holdsMoreThan(24);
     for (let at = 0; at < 8; at += 1) {
       await delay(limits.answerStallRoomMs + 2 * limits.answerLookMs);
       const answer = await fetch(`${node.base}/v1/health`);
@@ -179,13 +176,12 @@ test('pages that nobody reads, asked for again and again, keep no reader from it
     }
   } finally {
     clearInterval(asking);
-    clearInterval(watching);
   }
   expect(Math.min(...lengths)).toBeGreaterThan(page.length);
-  expect(most).toBeLessThanOrEqual(memory.maxBytes / 2 + MiB);
+  expect(most()).toBeLessThanOrEqual(memory.maxBytes / 2 + MiB);
 });
 
-test('who reads slowly keeps its page when there must be room: who has taken nothing for long ends', async () => {
+test('when room is needed, a client that reads slowly keeps its page, and one that takes nothing ends', async () => {
   const slow = ask('GET /v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
   const closed = once(slow, 'close');
   let bytes = 0;
@@ -195,9 +191,9 @@ test('who reads slowly keeps its page when there must be room: who has taken not
     setTimeout(() => slow.resume(), 5);
   });
   slow.resume();
-  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(8 * MiB);
+  await holdsMoreThan(8);
   ask(getPage);
-  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
+  await holdsMoreThan(24);
   await delay(limits.answerStallRoomMs + 2 * limits.answerLookMs);
   // The page is still being read, so that there is room for no third one.
   expect(memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
@@ -206,9 +202,9 @@ test('who reads slowly keeps its page when there must be room: who has taken not
   expect(bytes).toBeGreaterThan(page.length);
 });
 
-test('a connection with more than its part of what answers may hold is refused its next large read', async () => {
+test('a connection that holds more than its part of the answers’ share is refused its next large read', async () => {
   const greedy = ask(`${getPage.repeat(3)}GET /v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
-  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
+  await holdsMoreThan(24);
   await expect.poll(() => node.pipeline.running.size).toBe(0);
   expect(memory.heldBytes('answer')).toBeLessThanOrEqual(memory.maxBytes / 2);
   let text = '';
@@ -220,9 +216,9 @@ test('a connection with more than its part of what answers may hold is refused i
   expect(statuses).toEqual(['200', '200', '503', '503']);
 });
 
-test('answers that nobody reads leave the other half of the budget to bodies', async () => {
+test('answers that are not read leave the other half of the budget to bodies', async () => {
   for (let at = 0; at < 4; at += 1) ask(getPage);
-  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
+  await holdsMoreThan(24);
   await expect.poll(() => node.pipeline.running.size).toBe(0);
   expect(memory.heldBytes('answer')).toBeLessThanOrEqual(memory.maxBytes / 2);
   const headers = { 'content-type': 'application/json' };
@@ -232,33 +228,25 @@ test('answers that nobody reads leave the other half of the budget to bodies', a
 });
 
 test('a large answer of a read over Connect is refused while answers hold more than half of the budget', async () => {
-  memory.add('answer', 33 * MiB);
-  try {
-    const headers = { 'content-type': 'application/json' };
-    const url = `${node.base}/svc.v1.HealthService/GetHealth`;
-    const answer = await fetch(url, { method: 'POST', headers, body: '{}' });
-    expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining('MEMORY_BUDGET_MIB')]);
-  } finally {
-    memory.release('answer', 33 * MiB);
-  }
+  using _filled = fill('answer', 33);
+  const url = `${node.base}/svc.v1.HealthService/GetHealth`;
+  const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
+  expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining('MEMORY_BUDGET_MIB')]);
 });
 
-test('a node that holds as much as it may refuses large answers and bodies, and answers small ones', async () => {
-  memory.add('read', 64 * MiB);
-  try {
+test('a node whose budget is full refuses large answers and bodies, and answers small ones', async () => {
+  {
+    using _filled = fill('read', 64);
     const refused = await fetch(`${node.base}/v1/health`);
     expect(refused.status).toBe(503);
-    expect(await refused.json()).toMatchObject({
-      error: { code: 'overloaded', details: { bound: 'MEMORY_BUDGET_MIB' } },
-    });
+    const error = { code: 'overloaded', details: { bound: 'MEMORY_BUDGET_MIB' } };
+    expect(await refused.json()).toMatchObject({ error });
     const headers = { 'content-type': 'application/json' };
     for (const path of ['/v1/actors', '/svc.v1.ActorService/CreateActor']) {
       const body = await (await fetch(node.base + path, { method: 'POST', headers, body: '{}' })).text();
       expect(body).toContain('overloaded');
     }
     expect((await fetch(`${node.base}/v1/nothing`)).status).toBe(404);
-  } finally {
-    memory.release('read', 64 * MiB);
   }
   expect((await (await fetch(`${node.base}/v1/health`)).text()).length).toBeGreaterThan(page.length);
 });
