@@ -10,7 +10,7 @@ import {
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { type ErrorInfo, ErrorInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
-import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
+import { type Status, StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import { rpcPathOf } from '../../src/rpc/endpoints/endpoint.ts';
 
 /** What a gRPC call came to. */
@@ -71,8 +71,10 @@ export function openGrpcStream(
 
 export function infoOf(error: ServiceError): ErrorInfo | null {
   const [bytes] = error.metadata.get('grpc-status-details-bin');
-  if (!Buffer.isBuffer(bytes)) return null;
-  const [any] = fromBinary(StatusSchema, bytes).details;
+  return Buffer.isBuffer(bytes) ? infoIn(fromBinary(StatusSchema, bytes)) : null;
+}
+
+export function infoIn({ details: [any] }: Status): ErrorInfo | null {
   return any === undefined ? null : (anyUnpack(any, ErrorInfoSchema) ?? null);
 }
 

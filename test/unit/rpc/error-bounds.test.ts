@@ -1,18 +1,16 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { expect, test } from 'vitest';
 import { LedgerError } from '../../../src/domain/errors.ts';
-import { ErrorInfoSchema } from '../../../src/gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../../src/gen/google/rpc/status_pb.ts';
 import { statusDetails } from '../../../src/rpc/call/error-info.ts';
 import { errorEnvelope } from '../../../src/rpc/http/error-envelope.ts';
+import { infoIn } from '../../support/grpc-client.ts';
 
 /** What a client reads of an error in trailers. */
 function inTrailers(error: LedgerError) {
   const { bytes, message } = statusDetails(error, 'r-1');
   const status = fromBinary(StatusSchema, bytes);
-  const [any] = status.details;
-  const info = any === undefined ? undefined : anyUnpack(any, ErrorInfoSchema);
+  const info = infoIn(status);
   expect(status.message).toBe(message);
   return { bytes, message, info, details: JSON.parse(info?.metadata.details ?? '{}'), cut: info?.metadata.cut };
 }
@@ -24,7 +22,7 @@ const wrong = (canonical: string) =>
     signing_key_id: 'key-1',
   });
 
-test('a short error leaves whole, and nothing is said to be cut', () => {
+test('a short error is sent whole, and nothing is named as cut', () => {
   const { info } = inTrailers(wrong('{"a":1}'));
   expect(info?.metadata).toEqual({
     request_id: 'r-1',
@@ -37,7 +35,7 @@ test.each([
   ['characters that JSON escapes', '"\n'.repeat(150_000)],
   ['characters of four bytes', '😀'.repeat(75_000)],
   ['halves of characters', '\ud83d'.repeat(75_000)],
-])('of a detail of 300,000 %s the beginning leaves in trailers, which have 4 KiB, and it is named', (_, text) => {
+])('a detail of 300,000 %s is cut to its beginning in trailers, which have 4 KiB, and is named', (_, text) => {
   const { bytes, details, cut } = inTrailers(wrong(text));
   expect(bytes.length).toBeLessThanOrEqual(4 * 1024);
   expect(details).toMatchObject({ event_type: 'a.b', signing_key_id: 'key-1' });
@@ -49,7 +47,7 @@ test.each([
   expect(cut).toBe('expected_canonical_json');
 });
 
-test('many long details, lists and a long message have 4 KiB in trailers too', () => {
+test('many long details, lists and a long message also have 4 KiB in trailers', () => {
   const many = Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`field_${at}`, 'y'.repeat(at * 10)]));
   const list = Array.from({ length: 10_000 }, (_, at) => at);
   const { bytes, message, cut } = inTrailers(new LedgerError('invalid_argument', 'é'.repeat(9_000), { ...many, list }));

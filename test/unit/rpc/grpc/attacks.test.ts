@@ -2,10 +2,8 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, type Incoming
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { fromBinary } from '@bufbuild/protobuf';
-import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
-import { ErrorInfoSchema } from '../../../../src/gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../../../src/gen/google/rpc/status_pb.ts';
 import { type AppendEventsRequest, MasterService } from '../../../../src/gen/svc/v1/masters_pb.ts';
 import { attackerOf, type GrpcTarget, untilClosed } from '../../../support/attacks/grpc-connections.ts';
@@ -15,11 +13,11 @@ import { run as reflect } from '../../../support/attacks/grpc-reflection.ts';
 import { run as untaken } from '../../../support/attacks/grpc-untaken.ts';
 import { grpcMessage } from '../../../support/attacks/http2-frames.ts';
 import { ownCertificate } from '../../../support/certificate.ts';
-import { callGrpc, grpcClient } from '../../../support/grpc-client.ts';
+import { callGrpc, grpcClient, infoIn } from '../../../support/grpc-client.ts';
 import { bearer, type ListeningNode, startListeningNode } from '../../../support/listening-node.ts';
+import { sampleMost } from '../../../support/raw-http.ts';
 
-// What callers may make the gRPC port hold, by the port as it is; bounds in time have tests with a clock of their own
-// (call-stream.test.ts).
+// Tests of time bounds have a clock of their own (call-stream.test.ts).
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -72,9 +70,7 @@ function open(session: ClientHttp2Session, path: string, headers: IncomingHttpHe
   const stream = session.request({ ':method': 'POST', ':path': path, ...grpc, ...headers });
   stream.on('error', () => {}).resume();
   const ended = new Promise<IncomingHttpHeaders>((resolve) => {
-    const look = (found: IncomingHttpHeaders): void => {
-      if (found['grpc-status'] !== undefined) resolve(found);
-    };
+    const look = (found: IncomingHttpHeaders) => found['grpc-status'] !== undefined && resolve(found);
     stream
       .on('response', look)
       .on('trailers', look)
@@ -91,8 +87,7 @@ function session(): ClientHttp2Session & Disposable {
 
 function reasonOf(answered: IncomingHttpHeaders): string | undefined {
   const bytes = Buffer.from(String(answered['grpc-status-details-bin'] ?? ''), 'base64');
-  const [any] = fromBinary(StatusSchema, bytes).details;
-  return any === undefined ? undefined : anyUnpack(any, ErrorInfoSchema)?.reason;
+  return infoIn(fromBinary(StatusSchema, bytes))?.reason;
 }
 
 /** An honest call is answered, and nothing is held. */
@@ -116,7 +111,7 @@ test('a caller without a credential is refused before its message has come', asy
   await expectCalm();
 });
 
-test('a large message waits for its caller’s rate', async () => {
+test('a large message is read only within its caller’s rate', async () => {
   using one = session();
   const calls = Array.from({ length: 300 }, () => open(one, append));
   for (const { stream } of calls) stream.write(almost.subarray(0, 10));
@@ -127,7 +122,7 @@ test('a large message waits for its caller’s rate', async () => {
   await expectCalm();
 });
 
-test('a message that comes slowly is answered as any other', async () => {
+test('a message that arrives slowly is answered like any other', async () => {
   using one = session();
   const { stream, ended } = open(one, append);
   const message = grpcMessage(Buffer.alloc(0));
@@ -144,7 +139,7 @@ test('a message that comes slowly is answered as any other', async () => {
   await expectCalm();
 });
 
-test('messages that do not end have 8 MiB a connection; what is beyond is overloaded, and the setting is named', async () => {
+test('unfinished messages may hold 8 MiB a connection; calls beyond are overloaded, and the error names the setting', async () => {
   using one = session();
   const calls = Array.from({ length: 10 }, () => open(one, append));
   for (const { stream } of calls) stream.write(almost);
@@ -158,7 +153,7 @@ test('messages that do not end have 8 MiB a connection; what is beyond is overlo
   await expectCalm();
 });
 
-test('a connection of compressed messages is unpacked only as far as its rate and its bound go', async () => {
+test('compressed messages of a connection are unpacked only within its rate and its bound', async () => {
   using one = session();
   const packed = grpcMessage(gzipSync(Buffer.alloc(mebibyte)), 1);
   const without = Array.from({ length: 50 }, () => open(one, append, { 'grpc-encoding': 'gzip' }));
@@ -191,7 +186,7 @@ test.each([
   expect([answered['grpc-status'], reasonOf(answered), taken]).toEqual(['13', 'invalid_argument', 0]);
 });
 
-test('a call with 20 KiB of headers is refused, and its connection lives on; one with 8 KiB is answered', async () => {
+test('a call with 20 KiB of headers is refused, and its connection stays open; one with 8 KiB is answered', async () => {
   using one = session();
   const call = (path: string, headerBytes: number): Promise<IncomingHttpHeaders> => {
     const pieces = Array.from({ length: 4 }, (_, at) => [`x-piece-${at}`, 'x'.repeat(headerBytes / 4)]);
@@ -207,7 +202,7 @@ test('a call with 20 KiB of headers is refused, and its connection lives on; one
   await expectCalm();
 });
 
-test('a node that stops ends connections over TLS, also those whose handshake has not ended', async () => {
+test('a node that stops ends TLS connections, also those whose handshake has not ended', async () => {
   const stopping = await startListeningNode({ tls: ownCertificate(), handlers: {} });
   const over = new AbortController();
   const attacker = await attackerOf({ grpc: stopping.grpcAddress, tls: true }, over.signal);
@@ -216,21 +211,21 @@ test('a node that stops ends connections over TLS, also those whose handshake ha
   await Promise.all([untilClosed(attacker), untilClosed(silent)]);
 });
 
-test('a TLS handshake that is none ends with its connection', async () => {
+test('a malformed TLS handshake ends with its connection', async () => {
   const over = new AbortController();
   const plain = await attackerOf({ grpc: secure.grpcAddress }, over.signal);
   await untilClosed(plain);
   expect(over.signal.aborted).toBe(false);
 });
 
-test('a long timeout is none that has passed', async () => {
+test('a very long timeout has not passed', async () => {
   using one = session();
   const { stream, ended } = open(one, append, { ...bearer, 'grpc-timeout': '99999999H' });
   stream.end(grpcMessage(Buffer.alloc(0)));
   expect((await ended)['grpc-status']).toBe('0');
 });
 
-test('a message with a flag byte of 0x80 is refused, also within a stream', async () => {
+test('a message with a flag byte of 0x80 is refused, also in a stream', async () => {
   using one = session();
   for (const path of [append, appends]) {
     const { stream, ended } = open(one, path);
@@ -240,7 +235,7 @@ test('a message with a flag byte of 0x80 is refused, also within a stream', asyn
   }
 });
 
-test('errors that repeat what was sent leave whole in 4 KiB, and no other call of the connection ends', async () => {
+test('errors that repeat what was sent are cut to 4 KiB, and no other call of the connection ends', async () => {
   using one = session();
   thrown = new LedgerError('invalid_signature', 'x'.repeat(70_000), { expected_canonical_json: '"'.repeat(200_000) });
   const idle = Array.from({ length: 40 }, () => open(one, appends));
@@ -268,25 +263,22 @@ async function attackFor(ms: number, attack: (signal: AbortSignal) => Promise<vo
   await running;
 }
 
-test('reflection is read as its answers are taken: of one that takes none, one request a stream is', async () => {
-  let most = 0;
-  const watching = setInterval(() => {
-    most = Math.max(most, node.memory.heldBytes());
-  }, 50);
+test('reflection reads the next request of a stream once its answer was taken', async () => {
+  const sampled = sampleMost(() => node.memory.heldBytes());
   await attackFor(1_500, (signal) => reflect(target(), signal, 2));
-  clearInterval(watching);
+  const most = sampled();
   // A quarter of the budget for answers, and one for requests.
   expect(most).toBeLessThan(70 * mebibyte);
   expect(most).toBeGreaterThan(0);
   await expectCalm();
 });
 
-test('a caller that reads no socket holds little', async () => {
+test('a caller that does not read its socket holds little', async () => {
   await attackFor(1_500, (signal) => untaken(target(), signal, 2));
   await expectCalm();
 });
 
-test('connections that begin and do not go on leave the port to others, and hold nothing of the budget', async () => {
+test('unfinished connections do not block the port, and hold nothing of the budget', async () => {
   for (const tls of [false, true]) {
     const attacked = { grpc: (tls ? secure : node).grpcAddress, tls };
     await attackFor(1_500, (signal) => shakeHands(attacked, signal, 2));
@@ -294,7 +286,7 @@ test('connections that begin and do not go on leave the port to others, and hold
   await expectCalm();
 });
 
-test.each(Object.keys(floods))('a flood of %s ends, over TLS too, and an honest call is answered', async (name) => {
+test.each(Object.keys(floods))('a flood of %s ends, with TLS too, and an honest call is answered', async (name) => {
   for (const tls of [false, true]) {
     const attacked = { grpc: (tls ? secure : node).grpcAddress, tls };
     const over = new AbortController();

@@ -15,7 +15,7 @@ import { encodeAnswer } from '../../../../src/rpc/grpc/main/encode.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
 
-/** Any message of a type, in the plain form that handlers answer with. */
+/** Any message of a type, in plain form. */
 function anyMessage(desc: DescMessage, depth = 0): fc.Arbitrary<Record<string, unknown>> {
   const fields: Record<string, fc.Arbitrary<unknown>> = {};
   for (const field of desc.fields) if (field.oneof === undefined) fields[field.localName] = anyValue(field, depth);
@@ -69,7 +69,7 @@ describe('the wire form of answers', () => {
     );
   });
 
-  it('a message is written as its plain form is', () => {
+  it('a message and its plain form are written alike', () => {
     const plain = {
       clientIndex: 300n,
       outcome: { case: 'error' as const, value: { code: 'x', message: '✓', details: '{}', resumeFrom: 0n } },

@@ -42,13 +42,13 @@ test('a thread that is too far ahead waits until the frames were handled', async
   expect(went).toEqual([1, 2, 3, 4]);
 });
 
-test('it does not wait for ever for a main thread that stalls', async () => {
+test('a thread does not wait for ever for a main thread that stalls', async () => {
   const { thread, went } = start(new FrameBacklog(), 50);
   await once(thread, 'exit');
   expect(went).toEqual([1, 2, 3, 4]);
 });
 
-test('a frame counts its bytes, and more than that where it is small', () => {
+test('a frame counts its bytes and a fixed amount', () => {
   expect(backlogKib(1_000, 60_000)).toBe(4_059);
   expect(backlogKib(64, 64 * 64 * 1024)).toBe(4_352);
 });

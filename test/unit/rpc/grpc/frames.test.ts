@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import { FrameReader, FrameWriter, workerCommand, workerEvent } from '../../../../src/rpc/grpc/frames.ts';
 
-/** An writer, and what was posted of it. */
+/** A writer, and what it has posted. */
 function opened() {
   const posted: Uint8Array<ArrayBuffer>[] = [];
   return { writer: new FrameWriter((frames) => void posted.push(frames)), posted };
 }
 
-/** As one thread gets what the other has posted: the memory goes over. */
+/** Transfers the memory, as between threads. */
 function read(frames: Uint8Array<ArrayBuffer> | undefined): FrameReader {
   if (frames === undefined) throw new Error('nothing was posted');
   return new FrameReader(structuredClone(frames, { transfer: [frames.buffer] }));
 }
 
 describe('frames between threads', () => {
-  test('come out as they went in, in their order', () => {
+  test('are read as they were written, in order', () => {
     const { writer, posted } = opened();
     const head = ['127.0.0.1:1', 'authorization', 'Bearer é', 'empty', ''];
     writer.frame(workerEvent.begun, 7).u32(3).f64(Number.POSITIVE_INFINITY).head(head).bytes(Buffer.from('ab'));
@@ -35,7 +35,7 @@ describe('frames between threads', () => {
     expect([reader.head(), reader.bytes().length, reader.isEmpty]).toEqual([[], 0, true]);
   });
 
-  test('of one turn go together, behind it, and those of the next turn by themselves', async () => {
+  test('of one turn are posted together after it, and those of the next turn by themselves', async () => {
     const { writer, posted } = opened();
     writer.frame(workerCommand.end, 1);
     writer.frame(workerCommand.end, 2);
@@ -48,7 +48,7 @@ describe('frames between threads', () => {
     expect(posted.length).toBe(2);
   });
 
-  test('of a turn that has much to tell go in parts of 100, and each part says how many it has', async () => {
+  test('of a busy turn are posted in messages of 100, each with its count', async () => {
     const counts: number[] = [];
     const writer = new FrameWriter((_, count) => void counts.push(count));
     for (let call = 0; call < 250; call++) writer.frame(workerCommand.end, call);
@@ -57,7 +57,7 @@ describe('frames between threads', () => {
     expect(counts).toEqual([100, 100, 50]);
   });
 
-  test.each([1, 4_000, 100_000, 3_000_000])('hold %d bytes, and then small ones', (length) => {
+  test.each([1, 4_000, 100_000, 3_000_000])('hold %d bytes, and then small messages', (length) => {
     const { writer, posted } = opened();
     const large = Buffer.alloc(length, 'x');
     for (let call = 0; call < 3; call++) writer.frame(workerCommand.send, call).bytes(large);
@@ -73,7 +73,7 @@ describe('frames between threads', () => {
     expect(reader.isEmpty).toBe(true);
   });
 
-  test('go in a part of their own once the part before has 256 KiB', () => {
+  test('begin a new message once the one before has 256 KiB', () => {
     const { writer, posted } = opened();
     for (let call = 0; call < 6; call++) writer.frame(workerCommand.send, call).bytes(Buffer.alloc(100_000));
     writer.flush();

@@ -5,20 +5,14 @@ import { MessageFraming } from '../../../../src/rpc/grpc/worker/framing.ts';
 import { RequestGate } from '../../../../src/rpc/grpc/worker/request-gate.ts';
 import { unpack } from '../../../../src/rpc/grpc/worker/unpacking.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
+import { grpcMessage } from '../../../support/attacks/http2-frames.ts';
 
-function frame(flag: number, message: Uint8Array): Buffer {
-  const head = Buffer.alloc(5);
-  head.writeUInt8(flag, 0);
-  head.writeUInt32BE(message.length, 1);
-  return Buffer.concat([head, message]);
-}
-
-test('messages and what has begun of the next are counted, however the bytes are cut', () => {
+test('ended messages and the bytes of the unfinished one are counted, however the bytes are cut', () => {
   const messages = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 8 });
   const cuts = fc.array(fc.integer({ min: 1, max: 64 }), { minLength: 1 });
   fc.assert(
     fc.property(messages, cuts, fc.nat(4), (bodies, sizes, more) => {
-      const bytes = Buffer.concat([...bodies.map((body) => frame(0, body)), Buffer.alloc(more)]);
+      const bytes = Buffer.concat([...bodies.map((body) => grpcMessage(body)), Buffer.alloc(more)]);
       const framing = new MessageFraming();
       for (let at = 0, turn = 0; at < bytes.length; turn += 1) {
         const size = sizes[turn % sizes.length] ?? 1;
@@ -39,7 +33,7 @@ test.each([
   [0xff, false, true],
 ])('a flag byte of %i: compressed %s, unknown %s', (flag, compressed, unknown) => {
   const framing = new MessageFraming();
-  framing.take(frame(flag, Buffer.alloc(3)));
+  framing.take(grpcMessage(Buffer.alloc(3), flag));
   expect([framing.hasCompressed, framing.hasUnknownFlag]).toEqual([compressed, unknown]);
 });
 
@@ -60,7 +54,7 @@ test('a compressed message is unpacked up to its bound', () => {
   expect(thrown(text, 'br')).toBe(12);
 });
 
-test('the next message of a stream is read when there is room for it in number and bytes', () => {
+test('the next message of a stream is read when there is room for it by number and by bytes', () => {
   const gate = new RequestGate();
   let reads = 0;
   gate.reader = () => {

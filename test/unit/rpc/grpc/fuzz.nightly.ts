@@ -8,7 +8,7 @@ import { startListeningNode } from '../../../support/listening-node.ts';
 
 vi.setConfig({ testTimeout: 600_000 });
 
-test('minutes of frames of all kinds leave the gRPC port whole and with nothing held', async () => {
+test('after minutes of frames of all kinds the gRPC port still serves and holds nothing', async () => {
   await using node = await startFuzzedNode();
   const firstSeed = Date.now() % 1_000_000_000;
   console.log(`first seed of the frames: ${firstSeed}`);

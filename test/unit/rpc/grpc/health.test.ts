@@ -49,7 +49,7 @@ function watched(health: Health, service: string): Watching {
   return watching;
 }
 
-test('who watches a service hears of its changes, and nothing is kept of one that is not there', () => {
+test('a watch of a service is told of its changes, and nothing is kept for an unknown service', () => {
   const health = new Health(['svc.v1.MasterService']);
   const one = watched(health, 'svc.v1.MasterService');
   const none = watched(health, 'x'.repeat(1_000_000));
@@ -61,7 +61,7 @@ test('who watches a service hears of its changes, and nothing is kept of one tha
   expect([one, none].map((watching) => watching.listenerCount('cancelled'))).toEqual([1, 0]);
 });
 
-test('one who takes nothing is told the last state only, once it takes what was written before', () => {
+test('a watch that takes nothing is told only the last state, once it takes the earlier one', () => {
   const health = new Health([]);
   const watching = watched(health, '');
   for (let change = 0; change < 101; change += 1) health.setServing(change % 2 === 1);
@@ -72,7 +72,7 @@ test('one who takes nothing is told the last state only, once it takes what was 
   expect(watching.told).toHaveLength(2);
 });
 
-test('a handler of a standard method hears that its caller’s deadline has passed', async () => {
+test('the handler of a standard method is told that its caller’s deadline has passed', async () => {
   const asIs = (bytes: Buffer): Buffer => bytes;
   const path = '/grpc.test/Watch';
   const connections = new Connections({ connectionRequestBytes: 1, connectionAnswerBytes: 1 }, new MemoryBudget(1_000));

@@ -1,9 +1,7 @@
 import { connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import { gzipSync } from 'node:zlib';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ErrorInfoSchema } from '../../../../src/gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../../../src/gen/google/rpc/status_pb.ts';
 import {
   AppendEventRequestSchema,
@@ -12,10 +10,9 @@ import {
   type AppendEventsResponse,
   MasterService,
 } from '../../../../src/gen/svc/v1/masters_pb.ts';
-import { callGrpc, grpcClient, infoOf, openGrpcStream } from '../../../support/grpc-client.ts';
+import { grpcMessage } from '../../../support/attacks/http2-frames.ts';
+import { callGrpc, grpcClient, infoIn, infoOf, openGrpcStream } from '../../../support/grpc-client.ts';
 import { bearer, type ListeningNode, startListeningNode } from '../../../support/listening-node.ts';
-
-// What grpc-js refuses by itself is answered like all else: with ErrorInfo, a request id and one line in the log.
 
 let node: ListeningNode;
 let taken = 0;
@@ -45,13 +42,7 @@ beforeEach(() => {
 const unary = '/svc.v1.MasterService/AppendEvent';
 const mebibyte = 1024 * 1024;
 
-/** A message as it goes over the wire (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
-function frame(message: Uint8Array, compressed = false): Buffer {
-  const head = Buffer.alloc(5);
-  head.writeUInt8(compressed ? 1 : 0);
-  head.writeUInt32BE(message.length, 1);
-  return Buffer.concat([head, message]);
-}
+const packedFrame = (message: Uint8Array) => grpcMessage(message, 1);
 
 /** Sends a POST over HTTP/2 as it is (null: a body that never comes), and answers with the headers or trailers that hold `last`. */
 async function post(
@@ -65,9 +56,7 @@ async function post(
     return await new Promise((resolve, reject) => {
       const grpc = { 'content-type': 'application/grpc', te: 'trailers' };
       const stream = session.request({ ':method': 'POST', ':path': path, ...grpc, ...bearer, ...headers });
-      const look = (found: IncomingHttpHeaders): void => {
-        if (found[last] !== undefined) resolve(found);
-      };
+      const look = (found: IncomingHttpHeaders) => found[last] !== undefined && resolve(found);
       stream.on('response', look).on('trailers', look).on('error', reject).on('close', reject);
       stream.resume();
       if (body !== null) stream.end(body);
@@ -77,20 +66,16 @@ async function post(
   }
 }
 
-const small = frame(Buffer.alloc(0));
+const small = grpcMessage(Buffer.alloc(0));
 const gzip = { 'grpc-encoding': 'gzip' };
 
 /** What an answer says: status, reason of its ErrorInfo, request ids of header and ErrorInfo. */
 function said(answered: IncomingHttpHeaders): object {
   const details = Buffer.from(String(answered['grpc-status-details-bin'] ?? ''), 'base64');
-  const {
-    code,
-    message,
-    details: [any],
-  } = fromBinary(StatusSchema, details);
-  const info = any === undefined ? undefined : anyUnpack(any, ErrorInfoSchema);
+  const status = fromBinary(StatusSchema, details);
+  const info = infoIn(status);
   const ids = [answered['x-request-id'], info?.metadata.request_id];
-  expect([String(code), encodeURI(message)]).toEqual([answered['grpc-status'], answered['grpc-message']]);
+  expect([String(status.code), encodeURI(status.message)]).toEqual([answered['grpc-status'], answered['grpc-message']]);
   return { status: Number(answered['grpc-status']), reason: info?.reason, domain: info?.domain, ids };
 }
 
@@ -101,7 +86,7 @@ async function lines(): Promise<unknown[]> {
   return node.lines.map((line) => JSON.parse(line));
 }
 
-describe('what gRPC refuses by itself has ErrorInfo and one line, and nothing of it reaches the service', () => {
+describe('a refusal by grpc-js has ErrorInfo and one log line, and does not reach the service', () => {
   const stream = '/svc.v1.MasterService/AppendEvents';
   const health = '/grpc.health.v1.Health/Check';
   const unknownPaths = [
@@ -110,10 +95,10 @@ describe('what gRPC refuses by itself has ErrorInfo and one line, and nothing of
     '/grpc.secret.v1.Health/Check',
     '/unknown',
   ];
-  const large = frame(Buffer.alloc(3 * mebibyte));
-  const bomb = frame(gzipSync(Buffer.alloc(64 * mebibyte)), true);
+  const large = grpcMessage(Buffer.alloc(3 * mebibyte));
+  const bomb = packedFrame(gzipSync(Buffer.alloc(64 * mebibyte)));
   const secretly = { 'grpc-encoding': 'secret' };
-  const packed = frame(Buffer.alloc(9), true);
+  const packed = packedFrame(Buffer.alloc(9));
   const twice = Buffer.concat([small, small]);
   type Refused = [name: string, path: string, Record<string, string>, Buffer, status: number, reason: string];
   const refused: Refused[] = [
@@ -121,15 +106,15 @@ describe('what gRPC refuses by itself has ErrorInfo and one line, and nothing of
     ['an unknown method with a large message', '/secret', {}, large, 12, 'route_not_found'],
     ['a message far beyond 1 MiB', unary, {}, large, 8, 'payload_too_large'],
     ['a message that unpacks to 64 MiB', unary, gzip, bomb, 8, 'payload_too_large'],
-    ['a message packed in a way that nobody knows', unary, secretly, packed, 12, 'unsupported_media_type'],
-    ['a message that is not packed as it says', unary, gzip, packed, 13, 'invalid_argument'],
+    ['a message with an unknown encoding', unary, secretly, packed, 12, 'unsupported_media_type'],
+    ['a message that is not in its encoding', unary, gzip, packed, 13, 'invalid_argument'],
     ['no message', unary, {}, Buffer.alloc(0), 12, 'invalid_argument'],
-    ['two messages where one is due', unary, {}, twice, 12, 'invalid_argument'],
-    ['a timeout that is none', unary, { 'grpc-timeout': 'secret' }, small, 13, 'invalid_argument'],
-    ['the health of what there is not', health, {}, frame(Buffer.from([10, 1, 120])), 5, 'not_found'],
+    ['two messages in place of one', unary, {}, twice, 12, 'invalid_argument'],
+    ['a malformed timeout', unary, { 'grpc-timeout': 'secret' }, small, 13, 'invalid_argument'],
+    ['the health of an unknown service', health, {}, grpcMessage(Buffer.from([10, 1, 120])), 5, 'not_found'],
     ['a message of a stream far beyond 1 MiB', stream, {}, large, 8, 'payload_too_large'],
-    ['one of a stream packed in a way that nobody knows', stream, secretly, packed, 3, 'unsupported_media_type'],
-    ['a timeout of a stream that is none', stream, { 'grpc-timeout': 'secret' }, small, 3, 'invalid_argument'],
+    ['a message of a stream with an unknown encoding', stream, secretly, packed, 3, 'unsupported_media_type'],
+    ['a malformed timeout of a stream', stream, { 'grpc-timeout': 'secret' }, small, 3, 'invalid_argument'],
   ];
   it.each(refused)('%s', async (_, path, headers, body, status, reason) => {
     const answered = await post(path, { ...headers, 'x-request-id': 'r-1' }, body);
@@ -144,30 +129,28 @@ describe('what gRPC refuses by itself has ErrorInfo and one line, and nothing of
     expect(node.lines[0]).not.toMatch(/secret/i);
   });
 
-  it('a caller that names no request id gets one', async () => {
+  it('a caller that sends no request id gets one', async () => {
     const answered = await post('/nothing', {}, small);
     const [line] = (await lines()) as { request_id: string }[];
     expect(said(answered)).toMatchObject({ ids: [line?.request_id, line?.request_id] });
     expect(line?.request_id).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it('what is not gRPC by its media type gets HTTP’s 415, and one line', async () => {
+  it('a request with another media type gets status 415 of HTTP, and one log line', async () => {
     const answered = await post(unary, { 'content-type': 'application/json', 'x-request-id': 'r-1' }, small, ':status');
     expect(answered[':status']).toBe(415);
-    expect(await lines()).toMatchObject([
-      { transport: 'grpc', route: unary, status: 415, code: 'unsupported_media_type', request_id: 'r-1' },
-    ]);
+    const line = { route: unary, status: 415, code: 'unsupported_media_type', request_id: 'r-1' };
+    expect(await lines()).toMatchObject([{ transport: 'grpc', ...line }]);
   });
 
-  it('a message that does not come by the caller’s deadline has one line', async () => {
+  it('a message that does not arrive by the caller’s deadline has one log line', async () => {
     const answered = await post(unary, { 'grpc-timeout': '50m', 'x-request-id': 'r-1' }, null);
     expect(answered['grpc-status']).toBe('4');
-    expect(await lines()).toMatchObject([
-      { transport: 'grpc', route: unary, code: 'outcome_unknown', request_id: 'r-1' },
-    ]);
+    const line = { transport: 'grpc', route: unary, code: 'outcome_unknown', request_id: 'r-1' };
+    expect(await lines()).toMatchObject([line]);
   });
 
-  it('a caller that goes away before it takes its answer is no fault', async () => {
+  it('a caller that goes away before it takes its answer is logged as no error', async () => {
     const session = connect(`http://${node.grpcAddress}`, { settings: { initialWindowSize: 0 } });
     const grpc = { 'content-type': 'application/grpc', te: 'trailers' };
     const stream = session.request({ ':method': 'POST', ':path': unary, ...grpc, ...bearer });
@@ -179,12 +162,12 @@ describe('what gRPC refuses by itself has ErrorInfo and one line, and nothing of
     expect(await lines()).toMatchObject([{ transport: 'grpc', code: 'ok' }]);
   });
 
-  it('health has one line', async () => {
+  it('a health check has one log line', async () => {
     expect((await post(health, {}, small))['grpc-status']).toBe('0');
     expect(await lines()).toMatchObject([{ transport: 'grpc', route: health, status: 200, code: 'ok' }]);
   });
 
-  it('hundreds at once are all answered, and calls go on', async () => {
+  it('hundreds of refused calls at once are all answered, and other calls go on', async () => {
     const answers = await Promise.all(
       Array.from({ length: 300 }, (_, at) => post(at % 2 === 0 ? '/nothing' : unary, {}, Buffer.alloc(0))),
     );
@@ -193,10 +176,10 @@ describe('what gRPC refuses by itself has ErrorInfo and one line, and nothing of
     expect((await post(unary, {}, small))['grpc-status']).toBe('0');
   });
 
-  it('a message of 1 MiB and a little more is still answered by the service, with ErrorInfo', async () => {
+  it('a message of little more than 1 MiB is refused by the service, with ErrorInfo', async () => {
     const payload = 'x'.repeat(mebibyte);
     const request = toBinary(AppendEventRequestSchema, create(AppendEventRequestSchema, { payload }));
-    const answered = await post(unary, {}, frame(request));
+    const answered = await post(unary, {}, grpcMessage(request));
     expect(answered['grpc-status']).toBe('8');
     expect(answered).toHaveProperty('grpc-status-details-bin');
     const client = grpcClient(node.grpcAddress);
@@ -206,8 +189,8 @@ describe('what gRPC refuses by itself has ErrorInfo and one line, and nothing of
   });
 });
 
-describe('a stream both ways', () => {
-  it('ends with a message far beyond 1 MiB, after the outcomes of those before it', async () => {
+describe('a bidirectional stream', () => {
+  it('ends at a message far beyond 1 MiB, after the outcomes of the earlier ones', async () => {
     const client = grpcClient(node.grpcAddress);
     const stream = openGrpcStream(client, MasterService.method.appendEvents, bearer);
     const outcomes: bigint[] = [];
@@ -220,14 +203,14 @@ describe('a stream both ways', () => {
     const error = await ended;
     client.close();
     expect([error.code, infoOf(error)?.reason, outcomes, taken]).toEqual([8, 'payload_too_large', [1n], 1]);
-    while (node.pipeline.running.size > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await expect.poll(() => node.pipeline.running.size).toBe(0);
   });
 
-  it('ends with a message that unpacks to far beyond 1 MiB, and the transport goes on', async () => {
+  it('ends at a message that unpacks to far beyond 1 MiB, and other calls go on', async () => {
     const request = toBinary(AppendEventsRequestSchema, create(AppendEventsRequestSchema, { clientIndex: 1n }));
-    const bomb = frame(gzipSync(Buffer.alloc(64 * mebibyte)), true);
+    const bomb = packedFrame(gzipSync(Buffer.alloc(64 * mebibyte)));
     const path = '/svc.v1.MasterService/AppendEvents';
-    const answered = await post(path, gzip, Buffer.concat([frame(request), bomb, frame(request)]));
+    const answered = await post(path, gzip, Buffer.concat([grpcMessage(request), bomb, grpcMessage(request)]));
     expect(answered['grpc-status']).toBe('8');
     expect(said(answered)).toMatchObject({ reason: 'payload_too_large' });
     expect((await post(unary, {}, small))['grpc-status']).toBe('0');

@@ -35,7 +35,7 @@ afterAll(async () => {
   await node[Symbol.asyncDispose]();
 });
 
-test('calls that come and go at random get their own answers and no other’s', async () => {
+test('calls that begin and end at random get their own answers only', async () => {
   let answered = 0;
   let givenUp = 0;
   const unary = async (name: string) => {
@@ -80,7 +80,7 @@ test('calls that come and go at random get their own answers and no other’s', 
   await expect.poll(() => node.pipeline.running.size).toBe(0);
 });
 
-test('a port that is taken is told with its code, as every listener tells it', async () => {
+test('a port that is in use rejects with the error code', async () => {
   const { pipeline, grpc, memory } = node;
   const answers = { unrouted: () => {} };
   const given = { endpoints: new Map(), pipeline, answers, clientAddress: () => '', newId: () => '' };

@@ -7,7 +7,7 @@ import { createHttpServer } from '../../../../src/rpc/http/server.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 
-test('an idle connection is there for longer than its client was told, which may be late', async () => {
+test('an idle connection stays open longer than its client was told, because the client may be late', async () => {
   const answers: HttpHandler = (_request, response) => response.end();
   using connections = new HttpConnections(new MemoryBudget(1024 * 1024), [], () => performance.now());
   const requests = { serve: answers, refuseExpect: answers, refused: () => {} };
