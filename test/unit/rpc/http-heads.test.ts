@@ -24,6 +24,8 @@ afterAll(() => node[Symbol.asyncDispose]());
 const eventsPath = `/v1/traceledger/master/${masterId}/events`;
 const rpcPath = '/svc.v1.MasterService/AppendEvent';
 const json = 'Content-Type: application/json';
+const rest = '{"event_type":"A","payload":{}}';
+const connect = `{"uuid":"${masterId}","eventType":"A","payload":"{}"}`;
 const ask = (start: string, headers: readonly string[], body = '') => {
   const all = [...headers, `Content-Length: ${body.length}`, 'Connection: close'];
   return sendRaw(node.http.port, `${start} HTTP/1.1\r\n${all.join('\r\n')}\r\n\r\n${body}`);
@@ -31,17 +33,15 @@ const ask = (start: string, headers: readonly string[], body = '') => {
 
 describe('a target in absolute form', () => {
   it.each(['http://x/health', 'HTTPS://x:8080/health?a=b', 'http://[::1]:80/v1/health', 'http://x/v1/health/'])(
-    '%s is its path',
+    '%s is read as its path',
     async (target) => {
       expect(parts(await ask(`GET ${target}`, ['Host: y']))).toEqual({ status: 200, code: undefined });
     },
   );
 
-  it('is taken by REST and by Connect', async () => {
+  it('is served by REST and by Connect', async () => {
     const auth = `Authorization: ${bearer.authorization}`;
-    const rest = '{"event_type":"A","payload":{}}';
     expect((await ask(`POST http://x${eventsPath}`, ['Host: x', auth, json], rest)).slice(9, 12)).toBe('200');
-    const connect = `{"uuid":"${masterId}","eventType":"A","payload":"{}"}`;
     expect((await ask(`POST http://x${rpcPath}`, ['Host: x', auth, json], connect)).slice(9, 12)).toBe('200');
     expect(appends).toBe(2);
   });
@@ -49,15 +49,15 @@ describe('a target in absolute form', () => {
   it.each([
     ['no Host', 'http://x/health', []],
     ['two Hosts', 'http://x/health', ['Host: x', 'Host: x']],
-    ['a Host that is none', 'http://x/health', ['Host: a/b@c']],
+    ['a malformed Host', 'http://x/health', ['Host: a/b@c']],
     ['a name and password', 'http://u:p@x/health', ['Host: x']],
-    ['an authority that is none', 'http://a,b/health', ['Host: x']],
+    ['a malformed authority', 'http://a,b/health', ['Host: x']],
   ])('with %s is refused', async (_name, target, headers) => {
     expect(parts(await ask(`GET ${target}`, headers))).toEqual({ status: 400, code: 'invalid_argument' });
   });
 
   it.each(['http://x', 'http://x?/health', 'http://x//health', 'ftp://x/health', 'http://x/http://x/health'])(
-    '%s has no path of ours',
+    '%s is an unknown path',
     async (target) => {
       expect(parts(await ask(`GET ${target}`, ['Host: x']))).toEqual({ status: 404, code: 'route_not_found' });
     },
@@ -69,35 +69,31 @@ describe('an Idempotency-Key', () => {
     const sent = keys.map((key) => `Idempotency-Key: ${key}`);
     return ask(`POST ${path}`, ['Host: a', `Authorization: ${bearer.authorization}`, json, ...sent], body);
   };
-  const rest = '{"event_type":"A","payload":{}}';
-  const connect = `{"uuid":"${masterId}","eventType":"A","payload":"{}"}`;
 
-  it.each([
+  const transports = [
     ['REST', eventsPath, rest],
     ['Connect', rpcPath, connect],
-  ])('sent twice over %s is refused by its name, even where both are alike', async (_door, path, body) => {
-    for (const keys of [
-      ['a', 'b'],
-      ['a', 'a'],
-      ['a, b', 'c'],
-    ]) {
-      const answer = await append(path, body, ...keys);
-      expect(answer.slice(9, 12)).toBe('400');
-      expect(answer).toContain('Idempotency-Key was sent more than once.');
-    }
-    expect(appends).toBe(0);
-  });
+  ] as const;
 
-  it.each([
-    ['REST', eventsPath, rest],
-    ['Connect', rpcPath, connect],
-  ])('with a comma in it is one key over %s', async (_door, path, body) => {
+  it.each(transports)(
+    'that is sent twice over %s is refused by its name, even if both are equal',
+    async (_transport, path, body) => {
+      for (const keys of ['a b', 'a a', 'a,b c']) {
+        const answer = await append(path, body, ...keys.split(' '));
+        expect(answer.slice(9, 12)).toBe('400');
+        expect(answer).toContain('Idempotency-Key was sent more than once.');
+      }
+      expect(appends).toBe(0);
+    },
+  );
+
+  it.each(transports)('with a comma is one key over %s', async (_transport, path, body) => {
     expect((await append(path, body, 'a, b')).slice(9, 12)).toBe('200');
     expect(appends).toBe(1);
   });
 });
 
-it('headers that are too many or too long are refused with both bounds, for it is not known which it was', async () => {
+it('headers that are too many or too long are refused with both bounds', async () => {
   for (const header of ['X: y\r\n'.repeat(150), `X: ${'y'.repeat(20_000)}\r\n`]) {
     const answer = await sendRaw(node.http.port, `GET /health HTTP/1.1\r\nHost: a\r\n${header}\r\n`);
     expect(parts(answer)).toEqual({ status: 431, code: 'invalid_argument' });
@@ -109,8 +105,8 @@ it.each([
   ['REST', 'DELETE', '/v1/health', ['GET', 'HEAD', 'OPTIONS']],
   ['Connect', 'GET', rpcPath, ['POST', 'OPTIONS']],
 ])(
-  'a method that a path of %s does not take: Allow, message and details say the same',
-  async (_door, method, path, allow) => {
+  'Allow, message and details name the methods of a path of %s that does not take the method',
+  async (_transport, method, path, allow) => {
     const response = await fetch(node.base + path, { method });
     const text = allow.join(', ');
     expect([response.status, response.headers.get('allow')]).toEqual([405, text]);

@@ -10,14 +10,6 @@ import {
   startListeningNode,
 } from '../../../support/listening-node.ts';
 
-const append = (request: object) => ({
-  traceledgerMasterUuid: masterId,
-  ledgerId,
-  status: 'recorded',
-  seq: 7n,
-  masterSeq: 2n,
-  request,
-});
 let node: ListeningNode;
 let seen: { request: object; call: Call } | null = null;
 
@@ -37,7 +29,7 @@ beforeAll(async () => {
       },
       'MasterService.AppendEvent': async (request: object, call) => {
         seen = { request, call };
-        return append(request);
+        return { traceledgerMasterUuid: masterId, ledgerId, status: 'recorded', seq: 7n, masterSeq: 2n };
       },
       'MasterService.ListMasters': async () => ({ ledgerId, count: 0, masters: [] }),
       'DeveloperService.RevokeApiKey': async () => ({}),
@@ -76,20 +68,18 @@ async function envelope(response: Response) {
 describe('REST answers', () => {
   it('a success is 200 JSON with a request id', async () => {
     const response = await get('/v1/health');
-    expect([response.status, await response.json()]).toEqual([
-      200,
-      { status: 'ok', db: [{ name: 'memory', status: 'ok' }] },
-    ]);
+    const health = { status: 'ok', db: [{ name: 'memory', status: 'ok' }] };
+    expect([response.status, await response.json()]).toEqual([200, health]);
     expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
     expect(response.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('paths at the host root and with a trailing slash are served', async () => {
+  it('paths at the root of the host and with a trailing slash are served', async () => {
     for (const path of ['/health', '/v1/health/', '/.well-known/svc-authority'])
       expect((await get(path)).status).toBe(200);
   });
 
-  it('a request id that fits is echoed, any other is made anew', async () => {
+  it('a valid request id is echoed, and any other is replaced', async () => {
     const answered = async (id: string) =>
       (await get('/health', { headers: { 'x-request-id': id } })).headers.get('x-request-id');
     expect(await answered('abc-1._Z')).toBe('abc-1._Z');
@@ -112,25 +102,18 @@ describe('REST answers', () => {
     expect([response.status, await response.text()]).toEqual([200, '']);
   });
 
-  it('a known etag is answered 304, an unknown one in full', async () => {
+  it('a known ETag is answered with 304, and an unknown one in full', async () => {
     const path = '/v1/.well-known/svc-authority';
     const known = await get(path, { headers: { 'if-none-match': '"zzz", W/"abc"' } });
-    expect([known.status, known.headers.get('etag'), known.headers.get('cache-control')]).toEqual([
-      304,
-      '"abc"',
-      'public, max-age=60',
-    ]);
+    const headers = [known.headers.get('etag'), known.headers.get('cache-control')];
+    expect([known.status, ...headers]).toEqual([304, '"abc"', 'public, max-age=60']);
     expect((await get(path, { headers: { 'if-none-match': '"zzz"' } })).status).toBe(200);
   });
 
   it('payloads reach the handler in canonical form, with their parsed form beside them', async () => {
-    const response = await post(eventsPath, event, {
-      ...bearer,
-      'x-actor-sig': 's',
-      'x-signing-key-id': 'k',
-      'x-delivery-chain': '[]',
-      'x-actor-type': 'human',
-    });
+    const signature = { 'x-actor-sig': 's', 'x-signing-key-id': 'k' };
+    const headers = { ...bearer, ...signature, 'x-delivery-chain': '[]', 'x-actor-type': 'human' };
+    const response = await post(eventsPath, event, headers);
     expect([response.status, ((await response.json()) as { seq: number }).seq]).toEqual([200, 7]);
     expect(seen?.request).toMatchObject({ uuid: masterId, eventType: 'X', payload: '{"a":[1],"b":1}' });
     expect(seen?.call.takeJson('payload')?.kind).toBe('object');
@@ -141,7 +124,7 @@ describe('REST answers', () => {
     });
   });
 
-  it('a stream comes as lines, or as events where those are accepted', async () => {
+  it('a stream is sent as lines, or as server-sent events if the caller accepts them', async () => {
     expect(await (await get('/v1/sandbox/run')).text()).toBe('✓ one\n✓ two\n');
     const events = await get('/v1/sandbox/run', { headers: { accept: 'text/event-stream' } });
     expect(events.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
@@ -157,7 +140,7 @@ describe('REST answers', () => {
     ['text/event-stream;q=0.5, text/plain', 'text/plain'],
     ['*/*', 'text/plain'],
     ['text/x; y="text/event-stream"', 'text/plain'],
-  ])('a stream accepted as %s comes as %s', async (accept, type) => {
+  ])('a stream that is accepted as %s is sent as %s', async (accept, type) => {
     const { headers } = await get('/v1/sandbox/run', { headers: { accept } });
     expect(headers.get('content-type')).toBe(`${type}; charset=utf-8`);
   });
@@ -172,7 +155,7 @@ describe('REST answers', () => {
 });
 
 describe('REST refusals', () => {
-  it('a path that does not exist is route_not_found, also below a method and with a body', async () => {
+  it('an unknown path is route_not_found, also below a known one and with a body', async () => {
     for (const path of ['/', '/v1', '/v1/nothing', '/nothing', '/v1/health/x']) {
       const response = await get(path);
       expect([response.status, (await envelope(response)).code]).toEqual([404, 'route_not_found']);
@@ -181,13 +164,13 @@ describe('REST refusals', () => {
     expect((await envelope(posted)).code).toBe('route_not_found');
   });
 
-  it('a method that a path does not take is 405 with Allow', async () => {
+  it('a method that a path does not take is refused with 405 and Allow', async () => {
     const response = await get('/v1/health', { method: 'DELETE' });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
     expect((await envelope(response)).code).toBe('method_not_allowed');
   });
 
-  it('OPTIONS names the methods; of an unknown path it is 404', async () => {
+  it('OPTIONS names the methods of a path, and is 404 for an unknown path', async () => {
     const response = await get('/v1/health', { method: 'OPTIONS' });
     expect([response.status, response.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS']);
     expect((await get('/v1/nothing', { method: 'OPTIONS' })).status).toBe(404);
@@ -198,7 +181,7 @@ describe('REST refusals', () => {
     expect((await envelope(await get('/%zz'))).code).toBe('invalid_argument');
   });
 
-  it('an unexpected error is internal and tells nothing of its cause', async () => {
+  it('an unexpected error is internal, without its cause', async () => {
     const response = await get('/v1/legal/terms');
     const error = await envelope(response);
     expect([response.status, error.code]).toEqual([500, 'internal']);
@@ -208,39 +191,35 @@ describe('REST refusals', () => {
 
   it('a refusal keeps its code, status and details', async () => {
     const response = await get(`/v1/ledgers/${ledgerId}`, { headers: bearer });
-    expect([response.status, await envelope(response)]).toMatchObject([
-      403,
-      { code: 'access_expired', details: { link_id: 'x' } },
-    ]);
+    const error = { code: 'access_expired', details: { link_id: 'x' } };
+    expect([response.status, await envelope(response)]).toMatchObject([403, error]);
   });
 
-  it.each([
-    ['no content type', event, { 'content-type': '' }, 415, 'unsupported_media_type'],
-    ['a form', event, { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'unsupported_media_type'],
-    ['another charset', event, { 'content-type': 'application/json; charset=latin1' }, 415, 'unsupported_media_type'],
-    [
-      'two charsets',
-      event,
-      { 'content-type': 'application/json; charset=utf-8; charset=x' },
-      415,
-      'unsupported_media_type',
-    ],
-    ['a compressed body', event, { 'content-encoding': 'gzip' }, 415, 'unsupported_media_type'],
-    ['broken JSON', '{"event_type":', {}, 400, 'invalid_json'],
-    ['a key twice', '{"event_type":"A","event_type":"B"}', {}, 400, 'duplicate_key'],
-    ['a key twice by an escape', '{"payload":{"a":1,"\\u0061":2}}', {}, 400, 'duplicate_key'],
-    ['an unsafe number', '{"payload":{"a":9007199254740993}}', {}, 400, 'unsafe_number'],
-    ['a lone surrogate', '{"payload":{"a":"\\ud800"}}', {}, 400, 'invalid_string'],
-    ['depth', `{"payload":${'['.repeat(70)}${']'.repeat(70)}}`, {}, 400, 'too_deep'],
-    ['an unknown field', '{"event_typ":"A","payload":{}}', {}, 400, 'invalid_argument'],
-    ['a payload that is text', '{"event_type":"A","payload":"{}"}', {}, 400, 'invalid_argument'],
-    ['a body too large', `{"payload":{"a":"${'x'.repeat(1024 * 1024)}"}}`, {}, 413, 'payload_too_large'],
-  ])('%s', async (_name, body, headers, status, code) => {
-    const response = await post(eventsPath, body, { ...bearer, ...(headers as Record<string, string>) });
-    expect([response.status, (await envelope(response)).code]).toEqual([status, code]);
+  const wrongType = [415, 'unsupported_media_type'] as const;
+  const withType = (type: string) => ({ 'content-type': type });
+  const twoCharsets = withType('application/json; charset=utf-8; charset=x');
+  type Refused = [name: string, body: string, headers: Record<string, string>, expected: readonly [number, string]];
+  it.each<Refused>([
+    ['a body without a content type', event, withType(''), wrongType],
+    ['a form', event, withType('application/x-www-form-urlencoded'), wrongType],
+    ['another charset', event, withType('application/json; charset=latin1'), wrongType],
+    ['a body with two charsets', event, twoCharsets, wrongType],
+    ['a compressed body', event, { 'content-encoding': 'gzip' }, wrongType],
+    ['broken JSON', '{"event_type":', {}, [400, 'invalid_json']],
+    ['a key that is given twice', '{"event_type":"A","event_type":"B"}', {}, [400, 'duplicate_key']],
+    ['a key that is given twice by an escape', '{"payload":{"a":1,"\\u0061":2}}', {}, [400, 'duplicate_key']],
+    ['an unsafe number', '{"payload":{"a":9007199254740993}}', {}, [400, 'unsafe_number']],
+    ['a lone surrogate', '{"payload":{"a":"\\ud800"}}', {}, [400, 'invalid_string']],
+    ['too deep JSON', `{"payload":${'['.repeat(70)}${']'.repeat(70)}}`, {}, [400, 'too_deep']],
+    ['an unknown field', '{"event_typ":"A","payload":{}}', {}, [400, 'invalid_argument']],
+    ['a payload that is text', '{"event_type":"A","payload":"{}"}', {}, [400, 'invalid_argument']],
+    ['too large a body', `{"payload":{"a":"${'x'.repeat(1024 * 1024)}"}}`, {}, [413, 'payload_too_large']],
+  ])('%s is refused', async (_name, body, headers, expected) => {
+    const response = await post(eventsPath, body, { ...bearer, ...headers });
+    expect([response.status, (await envelope(response)).code]).toEqual(expected);
   });
 
-  it('checks come in order: route, credential, media type, JSON, fields', async () => {
+  it('the checks run in order: route, credential, media type, JSON, fields', async () => {
     const code = async (headers: Record<string, string>, body: string) =>
       (await envelope(await post(eventsPath, body, headers))).code;
     expect(await code({ 'content-type': 'text/plain' }, '{broken')).toBe('unauthenticated');
@@ -251,7 +230,7 @@ describe('REST refusals', () => {
     expect([large.status, (await envelope(large)).code]).toEqual([401, 'unauthenticated']);
   });
 
-  it('a body that is empty, null or {} is the same where there are no fields', async () => {
+  it('a body that is empty, null or {} is the same for a method without fields', async () => {
     for (const body of [undefined, '', 'null', '{}']) {
       const response = await fetch(`${node.base}/v1/traceledger/master/${masterId}/close`, {
         method: 'PATCH',
@@ -264,14 +243,12 @@ describe('REST refusals', () => {
 });
 
 describe('CORS', () => {
-  it('a preflight from an allowed origin is answered, another one gets no permission', async () => {
+  it('a preflight from an allowed origin gets permission, and another one does not', async () => {
     const preflight = (origin: string) =>
       get(eventsPath, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST' } });
     const allowed = await preflight('https://app.example.com');
-    expect([allowed.status, allowed.headers.get('access-control-allow-origin')]).toEqual([
-      204,
-      'https://app.example.com',
-    ]);
+    const origin = allowed.headers.get('access-control-allow-origin');
+    expect([allowed.status, origin]).toEqual([204, 'https://app.example.com']);
     expect(allowed.headers.get('access-control-allow-headers')).toContain('Idempotency-Key');
     expect((await preflight('https://evil.example')).headers.get('access-control-allow-origin')).toBe(null);
   });
@@ -285,7 +262,7 @@ describe('CORS', () => {
 });
 
 describe('the log', () => {
-  it('has one line a request with method, route, status and actor, and no secrets, payloads or queries', async () => {
+  it('has one line for each request, without secrets, payloads or queries', async () => {
     node.lines.length = 0;
     const headers = { ...bearer, 'x-request-id': 'log-1' };
     await get(`/v1/traceledger/master?ledger_id=${ledgerId}&secret=hidden-query`, { headers });
