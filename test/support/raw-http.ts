@@ -10,7 +10,10 @@ export function openSocket(port: number): Socket {
 export type TextSocket = Socket & { text: string };
 
 /** A connection that gathers in `text` what it receives. */
-export function openTextSocket(port: number, options: { readonly allowHalfOpen?: boolean } = {}): TextSocket {
+export function openTextSocket(
+  port: number,
+  options: { readonly allowHalfOpen?: boolean; readonly localAddress?: string } = {},
+): TextSocket {
   const socket = Object.assign(connect({ port, host: '127.0.0.1', ...options }), { text: '' });
   socket.on('error', () => {});
   socket.on('data', (chunk) => {

@@ -8,7 +8,7 @@ describe('the documentation page', () => {
     expect(docsAssets.get('/docs')?.().contentType).toBe('text/html; charset=utf-8');
   });
 
-  it('refers to files of this page alone, and each of them is there', () => {
+  it('refers to its own files only, and each of them exists', () => {
     const html = textOf('/docs');
     const references = [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map((match) => match[1] ?? '');
     expect(references.length).toBeGreaterThan(3);

@@ -1,13 +1,14 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openInternalListener } from '../../../src/rpc/internal-listener.ts';
 import { ConnectionPlaces } from '../../../src/runtime/limits/connection-places.ts';
 import { limits } from '../../../src/runtime/limits/limits.ts';
 import { createMetrics } from '../../../src/runtime/telemetry/metrics.ts';
+import { openTextSocket, type TextSocket } from '../../support/raw-http.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-/** An internal port; what begins like another node is taken, and is one if the test says so. */
+/** An internal port. Connections that begin like those of other nodes prove to be ones if `isNode`. */
 async function internalPort(isNode = false) {
   const peers: Socket[] = [];
   const transport = await openInternalListener(
@@ -29,23 +30,17 @@ async function internalPort(isNode = false) {
 }
 
 interface Client {
-  readonly socket: Socket;
-  text(): string;
+  readonly socket: TextSocket;
   readonly closed: Promise<void>;
 }
 
 async function client(port: number, sent = '', localAddress = '127.0.0.1'): Promise<Client> {
-  const socket = connect({ port, host: '127.0.0.1', localAddress });
+  const socket = openTextSocket(port, { localAddress });
   onTestFinished(() => void socket.destroy());
-  let received = '';
-  socket.on('data', (data) => {
-    received += data.toString('latin1');
-  });
-  socket.on('error', () => {});
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   await new Promise<void>((resolve) => socket.once('connect', resolve));
   if (sent !== '') socket.write(sent);
-  return { socket, text: () => received, closed };
+  return { socket, closed };
 }
 
 const ready = 'GET /health/ready HTTP/1.1\r\nhost: x\r\n\r\n';
@@ -54,17 +49,17 @@ const [tlsHello, http2Preface] = ['\x16\x03\x01', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\
 async function answersReady(port: number, localAddress?: string): Promise<void> {
   const probe = await client(port, ready, localAddress);
   await probe.closed;
-  expect(probe.text()).toContain('HTTP/1.1 200 OK\r\n');
-  expect(probe.text()).toContain('{"status":"ready"}');
+  expect(probe.socket.text).toContain('HTTP/1.1 200 OK\r\n');
+  expect(probe.socket.text).toContain('{"status":"ready"}');
 }
 
 describe('the internal port', () => {
   test.each([
-    ['silent ones', ''],
-    ['halves of a request', 'GET /health/ready HTTP/1.1\r\nhost: x\r\n'],
-    ['beginnings of a TLS handshake', tlsHello],
-    ['other nodes that prove nothing', http2Preface],
-  ])('answers probes of any address beside 300 connections: %s', async (_, sent) => {
+    ['silent', ''],
+    ['with half a request', 'GET /health/ready HTTP/1.1\r\nhost: x\r\n'],
+    ['with an unfinished TLS handshake', tlsHello],
+    ['of peers that prove nothing', http2Preface],
+  ])('answers probes from any address beside 300 connections: %s', async (_, sent) => {
     const { port } = await internalPort();
     const addresses = Array.from({ length: 10 }, (__, at) => `127.0.0.${at + 2}`);
     const attacks = await Promise.all(
@@ -76,7 +71,7 @@ describe('the internal port', () => {
     expect(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()).toMatch(/process_cpu/);
   });
 
-  test('keeps 64 connections of an address that ask for nothing, the newest', async () => {
+  test('keeps the newest 64 silent connections of an address', async () => {
     const { port } = await internalPort();
     const silent: Client[] = [];
     for (let at = 0; at < 70; at++) silent.push(await client(port));
@@ -84,7 +79,7 @@ describe('the internal port', () => {
     expect(silent.slice(6).every(({ socket }) => !socket.destroyed)).toBe(true);
   });
 
-  test('keeps connections of nodes, however many others come', async () => {
+  test('keeps connections of nodes, however many others arrive', async () => {
     const { port, peers } = await internalPort(true);
     await Promise.all(Array.from({ length: 100 }, () => client(port, http2Preface)));
     await expect.poll(() => peers.length).toBe(100);
@@ -93,17 +88,17 @@ describe('the internal port', () => {
     expect(peers.every(({ destroyed }) => !destroyed)).toBe(true);
   });
 
-  test('answers one request a connection, and ends it', async () => {
+  test('answers one request a connection and ends it', async () => {
     const { port } = await internalPort();
     const greedy = await client(port, ready.repeat(50));
     await greedy.closed;
-    expect(greedy.text().match(/HTTP\/1\.1 200 /g)).toHaveLength(1);
-    expect(greedy.text()).toMatch(/connection: close/i);
+    expect(greedy.socket.text.match(/HTTP\/1\.1 200 /g)).toHaveLength(1);
+    expect(greedy.socket.text).toMatch(/connection: close/i);
   });
 });
 
 describe('the connections of a port', () => {
-  test('end after ten seconds where they ask for nothing', () => {
+  test('end after ten seconds without a request', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { places, socket } = place();
     places.take(socket);
@@ -113,7 +108,7 @@ describe('the connections of a port', () => {
     expect(socket.destroyed).toBe(true);
   });
 
-  test('end half a minute after they asked, whether the answer is read or not', () => {
+  test('end half a minute after their request', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { places, socket } = place();
     places.take(socket);
@@ -125,7 +120,7 @@ describe('the connections of a port', () => {
     expect(socket.destroyed).toBe(true);
   });
 
-  test('stay where they are nodes of the cluster', () => {
+  test('stay open if they are of nodes of the cluster', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { places, socket } = place();
     places.take(socket);
@@ -134,7 +129,7 @@ describe('the connections of a port', () => {
     expect([socket.destroyed, places.size]).toEqual([false, 1]);
   });
 
-  test('make room at the address that has most of them, the oldest first', () => {
+  test('make room by the oldest of the address that has most', () => {
     const { places, socketOf } = place();
     const [a, b, c] = [socketOf('a'), socketOf('b'), socketOf('b')];
     for (const socket of [a, b, c, socketOf('c')]) places.take(socket);
@@ -164,7 +159,7 @@ describe('the connections of a port', () => {
   }
 });
 
-test('half a request ends within ten seconds on a real port', async () => {
+test('a connection with half a request ends within ten seconds on a real port', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const { port } = await internalPort();
   const clients = await Promise.all(

@@ -65,12 +65,12 @@ function failures(schema: Json, value: unknown): unknown {
 }
 
 describe('the OpenAPI document', () => {
-  it('is OpenAPI 3.1 with the parts that readers need', () => {
+  it('is OpenAPI 3.1 and has all routes', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', info: { title: expect.any(String), version: 'v1' } });
     expect(operations.length).toBe(restRoutes().length);
   });
 
-  it('has no reference that leads nowhere, and no component that nothing refers to', () => {
+  it('has no broken reference, and no component without a reference', () => {
     const used = new Set<string>();
     walk(document, (object) => {
       if (typeof object.$ref === 'string') used.add(object.$ref);
@@ -105,42 +105,32 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it.each(operations.map((entry) => [entry.name, entry] as const))(
-    '%s has the parameters of its path, each once',
-    (_name, entry) => {
-      const parameters = entry.operation.parameters.map(resolved);
-      const keys = parameters.map((parameter) => `${parameter.in} ${String(parameter.name).toLowerCase()}`);
-      expect(new Set(keys).size).toBe(keys.length);
-      const inPath = parameters.filter((parameter) => parameter.in === 'path');
-      const params = parseTemplate(entry.template).flatMap((segment) =>
-        segment.kind === 'param' ? [segment.name] : [],
-      );
-      expect(inPath.map((parameter) => parameter.name)).toEqual(params);
-      for (const parameter of inPath) expect(parameter.required).toBe(true);
-      for (const parameter of parameters) {
-        expect(parameter.description).toEqual(expect.any(String));
-        expect(parameter.schema).toEqual(expect.any(Object));
-      }
-    },
-  );
+  it.each(operations)('$name has the parameters of its path, each once', ({ template, operation }) => {
+    const parameters = operation.parameters.map(resolved);
+    const keys = parameters.map((parameter) => `${parameter.in} ${String(parameter.name).toLowerCase()}`);
+    expect(new Set(keys).size).toBe(keys.length);
+    const inPath = parameters.filter((parameter) => parameter.in === 'path');
+    const params = parseTemplate(template).flatMap((segment) => (segment.kind === 'param' ? [segment.name] : []));
+    expect(inPath.map((parameter) => parameter.name)).toEqual(params);
+    for (const parameter of inPath) expect(parameter.required).toBe(true);
+    for (const parameter of parameters) {
+      expect(parameter.description).toEqual(expect.any(String));
+      expect(parameter.schema).toEqual(expect.any(Object));
+    }
+  });
 
-  it.each(operations.map((entry) => [entry.name, entry.operation] as const))(
-    '%s has examples that are valid',
-    (_name, operation) => {
-      for (const parameter of operation.parameters.map(resolved)) {
-        if ('example' in parameter) expect(failures(parameter.schema as Json, parameter.example)).toBeNull();
-      }
-      const request = operation.requestBody?.content['application/json'];
-      if (request) expect(failures(request.schema, request.example)).toBeNull();
-      const answer = operation.responses['200'] as
-        | { content?: Record<string, { schema: Json; example?: unknown }> }
-        | undefined;
-      const json = answer?.content?.['application/json'];
+  it.each(operations)('$name has valid examples', ({ operation }) => {
+    for (const parameter of operation.parameters.map(resolved)) {
+      if ('example' in parameter) expect(failures(parameter.schema as Json, parameter.example)).toBeNull();
+    }
+    const answer = operation.responses['200'] as Partial<NonNullable<Operation['requestBody']>> | undefined;
+    for (const body of [operation.requestBody, answer]) {
+      const json = body?.content?.['application/json'];
       if (json) expect(failures(json.schema, json.example)).toBeNull();
-      for (const response of Object.values(operation.responses))
-        expect(resolved(response).description).toEqual(expect.any(String));
-    },
-  );
+    }
+    for (const response of Object.values(operation.responses))
+      expect(resolved(response).description).toEqual(expect.any(String));
+  });
 
   it('describes every field of every schema', () => {
     for (const [name, schema] of Object.entries(at('#/components/schemas') as Record<string, Json>)) {
@@ -152,15 +142,13 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('requires of an answer exactly the fields that an empty message is written with', () => {
+  it('requires exactly those fields of an answer that an empty message is written with', () => {
     for (const route of restRoutes()) {
       if (route.emptyAnswer || route.responseBody || route.method.methodKind !== 'unary') continue;
       const { output } = route.method;
       const schema = at(`#/components/schemas/${output.name}`) as { required: string[]; properties: Json };
-      expect([output.name, Object.keys(JSON.parse(restJson(output, create(output))))]).toEqual([
-        output.name,
-        schema.required,
-      ]);
+      const written = Object.keys(JSON.parse(restJson(output, create(output))));
+      expect([output.name, written]).toEqual([output.name, schema.required]);
       expect(Object.keys(schema.properties)).toEqual(output.fields.map((field) => field.name));
     }
   });
@@ -178,10 +166,8 @@ describe('the OpenAPI document', () => {
   });
 
   it('keeps a field of the path out of the body', () => {
-    expect(Object.keys(at('#/components/schemas/AppendEventRequest/properties') as Json)).toEqual([
-      'event_type',
-      'payload',
-    ]);
+    const { properties } = at('#/components/schemas/AppendEventRequest') as { properties: Json };
+    expect(Object.keys(properties)).toEqual(['event_type', 'payload']);
   });
 
   it('lists each error code under its status, and the envelope', () => {
@@ -200,7 +186,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('says which calls are signed and which take an idempotency key', () => {
+  it('lists the signing headers and the idempotency key of each call', () => {
     const headersOf = (name: string) =>
       operations
         .find((entry) => entry.name === name)
@@ -213,7 +199,7 @@ describe('the OpenAPI document', () => {
     expect(headersOf('GET /v1/ledgers')).toEqual(expect.not.arrayContaining(['Idempotency-Key', 'X-Actor-Sig']));
   });
 
-  it('names X-ACTOR-TYPE on the calls that write an event of the caller’s type, and on no other', () => {
+  it('lists X-ACTOR-TYPE on the calls that write an event of the caller’s type, and on no other', () => {
     const named = operations.filter(({ operation }) =>
       operation.parameters.some((parameter) => resolved(parameter).name === 'X-ACTOR-TYPE'),
     );
@@ -233,7 +219,7 @@ describe('the OpenAPI document', () => {
     ]);
   });
 
-  it('does not show a secret, a previous hash or an IP address in any answer but those that make a secret', () => {
+  it('has no secret, previous hash or IP address in any answer but those that make a secret', () => {
     const named = new Map<string, string[]>();
     for (const [name, schema] of Object.entries(at('#/components/schemas') as Record<string, Json>)) {
       for (const field of Object.keys(schema.properties as Json)) named.set(field, [...(named.get(field) ?? []), name]);

@@ -12,7 +12,7 @@ function found(method: string, path: string): { template: string; params: Readon
 }
 
 describe('a template', () => {
-  it('is read into literals and parameters', () => {
+  it('is parsed into literals and parameters', () => {
     expect(parseTemplate('/v1/ledgers/{ledger_id}/events')).toEqual([
       { kind: 'literal', text: 'v1' },
       { kind: 'literal', text: 'ledgers' },
@@ -22,18 +22,18 @@ describe('a template', () => {
   });
 
   it.each(['', '/', 'v1', '/v1/', '/v1//x', '/v1/{Id}', '/v1/{a}:close', '/v1/{a=**}', '/v1/*'])(
-    '%j is a mistake',
+    '%j is refused',
     (text) => {
       expect(() => parseTemplate(text)).toThrow('Not a path template');
     },
   );
 
-  it('for the same method and place is a mistake the second time', () => {
+  it('is refused if another one has the same method and place', () => {
     const route = { httpMethod: 'GET', template: '/x/{a}' };
     expect(() => makeMatcher([route, { httpMethod: 'GET', template: '/x/{b}' }])).toThrow('Two routes');
   });
 
-  it('may name the same place differently for another method', () => {
+  it('may name the same parameter differently for another method', () => {
     const other = makeMatcher([
       { httpMethod: 'GET', template: '/x/{a}' },
       { httpMethod: 'PATCH', template: '/x/{b}' },
@@ -44,7 +44,7 @@ describe('a template', () => {
 });
 
 describe('a path', () => {
-  it('gives its parameters by name', () => {
+  it('is matched with its parameters by name', () => {
     expect(found('DELETE', '/v1/traceledger/master/m-1/access/l-2')).toEqual({
       template: '/v1/traceledger/master/{uuid}/access/{link_id}',
       params: { uuid: 'm-1', link_id: 'l-2' },
@@ -76,13 +76,13 @@ describe('a path', () => {
     expect(found('GET', '/v1/entities/?limit=1').template).toBe('/v1/entities');
   });
 
-  it('prefers words to parameters, whatever the method', () => {
+  it('matches a literal before a parameter, for every method', () => {
     expect(found('GET', '/v1/actors/lookup').template).toBe('/v1/actors/lookup');
     expect(found('GET', '/v1/actors/lookups').template).toBe('/v1/actors/{actor_id}');
     expect(match('GET', '/v1/entities/arl-gate')).toEqual({ kind: 'method_not_allowed', allow: ['PATCH'] });
   });
 
-  it('falls back to a parameter where words lead nowhere', () => {
+  it('falls back to a parameter if the literal leads nowhere', () => {
     const other = makeMatcher([
       { httpMethod: 'GET', template: '/x/lookup/y' },
       { httpMethod: 'GET', template: '/x/{a}/z' },
@@ -90,7 +90,7 @@ describe('a path', () => {
     expect(other('GET', '/x/lookup/z')).toMatchObject({ kind: 'found', params: { a: 'lookup' } });
   });
 
-  it('drops the values of a branch that led nowhere', () => {
+  it('drops the parameters of a branch that leads nowhere', () => {
     const other = makeMatcher([
       { httpMethod: 'GET', template: '/x/lookup/{b}/y' },
       { httpMethod: 'GET', template: '/x/{a}/{c}/z' },
@@ -99,7 +99,7 @@ describe('a path', () => {
     expect(other('GET', '/x/lookup/1/w')).toEqual({ kind: 'not_found' });
   });
 
-  it('answers HEAD where it answers GET', () => {
+  it('takes HEAD where it takes GET', () => {
     expect(found('HEAD', '/health').template).toBe('/health');
     expect(match('HEAD', '/v1/engagements')).toEqual({ kind: 'method_not_allowed', allow: ['POST'] });
   });
@@ -110,7 +110,7 @@ describe('a path', () => {
     ['PUT', '/v1/delegation/organization/', ['GET', 'HEAD', 'PATCH', 'POST']],
     ['get', '/v1/health', ['GET', 'HEAD']],
     ['__proto__', '/v1/health', ['GET', 'HEAD']],
-  ])('%s %s is not allowed and says what is', (method, path, allow) => {
+  ])('%s %s is not allowed, and the allowed methods are listed', (method, path, allow) => {
     expect(match(method, path)).toEqual({ kind: 'method_not_allowed', allow });
   });
 
@@ -147,7 +147,7 @@ describe('a path', () => {
     expect(() => match('GET', path)).toThrow(expect.objectContaining({ code: 'invalid_argument' }));
   });
 
-  it('of very many segments is no route, and quickly so', () => {
+  it('of very many segments is no route', () => {
     expect(match('GET', '/v1/ledgers'.repeat(100_000))).toEqual({ kind: 'not_found' });
   });
 });

@@ -11,10 +11,10 @@ import { ErrorInfoSchema } from '../../../src/gen/google/rpc/error_details_pb.ts
 import { StatusSchema } from '../../../src/gen/google/rpc/status_pb.ts';
 import { statusOf } from '../../../src/rpc/call/status.ts';
 
-/** Codes that this version does not have; the last ones are names that every object answers to. */
+/** Codes that this version does not have. The last ones are properties of every object. */
 const unknown = ['quota_exceeded', '', 'INTERNAL', 'toString', '__proto__', 'constructor'];
 
-describe('an error code that only another version knows', () => {
+describe('an error code of another version', () => {
   test.each(unknown)('%j is internal', (code) => {
     expect(errorCodeOf(code)).toBe('internal');
     expect(statusOf(errorCodeOf(code))).toEqual({ http: 500, grpc: status.INTERNAL });
@@ -53,7 +53,7 @@ test('a code that this version knows stays as it is', () => {
   for (const code of errorCodes) expect(errorCodeOf(code)).toBe(code);
 });
 
-test('no text becomes an error code without being looked up', () => {
+test('no text is cast to an error code', () => {
   const root = resolve(import.meta.dirname, '../../..');
   const files = ['src', 'cluster'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

@@ -28,7 +28,7 @@ const caller: Caller = {
 const entity: Caller = { ...caller, via: 'entity_header', apiKeyId: null, actorType: 'device', mustSign: true };
 
 const handler = async () => ({});
-/** Every master stands in one ledger, which is looked up where the call was refused. */
+/** The ledger of a master. It is looked up if the call was refused. */
 const byUuid = (request: Message, call: Call, refused: boolean): Promise<void> | undefined => {
   if (!('uuid' in request) || request.uuid !== masterId) return undefined;
   if (refused) return Promise.resolve().then(() => call.named(ledgerId));
@@ -43,19 +43,18 @@ const endpoints = endpointsOf(
   })),
 );
 
-/** A call of a method as it stands when it is answered, and the records that its answer leaves. */
+/** Answers a call of a method, and returns the records that its answer leaves. */
 async function answered(
   method: string,
   path: string,
   over: {
     readonly caller?: Caller | null;
     readonly named?: readonly (string | null)[];
-    /** Its request, once that was read. */
+    /** undefined if the request was not read. */
     readonly request?: Readonly<Record<string, string>>;
-    /** What can be read of a request that was refused unread. */
+    /** What can be read of a request that was refused before it was decoded. */
     readonly readable?: Readonly<Record<string, string>>;
     readonly inPlace?: boolean;
-    /** Its signature was. */
     readonly verified?: boolean;
     readonly recorded?: boolean;
   },
@@ -107,29 +106,21 @@ async function ledgersOf(...call: Parameters<typeof answered>): Promise<(string 
   return (await answered(...call)).records.map((one) => one.ledgerId);
 }
 
-describe('what an answer leaves in its caller’s history', () => {
-  test('one record for each ledger named, and its answer waits where the history says so', async () => {
+describe('the access records of an answer', () => {
+  test('are one for each named ledger, and the answer waits if the history has no room', async () => {
     const room = Promise.resolve();
     const both = await answered(...master, { named: [ledgerId, otherLedgerId, ledgerId] }, null, room);
     expect(both.records.map((one) => one.ledgerId)).toEqual([ledgerId, otherLedgerId]);
     expect(both.waits).toBe(room);
     const { records, waits } = await answered(...master, { named: [null] }, 'not_found');
     expect(waits).toBeUndefined();
+    const who = { actorId: caller.actorId, apiKeyId: 'key', requestId: 'request' };
     expect(records).toEqual([
-      {
-        actorId: caller.actorId,
-        apiKeyId: 'key',
-        ledgerId: null,
-        method: 'GET',
-        path: master[1],
-        responseStatus: 404,
-        at: 1000,
-        requestId: 'request',
-      },
+      { ...who, ledgerId: null, method: 'GET', path: master[1], responseStatus: 404, at: 1000 },
     ]);
   });
 
-  test('nothing without a caller, and nothing of a call that named nothing', async () => {
+  test('are none without a caller, and none for a call that names nothing', async () => {
     expect(await ledgersOf(...ledger, { caller: null, readable: { ledgerId } }, 'unauthenticated')).toEqual([]);
     for (const [method, path, code] of [
       ['DeveloperService/GetDeveloper', '/v1/developer/me', null],
@@ -141,7 +132,7 @@ describe('what an answer leaves in its caller’s history', () => {
     }
   });
 
-  test('what a request names is known at once, or looked up behind the answer', async () => {
+  test('have the ledgers of the request, which are known at once or looked up after the answer', async () => {
     const carriedOut = await answered(...master, { request: { uuid: masterId } }, null);
     expect([carriedOut.records[0]?.ledgerId, carriedOut.late]).toEqual([ledgerId, false]);
     const refused = await answered(...master, { request: { uuid: masterId } }, 'not_found');
@@ -151,14 +142,14 @@ describe('what an answer leaves in its caller’s history', () => {
     expect(await ledgersOf(...ledger, { request: { ledgerId: 'x' } }, 'invalid_argument')).toEqual([]);
   });
 
-  test('an answer given in place of a slow handler counts, and not the handler’s own that comes too late', async () => {
+  test('are of the answer in place of a slow handler, and not of the handler’s own late answer', async () => {
     const request = { uuid: masterId };
     const { records } = await answered(...master, { inPlace: true, request }, 'outcome_unknown');
     expect(records).toMatchObject([{ responseStatus: 504, ledgerId }]);
     expect(await ledgersOf(...master, { inPlace: true, request }, null)).toEqual([]);
   });
 
-  test('what was refused unread is told by what can be read of it, behind the answer', async () => {
+  test('have what can be read of a request that was refused before it was decoded', async () => {
     const limited = await answered(...ledger, { readable: { ledgerId } }, 'invalid_argument');
     expect([limited.records[0]?.ledgerId, limited.late, limited.waits]).toEqual([ledgerId, true, undefined]);
     const create = ['MasterService/CreateMaster', '/v1/traceledger/master'] as const;
@@ -169,7 +160,7 @@ describe('what an answer leaves in its caller’s history', () => {
     expect(await ledgersOf(...master, { readable: { uuid: 'none' } }, 'invalid_json')).toEqual([]);
   });
 
-  test('a path that is longer than any of the API is cut', async () => {
+  test('have a path that is cut if it is longer than any of the API', async () => {
     const { records } = await answered(master[0], `/v1/${'x'.repeat(9000)}`, { named: [ledgerId] }, 'not_found');
     expect(records[0]?.path).toHaveLength(accessPathMaxChars);
     expect(records[0]?.path).toMatch(/^\/v1\/x+…$/);
@@ -178,7 +169,7 @@ describe('what an answer leaves in its caller’s history', () => {
     expect(whole.records[0]?.path).toBe(longest);
   });
 
-  test('a record that waits keeps nothing of its request', async () => {
+  test('keep nothing of the request while they wait', async () => {
     const sizeBytes = 1024 * 1024;
     const before = await heldBytes();
     const held: AccessRecord[] = [];
@@ -194,7 +185,7 @@ describe('what an answer leaves in its caller’s history', () => {
     expect(((await heldBytes()) - before) / held.length).toBeLessThan(64 * 1024);
   });
 
-  test('a call beyond its rate leaves its record like any other, unless it was one of a flood', async () => {
+  test('are made for calls beyond their rate, but not for a flood of them', async () => {
     expect(await ledgersOf(...ledger, { readable: { ledgerId } }, 'rate_limited')).toEqual([ledgerId]);
     const flood = await answered(...ledger, { recorded: false, readable: { ledgerId } }, 'rate_limited');
     expect([flood.records, flood.late]).toEqual([[], false]);
@@ -207,17 +198,11 @@ describe('an entity that must sign', () => {
   const named = { named: [ledgerId] };
   const creation = ['MasterService/CreateMaster', '/v1/traceledger/master'] as const;
 
-  test.each<ErrorCode>([
-    'payload_too_large',
-    'invalid_argument',
-    'rate_limited',
-    'not_found',
-    'permission_denied',
-    'master_closed',
-    'idempotency_key_reused',
-    'unavailable',
-    'outcome_unknown',
-  ])('and was refused with %s has that in its history if its signature was verified before', async (code) => {
+  const refusals: ErrorCode[] = [
+    ...(['payload_too_large', 'invalid_argument', 'rate_limited', 'not_found', 'permission_denied'] as const),
+    ...(['master_closed', 'idempotency_key_reused', 'unavailable', 'outcome_unknown'] as const),
+  ];
+  test.each(refusals)('has a refusal with %s in its history if its signature was verified before', async (code) => {
     for (const call of [unread, read, named, { ...read, inPlace: true }]) {
       const over = { caller: entity, ...call };
       expect(await ledgersOf(...master, { ...over, verified: true }, code)).toEqual([ledgerId]);
@@ -230,7 +215,7 @@ describe('an entity that must sign', () => {
   });
 
   test.each<ErrorCode>(['signature_required', 'invalid_signature', 'signing_key_revoked'])(
-    'and was refused with %s has nothing of it in its history',
+    'has no refusal with %s in its history',
     async (code) => {
       for (const call of [unread, read, named]) {
         for (const verified of [true, false])

@@ -17,7 +17,7 @@ import { rig, startMs } from '../../../support/world.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-/** The bound that a call is refused by; what else became of it, otherwise. */
+/** The bound that a call is refused by, or `carried out`. */
 async function boundOf(outcome: Promise<unknown>): Promise<unknown> {
   try {
     await outcome;
@@ -29,7 +29,7 @@ async function boundOf(outcome: Promise<unknown>): Promise<unknown> {
   }
 }
 
-describe('a call that is overloaded names the bound', () => {
+describe('an overloaded call names the bound', () => {
   test('of the commands that wait for a ledger, and of their bytes', async () => {
     for (const [bound, limits] of [
       ['LEDGER_QUEUE_MAX', { commandsMax: 2, bytesMax: 1_000_000 }],
@@ -103,7 +103,7 @@ describe('the bounds behind overloaded', () => {
       .map(([, name = '']) => name),
   );
 
-  test('are variables, and the operations manual has a row for each of them under its heading', () => {
+  test('are variables, and the operations manual has a row for each', () => {
     expect(named.size).toBeGreaterThan(7);
     const variables = [...configTable, ...clusterConfigTable].map(({ name }) => name);
     const manual = readFileSync(join(root, 'docs/operations.md'), 'utf8');
@@ -114,7 +114,7 @@ describe('the bounds behind overloaded', () => {
     }
   });
 
-  test('are by default what they were before they could be set', () => {
+  test('have their documented defaults and can be set', () => {
     const mebibyte = 1024 * 1024;
     expect(readConfig({}).queues).toEqual({
       ledgerCommandsMax: 4_096,

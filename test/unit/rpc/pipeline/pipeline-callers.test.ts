@@ -48,18 +48,10 @@ const entity = (actor: string, more: Record<string, string> = {}) => ({
 const signed = (actor: string, time = new Date().toISOString(), more: Record<string, string> = {}) =>
   entity(actor, { 'x-actor-sig': 'good-signature', 'x-timestamp': time, ...more });
 
-async function ask(
-  method: string,
-  path: string,
-  headers: Record<string, string>,
-  body?: string,
-): Promise<[number, string]> {
-  const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
-  const response = await fetch(node.base + path, {
-    method,
-    headers: { ...type, ...headers },
-    ...(body === undefined ? {} : { body }),
-  });
+type Headers = Record<string, string>;
+async function ask(method: string, path: string, headers: Headers, body?: string): Promise<[number, string]> {
+  const sent = body === undefined ? { headers } : { headers: { 'content-type': 'application/json', ...headers }, body };
+  const response = await fetch(node.base + path, { method, ...sent });
   const answer = (await response.json()) as { error?: { code: string } };
   return [response.status, answer.error?.code ?? 'ok'];
 }
@@ -68,7 +60,7 @@ const engage = (headers: Record<string, string>, purpose = 'P') =>
   ask('POST', '/v1/engagements', headers, JSON.stringify({ counterparty_actor_id: otherActorId, purpose }));
 
 describe('API keys', () => {
-  it('a good key calls, in any case of the scheme', async () => {
+  it('are accepted with any case of the scheme', async () => {
     expect(await list(bearer)).toEqual([200, 'ok']);
     expect(await list({ authorization: bearer.authorization.replace('Bearer', 'bearer') })).toEqual([200, 'ok']);
     expect(calls[0]?.caller).toMatchObject({ via: 'api_key', world: 'sandbox', actorType: 'service', mustSign: false });
@@ -80,18 +72,18 @@ describe('API keys', () => {
     ['two keys in one header', `${bearer.authorization}, ${bearer.authorization}`],
     ['no key behind the scheme', 'Bearer'],
     ['words around the key', `${bearer.authorization} x`],
-  ])('%s is invalid_api_key, also beside good identity headers', async (_name, authorization) => {
+  ])('with %s are invalid_api_key, also with good identity headers', async (_name, authorization) => {
     expect(await list({ authorization })).toEqual([401, 'invalid_api_key']);
     expect(await list({ ...entity(bareEntityId), authorization })).toEqual([401, 'invalid_api_key']);
     expect(calls).toEqual([]);
   });
 
-  it('wins over identity headers', async () => {
+  it('win over identity headers', async () => {
     expect(await list({ ...entity(bareEntityId), ...bearer })).toEqual([200, 'ok']);
     expect(calls[0]?.caller?.via).toBe('api_key');
   });
 
-  it('with X-ACTOR-TYPE sets the type, which must be one of four', async () => {
+  it('take the type of X-ACTOR-TYPE, which must be one of four', async () => {
     for (const type of ['human', 'service', 'external', 'device']) {
       await list({ ...bearer, 'x-actor-type': type });
       expect(calls.at(-1)?.caller?.actorType).toBe(type);
@@ -101,28 +93,24 @@ describe('API keys', () => {
     }
   });
 
-  it('in the query is no credential', async () => {
+  it('in the query are no credential', async () => {
     expect(await ask('GET', '/v1/developer/me?api_key=svc_sk_test_good', {})).toEqual([401, 'unauthenticated']);
   });
 
-  it('a method without a credential does not look at one', async () => {
+  it('are ignored by a method that needs no credential', async () => {
     expect(await ask('GET', '/v1/health', { authorization: 'Bearer nope' })).toEqual([200, 'ok']);
     expect(calls[0]?.caller).toBe(null);
   });
 });
 
 describe('identity headers', () => {
-  it('of an entity without keys call where the method takes them', async () => {
+  it('of an entity without keys are accepted if the method takes them', async () => {
     expect(await list(entity(bareEntityId))).toEqual([200, 'ok']);
-    expect(calls[0]?.caller).toMatchObject({
-      via: 'entity_header',
-      actorId: bareEntityId,
-      apiKeyId: null,
-      actorType: 'device',
-    });
+    const caller = { via: 'entity_header', actorId: bareEntityId, apiKeyId: null, actorType: 'device' };
+    expect(calls[0]?.caller).toMatchObject(caller);
   });
 
-  it('on a method that takes keys alone are unauthenticated', async () => {
+  it('on a method that takes only API keys are unauthenticated', async () => {
     expect(await ask('GET', '/v1/developer/me', entity(bareEntityId))).toEqual([401, 'unauthenticated']);
   });
 
@@ -137,7 +125,7 @@ describe('identity headers', () => {
     expect(await list(headers as Record<string, string>)).toEqual([401, 'invalid_actor_identity']);
   });
 
-  it('a type alone is no credential', async () => {
+  it('with a type alone are no credential', async () => {
     expect(await list({ 'x-actor-type': 'device' })).toEqual([401, 'unauthenticated']);
   });
 });
@@ -149,7 +137,7 @@ describe('entity requests', () => {
     expect(await list(signed(keyedEntityId))).toEqual([200, 'ok']);
   });
 
-  it('are signed over method, path with query, body hash and time, and are no event signature', async () => {
+  it('are signed over method, path with query, body hash and time, and have no event signature', async () => {
     node.credentials.verified.length = 0;
     const time = new Date().toISOString();
     await engage(signed(keyedEntityId, time), 'OVER');
@@ -167,7 +155,7 @@ describe('entity requests', () => {
     expect(calls.map(({ signature }) => signature)).toEqual([null, null]);
   });
 
-  it('a time that is none or off by more than 300 s is invalid_signature', async () => {
+  it('with a malformed time, or one off by more than 300 s, are invalid_signature', async () => {
     const at = (offS: number) => new Date(Date.now() + offS * 1000).toISOString();
     for (const time of ['now', '2026-13-01T00:00:00Z', at(-310), at(310)]) {
       expect(await list(signed(keyedEntityId, time))).toEqual([401, 'invalid_signature']);
@@ -175,43 +163,38 @@ describe('entity requests', () => {
     for (const time of [at(-290), at(290)]) expect(await list(signed(keyedEntityId, time))).toEqual([200, 'ok']);
   });
 
-  it('a wrong or doubled signature is refused, also where none was needed', async () => {
+  it('with a wrong or doubled signature are refused, also if none was required', async () => {
     expect(await list(signed(bareEntityId, undefined, { 'x-actor-sig': 'bad' }))).toEqual([401, 'invalid_signature']);
-    expect(await list(signed(keyedEntityId, undefined, { 'x-actor-sig': 'good-signature, good-signature' }))).toEqual([
-      401,
-      'invalid_signature',
-    ]);
+    const doubled = { 'x-actor-sig': 'good-signature, good-signature' };
+    expect(await list(signed(keyedEntityId, undefined, doubled))).toEqual([401, 'invalid_signature']);
   });
 
-  it('the same signature changes state once', async () => {
+  it('change state once for each signature', async () => {
     const headers = signed(keyedEntityId);
     expect(await engage(headers, 'ONCE')).toEqual([200, 'ok']);
     expect(await engage(headers, 'ONCE')).toEqual([401, 'invalid_signature']);
     expect(calls).toHaveLength(1);
   });
 
-  it('of which nobody knows whether it is used up changes nothing and is unavailable', async () => {
+  it('whose use cannot be recorded with certainty change nothing and are unavailable', async () => {
     faults.fail('record-write', 'applied');
     expect(await engage(signed(keyedEntityId), 'IN_DOUBT')).toEqual([503, 'unavailable']);
     expect(calls).toEqual([]);
   });
 
-  it('sent a hundred times at once changes state once', async () => {
+  it('that are sent a hundred times at once change state once', async () => {
     const headers = signed(keyedEntityId);
     const answers = await Promise.all(Array.from({ length: 100 }, () => engage(headers, 'HUNDRED')));
     expect(answers.filter(([status]) => status === 200)).toHaveLength(1);
     expect(calls).toHaveLength(1);
   });
 
-  it('the same signature reads as often as it likes', async () => {
+  it('may read with the same signature any number of times', async () => {
     const headers = signed(keyedEntityId);
-    expect([await list(headers), await list(headers)]).toEqual([
-      [200, 'ok'],
-      [200, 'ok'],
-    ]);
+    for (let at = 0; at < 2; at += 1) expect(await list(headers)).toEqual([200, 'ok']);
   });
 
-  it('a retry with its idempotency key gets the stored answer, one with another key is refused', async () => {
+  it('that are retried with their idempotency key get the stored answer, and with another key are refused', async () => {
     const headers = signed(keyedEntityId, undefined, { 'idempotency-key': 'k1' });
     expect(await engage(headers, 'KEYED')).toEqual([200, 'ok']);
     expect(await engage(headers, 'KEYED')).toEqual([200, 'ok']);
@@ -219,19 +202,16 @@ describe('entity requests', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('a refused request does not use its signature up for reading JSON wrongly', async () => {
+  it('that are refused for their fields do not use up their signature', async () => {
     expect(await ask('POST', '/v1/engagements', signed(keyedEntityId), '{"x":1}')).toEqual([400, 'invalid_argument']);
-    expect(await ask('PATCH', '/v1/entities/arl-gate', signed(keyedEntityId), '{"require_arl":true}')).toEqual([
-      200,
-      'ok',
-    ]);
+    const gate = ['PATCH', '/v1/entities/arl-gate', signed(keyedEntityId), '{"require_arl":true}'] as const;
+    expect(await ask(...gate)).toEqual([200, 'ok']);
   });
 
-  it('on a method whose event is signed, the signature is the event’s and goes to the handler', async () => {
+  it('on a method whose event is signed carry the event’s signature, which the handler gets', async () => {
     const headers = entity(keyedEntityId, { 'x-actor-sig': 'event-signature' });
-    expect(
-      await ask('POST', `/v1/traceledger/master/${masterId}/events`, headers, '{"event_type":"A","payload":{}}'),
-    ).toEqual([200, 'ok']);
+    const path = `/v1/traceledger/master/${masterId}/events`;
+    expect(await ask('POST', path, headers, '{"event_type":"A","payload":{}}')).toEqual([200, 'ok']);
     expect(calls[0]).toMatchObject({
       signature: { keyId: null, signature: 'event-signature' },
       caller: { mustSign: true },

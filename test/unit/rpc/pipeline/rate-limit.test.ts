@@ -7,7 +7,7 @@ import type { Caller } from '../../../../src/service/calls/call.ts';
 
 const limit = { perSecond: 10, burst: 3 };
 
-describe('token bucket', () => {
+describe('a token bucket', () => {
   it('gives its burst at once, then one token each tenth of a second', () => {
     const limiter = new RateLimiter('call', limit, 10);
     expect([0, 0, 0].map((at) => limiter.take('a', at))).toEqual([null, null, null]);
@@ -20,20 +20,20 @@ describe('token bucket', () => {
     expect(limiter.take('a', 199)).not.toBe(null);
   });
 
-  it('one key does not use up another', () => {
+  it('keeps the tokens of each key apart', () => {
     const limiter = new RateLimiter('call', { ...limit, burst: 1 }, 10);
     expect([limiter.take('a', 0), limiter.take('b', 0)]).toEqual([null, null]);
     expect(limiter.take('a', 0)).not.toBe(null);
   });
 
-  it('says how long to wait at slow rates', () => {
+  it('returns how long to wait at slow rates', () => {
     const limiter = new RateLimiter('create', { perSecond: 0.1, burst: 1 }, 10);
     limiter.take('a', 0);
     expect(limiter.take('a', 0)?.retryAfterS).toBe(10);
     expect(limiter.take('a', 4_000)?.retryAfterS).toBe(6);
   });
 
-  it('forgets the key not seen for longest, and no other', () => {
+  it('forgets the least recently used key, and no other', () => {
     const limiter = new RateLimiter('call', { ...limit, perSecond: 0.001, burst: 1 }, 2);
     limiter.take('old', 0);
     limiter.take('kept', 0);
@@ -43,12 +43,12 @@ describe('token bucket', () => {
     expect(limiter.take('old', 3)).toBe(null);
   });
 
-  it('rate 0 never limits', () => {
+  it('never limits with rate 0', () => {
     const limiter = new RateLimiter('call', { ...limit, perSecond: 0, burst: 0 }, 2);
     expect(Array.from({ length: 100 }, () => limiter.take('a', 0)).every((limited) => limited === null)).toBe(true);
   });
 
-  it('what was done already may take more than there is, and the next calls wait for it', () => {
+  it('may be charged below zero, and the next calls wait for it', () => {
     const limiter = new RateLimiter('call', limit, 10);
     limiter.charge('a', 13, 0);
     expect(limiter.take('a', 0)?.retryAfterS).toBe(2);
@@ -57,7 +57,7 @@ describe('token bucket', () => {
     expect(limiter.take('b', 0)).toBe(null);
   });
 
-  it('over any time gives no more than burst and rate, also when the clock stands', () => {
+  it('gives no more than burst and rate over any time, also when the clock stands still', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(300), { maxLength: 200 }), (stepsMs) => {
         const limiter = new RateLimiter('call', limit, 10);
@@ -76,7 +76,7 @@ describe('token bucket', () => {
 describe('calls beyond their rate', () => {
   const size = { perSecond: 1, burst: 2 };
 
-  /** Whether calls of one key, all at the same moment, were let in, and whether those turned away are recorded. */
+  /** Makes calls of one key at the same moment. */
   function admitted(count: number, isAppend: boolean): string[] {
     const rates = createCallRates({ create: size, append: size, call: size });
     return Array.from({ length: count }, () => {
@@ -90,7 +90,7 @@ describe('calls beyond their rate', () => {
     });
   }
 
-  it.each([true, false])('are recorded up to that rate, and beyond it no more (append: %s)', (isAppend) => {
+  it.each([true, false])('are recorded up to the same rate (append: %s)', (isAppend) => {
     expect(admitted(6, isAppend)).toEqual(['in', 'in', 'recorded', 'recorded', 'not recorded', 'not recorded']);
   });
 });
@@ -104,7 +104,7 @@ describe('reads', () => {
     expect(callsOf({ examined: 1_000, verified: 1_000, chars: 1024 * 1024 })).toBe(2 + 20 + 1);
   });
 
-  it('take that from the bucket of their caller, and small ones nothing', () => {
+  it('are charged to their caller’s bucket, and small ones are not', () => {
     const size = { perSecond: 1, burst: 10 };
     const rates = createCallRates({ create: size, append: size, call: size });
     const caller = { apiKeyId: 'key' };
@@ -120,7 +120,7 @@ describe('reads', () => {
     expect(() => rates.admit(call, address, 16_000)).not.toThrow();
   });
 
-  it('are counted for an actor whatever keys it has, and for an address where nobody has proved who calls', () => {
+  it('count for an actor with any of its keys, and for an address if the caller is not proved', () => {
     const byKey = { actorId: 'an actor', apiKeyId: 'a key' } as Caller;
     expect(walkerOf(byKey, '192.0.2.7')).toBe('an actor');
     expect(walkerOf({ ...byKey, apiKeyId: null }, '192.0.2.7')).toBe('an actor 192.0.2.7');

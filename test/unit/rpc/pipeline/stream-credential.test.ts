@@ -10,7 +10,6 @@ import { bearer, fakeCredentials, goodKey } from '../../../support/listening-nod
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A stream under watch whose handler the test ends. */
 function watched() {
   const credentials = fakeCredentials();
   const aborts: string[] = [];
@@ -36,7 +35,7 @@ function watched() {
   return { credentials, call, watch, stop, aborts, failures };
 }
 
-test('a stream whose credential ended takes no more, and ends with that once all outcomes went out', async () => {
+test('a stream whose credential ended takes no more requests, and ends with that error after all outcomes', async () => {
   const { credentials, call, watch, stop, failures } = watched();
   await vi.advanceTimersByTimeAsync(limits.streamCredentialCheckMs);
   expect(stop).not.toHaveBeenCalled();
@@ -50,7 +49,7 @@ test('a stream whose credential ended takes no more, and ends with that once all
   expect(failures).toEqual([]);
 });
 
-test('events that were taken and have no outcome by then are called unknown, not refused', async () => {
+test('a stream whose events have no outcome by then ends with outcome_unknown', async () => {
   const { credentials, call, watch, aborts, failures } = watched();
   credentials.revoked.add(goodKey);
   await vi.advanceTimersByTimeAsync(limits.streamCredentialCheckMs + limits.streamLastOutcomesMs - 1);
@@ -72,7 +71,7 @@ test('a stream that was answered meanwhile is not answered twice', async () => {
   watch[Symbol.dispose]();
 });
 
-test('a store that cannot be asked ends no stream', async () => {
+test('a stream goes on if the store is unavailable', async () => {
   const { credentials, call, watch, stop } = watched();
   credentials.byApiKey = () => Promise.reject(new LedgerError('unavailable', 'away'));
   await vi.advanceTimersByTimeAsync(4 * limits.streamCredentialCheckMs);
