@@ -5,7 +5,7 @@ import { createConnectHandler } from './connect/handler.ts';
 import { HttpConnections } from './http/connections.ts';
 import type { HttpHandlerParts } from './http/handler-parts.ts';
 import { createPageHandler, type Pages } from './http/pages.ts';
-import { createHttpServer, type HttpRequests, type TlsKeys } from './http/server.ts';
+import { checkHead, createHttpServer, type HttpRequests, type TlsKeys } from './http/server.ts';
 import { refuseRequest, transportOf } from './http/unrouted-request.ts';
 import { addressOf, type Listener, listenOn } from './listening.ts';
 import { createRestHandler } from './rest/handler.ts';
@@ -29,7 +29,11 @@ export async function openHttpListener(parts: HttpPortParts, host: string, port:
   const handlers = { rest, connect, http: page };
   const connections = new HttpConnections(parts.memory, parts.tlsOnly ? HSTS : [], parts.monotonicMs);
   const requests: HttpRequests = {
-    serve: (request, response) => handlers[transportOf(request.url ?? '')](request, response),
+    serve(request, response) {
+      const fault = checkHead(request);
+      if (fault === null) handlers[transportOf(request.url ?? '')](request, response);
+      else refuseRequest(parts, request, response, fault);
+    },
     refuseExpect(request, response) {
       const error = new LedgerError('invalid_argument', 'The only Expect is 100-continue.', { header: 'Expect' });
       refuseRequest(parts, request, response, error, ['connection', 'close'], 417);

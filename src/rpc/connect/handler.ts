@@ -15,7 +15,6 @@ import { limits } from '../../runtime/limits/limits.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { HttpHandlerParts } from '../http/handler-parts.ts';
 import type { HttpHandler, HttpResponse } from '../http/response.ts';
-import { checkHead } from '../http/server.ts';
 import { answerOptions, refuseMethod, refuseRequest } from '../http/unrouted-request.ts';
 import { type ConnectFormat, connectFormat } from './body.ts';
 import { ConnectCall } from './connect-call.ts';
@@ -45,8 +44,6 @@ export function createConnectHandler(parts: HttpHandlerParts): HttpHandler {
   return (request, response) => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
     const refuse = (error: LedgerError): void => refuseRequest(parts, request, response, error);
-    const fault = checkHead(request);
-    if (fault !== null) return refuse(fault);
     const handler = handlers.get(path);
     if (request.method === 'OPTIONS')
       return answerOptions(parts, request, response, handler === undefined ? null : ['POST']);

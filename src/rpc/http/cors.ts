@@ -8,37 +8,15 @@ export interface Cors {
 
 const METHODS = 'GET, HEAD, POST, PATCH, DELETE';
 const REQUEST_HEADERS = [
-  'Authorization',
-  'Content-Type',
-  'Accept',
-  'Idempotency-Key',
-  'If-None-Match',
-  'X-Request-Id',
-  'X-Actor-Id',
-  'X-Actor-Type',
-  'X-Actor-Sig',
-  'X-Signing-Key-Id',
-  'X-Timestamp',
-  'X-Delivery-Chain',
-  'Connect-Protocol-Version',
-  'Connect-Timeout-Ms',
-  'Connect-Content-Encoding',
-  'Grpc-Timeout',
-  'X-Grpc-Web',
-  'X-User-Agent',
+  'Authorization, Content-Type, Accept, Idempotency-Key, If-None-Match, X-Request-Id',
+  'X-Actor-Id, X-Actor-Type, X-Actor-Sig, X-Signing-Key-Id, X-Timestamp, X-Delivery-Chain',
+  'Connect-Protocol-Version, Connect-Timeout-Ms, Connect-Content-Encoding, Grpc-Timeout, X-Grpc-Web, X-User-Agent',
 ].join(', ');
 const EXPOSED = [
-  'X-Request-Id',
-  'Idempotent-Replayed',
-  'Retry-After',
-  'RateLimit',
-  'RateLimit-Policy',
-  'ETag',
-  'Grpc-Status',
-  'Grpc-Message',
-  'Grpc-Status-Details-Bin',
+  'X-Request-Id, Idempotent-Replayed, Retry-After, RateLimit, RateLimit-Policy, ETag',
+  'Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin',
 ].join(', ');
-const PREFLIGHT_MAX_AGE_S = 7200;
+const PREFLIGHT_MAX_AGE_S = '7200';
 
 /** `origins` are exact origins, or `*` alone. If the list is empty, no page of another origin may call. */
 export function corsFor(origins: readonly string[]): Cors {
@@ -61,15 +39,8 @@ export function corsFor(origins: readonly string[]): Cors {
       const value = allow(origin);
       if (value === null) return null;
       return [
-        'access-control-allow-origin',
-        value,
-        'access-control-allow-methods',
-        METHODS,
-        'access-control-allow-headers',
-        REQUEST_HEADERS,
-        'access-control-max-age',
-        String(PREFLIGHT_MAX_AGE_S),
-        ...vary,
+        ...['access-control-allow-origin', value, 'access-control-allow-methods', METHODS],
+        ...['access-control-allow-headers', REQUEST_HEADERS, 'access-control-max-age', PREFLIGHT_MAX_AGE_S, ...vary],
       ];
     },
   };

@@ -3,7 +3,7 @@ import { statusOf } from '../call/status.ts';
 import { errorEnvelope } from './error-envelope.ts';
 import type { HttpHandlerParts } from './handler-parts.ts';
 import type { HttpHandler } from './response.ts';
-import { checkHead, JSON_TYPE, requestIdIn } from './server.ts';
+import { JSON_TYPE, requestIdIn } from './server.ts';
 import { answerOptions, refuseMethod } from './unrouted-request.ts';
 
 interface PageAnswer {
@@ -18,13 +18,13 @@ export type Pages = ReadonlyMap<string, () => PageAnswer>;
 
 const METHODS = ['GET', 'HEAD'];
 
-/** `serveOther` gets requests for other paths, and those with a wrong head. */
+/** `serveOther` gets requests for other paths. */
 export function createPageHandler(parts: HttpHandlerParts, pages: Pages, serveOther: HttpHandler): HttpHandler {
   return (request, response) => {
     const { method: verb = '', url = '' } = request;
     const route = pathOf(url);
     const page = pages.get(route);
-    if (page === undefined || checkHead(request) !== null) return serveOther(request, response);
+    if (page === undefined) return serveOther(request, response);
     if (verb === 'OPTIONS') return answerOptions(parts, request, response, METHODS);
     if (!METHODS.includes(verb)) return refuseMethod(parts, request, response, METHODS);
     const startedMs = performance.now();

@@ -1,3 +1,4 @@
+import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
@@ -6,7 +7,7 @@ import type { Credentials } from '../../service/developers/credentials.ts';
 import { fingerprintOf } from '../../service/idempotency/fingerprint.ts';
 import { type RunOnceParts, runOnce } from '../../service/idempotency/run-once.ts';
 import { Walk, type WalkParts } from '../../service/walking/walk.ts';
-import type { BidiCall, Decoded, IncomingCall, StreamCall, UnaryCall } from '../call/incoming-call.ts';
+import type { BidiCall, IncomingCall, StreamCall, UnaryCall } from '../call/incoming-call.ts';
 import { requestIdOf } from '../call/request-id.ts';
 import { RunningCall } from '../call/running-call.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
@@ -99,7 +100,7 @@ export function createPipeline(parts: PipelineParts) {
     unary(endpoint: Endpoint, incoming: UnaryCall): Promise<void> {
       return run(endpoint, incoming, limits.callTimeoutMs, async (call) => {
         const signed = await admit(parts, call, incoming);
-        const { message } = take(call, incoming);
+        const message = take(call, incoming);
         const { changesState, rule, method } = endpoint;
         const key = call.caller !== null && changesState ? incoming.idempotencyKey() : undefined;
         const handle = () => (endpoint.handler as UnaryHandler)(message, call);
@@ -120,7 +121,7 @@ export function createPipeline(parts: PipelineParts) {
     serverStream(endpoint: Endpoint, incoming: StreamCall): Promise<void> {
       return run(endpoint, incoming, limits.serverStreamTimeoutMs, async (call) => {
         await admit(parts, call, incoming);
-        const { message } = take(call, incoming);
+        const message = take(call, incoming);
         await sendAll(call, incoming, (endpoint.handler as ServerStreamHandler)(message, call));
         await finish(parts, call, incoming);
       });
@@ -179,11 +180,11 @@ function refuseByWrongClock({ isClockRight }: PipelineParts, { caller, endpoint 
 }
 
 /** Decodes the request and keeps it for the handler and the access records. */
-function take(call: RunningCall, incoming: IncomingCall): Decoded {
-  const decoded = incoming.decode();
-  call.parsed = decoded.json;
-  call.request = decoded.message;
-  return decoded;
+function take(call: RunningCall, incoming: IncomingCall): Message {
+  const { message, json } = incoming.decode();
+  call.parsed = json;
+  call.request = message;
+  return message;
 }
 
 async function sendAll(call: RunningCall, incoming: StreamCall, answers: AsyncIterable<object>): Promise<void> {

@@ -72,29 +72,16 @@ function mayBeNull(field: DescField): boolean {
 }
 
 function readValue(field: DescField, node: JsonNode, path: string): unknown {
-  switch (field.fieldKind) {
-    case 'scalar':
-      return readScalar(field, field.scalar, node, path);
-    case 'message':
-      return readMessage(field.message, node, path);
-    case 'list': {
-      if (node.kind !== 'array') throw invalidField(path, 'an array');
-      return node.items.map((item, at) => readItem(field, item, `${path}[${at}]`));
-    }
-    default:
-      throw noRestForm(field);
-  }
+  if (field.fieldKind !== 'list') return readOne(field, node, path);
+  if (node.kind !== 'array') throw invalidField(path, 'an array');
+  return node.items.map((item, at) => readOne(field, item, `${path}[${at}]`));
 }
 
-function readItem(field: DescField & { fieldKind: 'list' }, item: JsonNode, path: string): unknown {
-  switch (field.listKind) {
-    case 'message':
-      return readMessage(field.message, item, path);
-    case 'scalar':
-      return readScalar(field, field.scalar, item, path);
-    default:
-      throw noRestForm(field);
-  }
+function readOne(field: DescField, node: JsonNode, path: string): unknown {
+  if (field.fieldKind === 'map') throw noRestForm(field);
+  if (field.message !== undefined) return readMessage(field.message, node, path);
+  if (field.scalar !== undefined) return readScalar(field, field.scalar, node, path);
+  throw noRestForm(field);
 }
 
 function readScalar(field: DescField, scalar: ScalarType, node: JsonNode, path: string): unknown {

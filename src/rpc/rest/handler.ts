@@ -6,7 +6,7 @@ import { restRoutes } from '../endpoints/routes.ts';
 import { endAfterUnreadBody } from '../http/body.ts';
 import type { HttpHandlerParts } from '../http/handler-parts.ts';
 import type { HttpHandler } from '../http/response.ts';
-import { checkHead, requestIdIn } from '../http/server.ts';
+import { requestIdIn } from '../http/server.ts';
 import { answerOptions, noRoute, noteUnrouted, refuseMethod, refuseRequest } from '../http/unrouted-request.ts';
 import { RestCall, type RestEntry, restEntry } from './rest-call.ts';
 import { RestStreamCall } from './stream.ts';
@@ -23,8 +23,6 @@ export function createRestHandler(parts: HttpHandlerParts): HttpHandler {
     const verb = request.method ?? '';
     const path = request.url ?? '';
     const refuse = (error: LedgerError): void => refuseRequest(parts, request, response, error);
-    const fault = checkHead(request);
-    if (fault !== null) return refuse(fault);
     let found: ReturnType<typeof match>;
     try {
       found = match(verb, path);
