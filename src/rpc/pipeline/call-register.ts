@@ -14,8 +14,6 @@ const drainLookMs = 10;
  * period after that either, the register answers in its place: `outcome_unknown`, or `unavailable` if the call cannot
  * have written anything.
  */
-export type CallRegister = ReturnType<typeof createCallRegister>;
-
 export function createCallRegister(
   now: () => number,
   answerFor: (call: RunningCall, incoming: IncomingCall, error: LedgerError) => void,
