@@ -120,7 +120,10 @@ function endlessApi(onAsk: OnAsk): ReadonlyMap<string, Handler> {
   const api = apiOf(parts);
   return new Map(
     api.flatMap(({ service, handlers }) =>
-      Object.entries(handlers).map(([name, handler]): [string, Handler] => [`${service.name}.${name}`, handler as Handler]),
+      Object.entries(handlers).map(([name, handler]): [string, Handler] => [
+        `${service.name}.${name}`,
+        handler as Handler,
+      ]),
     ),
   );
 }
