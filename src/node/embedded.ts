@@ -1,6 +1,6 @@
 import { batchLimits } from '../actors/bounds.ts';
-import { localPlacement } from '../actors/routing/local-placement.ts';
-import { noPeers } from '../actors/routing/no-peers.ts';
+import { noPeers } from '../actors/routing/peers.ts';
+import { localPlacement } from '../actors/routing/placement.ts';
 import { MonotonicWallClock } from '../runtime/clock/monotonic-wall-clock.ts';
 import { goodClock } from '../runtime/clock/plausible-clock.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { batchLimits } from '../../src/actors/bounds.ts';
-import { localPlacement } from '../../src/actors/routing/local-placement.ts';
-import { noPeers } from '../../src/actors/routing/no-peers.ts';
+import { noPeers } from '../../src/actors/routing/peers.ts';
+import { localPlacement } from '../../src/actors/routing/placement.ts';
 import { readConfig } from '../../src/node/config.ts';
 import { startNode } from '../../src/node/start-node.ts';
 import { PlausibleClock } from '../../src/runtime/clock/plausible-clock.ts';

@@ -6,8 +6,8 @@ import { LedgerActor, type LedgerActorParts } from '../../src/actors/ledger/ledg
 import type { ActorKeys, KeyLife, SigningKeys } from '../../src/actors/ledger/signing-keys.ts';
 import type { ActorMeter } from '../../src/actors/meter.ts';
 import { Directory, type DirectoryParts } from '../../src/actors/routing/directory.ts';
-import { localPlacement } from '../../src/actors/routing/local-placement.ts';
-import { noPeers } from '../../src/actors/routing/no-peers.ts';
+import { noPeers } from '../../src/actors/routing/peers.ts';
+import { localPlacement } from '../../src/actors/routing/placement.ts';
 import { type ErrorCode, LedgerError } from '../../src/domain/errors.ts';
 import { authorityDigest } from '../../src/domain/event/content.ts';
 import type { LedgerEvent } from '../../src/domain/event/event.ts';

@@ -17,9 +17,7 @@ function ledgerIsFull(bound: string): LedgerError {
 /** Commands in the order of their arrival. A full mailbox refuses (`overloaded`) instead of growing. */
 export class Mailbox {
   readonly #limits: MailboxLimits;
-  /** Commands before `#first` are taken. The array is cut only now and then, so that taking is cheap. */
-  #waiting: (PendingCommand | undefined)[] = [];
-  #first = 0;
+  readonly #waiting: PendingCommand[] = [];
   #bytes = 0;
 
   constructor(limits: MailboxLimits) {
@@ -27,7 +25,7 @@ export class Mailbox {
   }
 
   get size(): number {
-    return this.#waiting.length - this.#first;
+    return this.#waiting.length;
   }
 
   /** Throws `overloaded` if the mailbox is full. An empty mailbox takes a command of any size. */
@@ -47,30 +45,20 @@ export class Mailbox {
 
   /** Takes the next commands: at most `count` and `bytes`, but at least one if one waits. */
   take(count: number, bytes: number): PendingCommand[] {
-    const taken: PendingCommand[] = [];
+    let taken = 0;
     let sum = 0;
-    while (taken.length < count) {
-      const pending = this.#waiting[this.#first];
-      if (pending === undefined || (taken.length > 0 && sum + pending.bytes > bytes)) break;
-      taken.push(pending);
+    for (const pending of this.#waiting) {
+      if (taken >= count || (taken > 0 && sum + pending.bytes > bytes)) break;
+      taken += 1;
       sum += pending.bytes;
-      this.#waiting[this.#first] = undefined;
-      this.#first += 1;
     }
     this.#bytes -= sum;
-    if (this.#first > 1_024 || this.#first === this.#waiting.length) {
-      this.#waiting = this.#waiting.slice(this.#first);
-      this.#first = 0;
-    }
-    return taken;
+    return this.#waiting.splice(0, taken);
   }
 
   /** The waiting commands, in their order. They stay. */
-  *waiting(): Iterable<PendingCommand> {
-    for (let at = this.#first; at < this.#waiting.length; at++) {
-      const pending = this.#waiting[at];
-      if (pending !== undefined) yield pending;
-    }
+  waiting(): Iterable<PendingCommand> {
+    return this.#waiting.values();
   }
 
   /** Takes all waiting commands. */

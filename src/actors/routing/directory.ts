@@ -10,11 +10,11 @@ import {
 } from '../bounds.ts';
 import type { CommandOutcome } from '../inbox/outcome.ts';
 import { clockIsOff, notRunHere, refusedAgain, stopping } from '../inbox/refusals.ts';
-import type { LedgerActorParts } from '../ledger/ledger-actor.ts';
+import { LedgerActor, type LedgerActorParts } from '../ledger/ledger-actor.ts';
 import { ActivationLimiter } from './activation-limiter.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
 import type { NodeId, Placement } from './placement.ts';
-import { Shard, shardOf } from './shard.ts';
+import { shardOf } from './shard.ts';
 
 export interface DirectoryParts extends LedgerActorParts {
   readonly self: NodeId;
@@ -34,7 +34,8 @@ export interface DirectoryParts extends LedgerActorParts {
 export class Directory {
   readonly #parts: DirectoryParts;
   readonly #pace: ActivationLimiter | null;
-  readonly #shards = new Map<number, Shard>();
+  /** The ledgers in memory, by their shards and ids. */
+  readonly #shards = new Map<number, Map<string, LedgerActor>>();
   /** Shards of recent ledgers, since each costs a hash to compute. */
   readonly #shardNumbers = new Map<string, number>();
   /** The node that last ran a command of the shard. It is asked first, until it refuses or cannot be reached. */
@@ -88,7 +89,7 @@ export class Directory {
     const shard = this.#shardOf(ledgerId);
     const owner = await this.#locate(shard);
     if (this.#closing || owner !== this.#parts.self || this.#leaving.has(shard)) throw notRunHere();
-    return this.#shard(shard).readBarrier(ledgerId);
+    return this.#actor(shard, ledgerId).readBarrier();
   }
 
   /**
@@ -100,8 +101,7 @@ export class Directory {
     const done = Promise.withResolvers<void>();
     this.#leaving.set(shard, done.promise);
     try {
-      await this.#shards.get(shard)?.close();
-      this.#shards.delete(shard);
+      await this.#close(shard);
       await release();
     } finally {
       this.#leaving.delete(shard);
@@ -174,18 +174,20 @@ export class Directory {
   }
 
   /** Synchronous unless a new ledger has to wait to be loaded, so that commands keep their order. */
-  #admit(number: number, command: Command): Promise<CommandOutcome> {
-    const shard = this.#shard(number);
-    const isLoaded = this.#pace === null || shard.has(command.ledgerId);
-    const admitted = isLoaded ? null : this.#pace.take(command.ledgerId, command.deadline);
-    return admitted === null ? shard.submit(command) : this.#admitAfter(admitted, number, command);
+  #admit(shard: number, command: Command): Promise<CommandOutcome> {
+    const { ledgerId, deadline } = command;
+    const isLoaded = this.#shards.get(shard)?.get(ledgerId)?.stopped === false;
+    const admitted = isLoaded ? null : (this.#pace?.take(ledgerId, deadline) ?? null);
+    return admitted === null
+      ? this.#actor(shard, ledgerId).submit(command)
+      : this.#admitAfter(admitted, shard, command);
   }
 
-  async #admitAfter(admitted: Promise<void>, number: number, command: Command): Promise<CommandOutcome> {
+  async #admitAfter(admitted: Promise<void>, shard: number, command: Command): Promise<CommandOutcome> {
     await admitted;
     if (this.#closing) throw stopping();
-    const left = this.#leaving.get(number);
-    if (left === undefined) return this.#shard(number).submit(command);
+    const left = this.#leaving.get(shard);
+    if (left === undefined) return this.#actor(shard, command.ledgerId).submit(command);
     await left;
     return this.submit(command);
   }
@@ -196,7 +198,7 @@ export class Directory {
     let waiting = 0;
     for (const shard of this.#shards.values()) {
       ledgers += shard.size;
-      waiting += shard.waiting;
+      for (const actor of shard.values()) waiting += actor.waiting;
     }
     return { ledgers, waiting };
   }
@@ -205,25 +207,35 @@ export class Directory {
     return this.#parts.batches;
   }
 
-  #shard(number: number): Shard {
-    let shard = this.#shards.get(number);
-    if (shard === undefined) {
-      shard = new Shard(this.#parts, () => this.#noteLoad());
-      this.#shards.set(number, shard);
-    }
-    return shard;
-  }
-
-  #noteLoad(): void {
+  #actor(number: number, ledgerId: string): LedgerActor {
+    const shard = this.#shards.get(number) ?? new Map<string, LedgerActor>();
+    const held = shard.get(ledgerId);
+    if (held?.stopped === false) return held;
+    const actor = new LedgerActor(ledgerId, this.#parts);
+    this.#shards.set(number, shard.set(ledgerId, actor));
     this.#loaded += 1;
     if (this.#loaded >= ledgersLoadedBetweenLooks) this.#lookForIdle();
+    return actor;
   }
 
+  /** Removes the ledgers of a shard, each once its commands are answered. Nothing may be submitted any more. */
+  async #close(shard: number): Promise<void> {
+    await Promise.all(Array.from(this.#shards.get(shard)?.values() ?? [], (actor) => actor.close()));
+    this.#shards.delete(shard);
+  }
+
+  /** Removes ledgers that had no command for a while, and stopped ones. */
   #lookForIdle(): void {
     this.#loaded = 0;
     const crowded = this.load().ledgers > ledgersInMemoryMax;
     const before = this.#parts.clock.now() - (crowded ? passivateWhenCrowdedAfterMs : passivateAfterMs);
-    for (const shard of this.#shards.values()) shard.passivate(before);
+    for (const shard of this.#shards.values()) {
+      for (const [ledgerId, actor] of shard) {
+        const { idleSince } = actor;
+        const isIdle = idleSince !== null && idleSince <= before;
+        if (actor.stopped || (isIdle && actor.passivate())) shard.delete(ledgerId);
+      }
+    }
   }
 
   #armLook(): void {
@@ -237,6 +249,6 @@ export class Directory {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing = true;
     this.#cancelLook();
-    await Promise.all(Array.from(this.#shards.values(), (shard) => shard.close()));
+    await Promise.all(Array.from(this.#shards.keys(), (shard) => this.#close(shard)));
   }
 }

@@ -23,10 +23,18 @@ export class PeerUnreachable extends Error {
   }
 }
 
-/**
- * Access to other nodes. `ask` has a command carried out by the node that runs its ledger, and resolves with its
- * outcome. Rejects with the LedgerError that the command was refused with, NotOwner, or PeerUnreachable.
- */
+/** Access to other nodes. */
 export interface Peers {
+  /**
+   * Has a command carried out by a node. Rejects with the LedgerError that it was refused with, NotOwner, or
+   * PeerUnreachable.
+   */
   ask(node: NodeId, command: Command): Promise<CommandOutcome>;
 }
+
+/** The peers of a node that stands alone. */
+export const noPeers: Peers = {
+  ask: async (node) => {
+    throw new PeerUnreachable(`this node stands alone and was asked to reach ${node}`, false);
+  },
+};

@@ -6,9 +6,11 @@ export type NodeId = string;
  * it, because the claim in the store decides.
  */
 export interface Placement {
-  /**
-   * The node that holds a shard, as far as known. Resolves with null if no node does. May fail with any error if the
-   * placement service cannot be reached.
-   */
+  /** The node that holds a shard. null if none is known. May reject if the placement service cannot be reached. */
   locate(shard: number): Promise<NodeId | null>;
+}
+
+/** The placement of a node that stands alone. */
+export function localPlacement(self: NodeId): Placement {
+  return { locate: async () => self };
 }
