@@ -1,6 +1,7 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Clock } from '../runtime/clock/clock.ts';
 import type { Log } from '../runtime/telemetry/log.ts';
+import { addGauge } from '../runtime/telemetry/metrics.ts';
 import type { RecordStore } from '../store/record-store.ts';
 
 /** How often expired records are looked for if none were left. */
@@ -31,15 +32,14 @@ export class RecordSweeping implements AsyncDisposable {
     this.#parts = parts;
     this.#doneTo = parts.clock.now();
     this.#cancel = this.#after(everyMs);
-    const behindSeconds = () => this.#behindSeconds();
-    new Gauge({
-      name: 'svc_sweep_behind_seconds',
-      help: 'How long ago the oldest record that may still be there ran out, on the node that removes them; 0 on all others.',
-      registers: [parts.registry],
-      collect() {
-        this.set(behindSeconds());
+    addGauge(
+      parts.registry,
+      {
+        name: 'svc_sweep_behind_seconds',
+        help: 'How long ago the oldest record that may still be there ran out, on the node that removes them; 0 on all others.',
       },
-    });
+      () => this.#behindSeconds(),
+    );
   }
 
   #behindSeconds(): number {

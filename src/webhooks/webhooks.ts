@@ -1,22 +1,52 @@
 import type { CommitListener } from '../actors/ledger/commit-listener.ts';
 import { isoTime } from '../domain/values/time.ts';
-import { sleep } from '../runtime/clock/clock.ts';
+import { type Clock, sleep } from '../runtime/clock/clock.ts';
+import type { Log } from '../runtime/telemetry/log.ts';
+import type { LedgerReading } from '../service/reading/ledger-reading.ts';
+import type { SecretBox } from '../service/records/secret-box.ts';
 import { answeredSeqsIn } from '../service/webhooks/answered-seqs.ts';
 import { deliveriesIn } from '../service/webhooks/deliveries.ts';
 import { type SubscriptionRecord, subscriptionsIn } from '../service/webhooks/subscription-record.ts';
 import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
-import type { LedgerEntry } from '../store/ledger-store.ts';
-import { BackgroundLimiter } from './background-limiter.ts';
-import { type AttemptParts, attempt } from './send/attempt.ts';
+import type { LedgerEntry, LedgerStore } from '../store/ledger-store.ts';
+import type { RecordStore } from '../store/record-store.ts';
+import { BackgroundLimiter, type BackgroundLimiterParts } from './background-limiter.ts';
+import type { Poster } from './post/http-post.ts';
+import { attempt } from './send/attempt.ts';
 import { EventBodies } from './send/event-bodies.ts';
 import { Sender } from './send/sender.ts';
 import { cursorsIn } from './tail/cursor-record.ts';
-import { LogTailer } from './tail/log-tailer.ts';
-import type { WebhookParts } from './webhook-parts.ts';
+import { InFlightWrites } from './tail/in-flight-writes.ts';
+import { KnownSubscriptions } from './tail/known-subscriptions.ts';
+import { LedgerBarriers } from './tail/ledger-barriers.ts';
+import { LedgerTail } from './tail/ledger-tail.ts';
+import { SubscriptionIndex } from './tail/subscription-index.ts';
+import { TailScan } from './tail/tail-scan.ts';
+import type { WebhookMeter } from './webhook-meter.ts';
 
 /** Pause before failed work is retried. */
 const retryMs = 1_000;
 const keptAliveEveryMs = 1_000;
+/** After so many scans, the lists of watched ledgers are read again. */
+const scansBetweenLists = 20;
+
+/** What the webhooks of a node need. */
+export interface WebhookParts extends BackgroundLimiterParts {
+  readonly ledgers: LedgerStore;
+  readonly records: RecordStore;
+  readonly reading: LedgerReading;
+  readonly secrets: SecretBox;
+  readonly poster: Poster;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly meter: WebhookMeter;
+  /** Whether this node does the webhook work for the ledger or subscription with this id. */
+  ownsShardOf(id: string): boolean;
+  /** Passes a read barrier of the ledger's actor on this node. Resolves with the ledger's newest seq (Directory). */
+  readBarrier(ledgerId: string): Promise<number>;
+  /** Notifies the node that sends for a subscription that something may be due. null: there are no other nodes. */
+  readonly tellOthers: ((subscriptionId: string) => void) | null;
+}
 
 /**
  * The webhooks of a node: tails the ledgers and sends for the subscriptions whose shards it runs. Everything that must
@@ -25,52 +55,76 @@ const keptAliveEveryMs = 1_000;
 export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   readonly #parts: WebhookParts;
   readonly #limiter: BackgroundLimiter;
-  readonly #tailer: LogTailer;
+  /** The active subscriptions, by the ledgers that they watch. */
+  readonly #index: SubscriptionIndex;
+  readonly #subscriptions: KnownSubscriptions;
+  readonly #writes: InFlightWrites;
+  readonly #barriers: LedgerBarriers;
+  readonly #tail: LedgerTail;
+  readonly #scan: TailScan;
   readonly #sender: Sender;
+  #scanCount = 0;
   #stopped = false;
 
   constructor(parts: WebhookParts) {
     this.#parts = parts;
-    const { ledgers, records, reading, secrets, poster, clock, log, meter } = parts;
-    const ownsShardOf = (id: string) => parts.ownsShardOf(id);
+    const { ledgers, records, reading, secrets, poster, clock, log, meter, ownsShardOf, readBarrier } = parts;
     const subscriptions = subscriptionsIn(records);
-    this.#limiter = new BackgroundLimiter(parts);
-    const shared = {
-      deliveries: deliveriesIn(records, () => clock.now()),
-      limiter: this.#limiter,
-      clock,
-      log,
-      ownsShardOf,
-    };
-    this.#tailer = new LogTailer({
+    const limiter = new BackgroundLimiter(parts);
+    const wake = (ledgerId: string) => this.#tail.wake(ledgerId);
+    const index = new SubscriptionIndex(ledgers, wake);
+    const writes = new InFlightWrites(() => clock.now());
+    const deliveries = deliveriesIn(records, () => clock.now());
+    const shared = { ledgers, deliveries, index, limiter, clock, log, ownsShardOf };
+    const barriers = new LedgerBarriers({
       ...shared,
-      ledgers,
-      cursors: cursorsIn(records),
-      answeredSeqs: answeredSeqsIn(records),
+      readBarrier,
+      newestAnswered: (ledgerId) => writes.newestAnswered(ledgerId),
+      certain: wake,
+    });
+    this.#limiter = limiter;
+    this.#index = index;
+    this.#writes = writes;
+    this.#barriers = barriers;
+    this.#subscriptions = new KnownSubscriptions({
+      ...shared,
       subscriptions,
       retryUntilStopped: (what, work) => this.#retryUntilStopped(what, work),
       isShared: parts.tellOthers !== null,
       isStopped: () => this.#stopped,
-      facts: (ledgerId) => reading.ledgerFacts(ledgerId),
-      readBarrier: (ledgerId) => parts.readBarrier(ledgerId),
       // Messages of other nodes about a subscription are ignored before it is known.
       added: (subscriptionId) => this.#sender.wake(subscriptionId),
       ended: (subscriptionId) => this.ended(subscriptionId),
+    });
+    this.#tail = new LedgerTail({
+      ...shared,
+      barriers,
+      cursors: cursorsIn(records),
+      answeredSeqs: answeredSeqsIn(records),
+      facts: (ledgerId) => reading.ledgerFacts(ledgerId),
+      underWayFrom: (ledgerId) => writes.underWayFrom(ledgerId),
+      upToDate: () => this.catchUp(),
       queued: (subscriptionId) => this.queued(subscriptionId),
       fannedOut: (count) => meter.fannedOut(count),
     });
-    const attemptParts: AttemptParts = {
+    this.#scan = new TailScan({
+      ...shared,
+      watchedLedgers: () => index.watchedLedgers(),
+      scanLedger: (ledgerId) => this.#tail.scan(ledgerId),
+    });
+    const attemptParts = {
       bodies: new EventBodies(ledgers),
       secrets,
       poster,
       clock,
-      mayStillSend: (subscriptionId) => ownsShardOf(subscriptionId) && this.subscription(subscriptionId) !== undefined,
-      mayRead: (actorId, ledgerId, masterId) => reading.mayReadEvent(actorId, ledgerId, masterId),
+      mayStillSend: (id: string) => ownsShardOf(id) && index.get(id) !== undefined,
+      mayRead: (actorId: string, ledgerId: string, masterId: string | null) =>
+        reading.mayReadEvent(actorId, ledgerId, masterId),
     };
     this.#sender = new Sender({
       ...shared,
-      subscription: (id) => this.subscription(id),
-      position: (ledgerId) => this.#tailer.position(ledgerId),
+      subscription: (id) => index.get(id),
+      position: (ledgerId) => this.#tail.position(ledgerId),
       attempt: (subscription, delivery) => attempt(attemptParts, subscription, delivery),
       gone: (subscriptionId) => {
         this.ended(subscriptionId);
@@ -85,54 +139,63 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
 
   /** Finds all active subscriptions, then tails and sends in the background. */
   start(): void {
-    void this.#tailer.start().then(() => this.#wakeSender(() => true));
+    void this.#subscriptions.find().then(() => {
+      this.#tail.open();
+      this.#wakeSender(() => true);
+    });
   }
 
   /** Reads the subscriptions again if other nodes have changed them since they were read last. */
   catchUp(): Promise<void> {
-    return this.#tailer.catchUp();
+    return this.#subscriptions.catchUp();
   }
 
   writing(ledgerId: string, fromSeq: number): void {
-    this.#tailer.writing(ledgerId, fromSeq);
+    this.#writes.writing(ledgerId, fromSeq);
   }
 
   settled(ledgerId: string): void {
-    this.#tailer.settled(ledgerId);
+    this.#writes.settled(ledgerId);
+    this.#tail.release(ledgerId);
   }
 
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
     this.#limiter.committed(entries.length);
-    this.#tailer.committed(ledgerId, entries);
+    this.#writes.committed(ledgerId, entries.at(-1)?.seq ?? 0);
+    this.#index.learn(ledgerId, entries);
+    this.claimed(ledgerId);
   }
 
   unsettled(ledgerId: string, entries: readonly LedgerEntry[]): void {
-    this.#tailer.unsettled(ledgerId, entries);
+    // If the entries do not stand, the index only knows readers too many: access is checked for each event.
+    this.#index.learn(ledgerId, entries);
+    if (this.#index.isWatched(ledgerId)) this.#barriers.ask(ledgerId);
   }
 
   claimed(ledgerId: string): void {
-    this.#tailer.claimed(ledgerId);
+    if (this.#index.isWatched(ledgerId)) this.#tail.wake(ledgerId);
   }
 
   newestAnswered(ledgerId: string): number | null {
-    return this.#tailer.newestAnswered(ledgerId);
+    return this.#writes.newestAnswered(ledgerId);
   }
 
   writtenLately(limit: number): readonly string[] {
-    return this.#tailer.writtenLately(limit);
+    return this.#writes.lately(limit);
   }
 
   subscribed(subscription: SubscriptionRecord): void {
-    this.#tailer.subscribed(subscription);
+    this.#subscriptions.add(subscription);
   }
 
   ended(subscriptionId: string): void {
-    this.#tailer.ended(subscriptionId);
+    // The tail removes the cursors of ledgers that have no subscription any more.
+    for (const ledgerId of this.#index.remove(subscriptionId)) this.#tail.wake(ledgerId);
     this.#sender.drop(subscriptionId);
   }
 
   mayHaveEnded(subscriptionId: string, at: string): void {
-    this.#tailer.mayHaveEnded(subscriptionId, at);
+    this.#subscriptions.mayHaveEnded(subscriptionId, at);
   }
 
   queued(subscriptionId: string): void {
@@ -151,11 +214,17 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
    */
   lookForDue(): void {
     this.#wakeSender(() => true);
-    this.#tailer.scan();
+    if (this.#parts.tellOthers === null) return;
+    void this.#scan.round();
+    this.#scanCount += 1;
+    if (this.#scanCount % scansBetweenLists !== 0) return;
+    // The events of a watched ledger show its new readers, so no such ledger is in doubt.
+    this.#index.doubt(() => false);
+    this.#subscriptions.listAgain();
   }
 
   #wakeSender(isDue: (subscriptionId: string) => boolean): void {
-    for (const { id } of this.#tailer.index.all()) if (isDue(id)) this.#sender.wake(id);
+    for (const { id } of this.#index.all()) if (isDue(id)) this.#sender.wake(id);
   }
 
   /** Retries failed work until it succeeds or this node stops. `what` names the work in the log. */
@@ -177,7 +246,11 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
    * cursor must not move without these subscriptions. New readers of the ledgers are found afterwards.
    */
   async takeOver(isNew: (id: string) => boolean, own: () => void): Promise<void> {
-    await this.#tailer.takeOver(isNew, own);
+    this.#index.doubt(isNew);
+    this.#subscriptions.listAgain();
+    await this.#subscriptions.find();
+    own();
+    for (const ledgerId of this.#index.watchedLedgers()) if (isNew(ledgerId)) this.#tail.wake(ledgerId);
     this.#wakeSender(isNew);
   }
 
@@ -186,13 +259,13 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
    * both record the same range at once, some deliveries may be recorded, and sent, twice.
    */
   giveUp(isGone: (id: string) => boolean): void {
-    this.#tailer.giveUp(isGone);
-    for (const { id } of this.#tailer.index.all()) if (isGone(id)) this.#sender.drop(id);
+    for (const ledgerId of this.#index.watchedLedgers()) if (isGone(ledgerId)) this.#tail.forget(ledgerId);
+    for (const { id } of this.#index.all()) if (isGone(id)) this.#sender.drop(id);
   }
 
   /** The subscription, while it is active. */
   subscription(id: string): SubscriptionRecord | undefined {
-    return this.#tailer.index.get(id);
+    return this.#index.get(id);
   }
 
   /** The number of deliveries in memory. */
@@ -206,7 +279,8 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     // Timers of the clock do not keep the process alive, and running work may wait for one.
     const alive = setInterval(() => {}, keptAliveEveryMs);
     try {
-      await Promise.all([this.#tailer.stop(), this.#sender.stop()]);
+      this.#barriers.stop();
+      await Promise.all([this.#scan.stop(), this.#tail.stop(), this.#sender.stop()]);
       await this.#parts.poster[Symbol.asyncDispose]();
     } finally {
       clearInterval(alive);

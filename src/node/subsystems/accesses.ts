@@ -1,5 +1,6 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Log } from '../../runtime/telemetry/log.ts';
+import { addCounter, addGauge } from '../../runtime/telemetry/metrics.ts';
 import { AccessQueue, type HistoryReport } from '../../service/audit/access-history.ts';
 import type { NodeContext } from './context.ts';
 
@@ -12,24 +13,19 @@ export function startAccessHistory({ access, clock, random, log, metrics }: Node
 
 /** Metrics of the access history: records that are not in the store yet, and records that are lost. */
 export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held' | 'lost'>): void {
-  const registers = [registry];
-  new Gauge({
-    name: 'svc_access_records_held',
-    help: 'Access records that wait to be written; from 10,000 on answers wait for room, from 100,000 on records are lost.',
-    registers,
-    collect() {
-      this.set(queue.held);
+  addGauge(
+    registry,
+    {
+      name: 'svc_access_records_held',
+      help: 'Access records that wait to be written; from 10,000 on answers wait for room, from 100,000 on records are lost.',
     },
-  });
-  new Counter({
-    name: 'svc_access_records_lost_total',
-    help: 'Access records that were never written; the log says why.',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(queue.lost);
-    },
-  });
+    () => queue.held,
+  );
+  addCounter(
+    registry,
+    { name: 'svc_access_records_lost_total', help: 'Access records that were never written; the log says why.' },
+    () => queue.lost,
+  );
 }
 
 /** Log lines of the access history. */

@@ -1,5 +1,6 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Log } from '../telemetry/log.ts';
+import { addGauge } from '../telemetry/metrics.ts';
 import type { Clock } from './clock.ts';
 import { implausibleClock, isPlausibleTime } from './plausible-clock.ts';
 
@@ -22,14 +23,14 @@ interface ClockWatchParts {
  */
 export function watchClock({ clock, machine, log, registry }: ClockWatchParts): () => void {
   const aheadMs = () => Math.max(0, clock.now() - machine.now());
-  new Gauge({
-    name: 'svc_clock_ahead_seconds',
-    help: 'How far this node tells times ahead of the clock of its machine, because that was set back.',
-    registers: [registry],
-    collect() {
-      this.set(aheadMs() / 1_000);
+  addGauge(
+    registry,
+    {
+      name: 'svc_clock_ahead_seconds',
+      help: 'How far this node tells times ahead of the clock of its machine, because that was set back.',
     },
-  });
+    () => aheadMs() / 1_000,
+  );
 
   let isTold = false;
   let isOffTold = false;

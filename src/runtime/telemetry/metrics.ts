@@ -1,26 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { MemoryBudget, memoryKinds } from '../limits/memory-budget.ts';
 
-/** The metrics of a node. The help text of each, which operators see too, says what it means. */
-export interface Metrics {
-  readonly registry: Registry;
-  readonly requests: Counter<'transport' | 'method' | 'code'>;
-  readonly requestSeconds: Histogram<'transport' | 'method'>;
-  readonly runningCalls: Gauge;
-  readonly appends: Counter<'result'>;
-  readonly claims: Counter<'reason'>;
-  readonly fencedAppends: Counter;
-  readonly unknownOutcomes: Counter<'resolution'>;
-  readonly damagedLedgers: Counter;
-  readonly commitBatchEvents: Histogram;
-  readonly commitSeconds: Histogram;
-  readonly activationSeconds: Histogram;
-  readonly mailboxDepth: Gauge;
-  readonly verificationQueue: Gauge;
-}
-
 const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /** Values that are read when the metrics are collected. */
 export interface CurrentLoad {
@@ -44,8 +25,40 @@ const noLoad: CurrentLoad = {
   reads: { held: 0, waiting: 0 },
 };
 
+interface Description<T extends string = never> {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames?: T[];
+}
+
+/** Adds a gauge whose value is read when the metrics are collected. */
+export function addGauge(registry: Registry, description: Description, read: () => number): void {
+  new Gauge({
+    ...description,
+    registers: [registry],
+    collect() {
+      this.set(read());
+    },
+  });
+}
+
+/** Adds a counter whose value is read when the metrics are collected. */
+export function addCounter(registry: Registry, description: Description, read: () => number): void {
+  new Counter({
+    ...description,
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(read());
+    },
+  });
+}
+
+/** The metrics of a node. The help text of each, which operators see too, says what it means. */
+export type Metrics = ReturnType<typeof createMetrics>;
+
 /** Metrics in a registry of their own, with those of the process (event loop lag, memory, garbage collection). */
-export function createMetrics(load: CurrentLoad = noLoad): Metrics {
+export function createMetrics(load: CurrentLoad = noLoad) {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -60,23 +73,6 @@ export function createMetrics(load: CurrentLoad = noLoad): Metrics {
     },
   });
   new Gauge({
-    name: 'svc_store_writable',
-    help: '1: the store takes writes. 0: a write to the disk failed, or Cassandra does not answer this node.',
-    registers,
-    collect() {
-      this.set(load.isStoreWritable() ? 1 : 0);
-    },
-  });
-  new Counter({
-    name: 'svc_log_lines_dropped_total',
-    help: 'Lines of the log that were dropped: nobody read them in time, or they could not be written.',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(load.logLinesDropped());
-    },
-  });
-  new Gauge({
     name: 'svc_reads',
     help: 'Long reads now, by state: running (at most READS_AT_ONCE) or waiting (at most READS_WAITING).',
     labelNames: ['state'],
@@ -86,90 +82,70 @@ export function createMetrics(load: CurrentLoad = noLoad): Metrics {
       this.set({ state: 'waiting' }, load.reads.waiting);
     },
   });
+  const gauge = (description: Description, read: () => number) => addGauge(registry, description, read);
+  gauge(
+    {
+      name: 'svc_store_writable',
+      help: '1: the store takes writes. 0: a write to the disk failed, or Cassandra does not answer this node.',
+    },
+    () => (load.isStoreWritable() ? 1 : 0),
+  );
+  gauge({ name: 'svc_running_calls', help: 'Calls that run now, streams among them.' }, load.runningCalls);
+  gauge({ name: 'svc_mailbox_depth', help: 'Commands waiting in all mailboxes.' }, load.mailboxDepth);
+  gauge({ name: 'svc_verification_queue', help: 'Signatures waiting to be verified.' }, load.verificationQueue);
+  addCounter(
+    registry,
+    {
+      name: 'svc_log_lines_dropped_total',
+      help: 'Lines of the log that were dropped: nobody read them in time, or they could not be written.',
+    },
+    load.logLinesDropped,
+  );
+  const counter = <T extends string = never>(description: Description<T>) => new Counter({ ...description, registers });
+  const histogram = <T extends string = never>(description: Description<T>, buckets = secondsBuckets) =>
+    new Histogram({ ...description, buckets, registers });
   return {
     registry,
-    requests: new Counter({
+    requests: counter({
       name: 'svc_requests_total',
       help: 'Calls answered, by transport, method and error code (ok: none).',
       labelNames: ['transport', 'method', 'code'],
-      registers,
     }),
-    requestSeconds: new Histogram({
+    requestSeconds: histogram({
       name: 'svc_request_seconds',
       help: 'From the end of the headers to the answer; streams count with their whole length.',
       labelNames: ['transport', 'method'],
-      buckets: secondsBuckets,
-      registers,
     }),
-    runningCalls: new Gauge({
-      name: 'svc_running_calls',
-      help: 'Calls that run now, streams among them.',
-      registers,
-      collect() {
-        this.set(load.runningCalls());
-      },
-    }),
-    appends: new Counter({
+    appends: counter({
       name: 'svc_appends_total',
       help: 'Commands to ledgers, by result.',
       labelNames: ['result'],
-      registers,
     }),
-    claims: new Counter({
-      name: 'svc_claims_total',
-      help: 'Claims of ledgers, by reason.',
-      labelNames: ['reason'],
-      registers,
-    }),
-    fencedAppends: new Counter({
+    claims: counter({ name: 'svc_claims_total', help: 'Claims of ledgers, by reason.', labelNames: ['reason'] }),
+    fencedAppends: counter({
       name: 'svc_fenced_appends_total',
       help: 'Commits refused by the store because a newer claim existed.',
-      registers,
     }),
-    unknownOutcomes: new Counter({
+    unknownOutcomes: counter({
       name: 'svc_unknown_outcomes_total',
       help: 'Commits whose outcome the store did not say, by what was found.',
       labelNames: ['resolution'],
-      registers,
     }),
-    damagedLedgers: new Counter({
+    damagedLedgers: counter({
       name: 'svc_damaged_ledgers_total',
       help: 'Times that a ledger took no append because its stored events are damaged.',
-      registers,
     }),
-    commitBatchEvents: new Histogram({
-      name: 'svc_commit_batch_events',
-      help: 'Events in a commit.',
-      buckets: batchBuckets,
-      registers,
-    }),
-    commitSeconds: new Histogram({
+    commitBatchEvents: histogram(
+      { name: 'svc_commit_batch_events', help: 'Events in a commit.' },
+      [1, 2, 4, 8, 16, 32, 64, 128],
+    ),
+    commitSeconds: histogram({
       name: 'svc_commit_seconds',
       help: 'From handing a batch to the store until it is durable.',
-      buckets: secondsBuckets,
-      registers,
     }),
-    activationSeconds: new Histogram({
+    activationSeconds: histogram({
       name: 'svc_activation_seconds',
       help: 'Loading a ledger: claim, snapshot, tail.',
-      buckets: secondsBuckets,
-      registers,
-    }),
-    mailboxDepth: new Gauge({
-      name: 'svc_mailbox_depth',
-      help: 'Commands waiting in all mailboxes.',
-      registers,
-      collect() {
-        this.set(load.mailboxDepth());
-      },
-    }),
-    verificationQueue: new Gauge({
-      name: 'svc_verification_queue',
-      help: 'Signatures waiting to be verified.',
-      registers,
-      collect() {
-        this.set(load.verificationQueue());
-      },
     }),
   };
 }

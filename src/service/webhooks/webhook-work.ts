@@ -1,6 +1,6 @@
 import type { SubscriptionRecord } from './subscription-record.ts';
 
-/** The log tailer and the sender, as the API's functions use them. Implementations must not block or throw. */
+/** The webhooks of a node, as the API's functions use them. Implementations must not block or throw. */
 export interface WebhookWork {
   /**
    * The newest seq of a ledger that this node has answered, if that was so recent that an event may still be delivered

@@ -4,11 +4,10 @@ import { isoTime } from '../../domain/values/time.ts';
 import type { AnsweredSeqs } from '../../service/webhooks/answered-seqs.ts';
 import type { Deliveries } from '../../service/webhooks/deliveries.ts';
 import type { DeliveryRange } from '../../service/webhooks/delivery-blocks.ts';
-import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
+import { type DeliveryRecord, deliveryIdOf, dueAtOnce } from '../../service/webhooks/delivery-record.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { BackgroundLimiter } from '../background-limiter.ts';
-import { asksFor, newDelivery } from './event-delivery.ts';
 import { type EventRange, nextCommitDates } from './event-range.ts';
 import { isWithin, type ReadSpan, readSpans } from './read-spans.ts';
 import { type SubscriptionStart, startOf } from './subscription-start.ts';
@@ -72,6 +71,25 @@ export async function fanOut(
     await record(parts, made);
   }
   return woken;
+}
+
+/** Whether a subscription wants events of this event's type. */
+function asksFor({ eventTypes }: SubscriptionRecord, event: LedgerEvent): boolean {
+  return eventTypes.length === 0 || eventTypes.includes(event.eventType);
+}
+
+/** `now`: when the delivery is recorded, ISO. */
+function newDelivery(subscription: SubscriptionRecord, event: LedgerEvent, now: string): DeliveryRecord {
+  return {
+    id: deliveryIdOf(subscription.id, event),
+    subscriptionId: subscription.id,
+    eventId: event.id,
+    eventType: event.eventType,
+    place: { ledgerId: event.ledgerId, seq: event.seq },
+    eventCreatedAt: event.createdAt,
+    origin: 'log',
+    ...dueAtOnce(now),
+  };
 }
 
 async function record(
