@@ -2,23 +2,16 @@
 
 /** Events in one commit that every store takes. On Cassandra more gain little (64 rows reach 41,000 rows/s). */
 export const batchEventsMax = 64;
-/**
- * The largest commit of any store. On LMDB a commit spends more time in this process's queues than on the disk, so
- * larger commits give more events a second on one hot ledger.
- */
+/** On LMDB a commit waits longer in this process than on the disk, so larger commits give a hot ledger more. */
 export const largestBatchEvents = 128;
 /** Bytes in one commit. Larger conditional batches exhaust a small Cassandra heap. A single event may be larger. */
 export const batchBytesMax = 256 * 1024;
-/**
- * What a row adds to an event's payload: content, hashes, signature. An estimate, for the byte bounds of a batch and of
- * a queue.
- */
+/** What a row adds to an event's payload: content, hashes, signature. An estimate, for bounds in bytes. */
 export const eventOverheadBytes = 1_024;
 
 /**
- * LMDB writes the commits of several ledgers to the disk together, within milliseconds: a batch of a saturated node
- * waits until another ends. On Cassandra each commit has requests of its own and takes 100 ms or more if processors are
- * short: there a batch waits for more commands (docs/adr/0038-batches-wait-on-a-saturated-node.md).
+ * LMDB writes the commits of several ledgers together: a batch of a saturated node waits until another one ends. On
+ * Cassandra it waits for more commands (docs/adr/0038-batches-wait-on-a-saturated-node.md).
  */
 export const batchLimits = {
   commitsTogether: {
@@ -46,12 +39,10 @@ export const mailboxLimits = { commandsMax: mailboxCommandsMax, bytesMax: mailbo
 export const snapshotEveryEvents = 384;
 /** Events after a failed save until the next one. */
 export const snapshotRetryEvents = 64;
-/** A shorter tail is not saved when its owner leaves memory: reading so few events again costs less than a write. */
+/** A shorter tail is not saved when its owner leaves memory: reading it again costs less than a write. */
 export const snapshotWhenLeavingEvents = 64;
-/** Events read at once while a state is rebuilt. */
 export const replayPageEvents = 256;
 
-/** Masters that one ledger's actor keeps in memory. */
 export const mastersInMemoryMax = 1_024;
 /** A ledger without a command for this long leaves memory. */
 export const passivateAfterMs = 60_000;
@@ -63,26 +54,21 @@ export const ledgersLoadedBetweenLooks = 1_000;
 
 /** The greatest age of the keys that a batch is decided with, ms. */
 export const keysReadAgeMaxMs = 500;
-/** How often a busy ledger checks for passed deadlines, ms. A refusal may be late by this much. */
+/** How often busy ledgers check for passed deadlines, ms. A refusal may be late by this much. */
 export const deadlineCheckMs = 50;
 
 /** Nodes that a command is sent to before this node runs it. */
 export const hopsMax = 2;
 
-/**
- * How long an actor waits after another node has fenced it, as a multiple of its own batches' duration: time for the
- * other node to write.
- */
+/** The wait after another node has fenced an actor, as a multiple of its own batches' duration. */
 export const backoffBatches = 1.5;
-/** The greatest factor on that wait, if other nodes need longer. */
+/** The greatest factor on that wait, and the share of the factor that is left when another node has written in time. */
 export const backoffFactorMax = 8;
-/** The share of that factor that is left each time another node has written in time. */
 export const backoffFactorKept = 0.8;
 /** The longest wait, ms, before jitter, which at most doubles it. */
 export const backoffMaxMs = 400;
-/** After so many lost claims in a row, it waits at least claimBackoffMinMs. */
+/** After so many lost claims in a row, the wait is at least claimBackoffMinMs. */
 export const claimRacesBeforeBackoff = 2;
-/** The shortest wait then, ms. */
 export const claimBackoffMinMs = 25;
 /** The longest pause between claims that find out whether a write landed, ms. */
 export const settleRestMaxMs = 200;

@@ -1,4 +1,3 @@
-/** Why a ledger was claimed. */
 export type ClaimReason = 'activation' | 'fenced' | 'unknown_outcome' | 'certainty';
 
 /** What the actors tell the metrics. */
@@ -7,7 +6,6 @@ export interface ActorMeter {
   answered(result: 'written' | 'replayed' | 'refused'): void;
   claimed(reason: ClaimReason): void;
   fenced(): void;
-  /** The log of a ledger was found damaged. */
   damaged(): void;
   unknownOutcome(resolution: 'written' | 'not_written' | 'unsettled'): void;
   activated(seconds: number): void;

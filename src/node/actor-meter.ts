@@ -3,7 +3,6 @@ import type { Metrics } from '../runtime/telemetry/metrics.ts';
 
 const resolutions: readonly Parameters<ActorMeter['unknownOutcome']>[0][] = ['written', 'not_written', 'unsettled'];
 
-/** What the actors report, as metrics. */
 export function actorMeter(metrics: Metrics): ActorMeter {
   // These series exist from the start, so that their first count shows as a rise.
   for (const resolution of resolutions) metrics.unknownOutcomes.inc({ resolution }, 0);

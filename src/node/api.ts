@@ -65,7 +65,7 @@ export interface ApiParts {
   readonly records: RecordStore;
   readonly access: { readonly log: AccessLog; readonly queue: AccessQueue };
   readonly identities: Identities;
-  /** Verifies signatures of events that are read, at a lower priority than signatures of calls. */
+  /** At a lower priority than the signatures of calls. */
   readonly verifyRead: VerifySignature;
   readonly endings: KeyEndings;
   readonly directory: Directory;
@@ -81,7 +81,6 @@ export interface ApiParts {
   readonly memory: MemoryBudget;
 }
 
-/** Implementations of all services of the API. */
 export function apiOf(parts: ApiParts): Implementation[] {
   const { ledgers, records, access, identities, directory, authority, clock, webhooks } = parts;
   const now = () => clock.now();

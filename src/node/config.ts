@@ -11,7 +11,7 @@ import type { LogLevel } from '../runtime/telemetry/log.ts';
 import { defaultWaitingMax } from '../service/signatures/verifying-threads.ts';
 
 /**
- * A setting with which the service cannot start. The message is one sentence: it names the variable and says what to
+ * A setting with which the service cannot start. The message is one sentence that names the variable and says what to
  * do.
  */
 export class ConfigError extends Error {
@@ -37,27 +37,25 @@ export interface Config {
   readonly secretsKeyFile: string | null;
   /** null: both public ports are without TLS. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
-  /** A proxy in front of the service terminates TLS. */
+  /** A proxy in front terminates TLS. */
   readonly tlsTerminated: boolean;
   /** Exact origins, or `*` alone. Empty: no cross-origin calls. */
   readonly corsOrigins: readonly string[];
   /** Addresses and networks whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
   readonly logLevel: LogLevel;
-  /** Ports on loopback that no webhook goes to in development mode, in addition to the service's own. */
+  /** Ports on loopback that no webhook goes to in development mode, besides the service's own. */
   readonly webhookClosedPorts: readonly number[];
-  /** What callers' requests, answers, reads and streams may hold in memory together, in bytes. */
+  /** What requests, answers, reads and streams may hold in memory together, bytes. */
   readonly memoryBudgetBytes: number;
-  /** What one connection of the gRPC port may hold, in bytes. */
+  /** Of one connection of the gRPC port. */
   readonly grpcBounds: GrpcBounds;
-  /** Long reads that run and wait at once; see FairPlaces. */
   readonly reads: PlaceBounds;
-  /** Bounds of queues. Beyond them calls are `overloaded`. */
+  /** Beyond these bounds calls are `overloaded`. */
   readonly queues: {
     /** Commands that wait for one ledger, and their bytes. */
     readonly ledgerCommandsMax: number;
     readonly ledgerBytesMax: number;
-    /** Signatures that wait to be verified. */
     readonly signaturesMax: number;
   };
   readonly rateLimits: {
@@ -73,8 +71,8 @@ export interface Config {
 export type Environment = { readonly [name: string]: string | undefined };
 
 /**
- * Reads the configuration. Ignores variables that are not in the table. An empty variable counts as not set. Throws
- * ConfigError; in production mode the error lists everything that is missing or unsafe.
+ * Ignores variables that are not in the table. An empty variable counts as not set. Throws ConfigError; in production
+ * mode it lists everything that is missing or unsafe.
  */
 export function readConfig(env: Environment): Config {
   const mode = oneOf(env, 'SVC_MODE', ['development', 'production'], 'development');
@@ -242,11 +240,10 @@ function defaultReadsAtOnce(memoryBytes: number): number {
 }
 
 export const mebibyte = 1024 * 1024;
-/** The highest setting of a queue's bound. */
 export const countMax = 1_000_000;
 export const mebibytesMax = 4_096;
 
-/** Reads a bound whose excess is answered with `overloaded`: a whole number from `min` to `max`. Throws ConfigError. */
+/** Reads a bound whose excess is answered with `overloaded`. */
 export function boundOf(env: Environment, name: string, otherwise: number, max: number, min = 1): number {
   const value = wholeNumber(env, name, otherwise, max);
   if (value >= min) return value;

@@ -2,9 +2,7 @@ import { LedgerError } from '../domain/errors.ts';
 import { forwardingLedgers } from '../store/forwarding.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 
-/**
- * A LedgerStore that refuses claims and appends with `unavailable` while this node's clock is implausible. Reads go on.
- */
+/** Refuses claims and appends while this node's clock is implausible. Reads go on. */
 export function datedAppends(store: LedgerStore, isClockGood: () => boolean): LedgerStore {
   const check = (): void => {
     if (!isClockGood())

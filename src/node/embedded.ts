@@ -18,8 +18,8 @@ import { startNodeOver } from './start-node.ts';
 const revocationLeadMs = 0;
 
 /**
- * Starts a node with all its data in DATA_DIR. `onFatal` is called once, after a failed write to the disk. Then nothing
- * is written any more, and stored data can be read until the node is stopped.
+ * Starts a node with all its data in DATA_DIR. `onFatal` is called once, after a failed write to the disk. Reads go on
+ * then.
  */
 export async function startEmbedded(
   config: Config,
@@ -72,8 +72,8 @@ export async function startEmbedded(
 }
 
 /**
- * Makes sure that no event is dated before a webhook subscription of an earlier run. So the subscription gets
- * everything that is answered from now on, even if the machine's clock was set back in between.
+ * Dates no event before a webhook subscription of an earlier run, even if the machine's clock was set back in between.
+ * So the subscription gets everything that is answered from now on.
  */
 async function startBehindSubscriptions(clock: MonotonicWallClock, records: RecordStore, log: Log): Promise<void> {
   const newest = await subscriptionsIn(records)

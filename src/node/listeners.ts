@@ -4,7 +4,6 @@ import type { Listener } from '../rpc/listening.ts';
 import { certificateFault } from '../runtime/config/certificates.ts';
 import { type Config, ConfigError } from './config.ts';
 
-/** The settings that place a listener. */
 interface ListenerPlace {
   readonly portVariable: string;
   readonly port: number;
@@ -12,7 +11,7 @@ interface ListenerPlace {
   readonly host: string;
 }
 
-/** Waits for a listener. Throws ConfigError, which says what to set, if the address or port cannot be used. */
+/** Throws ConfigError, which says what to set, if the address or port cannot be used. */
 export async function listen<T extends Listener>(place: ListenerPlace, opening: Promise<T>): Promise<T> {
   try {
     return await opening;
@@ -21,7 +20,7 @@ export async function listen<T extends Listener>(place: ListenerPlace, opening: 
   }
 }
 
-/** If the operator can correct the cause, returns a ConfigError that names the variable. */
+/** A ConfigError that names the variable, if the operator can correct the cause. */
 function listenError({ portVariable, port, hostVariable, host }: ListenerPlace, error: unknown): unknown {
   let cause = error;
   while (cause instanceof Error && !('code' in cause) && cause.cause !== undefined) cause = cause.cause;
@@ -36,8 +35,8 @@ function listenError({ portVariable, port, hostVariable, host }: ListenerPlace, 
 }
 
 /**
- * Reads the certificate and key of the public listeners. Returns null if they are without TLS. Throws ConfigError if
- * the files cannot be read or are not valid at `nowMs`.
+ * null: the public listeners are without TLS. Throws ConfigError if the files cannot be read or are not valid at
+ * `nowMs`.
  */
 export function readTls(config: Config, nowMs: number): { readonly cert: Buffer; readonly key: Buffer } | null {
   if (config.tls === null) return null;

@@ -4,9 +4,8 @@ import type { Directory } from '../actors/routing/directory.ts';
 import type { Command } from '../domain/ledger/command.ts';
 import type { Readiness } from '../rpc/internal-listener.ts';
 
-/** Webhook work as it is shared between nodes. */
 export interface SharedWebhooks {
-  /** This node becomes responsible for more ids. `own` is called when `ownsShardOf` may say so. */
+  /** See Webhooks. */
   takeOver(isNew: (id: string) => boolean, own: () => void): Promise<void>;
   giveUp(isGone: (id: string) => boolean): void;
   catchUp(): Promise<void>;
@@ -14,7 +13,6 @@ export interface SharedWebhooks {
   lookForDue(): void;
 }
 
-/** Ports that a node listens on. */
 interface NodePorts {
   readonly http: number;
   readonly grpc: number;
@@ -24,18 +22,14 @@ interface NodePorts {
 /** What makes a node a member of a cluster. cluster/ implements it; a single node has none. */
 export interface Membership {
   readonly shardCount: number;
-  /** Ledgers that may be loaded in a second. */
   readonly activationsPerSecond: number;
-  /**
-   * Whether this node does the webhook work of the ledger or subscription with this id, or the background work of this
-   * name.
-   */
+  /** Whether this node works for the ledger or subscription with this id, or does the background work of this name. */
   ownsShardOf(id: string): boolean;
   /** Tells the node that sends for a subscription that a delivery may be due. The message may get lost. */
   tellOthers(subscriptionId: string): void;
   /**
-   * Takes over a connection to the internal port that does not begin like HTTP/1. Calls `proved` once the other end is
-   * known to be another node.
+   * Takes over a connection to the internal port that does not begin like HTTP/1. `proved`: the other end is another
+   * node.
    */
   takeConnection(socket: Socket, proved: () => void): void;
   /** Further GET paths of the internal port. Each answers JSON. */
@@ -46,9 +40,8 @@ export interface Membership {
   /** Ports of all known nodes, on whatever machine they are. */
   ports(): Iterable<number>;
   /**
-   * The node can carry out commands: from now on it takes shards. `ports` are the ports that are open now.
-   * `checkSignature` verifies the signature of a command from another node: it rejects with the error that the command
-   * is refused with.
+   * From now on the node takes shards. `ports` are open now. `checkSignature` rejects with the error that a command of
+   * another node is refused with.
    */
   join(
     directory: Directory,
@@ -57,8 +50,7 @@ export interface Membership {
     ports: NodePorts,
     checkSignature: (command: Command) => Promise<void>,
   ): void;
-  /** The node is stopping: gives its shards away while its listeners are still open. Ends within a bounded time. */
+  /** Gives the node's shards away while its listeners are still open. Ends within a bounded time. */
   leave(): Promise<void>;
-  /** The node has stopped. */
   close(): Promise<void>;
 }

@@ -7,7 +7,6 @@ import { hasSecretsKey } from '../service/records/secrets-key-check.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import { type Config, ConfigError } from './config.ts';
 
-/** The two private keys of a node. */
 export interface NodeKeys {
   readonly authority: KeyObject;
   readonly secrets: Buffer;
@@ -17,13 +16,12 @@ export interface NodeKeys {
 export const authorityKeyName = 'authority.pem';
 export const secretsKeyName = 'secrets.key';
 
-/** Whether a store depends on each key, so that no other key will do. */
+/** Whether a store depends on a key, so that no other will do. */
 interface KeysInUse {
   readonly authority: boolean;
   readonly secrets: boolean;
 }
 
-/** Reads which keys a store depends on. */
 export async function keysInUse(records: RecordStore): Promise<KeysInUse> {
   return { authority: (await readAuthorityKeys(records)).length > 0, secrets: await hasSecretsKey(records) };
 }
@@ -32,8 +30,7 @@ type KeyFiles = Pick<Config, 'authorityKeyFile' | 'secretsKeyFile' | 'dataDir'>;
 
 /**
  * Reads the keys that the configuration names, or those in the data directory. The latter are made if they are missing
- * and not in use. Throws ConfigError, and has made nothing then. A new file is complete or absent, whenever the process
- * dies.
+ * and not in use. Throws ConfigError, and has made nothing then. A new file is complete or absent.
  */
 export function readNodeKeys(config: KeyFiles, inUse: KeysInUse = { authority: false, secrets: false }): NodeKeys {
   const authority = config.authorityKeyFile ?? join(config.dataDir, authorityKeyName);
@@ -45,7 +42,7 @@ export function readNodeKeys(config: KeyFiles, inUse: KeysInUse = { authority: f
   return { authority: authorityKey(authority), secrets: secretsKey(secrets) };
 }
 
-/** A lost key must not be replaced by a new one: with a new one nothing in the store could be read or sealed. */
+/** With a new key nothing in the store could be read or sealed. */
 function refuseLost(file: string, variable: string, verb: string): void {
   if (existsSync(file)) return;
   throw new ConfigError(
@@ -53,7 +50,6 @@ function refuseLost(file: string, variable: string, verb: string): void {
   );
 }
 
-/** Reads an authority key for AUTHORITY_KEY_FILE. Throws ConfigError. */
 export function authorityKey(file: string): KeyObject {
   try {
     return readAuthorityKey(readFileSync(file));

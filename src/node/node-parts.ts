@@ -21,32 +21,25 @@ export interface NodeParts {
   readonly access: AccessLog;
   /** Shown in /health. */
   readonly stores: readonly StoreCheck[];
-  /**
-   * Ports of the store and lease servers, in addition to this node's own. No webhook goes to them, also not on
-   * loopback.
-   */
+  /** Ports of the store and lease servers. No webhook goes to them. */
   readonly backendPorts?: ReadonlySet<number>;
   readonly self: NodeId;
   readonly placement: Placement;
   readonly peers: Peers;
-  /** What a clustered node has in addition to placement and peers. */
   readonly membership?: Membership;
   /**
-   * How far ahead of now a key's revocation is dated, ms: long enough that by then no node believes an older record. 0
-   * on a single node.
+   * How far ahead of now a key's revocation is dated, ms: by then no node believes an older record. 0 on a single node.
    */
   readonly revocationLeadMs: number;
-  /** How batches wait while the node is saturated. Depends on the store. */
+  /** Depends on the store. */
   readonly batchLimits: BatchLimits;
-  /** The budget of a node whose membership also counts in it. Made here if left out. */
+  /** If the membership also counts in it. Made here if left out. */
   readonly memory?: MemoryBudget;
   readonly clock: Clock;
-  /** The machine's clock, under `clock`. The system's clock if left out. */
+  /** The machine's clock, under `clock`. */
   readonly machine?: Pick<Clock, 'now'>;
   readonly log: NodeLog;
-  /**
-   * false once the embedded store has stopped writing for good, or while a cluster's store does not answer this node.
-   */
+  /** false once the embedded store has stopped writing, or while a cluster's store does not answer. */
   readonly isStoreWritable: () => boolean;
 }
 
@@ -55,6 +48,6 @@ export interface RunningNode {
   readonly http: { readonly host: string; readonly port: number };
   readonly grpc: { readonly host: string; readonly port: number };
   readonly ops: { readonly host: string; readonly port: number };
-  /** Sets readiness off, refuses new calls, waits for running calls (at most 10 s), and removes ledgers from memory. */
+  /** Refuses new calls, waits for running ones (at most 10 s), and removes ledgers from memory. */
   stop(): Promise<void>;
 }

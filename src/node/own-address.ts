@@ -4,8 +4,8 @@ import type { SandboxTarget } from '../sandbox/party.ts';
 import type { Config } from './config.ts';
 
 /**
- * How the node reaches its own HTTP port. With TLS it trusts exactly its own certificate, whatever name is in it: the
- * certificate names the service, not this address.
+ * How the node reaches its own HTTP port. It trusts exactly its own certificate, which names the service and not this
+ * address.
  */
 export function ownAddress(config: Config, http: { readonly port: number }, certificate: Buffer | null): SandboxTarget {
   const everywhere = config.host === '0.0.0.0' || config.host === '::';

@@ -4,9 +4,9 @@ import type { Log } from '../runtime/telemetry/log.ts';
 import { addGauge } from '../runtime/telemetry/metrics.ts';
 import type { RecordStore } from '../store/record-store.ts';
 
-/** How often expired records are looked for if none were left. */
+/** If no expired records were left. */
 const everyMs = 60_000;
-/** Records removed at once. Then the sweep rests for as long as that took, but at least restMinMs. */
+/** Records removed at once. Then the sweep rests as long as that took, but at least restMinMs. */
 const recordsAtOnceMax = 250;
 const restMinMs = 50;
 
@@ -15,11 +15,10 @@ interface RecordSweepingParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly registry: Registry;
-  /** Whether this node does the sweeping. */
   isSweeper(): boolean;
 }
 
-/** Removes expired records while there are any. Rests half of the time, for other work. */
+/** Removes expired records. Rests half of the time, for other work. */
 export class RecordSweeping implements AsyncDisposable {
   readonly #parts: RecordSweepingParts;
   /** Every record that expired before is removed. */
@@ -57,7 +56,6 @@ export class RecordSweeping implements AsyncDisposable {
     if (!this.#stopped) this.#cancel = this.#after(restMs);
   }
 
-  /** Returns when to go on, as a delay in ms. */
   async #sweep(): Promise<number> {
     const { records, clock, log } = this.#parts;
     const begunMs = clock.now();
@@ -71,13 +69,12 @@ export class RecordSweeping implements AsyncDisposable {
     return everyMs;
   }
 
-  /** The progress of another node is not known here: it is counted from when this node begins. */
+  /** The progress of another node is not known here. */
   #leave(): number {
     this.#doneTo = this.#parts.clock.now();
     return everyMs;
   }
 
-  /** Starts nothing new, and waits for the running sweep. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true;
     this.#cancel();

@@ -3,10 +3,7 @@ import type { Log } from '../runtime/telemetry/log.ts';
 
 const reasons = ['unsealed', 'wrong_seal'] as const;
 
-/**
- * Returns a function that counts snapshots that are refused because of their seals, and logs the first one of each
- * reason.
- */
+/** Counts snapshots that are refused because of their seals, and logs the first one of each reason. */
 export function refusedSnapshots({
   log,
   registry,

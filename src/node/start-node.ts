@@ -31,10 +31,7 @@ export async function startNodeOver(
   return { ...node, stop: () => all.disposeAsync() };
 }
 
-/**
- * Makes the subsystems of a node and opens its ports. This is the only place where all parts meet. A subsystem that is
- * made earlier closes later.
- */
+/** Makes the subsystems of a node and opens its ports. What is made earlier closes later. */
 export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const node = nodeContext(parts, {
     runningCalls: () => calls.pipeline.running.size,

@@ -2,12 +2,12 @@ import { Counter, type Registry } from 'prom-client';
 import type { Log } from '../runtime/telemetry/log.ts';
 import { onUnreadable } from '../store/unreadable-record.ts';
 
-/** Records that the log names, once each. Further ones are only counted. */
+/** Records that the log names. Further ones are only counted. */
 const namedMax = 1_000;
 /** The service has few kinds, but a damaged row may hold any text. */
 const kindsMax = 64;
 
-/** Logs and counts the unreadable records that this process finds in its stores. Returns a function that stops it. */
+/** Logs and counts unreadable records. Returns a function that stops it. */
 export function watchUnreadable({ log, registry }: { readonly log: Log; readonly registry: Registry }): () => void {
   const named = new Set<string>();
   const kinds = new Set<string>();

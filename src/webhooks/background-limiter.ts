@@ -3,16 +3,16 @@ import { type Clock, sleep } from '../runtime/clock/clock.ts';
 /** How often the utilization is sampled. */
 const sampleMs = 100;
 /**
- * Appends fill the machine if the utilization in a sample is above this and ledgers are written to at this rate or
- * more. Fewer events fill no machine.
+ * Appends fill the machine if a sample is above this while events are written at this rate. Fewer events fill no
+ * machine.
  */
 const busyUtilization = 0.85;
 const busyEventsPerSecond = 500;
-/** A full machine has idle moments too. It counts as full until all samples of this time were below the limit, ms. */
+/** A full machine has idle moments too: it counts as full until all samples of this time were below the limit, ms. */
 const calmAfterMs = 500;
-/** The share of this thread's processor time that fanning out and sending may take while the machine is full. */
+/** The share of this thread's processor time for background work while the machine is full. */
 const busyShare = 0.015;
-/** The most processor time that may be saved up, ms. A longer burst would delay appends. */
+/** The most processor time that is saved up, ms. A longer burst would delay appends. */
 const savedMaxMs = 5;
 
 export interface BackgroundLimiterParts {
@@ -21,17 +21,14 @@ export interface BackgroundLimiterParts {
   utilization(): number;
   /** A clock that never goes back, ms. */
   monotonicMs(): number;
-  /** Processor time of this thread, ms. It is less than the elapsed time if other programs run too. */
+  /** Processor time of this thread, ms: less than the elapsed time if other programs run too. */
   processorMs(): number;
 }
 
 /**
- * Limits background work (fanning out and sending), which runs on the processors that appends need.
- *
- * Appends alone could fill the processors if the event loop or the machine was busier than 85 % in one of the 100 ms
- * samples of the last half second, and many events are being written. Then background work gets 1.5 % of this thread's
- * processor time, and the log keeps what waits. Otherwise background work runs as fast as its own limits allow: a
- * machine that is busy while few events are appended is busy with deliveries.
+ * Limits background work (fanning out and sending), which runs on the processors that appends need: while appends fill
+ * the machine it gets 1.5 % of this thread's processor time, and the log keeps what waits. A machine that is busy while
+ * few events are appended is busy with deliveries, which are not limited.
  *
  * Callers pass the cost of each piece of work, as measured on a quiet machine: it cannot be measured while the work
  * waits for sockets and disks.
@@ -51,15 +48,11 @@ export class BackgroundLimiter {
     this.#savedAt = parts.processorMs();
   }
 
-  /** So many events were written to a ledger. */
   committed(events: number): void {
     this.#events += events;
   }
 
-  /**
-   * Returns how long to wait, ms, before asking again. 0: work of this cost may begin now, and is charged. `costMs`:
-   * main thread time.
-   */
+  /** Returns how long to wait, ms, before asking again. 0: work of this cost (main thread time, ms) may begin now. */
   delayMs(costMs: number): number {
     const now = this.#parts.monotonicMs();
     const elapsedMs = now - this.#sampledAt;
@@ -79,9 +72,7 @@ export class BackgroundLimiter {
     return 0;
   }
 
-  /**
-   * Resolves when work of this cost may begin. It always yields to the event loop, so that other work goes first.
-   */
+  /** Resolves when work of this cost may begin. Always yields to the event loop, so that other work goes first. */
   async take(costMs: number): Promise<void> {
     for (;;) {
       const waitMs = this.delayMs(costMs);

@@ -1,9 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { AttemptOutcome } from './send/attempt.ts';
 
-/** The metrics of webhooks. */
 export interface WebhookMeter {
-  /** So many delivery records were written. */
   fannedOut(deliveries: number): void;
   attempted(outcome: AttemptOutcome): void;
 }

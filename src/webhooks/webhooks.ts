@@ -30,7 +30,6 @@ const keptAliveEveryMs = 1_000;
 /** After so many scans, the lists of watched ledgers are read again. */
 const scansBetweenLists = 20;
 
-/** What the webhooks of a node need. */
 export interface WebhookParts extends BackgroundLimiterParts {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
@@ -40,22 +39,21 @@ export interface WebhookParts extends BackgroundLimiterParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: WebhookMeter;
-  /** Whether this node does the webhook work for the ledger or subscription with this id. */
+  /** Whether this node works for the ledger or subscription with this id. */
   ownsShardOf(id: string): boolean;
-  /** Passes a read barrier of the ledger's actor on this node. Resolves with the ledger's newest seq (Directory). */
+  /** See Directory. */
   readBarrier(ledgerId: string): Promise<number>;
-  /** Notifies the node that sends for a subscription that something may be due. null: there are no other nodes. */
+  /** Tells the node that sends for a subscription that something may be due. null: there are no other nodes. */
   readonly tellOthers: ((subscriptionId: string) => void) | null;
 }
 
 /**
- * The webhooks of a node: tails the ledgers and sends for the subscriptions whose shards it runs. Everything that must
- * not be lost is in the store: the logs, a cursor for each ledger, the delivery records. Memory is rebuilt at start.
+ * Tails the ledgers and sends for the subscriptions whose shards this node runs. What must not be lost is in the store:
+ * the logs, a cursor for each ledger, the delivery records. Memory is rebuilt at start.
  */
 export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   readonly #parts: WebhookParts;
   readonly #limiter: BackgroundLimiter;
-  /** The active subscriptions, by the ledgers that they watch. */
   readonly #index: SubscriptionIndex;
   readonly #subscriptions: KnownSubscriptions;
   readonly #writes: InFlightWrites;
@@ -137,7 +135,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     });
   }
 
-  /** Finds all active subscriptions, then tails and sends in the background. */
+  /** Works in the background. */
   start(): void {
     void this.#subscriptions.find().then(() => {
       this.#tail.open();
@@ -145,7 +143,6 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     });
   }
 
-  /** Reads the subscriptions again if other nodes have changed them since they were read last. */
   catchUp(): Promise<void> {
     return this.#subscriptions.catchUp();
   }
@@ -203,15 +200,11 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     else this.#parts.tellOthers?.(subscriptionId);
   }
 
-  /** Another node says that something may be due for the subscription. */
   heard(subscriptionId: string): void {
     this.#sender.wake(subscriptionId);
   }
 
-  /**
-   * Looks for due deliveries of this node's subscriptions, and for events of its ledgers that other nodes wrote:
-   * messages between nodes get lost. Continues in the background.
-   */
+  /** Looks for due deliveries, and for events that other nodes wrote: messages between nodes get lost. */
   lookForDue(): void {
     this.#wakeSender(() => true);
     if (this.#parts.tellOthers === null) return;
@@ -227,7 +220,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     for (const { id } of this.#index.all()) if (isDue(id)) this.#sender.wake(id);
   }
 
-  /** Retries failed work until it succeeds or this node stops. `what` names the work in the log. */
+  /** Retries work until it succeeds or this node stops. `what` names it in the log. */
   async #retryUntilStopped(what: string, work: () => Promise<void>): Promise<void> {
     const { clock, log } = this.#parts;
     while (!this.#stopped) {
@@ -263,12 +256,10 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     for (const { id } of this.#index.all()) if (isGone(id)) this.#sender.drop(id);
   }
 
-  /** The subscription, while it is active. */
   subscription(id: string): SubscriptionRecord | undefined {
     return this.#index.get(id);
   }
 
-  /** The number of deliveries in memory. */
   get held(): number {
     return this.#sender.held;
   }

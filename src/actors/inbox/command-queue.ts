@@ -9,8 +9,7 @@ import { PendingCommand } from './pending-command.ts';
 import { timeIsUp } from './refusals.ts';
 
 /**
- * The commands that wait for one ledger's actor: in the order of their lanes, and no two with the same key. Commands
- * are refused here too.
+ * The commands that wait for one ledger's actor: in the order of their lanes, and no two with the same key.
  *
  * Invariant: once a command is refused with an error that allows a retry, no later command of its lane is accepted, and
  * `inTime` removes those that were accepted before.
@@ -26,15 +25,11 @@ export class CommandQueue {
     this.#mailbox = new Mailbox(limits);
   }
 
-  /** The number of waiting commands. */
   get size(): number {
     return this.#mailbox.size;
   }
 
-  /**
-   * Accepts a command and resolves with its outcome. Rejects with the LedgerError that it is refused with. Calls `wake`
-   * once the command waits.
-   */
+  /** Resolves with the command's outcome, or rejects with its LedgerError. Calls `wake` once the command waits. */
   submit(command: Command, wake: () => void): Promise<CommandOutcome> {
     const refusal = this.#lanes.enter(command.lane);
     if (refusal !== null) return Promise.reject(refusal);
@@ -62,19 +57,17 @@ export class CommandQueue {
     });
   }
 
-  /** Whether at least `count` commands or `bytes` bytes wait. */
   holds(count: number, bytes: number): boolean {
     return this.#mailbox.holds(count, bytes);
   }
 
-  /** Takes the next commands: at most `count` and `bytes`, but at least one if one waits. */
   take(count: number, bytes: number): PendingCommand[] {
     return this.#mailbox.take(count, bytes);
   }
 
   /**
    * Returns the commands of an unsent batch that may still be written. Refuses those whose deadline has passed, and
-   * those behind them in their lane: these are certain not to be written.
+   * those behind them in their lane.
    */
   inTime(batch: PendingCommand[]): PendingCommand[] {
     const now = this.#clock.now();
@@ -91,7 +84,7 @@ export class CommandQueue {
 
   /**
    * Refuses the commands of `taken`, and the waiting ones, whose deadline has passed. `errorFor` says what is certain
-   * of a command that was taken.
+   * of a taken one.
    */
   refuseDue(taken: readonly PendingCommand[], errorFor: (pending: PendingCommand) => LedgerError): void {
     const now = this.#clock.now();
@@ -105,7 +98,6 @@ export class CommandQueue {
     pending.reject(error);
   }
 
-  /** Refuses all waiting commands. */
   refuseAll(errorFor: () => LedgerError): void {
     for (const pending of this.#mailbox.drain()) this.refuse(pending, errorFor());
   }

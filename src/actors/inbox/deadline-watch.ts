@@ -2,9 +2,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { Slab } from '../../runtime/collections/slab.ts';
 import { deadlineCheckMs } from '../bounds.ts';
 
-/**
- * Calls a function of each busy actor every deadlineCheckMs. One timer for all costs less than a timer for each batch.
- */
+/** Calls functions of busy actors every deadlineCheckMs. One timer for all costs less than one a batch. */
 export class DeadlineWatch {
   readonly #clock: Clock;
   readonly #looks = new Slab<() => void>();

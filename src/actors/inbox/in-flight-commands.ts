@@ -11,11 +11,10 @@ interface Running {
 /** The commands with a key that wait or are being written in one ledger's actor, so that none is accepted twice. */
 export class InFlightCommands {
   readonly #running = new Slab<Running>();
-  /** By the id of a command key. */
   readonly #slots = new Map<string, number>();
 
   /**
-   * Looks for a command in flight with the same key. Returns null if there is none.
+   * null: no command with the same key is in flight.
    *
    * A resubmitted command outside of a lane gets the outcome of the one in flight. Others are refused: in a lane, the
    * commands behind it must not be written before its outcome is certain. A reused key is reported only to a command
@@ -34,7 +33,6 @@ export class InFlightCommands {
     return null;
   }
 
-  /** Remembers a command until it has its outcome. */
   remember(command: Command, outcome: Promise<CommandOutcome>): void {
     if (command.commandKeys.length === 0) return;
     const slots = command.commandKeys.map(({ id, fingerprint }) => {
@@ -57,7 +55,6 @@ function inProgress(): LedgerError {
   );
 }
 
-/** A key that was used for another call. */
 export function keyReused(): LedgerError {
   return new LedgerError(
     'idempotency_key_reused',

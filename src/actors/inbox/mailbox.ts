@@ -38,7 +38,6 @@ export class Mailbox {
     this.#bytes += pending.bytes;
   }
 
-  /** Whether at least `count` commands or `bytes` bytes wait. */
   holds(count: number, bytes: number): boolean {
     return this.size >= count || this.#bytes >= bytes;
   }
@@ -56,12 +55,10 @@ export class Mailbox {
     return this.#waiting.splice(0, taken);
   }
 
-  /** The waiting commands, in their order. They stay. */
   waiting(): Iterable<PendingCommand> {
     return this.#waiting.values();
   }
 
-  /** Takes all waiting commands. */
   drain(): PendingCommand[] {
     return this.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
   }

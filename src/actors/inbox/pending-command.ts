@@ -5,8 +5,8 @@ import type { CommandOutcome } from './outcome.ts';
 /**
  * A command with its waiting caller.
  *
- * Invariant: it is answered once. A command whose deadline has passed is answered and never decided afterwards, even if
- * the clock is set back.
+ * Invariant: a command whose deadline has passed is answered and never decided afterwards, even if the clock is set
+ * back.
  */
 export class PendingCommand {
   readonly command: Command;
@@ -38,7 +38,7 @@ export class PendingCommand {
   }
 }
 
-/** What a command adds to a batch: the texts that the caller determines, in UTF-8, and the rest of its event. */
+/** The texts that the caller determines, in UTF-8, and an estimate of the rest of its event. */
 function commandBytes(command: Command): number {
   const texts: string[] = [];
   switch (command.kind) {

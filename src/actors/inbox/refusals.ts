@@ -1,6 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
 
-/** Errors for commands that are refused for reasons of the service. */
 
 export function timeIsUp(): LedgerError {
   return new LedgerError('unavailable', 'The call waited too long and was not written; retry it.');
@@ -34,9 +33,7 @@ export function somethingWrong(cause: unknown): LedgerError {
   );
 }
 
-/**
- * A command was written before, and its event cannot be shown. Not `unavailable`, which says that nothing was written.
- */
+/** Not `unavailable`, which says that nothing was written. */
 export function damagedReplay(ledgerId: string, seq: number, cause: unknown): LedgerError {
   return new LedgerError(
     'internal',
@@ -56,9 +53,8 @@ export function outcomeUnknown(cause?: unknown): LedgerError {
 }
 
 /**
- * The error for a resubmitted command that is refused here. Another node may have carried it out, or may still do so
- * once it claims the ledger again and its state has changed. Only a key that the log has for another call is certain
- * everywhere.
+ * The error for a resubmitted command that is refused here. Another node may have carried it out, or may still do so.
+ * Only a key that the log has for another call is certain everywhere.
  */
 export function refusedAgain(error: LedgerError): LedgerError {
   const { code } = error;

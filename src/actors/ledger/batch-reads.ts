@@ -10,11 +10,10 @@ import type { ActorKeys, SigningKeys } from './signing-keys.ts';
 
 /** What a batch is decided with, beside the ledger's state. */
 export interface BatchReads {
-  /** Milliseconds since 1970. The events get this date: the keys were looked up for it, and for no later time. */
+  /** ms since 1970. The events get this date: the keys were looked up for it, and for no later time. */
   readonly now: number;
   readonly masters: ReadonlyMap<string, MasterActor>;
   readonly commands: ReadonlyMap<string, FoundCommand>;
-  /** The keys of an actor as they are known now. */
   keys(actorId: string): ActorKeys | undefined;
 }
 
@@ -26,8 +25,8 @@ interface BatchSources {
 }
 
 /**
- * Reads what deciding a batch needs, all at once. When it resolves, the signing keys were read at most half a second
- * ago, and the batch must be decided at once. Keys that stay older are read again until the last deadline of the batch.
+ * Reads what deciding a batch needs, all at once. The batch must be decided at once: the signing keys were read at most
+ * half a second ago. Keys that stay older are read again until the last deadline of the batch.
  */
 export async function readForBatch(
   ledgerId: string,
@@ -64,7 +63,6 @@ export async function readForBatch(
   return { now, masters, commands, keys: keysOf };
 }
 
-/** Whether deciding the command needs the signing keys of its author. */
 export function asksForKeys(command: Command): boolean {
   return command.signature !== null || command.signatureRule === 'if_keyed';
 }
@@ -87,12 +85,10 @@ function freshKeys(keys: SigningKeys, actorId: string, named: ReadonlySet<string
 }
 
 interface KeysRead {
-  /** When the reading began, milliseconds since 1970. */
   readonly begunAt: number;
   readonly found: ReadonlyMap<string, ActorKeys>;
 }
 
-/** Reads the keys that are not in memory. */
 async function readKeys(keys: SigningKeys, signers: Signers, clock: Clock): Promise<KeysRead> {
   const begunAt = clock.now();
   const found = new Map<string, ActorKeys>();

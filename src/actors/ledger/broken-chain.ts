@@ -4,9 +4,8 @@ import { wrongHash } from '../../domain/event/integrity.ts';
 import { parseRow } from '../../domain/event/row.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
 
-/** The stored log of a ledger is damaged. Nothing is decided on it. `detail` is for the log only. */
+/** The stored log of a ledger is damaged at `seq`. Nothing is decided on it. `detail` is for the log only. */
 export class BrokenChain extends LedgerError {
-  /** `seq`: the place of the damage. */
   constructor(ledgerId: string, seq: number, detail: string, cause?: unknown) {
     super(
       'unavailable',
@@ -18,10 +17,7 @@ export class BrokenChain extends LedgerError {
   }
 }
 
-/**
- * Parses a stored row. Throws BrokenChain if it does not hold an event, and LedgerError `unavailable` if it has another
- * format.
- */
+/** Throws BrokenChain if the row holds no event, and LedgerError `unavailable` if it has another format. */
 export function readStored({ seq, row }: StoredEntry, ledgerId: string): LedgerEvent {
   try {
     return parseRow(row);
@@ -31,7 +27,6 @@ export function readStored({ seq, row }: StoredEntry, ledgerId: string): LedgerE
   }
 }
 
-/** Throws BrokenChain if the event is of another ledger, or its hashes are wrong. */
 export function checkStored(event: LedgerEvent, ledgerId: string): void {
   if (event.ledgerId !== ledgerId) throw new BrokenChain(ledgerId, event.seq, 'it is an event of another ledger');
   const wrong = wrongHash(event);

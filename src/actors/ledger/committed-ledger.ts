@@ -21,8 +21,7 @@ import { checkRows } from './row-check.ts';
 import { SnapshotSaving } from './snapshot-saving.ts';
 
 /**
- * What became of a batch: it stands; another node has claimed the ledger, or nothing was written, and nothing of the
- * batch is or will be in the log; or that could not be found out.
+ * stands; fenced, not_written: nothing of the batch is or will be in the log; unsettled: that could not be found out.
  */
 export type WriteResult = 'stands' | 'fenced' | 'not_written' | 'unsettled';
 
@@ -86,20 +85,18 @@ export class CommittedLedger {
     return claim;
   }
 
-  /** Forgets the claim and all states. They are read again before the next decision. */
   forget(): void {
     this.#claim = null;
     this.#state = emptyLedger;
     this.#masters = new LoadedMasters(this.#store, this.#ledgerId);
   }
 
-  /** Has the store confirm by a new read that claim and state still stand. Refusals rest on it. */
+  /** Has the store confirm that claim and state still stand. Refusals rest on it. */
   async confirm(claim: Claim): Promise<WriteResult> {
     const { seq, hash } = this.#state;
     return (await this.#store.stands(claim, seq < 0 ? null : { seq, hash })) ? 'stands' : 'fenced';
   }
 
-  /** See LedgerActor. A claim that it makes loads no state. */
   async readBarrier(): Promise<number> {
     if (this.#claim !== null && (await this.confirm(this.#claim)) === 'stands') return this.#state.seq;
     this.forget();
@@ -109,8 +106,8 @@ export class CommittedLedger {
   }
 
   /**
-   * Writes a batch, and takes over its state. After `not_written` there is a new claim, with its state. Throws
-   * LedgerError: nothing was written, or `outcome_unknown`.
+   * Writes a batch, and takes over its state. After `not_written` there is a new claim. Throws LedgerError: nothing was
+   * written, or `outcome_unknown`.
    */
   async write(claim: Claim, batch: DecidedBatch): Promise<WriteResult> {
     if (this.#checksRows) checkRows(this.#ledgerId, batch.entries);
@@ -132,7 +129,7 @@ export class CommittedLedger {
 
   /**
    * Finds out whether a write landed, by a new claim: it shuts the write out or finds it done. Tries again until the
-   * last deadline of the batch, or until the store has stopped. The ledger accepts no other write meanwhile.
+   * last deadline of the batch, or until the store has stopped.
    */
   async #settle(batch: DecidedBatch): Promise<WriteResult> {
     const [first] = batch.entries;
@@ -158,7 +155,7 @@ export class CommittedLedger {
     }
   }
 
-  /** Saves snapshots that are due after a batch, and removes masters from memory if there are too many. */
+  /** Saves snapshots that are due, and removes masters from memory if there are too many. */
   tidy(batch: DecidedBatch): void {
     const state = this.#state;
     void this.#saving.saveWhenDue(state.seq, () => snapshotOf(state));

@@ -16,34 +16,29 @@ import { asksForKeys, type BatchReads } from './batch-reads.ts';
 import type { MasterActor } from './master-actor.ts';
 import type { ActorKeys } from './signing-keys.ts';
 
-/** What deciding a batch needs, so that it does no I/O. */
 interface BatchContext {
   readonly reads: BatchReads;
   readonly authority: AuthoritySigner;
   random(bytes: number): Uint8Array;
 }
 
-/** What became of one command of a batch. */
 export type CommandResult =
-  /** Its events are in the batch. The first one is its outcome. */
+  /** `event`: the first of its events. */
   | { readonly kind: 'written'; readonly pending: PendingCommand; readonly event: LedgerEvent }
-  /** The same command was written before, at `seq`. */
   | { readonly kind: 'replayed'; readonly pending: PendingCommand; readonly seq: number }
-  /** Refused because of the ledger's state. Answered only once the store has confirmed that state. */
+  /** Answered only once the store has confirmed the ledger's state. */
   | { readonly kind: 'refused'; readonly pending: PendingCommand; readonly error: LedgerError };
 
 export interface DecidedBatch {
   readonly results: readonly CommandResult[];
   readonly entries: readonly LedgerEntry[];
-  /** Not decided yet, in their order: each is behind a refused command of its lane, which must be answered first. */
+  /** Not decided yet: each is behind a refused command of its lane, which must be answered first. */
   readonly deferred: readonly PendingCommand[];
-  /** The ledger's state after the last entry. */
   readonly state: LedgerState;
-  /** The masters that the batch was decided with. */
   readonly masters: ReadonlyMap<string, MasterActor>;
 }
 
-/** A command failed with something other than a LedgerError. The batch is discarded; its other commands are retried. */
+/** A command failed with something other than a LedgerError. The batch's other commands are retried. */
 export class BatchFailed extends Error {
   readonly pending: PendingCommand;
 
@@ -56,9 +51,9 @@ export class BatchFailed extends Error {
 
 /**
  * Decides the commands one by one, each against the committed state folded with the batch's earlier entries. So a
- * revocation shuts out an append behind it in the same batch. A refused command adds nothing. The commands behind it in
- * its lane wait until it is answered, because the answer may be that it has to be sent again. The masters' working
- * states run ahead: the caller commits them, or forgets the masters. Does no I/O. Throws BatchFailed.
+ * revocation shuts out an append behind it in the same batch. The commands behind a refused one in its lane wait until
+ * it is answered, because it may have to be sent again. The masters' working states run ahead: the caller commits them,
+ * or forgets the masters. Does no I/O. Throws BatchFailed.
  */
 export function decideBatch(
   committed: LedgerState,
@@ -68,7 +63,7 @@ export function decideBatch(
   const entries: LedgerEntry[] = [];
   const results: CommandResult[] = [];
   const deferred: PendingCommand[] = [];
-  /** Lanes with a refused command, and lanes with a command that is deferred behind it. */
+  /** Lanes with a refused command, and with a command deferred behind it. */
   const refusedLanes = new Set<string>();
   const deferredLanes = new Set<string>();
   let state = committed;
@@ -119,7 +114,7 @@ interface Draft {
   readonly events: ReturnType<typeof decide>;
 }
 
-/** The events that a command makes. Throws the LedgerError that it is refused with. */
+/** Throws the LedgerError that the command is refused with. */
 function draftOne(before: LedgerState, command: Command, { reads }: BatchContext): Draft {
   const createdMs = Math.max(reads.now, before.createdAt === '' ? 0 : Date.parse(before.createdAt));
   const createdAt = isoTime(createdMs);
@@ -164,7 +159,6 @@ function sealOne(
   return { state, first };
 }
 
-/** Throws unless the signing key is valid at the time that the event will carry. */
 function checkKey(command: Command, createdAt: string, reads: BatchReads): void {
   if (!asksForKeys(command)) return;
   const known: ActorKeys | undefined = reads.keys(command.actorId);
@@ -195,9 +189,7 @@ function checkKey(command: Command, createdAt: string, reads: BatchReads): void 
   }
 }
 
-/**
- * Finds the command with the same key that was written before. `same` is false if the key was used for another call.
- */
+/** `same` is false if the key was used for another call. */
 function findWritten(
   keys: readonly CommandKey[],
   commands: ReadonlyMap<string, FoundCommand>,

@@ -21,7 +21,6 @@ import { CommittedLedger, type WriteResult } from './committed-ledger.ts';
 import { BatchFailed, type CommandResult, type DecidedBatch, decideBatch } from './decide-batch.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-/** What all ledger actors of a node are made from. */
 export interface LedgerActorParts {
   readonly store: LedgerStore;
   readonly keys: SigningKeys;
@@ -32,20 +31,17 @@ export interface LedgerActorParts {
   readonly batches: BatchWindow;
   readonly deadlines: DeadlineWatch;
   readonly outbox?: CommitListener;
-  /** How many commands may wait for one ledger. The default if left out. */
+  /** For the commands that wait for one ledger. The default if left out. */
   readonly queueLimits?: MailboxLimits;
   /** Whether this node's clock is right, so that it may decide and date events. true if left out. */
   readonly isClockRight?: () => boolean;
-  /**
-   * Whether rows are parsed again before they are written, as on nodes that run commands of other nodes. false if left
-   * out.
-   */
+  /** Whether rows are parsed again before they are written, as on nodes that run commands of other nodes. */
   readonly checksRows?: boolean;
 }
 
 /**
- * One ledger in memory. It owns the ledger's queue, assigns seq, created_at and hash, and writes in batches: the
- * commands that arrive during a write are the next batch.
+ * One ledger in memory. It assigns seq, created_at and hash, and writes in batches: the commands that arrive during a
+ * write are the next batch.
  *
  * Invariants:
  * - One write is in flight.
@@ -62,7 +58,6 @@ export class LedgerActor {
   /** The commands being worked on, and the decided batch that was sent to the store. */
   #batch: PendingCommand[] = [];
   #sent: DecidedBatch | null = null;
-  /** The delay of the next batch. */
   #delay: BatchDelay | null = null;
   /** Callers of readBarrier() that wait for the running batch. */
   readonly #barriers: PromiseWithResolvers<number>[] = [];
@@ -81,7 +76,6 @@ export class LedgerActor {
     this.#lastUsed = parts.clock.now();
   }
 
-  /** Whether the actor accepts no more commands, so that a new one has to be made. */
   get stopped(): boolean {
     return this.#stopped;
   }
@@ -95,16 +89,14 @@ export class LedgerActor {
     return this.#queue.size;
   }
 
-  /** Runs a command. Rejects with the LedgerError that it is refused with. */
   submit(command: Command): Promise<CommandOutcome> {
     if (this.#stopped) return Promise.reject(reloading());
     return this.#queue.submit(command, this.#wake);
   }
 
   /**
-   * Resolves with the seq of the ledger's newest event (-1 if it has none) once that is certain: every event up to it
-   * has its projections, and no write that any node began before can still land. Costs a read if this node wrote last,
-   * else a claim. Rejects with what the store throws, or `unavailable`.
+   * Resolves with the seq of the ledger's newest event (-1: none) once every event up to it has its projections, and no
+   * write that any node began before can still land. Costs a read if this node wrote last, else a claim.
    */
   readBarrier(): Promise<number> {
     if (this.#stopped) return Promise.reject(reloading());
@@ -119,7 +111,7 @@ export class LedgerActor {
     if (this.#mayStart()) this.#delay?.end();
   };
 
-  /** Removes the actor from memory if it is idle, and saves snapshots. Returns whether it did. */
+  /** Removes the actor from memory if it is idle. Returns whether it did. */
   passivate(): boolean {
     if (this.#work !== null) return false;
     void this.#leave();
@@ -183,7 +175,6 @@ export class LedgerActor {
     }
   }
 
-  /** Works on the batch until each of its commands is answered. */
   async #settle(): Promise<void> {
     const { store, keys, clock, authority, random, meter } = this.#parts;
     const replays: Promise<void>[] = [];
@@ -199,8 +190,7 @@ export class LedgerActor {
         clock,
         masters: this.#ledger.masters,
       });
-      // There is no await between this check and the write: a command whose deadline has passed is certain not to be
-      // written.
+      // No await from here to the write: a command whose deadline has passed is certain not to be written.
       if (!this.#dropLate()) break;
       this.#checkClock();
       const context = { reads, authority: authority(), random };
@@ -231,7 +221,7 @@ export class LedgerActor {
     await Promise.all(replays);
   }
 
-  /** Throws `unavailable`, which stops the actor, if this node's clock is off. Nothing of the batch is written then. */
+  /** Throws if this node's clock is off, which stops the actor. */
   #checkClock(): void {
     if (this.#parts.isClockRight?.() === false) throw clockIsOff();
   }
@@ -243,13 +233,13 @@ export class LedgerActor {
     return claim;
   }
 
-  /** Refuses commands whose deadline has passed. Returns whether any of the batch is left. */
+  /** Refuses commands whose deadline has passed. Returns whether any is left. */
   #dropLate(): boolean {
     this.#batch = this.#queue.inTime(this.#batch);
     return this.#batch.length > 0;
   }
 
-  /** Writes a batch. If it has refusals alone, has the store confirm the state that they rest on. */
+  /** A batch of refusals alone only has the store confirm the state that they rest on. */
   async #write(claim: Claim, decided: DecidedBatch): Promise<WriteResult> {
     if (this.#batch.length === 0) return 'stands';
     if (decided.entries.length === 0) return this.#ledger.confirm(claim);
@@ -278,9 +268,7 @@ export class LedgerActor {
     this.#ledger.tidy(decided);
   }
 
-  /**
-   * Answers with the event that the same command wrote before. It is in the log for good: nothing has to be confirmed.
-   */
+  /** The event is in the log for good: nothing has to be confirmed. */
   async #replay(result: Extract<CommandResult, { kind: 'replayed' }>): Promise<void> {
     const { store, meter } = this.#parts;
     meter.answered('replayed');
@@ -294,7 +282,6 @@ export class LedgerActor {
     }
   }
 
-  /** Refuses commands whose deadline has passed while the actor is busy, whatever the store is doing. */
   #lookAtDeadlines(): void {
     this.#queue.refuseDue(this.#batch, (pending) => (this.#isInFlight(pending) ? outcomeUnknown() : timeIsUp()));
   }
@@ -303,7 +290,6 @@ export class LedgerActor {
     return this.#sent?.results.some((result) => result.pending === pending && result.kind === 'written') === true;
   }
 
-  /** Refuses all commands, each with what is certain of it. The actor is not used again. */
   #stop(cause: unknown): void {
     this.#stopped = true;
     if (cause instanceof BrokenChain) this.#parts.meter.damaged();

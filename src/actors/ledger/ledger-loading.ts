@@ -14,13 +14,13 @@ import { BrokenChain, checkStored, readStored } from './broken-chain.ts';
 
 interface LoadedLedger {
   readonly state: LedgerState;
-  /** seq of the snapshot that the state was loaded from; -1 if there was none. */
+  /** -1: there was no snapshot. */
   readonly snapshotSeq: number;
 }
 
 /**
- * Folds a ledger's events up to `head`, from its snapshot and the events after it. Throws BrokenChain, and LedgerError
- * `unavailable` if another node has written to the ledger in the meantime.
+ * Folds a ledger's events up to `head`. Throws BrokenChain, and LedgerError `unavailable` if another node has written
+ * to the ledger in the meantime.
  */
 export async function loadLedger(store: LedgerStore, ledgerId: string, head: Head | null): Promise<LoadedLedger> {
   let state = await fromSnapshot(store, ledgerId);
@@ -51,7 +51,7 @@ async function fromSnapshot(store: LedgerStore, ledgerId: string): Promise<Ledge
   return (await isOfLog(store, ledgerId, snapshot)) ? state : emptyLedger;
 }
 
-/** The state in a snapshot. Returns null if it is damaged, or if its seq and hash are not those of the snapshot. */
+/** null: the snapshot is damaged, or its seq and hash are not those of the state. */
 export function readSnapshot<T extends { readonly seq: number; readonly hash: string }>(
   snapshot: Snapshot,
   stateFrom: (json: string) => T,
@@ -64,7 +64,7 @@ export function readSnapshot<T extends { readonly seq: number; readonly hash: st
   }
 }
 
-/** Whether the stored event at the snapshot's seq is undamaged and is the event at which the snapshot was made. */
+/** Whether the snapshot was made at the event that the log has at its seq. */
 export async function isOfLog(store: LedgerStore, ledgerId: string, snapshot: Snapshot): Promise<boolean> {
   const [entry] = await store.read(ledgerId, snapshot.seq, 1);
   if (entry?.seq !== snapshot.seq) return false;

@@ -13,7 +13,6 @@ export class LoadedMasters {
     this.#ledgerId = ledgerId;
   }
 
-  /** From memory, else from the store. */
   async get(masterId: string): Promise<MasterActor> {
     const held = this.#masters.get(masterId);
     const loaded = held ?? (await MasterActor.load(this.#store, this.#ledgerId, masterId));
@@ -23,7 +22,7 @@ export class LoadedMasters {
     return loaded;
   }
 
-  /** Removes masters from memory if there are too many. Not during a batch. */
+  /** Call it only between batches. */
   trim(): void {
     for (const [masterId, master] of this.#masters) {
       if (this.#masters.size <= mastersInMemoryMax) return;

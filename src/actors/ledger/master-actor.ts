@@ -15,7 +15,7 @@ import { isOfLog, readSnapshot } from './ledger-loading.ts';
 import { SnapshotSaving } from './snapshot-saving.ts';
 
 /**
- * One master. Its ledger's actor uses it while it decides a batch.
+ * One master, for its ledger's actor.
  *
  * Invariants: `#state` is what the store holds. `#working` runs ahead of it only during a batch; at the batch's end it
  * becomes the state (`commit`), or is forgotten with this object.
@@ -34,9 +34,8 @@ export class MasterActor {
   }
 
   /**
-   * Loads the newest state from its snapshot, if that is of this fold and of this log, and the events after it. If the
-   * ledger's claim was lost, the state may be ahead of the ledger's: a batch decided with it does not stand. Throws
-   * BrokenChain.
+   * Loads the newest state from snapshot and log. If the ledger's claim was lost, the state may be ahead of the
+   * ledger's: a batch decided with it does not stand. Throws BrokenChain.
    */
   static async load(store: LedgerStore, ledgerId: string, masterId: string): Promise<MasterActor> {
     let state = await fromSnapshot(store, ledgerId, masterId);
@@ -61,7 +60,6 @@ export class MasterActor {
     }
   }
 
-  /** The state after the events that this batch has decided so far. */
   get working(): MasterState | null {
     return this.#working;
   }

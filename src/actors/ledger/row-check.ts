@@ -5,8 +5,8 @@ import type { LedgerEntry } from '../../store/ledger-store.ts';
 import { somethingWrong } from '../inbox/refusals.ts';
 
 /**
- * Parses rows before they are sent to the store; some 8 µs each. A row that cannot be read, or whose hashes are wrong,
- * would make its ledger unloadable for good. Throws `internal`; then nothing was written.
+ * Parses rows before they are sent to the store; some 8 µs each. A row that cannot be read would make its ledger
+ * unloadable for good. Throws `internal`; then nothing was written.
  */
 export function checkRows(ledgerId: string, entries: readonly LedgerEntry[]): void {
   for (const entry of entries) {

@@ -1,11 +1,8 @@
-/**
- * When a key may sign: for events with validFrom <= created_at < revokedAt (ISO times). Once its revocation has begun,
- * it may not sign new events.
- */
+/** A key may sign events with validFrom <= created_at < revokedAt (ISO times). */
 export interface KeyLife {
   readonly validFrom: string;
   readonly revokedAt: string | null;
-  /** Its revocation has begun, and may have no date yet. false if left out. */
+  /** Its revocation has begun, and may have no date yet: it may not sign new events. */
   readonly isEnding?: boolean;
 }
 
@@ -15,9 +12,8 @@ export interface ActorKeys {
 }
 
 /**
- * Answers whether a key may sign now, for the batches of ledgers. `fresh` answers from memory, with keys that were read
- * from their record at most a second ago. It never says that an actor has no keys. It returns undefined if `read` has
- * to be called.
+ * The keys of actors. `fresh` answers from memory, with keys that were read from their record at most a second ago. It
+ * never says that an actor has no keys. undefined: `read` has to be called.
  */
 export interface SigningKeys {
   fresh(actorId: string): ActorKeys | undefined;

@@ -1,14 +1,11 @@
 import type { LedgerStore, Snapshot } from '../../store/ledger-store.ts';
 import { snapshotEveryEvents, snapshotRetryEvents, snapshotWhenLeavingEvents } from '../bounds.ts';
 
-/**
- * Decides when the state of one ledger or master is saved. A place counts the owner's own events: seq for a ledger,
- * master_seq for a master.
- */
+/** Decides when the state of a ledger or master is saved. A place counts its own events: seq, or master_seq. */
 export class SnapshotSaving {
   readonly #store: LedgerStore;
   readonly #owner: string;
-  /** Place of the newest snapshot that is stored or being stored; -1 if there is none. */
+  /** The place of the newest snapshot, stored or being stored; -1: none. */
   #saved: number;
   /** After a failure: the first place to try again. */
   #retryAt = 0;
@@ -19,12 +16,11 @@ export class SnapshotSaving {
     this.#saved = saved;
   }
 
-  /** Saves if enough events came after the last snapshot. Resolves when that is done. A failed save does not reject. */
+  /** Saves if enough events came after the last snapshot. A failed save does not reject. */
   async saveWhenDue(place: number, snapshot: () => Snapshot): Promise<void> {
     if (place - this.#saved >= snapshotEveryEvents && place >= this.#retryAt) await this.#save(place, snapshot());
   }
 
-  /** Saves when the owner leaves memory, unless replaying the tail costs less. */
   async saveWhenLeaving(place: number, snapshot: () => Snapshot): Promise<void> {
     if (place - this.#saved >= snapshotWhenLeavingEvents) await this.#save(place, snapshot());
   }

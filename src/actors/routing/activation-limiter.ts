@@ -4,10 +4,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 /** After a quiet time, so many milliseconds of loads may come at once. */
 const burstMs = 250;
 
-/**
- * Limits how many ledgers are loaded in a second, so that those of a lost node do not all load at once. The commands of
- * one ledger wait together, and keep their order.
- */
+/** Limits how many ledgers are loaded in a second, so that those of a lost node do not all load at once. */
 export class ActivationLimiter {
   readonly #clock: Clock;
   readonly #everyMs: number;
@@ -19,10 +16,7 @@ export class ActivationLimiter {
     this.#everyMs = 1_000 / perSecond;
   }
 
-  /**
-   * Returns null if the ledger may load at once. Throws `unavailable` if it may only load after `deadline` (ms since
-   * 1970).
-   */
+  /** null: the ledger may load at once. Throws `unavailable` if it may only load after `deadline` (ms since 1970). */
   take(ledgerId: string, deadline: number): Promise<void> | null {
     const together = this.#waiting.get(ledgerId);
     if (together !== undefined) return together;

@@ -21,7 +21,7 @@ export interface DirectoryParts extends LedgerActorParts {
   readonly shardCount: number;
   readonly placement: Placement;
   readonly peers: Peers;
-  /** Ledgers that may be loaded in a second. No limit if left out. */
+  /** No limit if left out. */
   readonly activationsPerSecond?: number;
 }
 
@@ -29,7 +29,7 @@ export interface DirectoryParts extends LedgerActorParts {
  * Finds the actor of a ledger, on this node or another one, and has it run commands.
  *
  * If no other node can be reached, this node runs the command: a claim in the store decides who writes, not placement.
- * A node whose clock is off runs nothing: it sends commands of other nodes back, and refuses the rest.
+ * A node whose clock is off sends commands of other nodes back, and refuses the rest.
  */
 export class Directory {
   readonly #parts: DirectoryParts;
@@ -38,7 +38,7 @@ export class Directory {
   readonly #shards = new Map<number, Map<string, LedgerActor>>();
   /** Shards of recent ledgers, since each costs a hash to compute. */
   readonly #shardNumbers = new Map<string, number>();
-  /** The node that last ran a command of the shard. It is asked first, until it refuses or cannot be reached. */
+  /** The node that last ran a command of the shard is asked first. */
   readonly #owners = new Map<number, NodeId>();
   /** Shards that are being handed over. New commands for them wait until that has ended. */
   readonly #leaving = new Map<number, Promise<void>>();
@@ -53,7 +53,6 @@ export class Directory {
     this.#armLook();
   }
 
-  /** Runs a command on its owner. Rejects with the LedgerError that it is refused with. */
   async submit(command: Command): Promise<CommandOutcome> {
     if (this.#closing) throw stopping();
     const shard = this.#shardOf(command.ledgerId);
@@ -62,10 +61,7 @@ export class Directory {
     return this.#forward(owner, shard, this.#keyed(command));
   }
 
-  /**
-   * Runs a command that another node sent to this one as the owner of its shard. Rejects with the LedgerError that it
-   * is refused with, or with NotOwner if another node is known to run the shard: then nothing was done.
-   */
+  /** Runs a command that another node sent to this one as the owner of its shard. NotOwner: nothing was done. */
   async carryOut(command: Command): Promise<CommandOutcome> {
     const shard = this.#shardOf(command.ledgerId);
     for (;;) {
@@ -81,10 +77,7 @@ export class Directory {
     }
   }
 
-  /**
-   * See LedgerActor. Rejects with `unavailable`, and claims nothing, if this node does not run the ledger or is about
-   * to leave it.
-   */
+  /** See LedgerActor. Rejects with `unavailable`, and claims nothing, if this node does not run the ledger. */
   async readBarrier(ledgerId: string): Promise<number> {
     const shard = this.#shardOf(ledgerId);
     const owner = await this.#locate(shard);
@@ -94,7 +87,7 @@ export class Directory {
 
   /**
    * Hands a shard over: accepts no command for it, waits for the running ones, removes its ledgers from memory and
-   * calls `release`. Commands that came meanwhile go to the owner that placement names then. Rejects as `release` does.
+   * calls `release`. Commands that came meanwhile go to the owner that placement names then.
    */
   async leave(shard: number, release: () => Promise<void>): Promise<void> {
     await this.#leaving.get(shard);
@@ -123,7 +116,7 @@ export class Directory {
     return this.#parts.placement.locate(shard).catch(() => null);
   }
 
-  /** Gives a command a key if it has none, so that it is written once even if the other node's answer is lost. */
+  /** A command that goes to another node needs a key, so that it is written once even if the answer is lost. */
   #keyed(command: Command): Command {
     if (command.commandKeys.length > 0) return command;
     const id = Buffer.from(this.#parts.random(16)).toString('hex');
@@ -150,7 +143,7 @@ export class Directory {
     }
   }
 
-  /** Runs a command that another node may have run, or may be running. */
+  /** Another node may have run the command, or may be running it. */
   async #runAgain(shard: number, command: Command): Promise<CommandOutcome> {
     try {
       return await this.#runHere(shard, { ...command, resubmitted: true });
@@ -161,7 +154,7 @@ export class Directory {
 
   /** Synchronous unless the shard is being handed over. Throws `unavailable`. */
   #runHere(shard: number, command: Command): Promise<CommandOutcome> {
-    // Checked again after every wait: nothing is loaded after closing.
+    // After every wait: nothing is loaded after closing.
     if (this.#closing) throw stopping();
     const left = this.#leaving.get(shard);
     if (left !== undefined) return left.then(() => this.submit(command));
@@ -192,7 +185,6 @@ export class Directory {
     return this.submit(command);
   }
 
-  /** The number of ledgers in memory, and of commands that wait for them. */
   load(): { readonly ledgers: number; readonly waiting: number } {
     let ledgers = 0;
     let waiting = 0;
@@ -218,13 +210,12 @@ export class Directory {
     return actor;
   }
 
-  /** Removes the ledgers of a shard, each once its commands are answered. Nothing may be submitted any more. */
+  /** Nothing may be submitted to the shard any more. */
   async #close(shard: number): Promise<void> {
     await Promise.all(Array.from(this.#shards.get(shard)?.values() ?? [], (actor) => actor.close()));
     this.#shards.delete(shard);
   }
 
-  /** Removes ledgers that had no command for a while, and stopped ones. */
   #lookForIdle(): void {
     this.#loaded = 0;
     const crowded = this.load().ledgers > ledgersInMemoryMax;
@@ -245,7 +236,6 @@ export class Directory {
     });
   }
 
-  /** Accepts no more commands, waits for the running ones, and saves snapshots. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing = true;
     this.#cancelLook();

@@ -5,9 +5,8 @@ import { type Command, commandEventType, commandMaster } from '../../domain/ledg
 import type { CommandOutcome } from '../inbox/outcome.ts';
 
 /**
- * Checks an outcome that another node gave for a command. Returns what is wrong with it, or null if nothing is. A node
- * that answers with another event is faulty or an impostor, and its answer must not be passed on. Whether the event is
- * in the log is not checked here.
+ * What is wrong with an outcome that another node gave, or null. A node that answers with another event is faulty or an
+ * impostor. Whether the event is in the log is not checked here.
  */
 export function outcomeFault(command: Command, { event, replayed }: CommandOutcome): string | null {
   if (event.ledgerId !== command.ledgerId) return 'it is of another ledger';
@@ -24,7 +23,7 @@ export function outcomeFault(command: Command, { event, replayed }: CommandOutco
   return payloadFault(command, event);
 }
 
-/** Whether the event has a key of the command. An event that was written before can only be recognised by its key. */
+/** An event that was written before can only be recognised by its key. */
 function hasName({ commandKeys }: Command, { commands }: LedgerEvent): boolean {
   return commandKeys.some(({ id, fingerprint }) =>
     commands.some((written) => written.id === id && written.fingerprint === fingerprint),
@@ -46,7 +45,6 @@ function payloadFault(command: Command, { payload, causedByHash }: LedgerEvent):
   return given.every(([name, value]) => written?.[name] === value) ? null : 'it has another payload';
 }
 
-/** Returns null for a payload that is not JSON, which a faulty node may send. */
 function fieldsOf(payload: string): Readonly<Record<string, unknown>> | null {
   try {
     return JSON.parse(payload) as Readonly<Record<string, unknown>> | null;

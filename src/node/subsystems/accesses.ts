@@ -4,14 +4,12 @@ import { addCounter, addGauge } from '../../runtime/telemetry/metrics.ts';
 import { AccessQueue, type HistoryReport } from '../../service/audit/access-history.ts';
 import type { NodeContext } from './context.ts';
 
-/** The access history of a node, with its metrics and log lines. */
 export function startAccessHistory({ access, clock, random, log, metrics }: NodeContext): AccessQueue {
   const accesses = new AccessQueue({ log: access, clock, random, report: accessReport(log) });
   meterAccesses(metrics.registry, accesses);
   return accesses;
 }
 
-/** Metrics of the access history: records that are not in the store yet, and records that are lost. */
 export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held' | 'lost'>): void {
   addGauge(
     registry,
@@ -28,7 +26,6 @@ export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held
   );
 }
 
-/** Log lines of the access history. */
 function accessReport(log: Log): HistoryReport {
   return {
     failing: (error, held) => log.warn({ err: error, held }, 'access history cannot be written, and is tried again'),

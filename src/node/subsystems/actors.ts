@@ -12,7 +12,6 @@ import { datedAppends } from '../dated-appends.ts';
 import { refusedSnapshots } from '../refused-snapshots.ts';
 import type { NodeContext } from './context.ts';
 
-/** The actors of ledgers. `outbox` learns of each batch. */
 export function startActors(
   node: NodeContext,
   authority: Authority,

@@ -10,7 +10,7 @@ interface NodeAuthority extends Disposable {
   readonly authority: Authority;
 }
 
-/** Opens what the node's keys are for, and checks the keys against the store. Throws ConfigError or StartError. */
+/** Opens what the node's keys are for. Throws ConfigError or StartError. */
 export async function openNodeAuthority(node: NodeContext): Promise<NodeAuthority> {
   const { records, keys, clock, log, membership } = node;
   const secrets = createSecretBox(keys.secrets, node.random);

@@ -10,7 +10,6 @@ import type { Credentials } from '../../service/developers/credentials.ts';
 import type { SecretBox } from '../../service/records/secret-box.ts';
 import type { NodeContext } from './context.ts';
 
-/** What the transports of the API share. */
 export function createCalls(
   node: NodeContext,
   api: readonly Implementation[],

@@ -14,16 +14,13 @@ export interface NodeContext extends NodeParts {
   readonly production: boolean;
   readonly machine: Pick<Clock, 'now'>;
   readonly memory: MemoryBudget;
-  /** Long reads. */
   readonly reads: FairPlaces;
   readonly metrics: Metrics;
   readonly random: Random;
-  /** The node's clock. */
   now(): number;
   monotonicMs(): number;
   /** Whether the machine's clock is plausible. */
   isClockGood(): boolean;
-  /** See Membership. */
   isClockRight(): boolean;
   ownsShardOf(id: string): boolean;
 }

@@ -7,10 +7,9 @@ import { untrusted } from '../../service/authority/authority-watch.ts';
 import { listen } from '../listeners.ts';
 import type { NodeContext } from './context.ts';
 
-/** Why a single node is not ready. */
 const diskFailed = 'a write to the disk failed: nothing can be written, and the node stops';
 
-/** The internal port. It tells whether the node is ready, and stays open until everything else is closed. */
+/** Tells whether the node is ready, and stays open until everything else is closed. */
 export class InternalPort implements AsyncDisposable {
   phase: 'starting' | 'serving' | 'stopping' = 'starting';
   readonly #node: NodeContext;

@@ -14,7 +14,7 @@ export interface PublicPorts extends AsyncDisposable {
   readonly grpc: GrpcListener;
 }
 
-/** Opens the ports of the API. They close together, and running calls get stopGraceMs. */
+/** They close together, and running calls get stopGraceMs. */
 export async function openPublicPorts(node: NodeContext, calls: NodeCalls, tls: TlsKeys | null): Promise<PublicPorts> {
   const { config, production, memory, now, monotonicMs } = node;
   const { host, port, grpcPort } = config;

@@ -4,10 +4,7 @@ import type { NodeContext } from './context.ts';
 import type { InternalPort } from './internal-port.ts';
 import type { PublicPorts } from './public-ports.ts';
 
-/**
- * The node is ready: a client that learns this may call any port at once. When it closes, it sets readiness off, gives
- * its shards away while its ports are open, and ends streams.
- */
+/** The node is ready. When it closes, it gives its shards away while its ports are open, and ends streams. */
 export function startServing(
   { membership }: NodeContext,
   internal: InternalPort,

@@ -3,10 +3,9 @@ import { accessKeptMs } from '../../service/audit/access-history.ts';
 import { RecordSweeping } from '../record-sweeping.ts';
 import type { NodeContext } from './context.ts';
 
-/** How often old access history is removed. */
 const accessSweepEveryMs = 60_000;
 
-/** Starts what runs beside the calls: removes what has expired, and watches the clock. */
+/** Removes what has expired, and watches the clock. */
 export function startUpkeep(node: NodeContext): AsyncDisposable {
   const { records, access, clock, machine, log, metrics, now } = node;
   const { registry } = metrics;

@@ -5,7 +5,7 @@ import { openWebhooks } from '../../webhooks/open-webhooks.ts';
 import type { Webhooks } from '../../webhooks/webhooks.ts';
 import type { NodeContext } from './context.ts';
 
-/** Which targets webhooks may have. `listening` returns the node's own ports. */
+/** `listening` returns the node's own ports. */
 export function webhookTargets(node: NodeContext, listening: () => readonly number[]): TargetPolicy {
   const closed = [...node.config.webhookClosedPorts, ...(node.backendPorts ?? [])];
   return {
@@ -15,7 +15,6 @@ export function webhookTargets(node: NodeContext, listening: () => readonly numb
   };
 }
 
-/** Makes the webhooks of a node. Call `start` once the node's ports are open. */
 export function createWebhooks(
   node: NodeContext,
   secrets: SecretBox,

@@ -9,11 +9,11 @@ export interface Post {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** Aborts the whole exchange: name look-up, connection, request and answer. */
+  /** Aborts name look-up, connection, request and answer. */
   readonly signal: AbortSignal;
 }
 
-/** The result of a POST. The body of the answer is discarded. */
+/** The body of the answer is discarded. */
 export type PostResult =
   | { readonly kind: 'answered'; readonly status: number }
   | { readonly kind: 'failed'; readonly fault: ConnectFault | 'broken_off' };
@@ -29,8 +29,8 @@ const idleMs = 4_000;
 const idleMaxMs = 30_000;
 
 /**
- * Creates a poster that uses the connections of `receivers`, at most `perTargetMax` for each origin. Redirects are not
- * followed. Proxies are not used.
+ * Creates a poster with at most `perTargetMax` connections for each origin. It follows no redirects and uses no
+ * proxies.
  */
 export function createPoster(receivers: ReceiverConnector, perTargetMax: number): Poster {
   /** Running posts, and connections made meanwhile, by origin. */

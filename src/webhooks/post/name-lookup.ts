@@ -8,9 +8,8 @@ const queryTimeoutMs = 2_000;
 const queryTries = 2;
 
 /**
- * Looks names up in DNS with c-ares. getaddrinfo would run on the few threads that also verify signatures, and a name
- * server that does not answer would block them. So /etc/hosts is not used. Local names are loopback (RFC 6761, section
- * 6.3). `servers` replace the machine's name servers.
+ * Looks names up in DNS with c-ares: getaddrinfo would block the few threads that also verify signatures. So /etc/hosts
+ * is not used. Local names are loopback (RFC 6761, section 6.3). `servers` replace the machine's name servers.
  */
 export function dnsLookup(servers?: readonly string[]): NameLookup {
   const resolver = new Resolver({ timeout: queryTimeoutMs, tries: queryTries });

@@ -1,18 +1,14 @@
 import type { Dispatcher } from 'undici';
 
-/**
- * An answer's body is read up to this size, so that its connection can be used again. A longer body closes the
- * connection.
- */
+/** A body up to this size is read, so that its connection can be used again. A longer one closes the connection. */
 export const answerMaxBytes = 64 * 1024;
 
 /**
- * Sends a request. Resolves with the status of the answer, after its body was read and discarded. Once there is a
- * status, a body that is too long, breaks off or never ends costs only its connection. Rejects if no status came: with
- * the signal's reason if the signal was aborted.
+ * Resolves with the status of the answer, after its body was read and discarded. Once there is a status, a body that is
+ * too long, breaks off or never ends costs only its connection. Rejects if no status came: with the signal's reason if
+ * it was aborted.
  *
- * Does not use undici's `request`, which creates a stream for each body. That costs as much as the rest of the
- * exchange.
+ * Does not use undici's `request`: the stream that it creates for each body costs as much as the rest of the exchange.
  */
 export function sendRequest(
   dispatcher: Dispatcher,
@@ -28,7 +24,7 @@ export function sendRequest(
       if (status === null) reject(error);
       else resolve(status);
     };
-    /** While a request waits for its connection there is no controller yet. It is then aborted in onRequestStart. */
+    /** A request that waits for its connection has no controller yet. It is then aborted in onRequestStart. */
     const late = () => {
       const reason = signal.reason instanceof Error ? signal.reason : new Error('late');
       controller?.abort(reason);

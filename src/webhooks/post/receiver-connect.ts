@@ -5,10 +5,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { hostOf, mayConnect, portOf, type TargetPolicy } from '../../service/webhooks/webhook-target.ts';
 import type { NameLookup } from './name-lookup.ts';
 
-/**
- * Why no connection was made. Callers must not show the error's cause to anyone: it may reveal internal hosts and
- * addresses.
- */
+/** Callers must not show an error's cause to anyone: it may reveal internal hosts and addresses. */
 export type ConnectFault = 'unknown_name' | 'forbidden_address' | 'not_reached' | 'tls_failed' | 'timeout';
 
 export class ConnectError extends Error {
@@ -29,17 +26,14 @@ interface ReceiverConnectParts {
   readonly trustedCa?: string;
 }
 
-/** As long as an attempt, so that an attempt that was given up does not leave a half-open socket for ever. */
+/** As long as an attempt, so that no half-open socket stays behind. */
 const connectTimeoutMs = 10_000;
-/** How many addresses of one name are tried. */
 export const addressesMax = 4;
 
-/** Makes connections to receivers, and checks those that are kept for the next request. */
 export interface ReceiverConnector {
   readonly connect: buildConnector.connector;
   /**
-   * Call it before each attempt. Closes kept connections to the origin whose remote address the target policy does not
-   * allow.
+   * Call it before each attempt. Closes kept connections to the origin that the target policy does not allow any more.
    */
   recheck(origin: string): void;
 }
@@ -51,9 +45,9 @@ interface Connected {
 }
 
 /**
- * Creates the connector with which undici connects to receivers. It looks the name up itself and connects to the
- * address that it has checked, so that no second look-up can lead elsewhere. The remote address of the socket is
- * checked again before a byte is sent, and before each later use of the connection. `connect` fails with ConnectError.
+ * Creates the connector with which undici connects to receivers. It connects to the address that it has looked up and
+ * checked, so that no second look-up can lead elsewhere. The remote address of the socket is checked again before a
+ * byte is sent, and before each later use. `connect` fails with ConnectError.
  */
 export function receiverConnector(parts: ReceiverConnectParts): ReceiverConnector {
   const byOrigin = new Map<string, Set<Connected>>();
@@ -143,9 +137,7 @@ async function secured(parts: ReceiverConnectParts, socket: Socket, host: string
   return secure;
 }
 
-/**
- * Waits for an event of a socket. If the socket fails or `late` is aborted, destroys it and rejects with ConnectError.
- */
+/** If the socket fails or `late` is aborted, destroys it and rejects with ConnectError. */
 function ready(
   socket: Socket,
   event: 'connect' | 'secureConnect',

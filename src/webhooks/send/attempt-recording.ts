@@ -8,12 +8,12 @@ import { afterAttempt } from './attempt.ts';
 import type { AttemptMade, LedgerQueue, SubscriptionQueue } from './subscription-queue.ts';
 
 /**
- * Successful attempts of a ledger queue are recorded together: at this number, after this time, or when the queue has
- * nothing more to send. The same number may be on the way to the store. A crash may repeat all of these.
+ * Successful attempts of a ledger queue are recorded together: at this number, after this time, or at its end. As many
+ * may be on the way to the store. A crash may repeat all of these.
  */
 export const recordedTogetherMax = 16;
 const recordedWithinMs = 50;
-/** How often a record is tried to be written before its delivery is sent again, and the pause between two tries. */
+/** How often a record is written before its delivery is sent again, and the pause between two tries. */
 const triesMax = 5;
 const retryMs = 1_000;
 
@@ -22,16 +22,14 @@ interface RecordingParts {
   readonly clock: Clock;
   readonly log: Log;
   isStopped(): boolean;
-  /** Registers work that `stop` has to wait for. */
   track(work: Promise<void>): void;
   /**
-   * An attempt's record is stored, or could not be written. `wakeAtMs`: when to look at the delivery again, ms since
-   * 1970. null: never.
+   * An attempt's record is stored, or could not be written. `wakeAtMs`: when to look at the delivery again. null:
+   * never.
    */
   recorded(queue: SubscriptionQueue, deliveryId: string, wakeAtMs: number | null): void;
 }
 
-/** Records the outcomes of attempts. */
 export class AttemptRecorder {
   readonly #parts: RecordingParts;
 
@@ -40,9 +38,8 @@ export class AttemptRecorder {
   }
 
   /**
-   * Call it after each attempt of a ledger queue. Records the queue's attempts now, or together with later ones if
-   * `mayWait` is true or a record is being written. If too many attempts are not recorded, waits for the running
-   * records first, so that sending does not run too far ahead of its records.
+   * Call it after each attempt of a ledger queue. Records its attempts now, or together with later ones if `mayWait` or
+   * a record is being written. Waits if too many are not recorded, so that sending does not run too far ahead.
    */
   async inTime(ledger: LedgerQueue, mayWait: boolean): Promise<void> {
     const isLast = ledger.waiting.length === 0 || this.#parts.isStopped();
@@ -55,7 +52,6 @@ export class AttemptRecorder {
     this.record(ledger);
   }
 
-  /** Starts to record all attempts of a ledger queue that are not recorded yet. */
   record(ledger: LedgerQueue): void {
     ledger.stopTimer?.();
     ledger.stopTimer = null;
@@ -78,8 +74,8 @@ export class AttemptRecorder {
   }
 
   /**
-   * Returns false if the store does not accept the record. The delivery then stays PENDING and is sent again. Receivers
-   * recognize it by its `webhook-id`. Has no effect on a delivery that another node or call has changed meanwhile.
+   * false: the store does not accept the record. The delivery stays PENDING and is sent again; receivers recognize it
+   * by its `webhook-id`. Has no effect on a delivery that another node or call has changed meanwhile.
    */
   async #replace(held: HeldDelivery, changed: DeliveryRecord): Promise<boolean> {
     const { deliveries, clock, log, isStopped } = this.#parts;

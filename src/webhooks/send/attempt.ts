@@ -8,14 +8,13 @@ import { attemptTimeoutMs, type Poster, type PostResult } from '../post/http-pos
 import { pingBody } from './delivery-body.ts';
 import type { EventBodies } from './event-bodies.ts';
 
-/** The outcome of an attempt. Of what a receiver or a name server has sent, it holds only the status. */
+/** Of what a receiver or a name server has sent, only the status is kept. */
 export interface AttemptOutcome {
   readonly verdict: 'delivered' | 'failed' | 'gone' | 'dropped';
-  /** The HTTP status. null if there was no answer. */
   readonly status: number | null;
-  /** A sentence for the subscription's owner. null if the delivery succeeded. */
+  /** A sentence for the subscription's owner. */
   readonly error: string | null;
-  /** Time from sending until the answer, ms. null if there was no answer. */
+  /** ms from sending until the answer. null if there was none. */
   readonly tookMs: number | null;
 }
 
@@ -24,16 +23,15 @@ export interface AttemptParts {
   readonly secrets: SecretBox;
   readonly poster: Pick<Poster, 'post'>;
   readonly clock: Clock;
-  /** Whether the subscription is active and this node sends for it. */
   mayStillSend(subscriptionId: string): boolean;
-  /** Whether the actor may read an event of the master now. `masterId` null: an event of the ledger itself. */
+  /** `masterId` null: an event of the ledger itself. */
   mayRead(actorId: string, ledgerId: string, masterId: string | null): Promise<boolean>;
 }
 
 /**
  * Makes one attempt at a delivery: checks that the owner may still read the event, then sends a signed POST. Returns
- * null if the subscription has ended, or if another node sends for it. Throws if the service itself fails, for example
- * because the store is out of reach. Neither of these two counts as an attempt.
+ * null if the subscription has ended, or another node sends for it. Throws if the service itself fails. Neither counts
+ * as an attempt.
  */
 export async function attempt(
   parts: AttemptParts,
@@ -51,8 +49,7 @@ export async function attempt(
       return dropped('The owner of the subscription may not read this event any more.');
     body = ready.bytes;
   }
-  // Checked last: a node that slept must not send what another node has sent meanwhile, and a subscription may have
-  // ended while the event was read.
+  // Checked last: the subscription may have ended, or another node may send for it, since the event was read.
   if (!parts.mayStillSend(subscription.id)) return null;
   const startedMs = parts.clock.now();
   const late = new AbortController();
@@ -85,7 +82,7 @@ function headersOf(
   };
 }
 
-/** Each secret is decrypted once while its subscription is in memory: that costs as much as several signatures. */
+/** Decrypting a secret costs as much as several signatures. */
 const openedKeys = new WeakMap<SubscriptionRecord, WebhookKeys>();
 
 function keysOf(secrets: SecretBox, subscription: SubscriptionRecord): WebhookKeys {
@@ -124,10 +121,7 @@ function dropped(error: string): AttemptOutcome {
   return { verdict: 'dropped', status: null, error, tookMs: null };
 }
 
-/**
- * Returns the delivery's record after an attempt. `nowMs`: when the attempt ended. `next`: when to retry if it failed.
- * Both ms since 1970. `next` null: never.
- */
+/** The delivery's record after an attempt that ended at `nowMs`. `next`: when to retry if it failed (null: never). */
 export function afterAttempt(
   delivery: DeliveryRecord,
   outcome: AttemptOutcome,

@@ -3,13 +3,9 @@ import { WebhookBodySchema } from '../../gen/svc/v1/webhooks_pb.ts';
 import { restJson } from '../../service/encoding/message-json.ts';
 import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
 
-/** The version of the body's format. */
 const apiVersion = '2026-04-14';
 
-/**
- * Returns the body of an event's delivery: the same bytes at every attempt. `createdAt`: when the delivery was
- * recorded, ISO.
- */
+/** The same bytes at every attempt. `createdAt`: when the delivery was recorded, ISO. */
 export function eventBody(event: LedgerEvent, createdAt: string): Buffer {
   return Buffer.from(
     restJson(WebhookBodySchema, {
@@ -30,7 +26,7 @@ export function eventBody(event: LedgerEvent, createdAt: string): Buffer {
   );
 }
 
-/** Returns the body of a PING, which belongs to no ledger. */
+/** A PING belongs to no ledger. */
 export function pingBody(delivery: DeliveryRecord): Buffer {
   return Buffer.from(
     restJson(WebhookBodySchema, {

@@ -5,9 +5,8 @@ import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { eventBody } from './delivery-body.ts';
 
-/** The body to send for an event. */
 interface ReadyBody {
-  /** The event's master, which a subscription's owner must be allowed to read. null: an event of the ledger itself. */
+  /** null: an event of the ledger itself. */
   readonly masterId: string | null;
   readonly bytes: Buffer;
 }
@@ -15,8 +14,8 @@ interface ReadyBody {
 const keptMaxBytes = 8 * 1024 * 1024;
 
 /**
- * Makes the bodies of deliveries from the log. The most recent bodies are kept: deliveries of one event that were
- * recorded together have the same body, and are sent at about the same time.
+ * Makes the bodies of deliveries from the log. Recent ones are kept: deliveries that were recorded together have the
+ * same body, and are sent at about the same time.
  */
 export class EventBodies {
   readonly #ledgers: LedgerStore;
@@ -27,9 +26,7 @@ export class EventBodies {
     this.#ledgers = ledgers;
   }
 
-  /**
-   * Returns null if the stored event is missing, or if its hashes do not match its content. It must not be sent then.
-   */
+  /** null: the stored event is missing or damaged, and must not be sent. */
   async of(delivery: DeliveryRecord, place: NonNullable<DeliveryRecord['place']>): Promise<ReadyBody | null> {
     const key = `${delivery.eventId}|${delivery.createdAt}`;
     const known = this.#kept.get(key);

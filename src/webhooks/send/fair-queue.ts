@@ -5,9 +5,9 @@ import { type AttemptResult, type TargetHealth, TargetHealths } from './target-h
 
 /** Concurrent attempts of a node. */
 export const attemptsMax = 64;
-/** Concurrent attempts at one target, which is an origin: scheme, host and port. */
+/** Concurrent attempts at one target (an origin: scheme, host and port). */
 export const attemptsPerTargetMax = 4;
-/** Concurrent attempts at an untried target. The result of the first attempt decides whether it gets more. */
+/** The result of the first attempt decides whether an untried target gets more. */
 export const attemptsPerUntriedMax = 1;
 /** Concurrent attempts at all quick targets, at all untried targets, and at all slow targets. */
 export const attemptsAtQuickMax = 56;
@@ -22,37 +22,32 @@ export function givenApart(apartMs: number): number {
   return Math.ceil(attemptTimeoutMs / apartMs);
 }
 
-/** Deliveries that are sent one after another. */
 interface Queue {
-  /** The actor that owns the subscription. */
   readonly owner: string;
-  /** The origin of the subscription's URL. */
   readonly origin: string;
 }
 
 interface Target<Q> {
   readonly origin: string;
-  /** The queues that have something to send and are not sending, by owner. */
+  /** Queues that have something to send and are not sending, by owner. */
   readonly queues: RoundRobin<Q>;
   group: Group<Q>;
-  /** Running attempts. */
   active: number;
 }
 
-/** The targets of one health, with the slots for attempts at them. */
+/** The targets of one health, with their slots. */
 interface Group<Q> {
   readonly health: TargetHealth;
-  /** The targets that owners wait for. Open are targets with fewer attempts than their limit. */
+  /** Open are targets with fewer attempts than their limit. */
   readonly targets: RoundRobin<Target<Q>>;
   readonly max: number;
-  /** How many slots are given without a pause. The others are given `apartMs` apart. */
+  /** Slots that are given without a pause. The others are given `apartMs` apart. */
   readonly atOnce: number;
   readonly apartMs: number;
   active: number;
   isPausing: boolean;
 }
 
-/** The next attempt, as found by `next`. */
 interface Next<Q> {
   readonly owner: string;
   readonly target: Target<Q>;
@@ -72,17 +67,15 @@ interface FairQueueParts {
 }
 
 /**
- * Decides which queue sends next.
- *
- * The choice is round-robin on three levels: among the healths (quick, untried, slow), among the owners that have
+ * Decides which queue sends next: round-robin among the healths (quick, untried, slow), among the owners that have
  * something to send to a target of this health, and among the owners at the chosen target. So no owner delays another
  * one by the number of its queues or targets.
  *
- * At quick targets an owner may hold at most as many slots as remain free. So the other owners can still send when all
- * targets of one owner stop answering at once.
+ * At quick targets an owner may hold at most as many slots as remain free. So others can still send when all targets of
+ * one owner stop answering at once.
  *
- * An attempt may last until its timeout. By the time that all of the slots given apart are held, the first one has been
- * given back. So a slot for untried, and one for slow targets, is given regularly, even if no attempt is ever answered.
+ * An attempt may last until its timeout. When all slots given apart are held, the first one has been given back. So a
+ * slot for untried, and one for slow targets, is given regularly, even if no attempt is ever answered.
  *
  * Of one owner's untried targets the newest is first: those that wait may be as dead as those that they wait behind.
  */
@@ -96,7 +89,6 @@ export class FairQueue<Q extends Queue> {
     untried: newGroup('untried', attemptsAtUntriedMax, apartAtUntriedMs),
     slow: newGroup('slow', attemptsAtSlowMax, apartAtSlowMs),
   };
-  /** The groups in the order in which they are served next. */
   readonly #order = Object.values(this.#groups);
   readonly #attempts = new Map<Q, Attempt<Q>>();
 
@@ -105,7 +97,6 @@ export class FairQueue<Q extends Queue> {
     this.#freed = freed;
   }
 
-  /** The number of running attempts. */
   get active(): number {
     return this.#attempts.size;
   }
@@ -114,7 +105,6 @@ export class FairQueue<Q extends Queue> {
     return this.#healths.of(origin) === 'quick';
   }
 
-  /** The queue has something to send, and is not sending. */
   ready(queue: Q): void {
     const { owner, origin } = queue;
     const target = this.#targets.get(origin) ?? this.#newTarget(origin);
@@ -122,10 +112,7 @@ export class FairQueue<Q extends Queue> {
     target.group.targets.add(owner, target);
   }
 
-  /**
-   * Returns the next attempt, or null if no queue may send or no slot is free. Pass it to `begin` before any other
-   * call.
-   */
+  /** The next attempt, if a queue may send and a slot is free. Pass it to `begin` before any other call. */
   next(): Next<Q> | null {
     if (this.active >= attemptsMax) return null;
     for (const group of this.#order) {
@@ -136,7 +123,7 @@ export class FairQueue<Q extends Queue> {
     return null;
   }
 
-  /** Takes a slot. Returns the queue that may send. Call `end` when its attempt has ended. */
+  /** Takes a slot. Call `end` when the attempt of the returned queue has ended. */
   begin({ owner: waiting, target }: Next<Q>): Q {
     const { group } = target;
     const next = target.queues.next(this.#mayTake(group));
@@ -157,7 +144,7 @@ export class FairQueue<Q extends Queue> {
     return queue;
   }
 
-  /** The queue's attempt has ended, or the queue had nothing to send after all. Gives the slot back. */
+  /** The queue's attempt has ended, or it had nothing to send after all. */
   end(queue: Q, result: AttemptResult): void {
     const attempt = this.#attempts.get(queue);
     if (attempt === undefined) throw new Error('the queue was not sending');
@@ -177,7 +164,7 @@ export class FairQueue<Q extends Queue> {
     return target;
   }
 
-  /** Returns a check which owners may take a free slot. */
+  /** Which owners may take a free slot. */
   #mayTake(group: Group<Q>): (owner: string) => boolean {
     if (group.health !== 'quick') return () => true;
     const left = group.max - group.active;
@@ -196,7 +183,6 @@ export class FairQueue<Q extends Queue> {
     });
   }
 
-  /** Moves a target, and the owners that wait for it, to the group of its new health. */
   #move(target: Target<Q>, group: Group<Q>): void {
     if (group === target.group) return;
     for (const owner of target.queues.owners) {

@@ -1,7 +1,6 @@
-/** An owner that waits for one or more items. */
 interface Waiting<Item> {
   readonly owner: string;
-  /** In the order in which the owner began to wait for them. */
+  /** In the order in which the owner began to wait. */
   readonly items: Set<Item>;
   /** The owner with the smallest place is served next. */
   place: number;
@@ -9,7 +8,6 @@ interface Waiting<Item> {
 }
 
 interface RoundRobinOptions<Item> {
-  /** Whether the item can be served now. */
   isOpen(item: Item): boolean;
   /** Which of the open items of one owner is served first. */
   readonly first: 'oldest' | 'newest';
@@ -17,16 +15,16 @@ interface RoundRobinOptions<Item> {
 
 /**
  * Serves owners round-robin, however many items each of them waits for. An owner that starts to wait goes behind all
- * that wait already. An owner keeps its place while none of its items is open.
+ * that wait already, and keeps its place while none of its items is open.
  *
  * An owner without an open item is parked: it leaves the line, and waits at each of its items. So however many owners
- * wait for closed items, each of them is examined once until one of its items opens. At any time few items are closed.
+ * wait for closed items, each is examined once until one of its items opens. At any time few items are closed.
  */
 export class RoundRobin<Item> {
   readonly #options: RoundRobinOptions<Item>;
   /** By owner, in the order of their places. */
   readonly #waiting = new Map<string, Waiting<Item>>();
-  /** The owners that are not parked, and those that are, by item. Sorted by place. */
+  /** The owners that are not parked, and the parked ones by item. Sorted by place. */
   readonly #line: Waiting<Item>[] = [];
   readonly #parked = new Map<Item, Waiting<Item>[]>();
   #lastPlace = 0;
@@ -35,7 +33,6 @@ export class RoundRobin<Item> {
     this.#options = options;
   }
 
-  /** In the order in which they are served next. */
   get owners(): Iterable<string> {
     return this.#waiting.keys();
   }
@@ -48,7 +45,7 @@ export class RoundRobin<Item> {
     return this.#waiting.has(owner);
   }
 
-  /** The owner waits for the item. Has no effect if it waits for it already. */
+  /** No effect if the owner waits for the item already. */
   add(owner: string, item: Item): void {
     const waiting = this.#waiting.get(owner) ?? this.#newcomer(owner);
     if (waiting.items.has(item)) return;
@@ -66,7 +63,7 @@ export class RoundRobin<Item> {
     remove(this.#line, waiting);
   }
 
-  /** Returns the next owner that `may` be served, and its item. Returns null if there is none. Changes no place. */
+  /** The next owner that `may` be served, and its item. Changes no place. */
   next(may: (owner: string) => boolean): { readonly owner: string; readonly item: Item } | null {
     const { isOpen } = this.#options;
     for (;;) {
@@ -82,7 +79,7 @@ export class RoundRobin<Item> {
     }
   }
 
-  /** The owner does not wait for the item any more. If it waits for other items, it goes behind all owners. */
+  /** The owner does not wait for the item any more, and goes behind all owners. */
   served(owner: string, item: Item): void {
     this.delete(owner, item);
     const waiting = this.#waiting.get(owner);
@@ -126,7 +123,6 @@ export class RoundRobin<Item> {
     }
   }
 
-  /** Returns an owner to the line, at its former place. */
   #unpark(waiting: Waiting<Item>): void {
     if (!waiting.isParked) return;
     waiting.isParked = false;
@@ -139,7 +135,6 @@ export class RoundRobin<Item> {
   }
 }
 
-/** An array that is sorted by place. */
 type Line = { readonly place: number }[];
 
 function insert(line: Line, one: Line[number]): void {

@@ -14,10 +14,7 @@ import type { AttemptResult } from './target-health.ts';
 
 /** Pause after a failure of the store. */
 const retryMs = 1_000;
-/**
- * Main thread time of a delivery, measured: body, signatures, request, answer, record, and its share of reading the
- * next.
- */
+/** Main thread time of a delivery, measured: body, signatures, request, answer, record, reading the next. */
 const sendCostMs = 0.3;
 
 interface SenderParts {
@@ -25,11 +22,9 @@ interface SenderParts {
   readonly limiter: BackgroundLimiter;
   readonly clock: Clock;
   readonly log: Log;
-  /** Returns the subscription, or undefined if it is not active. */
   subscription(id: string): SubscriptionRecord | undefined;
-  /** Whether this node sends for the subscription. */
   ownsShardOf(subscriptionId: string): boolean;
-  /** Returns the first seq of a ledger that may lack delivery records. */
+  /** The first seq of a ledger that may lack delivery records. */
   position(ledgerId: string): Promise<number>;
   /** See attempt.ts. */
   attempt(subscription: SubscriptionRecord, delivery: DeliveryRecord): Promise<AttemptOutcome | null>;
@@ -71,12 +66,10 @@ export class Sender {
     });
   }
 
-  /** The number of deliveries in memory. */
   get held(): number {
     return this.#held;
   }
 
-  /** Something may be due for the subscription. */
   wake(subscriptionId: string): void {
     if (this.#stopped || !this.#parts.ownsShardOf(subscriptionId)) return;
     const subscription = this.#parts.subscription(subscriptionId);
@@ -87,7 +80,7 @@ export class Sender {
     this.#refill(queue);
   }
 
-  /** The subscription has ended, or another node sends for it now. Running attempts end, and no new ones begin. */
+  /** The subscription has ended, or another node sends for it now. Running attempts end. */
   drop(subscriptionId: string): void {
     const queue = this.#subscriptions.get(subscriptionId);
     if (queue === undefined) return;
@@ -101,7 +94,7 @@ export class Sender {
     }
   }
 
-  /** Begins no new attempts. Resolves when the running ones have ended and are recorded. */
+  /** Resolves when the running attempts have ended and are recorded. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const queue of this.#subscriptions.values()) {
@@ -143,13 +136,13 @@ export class Sender {
     queue.isLoading = false;
     this.#dispatch();
     const goesOn = queue.hasMore || (isFull && queue.blocked > blockedBefore);
-    // The rest is read when the deliveries in memory are done. A wake follows when a cursor has passed the blocked
+    // The rest is read when the deliveries in memory are done, or after a wake when a cursor has passed the blocked
     // ones.
     queue.hasMore ||= isFull;
     if (goesOn || queue.isIdle) this.#refill(queue);
   }
 
-  /** Puts due deliveries into their ledger queues, in the order in which they were read. */
+  /** Puts due deliveries into their ledger queues, in their order. */
   async #take(queue: SubscriptionQueue, due: readonly PendingDelivery[]): Promise<void> {
     const ready = await passedByCursor(due, (ledgerId) => this.#parts.position(ledgerId));
     queue.blocked = due.length - ready.length;
@@ -163,7 +156,6 @@ export class Sender {
     }
   }
 
-  /** Starts attempts while there are ledger queues that may send, free slots, and time (BackgroundLimiter). */
   #dispatch(): void {
     while (!this.#stopped && !this.#isResting) {
       const next = this.#fairQueue.next();
@@ -210,7 +202,6 @@ export class Sender {
     this.#dispatch();
   }
 
-  /** See RecordingParts. */
   #recorded(queue: SubscriptionQueue, deliveryId: string, wakeAtMs: number | null): void {
     if (queue.isLoading) queue.recordedMeanwhile.add(deliveryId);
     if (wakeAtMs !== null) this.#setAlarm(queue, wakeAtMs);
@@ -244,10 +235,7 @@ function resultOf(outcome: AttemptOutcome | null): AttemptResult {
   return outcome.tookMs ?? 'no_answer';
 }
 
-/**
- * Returns the due deliveries that may be sent. A delivery from the log without an attempt may be sent only once its
- * ledger's cursor has passed its event. `position` returns the first seq of a ledger that may lack delivery records.
- */
+/** A delivery from the log without an attempt may be sent only once its ledger's cursor has passed its event. */
 async function passedByCursor(
   due: readonly PendingDelivery[],
   position: (ledgerId: string) => Promise<number>,

@@ -1,19 +1,15 @@
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 
-/** An answer within this time is quick. */
 export const quickMs = 1_000;
-/** How many targets are remembered. The ones not used for the longest time are forgotten. */
 const rememberedMax = 10_000;
 
 /** The result of an attempt: ms until the answer, `no_answer`, or `not_asked` if nothing was sent. */
 export type AttemptResult = number | 'no_answer' | 'not_asked';
 
-/**
- * Whether a target answered the last attempt quickly. `slow`: late or not at all. `untried`: nothing is known of it.
- */
+/** `slow`: the last answer came late or not at all. `untried`: nothing is known of the target. */
 export type TargetHealth = 'quick' | 'untried' | 'slow';
 
-/** The health of targets, by origin. */
+/** By origin. */
 export class TargetHealths {
   readonly #known = new RecentMap<string, 'quick' | 'slow'>(rememberedMax);
 

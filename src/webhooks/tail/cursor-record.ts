@@ -3,23 +3,22 @@ import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts
 
 /** How far the events of a ledger have been fanned out. */
 export interface Cursor {
-  /** The version of the cursor's record. 'absent' if there is no record yet. */
+  /** Of the cursor's record; 'absent' if there is none. */
   readonly version: string;
   /** Every event before this seq has its delivery records. */
   readonly nextSeq: number;
 }
 
 export interface Cursors {
-  /** Returns the stored cursor, or null if there is none. */
+  /** null if there is none. */
   get(ledgerId: string): Promise<Cursor | null>;
-  /** Returns the moved cursor, or null if the record has another version: another node has moved it. */
+  /** null: another node has moved it. */
   move(ledgerId: string, cursor: Cursor, nextSeq: number): Promise<Cursor | null>;
   remove(ledgerId: string): Promise<void>;
 }
 
 const kind = 'webhook_cursor';
 
-/** Cursors in a record store: one for each watched ledger. */
 export function cursorsIn(store: RecordStore): Cursors {
   return {
     get: async (ledgerId) => {

@@ -6,16 +6,13 @@ import type { Cursor, Cursors } from './cursor-record.ts';
 import { takesFrom } from './subscription-start.ts';
 
 /**
- * A stored cursor farther behind than this may be from an earlier subscription, ended long ago. The start is then
- * searched by time.
+ * A cursor farther behind than this may be from a subscription that ended long ago: the start is then searched by time.
  */
 const seekBeyondEvents = 256;
 
-/** Where to start tailing a ledger. */
 export interface CursorStart {
   /** null if no event can be for any of the ledger's subscriptions. */
   readonly cursor: Cursor | null;
-  /** Whether the store holds the cursor with this position. */
   readonly isStored: boolean;
 }
 
@@ -27,8 +24,8 @@ interface CursorStartParts {
 
 /**
  * Finds where to start tailing a ledger whose cursor is not in memory. Without a stored cursor, this is the first event
- * that may have been answered after the oldest of the ledger's subscriptions was made. The first `rangeEventsMax`
- * events after a stored cursor may have delivery records already.
+ * that may have been answered after the oldest of its subscriptions was made. The first `rangeEventsMax` events after a
+ * stored cursor may have delivery records already.
  */
 export async function cursorToStartAt(
   { ledgers, cursors, answeredSeqs }: CursorStartParts,
@@ -55,9 +52,7 @@ export async function cursorToStartAt(
 
 const nowhere: CursorStart = { cursor: null, isStored: false };
 
-/**
- * Returns the first seq that was not answered before all of the subscriptions. 0 if that is not known for one of them.
- */
+/** The first seq that was not answered before all of the subscriptions. 0 if that is not known for one of them. */
 async function firstUnanswered(
   answeredSeqs: Pick<AnsweredSeqs, 'of'>,
   ledgerId: string,
@@ -72,8 +67,8 @@ async function firstUnanswered(
 }
 
 /**
- * Returns the first seq from `low` on whose event is not dated before `from` (ISO), or `high` + 1 if there is none. A
- * binary search: created_at never goes back within a ledger.
+ * The first seq from `low` on that is not dated before `from` (ISO); `high` + 1 if there is none. A binary search:
+ * created_at never goes back within a ledger.
  */
 async function firstSeqFrom(
   ledgers: LedgerStore,

@@ -3,7 +3,6 @@ import type { LedgerEvent } from '../../domain/event/event.ts';
 import { timeOf } from '../../service/reading/event-bounds.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 
-/** A range of a ledger: its first and last seq, and those of its events that can be parsed. */
 export interface EventRange {
   readonly ledgerId: string;
   readonly fromSeq: number;
@@ -12,8 +11,8 @@ export interface EventRange {
 }
 
 /**
- * Returns a function that finds the date (ISO) of the ledger's next commit after an event of the range. The event's own
- * commit had ended by that date. null if no later event has a later date yet.
+ * Returns a function that finds the date (ISO) of the ledger's next commit after an event of the range, by which the
+ * event's own commit had ended. null: there is none yet.
  */
 export function nextCommitDates(
   ledgers: LedgerStore,

@@ -12,7 +12,7 @@ import { type EventRange, nextCommitDates } from './event-range.ts';
 import { isWithin, type ReadSpan, readSpans } from './read-spans.ts';
 import { type SubscriptionStart, startOf } from './subscription-start.ts';
 
-/** Subscriptions at once. Their deliveries of a range are in memory, and their blocks are written together. */
+/** Their deliveries of a range are in memory, and their blocks are written together. */
 const subscriptionsAtOnce = 64;
 /** Main thread time, measured: making a delivery, and writing a block of deliveries with its look-ups. */
 const deliveryCostMs = 0.005;
@@ -24,18 +24,16 @@ export interface FanOutParts {
   readonly answeredSeqs: Pick<AnsweredSeqs, 'of'>;
   readonly limiter: BackgroundLimiter;
   now(): number;
-  /** Whether this node tails the ledger. */
   ownsShardOf(ledgerId: string): boolean;
-  /** Returns the facts of a ledger, or null if there is no such ledger. */
+  /** null if there is no such ledger. */
   facts(ledgerId: string): Promise<LedgerFacts | null>;
-  /** So many new deliveries were recorded. */
   fannedOut(deliveries: number): void;
 }
 
 /**
  * Records the deliveries of a range, to those of the subscriptions whose owners could read the events when they were
- * written. Whether an owner may still read an event is checked when it is sent. Returns the ids of the subscriptions
- * that have deliveries, or null if another node has taken the ledger over meanwhile.
+ * written. Returns the ids of the subscriptions that have deliveries, or null if another node has taken the ledger
+ * over.
  *
  * The recorded range of a subscription begins where `range` does, whichever other subscriptions there are. So records
  * from before a crash are found again.
@@ -73,7 +71,6 @@ export async function fanOut(
   return woken;
 }
 
-/** Whether a subscription wants events of this event's type. */
 function asksFor({ eventTypes }: SubscriptionRecord, event: LedgerEvent): boolean {
   return eventTypes.length === 0 || eventTypes.includes(event.eventType);
 }
@@ -102,7 +99,7 @@ async function record(
   await limiter.take(ranges.length * blockCostMs + made * deliveryCostMs);
 }
 
-/** Returns a check whether an event may have been answered after a subscription was made. */
+/** Whether an event may have been answered after a subscription was made. */
 function beginningOf(
   { ledgers, answeredSeqs }: FanOutParts,
   range: EventRange,
@@ -128,10 +125,7 @@ function beginningOf(
 
 type Spans = readonly ReadSpan[];
 
-/**
- * Returns a function that finds in which spans an actor could read. It is computed once a range for each actor and
- * master.
- */
+/** In which spans an actor could read; computed once a range for each actor and master. */
 async function accessOf(
   parts: FanOutParts,
   range: EventRange,

@@ -2,19 +2,18 @@ import { startWindowMs } from './subscription-start.ts';
 
 /** Twice the window: an event may be dated ahead of this node's clock. */
 const keptMs = 2 * startWindowMs;
-/** Ledgers remembered. For others, a new subscription may also get events answered just before it. */
+/** For other ledgers, a new subscription may also get events answered just before it. */
 const ledgersMax = 20_000;
 
 /**
  * The writes in flight of this node's ledgers, and the newest seq that each has answered lately: a new subscription
- * begins after it. In the order of time, oldest first.
+ * begins after it.
  */
 export class InFlightWrites {
   readonly #now: () => number;
   readonly #underWay = new Map<string, number>();
   readonly #answered = new Map<string, { readonly seq: number; readonly atMs: number }>();
 
-  /** `now` in milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }
@@ -33,17 +32,15 @@ export class InFlightWrites {
     this.#forgetOld();
   }
 
-  /** The first seq that is not answered yet though the log may show it. null if nothing is being written. */
+  /** The first seq that is not answered yet though the log may show it. null: nothing is being written. */
   underWayFrom(ledgerId: string): number | null {
     return this.#underWay.get(ledgerId) ?? null;
   }
 
-  /** null if there is none. */
   newestAnswered(ledgerId: string): number | null {
     return this.#answered.get(ledgerId)?.seq ?? null;
   }
 
-  /** The at most `limit` ledgers that answered last, the newest one last. */
   lately(limit: number): string[] {
     return [...this.#answered.keys()].slice(-limit);
   }

@@ -4,30 +4,24 @@ import type { BackgroundLimiter } from '../background-limiter.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
 
 const subscriptionsAtOnce = 500;
-/** Main thread time of listing a page of subscriptions or of ledgers. */
 const pageCostMs = 3;
 
 export interface KnownSubscriptionsParts {
   readonly subscriptions: Subscriptions;
   readonly index: SubscriptionIndex;
   readonly limiter: BackgroundLimiter;
-  /** Whether other nodes create and end subscriptions too. */
   readonly isShared: boolean;
   isStopped(): boolean;
-  /** Retries failed work until it succeeds or the node stops. `what` names the work in the log. */
+  /** Retries work until it succeeds or the node stops. `what` names it in the log. */
   retryUntilStopped(what: string, work: () => Promise<void>): Promise<void>;
-  /** Called for a subscription that this node did not know before. */
   added(subscriptionId: string): void;
-  /** Called for a subscription that has ended without a message to this node. */
   ended(subscriptionId: string): void;
 }
 
-/**
- * Keeps the subscription index up to date with the store: the active subscriptions, and the ledgers that they watch.
- */
+/** Keeps the subscription index up to date with the store. */
 export class KnownSubscriptions {
   readonly #parts: KnownSubscriptionsParts;
-  /** The count of changes of subscriptions up to which memory is up to date. null before the first read. */
+  /** Memory is up to date to this count of changes. null before the first read. */
   #changes: string | null = null;
   #isListingAgain = false;
   #catchingUp: Promise<void> = Promise.resolve();
@@ -36,12 +30,11 @@ export class KnownSubscriptions {
     this.#parts = parts;
   }
 
-  /** Reads all active subscriptions. Resolves when all are in memory. */
   find(): Promise<void> {
     return this.#parts.retryUntilStopped('finding subscriptions', () => this.#read());
   }
 
-  /** Reads the subscriptions again if other nodes have changed them since the last read. One check runs at a time. */
+  /** Reads the subscriptions again if other nodes have changed them. One check runs at a time. */
   catchUp(): Promise<void> {
     const { subscriptions, retryUntilStopped, isShared } = this.#parts;
     if (!isShared) return Promise.resolve();
@@ -53,9 +46,7 @@ export class KnownSubscriptions {
     return this.#catchingUp;
   }
 
-  /**
-   * Adds a subscription. Its owner's ledgers are listed in the background. Has no effect if the subscription is known.
-   */
+  /** The owner's ledgers are listed in the background. No effect on a known subscription. */
   add(subscription: SubscriptionRecord): void {
     const { index, limiter, retryUntilStopped, added } = this.#parts;
     const isKnown = index.get(subscription.id) !== undefined;
@@ -67,10 +58,7 @@ export class KnownSubscriptions {
     );
   }
 
-  /**
-   * See WebhookWork. The end may be stored, may still land, or other nodes may not know of it. Ending the subscription
-   * again makes it certain.
-   */
+  /** See WebhookWork. Ending the subscription again makes its end certain. */
   mayHaveEnded(subscriptionId: string, at: string): void {
     const { subscriptions, retryUntilStopped, ended } = this.#parts;
     void retryUntilStopped('ending a subscription', async () => {

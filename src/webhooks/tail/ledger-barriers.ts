@@ -3,34 +3,29 @@ import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { BackgroundLimiter } from '../background-limiter.ts';
 
-/** Read barriers at once. */
 const ledgersAtOnce = 8;
-/** Ledgers remembered. A forgotten one needs another barrier: a read, if its actor is in memory. */
+/** A forgotten ledger needs another barrier: a read, if its actor is in memory. */
 const ledgersMax = 20_000;
 /** Pause after a failure of the store. */
 const retryMs = 1_000;
-/** Main thread time of a claim. */
 const claimCostMs = 0.5;
 
 export interface LedgerBarriersParts {
   readonly limiter: BackgroundLimiter;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether this node runs the ledger's shard. */
   ownsShardOf(ledgerId: string): boolean;
-  /** The newest seq that this node has answered lately. null if there is none. */
+  /** The newest seq that this node has answered lately. */
   newestAnswered(ledgerId: string): number | null;
   /** See LedgerActor. */
   readBarrier(ledgerId: string): Promise<number>;
-  /** Called when more of the ledger is certain than before. */
   certain(ledgerId: string): void;
 }
 
 /**
  * Up to which seq the events of this node's ledgers are certain. Those that this node has answered are. The log may
- * also show events that another node wrote, or this one before it started, whose projections are not stored yet: access
- * to them cannot be checked. And a write with an unknown outcome may still land. A read barrier of the ledger's actor
- * settles both.
+ * also show events of another node, or of this one before it started, whose projections are not stored yet: access to
+ * them cannot be checked. And a write with an unknown outcome may still land. A read barrier settles both.
  */
 export class LedgerBarriers {
   readonly #parts: LedgerBarriersParts;
@@ -43,12 +38,10 @@ export class LedgerBarriers {
     this.#parts = parts;
   }
 
-  /** Whether all events of the ledger up to `seq` are certain. */
   reaches(ledgerId: string, seq: number): boolean {
     return Math.max(this.#parts.newestAnswered(ledgerId) ?? -1, this.#certain.get(ledgerId) ?? -1) >= seq;
   }
 
-  /** Requests a read barrier. `certain` is called when it is done. */
   ask(ledgerId: string): void {
     if (this.#stopped || this.#asking.has(ledgerId)) return;
     this.#waiting.add(ledgerId);

@@ -12,11 +12,10 @@ import type { LedgerBarriers } from './ledger-barriers.ts';
 import { changesBy } from './read-spans.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
 
-/** Events a range: at 256 KiB each they are 16 MiB. The cursor moves after each range. */
+/** At 256 KiB each they are 16 MiB. The cursor moves after each range. */
 const rangeEventsMax = 64;
-/** Ledgers that are fanned out at once. More would only wait for the same disk. */
+/** More would only wait for the same disk. */
 const ledgersAtOnce = 4;
-/** Cursors kept in memory. */
 const cursorsMax = 20_000;
 /** Pause after a failure of the store. */
 const retryMs = 1_000;
@@ -30,20 +29,18 @@ export interface LedgerTailParts extends Omit<FanOutParts, 'now'> {
   readonly limiter: BackgroundLimiter;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether this node runs the shard of this ledger or subscription. */
   ownsShardOf(id: string): boolean;
-  /** The first seq that this node is writing and has not answered. null if it writes none. */
+  /** See InFlightWrites. */
   underWayFrom(ledgerId: string): number | null;
-  /** Resolves when every subscription that was created before the call is in memory. */
+  /** Resolves when every subscription created before the call is in memory. */
   upToDate(): Promise<void>;
-  /** New deliveries of the subscription may be sent. */
   queued(subscriptionId: string): void;
 }
 
 /**
  * Tails the logs of watched ledgers. For each range of events it records the deliveries to every subscription whose
- * owner may read them, and then moves the ledger's cursor. After a crash the range begins at the same place, and the
- * deliveries that were recorded of it are found: none is missed or doubled.
+ * owner may read them, and then moves the ledger's cursor. After a crash the range begins at the same place, and its
+ * recorded deliveries are found: none is missed or doubled.
  */
 export class LedgerTail {
   readonly #parts: LedgerTailParts;
@@ -63,13 +60,12 @@ export class LedgerTail {
     this.#idle.resolve();
   }
 
-  /** Starts. Call it once every active subscription is known: a cursor that moves without one would skip its events. */
+  /** Call it once every active subscription is known: a cursor that moves without one would skip its events. */
   open(): void {
     this.#isOpen = true;
     this.#startWaiting();
   }
 
-  /** Fans out the events after the ledger's cursor. */
   wake(ledgerId: string): void {
     if (this.#stopped || !this.#parts.ownsShardOf(ledgerId)) return;
     this.#waiting.add(ledgerId);
@@ -85,25 +81,22 @@ export class LedgerTail {
     if (cursor !== null && head !== null && head.seq >= cursor.nextSeq) this.wake(ledgerId);
   }
 
-  /** The running write of the ledger has ended. */
   release(ledgerId: string): void {
     if (this.#heldBack.delete(ledgerId)) this.wake(ledgerId);
   }
 
-  /** The first seq of the ledger that may lack delivery records. Deliveries from there on wait, so that order holds. */
+  /** The first seq that may lack delivery records. Deliveries from there on wait, so that order holds. */
   async position(ledgerId: string): Promise<number> {
     const known = this.#cursors.get(ledgerId) ?? (await this.#parts.cursors.get(ledgerId));
     return known?.nextSeq ?? 0;
   }
 
-  /** Stops tailing a ledger, which another node tails now. */
   forget(ledgerId: string): void {
     this.#waiting.delete(ledgerId);
     this.#heldBack.delete(ledgerId);
     this.#cursors.delete(ledgerId);
   }
 
-  /** Resolves when all work has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#waiting.clear();
@@ -131,7 +124,7 @@ export class LedgerTail {
       this.#parts.clock.after(retryMs, () => this.wake(ledgerId));
     }
     this.#running.delete(ledgerId);
-    // Another node moves the cursor now: the one in memory would be out of date when the ledger comes back.
+    // Another node moves the cursor now.
     if (!this.#parts.ownsShardOf(ledgerId)) this.forget(ledgerId);
     if (this.#stopped) this.#waiting.clear();
     this.#startWaiting();
@@ -159,8 +152,7 @@ export class LedgerTail {
       this.#cursors.set(ledgerId, cursor);
       return false;
     }
-    // After the read, so that it includes every subscription that any node created before one of these events was
-    // answered.
+    // After the read, so that every subscription made before one of these events was answered is included.
     await this.#parts.upToDate();
     const events = entries.map((entry) => this.#readable(ledgerId, entry)).filter((event) => event !== null);
     await this.#learn(ledgerId, events);
@@ -181,16 +173,16 @@ export class LedgerTail {
       if (moved === null) this.#cursors.delete(ledgerId);
       else this.#cursors.set(ledgerId, moved);
     } finally {
-      // Other nodes read the cursor, so they are notified after it has moved. They are also notified after a failed
-      // move, which may have landed.
+      // Other nodes read the cursor, so they are notified after it has moved, or after a failed move, which may have
+      // landed.
       for (const subscriptionId of elsewhere) queued(subscriptionId);
     }
     return true;
   }
 
   /**
-   * The entries without those still being written. The log may show an event long before it is answered. A cursor past
-   * it would hide it from a subscription created in between. Called after the read, so that no write begins in between.
+   * The entries without those still being written: a cursor past such an entry would hide it from a subscription
+   * created before it is answered. Called after the read, so that no write begins in between.
    */
   #answered(ledgerId: string, entries: readonly StoredEntry[]): readonly StoredEntry[] {
     const underWayFrom = this.#parts.underWayFrom(ledgerId);
@@ -200,8 +192,8 @@ export class LedgerTail {
   }
 
   /**
-   * The stored cursor to begin at, so that ranges begin at the same places after a crash. null: there is nothing to
-   * begin with yet. 'overtaken': another node has just stored a cursor.
+   * The stored cursor to begin at, so that ranges begin at the same places after a crash. 'overtaken': another node has
+   * just stored one.
    */
   async #begin(ledgerId: string): Promise<Cursor | null | 'overtaken'> {
     const { cursor, isStored } = await this.#start(ledgerId);
@@ -224,7 +216,7 @@ export class LedgerTail {
     this.#parts.index.learn(ledgerId, entries);
   }
 
-  /** Skips a row that cannot be parsed. Reads of the ledger report it; there is nothing to send. */
+  /** Reads of the ledger report a row that cannot be parsed; there is nothing to send. */
   #readable(ledgerId: string, entry: StoredEntry): LedgerEvent | null {
     try {
       return parseRow(entry.row);

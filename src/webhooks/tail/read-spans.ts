@@ -15,15 +15,12 @@ import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 import type { BackgroundLimiter } from '../background-limiter.ts';
 import type { EventRange } from './event-range.ts';
 
-/**
- * A span of a ledger that an actor could read: from the event of a grant up to, but not including, the event that ended
- * it.
- */
+/** From the event of a grant up to, but not including, the event that ended it. */
 export interface ReadSpan {
   readonly fromSeq: number;
-  /** null: no event has ended it. */
+  /** null: not ended. */
   readonly endSeq: number | null;
-  /** When the grant expires, ISO. null: never. */
+  /** ISO. null: never. */
   readonly expiresAt: string | null;
 }
 
@@ -34,10 +31,10 @@ interface ReadSpanParts {
 
 const always: readonly ReadSpan[] = [{ fromSeq: 0, endSeq: null, expiresAt: null }];
 const mastersAtOnce = 64;
-/** Main thread time of reading the grants of a delegate to one object, measured. */
+/** Main thread time of reading a delegate's grants to one object, measured. */
 const grantCostMs = 0.03;
 
-/** Whether an event was written in one of the spans, so that the reader could read it then. */
+/** Whether the event was written in one of the spans. */
 export function isWithin(spans: readonly ReadSpan[], event: LedgerEvent): boolean {
   return spans.some(
     ({ fromSeq, endSeq, expiresAt }) =>
@@ -48,13 +45,12 @@ export function isWithin(spans: readonly ReadSpan[], event: LedgerEvent): boolea
 }
 
 /**
- * Returns a function that finds in which spans an actor could read the events of a master, as far as the events of the
- * range need it, by the read rule (eventGrantObjects). `masterId` null means the ledger's own events.
+ * Returns a function that finds in which spans an actor could read the events of a master (null: the ledger's own), as
+ * far as the range needs it, by the read rule (eventGrantObjects).
  *
  * The order of the ledger decides, not the time of the question. The grants at the start of the range are stored beside
- * the log, and the events of the range show what changed. So a range costs no more in a ledger of a million grants. A
- * delegate of masters costs more: all masters that it was ever granted are read, up to the 10,000 at which reads stop
- * too.
+ * the log, and the events of the range show what changed. So a range costs no more in a ledger of a million grants. For
+ * a delegate of masters all masters that it was ever granted are read, up to the 10,000 at which reads stop too.
  */
 export function readSpans(
   { ledgers, limiter }: ReadSpanParts,
@@ -70,10 +66,7 @@ export function readSpans(
   };
 
   const own = events.filter(({ master }) => master === null);
-  /**
-   * Returns spans of masters for the ledger's own events of the range. Stops once they cover all of these events: spans
-   * of further masters would add nothing.
-   */
+  /** Spans of masters for the ledger's own events, until all of these events are covered. */
   const byMasters = async (actorId: string): Promise<ReadSpan[]> => {
     const found: ReadSpan[] = [];
     let open = own;
@@ -99,7 +92,7 @@ export function readSpans(
   };
 }
 
-/** Returns the changes of grants that the events make, in order, by the list that holds them. */
+/** Changes of grants that the events make, by the list that holds them. */
 function changesIn(events: readonly LedgerEvent[], facts: LedgerFacts): ReadonlyMap<string, readonly Line[]> {
   const found = new Map<string, Line[]>();
   for (const event of events) {
@@ -112,7 +105,7 @@ function changesIn(events: readonly LedgerEvent[], facts: LedgerFacts): Readonly
   return found;
 }
 
-/** Returns the projections of an event. None for a damaged event: reads of the ledger report the damage. */
+/** None for a damaged event: reads of the ledger report the damage. */
 export function changesBy(event: LedgerEvent, facts: LedgerFacts | null): readonly Projection[] {
   try {
     return projectionsOf(event, facts);
@@ -121,10 +114,7 @@ export function changesBy(event: LedgerEvent, facts: LedgerFacts | null): readon
   }
 }
 
-/**
- * Returns the spans between changes. If a change occurs twice, its first span is empty. A damaged change gives no
- * access.
- */
+/** The spans between changes. A damaged change gives no access. */
 function spansOf(list: string, changes: readonly Line[]): ReadSpan[] {
   return changes.flatMap(({ order, value }, at): ReadSpan[] => {
     const change = decodeOrPassOver(storedLine(list, value), parseGrantChange) ?? null;

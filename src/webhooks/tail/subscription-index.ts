@@ -9,15 +9,14 @@ const linesAtOnce = 500;
 const ledgersOfPrefix = names.ledgersOf('');
 
 interface WatchingActor {
-  /** Its subscriptions to all that it may read. */
   readonly subscriptions: Set<string>;
-  /** The ledgers that it is, or was, party or delegate of. Access is checked again for each event. */
+  /** Ledgers that it is, or was, party or delegate of. Access is checked again for each event. */
   readonly ledgers: Set<string>;
 }
 
 /**
- * Which subscriptions watch which ledger, in memory. A subscription that names a ledger watches that one. Any other
- * watches its owner's ledgers: the stored list, and the ledgers that commits add to it.
+ * Which subscriptions watch which ledger. One that names a ledger watches that one. Any other watches its owner's
+ * ledgers: the stored list, and the ledgers that commits add to it.
  *
  * Invariants:
  * - Once a subscription is added, a ledger that its owner may read later is watched as soon as that is committed. A
@@ -35,11 +34,10 @@ export class SubscriptionIndex {
   readonly #unlisted = new Set<string>();
   /** Actors whose lists must be read again, with the number of the doubt. */
   readonly #doubted = new Map<string, number>();
-  /** Which ledgers these lists may lack. */
   #inDoubt: ((ledgerId: string) => boolean)[] = [];
   #doubts = 0;
 
-  /** `found` is called for every ledger that a subscription begins to watch. */
+  /** `found` is called for every newly watched ledger. */
   constructor(ledgers: LedgerStore, found: (ledgerId: string) => void) {
     this.#ledgers = ledgers;
     this.#found = found;
@@ -53,23 +51,21 @@ export class SubscriptionIndex {
     return this.#subscriptions.values();
   }
 
-  /** Every watched ledger. Some come twice. */
+  /** Some come twice. */
   *watchedLedgers(): Iterable<string> {
     yield* this.#byLedger.keys();
     yield* this.#actorsByLedger.keys();
   }
 
-  /** Whether a subscription is known to watch the ledger. */
   isWatched(ledgerId: string): boolean {
     return this.#byLedger.has(ledgerId) || this.#actorsByLedger.has(ledgerId);
   }
 
-  /** Whether all lists have been read, so that `isWatched` is complete. */
+  /** Whether all lists have been read. */
   get isComplete(): boolean {
     return this.#unlisted.size === 0 && this.#doubted.size === 0;
   }
 
-  /** The subscriptions that watch a ledger, or may. */
   of(ledgerId: string): SubscriptionRecord[] {
     const found: SubscriptionRecord[] = [];
     const add = (ids: Iterable<string>) => {
@@ -85,7 +81,7 @@ export class SubscriptionIndex {
     return found;
   }
 
-  /** Adds a subscription. Returns whether its owner's ledgers have to be listed now (`list`). */
+  /** Returns whether the owner's ledgers have to be listed now (`list`). */
   add(subscription: SubscriptionRecord): boolean {
     if (this.#subscriptions.has(subscription.id)) return false;
     this.#subscriptions.set(subscription.id, subscription);
@@ -114,7 +110,7 @@ export class SubscriptionIndex {
     for (const actorId of this.#actors.keys()) this.#doubted.set(actorId, this.#doubts);
   }
 
-  /** The actor whose list to read next. One that failed comes again after all others. */
+  /** An actor whose list failed comes again after all others. */
   nextDoubted(): string | undefined {
     for (const [actorId, doubt] of this.#doubted) {
       this.#doubted.delete(actorId);
@@ -124,9 +120,7 @@ export class SubscriptionIndex {
     return undefined;
   }
 
-  /**
-   * Reads the list of an actor's ledgers. Awaits `rest` between pages, so that a long list does not block other work.
-   */
+  /** Reads the list of an actor's ledgers. Awaits `rest` between pages. */
   async list(actorId: string, rest: () => Promise<void>): Promise<void> {
     const actor = this.#actors.get(actorId);
     const doubt = this.#doubted.get(actorId);
@@ -151,7 +145,6 @@ export class SubscriptionIndex {
     }
   }
 
-  /** Learns new readers of the ledger from projections. */
   learn(ledgerId: string, entries: readonly Pick<LedgerEntry, 'projections'>[]): void {
     if (this.#actors.size === 0) return;
     for (const { projections } of entries) {
@@ -162,7 +155,7 @@ export class SubscriptionIndex {
     }
   }
 
-  /** Removes a subscription. Returns the ledgers that no subscription watches any more. */
+  /** Returns the ledgers that no subscription watches any more. */
   remove(subscriptionId: string): string[] {
     const subscription = this.#subscriptions.get(subscriptionId);
     if (subscription === undefined) return [];

@@ -4,35 +4,30 @@ import type { SubscriptionRecord } from '../../service/webhooks/subscription-rec
 
 /** Clocks are at most half a second off the store's, so the clocks of two nodes differ by at most a second. */
 const clockSlackMs = 1_000;
-/**
- * The longest time from the date of an event to the answer of its append: a call's timeout, and its grace to answer.
- */
+/** From the date of an event to the answer of its append, at most: a call's timeout, and its grace to answer. */
 const answerMaxMs = limits.callTimeoutMs + limits.deadlineGraceMs;
 /** An event that is answered after a subscription made now is dated at most this long ago. */
 export const startWindowMs = answerMaxMs + clockSlackMs;
 
-/** Returns the ISO time before which every event was answered before the subscription was made. */
+/** Events dated before this time (ISO) were answered before the subscription was made. */
 export function takesFrom(subscription: SubscriptionRecord): string {
   return isoTime(Date.parse(subscription.createdAt) - startWindowMs);
 }
 
 /**
- * Which events of a ledger a subscription takes: those that were answered after the call that made the subscription. An
- * append that was answered `outcome_unknown` counts as answered at that moment.
+ * A subscription takes the events that were answered after the call that made it. An append that was answered
+ * `outcome_unknown` counts as answered at that moment. Times are ISO.
  */
 export interface SubscriptionStart {
   readonly subscriptionId: string;
-  /** ISO. Events dated earlier were answered before the subscription. */
+  /** Events dated earlier were answered before. */
   readonly from: string;
   /**
-   * ISO. Of the events dated from `from` up to here, only the newest commit may have been answered after the
-   * subscription: a ledger has one write in flight, and dates the next one when that has ended.
+   * Of the events dated from `from` up to here, only the newest commit may have been answered after: a ledger has one
+   * write in flight, and dates the next one when that has ended.
    */
   readonly newestFrom: string;
-  /**
-   * ISO. Events dated up to here may have been answered before. The seqs that were are kept for a while
-   * (answered-seqs.ts).
-   */
+  /** Events dated up to here may have been answered before: answered-seqs.ts keeps which. */
   readonly through: string;
 }
 

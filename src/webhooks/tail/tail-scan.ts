@@ -1,9 +1,7 @@
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { BackgroundLimiter } from '../background-limiter.ts';
 
-/** Ledgers a round. The next round continues after them. */
 const ledgersARoundMax = 2_000;
-/** Main thread time of reading a head, and sometimes a cursor. */
 const scanCostMs = 0.1;
 /** Ledgers of other nodes that are skipped without a pause. */
 const passedAtOnce = 500;
@@ -13,16 +11,11 @@ interface TailScanParts {
   readonly log: Log;
   /** May change during the iteration. */
   watchedLedgers(): Iterable<string>;
-  /** Whether this node runs the ledger's shard. */
   ownsShardOf(ledgerId: string): boolean;
-  /** Looks for events after the ledger's cursor. */
   scanLedger(ledgerId: string): Promise<void>;
 }
 
-/**
- * Scans the watched ledgers of this node, one at a time, for events that a node has written which could not reach this
- * one.
- */
+/** Scans the watched ledgers of this node for events of a node that could not reach this one. */
 export class TailScan {
   readonly #parts: TailScanParts;
   #walk: Iterator<string> | null = null;
@@ -33,7 +26,7 @@ export class TailScan {
     this.#parts = parts;
   }
 
-  /** Runs one round, unless one runs already. Resolves at its end; never rejects. */
+  /** Runs one round, unless one runs already. Never rejects. */
   async round(): Promise<void> {
     if (this.#underWay !== null || this.#stopped) return;
     this.#underWay = this.#scanRound().catch((error) =>
@@ -43,7 +36,7 @@ export class TailScan {
     this.#underWay = null;
   }
 
-  /** Starts nothing new. Resolves when the ledger in progress is done. */
+  /** Resolves when the ledger in progress is done. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#underWay;
