@@ -1,34 +1,32 @@
 import type { ErrorDetails } from './errors.ts';
 
-/** An error as it is sent to a client. `cut` names what was shortened or left out. */
 interface BoundedError {
   readonly message: string;
   readonly details: ErrorDetails;
   readonly cut: readonly string[];
 }
 
-/** A bound for safety: the service itself chooses the names of details, and there are few. */
+/** For safety: the service itself chooses the names of details, and there are few. */
 const cutMaxChars = 128;
 
 export function namesOf(cut: readonly string[]): string {
   return cut.join(',').slice(0, cutMaxChars);
 }
 
-/** Bounds of an error in bytes of UTF-8: its message, and its details as JSON. */
 interface ErrorBounds {
   readonly messageMaxBytes: number;
   readonly detailsMaxBytes: number;
 }
 
 /**
- * For headers, trailers, and outcomes on a stream. With ids and names they are at most 4 KiB. Many clients and proxies
- * refuse 8 KiB, some of them by closing the connection.
+ * For headers, trailers, and outcomes on a stream: many clients and proxies refuse 8 KiB, some of them by closing the
+ * connection.
  */
 export const trailerBounds: ErrorBounds = { messageMaxBytes: 512, detailsMaxBytes: 3 * 1024 };
-/** For bodies: as long as a request may be, because a request's content may come back in the details. */
+/** For bodies: a request's content may come back in the details. */
 export const bodyBounds: ErrorBounds = { messageMaxBytes: 4 * 1024, detailsMaxBytes: 1024 * 1024 };
 
-/** Cuts an error to its bounds. A long text keeps its beginning; any other value that is too long is left out. */
+/** A text that is too long keeps its beginning; any other value is left out. `cut` names both. */
 export function boundError(message: string, details: ErrorDetails, bounds: ErrorBounds): BoundedError {
   const shown = cutText(message.toWellFormed(), bounds.messageMaxBytes, Buffer.byteLength);
   const cut = shown === message ? [] : ['message'];
@@ -65,7 +63,7 @@ function cutText(text: string, maxBytes: number, bytesOf: (text: string) => numb
   return shown;
 }
 
-/** Bytes of a value as JSON in UTF-8; 0 for a value that JSON leaves out. */
+/** 0 for a value that JSON leaves out. */
 function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '');
 }

@@ -9,7 +9,6 @@
  */
 export type RetryRule = 'refused' | 'refused_unchecked' | 'not_written' | 'in_progress' | 'maybe_written' | 'fault';
 
-/** The closed set of error codes that clients see, each with its rule. */
 const retryRules = {
   invalid_json: 'refused',
   invalid_argument: 'refused',
@@ -61,24 +60,23 @@ export function retryRuleOf(code: ErrorCode): RetryRule {
   return retryRules[code];
 }
 
-/** Whether the same command or call, sent again with its idempotency key, may succeed. It is never written twice. */
+/** Whether the same call, sent again with its idempotency key, may succeed. It is never written twice. */
 export function isRetryable({ code }: LedgerError): boolean {
   const rule = retryRules[code];
   return rule !== 'refused' && rule !== 'refused_unchecked';
 }
 
-/** Whether the call may have been written, by this attempt or an earlier one. */
 export function mayBeWritten({ code }: LedgerError): boolean {
   const rule = retryRules[code];
   return rule === 'in_progress' || rule === 'maybe_written' || rule === 'fault';
 }
 
-/** The error code that a text from another process names. A code that only another version knows becomes `internal`. */
+/** A code that only another version knows becomes `internal`. */
 export function errorCodeOf(text: string): ErrorCode {
   return isErrorCode(text) ? text : 'internal';
 }
 
-/** Plain JSON that helps the caller to correct the call: the field, the limit, the expected value. */
+/** Plain JSON that helps the caller: the field, the limit, the expected value. */
 export type ErrorDetails = { readonly [key: string]: unknown };
 
 /**
@@ -97,12 +95,11 @@ export class LedgerError extends Error {
   }
 }
 
-/** The `invalid_argument` error for one field. It says what the field must be. */
 export function invalidField(field: string, expected: string): LedgerError {
   return new LedgerError('invalid_argument', `Field ${field} must be ${expected}.`, { field, expected });
 }
 
-/** The `not_found` error. The words are the same whether the object does not exist or the caller may not see it. */
+/** The words are the same whether the object does not exist or the caller may not see it. */
 export function notFound(what: string, field?: string): LedgerError {
   return new LedgerError('not_found', `There is no such ${what}, or you may not see it.`, field ? { field } : {});
 }

@@ -1,4 +1,4 @@
-/** A store cannot serve in its present state. `message` is one sentence that says what the operator should do. */
+/** A store cannot serve in its present state. `message` says what the operator should do. */
 export class StartError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

@@ -1,6 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
 
-
 export function timeIsUp(): LedgerError {
   return new LedgerError('unavailable', 'The call waited too long and was not written; retry it.');
 }

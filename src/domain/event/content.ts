@@ -6,8 +6,8 @@ const eventPrefix = Buffer.from('svc-event-v1\0', 'ascii');
 const authorityPrefix = Buffer.from('svc-authority-v1\0', 'ascii');
 
 /**
- * The RFC 8785 form of an event's content, which content_hash covers (docs/verifying.md, section 2). The keys are
- * written in their sorted order. JSON.stringify writes a string exactly as RFC 8785 asks.
+ * The RFC 8785 form of what content_hash covers (docs/verifying.md, section 2): keys in their sorted order.
+ * JSON.stringify writes a string exactly as RFC 8785 asks.
  */
 export function contentJson(content: EventContent): string {
   const master = content.master;
@@ -21,19 +21,16 @@ export function contentJson(content: EventContent): string {
   );
 }
 
-function text(value: string | null): string {
+/** The JSON of a string or null. */
+export function text(value: string | null): string {
   return value === null ? 'null' : JSON.stringify(value);
 }
 
-/** SHA-256 of the content's canonical JSON, hex. */
 export function contentHash(canonicalContent: string): string {
   return sha256Hex(canonicalContent);
 }
 
-/**
- * The chain hash, hex: SHA-256("svc-event-v1" 0x00 ‖ hash of the previous event ‖ content hash). `prevHash` is hex, ''
- * for the first event of a ledger.
- */
+/** SHA-256("svc-event-v1" 0x00 ‖ hash of the previous event ‖ content hash), hex. `prevHash` is '' for GENESIS. */
 export function eventHash(prevHash: string, contentHashHex: string): string {
   const message = Buffer.allocUnsafe(eventPrefix.length + prevHash.length / 2 + 32);
   eventPrefix.copy(message);
@@ -42,7 +39,7 @@ export function eventHash(prevHash: string, contentHashHex: string): string {
   return hash('sha256', message, 'hex');
 }
 
-/** What the authority signs: SHA-256("svc-authority-v1" 0x00 ‖ hash), 32 bytes. `eventHashHex` is the chain hash. */
+/** SHA-256("svc-authority-v1" 0x00 ‖ hash), 32 bytes. `eventHashHex` is the chain hash. */
 export function authorityDigest(eventHashHex: string): Buffer {
   return sha256(Buffer.concat([authorityPrefix, Buffer.from(eventHashHex, 'hex')]));
 }

@@ -9,7 +9,7 @@ export interface MasterLink {
   readonly seq: number;
 }
 
-/** What content_hash covers (docs/verifying.md, section 2). The chain hash adds the hash of the previous event. */
+/** What content_hash covers (docs/verifying.md, section 2). */
 export interface EventContent {
   /** UUIDv7 whose time is createdAt. */
   readonly id: string;
@@ -47,15 +47,15 @@ export interface LedgerEvent extends EventContent {
   readonly commands: readonly CommandKey[];
 }
 
-/** How long a command key counts that is not permanent. */
+/** Of a command key that is not permanent. */
 export const commandKeyLifeMs = 24 * 60 * 60_000;
 
-/** Identifies the command that an event came from: sent again, its event is found and nothing is written. */
+/** Identifies the command of an event: sent again, its event is found and nothing is written. */
 export interface CommandKey {
-  /** Derived from the calling actor and its idempotency key, or from a signature under header identity. */
+  /** From the calling actor and its idempotency key, or from a signature under header identity. */
   readonly id: string;
-  /** Hash of the request. The same id with another fingerprint means that a key was used for two calls. */
+  /** Hash of the request. With another fingerprint, a key was used for two calls. */
   readonly fingerprint: string;
-  /** true: the key counts for ever (signed events under header identity). false: it counts for 24 hours. */
+  /** For ever: signed events under header identity. Otherwise for 24 hours. */
   readonly permanent: boolean;
 }

@@ -1,6 +1,6 @@
 import type { LedgerEvent, LedgerType } from './event.ts';
 
-/** What GENESIS says of a ledger. It never changes. Fields that the ledger's type does not have are null. */
+/** What GENESIS says of a ledger. Fields that the ledger's type does not have are null. */
 export interface LedgerFacts {
   readonly ledgerId: string;
   readonly type: LedgerType;
@@ -13,7 +13,7 @@ export interface LedgerFacts {
   readonly counterpartyActorId: string | null;
   /** FACILITY_ROOT only. */
   readonly organizationId: string | null;
-  /** The entity of the primary actor. null if the primary actor is not an entity. */
+  /** null if the primary actor is not an entity. */
   readonly entityId: string | null;
   /** ENGAGEMENT only. */
   readonly purpose: string | null;
@@ -55,7 +55,7 @@ export function parties(facts: LedgerFacts): string[] {
   return [...new Set(all.filter((actorId) => actorId !== null))];
 }
 
-/** What TRACELEDGER_MASTER_CREATED says of a master. It never changes. */
+/** What TRACELEDGER_MASTER_CREATED says of a master. */
 export interface MasterFacts {
   readonly masterId: string;
   readonly ledgerId: string;
@@ -63,7 +63,6 @@ export interface MasterFacts {
   readonly scope: string;
   readonly createdBy: string;
   readonly createdAt: string;
-  /** The seq of the creating event in the ledger. */
   readonly createdSeq: number;
 }
 

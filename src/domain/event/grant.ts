@@ -8,12 +8,11 @@ export type GrantScope = 'organization' | 'ledger' | 'master';
 type Access = 'read' | 'write';
 
 /**
- * How many delegates a ledger, organization or master may have at a time. Also how many of its grants its ledger holds
- * in memory: those in force, and as many expired ones as there is room for.
+ * Of a ledger, organization or master at a time. As many grants are held in memory: those in force, and expired ones if
+ * there is room.
  */
 export const delegatesMax = 1_000;
 
-/** A permission for another actor. It holds until it is revoked or expires. */
 export interface Grant {
   readonly linkId: string;
   readonly delegateActorId: string;
@@ -37,7 +36,6 @@ export function grantAccess(role: string, permissions: { readonly access?: unkno
   return writingRoles.has(role) ? 'write' : 'read';
 }
 
-/** Whether the grant holds at a time (ISO). An expired grant does not. */
 export function holdsAt(grant: Grant, at: string): boolean {
   return grant.expiresAt === null || at < grant.expiresAt;
 }
@@ -66,7 +64,7 @@ export function grantOf(granted: LedgerEvent): Grant {
   };
 }
 
-/** Normalises a time. The event keeps it as it was sent; a grant has it in the ISO form that sorts as text. */
+/** The event keeps a time as it was sent; a grant has it in the ISO form that sorts as text. */
 function isoOf(time: string): string {
   const ms = parseRfc3339(time);
   if (ms === null) throw new Error(`a grant expires at ${time}, which is no time`);

@@ -17,15 +17,15 @@ export interface IntegrityIssue {
 
 /** What the checked events claim to be. */
 export interface Range {
-  /** Consecutive events of one ledger or master, or the result of a filter, in which gaps are no fault. */
+  /** `segment`: the result of a filter, in which gaps are no fault. */
   readonly kind: 'ledger' | 'master' | 'segment';
-  /** The event before the first one in that sequence. null if there is none, undefined if it was not read. */
+  /** The event before the first one. null if there is none, undefined if it was not read. */
   readonly before?: LedgerEvent | null;
-  /** The newest event of each master before the first event, by master id, as far as it is known. */
+  /** The newest event of each master before the first one, as far as known. */
   readonly masterEnds?: { get(masterId: string): MasterEnd | undefined };
 }
 
-/** The newest event of a master: its master_seq and its content hash. */
+/** Of the newest event of a master. */
 export interface MasterEnd {
   readonly seq: number;
   /** Lower-case hex. */
@@ -37,9 +37,9 @@ export function masterEnd({ contentHash }: LedgerEvent, { seq }: MasterLink): Ma
 }
 
 /**
- * Checks hashes and links of events in ascending order, computed from what is stored (docs/verifying.md, sections 2 and
- * 3). Signatures and seals are checked elsewhere, because they cost a hundred times as much. `contentHash` of each
- * event must be computed from its stored bytes, as parseRow does.
+ * Checks hashes and links of events in ascending order (docs/verifying.md, sections 2 and 3). Signatures and seals cost
+ * a hundred times as much, and are checked elsewhere. `contentHash` must be computed from the stored bytes, as parseRow
+ * does.
  */
 export function checkChain(events: readonly LedgerEvent[], range: Range): IntegrityIssue[] {
   const issues: IntegrityIssue[] = [];
@@ -47,7 +47,7 @@ export function checkChain(events: readonly LedgerEvent[], range: Range): Integr
   return issues;
 }
 
-/** Like checkChain, for events that come one by one. Adds what is wrong to `issues`. */
+/** Like checkChain, for events that come one by one. */
 export function chainCheck(range: Range, issues: IntegrityIssue[]): (event: LedgerEvent) => void {
   let previous: LedgerEvent | null = range.before ?? null;
   const masters = new Map<string, MasterEnd>();
@@ -70,14 +70,14 @@ function checkHash(event: LedgerEvent, issues: IntegrityIssue[]): void {
   if (wrong !== null) issues.push({ eventId: event.id, type: 'hash_mismatch', detail: wrong });
 }
 
-/** An event is signed by its actor or sealed by the authority. The service writes no seal beside a signature. */
+/** The service writes no seal beside a signature. */
 function checkAttribution(event: LedgerEvent, issues: IntegrityIssue[]): void {
   if (event.actorSig === null || (event.authoritySig === null && event.authorityKeyId === null)) return;
   const detail = 'the event is signed by its actor and yet carries a seal of the authority';
   issues.push({ eventId: event.id, type: 'invalid_authority_sig', detail });
 }
 
-/** What is wrong with an event's own hashes. Returns null if they are right. */
+/** What is wrong with an event's own hashes, or null. */
 export function wrongHash(event: LedgerEvent): string | null {
   if (sha256Hex(event.payload) !== event.payloadHash) {
     return 'the stored payload does not match the payload hash that the event seals';
@@ -99,10 +99,11 @@ function checkLedgerLink(
   issues: IntegrityIssue[],
 ): void {
   const broken = (detail: string) => issues.push({ eventId: event.id, type: 'broken_link', detail });
+  const missing = (detail: string) => issues.push({ eventId: event.id, type: 'missing_event', detail });
   if (event.seq === 0 && event.prevHash !== '') broken('the first event of a ledger names an event before it');
   if (previous === null) {
     if (range.kind === 'ledger' && event.seq > 0 && range.before === null) {
-      issues.push({ eventId: event.id, type: 'missing_event', detail: `no event stands before seq ${event.seq}` });
+      missing(`no event stands before seq ${event.seq}`);
     }
     return;
   }
@@ -113,11 +114,7 @@ function checkLedgerLink(
     broken('the event stands behind one that has its seq or a later one');
   } else if (range.kind === 'ledger') {
     const gap = event.seq - previous.seq - 1;
-    issues.push({
-      eventId: event.id,
-      type: 'missing_event',
-      detail: `${gap} events are missing before seq ${event.seq}`,
-    });
+    missing(`${gap} events are missing before seq ${event.seq}`);
   }
 }
 
@@ -129,14 +126,11 @@ function checkMasterLink(
   issues: IntegrityIssue[],
 ): void {
   const broken = (detail: string) => issues.push({ eventId: event.id, type: 'broken_link', detail });
+  const missing = (detail: string) => issues.push({ eventId: event.id, type: 'missing_event', detail });
   if (link.seq === 0 && link.prevHash !== '') broken('the first event of a master names an event before it');
   if (before === null) {
     if (range.kind === 'master' && link.seq > 0 && range.before === null) {
-      issues.push({
-        eventId: event.id,
-        type: 'missing_event',
-        detail: `no event stands before master_seq ${link.seq}`,
-      });
+      missing(`no event stands before master_seq ${link.seq}`);
     }
     return;
   }
@@ -146,10 +140,6 @@ function checkMasterLink(
     broken('the event stands behind one of its master that has its master_seq or a later one');
   } else if (range.kind !== 'segment') {
     const gap = link.seq - before.seq - 1;
-    issues.push({
-      eventId: event.id,
-      type: 'missing_event',
-      detail: `${gap} events of the master are missing before master_seq ${link.seq}`,
-    });
+    missing(`${gap} events of the master are missing before master_seq ${link.seq}`);
   }
 }

@@ -4,18 +4,17 @@ import { type Grant, type GrantScope, grantOf } from './grant.ts';
 import { delegationOfType } from './service-events.ts';
 
 /**
- * What is derived from one event and stored beside the log for reading. Projections commute: they may be written again,
- * late, and in any order. A cell carries the event's seq as its version, and an older version never replaces a newer
- * one.
+ * What is derived from one event and stored beside the log. Projections commute: they may be written again, late, and
+ * in any order. A cell carries the event's seq as its version, and an older version never replaces a newer one.
  */
 export type Projection =
-  /** Lists the event's seq under `scope`, for example the events of one master. */
+  /** Lists the event's seq under `scope`. */
   | { readonly kind: 'scope'; readonly scope: string }
-  /** Makes the command key findable by its id: for 24 hours, or for ever if it is permanent. */
+  /** Makes the command key findable by its id. */
   | { readonly kind: 'command'; readonly command: CommandKey }
-  /** A value by key, for example the status of a master. JSON text. */
+  /** A value by key. JSON text. */
   | { readonly kind: 'cell'; readonly key: string; readonly value: string }
-  /** A line of a list, for example the ledgers of an actor. `order` sorts the list and is unique in it. JSON text. */
+  /** A line of a list. `order` sorts the list and is unique in it. JSON text. */
   | { readonly kind: 'line'; readonly list: string; readonly order: string; readonly value: string };
 
 export const grantChangesPrefix = 'grant-changes:';
@@ -26,7 +25,6 @@ export const names = {
   ledgerClosed: (ledgerId: string) => `ledger-closed:${ledgerId}`,
   master: (masterId: string) => `master:${masterId}`,
   masterClosed: (masterId: string) => `master-closed:${masterId}`,
-  /** The newest grant of a delegate, in force or not. */
   grant: (scope: GrantScope, objectId: string, delegate: string) => `grant:${scope}:${objectId}:${delegate}`,
   linkEnded: (linkId: string) => `link-ended:${linkId}`,
   /** Names of lists. */
@@ -42,7 +40,7 @@ export const names = {
   delegationEvents: (scope: GrantScope, objectId: string) => `delegation:${scope}:${objectId}`,
 };
 
-/** A line of `ledgersOf`. `linkId` is set for delegates. */
+/** A line of `ledgersOf`. */
 export interface LedgerLine {
   readonly ledgerId: string;
   readonly role: 'buyer' | 'supplier' | 'primary' | 'counterparty' | 'delegate';
@@ -54,17 +52,16 @@ export interface MasterLine {
   readonly masterId: string;
 }
 
-/** Value of a `grant` cell. `grant` is null and `revokedAt` is set once it was revoked. */
+/** Value of a `grant` cell. `grant` is null once it was revoked. */
 export interface GrantCell {
   readonly grant: Grant | null;
   readonly linkId: string;
   readonly revokedAt: string | null;
 }
 
-/** A line of `grantChanges`: what the delegate holds from this seq on, up to the next line. null: no grant. */
+/** A line of `grantChanges`: what the delegate holds from this seq on. */
 type GrantChange = Pick<Grant, 'expiresAt'> | null;
 
-/** Throws if the text is not a line of `grantChanges`. */
 export function parseGrantChange(text: string): GrantChange {
   const change = JSON.parse(text) as GrantChange | undefined;
   if (change === null) return null;
@@ -72,7 +69,7 @@ export function parseGrantChange(text: string): GrantChange {
   throw new TypeError('This is no change of a grant.');
 }
 
-/** All that is derived from one event. `facts` are those of its ledger. For GENESIS they are read from the event. */
+/** `facts` of the ledger. For GENESIS they are read from the event. */
 export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Projection[] {
   const ledgerId = event.ledgerId;
   const delegation = delegationOf(event);
@@ -104,7 +101,7 @@ export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Pr
   return found;
 }
 
-/** The scopes that list an event. No other scope does. */
+/** All scopes that list an event. */
 export function scopesOf(event: LedgerEvent): string[] {
   return scopesUnder(event, delegationOf(event));
 }

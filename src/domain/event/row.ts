@@ -1,6 +1,6 @@
 import { LedgerError } from '../errors.ts';
 import { sha256HexForm } from '../keys/hash.ts';
-import { contentHash, contentJson } from './content.ts';
+import { contentHash, contentJson, text } from './content.ts';
 import type { ActorType, CommandKey, LedgerEvent } from './event.ts';
 
 /**
@@ -18,7 +18,7 @@ const format = 'svc1';
 
 const otherFormat = /^svc\d{1,3}\n/;
 
-/** A stored row that was damaged: it does not hold an event. */
+/** A stored row that does not hold an event. */
 export class CorruptRow extends Error {
   constructor() {
     super('a stored row is no event any more');
@@ -31,7 +31,7 @@ interface SealLine {
   readonly prev_hash: string;
   readonly authority_sig: string | null;
   readonly authority_key_id: string | null;
-  readonly commands: readonly { readonly id: string; readonly fingerprint: string; readonly permanent: boolean }[];
+  readonly commands: readonly CommandKey[];
 }
 
 interface ContentLine {
@@ -50,7 +50,7 @@ interface ContentLine {
   readonly signing_key_id: string | null;
 }
 
-/** Writes a row. `content` may be given if the canonical JSON of the content was made already. */
+/** `content`: the canonical JSON of the content, if it was made already. */
 export function formatRow(event: LedgerEvent, content: string = contentJson(event)): string {
   return (
     `${format}\n${content}\n${event.payload}\n${event.actorSigPayload ?? ''}\n` +
@@ -63,14 +63,10 @@ function commandText(command: CommandKey): string {
   return `{"id":${JSON.stringify(command.id)},"fingerprint":${JSON.stringify(command.fingerprint)},"permanent":${command.permanent}}`;
 }
 
-function text(value: string | null): string {
-  return value === null ? 'null' : JSON.stringify(value);
-}
-
 /**
- * Parses a row. `contentHash` is computed from the stored content. Hashes and links are not checked here (see
- * integrity.ts). Throws LedgerError `unavailable` for a row of another format, so that the ledger is not served
- * wrongly, and CorruptRow for a row that does not hold an event.
+ * `contentHash` is computed from the stored content. Hashes and links are not checked here (integrity.ts). Throws
+ * LedgerError `unavailable` for a row of another format, so that the ledger is not served wrongly, and CorruptRow for a
+ * row that does not hold an event.
  */
 export function parseRow(row: string): LedgerEvent {
   if (!row.startsWith(`${format}\n`)) throw otherFormat.test(row) ? unreadable() : new CorruptRow();
@@ -107,7 +103,7 @@ export function parseRow(row: string): LedgerEvent {
   };
 }
 
-type Members = Readonly<Record<string, unknown>>;
+export type Members = Readonly<Record<string, unknown>>;
 
 function parseLine<T>(line: string, isForm: (value: Members) => value is T & Members): T {
   let value: unknown;
@@ -161,7 +157,7 @@ function isCommandKey(value: unknown): boolean {
   return isMembers(value) && isText(value.id) && isText(value.fingerprint) && typeof value.permanent === 'boolean';
 }
 
-function isMembers(value: unknown): value is Members {
+export function isMembers(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

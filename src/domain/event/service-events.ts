@@ -3,11 +3,10 @@ import type { LedgerFacts, MasterFacts } from './facts.ts';
 import type { GrantScope } from './grant.ts';
 
 /**
- * The payloads of the twelve event types that only the service writes. All functions return canonical JSON. A key
- * without a value is left out.
+ * Canonical payloads of the twelve event types that only the service writes. A key without a value is left out.
  *
- * If an actor signs the payload, `…SignedForms` lists every form whose signature is accepted. The first form is the one
- * that errors show as expected.
+ * If an actor signs the payload, `…SignedForms` lists every form whose signature is accepted. Errors show the first
+ * one.
  */
 
 type Fields = Record<string, unknown>;
@@ -37,12 +36,12 @@ export function orderOpenedPayload(facts: { buyerActorId: string | null; supplie
   return json({ buyer_actor_id: facts.buyerActorId, supplier_actor_id: facts.supplierActorId });
 }
 
-/** `onboarding` has the onboarding fields as they were given, by their names in the API. */
+/** `onboarding`: the fields as they were given, by their names in the API. */
 export function organizationRegisteredPayload(organizationId: string, requestId: string, onboarding: Fields): string {
   return json({ ...onboarding, organization_id: organizationId, request_id: requestId });
 }
 
-/** The fields that the server adds to every payload of a master, by ledger type. All values are strings. */
+/** What the server adds to every payload of a master, by ledger type. */
 export function injectedFields(ledger: LedgerFacts, master: MasterNames): Record<string, string> {
   const injected: Record<string, string> = {
     traceledger_master_uuid: master.masterId,
@@ -96,7 +95,7 @@ function crossPartyFields(ledger: LedgerFacts): Fields {
   return {};
 }
 
-/** The form without the keys that have no value. If there are such keys, also the form that has them as null. */
+/** If there are keys without a value, also the form that has them as null. */
 function withAndWithoutNulls(fields: Fields): [string, ...string[]] {
   const short = json(fields);
   const long = canonicalJson(fields);
@@ -146,7 +145,7 @@ export function grantObject(scope: GrantScope, id: string): Record<string, strin
   }
 }
 
-/** Whether an event type grants or revokes, and at which scope. undefined for all other types. */
+/** undefined: the event type neither grants nor revokes. */
 export function delegationOfType(
   eventType: string,
 ): { readonly isGrant: boolean; readonly scope: GrantScope } | undefined {
@@ -172,7 +171,7 @@ const delegationTypes = new Map(
   ]),
 );
 
-/** What an actor signs for a grant. Without `permissions` in the request, `{}` or no such key is signed. */
+/** Without `permissions` in the request, `{}` or no such key is signed. */
 export function grantSignedForms(
   object: Fields,
   delegateActorId: string,
@@ -189,7 +188,7 @@ export function revokeSignedForms(object: Fields, delegateActorId: string): [str
   return [json({ ...object, delegate_actor_id: delegateActorId })];
 }
 
-/** What an actor may sign for POST …/access: the request as sent, and the master. */
+/** For POST …/access: the request as sent, and the master. */
 export function accessSignedForms(
   masterId: string,
   delegate: string,
@@ -199,7 +198,7 @@ export function accessSignedForms(
   return [json({ access, delegate_actor_id: delegate, expires_at: expiresAt, traceledger_master_id: masterId })];
 }
 
-/** Payload of the three grant events. `signed` has the request's own fields, `expires_at` as it was sent. */
+/** `signed`: the request's own fields, `expires_at` as it was sent. */
 export function grantedPayload(
   signed: Fields,
   own: {

@@ -1,14 +1,11 @@
 import { LedgerError } from '../errors.ts';
 
-/**
- * Canonical texts of RFC 8785 (JCS) for strings, numbers and whole JavaScript values. Also decides which written
- * numbers may stand for the double that they are read as.
- */
+/** RFC 8785 (JCS), and which written numbers may stand for the double that they are read as. */
 
 /** Deeper values are refused as circular. Far above the depth that transports accept (64), far below the stack. */
 const VALUE_DEPTH_MAX = 1_000;
 
-/** Fractions of at most this many digits may differ a little from their double: doubles are written like that. */
+/** Fractions of at most this many digits may differ a little from their double. */
 const FRACTION_DIGITS_MAX = 17;
 
 const SHOWN_NUMBER_MAX_CHARS = 64;
@@ -18,16 +15,13 @@ export function byCodeUnits(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/**
- * The canonical text of a string, quotes included (RFC 8785, section 3.2.2.2). Throws `invalid_string` for lone
- * surrogates: they have no UTF-8 form and would be changed in transit.
- */
+/** RFC 8785, section 3.2.2.2, with quotes. Throws `invalid_string` for lone surrogates: they have no UTF-8 form. */
 export function canonicalString(value: string): string {
   if (!value.isWellFormed()) throw loneSurrogate();
   return JSON.stringify(value);
 }
 
-/** The `invalid_string` error for a lone surrogate. `offset` counts UTF-16 code units of the text that was read. */
+/** `offset` counts UTF-16 code units of the text that was read. */
 export function loneSurrogate(offset?: number): LedgerError {
   return new LedgerError(
     'invalid_string',
@@ -36,17 +30,16 @@ export function loneSurrogate(offset?: number): LedgerError {
   );
 }
 
-/** The canonical text of a finite number (RFC 8785, section 3.2.2.3). -0 is `0`. TypeError for all other numbers. */
+/** RFC 8785, section 3.2.2.3. -0 is `0`. TypeError for NaN and infinities. */
 export function canonicalNumber(value: number): string {
   if (!Number.isFinite(value)) throw new TypeError(`${value} is no JSON number`);
   return String(value);
 }
 
 /**
- * Reads a number as written in JSON. The caller has checked the grammar. A number is never changed silently: throws
- * `unsafe_number` for a number that overflows, underflows to 0, or would get another value in canonical form. One
- * exception: fractions of at most 17 significant digits may be rounded, because doubles are written with that many.
- * `offset` is only for the error.
+ * Reads a number whose grammar the caller has checked. A number is never changed silently: throws `unsafe_number` for a
+ * number that overflows, underflows to 0, or would get another value in canonical form. One exception: fractions of at
+ * most 17 significant digits may be rounded, because doubles are written with that many. `offset` is for the error.
  */
 export function exactNumber(token: string, offset: number): number {
   const value = Number(token);
@@ -63,7 +56,7 @@ export function exactNumber(token: string, offset: number): number {
   throw unsafeNumber(token, offset, `would become ${canonical}`);
 }
 
-/** The value `digits` × 10^`exponent`, without its sign. The digits have no zeros at either end, none for 0. */
+/** `digits` × 10^`exponent`, without its sign. The digits have no zeros at either end, none for 0. */
 interface Decimal {
   readonly digits: string;
   readonly exponent: number;
@@ -101,9 +94,9 @@ function unsafeNumber(token: string, offset: number, why: string): LedgerError {
 }
 
 /**
- * The canonical text (RFC 8785) of a JavaScript value: null, booleans, finite numbers, well-formed strings, arrays
- * without holes, and plain objects of these. All own enumerable members count, also `__proto__` and `toJSON`. TypeError
- * for a value that JSON does not have; `invalid_string` for a lone surrogate.
+ * The canonical text (RFC 8785) of null, booleans, finite numbers, well-formed strings, arrays without holes, and plain
+ * objects of these. All own enumerable members count, also `__proto__` and `toJSON`. TypeError for any other value;
+ * `invalid_string` for a lone surrogate.
  */
 export function canonicalJson(value: unknown): string {
   return textOf(value, 0);

@@ -4,14 +4,14 @@ export type JsonNode = JsonObject | JsonArray | JsonString | JsonNumber | JsonBo
 export interface JsonObject {
   readonly kind: 'object';
   readonly canonical: string;
-  /** In canonical order: by the UTF-16 code units of their names. No two members have the same name. */
+  /** In canonical order: by UTF-16 code units. No two have the same name. */
   readonly members: readonly JsonMember[];
 }
 
 export interface JsonMember {
   readonly name: string;
   readonly quoted: string;
-  /** Where the name begins in the text that was read, in UTF-16 code units. */
+  /** Where the name begins in the text, in UTF-16 code units. */
   readonly offset: number;
   readonly value: JsonNode;
 }

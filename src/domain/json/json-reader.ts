@@ -15,8 +15,7 @@ const FALSE: JsonBoolean = { kind: 'boolean', canonical: 'false', value: false }
 const NULL: JsonNull = { kind: 'null', canonical: 'null', value: null };
 
 /**
- * Parses a whole text, which must be well-formed (the caller has checked for lone surrogates). Each level of nesting
- * takes one level of the stack: `maxDepth` bounds both.
+ * Parses a whole text without lone surrogates. Each level of nesting takes one of the stack: `maxDepth` bounds both.
  */
 export class JsonReader extends JsonScanner {
   readonly #maxDepth: number;
@@ -93,7 +92,7 @@ export class JsonReader extends JsonScanner {
     return { kind: 'array', canonical, items };
   }
 
-  /** Enters an object or array. Returns where it starts, and the number of changes before it. */
+  /** Returns where the object or array starts, and the number of changes before it. */
   #enter(depth: number): { readonly start: number; readonly changes: number } {
     const start = this.at;
     if (depth > this.#maxDepth) {
@@ -107,7 +106,7 @@ export class JsonReader extends JsonScanner {
   }
 }
 
-/** Puts members into canonical order. Throws `duplicate_key` if two have the same name. */
+/** Throws `duplicate_key` if two members have the same name. */
 function sortMembers(members: JsonMember[]): void {
   members.sort((left, right) => byCodeUnits(left.name, right.name));
   for (let at = 1; at < members.length; at += 1) {

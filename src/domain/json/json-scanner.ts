@@ -14,7 +14,7 @@ const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 export const END = -1;
 
-/** A string without escapes. Its value is computed on demand, because most values are never read. */
+/** The value is computed on demand, because most values are never read. */
 class PlainString implements JsonString {
   readonly kind = 'string';
   readonly canonical: string;
@@ -29,17 +29,13 @@ class PlainString implements JsonString {
 }
 
 /**
- * A cursor on one well-formed text (the caller has checked for lone surrogates). Reads everything that does not nest:
- * words, strings and numbers. Every read… method starts at the first character of its token and ends behind the last
- * one.
+ * A cursor on one text without lone surrogates. Reads what does not nest: words, strings and numbers. Every read…
+ * method starts at the first character of its token and ends behind the last one.
  */
 export class JsonScanner {
   protected readonly text: string;
   protected at = 0;
-  /**
-   * Counts where the canonical form differs from the written one. If it did not grow over a value, the value's
-   * canonical text is a slice of the text.
-   */
+  /** Counts where the canonical form differs. If it did not grow over a value, the canonical text is a slice. */
   protected changes = 0;
 
   constructor(text: string) {
@@ -84,7 +80,7 @@ export class JsonScanner {
     throw this.#unterminated();
   }
 
-  /** Reads the string whose opening quote is at `start` and whose first escape is at `firstEscape`. */
+  /** The opening quote is at `start`, the first escape at `firstEscape`. */
   #readEscaped(start: number, firstEscape: number): JsonString {
     const text = this.text;
     let value = '';
@@ -148,7 +144,7 @@ export class JsonScanner {
     return { kind: 'number', canonical, value };
   }
 
-  /** Returns where the digits from `at` end. Throws if there are none. */
+  /** Throws if there are no digits. */
   #pastDigits(at: number): number {
     let end = at;
     while (isDigit(this.text.charCodeAt(end))) end += 1;

@@ -7,9 +7,8 @@ export type { JsonNode, JsonObject } from './json-node.ts';
 export { memberOf } from './json-node.ts';
 
 /**
- * Reads I-JSON (RFC 7493) from its raw text and makes the canonical form (RFC 8785) in the same pass, so that a payload
- * is neither parsed nor written twice. Nothing is changed silently: a value is refused if the canonical form cannot
- * state it as it was written.
+ * Reads I-JSON (RFC 7493) and makes the canonical form (RFC 8785) in the same pass. A value is refused if the canonical
+ * form cannot state it as it was written.
  */
 
 export interface JsonLimits {
@@ -24,9 +23,8 @@ const DEPTH_MAX_EVER = 512;
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Parses one JSON text. White space around it is allowed. Throws `invalid_json`, `duplicate_key`, `unsafe_number`,
- * `invalid_string` or `too_deep`. The details have `offset`, in UTF-16 code units from the start of the text, and `key`
- * or `number` if there is one. RangeError for a bad `maxDepth`.
+ * Throws `invalid_json`, `duplicate_key`, `unsafe_number`, `invalid_string` or `too_deep`. The details have `offset`,
+ * in UTF-16 code units, and `key` or `number` if there is one. RangeError for a bad `maxDepth`.
  */
 export function parseJson(text: string, limits: JsonLimits = {}): JsonNode {
   const maxDepth = limits.maxDepth ?? DEPTH_MAX_DEFAULT;
@@ -37,14 +35,14 @@ export function parseJson(text: string, limits: JsonLimits = {}): JsonNode {
 }
 
 /**
- * Parses a request's field that is JSON text. Levels count from the root of the request body, where the field is one
- * level deep. So all transports refuse what REST refuses.
+ * For a field that is JSON text. Levels count from the root of the request body, so that all transports refuse what
+ * REST refuses.
  */
 export function parseJsonField(text: string): JsonNode {
   return parseJson(text, { maxDepth: DEPTH_MAX_DEFAULT - 1 });
 }
 
-/** Parses JSON in UTF-8. Throws `invalid_json` for invalid UTF-8 and a byte order mark (RFC 8259, section 8.1). */
+/** Throws `invalid_json` for invalid UTF-8 and a byte order mark (RFC 8259, section 8.1). */
 export function parseJsonBytes(bytes: Uint8Array, limits: JsonLimits = {}): JsonNode {
   return parseJson(decodeUtf8(bytes), limits);
 }
@@ -57,7 +55,7 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** The JavaScript value of a node. `__proto__` becomes an own member like any other. */
+/** `__proto__` becomes an own member like any other. */
 export function toValue(node: JsonNode): unknown {
   switch (node.kind) {
     case 'object': {
@@ -79,13 +77,13 @@ function setOwn(target: Record<string, unknown>, key: string, value: unknown): v
 
 export interface AddedMember {
   readonly name: string;
-  /** The canonical text of its name, a colon, and the canonical text of its value. */
+  /** The canonical texts of its name and value, with a colon between them. */
   readonly text: string;
 }
 
 /**
- * The canonical text of an object with further members, made without parsing it again. `added` must be in canonical
- * order and have names that the object does not have: TypeError otherwise.
+ * The canonical text of an object with further members, without parsing it again. TypeError unless `added` is in
+ * canonical order and has names that the object does not have.
  */
 export function withMembers({ canonical, members }: JsonObject, added: readonly AddedMember[]): string {
   let text = '';

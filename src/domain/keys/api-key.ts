@@ -9,7 +9,7 @@ import { sha256Hex } from './hash.ts';
 type Environment = 'sandbox' | 'production';
 export type Region = 'in' | 'eu';
 
-/** What the text of a key says. A sandbox key has no region. */
+/** A sandbox key has no region. */
 export interface ApiKeyParts {
   readonly environment: Environment;
   readonly region: Region | null;
@@ -21,15 +21,12 @@ const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 62^43 is the first power above 2^256, 62^6 the first above 2^32. */
 const RANDOM_CHARS = 43;
 const CHECKSUM_CHARS = 6;
-/** Of the random part. It is enough to recognise a key in a list, and far too little to guess it. */
+/** Enough to recognise a key in a list, and far too little to guess it. */
 const SHOWN_RANDOM_CHARS = 6;
 
 const API_KEY = new RegExp(`^svc_sk_(?:test|live_(in|eu))_[0-9A-Za-z]{${RANDOM_CHARS}}[0-9A-Za-z]{${CHECKSUM_CHARS}}$`);
 
-/**
- * Makes a key of 32 random bytes. Production keys must have a region and sandbox keys must not: TypeError otherwise.
- * RangeError for another number of random bytes.
- */
+/** TypeError unless production keys, and they alone, have a region. RangeError for another number of bytes. */
 export function formatApiKey(parts: ApiKeyParts & { readonly random: Uint8Array }): string {
   const { environment, region, random } = parts;
   if (random.length !== API_KEY_RANDOM_BYTES)
@@ -40,7 +37,7 @@ export function formatApiKey(parts: ApiKeyParts & { readonly random: Uint8Array 
   return body + checksum(body);
 }
 
-/** Parses a key. Returns null if the text is not a key or its checksum is wrong. */
+/** null: the text is not a key, or its checksum is wrong. */
 export function parseApiKey(text: string): ApiKeyParts | null {
   const parts = API_KEY.exec(text);
   if (parts === null) return null;
@@ -50,7 +47,7 @@ export function parseApiKey(text: string): ApiKeyParts | null {
   return { environment: region === null ? 'sandbox' : 'production', region };
 }
 
-/** The form in which a key is stored: SHA-256 in hex. The key is random enough to need no salt and no slow hash. */
+/** A key is stored as this. It is random enough to need no salt and no slow hash. */
 export function apiKeyHash(text: string): string {
   return sha256Hex(text);
 }

@@ -1,7 +1,6 @@
 /**
- * Decodes strict standard base64 (RFC 4648, section 4). The bytes must encode to the same text again, so that a value
- * has one spelling. Returns null for base64url, missing padding, white space, stray bits at the end (`AB==`), and any
- * length other than `lengthBytes`.
+ * Strict standard base64 (RFC 4648, section 4), so that a value has one spelling. null: base64url, missing padding,
+ * white space, stray bits at the end (`AB==`), and any length other than `lengthBytes`.
  */
 export function decodeBase64(text: string, lengthBytes: number): Buffer | null {
   if (text.length !== base64LengthChars(lengthBytes)) return null;

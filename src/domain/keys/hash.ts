@@ -10,5 +10,5 @@ export function sha256Hex(data: string | Uint8Array): string {
   return hash('sha256', data, 'hex');
 }
 
-/** SHA-256 in lower-case hex: the form of command ids, event hashes and digests. */
+/** The form of command ids, event hashes and digests. */
 export const sha256HexForm = /^[0-9a-f]{64}$/;

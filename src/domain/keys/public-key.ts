@@ -5,9 +5,8 @@ import { decodeBase64 } from './base64.ts';
 import { sha256Hex } from './hash.ts';
 
 /**
- * Ed25519 public keys. Every key is checked before it verifies anything, whether it comes from an enrolment, a store, a
- * resolver, a trust anchor or a file. Under a key of small order any signature may verify. Under a key of mixed order
- * verifiers disagree.
+ * Every Ed25519 key is checked before it verifies anything, wherever it comes from. Under a key of small order any
+ * signature may verify. Under a key of mixed order verifiers disagree.
  */
 
 await sodium.ready;
@@ -18,8 +17,8 @@ const PUBLIC_KEY_BYTES = 32;
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
 /**
- * Reads a public key for enrolment: 32 bytes in strict base64, the canonical encoding of a point of prime order. Throws
- * `invalid_public_key` for anything else (docs/verifying.md, section 7).
+ * Reads 32 bytes in strict base64, the canonical encoding of a point of prime order. Throws `invalid_public_key` for
+ * anything else (docs/verifying.md, section 7).
  */
 export function checkPublicKey(base64: string): Uint8Array {
   const key = decodeBase64(base64, PUBLIC_KEY_BYTES);
@@ -29,7 +28,7 @@ export function checkPublicKey(base64: string): Uint8Array {
   return key;
 }
 
-/** A key (base64) to verify with. Returns null for a key that checkPublicKey refuses: nothing verifies under it. */
+/** null: checkPublicKey refuses the key (base64), so nothing verifies under it. */
 export function verifyingKey(base64: string): KeyObject | null {
   try {
     return keyObject(checkPublicKey(base64));
@@ -39,7 +38,7 @@ export function verifyingKey(base64: string): KeyObject | null {
   }
 }
 
-/** The key in Node's form. The bytes must have passed checkPublicKey: see verifyingKey. */
+/** The bytes must have passed checkPublicKey: see verifyingKey. */
 export function keyObject(publicKey: Uint8Array): KeyObject {
   return createPublicKey({ key: Buffer.concat([SPKI_PREFIX, publicKey]), format: 'der', type: 'spki' });
 }
@@ -49,9 +48,9 @@ export function fingerprint(publicKey: Uint8Array): string {
 }
 
 /**
- * Whether y is below p = 2^255 - 19 (RFC 8032, section 5.1.3). None of the 38 encodings with a larger y is of prime
- * order, so this check only names the fault and depends on no library. The other non-canonical encoding (x = 0 with the
- * sign bit set) exists only for y = ±1, and those points are of small order.
+ * Whether y is below p = 2^255 - 19 (RFC 8032, section 5.1.3). No encoding with a larger y is of prime order, so this
+ * check only names the fault. The other non-canonical encoding (x = 0 with the sign bit set) exists only for points of
+ * small order.
  */
 function isCanonicalPoint(key: Uint8Array): boolean {
   const last = PUBLIC_KEY_BYTES - 1;
@@ -62,7 +61,7 @@ function isCanonicalPoint(key: Uint8Array): boolean {
   return (key[0] ?? 0) < 0xed;
 }
 
-/** libsodium's conversion to X25519 refuses bytes that are no point of the main subgroup, and small orders. */
+/** This conversion refuses bytes that are no point of the main subgroup, and small orders. */
 function hasPrimeOrder(key: Uint8Array): boolean {
   try {
     sodium.crypto_sign_ed25519_pk_to_curve25519(key);

@@ -8,13 +8,13 @@ import { sha256 } from './hash.ts';
 const SIGNATURE_BYTES = 64;
 const R_BYTES = 32;
 
-/** Key numbers count from 1. No actor can have more keys than nine digits can number. */
+/** From 1. No actor can have more keys than nine digits can number. */
 const KEY_NUMBER = '[1-9][0-9]{0,8}';
 const ACTOR_KID = new RegExp(`^svc:actor:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})#key-(${KEY_NUMBER})$`);
 const AUTHORITY_KID = new RegExp(`^svc:authority#key-(${KEY_NUMBER})$`);
 const SHORT_KID = new RegExp(`^key-(${KEY_NUMBER})$`);
 
-/** Decodes a signature: 64 bytes in strict base64. Throws `invalid_signature` for anything else. */
+/** Throws `invalid_signature` for anything but 64 bytes in strict base64. */
 export function checkSignatureForm(base64: string): Uint8Array {
   const signature = decodeBase64(base64, SIGNATURE_BYTES);
   if (signature !== null) return signature;
@@ -24,8 +24,7 @@ export function checkSignatureForm(base64: string): Uint8Array {
 
 /**
  * The digest that an actor signs (docs/verifying.md, section 1): SHA-256 of event type, 0x00, ledger id, 0x00, and the
- * canonical JSON of the signed payload, in UTF-8. 32 bytes. TypeError for a NUL in the event type or the ledger id:
- * with one, two different inputs could have the same bytes.
+ * canonical signed payload. TypeError for a NUL in type or id: two inputs could have the same bytes.
  */
 export function sigDigest(eventType: string, ledgerId: string, canonicalPayload: string): Buffer {
   if (eventType.includes('\0') || ledgerId.includes('\0')) throw new TypeError('NUL in an event type or ledger id');
@@ -38,9 +37,9 @@ export function sigDigest(eventType: string, ledgerId: string, canonicalPayload:
 }
 
 /**
- * Whether R, the first half of a signature, is the identity point. A rule of this service makes these signatures
- * invalid, and every check applies it first: libraries differ on them (docs/verifying.md, "Ed25519"), and making one
- * reveals the private key. Under a key that verifyingKey accepts, no other R of small order satisfies the equation.
+ * Whether R, the first half of a signature, is the identity point. This service calls these signatures invalid:
+ * libraries differ on them (docs/verifying.md, "Ed25519"), and making one reveals the private key. Under a key that
+ * verifyingKey accepts, no other R of small order satisfies the equation.
  */
 export function hasIdentityR(signature: Uint8Array): boolean {
   if (signature[0] !== 1) return false;
@@ -49,8 +48,8 @@ export function hasIdentityR(signature: Uint8Array): boolean {
 }
 
 /**
- * Whether the key made this signature of the 32-byte digest. R must not be the identity point, and RFC 8032, section
- * 5.1.7, must hold without the cofactor. Takes about 70 µs of the thread. `key` must come from verifyingKey.
+ * RFC 8032, section 5.1.7, without the cofactor, and without an R that is the identity point. Takes about 70 µs. `key`
+ * must come from verifyingKey.
  */
 export function verifyDigest(digest: Uint8Array, signature: Uint8Array, key: KeyObject): boolean {
   return !hasIdentityR(signature) && verify(null, digest, key, signature);
@@ -67,31 +66,31 @@ interface ActorKid {
   readonly number: number;
 }
 
-/** Parses `svc:actor:<uuid>#key-<n>`. Returns null for any other spelling, and for the authority's keys. */
+/** Parses `svc:actor:<uuid>#key-<n>`. null: any other spelling, and the authority's keys. */
 export function parseKid(text: string): ActorKid | null {
   const [, actorId, digits] = ACTOR_KID.exec(text) ?? [];
   return actorId === undefined ? null : { actorId, number: Number(digits) };
 }
 
-/** Parses `svc:authority#key-<n>`. Returns the number, or null for anything else. */
+/** Parses `svc:authority#key-<n>`. null: anything else. */
 export function parseAuthorityKid(text: string): number | null {
   const [, digits] = AUTHORITY_KID.exec(text) ?? [];
   return digits === undefined ? null : Number(digits);
 }
 
-/** The name of an actor's key; `number` counts from 1. */
+/** `number` counts from 1. */
 export function actorKid(actorId: string, number: number): string {
   return `svc:actor:${actorId}#key-${number}`;
 }
 
-/** The name of an authority key; `number` counts from 1. */
+/** `number` counts from 1. */
 export function authorityKid(number: number): string {
   return `svc:authority#key-${number}`;
 }
 
 /**
- * The kid that a path segment under `/actors/{actor_id}/keys/` names, percent-decoded: `key-2` or the full name.
- * Returns null for any other spelling, and for another actor's key.
+ * Reads a percent-decoded path segment under `/actors/{actor_id}/keys/`: `key-2` or the full name. null: any other
+ * spelling, and another actor's key.
  */
 export function kidFromPath(actorId: string, text: string): string | null {
   const [, digits] = SHORT_KID.exec(text) ?? [];

@@ -8,50 +8,47 @@ export interface CommandSignature {
   /** base64 */
   readonly signature: string;
   readonly keyId: string;
-  /** The signed form, canonical JSON. It equals the payload if the payload itself was signed. */
+  /** Canonical JSON. It equals the payload if that itself was signed. */
   readonly signedForm: string;
 }
 
 /**
- * Commands of one lane are carried out in order. When a command fails in a way that a retry may mend, the commands
- * behind it that were already sent fail too. So the client can send all of them again in order.
+ * Commands of one lane are carried out in order. When one fails in a way that a retry may mend, those behind it fail
+ * too. So the client can send all of them again in order.
  */
 export interface Lane {
   readonly id: string;
   readonly index: number;
-  /** Index of the command before this one, while its outcome is open. null if no command of the lane is open. */
+  /** The command before this one, while its outcome is open. null if no command of the lane is open. */
   readonly previous: number | null;
 }
 
-/** Who asks, and under which keys the command is found again. Plain data, which may go to another node. */
+/** Plain data, which may go to another node. */
 export interface CommandBase {
   readonly ledgerId: string;
   readonly actorId: string;
   readonly actorType: ActorType;
-  /** null: an actor without keys, or a call that needs no signature. The authority seals the event then. */
+  /** null: the authority seals the event. */
   readonly signature: CommandSignature | null;
-  /** 'if_keyed': an actor that has, or ever had, a key must sign. 'optional': any actor may leave the signature out. */
+  /** 'if_keyed': an actor that ever had a key must sign. */
   readonly signatureRule: 'if_keyed' | 'optional';
-  /**
-   * The command's keys. Empty for a command without a key. Two for a signed command under header identity that has an
-   * idempotency key as well.
-   */
+  /** Two for a signed command under header identity that has an idempotency key as well. */
   readonly commandKeys: readonly CommandKey[];
   /**
-   * The command may have been sent before, to this node or another one. Outside of a lane it waits for the command in
-   * flight with the same key instead of being refused. No refusal of it is certain.
+   * The command may have been sent before, to this node or another one: no refusal of it is certain. Outside of a lane
+   * it waits for the command in flight with the same key.
    */
   readonly resubmitted?: boolean;
   readonly lane?: Lane | null;
-  /** Milliseconds since 1970. A command that was not sent to the store by then is dropped. */
+  /** ms since 1970. A command that was not sent to the store by then is dropped. */
   readonly deadline: number;
 }
 
-/** Writes the first events of a ledger. Sent again, it finds its own ledger and changes nothing. */
+/** Sent again, it finds its own ledger and changes nothing. */
 export interface OpenLedger extends CommandBase {
   readonly kind: 'open_ledger';
   readonly facts: Omit<LedgerFacts, 'ledgerId' | 'createdAt' | 'genesisHash'>;
-  /** FACILITY_ROOT: the canonical payload of ORGANIZATION_REGISTERED. null for other types. */
+  /** The canonical payload of ORGANIZATION_REGISTERED, of a FACILITY_ROOT. */
   readonly registeredPayload: string | null;
 }
 
@@ -83,7 +80,6 @@ export interface CloseLedger extends CommandBase {
 export interface GrantAccess extends CommandBase {
   readonly kind: 'grant';
   readonly scope: GrantScope;
-  /** null unless the scope is 'master'. */
   readonly masterId: string | null;
   readonly linkId: string;
   readonly delegateActorId: string;
@@ -91,7 +87,7 @@ export interface GrantAccess extends CommandBase {
   /** Canonical JSON object. */
   readonly permissions: string;
   readonly expiresAt: string | null;
-  /** The request's own fields as canonical JSON. An actor's signature covers this text. */
+  /** The request's own fields, canonical JSON. An actor's signature covers this text. */
   readonly requested: string;
 }
 
@@ -99,7 +95,7 @@ export interface RevokeAccess extends CommandBase {
   readonly kind: 'revoke';
   readonly scope: GrantScope;
   readonly masterId: string | null;
-  /** The delegate whose grant ends. If it is null, `linkId` names the grant. */
+  /** If it is null, `linkId` names the grant. */
   readonly delegateActorId: string | null;
   readonly linkId: string | null;
 }
@@ -110,7 +106,7 @@ export type Command = OpenLedger | CreateMaster | AppendEvent | CloseMaster | Cl
 export type Unkeyed<C extends CommandBase> = Omit<C, 'actorId' | 'actorType' | 'commandKeys' | 'deadline'>;
 export type UnkeyedCommand = Command extends infer C ? (C extends Command ? Unkeyed<C> : never) : never;
 
-/** The type of the first event that a command writes. An actor's signature of the command covers it. */
+/** Of the first event that a command writes. An actor's signature covers it. */
 export function commandEventType(command: UnkeyedCommand): string {
   switch (command.kind) {
     case 'open_ledger':

@@ -1,4 +1,4 @@
-import { LedgerError } from '../errors.ts';
+import { LedgerError, notFound } from '../errors.ts';
 import type { ActorType, CommandKey } from '../event/event.ts';
 import type { LedgerFacts } from '../event/facts.ts';
 import { delegatesMax, type Grant, type GrantScope, holdsAt } from '../event/grant.ts';
@@ -19,7 +19,6 @@ import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
 import { demandAccess, ledgerAccessLevel, masterAccessLevel } from './permission.ts';
 
-/** A decided event that has no place in the chain yet. */
 export interface Draft {
   readonly eventType: string;
   readonly actorId: string | null;
@@ -36,16 +35,15 @@ export interface Draft {
 }
 
 /**
- * Decides a command: returns the events to append, or throws a LedgerError. Pure: the same state, command and time give
- * the same drafts. `master` is the state of the master that the command names, or null if there is none. `at` is the
- * time that the events will carry (ISO).
+ * Returns the events to append, or throws a LedgerError. Pure: the same state, command and time (ISO, of the events)
+ * give the same drafts. `master` is the state of the master that the command names.
  *
  * Permission is checked before state, so that no actor learns the state of a ledger or master that it may not see.
  */
 export function decide(ledger: LedgerState, master: MasterState | null, command: Command, at: string): Draft[] {
   if (command.kind === 'open_ledger') return openLedger(ledger, command);
   const facts = ledger.facts;
-  if (facts === null) throw new LedgerError('not_found', 'There is no such ledger, or you may not see it.');
+  if (facts === null) throw notFound('ledger');
   switch (command.kind) {
     case 'create_master':
       demandAccess(ledgerAccessLevel(ledger, command.actorId, at), 'write', 'ledger');
@@ -78,9 +76,7 @@ export function decide(ledger: LedgerState, master: MasterState | null, command:
 }
 
 function openLedger(ledger: LedgerState, command: OpenLedger): Draft[] {
-  if (ledger.facts !== null) {
-    throw new LedgerError('already_exists', 'This ledger is open already.');
-  }
+  if (ledger.facts !== null) throw new LedgerError('already_exists', 'This ledger is open already.');
   const drafts = [
     draft({ ...command, actorId: null, actorType: 'service' }, 'GENESIS', genesisPayload(command.facts), null),
   ];
@@ -95,7 +91,7 @@ function openLedger(ledger: LedgerState, command: OpenLedger): Draft[] {
   return drafts.map((event) => ({ ...event, commands: [] }));
 }
 
-/** The authority seals the close of a ledger. The caller's signature is stored inside the payload. */
+/** The authority seals the close. The caller's signature is stored inside the payload. */
 function closeLedger(facts: LedgerFacts, command: CommandBase): Draft {
   const signature = command.signature;
   const payload = ledgerClosedPayload(facts, command.actorId, signature);
@@ -133,7 +129,6 @@ function grant(ledger: LedgerState, master: MasterState | null, command: GrantAc
 function revoke(ledger: LedgerState, master: MasterState | null, command: RevokeAccess, at: string): Draft {
   const { grants, objectId } = grantsAt(ledger, master, command, at);
   const old = findGrant(grants, command);
-  // An expired grant can still be revoked, for a caller that wants to be sure.
   if (old === null) {
     throw new LedgerError('not_found', 'This actor holds no such grant.', {
       field: command.linkId === null ? 'delegate_actor_id' : 'link_id',
@@ -152,7 +147,7 @@ function findGrant(grants: ReadonlyMap<string, Grant>, command: RevokeAccess): G
   return null;
 }
 
-/** The grants of a scope, for a party, or at ledger and master scope also for a delegate with role OWNER. */
+/** For a party, or at ledger and master scope also for a delegate with role OWNER. */
 function grantsAt(
   ledger: LedgerState,
   master: MasterState | null,
@@ -181,7 +176,7 @@ function visibleMaster(
   at: string,
   needed: 'write' | 'owner' | 'party',
 ): MasterState {
-  if (master === null) throw new LedgerError('not_found', 'There is no such master, or you may not see it.');
+  if (master === null) throw notFound('master');
   demandAccess(masterAccessLevel(ledger, master, actorId, at), needed, 'master');
   return master;
 }

@@ -1,5 +1,6 @@
 import type { LedgerEvent } from '../event/event.ts';
 import type { LedgerFacts } from '../event/facts.ts';
+import { isMembers, type Members } from '../event/row.ts';
 import { isoTime, parseRfc3339 } from '../values/time.ts';
 import type { Command } from './command.ts';
 import { type Draft, decide } from './decide.ts';
@@ -7,7 +8,7 @@ import { contradiction, type DecisionFault, differences, injectedFaults, refusal
 import { applyToLedger, emptyLedger, type LedgerState } from './ledger-state.ts';
 import { applyToMaster, type MasterState, nextMasterLink } from './master-state.ts';
 import { demandAccess, ledgerAccessLevel } from './permission.ts';
-import { type Members, recordedCommand } from './recorded-command.ts';
+import { recordedCommand } from './recorded-command.ts';
 
 export type { DecisionFault, DecisionIssueType } from './decision-fault.ts';
 
@@ -17,11 +18,11 @@ interface DecisionFinding extends DecisionFault {
 }
 
 interface DecisionOptions {
-  /** ISO time. Events that are dated later are reported. If left out, every time is accepted. */
+  /** ISO time. Events that are dated later are reported. */
   readonly latest?: string | undefined;
 }
 
-/** Checks the events of one ledger, in ascending order (see DecisionCheck). Returns all findings. */
+/** See DecisionCheck. Returns all findings. */
 export function checkDecisions(events: Iterable<LedgerEvent>, options: DecisionOptions = {}): DecisionFinding[] {
   const check = new DecisionCheck(options);
   return [...events].flatMap((event) => check.take(event));
@@ -36,9 +37,9 @@ interface KnownMaster {
  * Decides the events of one ledger again, from the log alone, by the rules of `decide`. This finds what hashes and
  * signatures do not show: an event by an actor without the right to write it, after a close, or at an impossible time.
  *
- * Takes events in ascending order. While no event of the ledger is missing, everything is checked. After a gap, and in
- * the list of one master, only what the available events prove is checked: closes, dates, and the grants of masters
- * that are complete from their first event on. Hashes, signatures and the form of ids are checked elsewhere.
+ * Takes events in ascending order. After a gap, and in the list of one master, only what the available events prove is
+ * checked: closes, dates, and the grants of masters that are complete from their first event on. Hashes, signatures and
+ * the form of ids are checked elsewhere.
  *
  * An event that was not permitted, or came after a close, changes nothing. So an event that builds on it is a finding
  * too.
@@ -47,16 +48,15 @@ export class DecisionCheck {
   readonly #latest: string | null;
   readonly #masters = new Map<string, KnownMaster>();
   #ledger: LedgerState = emptyLedger;
-  /** No event of the ledger is missing so far. */
   #isWhole = true;
-  /** The events behind GENESIS that the command which opened the ledger also writes. */
+  /** Events behind GENESIS that the opening command also writes. */
   #opening: readonly Draft[] = [];
 
   constructor({ latest }: DecisionOptions = {}) {
     this.#latest = latest ?? null;
   }
 
-  /** Returns what is wrong with the next event. Never throws because of an event's content. */
+  /** Never throws because of an event's content. */
   take(event: LedgerEvent): DecisionFinding[] {
     if (event.seq !== this.#ledger.seq + 1) this.#isWhole = false;
     const places = [...this.#dateFaults(event), ...this.#linkFaults(event)];
@@ -117,7 +117,7 @@ export class DecisionCheck {
     return this.#isWhole ? this.#wholeFaults(event, payload, command) : this.#partFaults(event, payload, command);
   }
 
-  /** Checks the second event of a ledger. `expected` has its type, and for an ORDER ledger its payload. */
+  /** `expected` has the type of the second event, and for an ORDER ledger its payload. */
   #openingFaults(event: LedgerEvent, payload: Members, expected: Draft): DecisionFault[] {
     if (event.eventType !== expected.eventType)
       return [contradiction(`${expected.eventType} must stand behind GENESIS`)];
@@ -190,11 +190,6 @@ export class DecisionCheck {
   }
 }
 
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Returns the result of a fold, or the state before it if the event's payload is malformed. */
 function readable<T>(fold: () => T, before: T): T {
   try {
     return fold();
@@ -209,7 +204,6 @@ function unknownMaster({ ledgerId, master }: LedgerEvent): MasterState {
   return { facts, closed: false, masterSeq: -1, contentHash: '', seq: -1, hash: '', grants: new Map() };
 }
 
-/** The known facts, changed so that the actor of the event is a party. */
 function factsOfParty(known: LedgerFacts | null, { ledgerId, actorId }: LedgerEvent): LedgerFacts {
   const unknown = {
     ledgerId,

@@ -1,17 +1,15 @@
 import { LedgerError } from '../errors.ts';
 import type { LedgerEvent } from '../event/event.ts';
 import type { LedgerFacts } from '../event/facts.ts';
+import type { Members } from '../event/row.ts';
 import { injectedFields } from '../event/service-events.ts';
 import type { Draft } from './decide.ts';
 import type { MasterState } from './master-state.ts';
-import type { Members } from './recorded-command.ts';
 
 export type DecisionIssueType =
-  /** Its actor had no right to write it then: the actor was no party and had no valid grant that allows it. */
+  /** Its actor was no party and had no valid grant that allows it. */
   | 'not_permitted'
-  /** It was added to a ledger or master that was closed. */
   | 'closed'
-  /** Its created_at is before that of the event before it. */
   | 'dated_backwards'
   /** Its created_at is after the latest time that an event can have. */
   | 'dated_ahead'
@@ -20,7 +18,6 @@ export type DecisionIssueType =
   /** The service does not write such an event in this state of the ledger. */
   | 'contradiction';
 
-/** One reason why the service cannot have decided an event as it is stored. */
 export interface DecisionFault {
   readonly type: DecisionIssueType;
   readonly detail: string;
@@ -30,7 +27,7 @@ export function contradiction(detail: string): DecisionFault {
   return { type: 'contradiction', detail };
 }
 
-/** Runs `decided`. Returns the error with which the rules refuse the event, as a fault. Empty if they accept it. */
+/** The error with which the rules refuse the event, as a fault. Empty if they accept it. */
 export function refusal(event: LedgerEvent, decided: () => void): DecisionFault[] {
   try {
     decided();
@@ -62,7 +59,6 @@ function faultOf({ actorId, createdAt }: LedgerEvent, { code, details }: LedgerE
   }
 }
 
-/** The differences between an event and the draft that the service decides on. */
 export function differences(event: LedgerEvent, payload: Members, draft: Draft): DecisionFault[] {
   const faults: DecisionFault[] = [];
   const expect = (isSame: boolean, what: string) => {
@@ -91,7 +87,7 @@ function sameMember(left: Members, right: Members, name: string): boolean {
   );
 }
 
-/** Reports the fields that the service injects into appended payloads, if an event has another value there. */
+/** Fields that the service injects into appended payloads and that have another value there. */
 export function injectedFaults(
   payload: Members,
   ledger: LedgerFacts | null,

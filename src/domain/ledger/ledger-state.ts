@@ -2,22 +2,20 @@ import type { LedgerEvent } from '../event/event.ts';
 import { type LedgerFacts, ledgerFacts } from '../event/facts.ts';
 import { delegatesMax, type Grant, grantOf, holdsAt } from '../event/grant.ts';
 
-/** To be raised when folding the same events would give another state. Older snapshots are then not used. */
+/** Raise it when folding the same events would give another state: older snapshots are then not used. */
 export const ledgerFoldVersion = 1;
 
-/** What deciding the next event of a ledger needs to know of all events before it. Masters have their own state. */
+/** What deciding the next event of a ledger needs to know. Masters have their own state. */
 export interface LedgerState {
   readonly facts: LedgerFacts | null;
   readonly closed: boolean;
-  /** seq of the newest event; -1 before GENESIS. */
+  /** seq, hash and createdAt are of the newest event; -1, '' and '' before GENESIS. */
   readonly seq: number;
-  /** Hash of the newest event; '' before GENESIS. */
   readonly hash: string;
-  /** created_at of the newest event; '' before GENESIS. */
   readonly createdAt: string;
-  /** Grants at ledger scope, by delegate: in force, or expired and not replaced. */
+  /** By delegate: in force, or expired and not replaced. */
   readonly ledgerGrants: ReadonlyMap<string, Grant>;
-  /** Grants at organization scope, likewise. Only on FACILITY_ROOT ledgers. */
+  /** Only on FACILITY_ROOT ledgers. */
   readonly organizationGrants: ReadonlyMap<string, Grant>;
 }
 
@@ -31,7 +29,7 @@ export const emptyLedger: LedgerState = {
   organizationGrants: new Map(),
 };
 
-/** Folds one event. Replayed and new events both go through this function. */
+/** Replayed and new events both go through this function. */
 export function applyToLedger(state: LedgerState, event: LedgerEvent): LedgerState {
   const moved = { ...state, seq: event.seq, hash: event.hash, createdAt: event.createdAt };
   switch (event.eventType) {
@@ -53,9 +51,8 @@ export function applyToLedger(state: LedgerState, event: LedgerEvent): LedgerSta
 }
 
 /**
- * The grants after a *_GRANTED event. A new grant replaces the delegate's old one. If that makes one too many for
- * memory, the grants that expired first are forgotten. Expiry is judged at the event's own time, so that every fold of
- * the same events forgets the same grants.
+ * A new grant replaces the delegate's old one. If that makes one too many for memory, the grants that expired first are
+ * forgotten. Expiry is judged at the event's own time, so that every fold of the same events forgets the same grants.
  */
 export function granted(grants: ReadonlyMap<string, Grant>, event: LedgerEvent): ReadonlyMap<string, Grant> {
   const grant = grantOf(event);

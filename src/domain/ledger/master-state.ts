@@ -5,7 +5,7 @@ import { byDelegate, granted, revoked } from './ledger-state.ts';
 
 export const masterFoldVersion = 1;
 
-/** What deciding the next event of a master needs to know of the master's events before it. */
+/** What deciding the next event of a master needs to know. */
 export interface MasterState {
   readonly facts: MasterFacts;
   readonly closed: boolean;
@@ -17,7 +17,7 @@ export interface MasterState {
   readonly grants: ReadonlyMap<string, Grant>;
 }
 
-/** Folds one event of a master. `state` is null before TRACELEDGER_MASTER_CREATED. */
+/** `state` is null before TRACELEDGER_MASTER_CREATED. */
 export function applyToMaster(state: MasterState | null, event: LedgerEvent): MasterState {
   const at = { masterSeq: event.master?.seq ?? 0, contentHash: event.contentHash, seq: event.seq, hash: event.hash };
   if (state === null) return { facts: masterFacts(event), closed: false, grants: new Map(), ...at };
@@ -33,7 +33,7 @@ export function applyToMaster(state: MasterState | null, event: LedgerEvent): Ma
   }
 }
 
-/** The place of the master's next event. `state` is null before the first one. */
+/** `state` is null before the first event. */
 export function nextMasterLink(state: MasterState | null, masterId: string): MasterLink {
   if (state === null) return { id: masterId, prevHash: '', seq: 0 };
   return { id: masterId, prevHash: state.contentHash, seq: state.masterSeq + 1 };

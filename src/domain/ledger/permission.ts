@@ -1,13 +1,12 @@
-import { LedgerError } from '../errors.ts';
+import { LedgerError, notFound } from '../errors.ts';
 import { isParty, type LedgerFacts } from '../event/facts.ts';
 import { type Grant, type GrantScope, holdsAt } from '../event/grant.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
 
-/** An actor's access to a ledger or master at a time. 'expired': the actor had a grant, and it has expired. */
+/** 'expired': the actor had a grant, and it has expired. */
 export type AccessLevel = 'party' | 'owner' | 'write' | 'read' | 'expired' | 'none';
 
-/** Whether the access allows reading. */
 export function mayRead(level: AccessLevel): boolean {
   return rank[level] >= rank.read;
 }
@@ -25,10 +24,10 @@ export function ledgerGrantObjects({ ledgerId, organizationId }: LedgerFacts): r
 }
 
 /**
- * The read rule. Besides the parties of its ledger, the delegates of these objects may read an event: the ledger, the
- * organization whose root the ledger is, and the event's master. An event of the ledger itself (`masterId` null) may
- * also be read by the delegates of any master of the ledger (`anyMaster`). So a delegate of one master never reads the
- * events of another one. Reads and webhooks apply this rule (LedgerReading, readSpans).
+ * The read rule, of reads and webhooks. Besides the parties of its ledger, the delegates of these objects may read an
+ * event: the ledger, the organization whose root the ledger is, and the event's master. An event of the ledger itself
+ * (`masterId` null) may also be read by the delegates of any master of the ledger (`anyMaster`). So a delegate of one
+ * master never reads the events of another one.
  */
 export function eventGrantObjects(
   facts: LedgerFacts,
@@ -41,8 +40,8 @@ export function eventGrantObjects(
 }
 
 /**
- * The access that a grant gives at a time (ISO). A grant of role OWNER at ledger scope also allows granting and
- * revoking, unless its permissions say `read`: an actor that may only read must not be able to grant itself more.
+ * A grant of role OWNER at ledger scope also allows granting and revoking, unless its permissions say `read`: an actor
+ * that may only read must not be able to grant itself more.
  */
 export function grantAccessLevel(scope: GrantScope, grant: Grant | null | undefined, at: string): AccessLevel {
   if (grant === null || grant === undefined) return 'none';
@@ -56,10 +55,7 @@ export function strongerAccess(a: AccessLevel, b: AccessLevel): AccessLevel {
   return rank[a] >= rank[b] ? a : b;
 }
 
-/**
- * Access to the whole ledger: as a party, as a ledger delegate, or on a FACILITY_ROOT ledger as an organization
- * delegate.
- */
+/** As a party, a ledger delegate, or on a FACILITY_ROOT ledger as an organization delegate. */
 export function ledgerAccessLevel(state: LedgerState, actorId: string, at: string): AccessLevel {
   if (state.facts !== null && isParty(state.facts, actorId)) return 'party';
   return strongerAccess(
@@ -68,7 +64,7 @@ export function ledgerAccessLevel(state: LedgerState, actorId: string, at: strin
   );
 }
 
-/** Access to one master: the access to its ledger, or a grant of the master itself, whichever is stronger. */
+/** The access to its ledger, or a grant of the master itself, whichever is stronger. */
 export function masterAccessLevel(ledger: LedgerState, master: MasterState, actorId: string, at: string): AccessLevel {
   return strongerAccess(
     ledgerAccessLevel(ledger, actorId, at),
@@ -76,19 +72,14 @@ export function masterAccessLevel(ledger: LedgerState, master: MasterState, acto
   );
 }
 
-/**
- * Throws if the access is less than `needed`: `not_found` for none, `access_expired` for an expired grant, otherwise
- * `permission_denied`.
- */
+/** Throws `not_found` for no access, `access_expired` for an expired grant, otherwise `permission_denied`. */
 export function demandAccess(
   level: AccessLevel,
   needed: 'read' | 'write' | 'owner' | 'party',
   what: 'ledger' | 'master',
 ): void {
   if (rank[level] >= rank[needed]) return;
-  if (level === 'none') {
-    throw new LedgerError('not_found', `There is no such ${what}, or you may not see it.`);
-  }
+  if (level === 'none') throw notFound(what);
   if (level === 'expired') {
     throw new LedgerError(
       'access_expired',
@@ -98,8 +89,6 @@ export function demandAccess(
   throw new LedgerError(
     'permission_denied',
     `You may read this ${what}, but this call needs more: ask a party of the ledger for a grant.`,
-    {
-      needed,
-    },
+    { needed },
   );
 }

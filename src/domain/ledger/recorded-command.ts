@@ -1,21 +1,20 @@
 import type { LedgerEvent } from '../event/event.ts';
 import { ledgerFacts } from '../event/facts.ts';
 import type { GrantScope } from '../event/grant.ts';
+import { isMembers, type Members } from '../event/row.ts';
 import { delegationOfType } from '../event/service-events.ts';
 import { isoTime, parseRfc3339 } from '../values/time.ts';
 import { isUuid } from '../values/uuid.ts';
 import type { Command, CommandBase, CommandSignature, GrantAccess, RevokeAccess } from './command.ts';
-
-export type Members = Readonly<Record<string, unknown>>;
 
 const ledgerTypes: ReadonlySet<unknown> = new Set(['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT']);
 
 const grantAdditions: ReadonlySet<string> = new Set(['link_id', 'granted_at', 'replaces_link_id']);
 
 /**
- * The command that an event records, so that it can be decided again. Returns a text if the event records none: the
- * text says why. Signatures are taken from the event unverified: they are verified elsewhere. ORDER_OPENED and
- * ORGANIZATION_REGISTERED come from the command of their GENESIS and are not passed here.
+ * The command that an event records, so that it can be decided again. A text says why an event records none. Signatures
+ * are taken unverified. ORDER_OPENED and ORGANIZATION_REGISTERED come from the command of their GENESIS and are not
+ * passed here.
  */
 export function recordedCommand(event: LedgerEvent, payload: Members): Command | string {
   const { eventType } = event;
@@ -69,14 +68,13 @@ function signatureOf({ actorSig, signingKeyId, actorSigPayload, payload }: Ledge
   return { signature: actorSig, keyId: signingKeyId ?? '', signedForm: actorSigPayload ?? payload };
 }
 
-/** The signature of a request to close is stored in the payload. */
 function closingSignature({ actorSigPayload }: LedgerEvent, payload: Members): CommandSignature | null {
   const { requestor_sig: signature, requestor_signing_key_id: keyId } = payload;
   if (typeof signature !== 'string' || typeof keyId !== 'string') return null;
   return { signature, keyId, signedForm: actorSigPayload ?? '' };
 }
 
-/** The ORGANIZATION_REGISTERED event itself has its payload. Here it only matters whether there is such an event. */
+/** It only matters whether there is an ORGANIZATION_REGISTERED event, which has its payload itself. */
 function registered(genesis: Members): string | null {
   return genesis.ledger_type === 'FACILITY_ROOT' ? '{}' : null;
 }
@@ -87,9 +85,8 @@ function grantCommand(event: LedgerEvent, payload: Members, base: Scoped): Grant
   const { link_id: linkId, delegate_actor_id: delegateActorId, role, permissions, expires_at: expires } = payload;
   if (!isId(linkId) || !isId(delegateActorId)) return 'payload.link_id and payload.delegate_actor_id must be UUIDs';
   if (typeof role !== 'string') return 'payload.role must be a text';
-  if (typeof permissions !== 'object' || permissions === null || Array.isArray(permissions))
-    return 'payload.permissions must be an object';
-  const { access } = permissions as Members;
+  if (!isMembers(permissions)) return 'payload.permissions must be an object';
+  const { access } = permissions;
   if (access !== undefined && access !== 'read' && access !== 'write')
     return 'payload.permissions.access must be "read" or "write"';
   if (payload.granted_at !== event.createdAt) return "payload.granted_at is not the event's created_at";

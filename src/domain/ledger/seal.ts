@@ -17,15 +17,15 @@ export interface AuthoritySigner {
   /** `svc:authority#key-<n>` */
   readonly keyId: string;
   /**
-   * Returns the Ed25519 signature (base64) of a 32-byte digest. `createdAt` is the time of the event (ISO). Throws
-   * LedgerError `unavailable` if it is not certain that the key is in use at that time.
+   * Ed25519 (base64) of a 32-byte digest. `createdAt`: of the event (ISO). Throws LedgerError `unavailable` if it is
+   * not certain that the key is in use at that time.
    */
   sign(digest: Buffer, createdAt: string): string;
 }
 
 /**
- * Makes a draft into an event of the chain. An event without an actor's signature gets the authority's seal. `content`
- * is the canonical JSON of its content. Throws LedgerError `unavailable` if the authority cannot sign.
+ * An event without an actor's signature gets the authority's seal. `content`: the canonical JSON of its content. Throws
+ * LedgerError `unavailable` if the authority cannot sign.
  */
 export function sealEvent(
   draft: Draft,

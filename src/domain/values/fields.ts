@@ -5,8 +5,8 @@ import { parseRfc3339 } from './time.ts';
 import { isUuid } from './uuid.ts';
 
 /**
- * What each kind of field may hold. Every check takes the field's name, for the message, and the value as it was
- * received. It returns the typed value, or throws `invalid_argument` with the name of the field.
+ * Every check takes the field's name and the value as it was received. It returns the typed value, or throws
+ * `invalid_argument` with the name of the field.
  */
 
 export const SERVICE_EVENT_TYPES = [
@@ -24,7 +24,7 @@ export const SERVICE_EVENT_TYPES = [
   'MASTER_DELEGATION_REVOKED',
 ] as const;
 
-/** Types that no caller may append: those of the service, and the type of test deliveries. */
+/** Those of the service, and the type of test deliveries. */
 const RESERVED_EVENT_TYPES: ReadonlySet<string> = new Set([...SERVICE_EVENT_TYPES, 'PING']);
 
 const EVENT_TYPE = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
@@ -43,12 +43,12 @@ const EMAIL_MAX_CHARS = 254;
 const EMAIL =
   /^[^\s\p{Cc}"(),:;<>@[\\\]]{1,64}@[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?)*$/u;
 
-/** An event type, which may be one of the service's own (filters of lists and subscriptions). */
+/** May be one of the service's own (filters of lists and subscriptions). */
 export function checkEventType(field: string, value: unknown): string {
   return matching(field, value, EVENT_TYPE, 'a letter and up to 127 letters, digits or _ . : -');
 }
 
-/** The event type of a caller's append. Throws `reserved_event_type` for the types of the service and for PING. */
+/** Throws `reserved_event_type` for the types of the service and for PING. */
 export function checkCallerEventType(field: string, value: unknown): string {
   const eventType = checkEventType(field, value);
   if (!RESERVED_EVENT_TYPES.has(eventType)) return eventType;
@@ -58,7 +58,7 @@ export function checkCallerEventType(field: string, value: unknown): string {
   });
 }
 
-/** Names, references and other free text: 1 to 256 characters (code points) of any script, no control characters. */
+/** Free text: 1 to 256 characters (code points) of any script, no control characters. */
 export function checkName(field: string, value: unknown): string {
   const expected = `1 to ${NAME_MAX_CHARS} characters, none of them a control character`;
   if (typeof value !== 'string' || value === '' || !value.isWellFormed()) throw invalidField(field, expected);
@@ -71,12 +71,12 @@ export function checkLabel(field: string, value: unknown): string {
   return matching(field, value, LABEL, 'a letter and up to 63 letters, digits, spaces or _ -');
 }
 
-/** Two capital letters, the form of ISO 3166-1. The service keeps no list of countries. */
+/** The form of ISO 3166-1. The service keeps no list of countries. */
 export function checkCountry(field: string, value: unknown): string {
   return matching(field, value, COUNTRY, 'two capital letters');
 }
 
-/** The form of an e-mail address: one at sign, a host name behind it. Whether it exists is not checked. */
+/** Only the form: whether the address exists is not checked. */
 export function checkEmail(field: string, value: unknown): string {
   if (typeof value === 'string' && value.length > EMAIL_MAX_CHARS) {
     throw invalidField(field, `at most ${EMAIL_MAX_CHARS} characters`);
@@ -85,9 +85,8 @@ export function checkEmail(field: string, value: unknown): string {
 }
 
 /**
- * An http or https URL of at most 2,048 characters, without user info. White space and backslashes are refused, because
- * a parser would silently drop or change them. Whether a webhook may be sent there is checked elsewhere
- * (docs/security.md, "Where webhooks go").
+ * White space and backslashes are refused, because a parser would silently drop or change them. Whether a webhook may
+ * be sent there is checked elsewhere (docs/security.md, "Where webhooks go").
  */
 export function checkUrl(field: string, value: unknown): string {
   const expected = `an http or https URL of at most ${URL_MAX_CHARS} characters, without user info`;
@@ -115,7 +114,7 @@ export function checkHash(field: string, value: unknown): string {
   return matching(field, value, sha256HexForm, '64 lower-case hex digits');
 }
 
-/** An RFC 3339 time. Returns milliseconds since 1970. */
+/** Returns milliseconds since 1970. */
 export function checkTime(field: string, value: unknown): number {
   const timeMs = typeof value === 'string' ? parseRfc3339(value) : null;
   if (timeMs === null) throw invalidField(field, 'an RFC 3339 time such as 2026-11-21T02:06:39Z');

@@ -12,10 +12,7 @@ type SvcUri =
 const SCHEME = 'svc:';
 const INVALID: SvcUri = { kind: 'invalid' };
 
-/**
- * Parses `svc:actor:<uuid>`, in exactly this spelling. A reserved namespace is recognised by its name alone, because
- * the text behind it has no agreed form yet.
- */
+/** Parses `svc:actor:<uuid>`, in exactly this spelling. Names in reserved namespaces have no agreed form yet. */
 export function parseSvcUri(text: string): SvcUri {
   if (!text.startsWith(SCHEME)) return INVALID;
   const separator = text.indexOf(':', SCHEME.length);
@@ -38,7 +35,6 @@ export function actorUri(actorId: string): string {
   return `svc:actor:${actorId}`;
 }
 
-/** `namespace_reserved`: the answer of the resolver to `svc:entity:`, `svc:ledger:` and `svc:tlid:`. */
 export function namespaceReserved(namespace: ReservedNamespace): LedgerError {
   const message = `The namespace svc:${namespace}: is reserved and cannot be resolved yet.`;
   return new LedgerError('namespace_reserved', message, { namespace });

@@ -8,15 +8,15 @@ const TIME_MAX_MS = 253_402_300_799_999;
 /** date "T" time, fraction, "Z" or offset; the letters in either case (RFC 3339, section 5.6). */
 const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
-/** The second that was formatted last: since 1970, and its text up to the point. Most times are in the same one. */
+/** The second that was formatted last, and its text up to the point. Most times are in the same one. */
 const written = { second: Number.NaN, text: '' };
 
-/** Whether a time can be formatted: it is in the years 0 to 9999. The time of a UUIDv7 may be later. */
+/** Whether a time is in the years 0 to 9999. The time of a UUIDv7 may be later. */
 export function isWritable(timeMs: number): boolean {
   return timeMs >= TIME_MIN_MS && timeMs <= TIME_MAX_MS;
 }
 
-/** Formats a time as `2026-11-21T02:06:39.123Z`, always with three decimals. RangeError outside the years 0 to 9999. */
+/** As `2026-11-21T02:06:39.123Z`. RangeError outside the years 0 to 9999. */
 export function isoTime(timeMs: number): string {
   if (!isWritable(timeMs)) throw new RangeError(`No time that can be written: ${timeMs}`);
   const wholeMs = Math.trunc(timeMs);
@@ -29,9 +29,9 @@ export function isoTime(timeMs: number): string {
 }
 
 /**
- * Parses any RFC 3339 time to milliseconds since 1970; finer fractions are cut off. Returns null if the text is not
- * such a time, the date does not exist, or the time is outside the years 0 to 9999 in UTC. A leap second is accepted
- * only at the end of June or December in UTC (section 5.7). It counts as the second after it, as in POSIX time.
+ * Any RFC 3339 time in milliseconds since 1970; finer fractions are cut off. null: not such a time, no such date, or
+ * outside the years 0 to 9999 in UTC. A leap second is accepted only at the end of June or December in UTC (section
+ * 5.7). It counts as the second after it, as in POSIX time.
  */
 export function parseRfc3339(text: string): number | null {
   const parts = RFC3339.exec(text);

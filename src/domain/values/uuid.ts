@@ -5,20 +5,20 @@ import { createHash } from 'node:crypto';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const UUID_BYTES = 16;
-/** The random bytes of a UUIDv7. Version and variant overwrite 6 of these 80 bits. */
+/** Version and variant overwrite 6 of these 80 bits. */
 export const UUID_V7_RANDOM_BYTES = 10;
 const TIME_BYTES = 6;
 const TIME_MAX_MS = 2 ** 48 - 1;
 
 const hexDigits = Buffer.from('0123456789abcdef', 'latin1');
-/** Reading the whole text out of one buffer makes one string object; joining its parts would make fourteen. */
+/** Reading the text out of one buffer makes one string object; joining its parts would make fourteen. */
 const dashed = Buffer.alloc(36, '-');
 
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
 
-/** Makes a UUIDv7 (RFC 9562, section 5.7) of ms since 1970 and 10 random bytes. RangeError for anything else. */
+/** RFC 9562, section 5.7, of ms since 1970 and 10 random bytes. RangeError for anything else. */
 export function uuidV7(timeMs: number, random: Uint8Array): string {
   if (random.length !== UUID_V7_RANDOM_BYTES)
     throw new RangeError(`A UUIDv7 takes ${UUID_V7_RANDOM_BYTES} random bytes`);
@@ -30,25 +30,25 @@ export function uuidV7(timeMs: number, random: Uint8Array): string {
   return stamped(bytes, 0x70);
 }
 
-/** The time of a UUIDv7 in milliseconds since 1970. Returns null for any other UUID or text. */
+/** ms since 1970. null: any other UUID or text. */
 export function uuidV7Time(id: string): number | null {
   if (!UUID_V7.test(id)) return null;
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
-/** The UUIDv5 (RFC 9562, section 5.5) of a name, in UTF-8, in a namespace. The same pair gives the same id. */
+/** RFC 9562, section 5.5, of a name in UTF-8. The same pair gives the same id. */
 export function uuidV5(namespace: string, name: string): string {
   const digest = createHash('sha1').update(uuidBytes(namespace)).update(name, 'utf8').digest();
   return stamped(digest.subarray(0, UUID_BYTES), 0x50);
 }
 
-/** The 16 bytes of a UUID. RangeError if the text is not a UUID. */
+/** RangeError if the text is not a UUID. */
 export function uuidBytes(id: string): Buffer {
   if (!isUuid(id)) throw new RangeError(`No UUID: ${id}`);
   return Buffer.from(id.replaceAll('-', ''), 'hex');
 }
 
-/** The text of 16 bytes. RangeError for any other length. */
+/** RangeError for any other length than 16 bytes. */
 export function uuidFromBytes(bytes: Uint8Array): string {
   if (bytes.length !== UUID_BYTES) throw new RangeError(`A UUID has ${UUID_BYTES} bytes, not ${bytes.length}`);
   let at = 0;

@@ -5,11 +5,10 @@ import type { Clock } from './clock.ts';
 import { implausibleClock, isPlausibleTime } from './plausible-clock.ts';
 
 const lookEveryMs = 10_000;
-/** Time synchronisation often corrects smaller differences, and they do no harm. */
+/** Time synchronisation corrects smaller differences. */
 const aheadToldMs = 5_000;
 
 interface ClockWatchParts {
-  /** The node's clock. */
   readonly clock: Clock;
   readonly machine: Pick<Clock, 'now'>;
   readonly log: Log;
@@ -17,9 +16,8 @@ interface ClockWatchParts {
 }
 
 /**
- * Watches whether this node's clock is ahead of its machine's clock, which was set back (monotonic-wall-clock.ts).
- * Reports that by a metric, and by one log line each time that the difference exceeds 5 s. Also logs an implausible
- * machine clock. Returns a function that stops the watch.
+ * Reports by a metric, and by a log line from 5 s on, that this node's clock is ahead of its machine's, which was set
+ * back (monotonic-wall-clock.ts). Also logs an implausible machine clock. Returns a function that stops the watch.
  */
 export function watchClock({ clock, machine, log, registry }: ClockWatchParts): () => void {
   const aheadMs = () => Math.max(0, clock.now() - machine.now());

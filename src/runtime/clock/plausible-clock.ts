@@ -1,15 +1,13 @@
 import { StartError } from '../start-error.ts';
 import type { Clock } from './clock.ts';
 
-/** Times that a machine's clock may show: from before this service was made to the end of the century. */
+/** From before this service was made to the end of the century. */
 const plausible = { fromMs: Date.UTC(2020, 0, 1), toMs: Date.UTC(2100, 0, 1) };
 
-/** Whether a machine's clock may show this time (ms since 1970). */
 export function isPlausibleTime(timeMs: number): boolean {
   return timeMs >= plausible.fromMs && timeMs < plausible.toMs;
 }
 
-/** The message for operators about an implausible clock. */
 export function implausibleClock(timeMs: number): string {
   const year = new Date(timeMs).getUTCFullYear();
   const where = Number.isNaN(year) ? 'no date' : `the year ${year}`;
@@ -17,8 +15,8 @@ export function implausibleClock(timeMs: number): string {
 }
 
 /**
- * A clock over a machine clock that may be set to an implausible time. Then it goes on from the last good time, so that
- * nothing is dated, swept or forgotten by a wrong time. The machine clock must be plausible at the start.
+ * Goes on from the last good time while the machine's clock is implausible, so that nothing is dated, swept or
+ * forgotten by a wrong time. The machine's clock must be plausible at the start.
  */
 export class PlausibleClock implements Clock {
   readonly #wall: Clock;

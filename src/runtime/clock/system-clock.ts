@@ -1,7 +1,6 @@
 import { cpus, networkInterfaces } from 'node:os';
 import type { Clock } from './clock.ts';
 
-/** The clock of the machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after: (delayMs, run) => {
@@ -12,9 +11,9 @@ export const systemClock: Clock = {
 };
 
 /**
- * Returns a function that measures utilization since its last call, 0 to 1: of this thread's event loop or of all
- * processors of the machine, whichever is higher. On few processors the threads that verify signatures and commit can
- * be the bottleneck while the event loop has time left.
+ * Measures utilization since the last call, 0 to 1: of this thread's event loop or of all processors, whichever is
+ * higher. On few processors the threads that verify signatures and commit can be the bottleneck while the event loop
+ * has time left.
  */
 export function machineUtilization(): () => number {
   let loop = performance.eventLoopUtilization();
@@ -29,14 +28,11 @@ export function machineUtilization(): () => number {
   };
 }
 
-/** From this utilization on, this thread or the machine counts as saturated. */
+/** From this utilization on, a node is saturated. */
 const saturatedFrom = 0.8;
 const saturationLookMs = 100;
 
-/**
- * Returns a function that says whether this thread or the machine is saturated. It measures at most ten times a second,
- * and only when it is called.
- */
+/** Whether this thread or the machine is saturated: measured at most ten times a second, when it is called. */
 export function saturation(): () => boolean {
   const utilization = machineUtilization();
   let lookedMs = performance.now();
@@ -61,13 +57,11 @@ function processorTimes(): { readonly idleMs: number; readonly totalMs: number }
   return { idleMs, totalMs };
 }
 
-/** Processor time that this thread has used, ms. */
 export function threadProcessorMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;
 }
 
-/** The current addresses of this machine's network interfaces. */
 export function interfaceAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((found) => (found ?? []).map(({ address }) => address));
 }

@@ -1,6 +1,6 @@
 /**
- * Runs `work` for all items, at most `atOnceMax` at a time, and resolves with the results in the items' order. Rejects
- * with the first failure; no further work is started then.
+ * Runs `work` for at most `atOnceMax` items at a time. Resolves with the results in the items' order. No further work
+ * is started after a failure.
  */
 export async function mapConcurrently<T, R>(
   items: readonly T[],

@@ -1,7 +1,6 @@
-/** A map of bounded size. If it is full, the entry that was set longest ago is removed. */
+/** A map of bounded size. The entry that was set longest ago leaves. */
 export class RecentMap<K, V> {
   readonly #entriesMax: number;
-  /** In the order in which they were set. */
   readonly #entries = new Map<K, V>();
 
   constructor(entriesMax: number) {
@@ -12,7 +11,6 @@ export class RecentMap<K, V> {
     return this.#entries.get(key);
   }
 
-  /** Sets a value. An entry that is set again becomes the newest. */
   set(key: K, value: V): void {
     this.#entries.delete(key);
     this.#entries.set(key, value);

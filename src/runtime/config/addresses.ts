@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 const label = /^[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$/;
 const nameCharactersMax = 253;
 
-/** Whether a text is an IP address, without brackets, or a host name. A URL or anything with a port is not. */
+/** An IP address, without brackets, or a host name. Not a URL, and nothing with a port. */
 export function isHost(text: string): boolean {
   if (ipaddr.isValid(text)) return true;
   const name = text.replace(/\.$/, '');
@@ -12,7 +12,7 @@ export function isHost(text: string): boolean {
   return name.split('.').every((part) => label.test(part));
 }
 
-/** Whether a text is `host`, `host:port`, or an IPv6 address in brackets with or without a port. */
+/** `host`, `host:port`, or an IPv6 address in brackets with or without a port. */
 export function isHostWithPort(text: string): boolean {
   const parts = /^(?:\[([^[\]]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(text);
   if (parts === null) return false;

@@ -1,6 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 
-/** A PEM file, and the variable that names it. */
 export interface PemFile {
   readonly variable: string;
   readonly file: string;
@@ -10,8 +9,8 @@ export interface PemFile {
 const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
- * Checks a certificate and its key. Returns a sentence that says what is wrong and what to do, or null. Only the first
- * certificate of a chain is checked.
+ * Returns a sentence that says what is wrong with a certificate and its key and what to do, or null. Of a chain, only
+ * the first certificate is checked.
  */
 export function certificateFault(certificate: PemFile, key: PemFile, nowMs: number): string | null {
   const [leaf] = certificatesIn(certificate.text);
@@ -25,10 +24,7 @@ export function certificateFault(certificate: PemFile, key: PemFile, nowMs: numb
   return timeFault(certificate, leaf, nowMs);
 }
 
-/**
- * Checks certificates of authorities. Returns a sentence that says what is wrong and what to do, or null. One
- * certificate that is valid now is enough.
- */
+/** The same for certificates of authorities. One that is valid now is enough. */
 export function authorityFault(authority: PemFile, nowMs: number): string | null {
   const certificates = certificatesIn(authority.text);
   const [first] = certificates;
@@ -38,10 +34,7 @@ export function authorityFault(authority: PemFile, nowMs: number): string | null
   return faults.includes(null) ? null : (faults[0] ?? null);
 }
 
-/**
- * Whether one of the authorities has issued the certificate, directly or through the certificates behind it in its
- * file.
- */
+/** Whether an authority has issued the certificate, directly or through the certificates behind it in its file. */
 export function isIssuedBy(certificate: PemFile, authority: PemFile): boolean {
   const chain = certificatesIn(certificate.text);
   const authorities = certificatesIn(authority.text);
@@ -57,7 +50,6 @@ function timeFault({ variable, file }: PemFile, certificate: X509Certificate, no
   return null;
 }
 
-/** Empty if one of them cannot be parsed. */
 function certificatesIn(text: string | Buffer): readonly X509Certificate[] {
   try {
     return (text.toString().match(block) ?? []).map((pem) => new X509Certificate(pem));

@@ -1,4 +1,4 @@
-/** A variable as the documentation shows it. */
+/** As the documentation shows it. */
 export interface ConfigVariable {
   readonly name: string;
   /** In words if it is no fixed value. */

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 const openBits = 0o026;
 
 /**
- * Finds files that other users than the owner can write, or that users outside of owner and group can read. Returns a
+ * Finds files that others than the owner can write, or that users outside of owner and group can read. Returns a
  * sentence for each that says what to do. Files that cannot be examined are skipped: the code that reads them reports
  * that.
  */

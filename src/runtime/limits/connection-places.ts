@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 
 interface PlaceBounds {
-  /** Connections that have not proved to be nodes of the cluster: probes, metrics, and clients that send nothing. */
+  /** Connections that have not proved to be nodes: probes, metrics, and clients that send nothing. */
   readonly strangersMax: number;
   /** The same from one address. */
   readonly strangersPerAddressMax: number;
-  /** From the start of a connection until it has sent a request or has proved to be a node, ms. */
+  /** Until a connection has sent a request or proved to be a node, ms. */
   readonly silentMaxMs: number;
 }
 
@@ -15,17 +15,15 @@ interface Place {
 }
 
 /**
- * The connections of a port that must always answer. A new connection always gets a place. If its address has too many
- * strangers, the oldest stranger of that address is closed. If the port has too many, the oldest stranger of the
- * address with the most is closed. A probe sends its request within milliseconds, so the connections that get closed
- * are those that send nothing.
+ * The connections of a port that must always answer: a new one always gets a place. If its address, or the port, has
+ * too many strangers, the oldest one of that address, or of the address with the most, is closed. A probe sends its
+ * request within milliseconds, so those are connections that send nothing.
  */
 export class ConnectionPlaces {
   readonly #bounds: PlaceBounds;
   readonly #all = new Set<Socket>();
-  /** Connections that have not proved to be nodes, oldest first. */
+  /** Oldest first. */
   readonly #strangers = new Map<Socket, Place>();
-  /** The same connections by address, oldest first. */
   readonly #byAddress = new Map<string, Set<Socket>>();
 
   constructor(bounds: PlaceBounds) {
@@ -49,7 +47,7 @@ export class ConnectionPlaces {
     });
   }
 
-  /** Closes the connection after `ms`, whatever it does, unless it proves to be a node before. */
+  /** Closes the connection after `ms` unless it proves to be a node. */
   endAfter(socket: Socket, ms: number): void {
     const place = this.#strangers.get(socket);
     if (place === undefined) return;
@@ -57,7 +55,7 @@ export class ConnectionPlaces {
     place.timer = this.#endLater(socket, ms);
   }
 
-  /** The connection is no stranger any more: it is never closed to make room. */
+  /** The connection is never closed to make room any more. */
   keep(socket: Socket): void {
     const place = this.#strangers.get(socket);
     if (place === undefined) return;
@@ -68,7 +66,6 @@ export class ConnectionPlaces {
     if (others?.size === 0) this.#byAddress.delete(place.address);
   }
 
-  /** Closes all connections. */
   end(): void {
     for (const socket of this.#all) socket.destroy();
   }

@@ -1,9 +1,7 @@
 export interface PlaceBounds {
-  /** Places that one caller may hold at once. */
   readonly perCaller: number;
-  /** Places of the node. */
   readonly total: number;
-  /** Requests of all callers that may wait for a place. */
+  /** Requests of all callers that may wait. */
   readonly waiting: number;
 }
 
@@ -13,8 +11,7 @@ interface Waiting {
 }
 
 /**
- * A bounded number of places for work that callers ask for. Waiting callers get places in turn, one each, however much
- * work each of them has waiting.
+ * A bounded number of places. Waiting callers get them in turn, however much work each has waiting.
  *
  * Invariant: each `take` that returned null or resolved is followed by exactly one `leave` of the same caller.
  */
@@ -22,12 +19,12 @@ export class FairPlaces {
   readonly #bounds: PlaceBounds;
   readonly #overloaded: () => Error;
   readonly #held = new Map<string, number>();
-  /** In the order in which callers get their next place. No list is empty. */
+  /** In the order of their next place. No list is empty. */
   readonly #waiting = new Map<string, Waiting[]>();
   #heldCount = 0;
   #waitingCount = 0;
 
-  /** `overloaded` makes the error for work that finds no room to wait. */
+  /** The error for work that finds no room to wait. */
   constructor(bounds: PlaceBounds, overloaded: () => Error) {
     this.#bounds = bounds;
     this.#overloaded = overloaded;
@@ -42,10 +39,9 @@ export class FairPlaces {
   }
 
   /**
-   * Takes a place. Returns null if one is free, otherwise a promise of one. The promise rejects with `overloaded`, or
-   * with the error from `ended` once the signal aborts. Throws that error if the signal was aborted before. If too many
-   * wait, the newest request of the caller with the most waiting ones is refused: if that is this caller, take itself
-   * throws.
+   * Returns null if a place is free, otherwise a promise of one. It rejects with `ended()` once the signal aborts. If
+   * too many wait, the newest request of the caller with the most is refused with `overloaded()`: if that is this
+   * caller, take itself throws.
    */
   take(caller: string, signal: AbortSignal, ended: () => Error): Promise<void> | null {
     if (signal.aborted) throw ended();
@@ -78,7 +74,7 @@ export class FairPlaces {
     });
   }
 
-  /** Gives a place back. The next waiting caller gets it. */
+  /** The next waiting caller gets the place. */
   leave(caller: string): void {
     const held = (this.#held.get(caller) ?? 0) - 1;
     if (held > 0) this.#held.set(caller, held);
@@ -97,7 +93,7 @@ export class FairPlaces {
   }
 
   #serve(): void {
-    // Few callers are skipped: only those that hold as many places as one caller may.
+    // Few callers are skipped: those with all their places.
     for (const [caller, own] of this.#waiting) {
       if (this.#heldCount >= this.#bounds.total) return;
       if (!this.#mayHave(caller)) continue;

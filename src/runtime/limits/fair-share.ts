@@ -1,6 +1,6 @@
 /**
  * Bytes that many holders have together. If they have more than `maxBytes`, a holder that asks for more is refused if
- * it has more than the equal part of all. Otherwise the holder that has most is ended, because ending it frees enough.
+ * it has more than the equal part. Otherwise the holder that has most is ended, which frees enough.
  */
 export class FairShare<T> {
   readonly maxBytes: number;
@@ -10,13 +10,12 @@ export class FairShare<T> {
   /** Found when it is needed. Kept until it holds less. */
   #largest: T | null = null;
 
-  /** `end` makes a holder release what it holds, at once or soon. */
+  /** `end` makes a holder release its bytes, at once or soon. */
   constructor(maxBytes: number, end: (holder: T) => void = () => {}) {
     this.maxBytes = maxBytes;
     this.#end = end;
   }
 
-  /** Bytes of all holders. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
@@ -25,12 +24,11 @@ export class FairShare<T> {
     return this.#heldBytes > this.maxBytes;
   }
 
-  /** The equal part of each holder, bytes. */
+  /** The equal part of each holder. */
   get partBytes(): number {
     return this.maxBytes / this.#held.size;
   }
 
-  /** Bytes of one holder. */
   heldBy(holder: T): number {
     return this.#held.get(holder) ?? 0;
   }
@@ -45,7 +43,7 @@ export class FairShare<T> {
     else if (this.#largest !== null && held > this.heldBy(this.#largest)) this.#largest = holder;
   }
 
-  /** Call it after bytes were added. Returns false if the holder must be refused. */
+  /** Call it after bytes were added. false: refuse the holder. */
   makeRoom(holder: T): boolean {
     if (this.isFull && this.heldBy(holder) > this.partBytes) return false;
     this.endLargestIfFull();

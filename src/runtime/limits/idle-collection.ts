@@ -2,19 +2,18 @@ import { performance } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** A thread is idle if its event-loop utilization is below this in two checks in a row. */
+/** A thread is idle below this event-loop utilization in two checks in a row. */
 const idleUtilization = 0.15;
-/** Collect only if memory has grown by this much since the lowest measurement. */
+/** Collect only after this growth since the lowest measurement. */
 const growthBytes = 32 * 1024 * 1024;
-/** The shortest time between two collections. */
 const intervalMinMs = 30_000;
-/** A collection stops its thread for some 4 ms for each MiB in use. Above this size that is too long. */
+/** A collection takes some 4 ms for each MiB in use: too long above this size. */
 const inUseMaxBytes = 96 * 1024 * 1024;
 
 /**
- * Gives memory back once the calling thread is idle. V8 only collects when objects are made. So a thread that held much
- * in a burst and makes little afterwards keeps all of it, and V8's pooled free pages. Measured: after a minute of calls
- * that were reset, the process held 560 MiB for as long as it ran; with this, 320 MiB.
+ * Gives memory back once the calling thread is idle. V8 only collects when objects are made, so a thread keeps what it
+ * held in a burst. Measured: after a minute of calls that were reset, the process held 560 MiB for as long as it ran;
+ * with this, 320 MiB.
  */
 export function collectWhenIdle(checkIntervalMs = 5_000): void {
   const collect = collector();
@@ -40,15 +39,15 @@ export function collectWhenIdle(checkIntervalMs = 5_000): void {
   setInterval(check, checkIntervalMs).unref();
 }
 
-/** Memory of the thread without the space for new objects, which an active thread soon fills again. */
+/** Without the space for new objects, which an active thread soon fills again. */
 function heldBytes(): number {
   const spaces = getHeapSpaceStatistics().filter(({ space_name }) => !space_name.startsWith('new_'));
   return spaces.reduce((bytes, { space_size }) => bytes + space_size, getHeapStatistics().external_memory);
 }
 
 /**
- * V8's collection of last resort: only this kind gives pooled pages back. The flag applies to the whole process and
- * stays set, because another thread may be about to use it.
+ * Only V8's collection of last resort gives pooled pages back. The flag applies to the whole process and stays set,
+ * because another thread may be about to use it.
  */
 function collector(): () => void {
   setFlagsFromString('--expose-gc');

@@ -5,23 +5,18 @@
 export const limits = Object.freeze({
   /** The largest request body of REST, and the largest message of gRPC and Connect, decompressed. */
   requestBodyMaxBytes: 1024 * 1024,
-  /**
-   * gRPC messages up to this size are received, so that those beyond requestBodyMaxBytes get an answer with our error
-   * details.
-   */
+  /** Larger than requestBodyMaxBytes, so that messages beyond that get an answer with our error details. */
   grpcReceiveMaxBytes: 1024 * 1024 + 64 * 1024,
-  /** A page of events ends at 2 MiB of JSON. One more event, its signed form and the frame are added to that. */
+  /** A page of events ends at 2 MiB of JSON; one more event, its signed form and the frame are added. */
   grpcSendMaxBytes: 8 * 1024 * 1024,
 
   /** How long a unary call may take if its caller sets no shorter time. */
   callTimeoutMs: 10_000,
-  /**
-   * A sandbox run waits for a place and for webhook deliveries. No healthy call streams longer than this through HTTP.
-   */
+  /** A sandbox run waits for a place and for webhooks. No healthy call streams longer than this through HTTP. */
   serverStreamTimeoutMs: 10 * 60_000,
-  /** How long after its deadline a handler may still answer. Then the transport answers for it. */
+  /** After its deadline. Then the transport answers for the handler. */
   deadlineGraceMs: 1_000,
-  /** How often running calls are checked for passed deadlines. An abort signal may be late by this much. */
+  /** How often deadlines are checked. An abort signal may be late by this much. */
   deadlineSweepMs: 50,
 
   /** All headers of a request together. An API key, a signature and a delivery chain of 16 take some 3 KiB. */
@@ -32,135 +27,114 @@ export const limits = Object.freeze({
   headersTimeoutMs: 10_000,
   /** From the start of a request to the end of its body: 1 MiB at 35 kB/s. */
   requestTimeoutMs: 30_000,
-  /**
-   * Longer than the idle time of common load balancers (60 s), so that they close first and no request meets a closed
-   * socket.
-   */
+  /** Longer than common load balancers (60 s), so that they close first and no request meets a closed socket. */
   keepAliveTimeoutMs: 65_000,
-  /**
-   * An idle connection is kept this much longer than its client was told, because clients check a second or two late.
-   */
+  /** Kept this much longer than the client was told, because clients check a second or two late. */
   keepAliveBufferMs: 5_000,
-  /** How often Node checks connections for the two request times above. */
+  /** How often Node checks the two request times above. */
   connectionsCheckMs: 5_000,
-  /** From the start of a connection to the end of its TLS handshake, on both public ports. */
+  /** From the start of a connection, on both public ports. */
   tlsHandshakeTimeoutMs: 10_000,
   /** How long a browser remembers that this host uses TLS only: a year, as preload lists require. */
   hstsMaxAgeS: 365 * 24 * 60 * 60,
-  /** Requests of one HTTP/1.1 connection that are served at once. */
+  /** Requests of one HTTP/1.1 connection at once. */
   httpUnderWayMax: 4,
   /**
-   * Further requests of one connection that wait, each some 4 kB. Node parses everything that came in one read (64
-   * KiB), so a paused connection may still bring this many. A connection that brings more is ended. Pipelining clients
-   * send a few at a time.
+   * Further requests of one connection that wait, each some 4 kB. A connection that brings more is ended. Node parses
+   * everything that came in one read (64 KiB), so a paused connection may still bring this many.
    */
   httpWaitingMax: 60,
-  /** How often connections are checked for answers that their clients do not read. */
+  /** How often unread answers are looked for. */
   answerSweepMs: 1_000,
-  /** If the kernel takes nothing of an answer for this long, its connection is ended. */
+  /** If the kernel takes nothing of an answer for this long, the connection is ended. */
   answerStallMs: 25_000,
   /**
-   * The time for the connections that hold most, while three quarters of the budget, or of its half for answers, are
+   * The same for the connections that hold most, while three quarters of the budget, or of its half for answers, are
    * held.
    */
   answerStallFullMs: 3_000,
   /**
-   * The time for connections whose memory a large read would otherwise be refused for. A client that reads takes
-   * something sooner. To fill the 128 MiB for answers with younger ones takes 256 pages of 2 MiB a second.
+   * The same for connections whose memory a large read needs. A client that reads takes something sooner. To fill the
+   * 128 MiB for answers with younger ones takes 256 pages of 2 MiB a second.
    */
   answerStallRoomMs: 250,
-  /** How often answers are checked in that situation, to know when the kernel last took some of them. */
+  /** How often answers are checked in that situation. */
   answerLookMs: 100,
-  /** A larger answer of a read is refused if answers hold half of the memory budget, or if there is no room for it. */
+  /** A larger answer of a read is refused if answers hold half of the memory budget. */
   smallAnswerMaxBytes: 64 * 1024,
-  /**
-   * How long a stopping node leaves idle connections open: a request in transit is answered with `connection: close`.
-   */
+  /** How long a stopping node keeps idle connections: a request in transit gets `connection: close`. */
   drainIdleMs: 500,
-  /**
-   * How long an ended connection waits for the client to end it too. Data that arrives in this time causes no reset.
-   */
+  /** How long an ended connection waits for its client's end: data that arrives meanwhile causes no reset. */
   drainLingerMs: 500,
-  /** Connections of a port. Each idle one costs some 20 kB. */
+  /** Connections of a port, some 20 kB each. */
   connectionsMax: 20_000,
-  /** An unread body of at most this size is dropped, and its connection kept. */
+  /** An unread body up to this size is dropped, and its connection kept. */
   dropMaxBytes: 64 * 1024,
-  /**
-   * How much of a refused body is read and dropped, so that the caller receives the answer before the connection ends.
-   */
+  /** A refused body is read up to this, so that the caller receives the answer before the connection ends. */
   lingerMaxBytes: 4 * 1024 * 1024,
   lingerMaxMs: 2_000,
 
   /** Calls at once on one HTTP/2 connection. A bidirectional stream counts as one. */
   grpcStreamsMax: 1_000,
-  /** Headers and unsent data of one HTTP/2 connection. Bounds rapid resets and floods of settings. */
+  /** Of one HTTP/2 connection. Bounds rapid resets and floods of settings. */
   grpcSessionMemoryMb: 128,
-  /** A quiet peer gets a ping, and its connection is closed if it does not answer. */
+  /** A quiet peer gets a ping; without an answer its connection is closed. */
   grpcKeepaliveMs: 60_000,
   grpcKeepaliveTimeoutMs: 20_000,
-  /** A connection without calls is closed. Channels open a new one by themselves. */
+  /** A connection without calls is closed. Channels open a new one. */
   grpcIdleMs: 30 * 60_000,
 
   /** From a call's headers to the end of its message, or from the start of a stream's message to its end. */
   grpcMessageTimeoutMs: 30_000,
-  /**
-   * A message that takes longer or is larger is read on only if its caller is known and has a call left in its rate.
-   */
+  /** A longer or larger message is read on only if its caller is known and has a call left in its rate. */
   grpcUnadmittedMs: 150,
   grpcUnadmittedBytes: 64 * 1024,
   /**
-   * Streams of health and reflection on the whole port. They need no credential and may stay open, so the oldest one is
-   * ended for a new one.
+   * Streams of health and reflection on the port. They need no credential, so the oldest one is ended for a new one.
    */
   grpcStandardStreamsMax: 256,
-  /** The same, for one connection. */
+  /** For one connection. */
   grpcConnectionStandardStreamsMax: 16,
   /** Messages to methods of health and reflection. They only hold names. */
   grpcStandardMessageMaxBytes: 16 * 1024,
   /**
-   * If nothing of an answer is taken for this long, its connection is ended. The same holds for an answered call that
-   * is still open.
+   * If nothing of an answer is taken for this long, its connection is ended. Also for an answered call that is still
+   * open.
    */
   grpcAnswerTimeoutMs: 30_000,
-  /** How long a caller may take to end its request after it was answered. Then the stream is reset. */
+  /** From its answer until a request must end. Then the stream is reset. */
   grpcAnsweredLingerMs: 1_000,
-  /**
-   * A connection is ended after this many of its calls were refused because it held too much. Each second, half of them
-   * are forgotten.
-   */
+  /** A connection is ended after this many refused calls. Each second, half of them are forgotten. */
   grpcRefusalsMax: 100,
-  /** Larger answers are passed to HTTP/2 in pieces of this size, to see whether they are taken. */
+  /** Larger answers go to HTTP/2 in pieces, to see whether they are taken. */
   grpcAnswerPieceBytes: 64 * 1024,
-  /**
-   * What a call itself takes, from its headers until its stream closes: objects of Node, grpc-js and the service.
-   * Measured: 21 KiB.
-   */
+  /** What a call takes itself, until its stream closes. Measured: 21 KiB. */
   grpcCallBytes: 16 * 1024,
-  /** How many bytes of a call's headers grpcCallBytes includes. Further bytes are counted separately. */
+  /** Bytes of a call's headers that grpcCallBytes includes. */
   grpcCallHeaderBytes: 1024,
   /** What grpc-js takes for each waiting message, however short. */
   grpcMessageBytes: 512,
   /**
-   * What the port's thread may have posted and the main thread not handled, in KiB. Each frame counts as 4 KiB more
-   * than its size: that is 1,000 small frames, some 50 ms of work. Beyond it the thread stops reading until the main
-   * thread has caught up, for at most grpcBacklogWaitMs in one turn of its event loop.
+   * KiB that the port's thread has posted and the main thread not handled; a frame counts 4 KiB more than its size:
+   * 1,000 small frames, some 50 ms of work. Beyond it the thread stops reading, for at most grpcBacklogWaitMs at a
+   * time.
    */
   grpcBacklogKib: 4 * 1024,
   grpcBacklogWaitMs: 250,
-  /** How long the main thread starts work for frames before it does other work. */
+  /** How long the main thread handles frames before it does other work. */
   grpcFrameSliceMs: 5,
   /** How often calls are checked for the times above. */
   grpcSweepMs: 100,
 
-  /** How often a stream's credential is checked again: a revoked key must be refused everywhere within a second. */
+  /** A revoked key must be refused everywhere within a second. */
   streamCredentialCheckMs: 500,
-  /** Requests of a stream that were read and not taken by the handler. Beyond it the connection is not read. */
+  /** Requests read and not taken by the handler. Beyond it the connection is not read. */
   streamReadAheadMax: 64,
   /** The same in bytes. Beyond it the next request is not read. */
   streamReadAheadBytes: 256 * 1024,
-  /** Answers of a stream that HTTP/2 has not taken. Beyond it the handler waits. */
+  /** Answers that HTTP/2 has not taken. Beyond it the handler waits. */
   streamSendAheadBytes: 64 * 1024,
-  /** How long a stream whose credential ended may take to send the outcomes of requests that it had taken. */
+  /** For the outcomes of requests that a stream had taken when its credential ended. */
   streamLastOutcomesMs: 5_000,
 
   /** How long an idempotency key and its stored answer count. */
@@ -168,15 +142,12 @@ export const limits = Object.freeze({
   /** How far X-Timestamp of a signed entity request may be off. */
   entityRequestSkewMs: 300_000,
 
-  /**
-   * Callers whose rate is remembered. Beyond it the callers not seen for longest are forgotten, and start with a full
-   * bucket.
-   */
+  /** Callers whose rate is remembered. Those not seen for longest are forgotten, and start with a full bucket. */
   rateLimitKeysMax: 100_000,
 
   /**
-   * A read counts as one more call for each of so many examined events, lines or records, verified signatures, and
-   * characters read. One reader that takes the largest pages one after another stays within the default rate.
+   * A read counts as one more call for each of so many events, lines or records, verified signatures, and characters.
+   * One reader that takes the largest pages one after another stays within the default rate.
    */
   readEventsPerCall: 500,
   readSignaturesPerCall: 50,

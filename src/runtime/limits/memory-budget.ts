@@ -1,11 +1,11 @@
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 
-/** What a node holds in memory for its callers, by purpose. The names are values of a metric's label. */
+/** What a node holds for its callers. The names are values of a metric's label. */
 export const memoryKinds = ['request', 'answer', 'read', 'stream', 'peer'] as const;
 export type MemoryKind = (typeof memoryKinds)[number];
 
-/** What one thread sends to another, so that both count in the same counters. */
+/** Sent to another thread, so that both count in the same counters. */
 export interface SharedMemoryBudget {
   readonly maxBytes: number;
   readonly counters: SharedArrayBuffer;
@@ -16,17 +16,16 @@ export const budgetUnitBytes = 64;
 const totalIndex = memoryKinds.length;
 
 /**
- * Counts what calls, answers, reads, streams and queues of a node hold in memory. All threads of the node share the
- * counters.
+ * Counts what a node holds in memory, with counters that its threads share.
  *
- * Invariant: each `add`, and each `hold` that returned true, is followed by exactly one `release` of
- * the same kind and number of bytes.
+ * Invariant: each `add`, and each `hold` that returned true, is followed by exactly one `release` of the same kind and
+ * number of bytes.
  */
 export class MemoryBudget {
   readonly maxBytes: number;
   readonly #counters: Int32Array<SharedArrayBuffer>;
 
-  /** `maxBytes`: the bound for all kinds together. */
+  /** `maxBytes`: for all kinds together. */
   constructor(
     maxBytes: number,
     counters = new SharedArrayBuffer((memoryKinds.length + 1) * Int32Array.BYTES_PER_ELEMENT),
@@ -44,10 +43,7 @@ export class MemoryBudget {
     return { maxBytes: this.maxBytes, counters: this.#counters.buffer };
   }
 
-  /**
-   * Counts bytes that are about to be held. Returns false and counts nothing if the node would hold more than its
-   * bound.
-   */
+  /** Counts bytes that are about to be held. false: they would exceed the bound, and are not counted. */
   hold(kind: MemoryKind, bytes: number): boolean {
     const units = unitsOf(bytes);
     const before = Atomics.add(this.#counters, totalIndex, units);
@@ -59,7 +55,7 @@ export class MemoryBudget {
     return true;
   }
 
-  /** Counts bytes that are already held and can no longer be refused, even beyond the bound. */
+  /** Counts bytes that are held and cannot be refused any more. */
   add(kind: MemoryKind, bytes: number): void {
     const units = unitsOf(bytes);
     Atomics.add(this.#counters, totalIndex, units);
@@ -72,7 +68,7 @@ export class MemoryBudget {
     Atomics.sub(this.#counters, memoryKinds.indexOf(kind), units);
   }
 
-  /** Bytes held now, rounded up: of one kind, or of all kinds. */
+  /** Rounded up; of one kind, or of all kinds. */
   heldBytes(kind?: MemoryKind): number {
     const index = kind === undefined ? totalIndex : memoryKinds.indexOf(kind);
     return Atomics.load(this.#counters, index) * budgetUnitBytes;
@@ -87,8 +83,8 @@ function unitsOf(bytes: number): number {
 const defaultMaxBytes = 256 * 1024 * 1024;
 
 /**
- * The bound if the operator sets none: a quarter of what the process may have, which is the smallest of the machine's
- * memory, its container's limit and V8's heap limit; at most 256 MiB.
+ * The bound if the operator sets none: a quarter of the smallest of the machine's memory, its container's limit and
+ * V8's heap limit; at most 256 MiB.
  */
 export function defaultMemoryBudgetBytes(
   machineBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),

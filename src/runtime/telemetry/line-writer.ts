@@ -1,21 +1,19 @@
-/** Writes a chunk. `done` is called once. The next chunk comes only after that. */
+/** `done` is called once. The next chunk comes only after that. */
 export type WriteChunk = (chunk: Buffer, done: (error: Error | null) => void) => void;
 
 /** The longest time that a line waits for other lines to be written with. */
 const lineWaitMaxMs = 50;
-/** A chunk is written at once when it has this many bytes. */
 const chunkMinBytes = 4_096;
 const chunkMaxCharacters = 65_536;
 /** Pause after a failed write, for example on a full disk. */
 const retryMs = 1_000;
 
-/** Bytes of lines that wait for a reader or a disk: some 15,000 lines of the log. Further lines are dropped. */
+/** Bytes of lines that wait: some 15,000 lines of the log. Further lines are dropped. */
 export const waitingLinesMaxBytes = 4 * 1024 * 1024;
 
 /**
- * Writes lines in the background: it never blocks or throws. Invariant: it holds no more than `maxBytes` and one chunk.
- * Lines beyond that, and lines whose write failed, are dropped and counted. Once lines are written again, `tellDropped`
- * gets the count.
+ * Writes lines in the background: never blocks or throws. Invariant: holds no more than `maxBytes` and one chunk.
+ * Further lines, and lines whose write failed, are dropped and counted.
  */
 export class LineWriter {
   readonly #write: WriteChunk;
@@ -24,16 +22,14 @@ export class LineWriter {
   #waiting: string[] = [];
   #waitingBytes = 0;
   #isWriting = false;
-  /** A write has just failed. */
   #isResting = false;
-  /** Writes can never succeed again. */
   #isClosed = false;
   #timer: NodeJS.Timeout | null = null;
   #dropped = 0;
   #untold = 0;
   /** Set by end(). Resolved when no line waits any more. */
   #ended: PromiseWithResolvers<void> | null = null;
-  /** Gets the number of dropped lines once lines are written again. It may write a line about it. */
+  /** Gets the number of dropped lines once lines are written again. May write a line. */
   tellDropped: (lines: number) => void = () => {};
 
   /** `isForGood`: whether all later writes will fail after this error. */
@@ -43,7 +39,6 @@ export class LineWriter {
     this.#isForGood = isForGood;
   }
 
-  /** Lines dropped so far. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -70,10 +65,7 @@ export class LineWriter {
     clearTimeout(timer);
   }
 
-  /**
-   * For a process that is exiting: takes the waiting lines. Returns null if none wait, or while a chunk is being
-   * written.
-   */
+  /** For a process that is exiting. null: no lines wait, or a chunk is being written. */
   takeRest(): Buffer | null {
     return this.#isWriting || this.#waiting.length === 0 ? null : this.#take(this.#waiting.length);
   }

@@ -5,19 +5,18 @@ import { type Redact, redaction } from './redaction.ts';
 
 export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'silent';
 
-/** The log of the service: one JSON object a line. Secrets are redacted. Never pass payloads to it. */
+/** One JSON object a line. Secrets are redacted. Never pass payloads to it. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
-  /** Whether lines of the level are written. Lets callers skip making them. */
+  /** Lets callers skip making a line. */
   isLevelEnabled(level: string): boolean;
 }
 
-/** A log with its lifecycle. */
 export interface NodeLog extends Log {
-  /** Lines dropped so far: no reader took them in time, or they could not be written. */
+  /** No reader took them in time, or they could not be written. */
   linesDropped(): number;
   /** Call it before the process ends. Resolves when all lines are written, or after a second. */
   end(): Promise<void>;
@@ -26,9 +25,8 @@ export interface NodeLog extends Log {
 const endMaxMs = 1_000;
 
 /**
- * A log at a level, written to `destination` (standard output by default). `redact` removes secrets from every line,
- * whatever its level. Writes are not waited for: at most 50 ms of lines are lost if the process is killed. A reader
- * that does not read blocks nothing: lines are dropped then.
+ * A log to `destination`. `redact` removes secrets from every line. Writes are not waited for: at most 50 ms of lines
+ * are lost if the process is killed. If no reader reads, lines are dropped.
  */
 export function createLog(
   level: LogLevel,
@@ -54,7 +52,7 @@ export function createLog(
   });
 }
 
-/** Buffers lines for a file: a path, or the number of an open file. The file is opened with the first line. */
+/** `file`: a path, or the number of an open file. It is opened with the first line. */
 export function bufferedLines(file: number | string, maxBytes = waitingLinesMaxBytes): LineWriter {
   let write: WriteChunk | null = null;
   const open = (): WriteChunk => {
@@ -73,15 +71,12 @@ export function bufferedLines(file: number | string, maxBytes = waitingLinesMaxB
   return writer;
 }
 
-/**
- * Through process.stdout: Node writes to pipes and sockets without blocking a thread. A blocked thread could not be
- * ended while no reader reads.
- */
+/** Node writes to pipes and sockets without blocking a thread, which could not be ended while no reader reads. */
 const toStdout: WriteChunk = (chunk, done) => {
   process.stdout.write(chunk, (error) => done(error ?? null));
 };
 
-/** Writes to an open file. A line that was written in part is ended before the next chunk. */
+/** A line that was written in part is ended before the next chunk. */
 function toFile(handle: number): WriteChunk {
   let isTorn = false;
   return (chunk, done) => {
@@ -101,13 +96,13 @@ function isFile(handle: number): boolean {
   return !kind.isFIFO() && !kind.isSocket();
 }
 
-/** The other end or the stream is closed, so that no later write can succeed. */
+/** No later write can succeed. */
 function isWithoutReader(error: Error): boolean {
   const code = 'code' in error ? error.code : undefined;
   return code === 'EPIPE' || code === 'ECONNRESET' || code === 'ERR_STREAM_DESTROYED';
 }
 
-/** Writes the lines of the last 50 ms of a process, if that is possible at once. */
+/** The lines of the last 50 ms of a process, if they can be written at once. */
 function writeRest(writer: LineWriter): void {
   const rest = writer.takeRest();
   if (rest === null) return;

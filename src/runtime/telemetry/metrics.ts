@@ -11,7 +11,6 @@ export interface CurrentLoad {
   isStoreWritable(): boolean;
   logLinesDropped(): number;
   readonly memory: Pick<MemoryBudget, 'maxBytes' | 'heldBytes'>;
-  /** Long reads. */
   readonly reads: { readonly held: number; readonly waiting: number };
 }
 
