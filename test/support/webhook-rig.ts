@@ -64,21 +64,26 @@ export interface WebhookRig {
   readonly directory: Directory;
   call(actorId: string): Call;
   run(...commands: readonly Command[]): Promise<LedgerEvent[]>;
+  /** The same, and then `quiet`. */
+  runToEnd(...commands: readonly Command[]): Promise<LedgerEvent[]>;
   /** A subscription's id and secret. */
   subscribe(
     actorId: string,
     given?: { url?: string; eventTypes?: string[]; ledgerId?: string },
   ): Promise<{ id: string; secret: string }>;
+  unsubscribe(actorId: string, id: string): Promise<unknown>;
   deliveries(actorId: string, id: string): ReturnType<ReturnType<typeof webhookService>['listWebhookDeliveries']>;
   /** Waits until all that is left to do waits for the clock. */
   quiet(): Promise<void>;
   /** Acts like SIGKILL: no write of these webhooks lands any more, and nothing is sent. */
   kill(): void;
-  /** Another process over the same data. */
-  restarted(
-    options?: Pick<WebhookRigOptions, 'rig' | 'ledgers' | 'ownsShardOf' | 'tellOthers' | 'wrapRecords'>,
-  ): WebhookRig;
+  /** Another process over the same data, which is not started yet. */
+  restarted(options?: RestartOptions): WebhookRig;
+  /** The same, started and quiet. */
+  resumed(options?: RestartOptions): Promise<WebhookRig>;
 }
+
+type RestartOptions = Pick<WebhookRigOptions, 'rig' | 'ledgers' | 'ownsShardOf' | 'tellOthers' | 'wrapRecords'>;
 
 /** The types of the events that were sent, in order: all, or those to one URL. */
 export function typesSent({ posts }: WebhookRig, to?: string): string[] {
@@ -177,6 +182,14 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     }
   };
 
+  const run = async (...commands: readonly Command[]) => {
+    const events: LedgerEvent[] = [];
+    for (const command of commands) events.push((await directory.submit(command)).event);
+    return events;
+  };
+  const restarted = (more: RestartOptions = {}) =>
+    webhookRig({ rig: base, records, secretsKey, started: false, ...more });
+
   return {
     rig: base,
     clock,
@@ -191,21 +204,29 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     directory,
     call,
     quiet,
-    run: async (...commands) => {
-      const events: LedgerEvent[] = [];
-      for (const command of commands) events.push((await directory.submit(command)).event);
+    run,
+    runToEnd: async (...commands) => {
+      const events = await run(...commands);
+      await quiet();
       return events;
     },
     subscribe: async (actorId, { url = 'https://hooks.example/a', eventTypes = [], ledgerId } = {}) => {
       const request = { $typeName: 'svc.v1.CreateWebhookRequest', url, eventTypes } as const;
       return api.createWebhook(ledgerId === undefined ? request : { ...request, ledgerId }, call(actorId));
     },
+    unsubscribe: (actorId, id) => api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, call(actorId)),
     deliveries: (actorId, id) =>
       api.listWebhookDeliveries({ $typeName: 'svc.v1.ListWebhookDeliveriesRequest', id, limit: 1_000 }, call(actorId)),
     kill: () => {
       alive = false;
     },
-    restarted: (more = {}) => webhookRig({ rig: base, records, secretsKey, started: false, ...more }),
+    restarted,
+    resumed: async (more) => {
+      const next = restarted(more);
+      next.webhooks.start();
+      await next.quiet();
+      return next;
+    },
   };
 }
 

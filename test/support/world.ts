@@ -24,7 +24,7 @@ import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import type { RecordStore } from '../../src/store/record-store.ts';
 import { ManualClock } from './clock.ts';
-import { ledgerId } from './commands.ts';
+import { createMaster, ledgerId, openLedger } from './commands.ts';
 import { emptyLedgerData, type MemoryLedgerData } from './memory-store/ledger-data.ts';
 import { MemoryLedgerStore } from './memory-store/ledger-store.ts';
 import { faultyLedgerStore } from './store-faults.ts';
@@ -275,6 +275,16 @@ export function faultsOf(events: readonly LedgerEvent[]): string[] {
   const unsealed = events.filter((event) => event.actorSig === null && !isSealed(event));
   const undecided = checkDecisions(events).map(({ seq, type, detail }) => `seq ${seq}: ${type}: ${detail}`);
   return [...issues, ...undecided, ...unsealed.map((event) => `seq ${event.seq} has no seal`)];
+}
+
+/** The codes of commands that are submitted at once, in their order. */
+export function codesOf(to: Pick<LedgerActor, 'submit'>, ...commands: readonly Command[]): Promise<string[]> {
+  return Promise.all(commands.map((command) => codeOf(to.submit(command))));
+}
+
+/** Opens the ledger, with a master. */
+export async function openOrder(actor: Pick<LedgerActor, 'submit'>): Promise<void> {
+  await Promise.all([actor.submit(openLedger()), actor.submit(createMaster())]);
 }
 
 /** The code of a refusal, or what was carried out instead. */

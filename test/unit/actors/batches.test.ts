@@ -18,7 +18,7 @@ import {
   supplier,
   uuid,
 } from '../../support/commands.ts';
-import { codeOf, faultsOf, rig } from '../../support/world.ts';
+import { codeOf, codesOf, faultsOf, rig } from '../../support/world.ts';
 
 /** A ledger with two masters, in memory. */
 async function opened() {
@@ -124,9 +124,7 @@ describe('commands of one batch see what is before them in it', () => {
     const { actor, meter, log } = await opened();
     await actor.submit(grant());
     meter.batches.length = 0;
-    const codes = await Promise.all(
-      [append({ actorId: delegate }), revoke(), append({ actorId: delegate })].map((one) => codeOf(actor.submit(one))),
-    );
+    const codes = await codesOf(actor, append({ actorId: delegate }), revoke(), append({ actorId: delegate }));
     expect(codes).toEqual(['carried out', 'carried out', 'not_found']);
     expect(meter.batches).toEqual([2]);
     expect(faultsOf(await log())).toEqual([]);
@@ -137,7 +135,7 @@ describe('commands of one batch see what is before them in it', () => {
     await actor.submit(grant());
     meter.batches.length = 0;
     const commands = [append(), closeLedger(), append(), closeMaster(), revoke(), revoke()];
-    const codes = await Promise.all(commands.map((one) => codeOf(actor.submit(one))));
+    const codes = await codesOf(actor, ...commands);
     expect(codes).toEqual(['carried out', 'carried out', 'ledger_closed', 'ledger_closed', 'carried out', 'not_found']);
     expect(meter.batches).toEqual([3]);
   });
@@ -156,7 +154,7 @@ describe('commands of one batch see what is before them in it', () => {
 
   test('two openings at once: one ledger', async () => {
     const { actor, log } = rigWithActor();
-    const codes = await Promise.all([openLedger(), openLedger()].map((one) => codeOf(actor.submit(one))));
+    const codes = await codesOf(actor, openLedger(), openLedger());
     expect(codes.toSorted()).toEqual(['already_exists', 'carried out']);
     expect((await log()).map(({ eventType }) => eventType)).toEqual(['GENESIS', 'ORDER_OPENED']);
   });

@@ -16,12 +16,12 @@ import {
   supplier,
 } from '../../support/commands.ts';
 import { faultyLedgerStore, type StoreFault, scriptedFaults } from '../../support/store-faults.ts';
-import { codeOf, type Rig, rig, storeWith } from '../../support/world.ts';
+import { codeOf, codesOf, openOrder, type Rig, rig, storeWith } from '../../support/world.ts';
 
 async function opened(): Promise<Rig & { readonly actor: LedgerActor }> {
   const world = rig();
   const actor = world.newActor();
-  await Promise.all([actor.submit(openLedger()), actor.submit(createMaster())]);
+  await openOrder(actor);
   return { ...world, actor };
 }
 
@@ -140,7 +140,7 @@ describe('the same command while the first one runs', () => {
       append({ commandKeys: [commandKey('k1'), signed] }),
       append({ commandKeys: [commandKey('k2'), signed] }),
     ];
-    const codes = await Promise.all(commands.map((one) => codeOf(actor.submit(one))));
+    const codes = await codesOf(actor, ...commands);
     expect(codes).toEqual(['carried out', 'idempotency_in_progress']);
     expect(await log()).toHaveLength(4);
   });
@@ -173,7 +173,7 @@ describe('the store decides whether a key is new', () => {
         }),
     });
     const actor = newActor();
-    await Promise.all([openLedger(), createMaster()].map((command) => actor.submit(command)));
+    await openOrder(actor);
     await Promise.all(['a', 'b', 'c'].map((id) => actor.submit(append({ commandKeys: [commandKey(id)] }))));
     expect(asked).toEqual([['a', 'b', 'c']]);
   });

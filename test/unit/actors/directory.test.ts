@@ -19,7 +19,7 @@ import {
   uuid,
 } from '../../support/commands.ts';
 import { emptyLedgerData } from '../../support/memory-store/ledger-data.ts';
-import { codeOf, faultsOf, rig, startMs, storeWith } from '../../support/world.ts';
+import { codeOf, faultsOf, openOrder, rig, startMs, storeWith } from '../../support/world.ts';
 
 function placedAt(owner: string | null): Placement {
   return { locate: async () => owner };
@@ -29,7 +29,7 @@ function placedAt(owner: string | null): Placement {
 async function node(parts: Partial<DirectoryParts> = {}) {
   const world = rig();
   const home = world.directory();
-  await Promise.all([openLedger(), createMaster()].map((one) => home.submit(one)));
+  await openOrder(home);
   return {
     ...world,
     home,

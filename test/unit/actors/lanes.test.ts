@@ -5,8 +5,8 @@ import { PendingCommand } from '../../../src/actors/inbox/pending-command.ts';
 import type { Command, Lane } from '../../../src/domain/ledger/command.ts';
 import type { LedgerEntry } from '../../../src/store/ledger-store.ts';
 import { settled } from '../../support/clock.ts';
-import { append, commandKey, createMaster, openLedger, stranger } from '../../support/commands.ts';
-import { codeOf, faultsOf, rig, startMs, storeWith } from '../../support/world.ts';
+import { append, commandKey, stranger } from '../../support/commands.ts';
+import { codeOf, codesOf, faultsOf, openOrder, rig, startMs, storeWith } from '../../support/world.ts';
 
 /** An open ledger; appends wait while `held` is set. */
 async function opened() {
@@ -22,7 +22,7 @@ async function opened() {
       }),
   });
   const actor = world.newActor();
-  await Promise.all([actor.submit(openLedger()), actor.submit(createMaster())]);
+  await openOrder(actor);
   const hold = () => {
     held = new Promise((resolve) => {
       release = () => {
@@ -52,7 +52,7 @@ describe('commands of one lane', () => {
   test('a refusal that no retry mends does not stop those behind it', async () => {
     const { actor } = await opened();
     const commands = [inLane(0, null), inLane(1, 0, { actorId: stranger }), inLane(2, 1)];
-    const codes = await Promise.all(commands.map((one) => codeOf(actor.submit(one))));
+    const codes = await codesOf(actor, ...commands);
     expect(codes).toEqual(['carried out', 'not_found', 'carried out']);
   });
 
@@ -129,9 +129,7 @@ describe('commands of one lane', () => {
   test('nothing is written behind a command whose key is in flight, even in the same tick', async () => {
     const { actor, log } = await opened();
     const marked = { commandKeys: [commandKey('k')] };
-    const codes = await Promise.all(
-      [append(marked), inLane(0, null, marked), inLane(1, 0), inLane(2, null)].map((one) => codeOf(actor.submit(one))),
-    );
+    const codes = await codesOf(actor, append(marked), inLane(0, null, marked), inLane(1, 0), inLane(2, null));
     expect(codes).toEqual(['carried out', 'idempotency_in_progress', 'unavailable', 'carried out']);
     expect(await log()).toHaveLength(5);
   });
@@ -139,11 +137,7 @@ describe('commands of one lane', () => {
   test('so it is where another node may have had it', async () => {
     const { actor, log } = await opened();
     const marked = { commandKeys: [commandKey('k')] };
-    const codes = await Promise.all(
-      [append(marked), inLane(0, null, { ...marked, resubmitted: true }), inLane(1, 0)].map((one) =>
-        codeOf(actor.submit(one)),
-      ),
-    );
+    const codes = await codesOf(actor, append(marked), inLane(0, null, { ...marked, resubmitted: true }), inLane(1, 0));
     expect(codes).toEqual(['carried out', 'idempotency_in_progress', 'unavailable']);
     expect(await log()).toHaveLength(4);
   });

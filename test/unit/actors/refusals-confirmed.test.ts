@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { LedgerActor } from '../../../src/actors/ledger/ledger-actor.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
 import { Fenced, type LedgerStore } from '../../../src/store/ledger-store.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
@@ -7,21 +6,15 @@ import {
   append,
   closeLedger,
   commandKey,
-  createMaster,
   delegate,
   grant,
   ledgerId,
-  openLedger,
   revoke,
   stranger,
 } from '../../support/commands.ts';
 import { emptyLedgerData } from '../../support/memory-store/ledger-data.ts';
 import { faultyLedgerStore, type StoreFault, scriptedFaults } from '../../support/store-faults.ts';
-import { codeOf, faultsOf, rig, startMs, storeWith } from '../../support/world.ts';
-
-async function open(actor: LedgerActor): Promise<void> {
-  await Promise.all([actor.submit(openLedger()), actor.submit(createMaster())]);
-}
+import { codeOf, codesOf, faultsOf, openOrder, rig, startMs, storeWith } from '../../support/world.ts';
 
 /** Two nodes over one store; the methods of the first one's store can be replaced. */
 async function twoNodes() {
@@ -35,7 +28,7 @@ async function twoNodes() {
   const live = new Proxy(store, { get: (target, name) => Reflect.get(replaced, name) ?? Reflect.get(target, name) });
   const one = rig({ clock, data, wrap: () => live });
   const actor = one.newActor();
-  await open(actor);
+  await openOrder(actor);
   one.meter.claims.length = 0;
   return {
     actor,
@@ -150,7 +143,7 @@ async function faulty() {
     },
   });
   const actor = world.newActor();
-  await open(actor);
+  await openOrder(actor);
   world.meter.claims.length = 0;
   world.meter.batches.length = 0;
   return { ...world, actor, fail: faults.fail, late: () => lateOutcomes };
@@ -309,7 +302,7 @@ describe('an append that was certainly not made', () => {
       const { fail, log, ...world } = await faulty();
       fail(operation, 'unavailable');
       const fresh = world.newActor();
-      const codes = await Promise.all([append(), closeLedger()].map((one) => codeOf(fresh.submit(one))));
+      const codes = await codesOf(fresh, append(), closeLedger());
       expect(codes).toEqual(['unavailable', 'unavailable']);
       expect(await codeOf(world.newActor().submit(append()))).toBe('carried out');
       expect(await log()).toHaveLength(4);
@@ -326,10 +319,11 @@ describe('what was written is answered, whatever else fails', () => {
       if (failing) throw new LedgerError('unavailable', 'The store does not answer.');
       return memory.read(ledger, from, limit);
     };
-    const codes = await Promise.all(
-      [append({ commandKeys: [commandKey('k1')] }), append(), append({ actorId: stranger })].map((one) =>
-        codeOf(actor.submit(one)),
-      ),
+    const codes = await codesOf(
+      actor,
+      append({ commandKeys: [commandKey('k1')] }),
+      append(),
+      append({ actorId: stranger }),
     );
     expect(codes).toEqual(['unavailable', 'carried out', 'not_found']);
     failing = false;

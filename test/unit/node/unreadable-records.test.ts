@@ -43,8 +43,7 @@ describe('a subscription that cannot be read', () => {
   /** Two subscriptions to one ledger: the first of which is damaged. */
   async function twoSubscriptions(value: string | null) {
     const world = webhookRig();
-    await world.run(openLedger(), createMaster());
-    await world.quiet();
+    await world.runToEnd(openLedger(), createMaster());
     const damaged = await world.subscribe(buyer, { url: 'https://one.example/' });
     await world.subscribe(supplier, { url: 'https://two.example/' });
     await world.quiet();
@@ -66,8 +65,7 @@ describe('a subscription that cannot be read', () => {
 
   test.each([...damagedValues, null])('stops nobody else’s deliveries: %j', async (value) => {
     const { restarted } = await twoSubscriptions(value);
-    await restarted.run(append());
-    await restarted.quiet();
+    await restarted.runToEnd(append());
     expect(typesSent(restarted, 'https://two.example/').length).toBe(1);
     expect(await countOf('webhook_subscription')).toBeGreaterThan(0);
     expect(logged.filter((line) => line.includes('webhook_subscription')).length).toBe(1);
@@ -85,19 +83,14 @@ describe('a subscription that cannot be read', () => {
 
 test.each(damagedValues)('a cursor that says %j misses no event, though some are sent again', async (value) => {
   const world = webhookRig();
-  await world.run(openLedger(), createMaster());
-  await world.quiet();
+  await world.runToEnd(openLedger(), createMaster());
   await world.subscribe(supplier, { url: 'https://two.example/' });
-  await world.run(append());
-  await world.quiet();
+  await world.runToEnd(append());
   expect(typesSent(world).length).toBe(1);
   await damage(world.records, 'webhook_cursor', ledgerId, value, []);
   world.kill();
-  const restarted = world.restarted();
-  restarted.webhooks.start();
-  await restarted.quiet();
-  await restarted.run(append());
-  await restarted.quiet();
+  const restarted = await world.resumed();
+  await restarted.runToEnd(append());
   expect(new Set(restarted.posts.map(({ event }) => event.seq))).toEqual(new Set([3, 4]));
   expect(await countOf('webhook_cursor')).toBeGreaterThan(0);
 });
@@ -117,8 +110,7 @@ test.each(damagedValues)(
     await world.run(openLedger(), createMaster());
     await world.subscribe(supplier, { url: 'https://two.example/' });
     await world.quiet();
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     expect(typesSent(world).length).toBeGreaterThan(0);
     expect(await countOf('line')).toBeGreaterThan(0);
   },

@@ -55,8 +55,7 @@ describe('a creation that is run again after it made the subscription and failed
       [again.id],
     );
     await expect(world.subscribe(supplier)).rejects.toMatchObject({ details: { limit: 1_000 } });
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     expect(world.posts).toHaveLength(1);
   });
 

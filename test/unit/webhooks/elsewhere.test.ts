@@ -42,10 +42,8 @@ async function twoNodes() {
 test('an event that a node without the shard wrote is delivered after the next scan', async () => {
   const { first, other } = await twoNodes();
   await first.subscribe(supplier, { url });
-  await first.run(append({ eventType: 'HERE' }));
-  await first.quiet();
-  await other.run(append({ eventType: 'ELSEWHERE' }));
-  await other.quiet();
+  await first.runToEnd(append({ eventType: 'HERE' }));
+  await other.runToEnd(append({ eventType: 'ELSEWHERE' }));
   expect(typesSent(first, url)).toEqual(['HERE']);
   first.webhooks.lookForDue();
   await first.quiet();
@@ -71,8 +69,7 @@ test('an actor that another node granted access gets the events after its grant'
   await other.run(grant({ access: 'read', masterId, linkId: uuid(0x77) }), append({ eventType: 'ELSEWHERE' }));
   first.webhooks.lookForDue();
   await first.quiet();
-  await first.run(append({ eventType: 'HERE' }));
-  await first.quiet();
+  await first.runToEnd(append({ eventType: 'HERE' }));
   expect(typesSent(first, url).slice(-2)).toEqual(['ELSEWHERE', 'HERE']);
 });
 
@@ -96,8 +93,7 @@ test('a ledger that another node opened is found within 20 scans, with all its e
 test('the scan of a ledger at rest reads only its head', async () => {
   const { first, reads } = await twoNodes();
   await first.subscribe(supplier, { url });
-  await first.run(append());
-  await first.quiet();
+  await first.runToEnd(append());
   Object.assign(reads, { heads: [], rows: 0 });
   first.webhooks.lookForDue();
   await first.quiet();
@@ -117,8 +113,7 @@ test('a single node does not scan', async () => {
   });
   await alone.run(openLedger(), createMaster());
   await alone.subscribe(supplier, { url });
-  await alone.run(append());
-  await alone.quiet();
+  await alone.runToEnd(append());
   heads.length = 0;
   alone.webhooks.lookForDue();
   await alone.quiet();

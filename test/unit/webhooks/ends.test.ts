@@ -11,8 +11,7 @@ import { storeWith } from '../../support/world.ts';
 describe('ends', () => {
   test('410 ends the subscription, and nothing more is sent', async () => {
     const { world, id } = await subscribedOrder(() => answer(410));
-    await world.run(append(), append());
-    await world.quiet();
+    await world.runToEnd(append(), append());
     expect(world.posts).toHaveLength(1);
     await world.run(append());
     await world.clock.advance(3 * hour);
@@ -29,9 +28,8 @@ describe('ends', () => {
 
   test('after a DELETE nothing is sent, after a restart too, and PENDING deliveries read as FAILED', async () => {
     const { world, id } = await subscribedOrder(() => answer(500));
-    await world.run(append());
-    await world.quiet();
-    await world.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, world.call(supplier));
+    await world.runToEnd(append());
+    await world.unsubscribe(supplier, id);
     await world.run(append());
     world.kill();
     const next = world.restarted();
@@ -48,8 +46,7 @@ describe('ends', () => {
 
   test('a subscription that is deleted while its event is being read is sent nothing', async () => {
     const { world, id } = await subscribedOrder(() => answer(500));
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     world.kill();
     let gate: Promise<void> | null = null;
     let reads = 0;
@@ -60,16 +57,14 @@ describe('ends', () => {
         return world.rig.memory.read(...given);
       },
     });
-    const next = world.restarted({ ledgers });
-    next.webhooks.start();
-    await next.quiet();
+    const next = await world.resumed({ ledgers });
     const held = Promise.withResolvers<void>();
     gate = held.promise;
     reads = 0;
     await next.clock.advance(30 * second);
     await next.quiet();
     expect([reads > 0, next.posts]).toEqual([true, []]);
-    await next.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, next.call(supplier));
+    await next.unsubscribe(supplier, id);
     held.resolve();
     await next.quiet();
     expect(next.posts).toEqual([]);
@@ -79,8 +74,7 @@ describe('ends', () => {
   test('stopping waits for running attempts, records them, and begins no new ones', async () => {
     const { receiver, waiting } = heldReceiver();
     const { world, id } = await subscribedOrder(receiver);
-    await world.run(append(), append());
-    await world.quiet();
+    await world.runToEnd(append(), append());
     let stopped = false;
     const stopping = world.webhooks[Symbol.asyncDispose]().then(() => {
       stopped = true;
@@ -106,8 +100,7 @@ describe('a DELETE whose writes fail', () => {
     });
     const world = await webhookOrder({ records });
     const { id } = await world.subscribe(supplier);
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     expect(world.posts).toHaveLength(1);
     left = write;
     const code = write === 1 && fault === 'unavailable' ? 'unavailable' : 'outcome_unknown';
@@ -123,8 +116,7 @@ describe('a DELETE whose writes fail', () => {
     );
   const sentNow = async (world: WebhookRig) => {
     const before = world.posts.length;
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     return world.posts.length - before;
   };
 

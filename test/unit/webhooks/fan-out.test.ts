@@ -22,8 +22,7 @@ describe('which events a subscription gets', () => {
   test('those answered after the subscription and none from before, within one millisecond too', async () => {
     const world = await webhookOrder();
     await world.subscribe(supplier);
-    await world.run(append({ eventType: 'AFTER' }));
-    await world.quiet();
+    await world.runToEnd(append({ eventType: 'AFTER' }));
     expect(typesSent(world)).toEqual(['AFTER']);
   });
 
@@ -38,8 +37,7 @@ describe('which events a subscription gets', () => {
     const next = world.restarted();
     await next.subscribe(supplier, { url: 'https://two.example/' });
     next.webhooks.start();
-    await next.run(append({ eventType: 'NEW' }));
-    await next.quiet();
+    await next.runToEnd(append({ eventType: 'NEW' }));
     const got = (host: string) =>
       next.posts.filter(({ url }) => url.includes(host)).map((post) => post.event.event_type);
     expect([got('one'), got('two')]).toEqual([['OLD', 'NEW'], ['NEW']]);
@@ -48,8 +46,7 @@ describe('which events a subscription gets', () => {
   test('only the types it names', async () => {
     const world = await webhookOrder();
     await world.subscribe(supplier, { eventTypes: ['B'] });
-    await world.run(append({ eventType: 'A' }), append({ eventType: 'B' }));
-    await world.quiet();
+    await world.runToEnd(append({ eventType: 'A' }), append({ eventType: 'B' }));
     expect(typesSent(world)).toEqual(['B']);
   });
 
@@ -57,24 +54,21 @@ describe('which events a subscription gets', () => {
     const world = await webhookOrder();
     await world.run(openLedger({ ledgerId: uuid(2) }), createMaster({ ledgerId: uuid(2), masterId: uuid(3) }));
     await world.subscribe(supplier, { ledgerId: uuid(2) });
-    await world.run(append(), append({ ledgerId: uuid(2), masterId: uuid(3), eventType: 'OTHER' }));
-    await world.quiet();
+    await world.runToEnd(append(), append({ ledgerId: uuid(2), masterId: uuid(3), eventType: 'OTHER' }));
     expect(typesSent(world)).toEqual(['OTHER']);
   });
 
   test('of ledgers that were opened later', async () => {
     const world = webhookRig();
     await world.subscribe(supplier);
-    await world.run(openLedger());
-    await world.quiet();
+    await world.runToEnd(openLedger());
     expect(typesSent(world)).toEqual(['GENESIS', 'ORDER_OPENED']);
   });
 
   test('no events, and no records, of a ledger that its owner may not read', async () => {
     const world = await webhookOrder();
     const { id } = await world.subscribe(stranger);
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     expect(world.posts).toEqual([]);
     expect((await world.deliveries(stranger, id)).deliveries).toEqual([]);
   });
@@ -83,8 +77,7 @@ describe('which events a subscription gets', () => {
     const world = await webhookOrder();
     await world.run(createMaster({ masterId: siblingId }), grant({ access: 'read' }));
     const { id } = await world.subscribe(delegate);
-    await world.run(append({ masterId: siblingId, eventType: 'SIBLING' }), append({ eventType: 'OWN' }));
-    await world.quiet();
+    await world.runToEnd(append({ masterId: siblingId, eventType: 'SIBLING' }), append({ eventType: 'OWN' }));
     expect(typesSent(world)).toEqual(['OWN']);
     expect((await world.deliveries(delegate, id)).deliveries.map(({ eventType }) => eventType)).toEqual(['OWN']);
   });
@@ -93,10 +86,8 @@ describe('which events a subscription gets', () => {
     const world = await webhookOrder();
     await world.run(grant({ access: 'read' }));
     await world.subscribe(delegate);
-    await world.run(append({ eventType: 'BEFORE' }));
-    await world.quiet();
-    await world.run(revoke(), append({ eventType: 'AFTER' }));
-    await world.quiet();
+    await world.runToEnd(append({ eventType: 'BEFORE' }));
+    await world.runToEnd(revoke(), append({ eventType: 'AFTER' }));
     expect(typesSent(world)).toEqual(['BEFORE']);
   });
 
@@ -106,8 +97,7 @@ describe('which events a subscription gets', () => {
     const { receiver, waiting } = heldReceiver();
     world.receivers.set('https://hooks.example/a', receiver);
     const { id } = await world.subscribe(delegate);
-    await world.run(append({ eventType: 'FIRST' }), append({ eventType: 'SECOND' }));
-    await world.quiet();
+    await world.runToEnd(append({ eventType: 'FIRST' }), append({ eventType: 'SECOND' }));
     await world.run(revoke());
     for (const go of waiting) go();
     await world.quiet();
@@ -125,8 +115,7 @@ describe('which events a subscription gets', () => {
     const { receiver, waiting } = heldReceiver();
     world.receivers.set('https://hooks.example/a', receiver);
     const { id } = await world.subscribe(delegate);
-    await world.run(append({ eventType: 'FIRST' }), append({ eventType: 'SECOND' }));
-    await world.quiet();
+    await world.runToEnd(append({ eventType: 'FIRST' }), append({ eventType: 'SECOND' }));
     await world.clock.advance(6_000);
     for (const go of waiting) go();
     await world.quiet();
@@ -167,11 +156,9 @@ describe('while subscriptions and their ledgers are being read', () => {
     await world.subscribe(buyer, { ledgerId, url: 'https://one.example/' });
     await world.subscribe(supplier, { url: 'https://two.example/' });
     await world.subscribe(stranger, { url: 'https://stranger.example/' });
-    await world.run(append({ eventType: 'MEANWHILE' }));
-    await world.quiet();
+    await world.runToEnd(append({ eventType: 'MEANWHILE' }));
     listed.resolve();
-    await world.run(append({ eventType: 'AFTERWARDS' }));
-    await world.quiet();
+    await world.runToEnd(append({ eventType: 'AFTERWARDS' }));
     const got = (host: string) =>
       world.posts.filter(({ url }) => url.includes(host)).map(({ event }) => event.event_type);
     expect(got('one')).toEqual(['MEANWHILE', 'AFTERWARDS']);
@@ -199,8 +186,7 @@ describe('while subscriptions and their ledgers are being read', () => {
         }),
     });
     await world.subscribe(supplier, { ledgerId, url: 'https://three.example/' });
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     found.resolve();
     await world.quiet();
     expect(world.posts.map(({ url }) => new URL(url).hostname).sort()).toEqual([

@@ -18,8 +18,7 @@ describe('faults', () => {
       world.receivers.delete(hookUrl);
       return answer(200);
     });
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     for (let at = 0; at < 10; at++) {
       await world.clock.advance(second);
       await world.quiet();
@@ -58,11 +57,9 @@ describe('faults', () => {
         }),
     });
     const { id } = await world.subscribe(supplier, { url: hookUrl });
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     down = true;
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     await world.clock.advance(5 * second);
     await world.quiet();
     const before = (await world.deliveries(supplier, id)).deliveries;

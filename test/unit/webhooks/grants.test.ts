@@ -54,14 +54,11 @@ async function happens(
     if (typeof command === 'number') await world.clock.advance(command);
     else if (isLate) await unheard.submit(command);
     else {
-      await world.run(command);
-      await world.quiet();
+      await world.runToEnd(command);
     }
   }
   if (!isLate) return world;
-  const next = world.restarted();
-  next.webhooks.start();
-  await next.quiet();
+  const next = await world.resumed();
   return next;
 }
 
@@ -142,8 +139,7 @@ test('a delegate of an organization gets its ledger’s events from its grant on
   const facts = openingFacts('FACILITY_ROOT', { primaryActorId: supplier, organizationId: uuid(0x50) });
   await world.run(openLedger({ facts, registeredPayload: '{}' }), createMaster());
   await world.subscribe(delegate, { url: own });
-  await world.run(appended('UNSEEN'), grant({ scope: 'organization', access: 'read' }), appended('SEEN'));
-  await world.quiet();
+  await world.runToEnd(appended('UNSEEN'), grant({ scope: 'organization', access: 'read' }), appended('SEEN'));
   expect(typesSent(world, own)).toEqual(['SUPPLIER_DELEGATION_GRANTED', 'SEEN']);
 });
 
@@ -222,8 +218,7 @@ test('a grant whose projections are not written yet gives access', async () => {
   });
   await world.run(onMaster(1));
   await world.subscribe(delegate, { url: own, ledgerId });
-  await world.run(onMaster(2));
-  await world.quiet();
+  await world.runToEnd(onMaster(2));
   expect(typesSent(world, own)).toEqual(['MASTER_DELEGATION_GRANTED']);
 });
 
@@ -243,8 +238,7 @@ test.each(['{"link_id":1}', '{}', '"x"'])(
     });
     await world.subscribe(buyer, { url: watching });
     await world.subscribe(delegate, { url: own });
-    await world.run(onMaster(1), appended('NEXT'));
-    await world.quiet();
+    await world.runToEnd(onMaster(1), appended('NEXT'));
     expect(typesSent(world, watching)).toEqual(['NEXT']);
   },
 );
@@ -255,8 +249,7 @@ test('a subscription that names the ledger gets nothing from before its owner’
   await world.run(onMaster(1));
   await world.subscribe(delegate, { url: own, ledgerId });
   await world.run(revoke());
-  await world.run(appended('UNSEEN'), onMaster(2), appended('SEEN'));
-  await world.quiet();
+  await world.runToEnd(appended('UNSEEN'), onMaster(2), appended('SEEN'));
   expect(typesSent(world, own)).toEqual(['MASTER_DELEGATION_GRANTED', 'SEEN']);
 });
 

@@ -57,8 +57,7 @@ async function diedAt(before: readonly Command[], ...last: readonly Command[]): 
   await first.run(openLedger(), createMaster(), ...before);
   await first.subscribe(supplier, url(suppliers));
   await first.subscribe(delegate, { url: delegates });
-  await first.run(append({ eventType: 'BEFORE' }));
-  await first.quiet();
+  await first.runToEnd(append({ eventType: 'BEFORE' }));
   dies = true;
   for (const command of last) first.directory.submit(command).catch(() => {});
   await first.quiet();

@@ -9,16 +9,14 @@ describe('order', () => {
   test('one delivery of a ledger is sent at a time, and two ledgers at once', async () => {
     const { receiver, waiting } = heldReceiver();
     const { world } = await subscribedOrder(receiver);
-    await world.run(openLedger({ ledgerId: uuid(2) }), createMaster({ ledgerId: uuid(2), masterId: uuid(3) }));
-    await world.quiet();
+    await world.runToEnd(openLedger({ ledgerId: uuid(2) }), createMaster({ ledgerId: uuid(2), masterId: uuid(3) }));
     for (let step = 0; step < 3; step++) {
       for (const go of waiting.splice(0)) go();
       await world.quiet();
     }
     expect(waiting).toHaveLength(0);
     const before = world.posts.length;
-    await world.run(append(), append(), append({ ledgerId: uuid(2), masterId: uuid(3) }));
-    await world.quiet();
+    await world.runToEnd(append(), append(), append({ ledgerId: uuid(2), masterId: uuid(3) }));
     expect(world.posts.slice(before).map(({ event }) => event.ledger_id)).toEqual([ledgerId, uuid(2)]);
     for (const go of waiting.splice(0)) go();
     await world.quiet();
@@ -28,13 +26,11 @@ describe('order', () => {
   test('a retry is overtaken, and the other deliveries keep their order', async () => {
     let failing = true;
     const { world } = await subscribedOrder(({ event }) => answer(event.seq === 4 && failing ? 500 : 200));
-    await world.run(append(), append(), append());
-    await world.quiet();
+    await world.runToEnd(append(), append(), append());
     expect(world.posts.map(({ event }) => event.seq)).toEqual([3, 4, 5]);
     failing = false;
     await world.clock.advance(30 * second);
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     expect(world.posts.map(({ event }) => event.seq).sort()).toEqual([3, 4, 4, 5, 6]);
   });
 
@@ -73,8 +69,7 @@ test.each([20 * second, hour])(
     world.receivers.set(hookUrl, ({ event }) => answer(event.seq === 4 && failing ? 500 : 200));
     await world.subscribe(supplier, { url: hookUrl });
     world.clock.jump(-backMs);
-    await world.run(append(), append(), append());
-    await world.quiet();
+    await world.runToEnd(append(), append(), append());
     expect(world.posts.map(({ event }) => event.seq)).toEqual([3, 4, 5]);
     failing = false;
     await world.clock.advance(60 * second);
@@ -98,13 +93,11 @@ test('a delivery that is recorded as sent while a window is read is not sent aga
   const { receiver, waiting } = heldReceiver();
   world.receivers.set(hookUrl, receiver);
   await world.subscribe(supplier, { url: hookUrl });
-  await world.run(append());
-  await world.quiet();
+  await world.runToEnd(append());
   const read = Promise.withResolvers<void>();
   gate = read.promise;
   // The second event wakes the sender, which reads the first one as PENDING too.
-  await world.run(append());
-  await world.quiet();
+  await world.runToEnd(append());
   for (const go of waiting.splice(0)) go();
   await world.quiet();
   gate = null;

@@ -15,8 +15,7 @@ describe('redelivery', () => {
 
   test('sends the event again as a delivery of its own', async () => {
     const { world, id } = await subscribedOrder(() => answer(200));
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     const first = await onlyDelivery(world, id);
     const { delivery } = await redeliver(world, id, first?.id ?? '');
     expect(delivery).toMatchObject({ eventId: first?.eventId, attempt: 0, eventType: 'SHIPMENT_DISPATCHED' });
@@ -30,20 +29,16 @@ describe('redelivery', () => {
   test('is sent after the deliveries that waited before, whatever the age of its event', async () => {
     const { receiver, waiting } = heldReceiver();
     const { world, id } = await subscribedOrder(receiver);
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     for (const go of waiting.splice(0)) go();
     await world.quiet();
     const first = await onlyDelivery(world, id);
     await world.clock.advance(1_000);
-    await world.run(append(), append());
-    await world.quiet();
+    await world.runToEnd(append(), append());
     await world.clock.advance(1_000);
     await redeliver(world, id, first?.id ?? '');
     world.kill();
-    const next = world.restarted();
-    next.webhooks.start();
-    await next.quiet();
+    const next = await world.resumed();
     expect(next.posts.map(({ event }) => event.seq)).toEqual([4, 5, 3]);
   });
 
@@ -51,8 +46,7 @@ describe('redelivery', () => {
     const world = await webhookOrder();
     await world.run(grant({ access: 'read' }));
     const { id } = await world.subscribe(delegate);
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     await world.run(revoke());
     const [first] = (await world.deliveries(delegate, id)).deliveries;
     await redeliver(world, id, first?.id ?? '', delegate);
@@ -73,8 +67,7 @@ describe('redelivery', () => {
     });
     const world = await webhookOrder({ records });
     const { id } = await world.subscribe(supplier);
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     const first = await onlyDelivery(world, id);
     const named: (string | null)[] = [];
     const naming = webhookNames(
@@ -99,8 +92,7 @@ describe('redelivery', () => {
   test('is only for deliveries of the caller’s own subscription', async () => {
     const world = await webhookOrder();
     const { id } = await world.subscribe(supplier);
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     const [first] = (await world.deliveries(supplier, id)).deliveries;
     await expect(redeliver(world, id, first?.id ?? '', buyer)).rejects.toMatchObject({ code: 'not_found' });
     await expect(redeliver(world, id, uuid(1))).rejects.toMatchObject({ code: 'not_found' });

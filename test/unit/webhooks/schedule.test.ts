@@ -36,8 +36,7 @@ describe('the schedule', () => {
 
   test('a millisecond before its time a retry is not sent', async () => {
     const { world } = await subscribedOrder(() => answer(500));
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     await world.clock.advance(30 * second - 1);
     await world.quiet();
     expect(world.posts).toHaveLength(1);
@@ -48,8 +47,7 @@ describe('the schedule', () => {
 
   test('it continues after a restart, with overdue attempts at once', async () => {
     const { world, id } = await subscribedOrder(() => answer(500));
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     world.kill();
     await world.clock.advance(hour);
     const next = world.restarted();
@@ -70,23 +68,20 @@ describe('the schedule', () => {
     ['a broken connection', () => broken, undefined, 'The connection broke off before the receiver had answered.'],
   ] satisfies [string, Receiver, number | undefined, string][])('%s fails', async (_name, receiver, status, error) => {
     const { world, id } = await subscribedOrder(receiver);
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     expect(await onlyDelivery(world, id)).toMatchObject({ status: 'PENDING', lastError: error });
     expect((await onlyDelivery(world, id))?.lastResponseStatus).toBe(status);
   });
 
   test.each([200, 201, 204, 299])('%i is success', async (status) => {
     const { world, id } = await subscribedOrder(() => answer(status));
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     expect(await onlyDelivery(world, id)).toMatchObject({ status: 'DELIVERED', lastResponseStatus: status });
   });
 
   test('no answer within 10 s is a failed attempt', async () => {
     const { world, id } = await subscribedOrder(silent);
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     await world.clock.advance(10 * second - 1);
     expect((await onlyDelivery(world, id))?.lastError).toBeUndefined();
     await world.clock.advance(1);

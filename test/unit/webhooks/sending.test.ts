@@ -44,8 +44,7 @@ describe('what is sent', () => {
   test('a retry sends the same body with the time of the attempt', async () => {
     let status = 500;
     const { world } = await subscribedOrder(() => answer(status));
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     status = 200;
     await world.clock.advance(30 * second);
     await world.quiet();

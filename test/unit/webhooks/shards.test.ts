@@ -8,8 +8,7 @@ describe('shards', () => {
     let own = new Set<string>();
     const world = await webhookOrder({ ownsShardOf: (id) => own.has(id) });
     const { id } = await world.subscribe(supplier, { url: hookUrl });
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     expect([world.posts.length, (await world.deliveries(supplier, id)).count]).toEqual([0, 0]);
 
     const takeOver = (one: string, all: string[]) =>
@@ -29,8 +28,7 @@ describe('shards', () => {
 
     own = new Set();
     world.webhooks.giveUp(() => true);
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     expect([world.posts.length, (await world.deliveries(supplier, id)).count]).toEqual([1, 1]);
   });
 
@@ -53,18 +51,14 @@ describe('shards', () => {
     });
     let last = '';
     for (let at = 0; at < 200; at++) last = (await world.subscribe(supplier, { url: `https://hook${at}.example/` })).id;
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     world.webhooks.giveUp((id) => id === ledgerId);
     recorded.resolve();
     await world.quiet();
     expect(held.made).toBe(64);
     held.isRecording = false;
-    const other = world.restarted();
-    other.webhooks.start();
-    await other.quiet();
-    await other.run(append(), append());
-    await other.quiet();
+    const other = await world.resumed();
+    await other.runToEnd(append(), append());
     held.isOwned = true;
     await world.webhooks.takeOver(
       (id) => id === ledgerId,

@@ -42,8 +42,7 @@ async function twoNodes({
   const second = first.restarted({ ownsShardOf: (id) => own.second.has(id), tellOthers, wrapRecords: wrapSecond });
   nodes.push(first, second);
   second.webhooks.start();
-  await second.run(openLedger(), createMaster());
-  await second.quiet();
+  await second.runToEnd(openLedger(), createMaster());
   // The newest commit of a ledger that another node writes is delivered if it may be later than the subscription.
   first.clock.jump(20_000);
   return { first, second, own, messages };
@@ -178,7 +177,7 @@ test('a subscription that ended on another node is sent nothing after the next c
   await second.run(append());
   await quiet(nodes);
   expect(second.posts).toHaveLength(1);
-  await first.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, first.call(supplier));
+  await first.unsubscribe(supplier, id);
   await second.webhooks.catchUp();
   await second.run(append());
   await quiet(nodes);

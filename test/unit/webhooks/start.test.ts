@@ -60,8 +60,7 @@ describe.each(kinds)('a subscription to $of', ({ to: url, asks }) => {
       await world.run(...Array.from({ length: 50 }, () => append({ eventType: 'BEFORE' })));
     entriesRead = 0;
     await world.subscribe(supplier, { url, ...asks });
-    await world.run(append({ eventType: 'AFTER' }));
-    await world.quiet();
+    await world.runToEnd(append({ eventType: 'AFTER' }));
     expect(typesSent(world, url)).toEqual(['AFTER']);
     expect(entriesRead).toBeLessThan(50);
   });
@@ -120,8 +119,7 @@ describe.each(kinds)('a subscription to $of', ({ to: url, asks }) => {
     await world.run(append({ eventType: 'BEFORE' }));
     await world.clock.advance(s * second);
     await world.subscribe(supplier, { url, ...asks });
-    await world.run(append({ eventType: 'AFTER' }));
-    await world.quiet();
+    await world.runToEnd(append({ eventType: 'AFTER' }));
     expect(typesSent(world, url)).toEqual(['AFTER']);
   });
 
@@ -135,8 +133,7 @@ describe.each(kinds)('a subscription to $of', ({ to: url, asks }) => {
     const world = first.restarted();
     world.webhooks.start();
     await world.subscribe(supplier, { url, ...asks });
-    await world.run(append({ eventType: 'AFTER' }));
-    await world.quiet();
+    await world.runToEnd(append({ eventType: 'AFTER' }));
     expect(typesSent(world, url)).toEqual(['THREE', 'AFTER']);
   });
 });
@@ -191,9 +188,7 @@ test('a node that was started later leaves out the events answered before a subs
   await first.subscribe(supplier, { url: wide });
   first.kill();
   await first.rig.directory().submit(append({ eventType: 'AFTER' }));
-  const world = first.restarted();
-  world.webhooks.start();
-  await world.quiet();
+  const world = await first.resumed();
   expect(typesSent(world, wide)).toEqual(['AFTER']);
 });
 
@@ -207,9 +202,7 @@ test('without the stored seqs, events from the second before the subscription ar
   await first.rig.directory().submit(append({ eventType: 'AFTER' }));
   await first.clock.advance(2 * 60 * minute);
   await first.records.sweep(first.clock.now(), 1_000);
-  const world = first.restarted();
-  world.webhooks.start();
-  await world.quiet();
+  const world = await first.resumed();
   expect(typesSent(world, wide)).toEqual(['BEFORE', 'AFTER']);
 });
 
@@ -225,8 +218,7 @@ test('the answered seqs are looked up only for events from around the creation o
       }),
   });
   await world.subscribe(supplier, { url: wide });
-  await world.run(append({ eventType: 'NEXT' }));
-  await world.quiet();
+  await world.runToEnd(append({ eventType: 'NEXT' }));
   expect(lookups).toBeGreaterThan(0);
   await world.clock.advance(2 * second);
   lookups = 0;

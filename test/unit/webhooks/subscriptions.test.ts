@@ -35,7 +35,7 @@ test('an actor has a thousand active subscriptions at most', async () => {
     details: { limit: 1_000 },
   });
   await world.subscribe(buyer);
-  await world.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, world.call(supplier));
+  await world.unsubscribe(supplier, id);
   await world.subscribe(supplier);
   await expect(world.subscribe(supplier)).rejects.toMatchObject({ code: 'invalid_argument' });
 });

@@ -48,18 +48,16 @@ function failingCursors() {
 describe('cursors', () => {
   test('a ledger without a subscription has no cursor', async () => {
     const world = await webhookOrder();
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     expect(await cursor(world)).toBeNull();
   });
 
   test('a cursor is removed when the last subscription to its ledger has ended', async () => {
     const world = await webhookOrder();
     const { id } = await world.subscribe(supplier);
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     expect(JSON.parse((await cursor(world))?.value ?? '{}')).toEqual({ next_seq: 4 });
-    await world.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, world.call(supplier));
+    await world.unsubscribe(supplier, id);
     await world.quiet();
     expect(await cursor(world)).toBeNull();
   });
@@ -74,8 +72,7 @@ describe('cursors', () => {
       }),
     });
     await world.subscribe(supplier);
-    await world.run(append({ eventType: 'ONLY_ONE' }));
-    await world.quiet();
+    await world.runToEnd(append({ eventType: 'ONLY_ONE' }));
     expect([races, typesSent(world)]).toEqual([1, ['ONLY_ONE']]);
   });
 
@@ -103,8 +100,7 @@ describe('cursors', () => {
         }),
     });
     await again.subscribe(supplier);
-    await again.run(append({ eventType: 'NEW' }));
-    await again.quiet();
+    await again.runToEnd(append({ eventType: 'NEW' }));
     expect(typesSent(again)).toEqual(['NEW']);
     expect(reads).toBeLessThan(300);
   });
@@ -118,9 +114,7 @@ describe('crashes', () => {
     world.kill();
     const unseen = world.rig.directory();
     for (const eventType of ['ONE', 'TWO']) await unseen.submit(append({ eventType }));
-    const next = world.restarted();
-    next.webhooks.start();
-    await next.quiet();
+    const next = await world.resumed();
     expect(typesSent(next)).toEqual(['ONE', 'TWO']);
   });
 
@@ -144,9 +138,7 @@ describe('crashes', () => {
       await first.quiet();
       first.kill();
       const recorded = (await first.deliveries(buyer, id)).deliveries.filter(({ status }) => status === 'DELIVERED');
-      const next = first.restarted();
-      next.webhooks.start();
-      await next.quiet();
+      const next = await first.resumed();
       for (const host of ['one', 'two']) {
         const seqs = [...first.posts, ...next.posts]
           .filter(({ url }) => url.includes(host))
@@ -169,14 +161,13 @@ describe('crashes', () => {
     for (let at = 0; at < 100; at++) {
       ids.push((await world.subscribe(supplier, { url: `https://hook${at}.example/` })).id);
     }
-    await world.run(append());
-    await world.quiet();
+    await world.runToEnd(append());
     failing.isFailing = true;
     await Promise.all(Array.from({ length: 64 }, () => world.run(append())));
     await world.quiet();
     expect(world.posts).toHaveLength(100 * 65);
     for (const id of ids.slice(0, 20)) {
-      await world.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, world.call(supplier));
+      await world.unsubscribe(supplier, id);
     }
     failing.isFailing = false;
     await world.clock.advance(1_000);
@@ -188,8 +179,7 @@ describe('crashes', () => {
   test('with a cursor far behind, sent events are not sent again, also without the oldest subscription', async () => {
     const first = await webhookOrder();
     const { id: oldest } = await first.subscribe(buyer, { url: 'https://oldest.example/' });
-    await first.run(append());
-    await first.quiet();
+    await first.runToEnd(append());
     first.kill();
     const unseen = first.rig.directory();
     for (let at = 0; at < 30; at++) await unseen.submit(append());
@@ -198,15 +188,11 @@ describe('crashes', () => {
     for (let at = 0; at < 300; at++) await unseen.submit(append({ eventType: 'NEW' }));
     const failing = failingCursors();
     failing.isFailing = true;
-    const second = first.restarted({ wrapRecords: failing.wrap });
-    second.webhooks.start();
-    await second.quiet();
+    const second = await first.resumed({ wrapRecords: failing.wrap });
     expect(typesSent(second)).toContain('NEW');
     second.kill();
-    await first.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id: oldest }, first.call(buyer));
-    const third = second.restarted();
-    third.webhooks.start();
-    await third.quiet();
+    await first.unsubscribe(buyer, oldest);
+    const third = await second.resumed();
     const newer = [...second.posts, ...third.posts].filter(({ url }) => url.includes('newer'));
     expect(newer.map(({ event }) => event.seq)).toEqual(Array.from({ length: 300 }, (_, at) => at + 34));
   });
@@ -246,8 +232,7 @@ describe('damaged stored events', () => {
     const world = webhookRig({ wrapLedgers: damaging((row) => row.replace('"amount":1', '"amount":2')) });
     await world.run(openLedger(), createMaster());
     const { id } = await world.subscribe(supplier);
-    await world.run(append({ payload: '{"amount":1}' }), append({ eventType: 'NEXT' }));
-    await world.quiet();
+    await world.runToEnd(append({ payload: '{"amount":1}' }), append({ eventType: 'NEXT' }));
     expect(typesSent(world)).toEqual(['NEXT']);
     const [first] = (await world.deliveries(supplier, id)).deliveries;
     expect(first).toMatchObject({ status: 'FAILED', lastError: 'The stored event is damaged, so it is not sent.' });
@@ -257,8 +242,7 @@ describe('damaged stored events', () => {
     const world = webhookRig({ wrapLedgers: damaging((row) => row.slice(0, 20)) });
     await world.run(openLedger({ facts: orderFacts }), createMaster({ masterId }));
     await world.subscribe(supplier);
-    await world.run(append(), append({ eventType: 'NEXT' }));
-    await world.quiet();
+    await world.runToEnd(append(), append({ eventType: 'NEXT' }));
     expect(typesSent(world)).toEqual(['NEXT']);
     expect(world.logged.join()).toContain('cannot be read');
   });

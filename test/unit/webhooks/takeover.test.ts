@@ -62,15 +62,12 @@ describe('a node that takes a shard over', () => {
       const { first, second, takeOver } = await twoNodes();
       if (isWatched) await first.subscribe(supplier, { url: 'https://supplier.example/' });
       await second.webhooks.catchUp();
-      await first.run(letIn(), append({ eventType: 'ON_FIRST' }));
-      await first.quiet();
+      await first.runToEnd(letIn(), append({ eventType: 'ON_FIRST' }));
       first.kill();
       await first.run(append({ eventType: 'ANSWERED_BEFORE_KILL' }));
       await takeOver();
-      await second.run(append({ eventType: 'BEFORE_THE_LISTS' }));
-      await second.quiet();
-      await second.run(append({ eventType: 'ON_SECOND' }));
-      await second.quiet();
+      await second.runToEnd(append({ eventType: 'BEFORE_THE_LISTS' }));
+      await second.runToEnd(append({ eventType: 'ON_SECOND' }));
       expect(typesSent(first, url)).toContain('ON_FIRST');
       const rest = typesSent(second, url).filter((type) => type !== 'ON_FIRST' && !type.endsWith('_GRANTED'));
       expect(rest).toEqual(['ANSWERED_BEFORE_KILL', 'BEFORE_THE_LISTS', 'ON_SECOND']);

@@ -12,8 +12,7 @@ async function unsettled(fault: StoreFault, subscriber: string, command: (deadli
   const world = webhookRig({ rig: rig({ wrap: (memory) => faultyLedgerStore(memory, faults.choose) }) });
   await world.run(openLedger(), createMaster());
   await world.subscribe(subscriber);
-  await world.run(append({ eventType: 'BEFORE' }));
-  await world.quiet();
+  await world.runToEnd(append({ eventType: 'BEFORE' }));
   faults.fail('append', fault);
   faults.fail('claim', ...Array<'lost'>(20).fill('lost'));
   const code = codeOf(world.run(command(world.clock.now() + second)));
@@ -43,8 +42,7 @@ describe('an event whose append was answered outcome_unknown', () => {
 
   test.each<StoreFault>(['applied', 'late-before-claim'])('is delivered with its retry (%s)', async (fault) => {
     const world = await unsettled(fault, supplier, doubtful);
-    await world.run(doubtful(Number.MAX_SAFE_INTEGER));
-    await world.quiet();
+    await world.runToEnd(doubtful(Number.MAX_SAFE_INTEGER));
     expect(typesSent(world)).toEqual(['BEFORE', 'DOUBTFUL']);
   });
 
@@ -58,8 +56,7 @@ describe('an event whose append was answered outcome_unknown', () => {
   test('is not delivered if it does not land', async () => {
     const world = await unsettled('lost', supplier, doubtful);
     await world.clock.advance(2 * second);
-    await world.run(append({ eventType: 'NEXT' }));
-    await world.quiet();
+    await world.runToEnd(append({ eventType: 'NEXT' }));
     expect(typesSent(world)).toEqual(['BEFORE', 'NEXT']);
   });
 
@@ -68,8 +65,7 @@ describe('an event whose append was answered outcome_unknown', () => {
     async (fault) => {
       const granting = (deadline: number) => grant({ access: 'read', commandKeys: [commandKey('k')], deadline });
       const world = await unsettled(fault, delegate, granting);
-      await world.run(granting(Number.MAX_SAFE_INTEGER));
-      await world.quiet();
+      await world.runToEnd(granting(Number.MAX_SAFE_INTEGER));
       expect(typesSent(world)).toEqual(['MASTER_DELEGATION_GRANTED']);
     },
   );
