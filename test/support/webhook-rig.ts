@@ -71,10 +71,16 @@ export interface WebhookRig {
     actorId: string,
     given?: { url?: string; eventTypes?: string[]; ledgerId?: string },
   ): Promise<{ id: string; secret: string }>;
+  /** Has a PING sent. */
+  ping(actorId: string, id: string): ReturnType<ReturnType<typeof webhookService>['testWebhook']>;
   unsubscribe(actorId: string, id: string): Promise<unknown>;
   deliveries(actorId: string, id: string): ReturnType<ReturnType<typeof webhookService>['listWebhookDeliveries']>;
   /** Waits until all that is left to do waits for the clock. */
   quiet(): Promise<void>;
+  /** Moves the clock, and then `quiet`. */
+  advance(ms: number): Promise<void>;
+  /** Looks for due deliveries, and then `quiet`. */
+  lookForDue(): Promise<void>;
   /** Acts like SIGKILL: no write of these webhooks lands any more, and nothing is sent. */
   kill(): void;
   /** Another process over the same data, which is not started yet. */
@@ -214,9 +220,18 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
       const request = { $typeName: 'svc.v1.CreateWebhookRequest', url, eventTypes } as const;
       return api.createWebhook(ledgerId === undefined ? request : { ...request, ledgerId }, call(actorId));
     },
+    ping: (actorId, id) => api.testWebhook({ $typeName: 'svc.v1.TestWebhookRequest', id }, call(actorId)),
     unsubscribe: (actorId, id) => api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, call(actorId)),
     deliveries: (actorId, id) =>
       api.listWebhookDeliveries({ $typeName: 'svc.v1.ListWebhookDeliveriesRequest', id, limit: 1_000 }, call(actorId)),
+    advance: async (ms) => {
+      await clock.advance(ms);
+      await quiet();
+    },
+    lookForDue: () => {
+      webhooks.lookForDue();
+      return quiet();
+    },
     kill: () => {
       alive = false;
     },

@@ -183,6 +183,24 @@ export function storeWith(inner: LedgerStore, replaced: Partial<LedgerStore>): L
   return { ...faultyLedgerStore(inner, () => null), ...replaced };
 }
 
+type Hooks<S> = { [M in keyof S]?: S[M] extends (...args: infer A) => unknown ? (...args: A) => unknown : never };
+
+/** The same store, whose methods first call and await these functions. */
+export function beforeCalls<S extends LedgerStore | RecordStore>(inner: S, hooks: Hooks<S>): S {
+  return new Proxy(inner, {
+    get: (target, name) => {
+      const method: unknown = Reflect.get(target, name);
+      const hook: unknown = Reflect.get(hooks, name);
+      if (typeof method !== 'function') return method;
+      if (typeof hook !== 'function') return method.bind(target);
+      return async (...args: unknown[]) => {
+        await hook(...args);
+        return method.apply(target, args);
+      };
+    },
+  });
+}
+
 /** A record store with some methods in place of its own. */
 export function recordsWith(inner: RecordStore, replaced: Partial<RecordStore>): RecordStore {
   return {

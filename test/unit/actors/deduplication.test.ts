@@ -16,7 +16,7 @@ import {
   supplier,
 } from '../../support/commands.ts';
 import { faultyLedgerStore, type StoreFault, scriptedFaults } from '../../support/store-faults.ts';
-import { codeOf, codesOf, openOrder, type Rig, rig, storeWith } from '../../support/world.ts';
+import { beforeCalls, codeOf, codesOf, openOrder, type Rig, rig } from '../../support/world.ts';
 
 async function opened(): Promise<Rig & { readonly actor: LedgerActor }> {
   const world = rig();
@@ -165,11 +165,8 @@ describe('the store decides whether a key is new', () => {
     const asked: string[][] = [];
     const { newActor } = rig({
       wrap: (memory) =>
-        storeWith(memory, {
-          findCommands: (ledgerId, keys) => {
-            asked.push(keys.map(({ id }) => id));
-            return memory.findCommands(ledgerId, keys);
-          },
+        beforeCalls(memory, {
+          findCommands: (_ledgerId, keys) => asked.push(keys.map(({ id }) => id)),
         }),
     });
     const actor = newActor();

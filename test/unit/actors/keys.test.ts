@@ -11,7 +11,7 @@ import {
   supplier,
 } from '../../support/commands.ts';
 import type { MemoryLedgerStore } from '../../support/memory-store/ledger-store.ts';
-import { codeOf, type Rig, rig, start, startMs, storeWith } from '../../support/world.ts';
+import { beforeCalls, codeOf, type Rig, rig, start, startMs } from '../../support/world.ts';
 
 const kid = `svc:actor:${supplier}#key-1`;
 const signed = append({ signature: signature(kid), signatureRule: 'if_keyed' });
@@ -29,10 +29,9 @@ async function opened() {
 /** Another actor of the ledger. `happens` is called before the master's events are read. */
 function withSlowMasters({ clock, data, keys }: Rig, happens: () => void) {
   const wrap = (memory: MemoryLedgerStore) =>
-    storeWith(memory, {
-      readScope: async (...args) => {
+    beforeCalls(memory, {
+      readScope: () => {
         happens();
-        return memory.readScope(...args);
       },
     });
   return rig({ clock, data, keys, wrap }).newActor();

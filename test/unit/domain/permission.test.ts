@@ -132,48 +132,35 @@ const delegates: readonly Who[] = [
   { name: 'stranger', chain: order, actorId: stranger },
 ];
 
+const [denied, hidden, expired] = ['permission_denied', 'not_found', 'access_expired'];
+
 /** What each may do, in the order of `delegates`; null: it is carried out. */
 const table: readonly [string, (actorId: string) => Command, readonly (string | null)[]][] = [
-  [
-    'append',
-    (actorId) => append({ actorId }),
-    [
-      null,
-      null,
-      null,
-      'permission_denied',
-      null,
-      null,
-      'permission_denied',
-      'not_found',
-      'access_expired',
-      'not_found',
-    ],
-  ],
+  ['append', (actorId) => append({ actorId }), [null, null, null, denied, null, null, denied, hidden, expired, hidden]],
   [
     'create a master',
     (actorId) => createMaster({ actorId, masterId: uuid(0x77) }),
-    [null, null, null, 'permission_denied', ...Array<string>(6).fill('not_found')],
+    [null, null, null, denied, hidden, hidden, hidden, hidden, hidden, hidden],
   ],
   [
     'close the master',
     (actorId) => closeMaster({ actorId }),
-    [null, ...Array<string>(6).fill('permission_denied'), 'not_found', 'access_expired', 'not_found'],
+    [null, denied, denied, denied, denied, denied, denied, hidden, expired, hidden],
   ],
   [
     'close the ledger',
     (actorId) => closeLedger({ actorId }),
-    [null, ...Array<string>(3).fill('permission_denied'), ...Array<string>(6).fill('not_found')],
+    [null, denied, denied, denied, hidden, hidden, hidden, hidden, hidden, hidden],
   ],
   [
     'grant on the master',
     (actorId) => grant({ actorId, delegateActorId: uuid(0x88), linkId: uuid(0x99) }),
-    [null, null, ...Array<string>(5).fill('permission_denied'), 'not_found', 'access_expired', 'not_found'],
+    [null, null, denied, denied, denied, denied, denied, hidden, expired, hidden],
   ],
   [
     'grant on the ledger',
     (actorId) => grant({ actorId, scope: 'ledger', delegateActorId: uuid(0x88), linkId: uuid(0x99) }),
-    [null, null, 'permission_denied', 'permission_denied', ...Array<string>(6).fill('not_found')],
+    [null, null, denied, denied, hidden, hidden, hidden, hidden, hidden, hidden],
   ],
 ];
 

@@ -28,6 +28,10 @@ function projections(chain: Chain, seq: number): Projection[] {
   return projectionsOf(event, chain.ledger.facts);
 }
 
+const scope = (name: string) => ({ kind: 'scope', scope: name });
+const cell = (key: string, value: unknown) => ({ kind: 'cell', key, value });
+const line = (list: string, order: string, value: unknown) => ({ kind: 'line', list, order, value });
+
 /** Values of cells and lines as they are read back. */
 function read(found: readonly Projection[]): object[] {
   return found.map((one) => ('value' in one ? { ...one, value: JSON.parse(one.value) } : one));
@@ -50,15 +54,10 @@ if (facts === null) throw new Error('no ledger');
 describe('the projections of', () => {
   test('GENESIS are the ledger and a line for each party', () => {
     expect(read(projections(chain, 0))).toEqual([
-      { kind: 'scope', scope: names.ownEvents(ledgerId) },
-      { kind: 'cell', key: names.ledger(ledgerId), value: facts },
-      { kind: 'line', list: names.ledgersOf(buyer), order: ledgerOrder(facts), value: { ledgerId, role: 'buyer' } },
-      {
-        kind: 'line',
-        list: names.ledgersOf(supplier),
-        order: ledgerOrder(facts),
-        value: { ledgerId, role: 'supplier' },
-      },
+      scope(names.ownEvents(ledgerId)),
+      cell(names.ledger(ledgerId), facts),
+      line(names.ledgersOf(buyer), ledgerOrder(facts), { ledgerId, role: 'buyer' }),
+      line(names.ledgersOf(supplier), ledgerOrder(facts), { ledgerId, role: 'supplier' }),
     ]);
   });
 
@@ -75,20 +74,16 @@ describe('the projections of', () => {
 
   test('a new master are its facts and its line in the order of the ledger', () => {
     expect(read(projections(chain, 2))).toEqual([
-      { kind: 'scope', scope: names.masterEvents(masterId) },
+      scope(names.masterEvents(masterId)),
       { kind: 'command', command: commandKey('k1') },
-      {
-        kind: 'cell',
-        key: names.master(masterId),
-        value: expect.objectContaining({ masterId, ledgerId, createdSeq: 2 }),
-      },
-      { kind: 'line', list: names.mastersOf(ledgerId), order: seqOrder(2), value: { masterId } },
+      cell(names.master(masterId), expect.objectContaining({ masterId, ledgerId, createdSeq: 2 })),
+      line(names.mastersOf(ledgerId), seqOrder(2), { masterId }),
     ]);
   });
 
   test('a business event are its scope and its command keys', () => {
     expect(projections(chain, 3)).toEqual([
-      { kind: 'scope', scope: names.masterEvents(masterId) },
+      scope(names.masterEvents(masterId)),
       { kind: 'command', command: commandKey('k2') },
       { kind: 'command', command: commandKey('s', 'digest', true) },
     ]);
@@ -96,37 +91,27 @@ describe('the projections of', () => {
 
   test('a grant are the held grant, the list of links and the lists of the delegate', () => {
     expect(read(projections(chain, 4))).toEqual([
-      { kind: 'scope', scope: names.masterEvents(masterId) },
-      { kind: 'scope', scope: names.delegationEvents('master', masterId) },
-      {
-        kind: 'cell',
-        key: names.grant('master', masterId, delegate),
-        value: { grant: expect.objectContaining({ linkId: uuid(0xcc) }), linkId: uuid(0xcc), revokedAt: null },
-      },
-      {
-        kind: 'line',
-        list: names.links('master', masterId),
-        order: seqOrder(4),
-        value: expect.objectContaining({ linkId: uuid(0xcc) }),
-      },
-      {
-        kind: 'line',
-        list: names.grantChanges('master', masterId, delegate),
-        order: seqOrder(4),
-        value: { expiresAt: null },
-      },
-      {
-        kind: 'line',
-        list: names.ledgersOf(delegate),
-        order: `${ledgerOrder(facts)}|master|${masterId}`,
-        value: { ledgerId, role: 'delegate', scope: 'master', objectId: masterId },
-      },
-      { kind: 'line', list: names.masterLinksOf(ledgerId, delegate), order: masterId, value: { masterId } },
+      scope(names.masterEvents(masterId)),
+      scope(names.delegationEvents('master', masterId)),
+      cell(names.grant('master', masterId, delegate), {
+        grant: expect.objectContaining({ linkId: uuid(0xcc) }),
+        linkId: uuid(0xcc),
+        revokedAt: null,
+      }),
+      line(names.links('master', masterId), seqOrder(4), expect.objectContaining({ linkId: uuid(0xcc) })),
+      line(names.grantChanges('master', masterId, delegate), seqOrder(4), { expiresAt: null }),
+      line(names.ledgersOf(delegate), `${ledgerOrder(facts)}|master|${masterId}`, {
+        ledgerId,
+        role: 'delegate',
+        scope: 'master',
+        objectId: masterId,
+      }),
+      line(names.masterLinksOf(ledgerId, delegate), masterId, { masterId }),
     ]);
   });
 
   test('a grant that replaces another end the link of the other', () => {
-    const ended = { kind: 'cell', key: names.linkEnded(uuid(0xcc)), value: start };
+    const ended = cell(names.linkEnded(uuid(0xcc)), start);
     expect(read(projections(chain, 5))).toContainEqual(ended);
     expect(read(projections(chain, 4))).not.toContainEqual(
       expect.objectContaining({ key: names.linkEnded(uuid(0xcc)) }),
@@ -135,42 +120,30 @@ describe('the projections of', () => {
 
   test('a revocation are an empty grant and the end of the link', () => {
     expect(read(projections(chain, 6))).toEqual([
-      { kind: 'scope', scope: names.masterEvents(masterId) },
-      { kind: 'scope', scope: names.delegationEvents('master', masterId) },
-      {
-        kind: 'cell',
-        key: names.grant('master', masterId, delegate),
-        value: { grant: null, linkId: uuid(0xcd), revokedAt: start },
-      },
-      { kind: 'cell', key: names.linkEnded(uuid(0xcd)), value: start },
-      { kind: 'line', list: names.grantChanges('master', masterId, delegate), order: seqOrder(6), value: null },
+      scope(names.masterEvents(masterId)),
+      scope(names.delegationEvents('master', masterId)),
+      cell(names.grant('master', masterId, delegate), { grant: null, linkId: uuid(0xcd), revokedAt: start }),
+      cell(names.linkEnded(uuid(0xcd)), start),
+      line(names.grantChanges('master', masterId, delegate), seqOrder(6), null),
     ]);
   });
 
   test('a grant of the ledger are in the scope of the ledger and in no list of a master', () => {
     const found = projections(chain, 7);
-    expect(found).toContainEqual({ kind: 'scope', scope: names.ownEvents(ledgerId) });
-    expect(found).toContainEqual({ kind: 'scope', scope: names.delegationEvents('ledger', ledgerId) });
+    expect(found).toContainEqual(scope(names.ownEvents(ledgerId)));
+    expect(found).toContainEqual(scope(names.delegationEvents('ledger', ledgerId)));
     expect(JSON.stringify(found)).not.toContain('master-links');
   });
 
   test('closings are the times of the close', () => {
-    expect(read(projections(chain, 8))).toContainEqual({
-      kind: 'cell',
-      key: names.masterClosed(masterId),
-      value: start,
-    });
-    expect(read(projections(chain, 9))).toContainEqual({
-      kind: 'cell',
-      key: names.ledgerClosed(ledgerId),
-      value: start,
-    });
+    expect(read(projections(chain, 8))).toContainEqual(cell(names.masterClosed(masterId), start));
+    expect(read(projections(chain, 9))).toContainEqual(cell(names.ledgerClosed(ledgerId), start));
   });
 
   test('a business event ignore fields that have names of the service', () => {
     const payload = `{"delegate_actor_id":"${delegate}","link_id":"x","organization_id":"y","role":"OWNER"}`;
     const loud = chainOf(openLedger(), createMaster(), append({ eventType: 'LEDGER_CLOSED_NOT', payload }));
-    expect(projections(loud, 3)).toEqual([{ kind: 'scope', scope: names.masterEvents(masterId) }]);
+    expect(projections(loud, 3)).toEqual([scope(names.masterEvents(masterId))]);
   });
 });
 

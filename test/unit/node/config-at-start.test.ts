@@ -22,29 +22,14 @@ const file = (name: string, text: string) => {
   writeFileSync(at(name), text, { mode: 0o600 });
   return at(name);
 };
-const openssl = (...args: string[]) => void execFileSync('openssl', args, { stdio: 'pipe', cwd: folder });
-const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-sha256'];
-openssl('req', '-x509', ...newKey, '-days', '30', '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=ca');
-openssl('req', '-x509', ...newKey, '-days', '30', '-keyout', 'other.key', '-out', 'other.pem', '-subj', '/CN=other');
-openssl('req', ...newKey, '-keyout', 'node.key', '-out', 'node.csr', '-subj', '/CN=node');
-openssl(
-  'x509',
-  '-req',
-  '-in',
-  'node.csr',
-  '-CA',
-  'ca.pem',
-  '-CAkey',
-  'ca.key',
-  '-set_serial',
-  '1',
-  '-days',
-  '30',
-  '-out',
-  'node.pem',
-);
-openssl('ec', '-in', 'node.key', '-aes128', '-passout', 'pass:secret', '-out', 'locked.key');
-openssl('genpkey', '-algorithm', 'ed25519', '-out', 'authority.pem');
+const openssl = (args: string) => void execFileSync('openssl', args.split(' '), { stdio: 'pipe', cwd: folder });
+const newKey = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -sha256';
+openssl(`req -x509 ${newKey} -days 30 -keyout ca.key -out ca.pem -subj /CN=ca`);
+openssl(`req -x509 ${newKey} -days 30 -keyout other.key -out other.pem -subj /CN=other`);
+openssl(`req ${newKey} -keyout node.key -out node.csr -subj /CN=node`);
+openssl('x509 -req -in node.csr -CA ca.pem -CAkey ca.key -set_serial 1 -days 30 -out node.pem');
+openssl('ec -in node.key -aes128 -passout pass:secret -out locked.key');
+openssl('genpkey -algorithm ed25519 -out authority.pem');
 const [none, empty, text] = [at('none'), file('empty', ''), file('text', 'no PEM and no key')];
 const secretsKey = file('secrets.key', Buffer.alloc(32, 1).toString('base64'));
 const wrongCertificates = [
@@ -76,7 +61,7 @@ function expectOneSentence(outcome: ReturnType<typeof outcomeOf>, variable: stri
   expect(outcome?.said).not.toMatch(/\n.*\n|\bat .*:\d+:\d+/);
 }
 
-const wrongNumbers = ['-1', '1.5', '1e3', 'x', '99999999999', '0x10'];
+const wrongNumbers = ['-1', '1.5', '1e3', 'x', '80a', '99999999999', '0x10'];
 const wrongBounds = [...wrongNumbers, '0', '1000001'];
 const wrongMebibytes = [...wrongNumbers, '0', '4097'];
 const wrongPorts = [...wrongNumbers, '65536'];
@@ -93,7 +78,10 @@ const wrong: Readonly<Record<string, readonly (string | Environment)[]>> = {
   TLS_CERT_FILE: wrongCertificates.map((TLS_CERT_FILE) => ({ TLS_CERT_FILE, TLS_KEY_FILE: at('node.key') })),
   TLS_KEY_FILE: wrongKeys.map((TLS_KEY_FILE) => ({ TLS_CERT_FILE: at('node.pem'), TLS_KEY_FILE })),
   TLS_TERMINATED: ['yes', '2'],
-  CORS_ORIGINS: ['app.example.com', 'https://a.example/', 'ftp://a.example', 'https://a.example,*'],
+  CORS_ORIGINS: [
+    ...['app.example.com', 'https://a.example/', 'ftp://a.example'],
+    ...['https://a.example,*', '*,https://a.example', 'https://*.example.com'],
+  ],
   TRUSTED_PROXIES: ['10.0.0.0/99', 'proxy', 'http://10.0.0.1'],
   LOG_LEVEL: ['loud', 'INFO'],
   WEBHOOK_CLOSED_PORTS: ['0', '70000', '80;81', 'x'],

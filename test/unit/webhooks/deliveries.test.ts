@@ -14,7 +14,7 @@ import {
   startMs,
   subscriptionId,
 } from '../../support/webhook-deliveries.ts';
-import { recordsWith } from '../../support/world.ts';
+import { beforeCalls, recordsWith } from '../../support/world.ts';
 
 const ledgerB = '0199bbbb-0000-7000-8000-00000000000b';
 const recordedAt = (ms: number) => isoTime(startMs + ms);
@@ -267,11 +267,10 @@ describe('reading', () => {
       const reads: number[] = [];
       let runs = 0;
       let onFind = () => {};
-      const store = recordsWith(memory, {
-        find: (kind, lookup, page) => {
+      const store = beforeCalls(memory, {
+        find: (kind) => {
           if (kind === blockKind) reads.push(runs);
           onFind();
-          return memory.find(kind, lookup, page);
         },
       });
       const deliveries = deliveriesIn(store);

@@ -11,7 +11,7 @@ import {
   uuid,
 } from '../../support/commands.ts';
 import { typesSent, webhookRig } from '../../support/webhook-rig.ts';
-import { storeWith } from '../../support/world.ts';
+import { beforeCalls } from '../../support/world.ts';
 
 const url = 'https://hooks.example/a';
 
@@ -22,14 +22,10 @@ async function twoNodes() {
     ownsShardOf: () => true,
     tellOthers: () => {},
     wrapLedgers: (inner) =>
-      storeWith(inner, {
-        head: (id) => {
-          reads.heads.push(id);
-          return inner.head(id);
-        },
-        read: (id, from, limit) => {
+      beforeCalls(inner, {
+        head: (id) => reads.heads.push(id),
+        read: () => {
           reads.rows += 1;
-          return inner.read(id, from, limit);
         },
       }),
   });
@@ -45,8 +41,7 @@ test('an event that a node without the shard wrote is delivered after the next s
   await first.runToEnd(append({ eventType: 'HERE' }));
   await other.runToEnd(append({ eventType: 'ELSEWHERE' }));
   expect(typesSent(first, url)).toEqual(['HERE']);
-  first.webhooks.lookForDue();
-  await first.quiet();
+  await first.lookForDue();
   expect(typesSent(first, url)).toEqual(['HERE', 'ELSEWHERE']);
 });
 
@@ -56,8 +51,7 @@ test('an event of a ledger without a cursor is delivered so too', async () => {
   await first.subscribe(supplier, { url });
   await first.quiet();
   await other.run(append({ eventType: 'ELSEWHERE' }));
-  first.webhooks.lookForDue();
-  await first.quiet();
+  await first.lookForDue();
   expect(typesSent(first, url)).toEqual(['ELSEWHERE']);
 });
 
@@ -67,8 +61,7 @@ test('an actor that another node granted access gets the events after its grant'
   await first.subscribe(delegate, { url });
   await first.quiet();
   await other.run(grant({ access: 'read', masterId, linkId: uuid(0x77) }), append({ eventType: 'ELSEWHERE' }));
-  first.webhooks.lookForDue();
-  await first.quiet();
+  await first.lookForDue();
   await first.runToEnd(append({ eventType: 'HERE' }));
   expect(typesSent(first, url).slice(-2)).toEqual(['ELSEWHERE', 'HERE']);
 });
@@ -82,8 +75,7 @@ test('a ledger that another node opened is found within 20 scans, with all its e
   await other.run(openLedger({ ledgerId: opened }), createMaster(its), append({ ...its, eventType: 'ELSEWHERE' }));
   for (let look = 0; look < 20; look++) {
     await first.clock.advance(15_000);
-    first.webhooks.lookForDue();
-    await first.quiet();
+    await first.lookForDue();
   }
   expect(first.posts.filter(({ event }) => event.ledger_id === opened).map(({ event }) => event.seq)).toEqual([
     0, 1, 2, 3,
@@ -95,8 +87,7 @@ test('the scan of a ledger at rest reads only its head', async () => {
   await first.subscribe(supplier, { url });
   await first.runToEnd(append());
   Object.assign(reads, { heads: [], rows: 0 });
-  first.webhooks.lookForDue();
-  await first.quiet();
+  await first.lookForDue();
   expect(reads).toEqual({ heads: [ledgerId], rows: 0 });
 });
 
@@ -104,18 +95,14 @@ test('a single node does not scan', async () => {
   const heads: string[] = [];
   const alone = webhookRig({
     wrapLedgers: (inner) =>
-      storeWith(inner, {
-        head: (id) => {
-          heads.push(id);
-          return inner.head(id);
-        },
+      beforeCalls(inner, {
+        head: (id) => heads.push(id),
       }),
   });
   await alone.run(openLedger(), createMaster());
   await alone.subscribe(supplier, { url });
   await alone.runToEnd(append());
   heads.length = 0;
-  alone.webhooks.lookForDue();
-  await alone.quiet();
+  await alone.lookForDue();
   expect(heads).toEqual([]);
 });

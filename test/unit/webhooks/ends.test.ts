@@ -14,8 +14,7 @@ describe('ends', () => {
     await world.runToEnd(append(), append());
     expect(world.posts).toHaveLength(1);
     await world.run(append());
-    await world.clock.advance(3 * hour);
-    await world.quiet();
+    await world.advance(3 * hour);
     expect(world.posts).toHaveLength(1);
     const listed = await world.api.listWebhooks({ $typeName: 'svc.v1.ListWebhooksRequest' }, world.call(supplier));
     expect(listed.subscriptions).toMatchObject([{ id, active: false }]);
@@ -34,8 +33,7 @@ describe('ends', () => {
     world.kill();
     const next = world.restarted();
     next.webhooks.start();
-    await next.clock.advance(3 * hour);
-    await next.quiet();
+    await next.advance(3 * hour);
     expect([world.posts.length, next.posts.length]).toEqual([1, 0]);
     expect(await onlyDelivery(next, id)).toMatchObject({
       status: 'FAILED',
@@ -61,8 +59,7 @@ describe('ends', () => {
     const held = Promise.withResolvers<void>();
     gate = held.promise;
     reads = 0;
-    await next.clock.advance(30 * second);
-    await next.quiet();
+    await next.advance(30 * second);
     expect([reads > 0, next.posts]).toEqual([true, []]);
     await next.unsubscribe(supplier, id);
     held.resolve();

@@ -16,7 +16,7 @@ import {
 } from '../../support/commands.ts';
 import { webhookOrder } from '../../support/webhook-order.ts';
 import { heldReceiver, typesSent, webhookRig } from '../../support/webhook-rig.ts';
-import { recordsWith, storeWith } from '../../support/world.ts';
+import { beforeCalls } from '../../support/world.ts';
 
 describe('which events a subscription gets', () => {
   test('those answered after the subscription and none from before, within one millisecond too', async () => {
@@ -145,11 +145,8 @@ describe('while subscriptions and their ledgers are being read', () => {
     const listed = Promise.withResolvers<void>();
     const world = webhookRig({
       wrapLedgers: (inner) =>
-        storeWith(inner, {
-          lines: async (list, page) => {
-            await listed.promise;
-            return inner.lines(list, page);
-          },
+        beforeCalls(inner, {
+          lines: () => listed.promise,
         }),
     });
     await world.run(openLedger(), createMaster());
@@ -178,10 +175,9 @@ describe('while subscriptions and their ledgers are being read', () => {
       records: first.records,
       secretsKey: first.secretsKey,
       wrapRecords: (inner) =>
-        recordsWith(inner, {
-          find: async (kind, lookup, page) => {
+        beforeCalls(inner, {
+          find: async (_kind, lookup) => {
             if (lookup.name === 'in_force') await found.promise;
-            return inner.find(kind, lookup, page);
           },
         }),
     });

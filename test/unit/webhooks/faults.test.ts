@@ -6,7 +6,7 @@ import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
 import { faultyRecordStore, scriptedFaults } from '../../support/store-faults.ts';
 import { hookUrl, onlyDelivery, second, webhookOrder } from '../../support/webhook-order.ts';
 import { answer, typesSent } from '../../support/webhook-rig.ts';
-import { recordsWith, storeWith } from '../../support/world.ts';
+import { beforeCalls, recordsWith } from '../../support/world.ts';
 
 describe('faults', () => {
   test('a delivery whose record cannot be written is sent again, and one that cannot be read waits', async () => {
@@ -20,8 +20,7 @@ describe('faults', () => {
     });
     await world.runToEnd(append());
     for (let at = 0; at < 10; at++) {
-      await world.clock.advance(second);
-      await world.quiet();
+      await world.advance(second);
     }
     expect(world.posts).toHaveLength(2);
     expect(await onlyDelivery(world, id)).toMatchObject({ status: 'DELIVERED', attempt: 0 });
@@ -39,7 +38,7 @@ describe('faults', () => {
     const world = await webhookOrder({ records });
     const { id } = await world.subscribe(supplier, { url: hookUrl });
     await world.quiet();
-    const tested = world.api.testWebhook({ $typeName: 'svc.v1.TestWebhookRequest', id }, world.call(supplier));
+    const tested = world.ping(supplier, id);
     await expect(tested).rejects.toMatchObject({ code: 'outcome_unknown' });
     await world.quiet();
     expect(typesSent(world, hookUrl)).toEqual(['PING']);
@@ -49,10 +48,9 @@ describe('faults', () => {
     let down = false;
     const world = await webhookOrder({
       wrapLedgers: (inner) =>
-        storeWith(inner, {
-          read: async (ledger, from, limit) => {
+        beforeCalls(inner, {
+          read: (_ledger, from, limit) => {
             if (down && limit === 1 && from === 4) throw new Error('the disk is slow');
-            return inner.read(ledger, from, limit);
           },
         }),
     });
@@ -60,13 +58,11 @@ describe('faults', () => {
     await world.runToEnd(append());
     down = true;
     await world.runToEnd(append());
-    await world.clock.advance(5 * second);
-    await world.quiet();
+    await world.advance(5 * second);
     const before = (await world.deliveries(supplier, id)).deliveries;
     expect(before[1]).toMatchObject({ status: 'PENDING', attempt: 0, lastError: undefined });
     down = false;
-    await world.clock.advance(second);
-    await world.quiet();
+    await world.advance(second);
     const after = (await world.deliveries(supplier, id)).deliveries;
     expect(after[1]).toMatchObject({ status: 'DELIVERED', attempt: 0 });
   });

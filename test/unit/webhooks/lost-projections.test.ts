@@ -131,12 +131,10 @@ test('while claims fail, the event waits and no delivery fails', async () => {
       }),
   });
   await next.quiet();
-  await next.clock.advance(5_000);
-  await next.quiet();
+  await next.advance(5_000);
   expect([next.posts, await statusesOf(next, supplier)]).toEqual([[], ['DELIVERED']]);
   down = false;
-  await next.clock.advance(1_000);
-  await next.quiet();
+  await next.advance(1_000);
   expect(typesSent(next, delegates)).toEqual(['MASTER_DELEGATION_GRANTED']);
 });
 
@@ -155,8 +153,7 @@ test('a node that has lost the ledger meanwhile does not claim it', async () => 
       }),
   });
   await next.quiet();
-  await next.clock.advance(5_000);
-  await next.quiet();
+  await next.advance(5_000);
   expect(isOwned).toBe(false);
   expect([next.rig.meter.claims, next.posts]).toEqual([[], []]);
 });

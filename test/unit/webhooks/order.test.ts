@@ -50,7 +50,7 @@ describe('order', () => {
     await Promise.all([world.run(append()), world.run(append())]);
     await world.quiet();
     // The PING wakes the sender. The deliveries are recorded, and the cursor is before them.
-    await world.api.testWebhook({ $typeName: 'svc.v1.TestWebhookRequest', id }, world.call(supplier));
+    await world.ping(supplier, id);
     await world.quiet();
     expect(world.posts.map(({ event }) => event.event_type)).toEqual(['PING']);
     hold.resolve();
@@ -72,8 +72,7 @@ test.each([20 * second, hour])(
     await world.runToEnd(append(), append(), append());
     expect(world.posts.map(({ event }) => event.seq)).toEqual([3, 4, 5]);
     failing = false;
-    await world.clock.advance(60 * second);
-    await world.quiet();
+    await world.advance(60 * second);
     expect(world.posts.map(({ event }) => event.seq)).toEqual([3, 4, 5, 4]);
   },
 );

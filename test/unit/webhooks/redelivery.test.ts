@@ -7,7 +7,7 @@ import { append, buyer, delegate, grant, ledgerId, revoke, supplier, uuid } from
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
 import { onlyDelivery, subscribedOrder, webhookOrder } from '../../support/webhook-order.ts';
 import { answer, heldReceiver, type WebhookRig } from '../../support/webhook-rig.ts';
-import { recordsWith } from '../../support/world.ts';
+import { beforeCalls } from '../../support/world.ts';
 
 describe('redelivery', () => {
   const redeliver = (world: WebhookRig, id: string, deliveryId: string, actorId = supplier) =>
@@ -59,11 +59,8 @@ describe('redelivery', () => {
   test('names the ledger of the event for the access history, and looks it up once', async () => {
     const finds: string[] = [];
     const memory = new MemoryRecordStore();
-    const records = recordsWith(memory, {
-      find: (kind, lookup, page) => {
-        finds.push(lookup.name);
-        return memory.find(kind, lookup, page);
-      },
+    const records = beforeCalls(memory, {
+      find: (_kind, lookup) => finds.push(lookup.name),
     });
     const world = await webhookOrder({ records });
     const { id } = await world.subscribe(supplier);

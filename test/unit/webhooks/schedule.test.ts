@@ -9,8 +9,7 @@ describe('the schedule', () => {
     await world.run(append());
     const seen: unknown[] = [];
     for (const wait of [0, 30 * second, 5 * minute, 30 * minute, 2 * hour]) {
-      await world.clock.advance(wait);
-      await world.quiet();
+      await world.advance(wait);
       const { status, attempt, nextAttemptAt, lastError } = (await onlyDelivery(world, id)) ?? {};
       const next = nextAttemptAt === undefined ? null : Date.parse(nextAttemptAt) - world.clock.now();
       seen.push([status, attempt, next, lastError]);
@@ -29,19 +28,16 @@ describe('the schedule', () => {
       35 * minute + 30 * second,
       2 * hour + 35 * minute + 30 * second,
     ]);
-    await world.clock.advance(24 * hour);
-    await world.quiet();
+    await world.advance(24 * hour);
     expect(world.posts).toHaveLength(5);
   });
 
   test('a millisecond before its time a retry is not sent', async () => {
     const { world } = await subscribedOrder(() => answer(500));
     await world.runToEnd(append());
-    await world.clock.advance(30 * second - 1);
-    await world.quiet();
+    await world.advance(30 * second - 1);
     expect(world.posts).toHaveLength(1);
-    await world.clock.advance(1);
-    await world.quiet();
+    await world.advance(1);
     expect(world.posts).toHaveLength(2);
   });
 
@@ -56,8 +52,7 @@ describe('the schedule', () => {
     await next.quiet();
     expect(next.posts).toHaveLength(1);
     expect(await onlyDelivery(next, id)).toMatchObject({ status: 'PENDING', attempt: 1 });
-    await next.clock.advance(5 * minute);
-    await next.quiet();
+    await next.advance(5 * minute);
     expect(next.posts).toHaveLength(2);
   });
 
@@ -84,8 +79,7 @@ describe('the schedule', () => {
     await world.runToEnd(append());
     await world.clock.advance(10 * second - 1);
     expect((await onlyDelivery(world, id))?.lastError).toBeUndefined();
-    await world.clock.advance(1);
-    await world.quiet();
+    await world.advance(1);
     expect(await onlyDelivery(world, id)).toMatchObject({
       status: 'PENDING',
       lastError: 'The receiver did not answer within 10 seconds.',

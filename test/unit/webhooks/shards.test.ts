@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { append, ledgerId, supplier } from '../../support/commands.ts';
 import { hookUrl, webhookOrder } from '../../support/webhook-order.ts';
-import { recordsWith } from '../../support/world.ts';
+import { beforeCalls } from '../../support/world.ts';
 
 describe('shards', () => {
   test('a node tails and sends for its own shards, also after it takes over and gives up some', async () => {
@@ -38,14 +38,13 @@ describe('shards', () => {
     const world = await webhookOrder({
       ownsShardOf: (id) => id !== ledgerId || held.isOwned,
       wrapRecords: (inner) =>
-        recordsWith(inner, {
+        beforeCalls(inner, {
           put: async (write) => {
             if (write.kind === 'webhook_deliveries' && write.replaces === 'absent' && held.isRecording) {
               held.made += 1;
               held.isOwned = false;
               await recorded.promise;
             }
-            return inner.put(write);
           },
         }),
     });

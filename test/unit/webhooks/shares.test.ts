@@ -14,7 +14,7 @@ describe('shares', () => {
 
   /** Sends a PING, so that the receiver is known as quick. */
   async function prove(world: WebhookRig, id: string): Promise<void> {
-    await world.api.testWebhook({ $typeName: 'svc.v1.TestWebhookRequest', id }, world.call(supplier));
+    await world.ping(supplier, id);
     await world.quiet();
   }
 

@@ -4,7 +4,7 @@ import { type RecordStore, unsettled } from '../../../src/store/record-store.ts'
 import { append, createMaster, ledgerId, openLedger, supplier } from '../../support/commands.ts';
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
 import { heldReceiver, type WebhookRig, webhookRig } from '../../support/webhook-rig.ts';
-import { recordsWith } from '../../support/world.ts';
+import { beforeCalls, recordsWith } from '../../support/world.ts';
 
 const url = 'https://hooks.example/a';
 
@@ -106,10 +106,9 @@ test('the last event of a burst is sent at once, however late the write of the c
   const nodes = await twoNodes({
     hears: true,
     wrapSecond: (inner) =>
-      recordsWith(inner, {
+      beforeCalls(inner, {
         put: async (write) => {
           if (write.kind === 'webhook_cursor') await held?.promise;
-          return inner.put(write);
         },
       }),
   });

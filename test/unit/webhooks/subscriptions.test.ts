@@ -5,16 +5,13 @@ import { buyer, supplier } from '../../support/commands.ts';
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
 import { faultyRecordStore, scriptedFaults } from '../../support/store-faults.ts';
 import { webhookRig } from '../../support/webhook-rig.ts';
-import { recordsWith } from '../../support/world.ts';
+import { beforeCalls, recordsWith } from '../../support/world.ts';
 
 test('no record holds the secret in plain text', async () => {
   const written: string[] = [];
   const memory = new MemoryRecordStore();
-  const records = recordsWith(memory, {
-    put: (write) => {
-      written.push(JSON.stringify(write));
-      return memory.put(write);
-    },
+  const records = beforeCalls(memory, {
+    put: (write) => written.push(JSON.stringify(write)),
   });
   const world = webhookRig({ records });
   const { id, secret } = await world.subscribe(supplier);
