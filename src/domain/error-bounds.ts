@@ -18,10 +18,7 @@ interface ErrorBounds {
   readonly detailsMaxBytes: number;
 }
 
-/**
- * For headers, trailers, and outcomes on a stream: many clients and proxies refuse 8 KiB, some of them by closing the
- * connection.
- */
+/** For headers, trailers, and outcomes on a stream: many clients and proxies refuse or end at 8 KiB. */
 export const trailerBounds: ErrorBounds = { messageMaxBytes: 512, detailsMaxBytes: 3 * 1024 };
 /** For bodies: a request's content may come back in the details. */
 export const bodyBounds: ErrorBounds = { messageMaxBytes: 4 * 1024, detailsMaxBytes: 1024 * 1024 };

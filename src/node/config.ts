@@ -10,10 +10,7 @@ import { defaultMemoryBudgetBytes } from '../runtime/limits/memory-budget.ts';
 import type { LogLevel } from '../runtime/telemetry/log.ts';
 import { defaultWaitingMax } from '../service/signatures/verifying-threads.ts';
 
-/**
- * A setting with which the service cannot start. The message is one sentence that names the variable and says what to
- * do.
- */
+/** The service cannot start. The message is one sentence that names the variable and says what to do. */
 export class ConfigError extends Error {
   constructor(message: string) {
     super(message);
@@ -70,10 +67,7 @@ export interface Config {
 
 export type Environment = { readonly [name: string]: string | undefined };
 
-/**
- * Ignores variables that are not in the table. An empty variable counts as not set. Throws ConfigError; in production
- * mode it lists everything that is missing or unsafe.
- */
+/** An empty variable counts as not set. Throws ConfigError; in production mode it lists all that is wrong. */
 export function readConfig(env: Environment): Config {
   const mode = oneOf(env, 'SVC_MODE', ['development', 'production'], 'development');
   const certFile = text(env, 'TLS_CERT_FILE');

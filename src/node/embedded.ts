@@ -17,10 +17,7 @@ import { startNodeOver } from './start-node.ts';
 /** On a single node a revocation takes effect with its answer. */
 const revocationLeadMs = 0;
 
-/**
- * Starts a node with all its data in DATA_DIR. `onFatal` is called once, after a failed write to the disk. Reads go on
- * then.
- */
+/** All data is in DATA_DIR. `onFatal` is called once, after a failed write to the disk. Reads go on then. */
 export async function startEmbedded(
   config: Config,
   log: NodeLog,

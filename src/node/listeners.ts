@@ -34,10 +34,7 @@ function listenError({ portVariable, port, hostVariable, host }: ListenerPlace, 
   return error;
 }
 
-/**
- * null: the public listeners are without TLS. Throws ConfigError if the files cannot be read or are not valid at
- * `nowMs`.
- */
+/** null: without TLS. Throws ConfigError if the files cannot be read or are not valid at `nowMs`. */
 export function readTls(config: Config, nowMs: number): { readonly cert: Buffer; readonly key: Buffer } | null {
   if (config.tls === null) return null;
   const read = (variable: string, file: string): Buffer => {

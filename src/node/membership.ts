@@ -27,10 +27,7 @@ export interface Membership {
   ownsShardOf(id: string): boolean;
   /** Tells the node that sends for a subscription that a delivery may be due. The message may get lost. */
   tellOthers(subscriptionId: string): void;
-  /**
-   * Takes over a connection to the internal port that does not begin like HTTP/1. `proved`: the other end is another
-   * node.
-   */
+  /** Takes over a connection that does not begin like HTTP/1. `proved`: the other end is another node. */
   takeConnection(socket: Socket, proved: () => void): void;
   /** Further GET paths of the internal port. Each answers JSON. */
   readonly pages: ReadonlyMap<string, () => Promise<object>>;
@@ -39,10 +36,7 @@ export interface Membership {
   isClockRight(): boolean;
   /** Ports of all known nodes, on whatever machine they are. */
   ports(): Iterable<number>;
-  /**
-   * From now on the node takes shards. `ports` are open now. `checkSignature` rejects with the error that a command of
-   * another node is refused with.
-   */
+  /** From now on the node takes shards. `checkSignature` rejects with the refusal of another node's command. */
   join(
     directory: Directory,
     webhooks: SharedWebhooks,

@@ -3,10 +3,7 @@ import { urlHost } from '../runtime/config/url-host.ts';
 import type { SandboxTarget } from '../sandbox/party.ts';
 import type { Config } from './config.ts';
 
-/**
- * How the node reaches its own HTTP port. It trusts exactly its own certificate, which names the service and not this
- * address.
- */
+/** Trusts exactly the node's own certificate, which names the service and not this address. */
 export function ownAddress(config: Config, http: { readonly port: number }, certificate: Buffer | null): SandboxTarget {
   const everywhere = config.host === '0.0.0.0' || config.host === '::';
   const host = urlHost(everywhere ? '127.0.0.1' : config.host);

@@ -2,10 +2,7 @@ import { type Clock, sleep } from '../runtime/clock/clock.ts';
 
 /** How often the utilization is sampled. */
 const sampleMs = 100;
-/**
- * Appends fill the machine if a sample is above this while events are written at this rate. Fewer events fill no
- * machine.
- */
+/** Appends fill the machine if a sample is above this while events are written at this rate. */
 const busyUtilization = 0.85;
 const busyEventsPerSecond = 500;
 /** A full machine has idle moments too: it counts as full until all samples of this time were below the limit, ms. */

@@ -66,8 +66,7 @@ export class CommandQueue {
   }
 
   /**
-   * Returns the commands of an unsent batch that may still be written. Refuses those whose deadline has passed, and
-   * those behind them in their lane.
+   * The commands of an unsent batch that may still be written. Refuses late ones, and those behind them in their lane.
    */
   inTime(batch: PendingCommand[]): PendingCommand[] {
     const now = this.#clock.now();
@@ -82,10 +81,7 @@ export class CommandQueue {
     return inTime;
   }
 
-  /**
-   * Refuses the commands of `taken`, and the waiting ones, whose deadline has passed. `errorFor` says what is certain
-   * of a taken one.
-   */
+  /** Refuses late commands of `taken` and waiting ones. `errorFor` says what is certain of a taken one. */
   refuseDue(taken: readonly PendingCommand[], errorFor: (pending: PendingCommand) => LedgerError): void {
     const now = this.#clock.now();
     const isDue = (pending: PendingCommand) => !pending.answered && pending.command.deadline <= now;

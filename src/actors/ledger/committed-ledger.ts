@@ -40,23 +40,17 @@ interface CommittedLedgerParts {
  */
 export class CommittedLedger {
   readonly #ledgerId: string;
-  readonly #store: LedgerStore;
-  readonly #clock: Clock;
-  readonly #meter: ActorMeter;
+  readonly #parts: CommittedLedgerParts;
   #claim: Claim | null = null;
   #state: LedgerState = emptyLedger;
   #masters: LoadedMasters;
   #saving: SnapshotSaving;
-  readonly #checksRows: boolean;
 
-  constructor(ledgerId: string, { store, clock, meter, checksRows = false }: CommittedLedgerParts) {
-    this.#checksRows = checksRows;
+  constructor(ledgerId: string, parts: CommittedLedgerParts) {
     this.#ledgerId = ledgerId;
-    this.#store = store;
-    this.#clock = clock;
-    this.#meter = meter;
-    this.#masters = new LoadedMasters(store, ledgerId);
-    this.#saving = new SnapshotSaving(store, ledgerId, -1);
+    this.#parts = parts;
+    this.#masters = new LoadedMasters(parts.store, ledgerId);
+    this.#saving = new SnapshotSaving(parts.store, ledgerId, -1);
   }
 
   get claim(): Claim | null {
@@ -73,47 +67,44 @@ export class CommittedLedger {
 
   /** Claims the ledger and loads its state. Throws LedgerError `unavailable`, also as BrokenChain. */
   async activate(reason: ClaimReason): Promise<Claim> {
-    const started = this.#clock.now();
+    const started = this.#parts.clock.now();
     this.forget();
-    const claim = await this.#store.claim(this.#ledgerId);
-    this.#meter.claimed(reason);
-    const { state, snapshotSeq } = await loadLedger(this.#store, this.#ledgerId, claim.head);
-    this.#saving = new SnapshotSaving(this.#store, this.#ledgerId, snapshotSeq);
+    const claim = await this.#parts.store.claim(this.#ledgerId);
+    this.#parts.meter.claimed(reason);
+    const { state, snapshotSeq } = await loadLedger(this.#parts.store, this.#ledgerId, claim.head);
+    this.#saving = new SnapshotSaving(this.#parts.store, this.#ledgerId, snapshotSeq);
     this.#claim = claim;
     this.#state = state;
-    this.#meter.activated((this.#clock.now() - started) / 1_000);
+    this.#parts.meter.activated((this.#parts.clock.now() - started) / 1_000);
     return claim;
   }
 
   forget(): void {
     this.#claim = null;
     this.#state = emptyLedger;
-    this.#masters = new LoadedMasters(this.#store, this.#ledgerId);
+    this.#masters = new LoadedMasters(this.#parts.store, this.#ledgerId);
   }
 
   /** Has the store confirm that claim and state still stand. Refusals rest on it. */
   async confirm(claim: Claim): Promise<WriteResult> {
     const { seq, hash } = this.#state;
-    return (await this.#store.stands(claim, seq < 0 ? null : { seq, hash })) ? 'stands' : 'fenced';
+    return (await this.#parts.store.stands(claim, seq < 0 ? null : { seq, hash })) ? 'stands' : 'fenced';
   }
 
   async readBarrier(): Promise<number> {
     if (this.#claim !== null && (await this.confirm(this.#claim)) === 'stands') return this.#state.seq;
     this.forget();
-    const { head } = await this.#store.claim(this.#ledgerId);
-    this.#meter.claimed('certainty');
+    const { head } = await this.#parts.store.claim(this.#ledgerId);
+    this.#parts.meter.claimed('certainty');
     return head?.seq ?? -1;
   }
 
-  /**
-   * Writes a batch, and takes over its state. After `not_written` there is a new claim. Throws LedgerError: nothing was
-   * written, or `outcome_unknown`.
-   */
+  /** After `not_written` there is a new claim. Throws LedgerError: nothing was written, or `outcome_unknown`. */
   async write(claim: Claim, batch: DecidedBatch): Promise<WriteResult> {
-    if (this.#checksRows) checkRows(this.#ledgerId, batch.entries);
-    const started = this.#clock.now();
+    if (this.#parts.checksRows) checkRows(this.#ledgerId, batch.entries);
+    const started = this.#parts.clock.now();
     try {
-      await this.#store.append(claim, batch.entries);
+      await this.#parts.store.append(claim, batch.entries);
     } catch (error) {
       if (error instanceof Fenced) return 'fenced';
       if (error instanceof OutcomeUnknown) return await this.#settle(batch);
@@ -121,7 +112,7 @@ export class CommittedLedger {
       // A store must not throw anything else, so whether it wrote is unknown.
       throw outcomeUnknown(error);
     }
-    this.#meter.committed(batch.entries.length, (this.#clock.now() - started) / 1_000);
+    this.#parts.meter.committed(batch.entries.length, (this.#parts.clock.now() - started) / 1_000);
     this.#state = batch.state;
     for (const master of batch.masters.values()) master.commit();
     return 'stands';
@@ -138,19 +129,19 @@ export class CommittedLedger {
     for (let attempt = 0; ; attempt++) {
       try {
         await this.activate('unknown_outcome');
-        const [entry] = await this.#store.read(this.#ledgerId, first.seq, 1);
+        const [entry] = await this.#parts.store.read(this.#ledgerId, first.seq, 1);
         const isWritten = entry?.seq === first.seq && parseRow(entry.row).hash === first.hash;
-        this.#meter.unknownOutcome(isWritten ? 'written' : 'not_written');
+        this.#parts.meter.unknownOutcome(isWritten ? 'written' : 'not_written');
         return isWritten ? 'stands' : 'not_written';
       } catch (error) {
         this.forget();
         const isInVain =
           !(error instanceof LedgerError) || error instanceof StoreStopped || error instanceof BrokenChain;
-        if (isInVain || this.#clock.now() >= lastDeadline) {
-          this.#meter.unknownOutcome('unsettled');
+        if (isInVain || this.#parts.clock.now() >= lastDeadline) {
+          this.#parts.meter.unknownOutcome('unsettled');
           return 'unsettled';
         }
-        await sleep(this.#clock, Math.min(settleRestMaxMs, 10 * 2 ** attempt));
+        await sleep(this.#parts.clock, Math.min(settleRestMaxMs, 10 * 2 ** attempt));
       }
     }
   }

@@ -18,10 +18,7 @@ interface LoadedLedger {
   readonly snapshotSeq: number;
 }
 
-/**
- * Folds a ledger's events up to `head`. Throws BrokenChain, and LedgerError `unavailable` if another node has written
- * to the ledger in the meantime.
- */
+/** Throws BrokenChain, and LedgerError `unavailable` if another node has written to the ledger meanwhile. */
 export async function loadLedger(store: LedgerStore, ledgerId: string, head: Head | null): Promise<LoadedLedger> {
   let state = await fromSnapshot(store, ledgerId);
   const snapshotSeq = state.seq;

@@ -25,10 +25,7 @@ export class PeerUnreachable extends Error {
 
 /** Access to other nodes. */
 export interface Peers {
-  /**
-   * Has a command carried out by a node. Rejects with the LedgerError that it was refused with, NotOwner, or
-   * PeerUnreachable.
-   */
+  /** Rejects with the LedgerError that the command was refused with, NotOwner, or PeerUnreachable. */
   ask(node: NodeId, command: Command): Promise<CommandOutcome>;
 }
 

@@ -7,10 +7,7 @@ export type GrantScope = 'organization' | 'ledger' | 'master';
 
 type Access = 'read' | 'write';
 
-/**
- * Of a ledger, organization or master at a time. As many grants are held in memory: those in force, and expired ones if
- * there is room.
- */
+/** Of a ledger, organization or master at a time. As many grants, expired ones included, are held in memory. */
 export const delegatesMax = 1_000;
 
 export interface Grant {

@@ -6,10 +6,7 @@ import { JsonReader } from './json-reader.ts';
 export type { JsonNode, JsonObject } from './json-node.ts';
 export { memberOf } from './json-node.ts';
 
-/**
- * Reads I-JSON (RFC 7493) and makes the canonical form (RFC 8785) in the same pass. A value is refused if the canonical
- * form cannot state it as it was written.
- */
+/** I-JSON (RFC 7493), refused if the canonical form (RFC 8785) cannot state it as it was written. */
 
 export interface JsonLimits {
   /** How deeply objects and arrays may be nested: 64 by default, at most 512. The root counts as 1. */
@@ -30,14 +27,11 @@ export function parseJson(text: string, limits: JsonLimits = {}): JsonNode {
   const maxDepth = limits.maxDepth ?? DEPTH_MAX_DEFAULT;
   if (!(maxDepth >= 0 && maxDepth <= DEPTH_MAX_EVER)) throw new RangeError(`maxDepth must be 0 to ${DEPTH_MAX_EVER}`);
   // Checks the whole text once, so that only strings with escapes need a second check.
-  if (!text.isWellFormed()) throw loneSurrogate(firstLoneSurrogate(text));
+  if (!text.isWellFormed()) throw loneSurrogate(text.search(/\p{Surrogate}/u));
   return new JsonReader(text, maxDepth).readAll();
 }
 
-/**
- * For a field that is JSON text. Levels count from the root of the request body, so that all transports refuse what
- * REST refuses.
- */
+/** Levels of a field count from the root of the request body, so that all transports refuse what REST refuses. */
 export function parseJsonField(text: string): JsonNode {
   return parseJson(text, { maxDepth: DEPTH_MAX_DEFAULT - 1 });
 }
@@ -119,8 +113,4 @@ export function withMembers({ canonical, members }: JsonObject, added: readonly 
 
 function misplaced(name: string): TypeError {
   return new TypeError(`Member ${name} was given twice, or out of order`);
-}
-
-function firstLoneSurrogate(text: string): number {
-  return text.search(/\p{Surrogate}/u);
 }

@@ -3,11 +3,7 @@
  * white space, stray bits at the end (`AB==`), and any length other than `lengthBytes`.
  */
 export function decodeBase64(text: string, lengthBytes: number): Buffer | null {
-  if (text.length !== base64LengthChars(lengthBytes)) return null;
+  if (text.length !== Math.ceil(lengthBytes / 3) * 4) return null;
   const bytes = Buffer.from(text, 'base64');
   return bytes.length === lengthBytes && bytes.toString('base64') === text ? bytes : null;
-}
-
-function base64LengthChars(lengthBytes: number): number {
-  return Math.ceil(lengthBytes / 3) * 4;
 }

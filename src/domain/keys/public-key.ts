@@ -16,10 +16,7 @@ const PUBLIC_KEY_BYTES = 32;
 /** The bytes before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410, section 4). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
-/**
- * Reads 32 bytes in strict base64, the canonical encoding of a point of prime order. Throws `invalid_public_key` for
- * anything else (docs/verifying.md, section 7).
- */
+/** Throws `invalid_public_key` unless it is a point of prime order in one spelling (docs/verifying.md, section 7). */
 export function checkPublicKey(base64: string): Uint8Array {
   const key = decodeBase64(base64, PUBLIC_KEY_BYTES);
   if (key === null) throw invalidPublicKey(`${PUBLIC_KEY_BYTES} bytes in standard base64 with padding`);

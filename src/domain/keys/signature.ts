@@ -88,10 +88,7 @@ export function authorityKid(number: number): string {
   return `svc:authority#key-${number}`;
 }
 
-/**
- * Reads a percent-decoded path segment under `/actors/{actor_id}/keys/`: `key-2` or the full name. null: any other
- * spelling, and another actor's key.
- */
+/** `text`: a path segment, decoded: `key-2` or the full name. null: another spelling, or another actor's key. */
 export function kidFromPath(actorId: string, text: string): string | null {
   const [, digits] = SHORT_KID.exec(text) ?? [];
   if (digits !== undefined) return actorKid(actorId, Number(digits));

@@ -4,10 +4,7 @@ import { parseSvcUri } from './svc-uri.ts';
 import { parseRfc3339 } from './time.ts';
 import { isUuid } from './uuid.ts';
 
-/**
- * Every check takes the field's name and the value as it was received. It returns the typed value, or throws
- * `invalid_argument` with the name of the field.
- */
+/** Every check returns the typed value, or throws `invalid_argument` with the name of the field. */
 
 export const SERVICE_EVENT_TYPES = [
   'GENESIS',

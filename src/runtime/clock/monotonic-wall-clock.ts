@@ -3,10 +3,7 @@ import type { Clock } from './clock.ts';
 /** Not 0, so that timers still find the time that they were set for; less than 1, so that the clocks meet again. */
 const speedAhead = 0.5;
 
-/**
- * Never goes back. If the other clock was set back, it runs at half speed until that one has caught up. So dates tell
- * which events came after a subscription.
- */
+/** Never goes back: runs at half speed after the other clock was set back, until that one has caught up. */
 export class MonotonicWallClock implements Clock {
   readonly #wall: Clock;
   readonly #monotonicMs: () => number;

@@ -1,7 +1,4 @@
-/**
- * Runs `work` for at most `atOnceMax` items at a time. Resolves with the results in the items' order. No further work
- * is started after a failure.
- */
+/** At most `atOnceMax` items at a time. Results come in the items' order. A failure starts no further work. */
 export async function mapConcurrently<T, R>(
   items: readonly T[],
   atOnceMax: number,

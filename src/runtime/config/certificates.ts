@@ -8,10 +8,7 @@ export interface PemFile {
 
 const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/**
- * Returns a sentence that says what is wrong with a certificate and its key and what to do, or null. Of a chain, only
- * the first certificate is checked.
- */
+/** What is wrong with a certificate and its key and what to do, or null. Only the first of a chain is checked. */
 export function certificateFault(certificate: PemFile, key: PemFile, nowMs: number): string | null {
   const [leaf] = certificatesIn(certificate.text);
   if (leaf === undefined)

@@ -48,10 +48,7 @@ export const limits = Object.freeze({
   answerSweepMs: 1_000,
   /** If the kernel takes nothing of an answer for this long, the connection is ended. */
   answerStallMs: 25_000,
-  /**
-   * The same for the connections that hold most, while three quarters of the budget, or of its half for answers, are
-   * held.
-   */
+  /** The same for connections that hold most, while the budget, or its half for answers, is three quarters full. */
   answerStallFullMs: 3_000,
   /**
    * The same for connections whose memory a large read needs. A client that reads takes something sooner. To fill the
@@ -97,10 +94,7 @@ export const limits = Object.freeze({
   grpcConnectionStandardStreamsMax: 16,
   /** Messages to methods of health and reflection. They only hold names. */
   grpcStandardMessageMaxBytes: 16 * 1024,
-  /**
-   * If nothing of an answer is taken for this long, its connection is ended. Also for an answered call that is still
-   * open.
-   */
+  /** If nothing of an answer is taken for this long, or an answered call stays open, its connection is ended. */
   grpcAnswerTimeoutMs: 30_000,
   /** From its answer until a request must end. Then the stream is reset. */
   grpcAnsweredLingerMs: 1_000,

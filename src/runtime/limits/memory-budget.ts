@@ -82,10 +82,7 @@ function unitsOf(bytes: number): number {
 /** The largest default: what callers hold comes on top of some 250 MiB of the process itself. */
 const defaultMaxBytes = 256 * 1024 * 1024;
 
-/**
- * The bound if the operator sets none: a quarter of the smallest of the machine's memory, its container's limit and
- * V8's heap limit; at most 256 MiB.
- */
+/** A quarter of the smallest of memory, container limit and V8's heap limit; at most 256 MiB. */
 export function defaultMemoryBudgetBytes(
   machineBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
   heapLimitBytes = getHeapStatistics().heap_size_limit,

@@ -40,10 +40,7 @@ export function redaction(secrets: readonly string[] = []): Redact {
   };
 }
 
-/**
- * The secrets of an environment, also in URLs and files. Files that cannot be read are skipped: the code that needs
- * them reports that.
- */
+/** Also those in URLs and files. The code that needs a file reports one that cannot be read. */
 export function secretsIn(env: { readonly [name: string]: string | undefined }): string[] {
   return Object.entries(env).flatMap(([name, given]) => {
     const value = given?.trim() ?? '';

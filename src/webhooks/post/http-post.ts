@@ -28,10 +28,7 @@ export const answerHeadersMaxBytes = 16 * 1024;
 const idleMs = 4_000;
 const idleMaxMs = 30_000;
 
-/**
- * Creates a poster with at most `perTargetMax` connections for each origin. It follows no redirects and uses no
- * proxies.
- */
+/** At most `perTargetMax` connections for each origin. No redirects are followed, no proxies used. */
 export function createPoster(receivers: ReceiverConnector, perTargetMax: number): Poster {
   /** Running posts, and connections made meanwhile, by origin. */
   const made = new Map<string, { posts: number; connections: number }>();

@@ -23,10 +23,7 @@ interface RecordingParts {
   readonly log: Log;
   isStopped(): boolean;
   track(work: Promise<void>): void;
-  /**
-   * An attempt's record is stored, or could not be written. `wakeAtMs`: when to look at the delivery again. null:
-   * never.
-   */
+  /** The record is stored, or could not be. `wakeAtMs`: when to look at the delivery again. null: never. */
   recorded(queue: SubscriptionQueue, deliveryId: string, wakeAtMs: number | null): void;
 }
 

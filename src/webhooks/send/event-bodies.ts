@@ -13,10 +13,7 @@ interface ReadyBody {
 
 const keptMaxBytes = 8 * 1024 * 1024;
 
-/**
- * Makes the bodies of deliveries from the log. Recent ones are kept: deliveries that were recorded together have the
- * same body, and are sent at about the same time.
- */
+/** Bodies made from the log. Deliveries that were recorded together have the same one, at about the same time. */
 export class EventBodies {
   readonly #ledgers: LedgerStore;
   readonly #kept = new Map<string, ReadyBody>();

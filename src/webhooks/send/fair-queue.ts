@@ -80,8 +80,7 @@ interface FairQueueParts {
  * Of one owner's untried targets the newest is first: those that wait may be as dead as those that they wait behind.
  */
 export class FairQueue<Q extends Queue> {
-  readonly #clock: Clock;
-  readonly #freed: () => void;
+  readonly #parts: FairQueueParts;
   readonly #targets = new Map<string, Target<Q>>();
   readonly #healths = new TargetHealths();
   readonly #groups: Readonly<Record<TargetHealth, Group<Q>>> = {
@@ -92,9 +91,8 @@ export class FairQueue<Q extends Queue> {
   readonly #order = Object.values(this.#groups);
   readonly #attempts = new Map<Q, Attempt<Q>>();
 
-  constructor({ clock, freed }: FairQueueParts) {
-    this.#clock = clock;
-    this.#freed = freed;
+  constructor(parts: FairQueueParts) {
+    this.#parts = parts;
   }
 
   get active(): number {
@@ -177,9 +175,9 @@ export class FairQueue<Q extends Queue> {
 
   #pause(group: Group<Q>): void {
     group.isPausing = true;
-    this.#clock.after(group.apartMs, () => {
+    this.#parts.clock.after(group.apartMs, () => {
       group.isPausing = false;
-      this.#freed();
+      this.#parts.freed();
     });
   }
 

@@ -2,10 +2,7 @@ import type { PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { AttemptOutcome } from './attempt.ts';
 
-/**
- * Deliveries of one subscription in memory: if its target answers quickly, if not, and while all subscriptions together
- * have heldMax in memory.
- */
+/** Of one subscription: with a quick target, another one, and while all have heldMax in memory. */
 export const windowQuick = 128;
 export const windowSlow = 32;
 export const heldMax = 16_384;

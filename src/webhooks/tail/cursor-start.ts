@@ -66,10 +66,7 @@ async function firstUnanswered(
   return first;
 }
 
-/**
- * The first seq from `low` on that is not dated before `from` (ISO); `high` + 1 if there is none. A binary search:
- * created_at never goes back within a ledger.
- */
+/** Not dated before `from` (ISO); `high` + 1 if there is none. A binary search: created_at never goes back. */
 async function firstSeqFrom(
   ledgers: LedgerStore,
   ledgerId: string,

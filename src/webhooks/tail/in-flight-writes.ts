@@ -5,10 +5,7 @@ const keptMs = 2 * startWindowMs;
 /** For other ledgers, a new subscription may also get events answered just before it. */
 const ledgersMax = 20_000;
 
-/**
- * The writes in flight of this node's ledgers, and the newest seq that each has answered lately: a new subscription
- * begins after it.
- */
+/** Writes in flight, and the newest seq that each ledger has answered lately: a new subscription begins after it. */
 export class InFlightWrites {
   readonly #now: () => number;
   readonly #underWay = new Map<string, number>();

@@ -191,10 +191,7 @@ export class LedgerTail {
     return entries.filter(({ seq }) => seq < underWayFrom);
   }
 
-  /**
-   * The stored cursor to begin at, so that ranges begin at the same places after a crash. 'overtaken': another node has
-   * just stored one.
-   */
+  /** The stored cursor, so that ranges begin at the same places again. 'overtaken': another node has stored one. */
   async #begin(ledgerId: string): Promise<Cursor | null | 'overtaken'> {
     const { cursor, isStored } = await this.#start(ledgerId);
     if (cursor === null || isStored) return cursor;
