@@ -2,7 +2,7 @@
 
 /** Events in one commit that every store takes. On Cassandra more gain little (64 rows reach 41,000 rows/s). */
 export const batchEventsMax = 64;
-/** On LMDB a commit waits longer in this process than on the disk, so larger commits give a hot ledger more. */
+/** On LMDB a commit waits longer in this process than on the disk: larger ones are faster on a hot ledger. */
 export const largestBatchEvents = 128;
 /** Bytes in one commit. Larger conditional batches exhaust a small Cassandra heap. A single event may be larger. */
 export const batchBytesMax = 256 * 1024;

@@ -31,9 +31,9 @@ export interface NodeParts {
    * How far ahead of now a key's revocation is dated, ms: by then no node believes an older record. 0 on a single node.
    */
   readonly revocationLeadMs: number;
-  /** Depends on the store. */
+  /** How batches wait on a saturated node. Depends on the store. */
   readonly batchLimits: BatchLimits;
-  /** If the membership also counts in it. Made here if left out. */
+  /** Given if the membership counts in it too. Made here if left out. */
   readonly memory?: MemoryBudget;
   readonly clock: Clock;
   /** The machine's clock, under `clock`. */

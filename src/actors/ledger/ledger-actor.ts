@@ -35,7 +35,7 @@ export interface LedgerActorParts {
   readonly queueLimits?: MailboxLimits;
   /** Whether this node's clock is right, so that it may decide and date events. true if left out. */
   readonly isClockRight?: () => boolean;
-  /** Whether rows are parsed again before they are written, as on nodes that run commands of other nodes. */
+  /** Whether rows are parsed before they are written: on nodes that run commands of others. Default: false. */
   readonly checksRows?: boolean;
 }
 

@@ -61,7 +61,7 @@ export class Directory {
     return this.#forward(owner, shard, this.#keyed(command));
   }
 
-  /** Runs a command that another node sent to this one as the owner of its shard. NotOwner: nothing was done. */
+  /** Runs a command of another node. NotOwner: another node is known to run the shard, and nothing was done. */
   async carryOut(command: Command): Promise<CommandOutcome> {
     const shard = this.#shardOf(command.ledgerId);
     for (;;) {

@@ -57,7 +57,7 @@ export const limits = Object.freeze({
   answerStallRoomMs: 250,
   /** How often answers are checked in that situation. */
   answerLookMs: 100,
-  /** A larger answer of a read is refused if answers hold half of the memory budget. */
+  /** A larger answer of a read is refused if answers hold half of the memory budget, or if there is no room for it. */
   smallAnswerMaxBytes: 64 * 1024,
   /** How long a stopping node keeps idle connections: a request in transit gets `connection: close`. */
   drainIdleMs: 500,
@@ -96,7 +96,7 @@ export const limits = Object.freeze({
   grpcStandardMessageMaxBytes: 16 * 1024,
   /** If nothing of an answer is taken for this long, or an answered call stays open, its connection is ended. */
   grpcAnswerTimeoutMs: 30_000,
-  /** From its answer until a request must end. Then the stream is reset. */
+  /** How long after its answer a request may take to end. Then the stream is reset. */
   grpcAnsweredLingerMs: 1_000,
   /** A connection is ended after this many refused calls. Each second, half of them are forgotten. */
   grpcRefusalsMax: 100,

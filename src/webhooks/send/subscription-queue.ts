@@ -2,7 +2,7 @@ import type { PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { AttemptOutcome } from './attempt.ts';
 
-/** Of one subscription: with a quick target, another one, and while all have heldMax in memory. */
+/** In memory of one subscription: if its target is quick, if not, and while heldMax of all are in memory. */
 export const windowQuick = 128;
 export const windowSlow = 32;
 export const heldMax = 16_384;
