@@ -18,7 +18,7 @@ export interface AttemptOutcome {
   readonly tookMs: number | null;
 }
 
-export interface AttemptParts {
+interface AttemptParts {
   readonly bodies: EventBodies;
   readonly secrets: SecretBox;
   readonly poster: Pick<Poster, 'post'>;

@@ -6,7 +6,7 @@ import type { SubscriptionIndex } from './subscription-index.ts';
 const subscriptionsAtOnce = 500;
 const pageCostMs = 3;
 
-export interface KnownSubscriptionsParts {
+interface KnownSubscriptionsParts {
   readonly subscriptions: Subscriptions;
   readonly index: SubscriptionIndex;
   readonly limiter: BackgroundLimiter;

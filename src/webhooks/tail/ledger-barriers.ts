@@ -10,7 +10,7 @@ const ledgersMax = 20_000;
 const retryMs = 1_000;
 const claimCostMs = 0.5;
 
-export interface LedgerBarriersParts {
+interface LedgerBarriersParts {
   readonly limiter: BackgroundLimiter;
   readonly clock: Clock;
   readonly log: Log;

@@ -22,7 +22,7 @@ const retryMs = 1_000;
 /** Main thread time of reading and parsing a row, measured. */
 const eventCostMs = 0.03;
 
-export interface LedgerTailParts extends Omit<FanOutParts, 'now'> {
+interface LedgerTailParts extends Omit<FanOutParts, 'now'> {
   readonly cursors: Cursors;
   readonly index: SubscriptionIndex;
   readonly barriers: Pick<LedgerBarriers, 'reaches' | 'ask'>;

@@ -51,6 +51,11 @@ function peers(ask: (node: string, command: Command) => ReturnType<Peers['ask']>
   };
 }
 
+/** Always rejects with this error. */
+function failing(error: Error): () => Promise<never> {
+  return () => Promise.reject(error);
+}
+
 describe('batches that stand', () => {
   test('are those that the store has confirmed: of events, and of refusals', async () => {
     const world = await node();
@@ -65,9 +70,7 @@ describe('batches that stand', () => {
   });
 
   test('are none that the store did not answer', async () => {
-    const unavailable = async () => {
-      throw new LedgerError('unavailable', 'The store cannot be reached.');
-    };
+    const unavailable = failing(new LedgerError('unavailable', 'The store cannot be reached.'));
     const world = rig({ wrap: (memory) => storeWith(memory, { append: unavailable, stands: unavailable }) });
     const directory = world.directory();
     expect(await codeOf(directory.submit(openLedger()))).toBe('unavailable');
@@ -127,23 +130,15 @@ describe('where a command is carried out', () => {
 
   test('its refusals are passed on as they are, and nothing is tried here', async () => {
     const world = await node();
-    const remote = peers(async () => {
-      throw new LedgerError('ledger_closed', 'This ledger is closed.');
-    });
+    const remote = peers(failing(new LedgerError('ledger_closed', 'This ledger is closed.')));
     const directory = world.owning(remote, 'node-b');
     expect(await codeOf(directory.submit(append()))).toBe('ledger_closed');
     expect(directory.load().ledgers).toBe(0);
   });
 
   test('here, where nobody is known to own it, or placement cannot be reached', async () => {
-    const none = peers(async () => {
-      throw new Error('asked');
-    });
-    const unreachable: Placement = {
-      locate: async () => {
-        throw new Error('no answer');
-      },
-    };
+    const none = peers(failing(new Error('asked')));
+    const unreachable: Placement = { locate: failing(new Error('no answer')) };
     for (const placement of [placedAt(null), unreachable, placedAt('node-a')]) {
       const { directory } = await node({ placement, peers: none });
       expect(await codeOf(directory.submit(append()))).toBe('carried out');
@@ -183,9 +178,7 @@ describe('a peer that does not carry it out', () => {
 
   test('cannot be reached: the ledger is claimed and the command carried out here', async () => {
     const world = await node();
-    const remote = peers(async () => {
-      throw new PeerUnreachable(new Error('timeout'));
-    });
+    const remote = peers(failing(new PeerUnreachable(new Error('timeout'))));
     expect(await codeOf(world.owning(remote, 'node-b').submit(append()))).toBe('carried out');
     expect(faultsOf(await world.log())).toEqual([]);
   });
@@ -234,9 +227,7 @@ describe('a peer that does not carry it out', () => {
   test('may yet carry it out: a refusal here is no certain one, but for a key that was used twice', async () => {
     const world = await node();
     await world.home.submit(append({ commandKeys: [commandKey('k')] }));
-    const remote = peers(async () => {
-      throw new PeerUnreachable(new Error('reset'));
-    });
+    const remote = peers(failing(new PeerUnreachable(new Error('reset'))));
     const directory = world.owning(remote, 'node-b');
     expect(await codeOf(directory.submit(append({ actorId: stranger })))).toBe('outcome_unknown');
     expect(await codeOf(directory.submit(append({ commandKeys: [commandKey('k', 'other')] })))).toBe(
@@ -264,9 +255,7 @@ describe('a peer that does not carry it out', () => {
 
   test('was certainly never reached: the answer of this node is certain', async () => {
     const world = await node();
-    const remote = peers(async () => {
-      throw new PeerUnreachable(new Error('refused'), false);
-    });
+    const remote = peers(failing(new PeerUnreachable(new Error('refused'), false)));
     const directory = world.owning(remote, 'node-b');
     expect(await codeOf(directory.submit(append({ actorId: stranger })))).toBe('not_found');
     expect(await codeOf(directory.submit(append({ deadline: startMs })))).toBe('unavailable');

@@ -67,6 +67,11 @@ const waits = ({ delivery: of }: PendingDelivery, untilMs: number): DeliveryReco
 });
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at);
 
+async function firstDue(deliveries: Deliveries): Promise<PendingDelivery> {
+  const [one] = (await deliveries.pending(subscriptionId, 64, now)).due;
+  return one ?? expect.unreachable();
+}
+
 describe('recording a range', () => {
   test('64 events and an hour stand in one record; what is read back is what was recorded', async () => {
     const { deliveries, writes } = rig();
@@ -145,8 +150,7 @@ describe('recording attempts', () => {
   test('a write that landed without an answer counts as written when it is retried', async () => {
     const { deliveries, store } = rig();
     await deliveries.record(range(0, 3));
-    const [one] = (await deliveries.pending(subscriptionId, 64, now)).due;
-    if (one === undefined) expect.unreachable();
+    const one = await firstDue(deliveries);
     store.after = () => {
       store.after = null;
       throw new Error('no answer');
@@ -158,8 +162,7 @@ describe('recording attempts', () => {
   test('a delivery whose block was swept is not changed', async () => {
     const { deliveries, memory } = rig();
     await deliveries.record(range(0, 3));
-    const [one] = (await deliveries.pending(subscriptionId, 64, now)).due;
-    if (one === undefined) expect.unreachable();
+    const one = await firstDue(deliveries);
     await memory.sweep(startMs + 200 * 24 * 60 * minuteMs, 10);
     expect(await deliveries.replace(one, delivered(one), startMs)).toBe(false);
   });
@@ -199,9 +202,7 @@ describe('what is due', () => {
   test('of a block in part, with the rest when its time has come', async () => {
     const { deliveries } = rig();
     await deliveries.record(range(0, 3));
-    const { due } = await deliveries.pending(subscriptionId, 64, now);
-    const [one] = due;
-    if (one === undefined) expect.unreachable();
+    const one = await firstDue(deliveries);
     await deliveries.replace(one, waits(one, 2 * minuteMs), startMs);
     const found = await deliveries.pending(subscriptionId, 64, now);
     expect(seqs(found.due.map(({ delivery: of }) => of))).toEqual([1, 2, 3]);
