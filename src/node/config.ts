@@ -97,8 +97,8 @@ export function readConfig(env: Environment): Config {
     webhookClosedPorts: Object.freeze(list(env, 'WEBHOOK_CLOSED_PORTS').map(checkedPort)),
     memoryBudgetBytes: memoryBytes,
     grpcBounds: Object.freeze({
-      connectionRequestBytes: mebibytes(env, 'GRPC_CONNECTION_REQUEST_MIB', 8, GRPC_CONNECTION_REQUEST_MIB_MIN),
-      connectionAnswerBytes: mebibytes(env, 'GRPC_CONNECTION_ANSWER_MIB', 32, GRPC_CONNECTION_ANSWER_MIB_MIN),
+      connectionRequestBytes: connectionBytes(env, 'GRPC_CONNECTION_REQUEST_MIB', 8, 2),
+      connectionAnswerBytes: connectionBytes(env, 'GRPC_CONNECTION_ANSWER_MIB', 32, 8),
     }),
     reads: Object.freeze({
       total: boundOf(env, 'READS_AT_ONCE', defaultReadsAtOnce(memoryBytes), countMax),
@@ -203,26 +203,20 @@ function portNumber(env: Environment, name: string, otherwise: number): number {
   return wholeNumber(env, name, otherwise, 65_535);
 }
 
-const MEMORY_BUDGET_MIB_MIN = 32;
-const MEMORY_BUDGET_MIB_MAX = 65_536;
-
-function memoryBudgetBytes(env: Environment): number {
-  const mebibytes = wholeNumber(env, 'MEMORY_BUDGET_MIB', 0, MEMORY_BUDGET_MIB_MAX);
-  if (mebibytes === 0) return defaultMemoryBudgetBytes();
-  if (mebibytes < MEMORY_BUDGET_MIB_MIN)
-    throw new ConfigError(`Set MEMORY_BUDGET_MIB to at least ${MEMORY_BUDGET_MIB_MIN}: two large calls need as much.`);
-  return mebibytes * 1024 * 1024;
+function atLeast(name: string, value: number, min: number, why: string): number {
+  if (value < min) throw new ConfigError(`Set ${name} to at least ${min}: ${why}.`);
+  return value;
 }
 
-/** Smaller bounds would refuse the largest message, or the largest answer, of any client. */
-const GRPC_CONNECTION_REQUEST_MIB_MIN = 2;
-const GRPC_CONNECTION_ANSWER_MIB_MIN = 8;
-const GRPC_CONNECTION_MIB_MAX = 1_024;
+function memoryBudgetBytes(env: Environment): number {
+  const value = wholeNumber(env, 'MEMORY_BUDGET_MIB', 0, 65_536);
+  if (value === 0) return defaultMemoryBudgetBytes();
+  return atLeast('MEMORY_BUDGET_MIB', value, 32, 'two large calls need as much') * mebibyte;
+}
 
-function mebibytes(env: Environment, name: string, otherwise: number, min: number): number {
-  const value = wholeNumber(env, name, otherwise, GRPC_CONNECTION_MIB_MAX);
-  if (value < min) throw new ConfigError(`Set ${name} to at least ${min}: the largest call needs as much.`);
-  return value * mebibyte;
+/** A bound below `min` would refuse the largest message, or the largest answer, of any client. */
+function connectionBytes(env: Environment, name: string, otherwise: number, min: number): number {
+  return atLeast(name, wholeNumber(env, name, otherwise, 1_024), min, 'the largest call needs as much') * mebibyte;
 }
 
 /** A long read holds at most some 11 MiB, and answers that clients have not taken need room too. */
