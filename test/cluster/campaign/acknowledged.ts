@@ -1,6 +1,6 @@
 import { afterMs } from '../../../cluster/local/ports.ts';
 
-/** The longest wait for a new acknowledgement: a cluster that cannot append gives none. */
+/** The longest wait for a new acknowledgement. */
 const stalledMaxMs = 10 * 60_000;
 const pollMs = 1_000;
 

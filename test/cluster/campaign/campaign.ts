@@ -26,18 +26,18 @@ export interface CampaignOptions {
   readonly workers: number;
   readonly streams: number;
   readonly restMaxMs: number;
-  /** The load goes on behind the last fault until so many appends were acknowledged, or none is any more. */
+  /** The load goes on after the last fault until so many appends are acknowledged, or no further one is. */
   readonly acknowledgedMin: number;
-  /** No new faults from then on; what was found is reported. */
+  /** No new fault begins after this time. */
   readonly faultsForMs: number;
-  /** Between two faults. */
+  /** The pause between two faults. */
   readonly pauseMs: number;
-  /** A ledger is exported and verified beside every so many-th fault. */
+  /** A ledger is exported and verified during every n-th fault. */
   readonly proofEvery: number;
   readonly tell: (line: string) => void;
 }
 
-/** Runs faults one after the other under load, and compares what callers were told with what stands in the store. */
+/** Runs faults one after another under load, and compares the answers to callers with the store. */
 export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOptions): Promise<CampaignReport> {
   const random = new SeededRandom(options.seed);
   const began = performance.now();
@@ -116,7 +116,7 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
   return report;
 }
 
-/** Every attempt of every call, a line each, to look into a violation. */
+/** Writes every attempt of every call, a line each. */
 function writeCalls(file: string, history: LoadHistory): void {
   const lines = history.calls.map(({ command, ...call }) => {
     const { ledgerId, actorId, kind, lane } = command;

@@ -5,12 +5,12 @@ import { type FaultRecord, isFair } from './fault-record.ts';
 
 export interface CarryOutParts {
   readonly plan: readonly FaultKind[];
-  /** `variant`: the fault of this kind that is to come again; chance chooses otherwise. */
+  /** `variant`: the fault to repeat. null: chance chooses one of the kind. */
   readonly carryOut: (kind: FaultKind, variant: Fault | null) => Promise<FaultOutcome>;
-  /** Before each fault, of which there were so many. false: no further one. */
+  /** Called before each fault with the number of faults so far. false: no further one. */
   readonly goesOn: (carriedOut: number) => Promise<boolean>;
   readonly watchHost: () => Pick<HostWatch, 'keptShare'>;
-  /** After each; `planned`: how many there will be, as far as is known. */
+  /** Called after each fault. `planned`: the number of faults, including repetitions known so far. */
   readonly carriedOut: (record: FaultRecord, counts: { readonly done: number; readonly planned: number }) => void;
 }
 

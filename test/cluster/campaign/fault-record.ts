@@ -7,12 +7,12 @@ export interface FaultRecord {
   readonly kind: FaultKind;
   readonly beganMs: number;
   readonly endedMs: number;
-  /** What the host kept, while its times were taken, of the processor time that the machine had work for: 0 to 1. */
+  /** The share of processor time that the host withheld while the times were measured: 0 to 1 (host-watch.ts). */
   readonly hostKept: number;
   readonly outcome: FaultOutcome;
 }
 
-/** Whether its times are judged by the aims, and it is one of those that are demanded. */
+/** Whether the host was not busy: then the aims judge the times, and the fault counts for the demands. */
 export function isFair({ hostKept }: FaultRecord): boolean {
   return isFairShare(hostKept);
 }

@@ -1,23 +1,23 @@
 import { expect } from 'vitest';
 import type { Stand } from './scene.ts';
 
-/** A change to a full bucket behind the service's back, how it is taken back, and what verifying finds of it. */
+/** A change to a full bucket in Cassandra, and what `cluster verify` finds. */
 export interface BucketDamage {
   readonly name: string;
-  /** Answers what takes it back. */
+  /** Resolves with a function that undoes the change. */
   readonly change: (stand: Stand) => Promise<() => Promise<unknown>>;
-  /** Seqs of what is found, by type. */
+  /** The seqs of the findings, by type. */
   readonly found: Readonly<Record<string, readonly number[]>>;
 }
 
-/** As many events as a commit may have, so that a ledger of three buckets is a short one. */
+/** The most events that a commit may have, so that a short ledger has three buckets. */
 export const smallBucketEvents = 64;
 /**
- * Behind the first copy, of 14 events: the second one begins with a batch that runs over the end of bucket 0, and goes
- * on with one that runs over the end of bucket 1.
+ * Notes after the first copy, which has 14 events. The second copy begins with a batch across the end of bucket 0, and
+ * continues with a batch across the end of bucket 1.
  */
 export const moreNotes = 140;
-/** The last seqs of the two full buckets, and that of the ledger. */
+/** The last seqs of the two full buckets and of the ledger. */
 export const [bucket0Last, bucket1Last, ledgerLast] = [77, 141, 154];
 
 const setStatic =
@@ -60,7 +60,7 @@ export const bucketDamages: readonly BucketDamage[] = [
   {
     name: 'its last row deleted',
     change: dropRow(0, bucket0Last),
-    // What is missing is told by the event behind it, and it is still listed under its master.
+    // The next event shows that the row is missing. The master still lists it.
     found: { missing_event: [bucket0Last + 1], wrong_head: [bucket0Last - 1], projection_extra: [bucket0Last] },
   },
 ];

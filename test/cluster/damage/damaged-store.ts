@@ -27,24 +27,26 @@ import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
 import { rowDamages } from './row-damages.ts';
 import { note, type Scene, type Stand, stand } from './scene.ts';
 
-/** A ledger of the store with one damage. */
+/** A ledger with one damage. */
 export interface DamagedScene extends Scene {
   readonly name: string;
-  /** Types of which one is found, by `cluster verify`. */
+  /** Types of findings of `cluster verify`; at least one of them is found. */
   readonly found: readonly string[];
-  /** What a reader of the ledger is told. */
+  /** What a reader of the ledger gets. */
   readonly reads: 'issues' | 'whole';
 }
 
 export interface DamagedStore {
   readonly scenes: readonly DamagedScene[];
-  /** Writes by a grant in a forged snapshot of that scene, or by one that was revoked since a stale snapshot. */
+  /** Actors whose write grant is in a forged snapshot only, or was revoked after a stale snapshot. */
   readonly strangers: readonly { readonly scene: DamagedScene; readonly stranger: Party }[];
-  /** A ledger with a stranger's event, one behind its close and one of 2099, which hold together by hash and link. */
+  /**
+   * A ledger whose hashes and links are right. It has an event without permission, one after its close, and one of 2099.
+   */
   readonly forged: { readonly ledgerId: string; readonly buyer: Party };
 }
 
-/** A wrong hint, and rows that are lost, empty, garbage or too many: of each kind one. */
+/** Names of row damages: a wrong hint, and rows that are lost, empty, garbage or too many. */
 const rowKinds = [
   'ledger.bucket 2147483647',
   'head_seq 4503599627370496',
@@ -55,7 +57,7 @@ const rowKinds = [
   'record.value {}',
 ];
 
-/** Makes ledgers through the first node, and damages each of them in Cassandra in a way of its own. */
+/** Makes ledgers through the first node, and gives each of them another damage in Cassandra. */
 export async function damageStore(cluster: ClusterUnderTest): Promise<DamagedStore> {
   const [{ baseUrl = '' } = {}] = cluster.nodes;
   const [forgedScene, staleScene, ...others] = await Promise.all(
@@ -76,7 +78,7 @@ export async function damageStore(cluster: ClusterUnderTest): Promise<DamagedSto
       });
       scenes.push({ ...scene, name, found: damage.found, reads: damage.reads });
     }
-    // Genuine and right at its place: of the snapshot nothing is found.
+    // The snapshot is genuine and in its place, so it is no finding itself.
     const stale = { ...staleScene, name: 'a stale snapshot', found: ['projection_extra'], reads: 'whole' } as const;
     const { snapshot, granted } = await staleSnapshot(cluster, stand(client, stale), dismissed);
     await putSnapshot(stand(client, stale), snapshot);
@@ -102,7 +104,7 @@ export async function damageStore(cluster: ClusterUnderTest): Promise<DamagedSto
   });
 }
 
-/** 0 genesis, 1 opening, 2 and 3 masters, 4 … 7 notes of the first; its parties need not sign. */
+/** Events: 0 genesis, 1 opening, 2 and 3 masters, 4 … 7 notes of the first master. The parties have no keys. */
 async function shortScene(base: string): Promise<Scene> {
   const order = await newOrder(base, { keyed: false });
   const scene = { order, master: await newMaster(order), other: await newMaster(order) };
@@ -114,14 +116,13 @@ function idsOf({ order, master }: Scene) {
   return { ledgerId: order.ledgerId, masterId: master.uuid, actorId: order.supplier.actorId };
 }
 
-/** The state that the events come to, up to the newest. */
 async function stateOf({ run, scene }: Stand) {
   const cql = "SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = ''";
   const { rows } = await run(cql, [scene.order.ledgerId]);
   return rows.map(({ row }) => parseRow(String(row))).reduce(applyToLedger, emptyLedger);
 }
 
-/** Says of the newest event that a stranger may write; without a seal. */
+/** A snapshot of the newest event in which a stranger has a write grant. It has no seal. */
 async function forgedSnapshot(of: Stand, { actorId }: Party): Promise<Snapshot> {
   const state = await stateOf(of);
   const grant: Grant = {
@@ -139,7 +140,7 @@ async function forgedSnapshot(of: Stand, { actorId }: Party): Promise<Snapshot> 
   return { foldVersion: ledgerFoldVersion, seq: state.seq, hash: state.hash, state: forged };
 }
 
-/** Grants, takes the snapshot as a node would, and revokes. */
+/** Grants, makes a sealed snapshot as a node does, and revokes. `granted`: the grant's projection. */
 async function staleSnapshot(
   cluster: ClusterUnderTest,
   of: Stand,
@@ -170,7 +171,7 @@ function putSnapshot({ run, scene }: Stand, { foldVersion, seq, hash, state }: S
   ]);
 }
 
-/** What readers are let in by. */
+/** The projection of a grant, which permits reads. */
 async function grantCell({ run, scene }: Stand, actorId: string): Promise<string> {
   const { rows } = await run('SELECT value FROM cell WHERE key = ?', [
     names.grant('ledger', scene.order.ledgerId, actorId),
@@ -183,7 +184,7 @@ function putCell({ run, scene }: Stand, actorId: string, value: string) {
   return run('INSERT INTO cell (key, version, value) VALUES (?, ?, ?)', [key, 99, value]);
 }
 
-/** By somebody who can write to the store, and has a key of the authority of his own. */
+/** Writes a log that an attacker sealed, who can write to the store and has another authority key. */
 async function forgeLog(cluster: ClusterUnderTest, base: string): Promise<DamagedStore['forged']> {
   const unkeyed = () => newParty(base, { keyed: false });
   const [buyer, supplier, stranger] = await Promise.all([unkeyed(), unkeyed(), unkeyed()]);

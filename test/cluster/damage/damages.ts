@@ -2,13 +2,12 @@ import { expect } from 'vitest';
 import { names } from '../../../src/domain/event/projection.ts';
 import type { Stand } from './scene.ts';
 
-/** A change behind the service's back, and what verifying finds of it. */
+/** A change in Cassandra, and what `cluster verify` finds. */
 export interface Damage {
   readonly name: string;
   readonly change: (stand: Stand) => Promise<unknown>;
-  /** Types that every check finds. */
   readonly found: readonly string[];
-  /** Found by --all alone: nothing in the ledger names it. */
+  /** Only --all finds it, because nothing in the ledger names it. */
   readonly byAll?: boolean;
 }
 
@@ -24,28 +23,31 @@ const ids = ({ scene }: Stand) => ({
   other: scene.other.uuid,
 });
 
+const run = (cql: string, values: (of: ReturnType<typeof ids>) => readonly unknown[]) => (stand: Stand) =>
+  stand.run(cql, values(ids(stand)));
 const setRow = (seq: number, line: number, change: (text: string) => string) => async (stand: Stand) => {
   const row = await stand.row(seq);
   const changed = at(row, line, change);
   expect(changed).not.toBe(row);
   return stand.setRow(seq, changed);
 };
-const dropRow = (seq: number) => (stand: Stand) =>
-  stand.run("DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = '' AND seq = ?", [
-    ids(stand).ledger,
+const dropRow = (seq: number) =>
+  run("DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = '' AND seq = ?", ({ ledger }) => [
+    ledger,
     seq,
   ]);
-const setStatic = (column: string, value: unknown) => (stand: Stand) =>
-  stand.run(`UPDATE ledger_event SET ${column} = ? WHERE ledger_id = ? AND bucket = 0`, [value, ids(stand).ledger]);
+const setStatic = (column: string, value: unknown) =>
+  run(`UPDATE ledger_event SET ${column} = ? WHERE ledger_id = ? AND bucket = 0`, ({ ledger }) => [value, ledger]);
+const insertLine = 'INSERT INTO line (list, line_order, value) VALUES (?, ?, ?)';
+const stranger = '0193a000-0000-7000-8000-000000000001';
+const noMaster = '{"masterId":"x"}';
 
-/** Changes bucket 1, which the log has not come to: its 15 events are in bucket 0. */
-const putInBucket1 = (columns: string, ...values: readonly unknown[]) => {
-  return (stand: Stand) =>
-    stand.run(`INSERT INTO ledger_event (ledger_id, bucket, ${columns}) VALUES (?, 1${', ?'.repeat(values.length)})`, [
-      ids(stand).ledger,
-      ...values,
-    ]);
-};
+/** Changes bucket 1. The log has no event there: its 15 events are in bucket 0. */
+const putInBucket1 = (columns: string, ...values: readonly unknown[]) =>
+  run(
+    `INSERT INTO ledger_event (ledger_id, bucket, ${columns}) VALUES (?, 1${', ?'.repeat(values.length)})`,
+    ({ ledger }) => [ledger, ...values],
+  );
 
 export const damages: readonly Damage[] = [
   { name: 'nothing', change: async () => {}, found: [] },
@@ -87,7 +89,7 @@ export const damages: readonly Damage[] = [
   { name: 'the head’s hash changed', change: setStatic('head_hash', '1'.repeat(64)), found: ['wrong_head'] },
   {
     name: 'the whole log deleted',
-    change: (stand) => stand.run('DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 0', [ids(stand).ledger]),
+    change: run('DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 0', ({ ledger }) => [ledger]),
     found: ['wrong_head'],
   },
   {
@@ -114,98 +116,84 @@ export const damages: readonly Damage[] = [
   { name: 'a claim alone on a bucket behind the end', change: putInBucket1('fence', 'f'.repeat(32)), found: [] },
   {
     name: 'a master taken out of the list',
-    change: (stand) => stand.run('DELETE FROM line WHERE list = ?', [names.mastersOf(ids(stand).ledger)]),
+    change: run('DELETE FROM line WHERE list = ?', ({ ledger }) => [names.mastersOf(ledger)]),
     found: ['projection_missing'],
   },
   {
     name: 'a line of another master',
-    change: (stand) =>
-      stand.run('UPDATE line SET value = ? WHERE list = ? AND line_order = ?', [
-        '{"masterId":"x"}',
-        names.mastersOf(ids(stand).ledger),
-        '2'.padStart(16, '0'),
-      ]),
+    change: run('UPDATE line SET value = ? WHERE list = ? AND line_order = ?', ({ ledger }) => [
+      noMaster,
+      names.mastersOf(ledger),
+      '2'.padStart(16, '0'),
+    ]),
     found: ['projection_wrong'],
   },
   {
     name: 'a line too many',
-    change: (stand) =>
-      stand.run('INSERT INTO line (list, line_order, value) VALUES (?, ?, ?)', [
-        names.mastersOf(ids(stand).ledger),
-        '5'.padStart(16, '0'),
-        '{"masterId":"x"}',
-      ]),
+    change: run(insertLine, ({ ledger }) => [names.mastersOf(ledger), '5'.padStart(16, '0'), noMaster]),
     found: ['projection_extra'],
   },
   {
     name: 'a ledger in a stranger’s list',
-    change: (stand) =>
-      stand.run('INSERT INTO line (list, line_order, value) VALUES (?, ?, ?)', [
-        names.ledgersOf('0193a000-0000-7000-8000-000000000001'),
-        `2026|${ids(stand).ledger}`,
-        JSON.stringify({ ledgerId: ids(stand).ledger, role: 'buyer' }),
-      ]),
+    change: run(insertLine, ({ ledger }) => [
+      names.ledgersOf(stranger),
+      `2026|${ledger}`,
+      JSON.stringify({ ledgerId: ledger, role: 'buyer' }),
+    ]),
     found: ['projection_extra'],
     byAll: true,
   },
   {
     name: 'a master without its facts',
-    change: (stand) => stand.run('DELETE FROM cell WHERE key = ?', [names.master(ids(stand).master)]),
+    change: run('DELETE FROM cell WHERE key = ?', ({ master }) => [names.master(master)]),
     found: ['projection_missing'],
   },
   {
     name: 'another value of a master',
-    change: (stand) =>
-      stand.run('UPDATE cell SET value = ? WHERE key = ?', ['{"masterId":"x"}', names.master(ids(stand).master)]),
+    change: run('UPDATE cell SET value = ? WHERE key = ?', ({ master }) => [noMaster, names.master(master)]),
     found: ['projection_wrong'],
   },
   {
     name: 'a closing that never was',
-    change: (stand) =>
-      stand.run('INSERT INTO cell (key, version, value) VALUES (?, ?, ?)', [
-        names.ledgerClosed(ids(stand).ledger),
-        9,
-        '"2026-11-21T00:00:00.000Z"',
-      ]),
+    change: run('INSERT INTO cell (key, version, value) VALUES (?, ?, ?)', ({ ledger }) => [
+      names.ledgerClosed(ledger),
+      9,
+      '"2026-11-21T00:00:00.000Z"',
+    ]),
     found: ['projection_extra'],
   },
   {
     name: 'a grant that never was',
-    change: (stand) =>
-      stand.run('INSERT INTO cell (key, version, value) VALUES (?, ?, ?)', [
-        names.grant('ledger', ids(stand).ledger, '0193a000-0000-7000-8000-000000000001'),
-        9,
-        '{}',
-      ]),
+    change: run('INSERT INTO cell (key, version, value) VALUES (?, ?, ?)', ({ ledger }) => [
+      names.grant('ledger', ledger, stranger),
+      9,
+      '{}',
+    ]),
     found: ['projection_extra'],
     byAll: true,
   },
   {
     name: 'events taken out of their master',
-    change: (stand) =>
-      stand.run('DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = ?', [
-        ids(stand).ledger,
-        names.masterEvents(ids(stand).master),
-      ]),
+    change: run('DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = ?', ({ ledger, master }) => [
+      ledger,
+      names.masterEvents(master),
+    ]),
     found: ['projection_missing'],
   },
   {
     name: 'a master that readers find no events of',
-    change: (stand) =>
-      stand.run('DELETE FROM scope_bucket WHERE ledger_id = ? AND scope = ?', [
-        ids(stand).ledger,
-        names.masterEvents(ids(stand).master),
-      ]),
+    change: run('DELETE FROM scope_bucket WHERE ledger_id = ? AND scope = ?', ({ ledger, master }) => [
+      ledger,
+      names.masterEvents(master),
+    ]),
     found: ['projection_missing'],
   },
   {
     name: 'an event put under a sibling',
-    change: (stand) =>
-      stand.run('INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, 0, ?, 6, ?)', [
-        ids(stand).ledger,
-        names.masterEvents(ids(stand).other),
-        '6',
-      ]),
+    change: run(
+      'INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, 0, ?, 6, ?)',
+      ({ ledger, other }) => [ledger, names.masterEvents(other), '6'],
+    ),
     found: ['projection_extra'],
   },
   {
@@ -226,12 +214,11 @@ export const damages: readonly Damage[] = [
   },
   {
     name: 'a command’s key too many',
-    change: (stand) =>
-      stand.run('INSERT INTO command (ledger_id, slot, id, seq, fingerprint) VALUES (?, -1, ?, 6, ?)', [
-        ids(stand).ledger,
-        'a'.repeat(64),
-        'b'.repeat(64),
-      ]),
+    change: run('INSERT INTO command (ledger_id, slot, id, seq, fingerprint) VALUES (?, -1, ?, 6, ?)', ({ ledger }) => [
+      ledger,
+      'a'.repeat(64),
+      'b'.repeat(64),
+    ]),
     found: ['projection_extra'],
   },
 ];

@@ -3,14 +3,14 @@ import { expect } from 'vitest';
 import { append, type Master, newMaster, newOrder, type Order, type Party, signedBy } from '../../support/parties.ts';
 import { done } from '../../support/parties-rest.ts';
 
-/** A ledger for each damage: 0 GENESIS, 1 opening, 2 and 3 masters, 4 … 13 notes of the first, 14 a grant. */
+/** The ledger of one damage: 0 GENESIS, 1 opening, 2 and 3 masters, 4 … 13 notes of the first, 14 a grant. */
 export interface Scene {
   readonly order: Order;
   readonly master: Master;
   readonly other: Master;
 }
 
-/** One scene as it lies in Cassandra, behind the service's back. */
+/** A scene with direct access to its rows in Cassandra. */
 export interface Stand {
   readonly scene: Scene;
   run(cql: string, params: readonly unknown[]): Promise<cassandra.types.ResultSet>;
@@ -27,12 +27,11 @@ export async function makeScene(base: string): Promise<Scene> {
   return scene;
 }
 
-/** One more event of its first master. */
+/** Appends an event to the first master of a scene. */
 export async function note(base: string, { order, master }: Scene, n: number, headers = {}): Promise<void> {
   expect((await append({ ...master, base }, order.buyer, 'NOTED', { n }, { headers })).status).toBe(200);
 }
 
-/** The last event of a scene. */
 export async function grant(base: string, { buyer, ledgerId }: Order, delegate: Party): Promise<void> {
   const body = { ledger_id: ledgerId, delegate_actor_id: delegate.actorId, role: 'AUDITOR' };
   await done(base, 'POST', '/v1/delegation/ledger', {

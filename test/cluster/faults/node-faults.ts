@@ -7,11 +7,11 @@ import { chosen, type Fault, type FaultContext, type FaultOutcome } from './faul
 import { ownerOfSomething } from './owner.ts';
 
 const probes = 3;
-/** Nobody waits longer, which is far above what is demanded (aims.ts). */
+/** Far longer than the aims demand (aims.ts). */
 const movedMaxMs = 30_000;
 const pollMs = 50;
 
-/** kill -9 of an owner of busy ledgers. One time of four it stays away until others have all its shards. */
+/** kill -9 of an owner of busy ledgers. One time in four it stays away until others have all its shards. */
 export const killNode: Fault = (context) => chosen(context, context.random.chance(0.25) ? killForGood : killBriefly);
 
 /** The victim is started again before its leases run out. */
@@ -38,7 +38,7 @@ export const killForGood: Fault = async (context) => {
   };
 };
 
-/** The recovery is that of the slowest of a few ledgers that the victim owned, from the kill on. */
+/** `recoveryMs` is that of the slowest of a few ledgers that the victim owned, counted from the kill. */
 async function killOwner(
   context: FaultContext,
   away: (victim: NodeUnderTest, killedMs: number) => Promise<void>,
@@ -59,7 +59,7 @@ async function killOwner(
   return { what: `${victim.id} killed, owner of ${hit.length} ledgers`, recoveryMs, hostKept };
 }
 
-/** Whether every shard came to be held, and none by a node that was killed. */
+/** Waits until other nodes hold all shards. Returns false if that takes too long. */
 async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Promise<boolean> {
   const beganMs = performance.now();
   while (performance.now() - beganMs < movedMaxMs) {
@@ -71,8 +71,8 @@ async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Pro
 }
 
 /**
- * SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner, until it finds them
- * gone. Then it appends to what it owned, by itself or not, and forwards again.
+ * SIGSTOP of an owner for longer than its leases last. When it wakes up it believes that it still owns its shards, until
+ * it finds the leases gone. Then it must append to its former ledgers, and forward commands again.
  */
 export const pauseNode: Fault = async (context) => {
   const { random, load } = context;
@@ -106,17 +106,14 @@ export const pauseNode: Fault = async (context) => {
   return { what, violations, figures: { fenced_appends: fenced } };
 };
 
-/** Because they were not renewed in time. */
 function leasesRunOutAt(node: NodeUnderTest): Promise<number> {
   return counted(node, /^svc_leases_lost_total\{cause="ran_out"\} (\d+)$/m);
 }
 
-/** Commands for ledgers of other nodes that were answered. */
 function forwardedBy(node: NodeUnderTest): Promise<number> {
   return counted(node, /^svc_forwarded_calls_total\{result="answered"\} (\d+)$/m);
 }
 
-/** Writes of it that the store refused, since another one had claimed the ledger or written to it. */
 function fencedAt(node: NodeUnderTest): Promise<number> {
   return counted(node, /^svc_fenced_appends_total (\d+)$/m);
 }
@@ -135,13 +132,13 @@ const cutPlaces = [
 ] as const;
 const cutWays = ['refused', 'silent'] as const;
 
-/** Other nodes, all nodes or Redis cannot be reached: refused or silent. All nodes append meanwhile. */
+/** Cuts connections between nodes, or to Redis: refused or silent. All nodes append meanwhile. */
 export const cutOff: Fault = (context) => {
   const [which, how] = [context.random.pick(cutPlaces), context.random.pick(cutWays)];
   return chosen(context, (again) => cut(again, which, how));
 };
 
-/** No node reaches another one: each carries out itself what it is asked. */
+/** No node reaches another one: each node runs all commands that it receives. */
 export const cutOffAll: Fault = (context) => cut(context, 'all from each other', context.random.pick(cutWays));
 
 async function cut(

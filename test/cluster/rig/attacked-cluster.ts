@@ -1,0 +1,102 @@
+import { expect } from 'vitest';
+import type { PeerSecurity } from '../../../cluster/peers/security.ts';
+import type { CassandraAddress } from '../../support/backends/backend.ts';
+import { append, eventsOf, type Master, newMaster, newOrder, type Order } from '../../support/parties.ts';
+import type { Fields, RestAnswer } from '../../support/parties-rest.ts';
+import { askedAgain, isRetryable } from './asked-again.ts';
+import { type ClusterUnderTest, startCluster } from './cluster-under-test.ts';
+import type { NodeUnderTest } from './node-under-test.ts';
+
+export const movedMaxMs = 20_000;
+
+export interface Pair {
+  readonly order: Order;
+  readonly master: Master;
+}
+
+export interface AttackedCluster extends AsyncDisposable {
+  readonly cluster: ClusterUnderTest;
+  readonly security: PeerSecurity;
+  nodeAt(at: number): NodeUnderTest;
+  /** The ledger that a node owned when the cluster had started, with a master. */
+  pairOf(node: NodeUnderTest): Pair;
+  /** Appends once through a node, with `text` as idempotency key. */
+  note(node: NodeUnderTest, pair: Pair, text?: string): Promise<RestAnswer>;
+  /** Appends through a node, and repeats the call while the answer allows it. */
+  noteAgain(node: NodeUnderTest, pair: Pair, text?: string): Promise<RestAnswer>;
+  notesIn(node: NodeUnderTest, pair: Pair): Promise<unknown[]>;
+  /** Expects that every node is ready and appends to the ledger of every node. */
+  expectAllWell(): Promise<void>;
+}
+
+/** Starts three nodes, and has each own a ledger. `prepare` runs before the ledgers are made. */
+export async function startAttackedCluster(
+  cassandra: CassandraAddress,
+  prepare: (cluster: ClusterUnderTest) => Promise<void> = async () => {},
+): Promise<AttackedCluster> {
+  const env = { NODE_OPTIONS: `--import=${new URL('./shifted-clock.ts', import.meta.url)}` };
+  const cluster = await startCluster({ nodes: 3, cassandra, env });
+  const nodeAt = (at: number) => {
+    const node = cluster.nodes[at];
+    if (node === undefined) throw new RangeError(`There is no node ${at}`);
+    return node;
+  };
+  const owned = new Map<string, Pair>();
+  try {
+    await cluster.untilBalanced(movedMaxMs);
+    await prepare(cluster);
+    while (owned.size < 3) {
+      const order = await askedAgain(() => newOrder(nodeAt(0).baseUrl));
+      const owner = await cluster.ownerOf(order.ledgerId);
+      if (owner === null || owned.has(owner.id)) continue;
+      owned.set(owner.id, { order, master: await askedAgain(() => newMaster(order)) });
+    }
+  } catch (error) {
+    await cluster[Symbol.asyncDispose]();
+    throw error;
+  }
+  let notes = 0;
+  const note = ({ baseUrl }: NodeUnderTest, { order, master }: Pair, text = `note ${++notes}`) =>
+    append(
+      { ...master, base: baseUrl },
+      order.buyer,
+      'NOTED',
+      { note: text },
+      { headers: { 'idempotency-key': text } },
+    );
+  const noteAgain = (node: NodeUnderTest, pair: Pair, text?: string) =>
+    askedAgain(async () => {
+      const answer = await note(node, pair, text);
+      if (isRetryable(answer.raw)) throw new Error(answer.raw);
+      return answer;
+    });
+  return {
+    cluster,
+    security: { tls: null, secret: cluster.commonEnv.CLUSTER_SECRET ?? '' },
+    nodeAt,
+    pairOf({ id }) {
+      const pair = owned.get(id);
+      if (pair === undefined) throw new Error(`${id} has no ledger`);
+      return pair;
+    },
+    note,
+    noteAgain,
+    notesIn: async ({ baseUrl }, { order }) =>
+      (await eventsOf(baseUrl, order.buyer, order.ledgerId)).map(({ payload }) => (payload as Fields).note),
+    async expectAllWell() {
+      for (const node of cluster.nodes) {
+        await node.untilReady(10_000);
+        for (const pair of owned.values()) expect(await noteAgain(node, pair)).toMatchObject({ status: 200 });
+      }
+    },
+    [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+  };
+}
+
+/** The value of a series in a node's metrics. 0 if it has none. */
+export async function counted(node: NodeUnderTest, series: string): Promise<number> {
+  const line = (await node.metrics()).split('\n').find((one) => one.startsWith(`${series} `));
+  return Number(line?.slice(series.length) ?? 0);
+}
+
+export const portOf = (url: string) => Number(new URL(url).port);
