@@ -74,11 +74,11 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
     peerWithSecret(portOf(node.internalUrl), attacked.security, 'node-y', node.id);
 
   test('an unknown error code of a newer node is internal at each node and stops none', async () => {
-    const { cluster, expectAllWell, nodeAt, note, pairOf, security } = attacked;
+    const { cluster, expectAllWell, note, pairOf, security } = attacked;
     const later = { code: 'quota_exceeded', message: 'Later.', details: '{}' };
     const refusing = answering(security, (id) => ({ id, result: { case: 'refusal', value: later } }));
     const port = await strangePort(refusing);
-    const pair = pairOf(nodeAt(0));
+    const pair = pairOf(cluster.nodeAt(0));
     {
       await using _ = await announceFalseMember(cluster, port, cluster.shardOf(pair.order.ledgerId));
       for (const node of cluster.nodes)
@@ -138,8 +138,8 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
   });
 
   test('a peer that never reads is read no further and holds at most its bound', async () => {
-    const { expectAllWell, nodeAt, pairOf } = attacked;
-    const node = nodeAt(1);
+    const { cluster, expectAllWell, pairOf } = attacked;
+    const node = cluster.nodeAt(1);
     const pair = pairOf(node);
     const commandKeys = [commands.commandKey('large')];
     const first = await peerOf(node);
@@ -167,11 +167,11 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
   }, 30_000);
 
   test('a wrong answer of an owner is believed at no node, which reads the log instead', async () => {
-    const { cluster, expectAllWell, nodeAt, noteAgain, pairOf, security } = attacked;
+    const { cluster, expectAllWell, noteAgain, pairOf, security } = attacked;
     const [event] = chainOf(commands.openLedger(), commands.createMaster()).events.slice(-1);
     if (event === undefined) throw new Error('no event');
     const port = await strangePort(answering(security, (id) => outcomeAnswer(id, { event, replayed: false })));
-    const pair = pairOf(nodeAt(0));
+    const pair = pairOf(cluster.nodeAt(0));
     {
       await using _ = await announceFalseMember(cluster, port, cluster.shardOf(pair.order.ledgerId));
       for (const node of cluster.nodes) {
@@ -193,7 +193,7 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
   }, 60_000);
 
   test('a false address in Redis learns nothing and delays no call', async () => {
-    const { cluster, expectAllWell, nodeAt, noteAgain, pairOf, security } = attacked;
+    const { cluster, expectAllWell, noteAgain, pairOf, security } = attacked;
     const heard: (Buffer | Metadata)[] = [];
     let streams = 0;
     const port = await strangePort((call) => {
@@ -203,7 +203,7 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
       call.on('data', (frame: Buffer) => void heard.push(frame));
       call.sendMetadata(falseProof('node-x'));
     });
-    const pair = pairOf(nodeAt(0));
+    const pair = pairOf(cluster.nodeAt(0));
     {
       await using _ = await announceFalseMember(cluster, port, cluster.shardOf(pair.order.ledgerId));
       const asked = new Set<string>();

@@ -54,8 +54,8 @@ await describeOnCassandra('a cluster of three with silent connections, a wrong c
   }, 40_000);
 
   test('a node whose clock is an hour ahead gives its shards away and writes nothing', async () => {
-    const { cluster, expectAllWell, nodeAt, note, pairOf } = attacked;
-    const node = nodeAt(1);
+    const { cluster, expectAllWell, note, pairOf } = attacked;
+    const node = cluster.nodeAt(1);
     const pair = pairOf(node);
     const file = join(cluster.dir, node.id, 'clock-ahead-ms');
     const holds = async () => [...(await cluster.owners()).values()].filter((owner) => owner === node.id).length;
@@ -65,22 +65,28 @@ await describeOnCassandra('a cluster of three with silent connections, a wrong c
     };
     writeFileSync(file, String(3_600_000));
     onTestFinished(() => writeFileSync(file, '0'));
-    await expect.poll(register).toBe('unavailable');
+    await expect
+      .poll(() => node.readiness(), { timeout: 2_000 })
+      .toMatchObject({ status: 503, text: expect.stringContaining('ms off the clock of the store') });
+    expect(await cluster.nodeAt(0).readiness()).toMatchObject({ status: 200 });
+    expect(await register()).toBe('unavailable');
     // The node refuses the call at once. It forwards appends as soon as other nodes have its shards.
     await expect.poll(holds, { timeout: 10_000 }).toBe(0);
     const forwarded = async () => (await note(node, pair)).status;
     await expect.poll(forwarded, { timeout: 10_000 }).toBe(200);
     expect((await cluster.owners()).size).toBe(shardCount);
-    for (const { created_at } of await eventsOf(nodeAt(0).baseUrl, pair.order.buyer, pair.order.ledgerId))
+    for (const { created_at } of await eventsOf(cluster.nodeAt(0).baseUrl, pair.order.buyer, pair.order.ledgerId))
       expect(Date.parse(String(created_at))).toBeLessThan(Date.now() + 60_000);
     expect(await register()).toBe('unavailable');
     writeFileSync(file, '0');
+    await expect.poll(() => node.readiness(), { timeout: 2_000 }).toMatchObject({ status: 200 });
+    expect(await register()).not.toBe('unavailable');
     await expect.poll(holds, { timeout: 15_000 }).toBeGreaterThan(shardCount / 6);
     await expectAllWell();
   }, 60_000);
 
   test('a node with a wrong setting exits with one sentence and reveals no password', async () => {
-    const { cluster, expectAllWell, nodeAt } = attacked;
+    const { cluster, expectAllWell } = attacked;
     const at = (name: string) => join(cluster.dir, name);
     const files = ['-keyout', at('own.key'), '-out', at('own.pem'), '-subj', '/CN=localhost'];
     const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1'];
@@ -118,7 +124,7 @@ await describeOnCassandra('a cluster of three with silent connections, a wrong c
     await expect.poll(() => readFileSync(node.logFile, 'utf8'), { timeout: 20_000 }).toContain('WRONGPASS');
     await node.kill();
     expect(readFileSync(node.logFile, 'utf8')).not.toContain('hunter2');
-    const { members } = await nodeAt(0).view();
+    const { members } = await cluster.nodeAt(0).view();
     expect(members.map(({ id }) => id)).toEqual(['node-1', 'node-2', 'node-3']);
     await expectAllWell();
   }, 60_000);

@@ -46,15 +46,15 @@ await describeOnCassandra('a cluster of three whose stores are tampered with', (
   afterAll(() => attacked?.[Symbol.asyncDispose](), 60_000);
 
   test('an unreadable subscription stops no other webhook, and is logged and counted at each node', async () => {
-    const { cluster, nodeAt, note } = attacked;
+    const { cluster, note } = attacked;
     await using receiver = await receiveWebhooks();
-    const order = await askedAgain(() => newOrder(nodeAt(0).baseUrl, { keyed: false }));
+    const order = await askedAgain(() => newOrder(cluster.nodeAt(0).baseUrl, { keyed: false }));
     const pair = { order, master: await askedAgain(() => newMaster(order)) };
     const subscribe = async ({ bearer: headers }: Order['buyer'], node: NodeUnderTest, path: string) => {
       const body = { url: new URL(path, receiver.url).href, event_types: ['NOTED'] };
       return (await done(node.baseUrl, 'POST', '/v1/webhooks', { headers, body })).text('id');
     };
-    const id = await subscribe(order.buyer, nodeAt(0), '/damaged');
+    const id = await subscribe(order.buyer, cluster.nodeAt(0), '/damaged');
     await withClient(cluster.settings, (client) =>
       client.execute("UPDATE record SET value = '{}' WHERE kind = 'webhook_subscription' AND id = ?", [id], {
         prepare: true,
@@ -62,7 +62,7 @@ await describeOnCassandra('a cluster of three whose stores are tampered with', (
     );
     damagedSubscription = id;
     // A new subscription makes every node read all subscriptions.
-    await subscribe(order.supplier, nodeAt(1), '/whole');
+    await subscribe(order.supplier, cluster.nodeAt(1), '/whole');
     const known = (node: NodeUnderTest) => counted(node, 'svc_unreadable_records_total{kind="webhook_subscription"}');
     for (const node of cluster.nodes) {
       await expect.poll(() => known(node), { timeout: 10_000 }).toBeGreaterThan(0);
@@ -142,17 +142,17 @@ await describeOnCassandra('a cluster of three whose stores are tampered with', (
   });
 
   test('bad keys in Redis are ignored, logged and counted by each node, and stop no shard', async () => {
-    const { cluster, expectAllWell, nodeAt, pairOf } = attacked;
+    const { cluster, expectAllWell, pairOf } = attacked;
     const redis = await redisOf(cluster);
     onTestFinished(() => redis.disconnect());
-    const pair = pairOf(nodeAt(0));
+    const pair = pairOf(cluster.nodeAt(0));
     const lease = `lease:{${placement}}:${cluster.shardOf(pair.order.ledgerId)}`;
     const announced = (id: string, address: string) =>
       `${Date.now() + 60_000}|${JSON.stringify({ id, address, startedAt: 't', shardCount, draining: false })}`;
     await redis.multi().del(lease).set(lease, 'mine').exec();
     for (const [id, address] of Object.entries({ odd: 'http://odd:1', 'odd-1': 'unix:/tmp/odd', 'odd-2': 'odd' }))
       await redis.hset(`members:{${placement}}`, id, announced(id, address));
-    await redis.hset(`orders:{${placement}}`, nodeAt(2).id, 'fly');
+    await redis.hset(`orders:{${placement}}`, cluster.nodeAt(2).id, 'fly');
     for (const node of cluster.nodes) {
       for (const kind of ['member', 'order'])
         await expect
@@ -164,7 +164,7 @@ await describeOnCassandra('a cluster of three whose stores are tampered with', (
       expect(members.map(({ id }) => id)).toEqual(['node-1', 'node-2', 'node-3']);
     }
     await expect.poll(() => redis.type(lease), { timeout: 10_000 }).toBe('hash');
-    await redis.hdel(`orders:{${placement}}`, nodeAt(2).id);
+    await redis.hdel(`orders:{${placement}}`, cluster.nodeAt(2).id);
     await cluster.untilBalanced(movedMaxMs);
     await expectAllWell();
   }, 40_000);

@@ -39,13 +39,13 @@ describe('the aims of the full campaign', () => {
   few.acknowledgements.push(...fullParts().history.acknowledgements.slice(0, 99_999));
   const far = new LoadHistory();
   far.acknowledgements.push(...fullParts().history.acknowledgements.map((one) => ({ ...one, atMs: 90_000 })));
-  /** All as it should be but faults of one kind, of which `more` was measured. */
+  /** The records of a good campaign, but with other outcomes of the faults of one kind. */
   const butOf = (changed: FaultKind, more: (at: number) => Partial<FaultOutcome>) =>
     plan.map((kind, at): FaultRecord => {
       const { outcome, ...rest } = record(kind);
       return { ...rest, outcome: kind === changed ? { ...outcome, ...more(at) } : outcome };
     });
-  /** Something at the first fault of the kind alone: less than one percent of what is measured. */
+  /** The same for the first fault of the kind only, which is less than one percent of the measurements. */
   const butOnce = (changed: FaultKind, more: Partial<FaultOutcome>) =>
     butOf(changed, (at) => (at === plan.indexOf(changed) ? more : {}));
   const often = (ms: number) => Array.from({ length: 1_000 }, () => ms);

@@ -6,7 +6,7 @@ import type { FaultKind } from './faults/kinds.ts';
 const plan: readonly FaultKind[] = ['node_killed', 'cut_off', 'scaled'];
 const variant: Fault = async () => ({ what: 'the same' });
 
-/** Carries out faults on a host that keeps these shares of the processors, and nothing at the end. */
+/** Carries out faults on a host that withholds `kept[n]` of the processor time during the n-th fault. */
 async function carriedOut(kept: readonly number[], { planned = plan, outcome = {}, faultsMax = 100 } = {}) {
   const told: string[] = [];
   const variants: (Fault | null)[] = [];

@@ -81,7 +81,7 @@ describe('the load after the last fault', () => {
   afterEach(() => void vi.useRealTimers());
   const minutesMs = (minutes: number) => minutes * 60_000;
 
-  /** What it came to, if it has by then, where one more was acknowledged after each of these. */
+  /** Returns the result after `minutes`, or 'goes on'. An append is acknowledged at each minute in `acknowledgedAfter`. */
   async function endAfter(minutes: number, acknowledgedAfter: readonly number[], least: number): Promise<unknown> {
     const beganMs = performance.now();
     const acknowledged = () => acknowledgedAfter.filter((at) => performance.now() - beganMs >= minutesMs(at)).length;
@@ -131,7 +131,7 @@ describe('a kill', () => {
     vi.useRealTimers();
   });
 
-  /** One node that owns two ledgers; killing it takes 400 ms, and `owners` says who has the shards. */
+  /** A node that owns two ledgers. `owners` returns the owners of the shards; `killed` is called by a kill. */
   function contextOf(owners: () => Map<number, string>, killed: () => void): FaultContext {
     const view = async () => ({ shards: { held: 1, leaving: 0 } });
     const victim = { id: 'node-1', kill: async () => killed(), start: async () => {}, view };

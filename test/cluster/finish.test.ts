@@ -10,7 +10,7 @@ import { runCli } from '../support/scrub-cli.ts';
 import { keyspaceOfScenes } from './damage/keyspace.ts';
 import { type Scene, type Stand, stand } from './damage/scene.ts';
 
-/** What is looked up beside the logs, less when it was written. */
+/** The projections, without their times of writing. */
 const lookedUp = [
   'SELECT key, version, value FROM cell',
   'SELECT list, line_order, value FROM line',
@@ -26,7 +26,7 @@ async function beside(client: cassandra.Client): Promise<string[]> {
   return found.sort();
 }
 
-/** The events of a scope, as the log lists them in bucket 0. */
+/** Returns the seqs of a scope in bucket 0. */
 async function seqsUnder(client: cassandra.Client, ledgerId: string, scope: string): Promise<number[]> {
   const cql = 'SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = ?';
   const { rows } = await client.execute(cql, [ledgerId, scope], { prepare: true });
@@ -55,7 +55,7 @@ await describeOnCassandra('cluster verify --finish', (address) => {
     await leaveKeyspace(settings);
   });
 
-  /** As a restore leaves them that lacks these tables: no deletion stands there. */
+  /** Empties the tables as a restore without them does: no tombstones remain. */
   const loseAll = (client: cassandra.Client) =>
     Promise.all(
       ['cell', 'line', 'scope_bucket', 'command'].map((table) =>

@@ -25,7 +25,7 @@ const both: Backend<Both> =
       ? cassandra
       : { ...cassandra, address: { redis: redis.address, cassandra: cassandra.address } };
 
-/** One for all: making its tables takes longest. */
+/** One keyspace for all tests, because making its tables takes longest. */
 const name = `local_${process.pid}`;
 const start = (at: Both, place: string, more: { env?: Record<string, string>; port?: number } = {}) => {
   const { PATH = '', HOME = '' } = process.env;

@@ -11,7 +11,7 @@ import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts
 
 const dir = suiteDir();
 
-/** A certificate that nodes prove themselves with to each other, which is its own authority. */
+/** A certificate for all nodes, which is its own authority. */
 function peerCertificate(): Record<string, string> {
   const [cert, key] = [join(dir, 'node.pem'), join(dir, 'node.key')];
   const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1'];
@@ -35,7 +35,7 @@ await describeOnCassandra('a cluster in production mode', (address) => {
     const [base = ''] = bases;
     const order = await askedAgain(() => newOrder(base));
     const master = await askedAgain(() => newMaster(order));
-    // A node forwards once it has heard who owns the ledger's shard, and writes by itself until then.
+    // A node writes by itself until it knows the owner of the ledger's shard.
     const forwarded = async () => {
       for (const at of bases)
         expect((await append({ ...master, base: at }, order.supplier, 'NOTED', { note: at })).status).toBe(200);

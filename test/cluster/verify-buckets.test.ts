@@ -38,7 +38,6 @@ await describeOnCassandra('cluster verify of a ledger of several buckets', (addr
     for (const { type, seq } of findings) found[type] = [...(found[type] ?? []), seq];
     return { end: { code, found }, details: findings.map(({ detail }) => detail) };
   };
-  /** What is found while the damage stands. */
   const verifyDamaged = ({ change }: BucketDamage, which: string) =>
     withClient(settings, async (client) => {
       const takeBack = await change(stand(client, scene));

@@ -32,7 +32,7 @@ interface Found {
   readonly remedy: string;
 }
 
-/** Ids of the n-th scene, which stand in nothing of another one. */
+/** The ids of the n-th scene. No other scene has them. */
 const idsOf = (n: number) => ({ ledgerId: uuid(0x1000 + n), masterId: uuid(0x2000 + n), actorId: uuid(0x3000 + n) });
 
 await describeOnCassandra('cluster verify of a keyspace with every kind of damaged row', (address) => {

@@ -73,7 +73,7 @@ await describeOnCassandra('cluster verify', (address) => {
           (ledger_id === null && (detail.includes(scene.order.ledgerId) || detail.includes(scene.master.uuid))),
       );
       const types = new Set(own.map(({ type }) => type));
-      // Of a log that is gone as a whole, what stood beside it is left.
+      // Of a deleted log only the projections are left.
       const expected = name === 'the whole log deleted' ? ['projection_extra'] : found;
       return expected.length === 0 ? own.length > 0 : !expected.every((type) => types.has(type));
     });

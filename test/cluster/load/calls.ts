@@ -10,7 +10,7 @@ import type { Answered } from './load-history.ts';
 import { businessRef, type LoadLedger, type LoadMaster, type LoadWorld, masterScope } from './load-world.ts';
 import type { LoadParty } from './parties.ts';
 
-/** One thing to do, however often it is tried: under one name, and with one idempotency key. */
+/** A call with one name and one idempotency key, which may be attempted several times. */
 export interface Call {
   readonly name: string;
   readonly command: Command;
@@ -18,13 +18,13 @@ export interface Call {
 }
 
 export interface AppendCall extends Call {
-  /** The same for a stream. */
+  /** The append for a stream. */
   readonly event: StreamedEvent;
-  /** The same by a client of the party's, whatever that does to get it through. */
+  /** Makes the append through a client that may retry by itself. */
   by(client: LedgerTrustClient, onAnswer: NonNullable<CallOptions['onAnswer']>): Promise<Answered>;
 }
 
-/** Makes the calls of a load, each with what the checker needs to know of it. */
+/** Makes the calls of a load, each with the command that the history checker compares. */
 export class LoadCalls {
   readonly #world: LoadWorld;
   #made = 0;
@@ -110,14 +110,13 @@ export class LoadCalls {
   }
 }
 
-/** A key, and the command as it is named by it. */
+/** Returns a new idempotency key and the fields of a command that has it. */
 function marked(party: LoadParty) {
   const idempotencyKey = randomUUID();
   const base = { actorId: party.actorId, commandKeys: [make.commandKey(commandId(party.actorId, idempotencyKey))] };
   return { options: { idempotencyKey } satisfies CallOptions, base };
 }
 
-/** What an append was answered with. */
 export function written(answer: {
   readonly eventId: string;
   readonly ledgerId: string;

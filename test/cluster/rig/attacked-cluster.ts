@@ -17,7 +17,6 @@ export interface Pair {
 export interface AttackedCluster extends AsyncDisposable {
   readonly cluster: ClusterUnderTest;
   readonly security: PeerSecurity;
-  nodeAt(at: number): NodeUnderTest;
   /** The ledger that a node owned when the cluster had started, with a master. */
   pairOf(node: NodeUnderTest): Pair;
   /** Appends once through a node, with `text` as idempotency key. */
@@ -36,17 +35,12 @@ export async function startAttackedCluster(
 ): Promise<AttackedCluster> {
   const env = { NODE_OPTIONS: `--import=${new URL('./shifted-clock.ts', import.meta.url)}` };
   const cluster = await startCluster({ nodes: 3, cassandra, env });
-  const nodeAt = (at: number) => {
-    const node = cluster.nodes[at];
-    if (node === undefined) throw new RangeError(`There is no node ${at}`);
-    return node;
-  };
   const owned = new Map<string, Pair>();
   try {
     await cluster.untilBalanced(movedMaxMs);
     await prepare(cluster);
     while (owned.size < 3) {
-      const order = await askedAgain(() => newOrder(nodeAt(0).baseUrl));
+      const order = await askedAgain(() => newOrder(cluster.nodeAt(0).baseUrl));
       const owner = await cluster.ownerOf(order.ledgerId);
       if (owner === null || owned.has(owner.id)) continue;
       owned.set(owner.id, { order, master: await askedAgain(() => newMaster(order)) });
@@ -73,7 +67,6 @@ export async function startAttackedCluster(
   return {
     cluster,
     security: { tls: null, secret: cluster.commonEnv.CLUSTER_SECRET ?? '' },
-    nodeAt,
     pairOf({ id }) {
       const pair = owned.get(id);
       if (pair === undefined) throw new Error(`${id} has no ledger`);
