@@ -49,12 +49,6 @@ export class ClockCheck {
     return median === undefined ? null : Math.round(median);
   }
 
-  /** The absolute value of `aheadMs`. null before the first look. */
-  get offMs(): number | null {
-    const { aheadMs } = this;
-    return aheadMs === null ? null : Math.abs(aheadMs);
-  }
-
   /** Milliseconds since the store last answered a look. */
   get silentMs(): number {
     return this.#monotonicMs() - this.#answeredAt;
@@ -85,11 +79,6 @@ export function clockAhead(before: number, there: number, after: number): number
   return there > after ? after - there : 0;
 }
 
-/** Returns how far the two clocks differ at least, ms. */
-export function clockOff(before: number, there: number, after: number): number {
-  return Math.abs(clockAhead(before, there, after));
-}
-
 /**
  * Whether a node may decide and date events. It may not before its clock was compared (`aheadMs` null), nor while its
  * clock is off the store's.
@@ -106,4 +95,39 @@ export function isClockRight(aheadMs: number | null, members: readonly Member[],
     Math.abs(clockAheadMs) > clockOffMaxMs &&
     Math.abs(clockAheadMs - aheadMs) <= clockOffMaxMs;
   return others.length > 0 && others.every(agrees);
+}
+
+type ClockState = 'right' | 'refused' | 'store';
+
+/** Raises one alarm each time that the clock of this node, or of the store, becomes wrong. */
+export class ClockWarning {
+  readonly #alarmed: (sentence: string) => void;
+  #reported: ClockState = 'right';
+
+  constructor(alarmed: (sentence: string) => void) {
+    this.#alarmed = alarmed;
+  }
+
+  /**
+   * Call it after each comparison of the clocks. `aheadMs`: how far this node is ahead of the store; null if not known
+   * yet. `isRight`: whether this node may decide.
+   */
+  look(aheadMs: number | null, isRight: boolean): void {
+    if (aheadMs === null) return;
+    const state = stateOf(aheadMs, isRight);
+    if (state !== this.#reported && state !== 'right') this.#alarmed(sentenceOf(state, aheadMs));
+    this.#reported = state;
+  }
+}
+
+function stateOf(aheadMs: number, isRight: boolean): ClockState {
+  if (!isRight) return 'refused';
+  return Math.abs(aheadMs) > clockOffMaxMs ? 'store' : 'right';
+}
+
+function sentenceOf(state: Exclude<ClockState, 'right'>, aheadMs: number): string {
+  const offMs = Math.abs(aheadMs);
+  return state === 'refused'
+    ? `the clock of this node is ${offMs} ms off the clock of the store: it decides nothing and gives its shards away until time synchronisation is mended`
+    : `the clock of the store is ${offMs} ms off the clocks of all nodes, which agree: mend the time synchronisation of Cassandra; the nodes go on by their own clocks`;
 }
