@@ -6,23 +6,18 @@ import type { Member } from './placement/members.ts';
  * events, need clocks that agree.
  */
 export const clockOffMaxMs = 500;
-/** With three samples, two servers of the store outvote one with a wrong clock. */
+/** Of three samples, two outvote one from a server with a wrong clock. */
 const samplesKept = 3;
 const NOW = 'SELECT toTimestamp(now()) AS now FROM system.local';
 
 interface Sample {
   /** How far this node's clock was ahead of the store's, ms. Negative if it was behind. */
   readonly aheadMs: number;
-  /**
-   * This node's wall clock minus its monotonic clock at that moment, ms. Setting the wall clock changes the difference.
-   */
+  /** This node's wall clock minus its monotonic clock, ms. Setting the wall clock changes the difference. */
   readonly wallMinusMonotonicMs: number;
 }
 
-/**
- * Measures how far this node's clock is off the store's, and how long the store has not answered this node. The
- * monotonic clock shows at once if the wall clock is set between two looks.
- */
+/** Measures how far this node's clock is off the store's, and how long the store has not answered this node. */
 export class ClockCheck {
   readonly #session: CqlSession;
   readonly #now: () => number;
@@ -71,8 +66,8 @@ export class ClockCheck {
 }
 
 /**
- * Returns how far this clock is at least ahead of another one, ms. Negative if it is behind. The other clock showed
- * `there` at some moment between `before` and `after` of this clock.
+ * Returns how far this clock is at least ahead of another one, ms; negative: behind. The other clock showed `there`
+ * between `before` and `after` of this clock.
  */
 export function clockAhead(before: number, there: number, after: number): number {
   if (there < before) return before - there;
@@ -80,11 +75,8 @@ export function clockAhead(before: number, there: number, after: number): number
 }
 
 /**
- * Whether a node may decide and date events. It may not before its clock was compared (`aheadMs` null), nor while its
- * clock is off the store's.
- *
- * Exception: if two or more nodes are all off by the same time, the store's clock is the wrong one, and the nodes
- * continue. A node that is alone cannot tell which of the two clocks is wrong.
+ * Whether a node may decide and date events. It may not before the first comparison (`aheadMs` null), nor while its
+ * clock is off the store's. Exception: if two or more nodes are all off by the same time, the store's clock is wrong.
  */
 export function isClockRight(aheadMs: number | null, members: readonly Member[], self: string): boolean {
   if (aheadMs === null) return false;
@@ -108,10 +100,7 @@ export class ClockWarning {
     this.#alarmed = alarmed;
   }
 
-  /**
-   * Call it after each comparison of the clocks. `aheadMs`: how far this node is ahead of the store; null if not known
-   * yet. `isRight`: whether this node may decide.
-   */
+  /** Call it after each comparison of the clocks. `isRight`: whether this node may decide. */
   look(aheadMs: number | null, isRight: boolean): void {
     if (aheadMs === null) return;
     const state = stateOf(aheadMs, isRight);

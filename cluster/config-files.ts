@@ -4,10 +4,7 @@ import { readNodeKeys } from '../src/node/node-keys.ts';
 import { authorityFault, certificateFault, isIssuedBy } from '../src/runtime/config/certificates.ts';
 import type { ClusterConfig } from './config.ts';
 
-/**
- * Checks the key and certificate files that a node's configuration names, before anything is started. Throws
- * ConfigError.
- */
+/** Checks the key and certificate files of a configuration before the start. Throws ConfigError. */
 export function checkClusterFiles(config: ClusterConfig, nowMs: number): void {
   const { node, peerFiles, cassandra, cassandraCaFile } = config;
   readNodeKeys(node);

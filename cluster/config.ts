@@ -33,9 +33,7 @@ export interface ClusterConfig {
   readonly cassandra: CassandraSettings;
   /** The file of `cassandra.tlsCa`. null: no TLS to Cassandra. */
   readonly cassandraCaFile: string | null;
-  /**
-   * Where other nodes reach this one: `host` or `host:port`. Without a port, they use the number of the internal port.
-   */
+  /** Where other nodes reach this one: `host` or `host:port`. The default port is the internal port. */
   readonly advertise: string;
   readonly peers: PeerSecurity;
   /** The files of the certificates in `peers`. null: nodes authenticate with the secret alone. */
@@ -59,8 +57,8 @@ const redisDefaultPort = 6379;
 export function readClusterConfig(env: Environment): ClusterConfig {
   const internalHost = checkedHost(env, 'INTERNAL_HOST') ?? '0.0.0.0';
   const node = inClusterWords(() =>
-    // OPS_HOST is left out: its default passes the loopback check of production mode. Other nodes must reach this port,
-    // so production mode requires certificates for it below instead.
+    // Without OPS_HOST, the loopback check of production mode passes. Other nodes must reach this port, so production
+    // mode requires certificates below.
     readConfig({ ...env, OPS_HOST: undefined, OPS_PORT: text(env, 'INTERNAL_PORT') ?? undefined }),
   );
   for (const [name, file] of [
@@ -118,19 +116,14 @@ export function readRedisConfig(env: Environment): { readonly redisUrl: string; 
   return { redisUrl: redisUrl(env), placement: placementName(env) };
 }
 
-/**
- * Returns the host:port at which other nodes reach this one. `port` is the internal port, used if `advertise` has none.
- */
+/** Returns the host:port at which other nodes reach this one. `port`: the internal port. */
 export function advertisedAddress(advertise: string, port: number): string {
   const hasPort = /^(\[.+\]|[^:]+):\d+$/.test(advertise);
   if (hasPort) return advertise;
   return advertise.includes(':') && !advertise.startsWith('[') ? `[${advertise}]:${port}` : `${advertise}:${port}`;
 }
 
-/**
- * Returns the ports of Redis and Cassandra in the configuration. No webhook may go to them, so that a subscription
- * cannot reach the service's own backends.
- */
+/** Returns the ports of Redis and Cassandra. No webhook may go to these backends of the service. */
 export function backendPorts(config: Pick<ClusterConfig, 'redisUrl' | 'cassandra'>): ReadonlySet<number> {
   const { port } = new URL(config.redisUrl);
   return new Set([port === '' ? redisDefaultPort : Number(port), ...config.cassandra.contactPoints.map(portOf)]);

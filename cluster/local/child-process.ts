@@ -29,11 +29,9 @@ interface ServerProcessOptions {
 }
 
 /**
- * Starts a server whose output goes to `logFile`. A small shell ends the server if this process is killed: the shell
- * waits on a pipe that only this process holds.
- *
- * Server and shell have sessions of their own. So Ctrl-C at a terminal reaches this process only, and this process
- * stops its servers in order. Throws StartError if the command cannot be started.
+ * Starts a server whose output goes to `logFile`. A small shell, which waits on a pipe that only this process holds,
+ * ends the server if this process is killed. Both have sessions of their own, so that Ctrl-C at a terminal reaches this
+ * process only. Throws StartError if the command cannot be started.
  */
 export async function startServerProcess(
   command: string,
@@ -55,14 +53,13 @@ export async function startServerProcess(
     detached: true,
   });
   watchdog.unref();
-  // The pipe fails if the watchdog is gone. Nothing is ever written to it, so the error does not matter.
+  // The pipe fails if the watchdog is gone, which does not matter.
   watchdog.stdin.on('error', () => {});
   let over = false;
   const ended = new Promise<number | null>((resolve) => {
     child.once('exit', (code) => {
       over = true;
-      // The watchdog must end before its pipe closes: otherwise it kills this pid, which may be another process by
-      // then.
+      // The watchdog must end before its pipe closes: otherwise it kills this pid, which may be another process then.
       watchdog.kill('SIGKILL');
       resolve(code);
     });

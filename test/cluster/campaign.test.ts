@@ -81,7 +81,9 @@ describe('the load after the last fault', () => {
   afterEach(() => void vi.useRealTimers());
   const minutesMs = (minutes: number) => minutes * 60_000;
 
-  /** Returns the result after `minutes`, or 'goes on'. An append is acknowledged at each minute in `acknowledgedAfter`. */
+  /**
+   * Returns the result after `minutes`, or 'goes on'. An append is acknowledged at each minute in `acknowledgedAfter`.
+   */
   async function endAfter(minutes: number, acknowledgedAfter: readonly number[], least: number): Promise<unknown> {
     const beganMs = performance.now();
     const acknowledged = () => acknowledgedAfter.filter((at) => performance.now() - beganMs >= minutesMs(at)).length;

@@ -120,8 +120,8 @@ describeOn('a cluster of real processes under load', 'Cassandra and Redis of its
 
   test.each(isNightly ? [...always, ...nightly] : always)('%s: %s', async (kind, _, fault) => {
     const before = load.history.acknowledgements.length;
-    // One fault on a busy machine says little about a 99th percentile. So a slow fault is repeated twice, and may not be
-    // slow again.
+    // One fault on a busy machine says little about a 99th percentile. So a slow fault is repeated twice, and may not
+    // be slow again.
     const first = await carryOut(fault);
     if (first.isFair && !isInTime(kind, first.outcome))
       for (let again = 0; again < 2; again++) {

@@ -41,7 +41,8 @@ export interface DamagedStore {
   /** Actors whose write grant is in a forged snapshot only, or was revoked after a stale snapshot. */
   readonly strangers: readonly { readonly scene: DamagedScene; readonly stranger: Party }[];
   /**
-   * A ledger whose hashes and links are right. It has an event without permission, one after its close, and one of 2099.
+   * A ledger whose hashes and links are right. It has an event without permission, one after its close, and one of
+   * 2099.
    */
   readonly forged: { readonly ledgerId: string; readonly buyer: Party };
 }

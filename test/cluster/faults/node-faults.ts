@@ -71,8 +71,8 @@ async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Pro
 }
 
 /**
- * SIGSTOP of an owner for longer than its leases last. When it wakes up it believes that it still owns its shards, until
- * it finds the leases gone. Then it must append to its former ledgers, and forward commands again.
+ * SIGSTOP of an owner for longer than its leases last. When it wakes up it believes that it still owns its shards,
+ * until it finds the leases gone. Then it must append to its former ledgers, and forward commands again.
  */
 export const pauseNode: Fault = async (context) => {
   const { random, load } = context;

@@ -36,7 +36,9 @@ async function stopRedisFor(context: FaultContext, goneMs: number): Promise<Faul
   return { what: `Redis gone for ${goneForMs} ms`, duringMs: appends.map(({ tookMs }) => tookMs), violations };
 }
 
-/** An owner is killed while Redis is gone: any other node claims its ledgers. The restarted node serves without Redis. */
+/**
+ * An owner is killed while Redis is gone: any other node claims its ledgers. The restarted node serves without Redis.
+ */
 export const killWithoutRedis: Fault = async (context) => {
   const { cluster, load, random } = context;
   const ledgers = await ledgerOfEachOwner(context);

@@ -36,9 +36,9 @@ interface Open {
 }
 
 /**
- * Sends events of one ledger in order over one stream after another. After a failed stream it sends the uncertain events
- * again, in order and under the same keys, over a stream to any node. Ends when all events are settled, or when one
- * stays uncertain for too long.
+ * Sends events of one ledger in order over one stream after another. After a failed stream it sends the uncertain
+ * events again, in order and under the same keys, over a stream to any node. Ends when all events are settled, or when
+ * one stays uncertain for too long.
  */
 export async function runLane(parts: LaneParts): Promise<void> {
   const { calls, history, random, ledger, party, nodes, restMaxMs, isRunning } = parts;

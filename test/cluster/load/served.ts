@@ -1,9 +1,9 @@
 import { isCertain, type LoadAttempt } from './load-history.ts';
 
 /**
- * Returns the longest time, ms, that each shard served nobody: from the beginning of an attempt to write to it until the
- * first certain answer to an attempt that began then or later. Counts attempts that began from `fromMs` to `toMs`, and
- * ignores attempts that reached no node. Infinity: no attempt had an answer.
+ * Returns the longest time, ms, that each shard served nobody: from the beginning of an attempt to write to it until
+ * the first certain answer to an attempt that began then or later. Counts attempts that began from `fromMs` to `toMs`,
+ * and ignores attempts that reached no node. Infinity: no attempt had an answer.
  */
 export function unserved(
   calls: readonly LoadAttempt[],

@@ -19,8 +19,8 @@ export async function redisOf(cluster: ClusterUnderTest) {
 }
 
 /**
- * Announces the node `node-x` in Redis at a port of the test, and takes the lease of one shard for it. The false node is
- * cordoned, so no other shard moves. Resolves when all nodes believe that it owns the shard.
+ * Announces the node `node-x` in Redis at a port of the test, and takes the lease of one shard for it. The false node
+ * is cordoned, so no other shard moves. Resolves when all nodes believe that it owns the shard.
  */
 export async function announceFalseMember(
   cluster: ClusterUnderTest,

@@ -12,7 +12,7 @@ function outgoing(open = true) {
     messages.push(items);
     return reads.on;
   };
-  return { messages, reads, out: new Outgoing<number>({ write }, (bytes) => bytes, open) };
+  return { messages, reads, out: new Outgoing(write, (bytes) => bytes, open) };
 }
 
 describe('the items for another node', () => {
