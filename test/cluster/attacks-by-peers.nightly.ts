@@ -16,7 +16,7 @@ import { eventsOf, signatureOf } from '../support/parties.ts';
 import type { Fields } from '../support/parties-rest.ts';
 import { falseProof, peerWithSecret, strangePort } from '../support/peer-attackers.ts';
 import { chainOf } from '../support/world.ts';
-import { type AttackedCluster, counted, type Pair, portOf, startAttackedCluster } from './rig/attacked-cluster.ts';
+import { type AttackedCluster, type Pair, portOf, startAttackedCluster } from './rig/attacked-cluster.ts';
 import { announceFalseMember } from './rig/false-member.ts';
 import type { NodeUnderTest } from './rig/node-under-test.ts';
 
@@ -73,7 +73,7 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
   const peerOf = (node: NodeUnderTest) =>
     peerWithSecret(portOf(node.internalUrl), attacked.security, 'node-y', node.id);
 
-  test('an unknown error code of a newer node is internal at each node and stops none', async () => {
+  test('an unknown error code of a later node becomes internal at each node', async () => {
     const { cluster, expectAllWell, note, pairOf, security } = attacked;
     const later = { code: 'quota_exceeded', message: 'Later.', details: '{}' };
     const refusing = answering(security, (id) => ({ id, result: { case: 'refusal', value: later } }));
@@ -89,7 +89,7 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
     await expectAllWell();
   }, 60_000);
 
-  test('commands of a newer node are executed as far as a node can read them, and else left to the caller', async () => {
+  test('commands of a later node run if they can be read, and otherwise are left to their sender', async () => {
     const { cluster, expectAllWell, notesIn, pairOf } = attacked;
     for (const node of cluster.nodes) {
       const pair = pairOf(node);
@@ -107,7 +107,7 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
     await expectAllWell();
   });
 
-  test('a peer with the secret writes nothing that is not signed as it is', async () => {
+  test('a peer with the secret cannot have an event written whose signature does not fit', async () => {
     const { cluster, expectAllWell, notesIn, pairOf } = attacked;
     for (const node of cluster.nodes) {
       const pair = pairOf(node);
@@ -137,7 +137,7 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
     await expectAllWell();
   });
 
-  test('a peer that never reads is read no further and holds at most its bound', async () => {
+  test('a peer that never reads has no further commands read, and holds bounded memory', async () => {
     const { cluster, expectAllWell, pairOf } = attacked;
     const node = cluster.nodeAt(1);
     const pair = pairOf(node);
@@ -150,7 +150,7 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
     // Without a first read, grpc-js reads everything into memory.
     stream.pause();
     stream.read(0);
-    const held = () => counted(node, 'svc_memory_budget_bytes{kind="peer"}');
+    const held = () => node.counted('svc_memory_budget_bytes{kind="peer"}');
     const again = commandText(command(pair, { text: '' }, { commandKeys, resubmitted: true }));
     const askForMegabytes = () => ask(Array.from({ length: 20 }, () => again));
     for (let messages = 1; messages <= 5; messages++) {
@@ -166,7 +166,7 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
     await expect.poll(held).toBe(0);
   }, 30_000);
 
-  test('a wrong answer of an owner is believed at no node, which reads the log instead', async () => {
+  test('no node accepts a wrong answer of an owner: it reads the log instead', async () => {
     const { cluster, expectAllWell, noteAgain, pairOf, security } = attacked;
     const [event] = chainOf(commands.openLedger(), commands.createMaster()).events.slice(-1);
     if (event === undefined) throw new Error('no event');
@@ -175,7 +175,7 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
     {
       await using _ = await announceFalseMember(cluster, port, cluster.shardOf(pair.order.ledgerId));
       for (const node of cluster.nodes) {
-        const wrong = () => counted(node, 'svc_forwarded_calls_total{result="wrong_answer"}');
+        const wrong = () => node.counted('svc_forwarded_calls_total{result="wrong_answer"}');
         const told = async () => {
           const text = `note ${randomUUID()}`;
           const { raw, body } = await noteAgain(node, pair, text);
@@ -192,7 +192,7 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
     await expectAllWell();
   }, 60_000);
 
-  test('a false address in Redis learns nothing and delays no call', async () => {
+  test('a false address in Redis gets no data and delays no call', async () => {
     const { cluster, expectAllWell, noteAgain, pairOf, security } = attacked;
     const heard: (Buffer | Metadata)[] = [];
     let streams = 0;
@@ -212,7 +212,7 @@ await describeOnCassandra('a cluster of three that is attacked by peers', (addre
           async () => {
             for (const node of cluster.nodes) {
               expect((await noteAgain(node, pair)).status).toBe(200);
-              if ((await counted(node, 'svc_forwarded_calls_total{result="unreachable"}')) > 0) asked.add(node.id);
+              if ((await node.counted('svc_forwarded_calls_total{result="unreachable"}')) > 0) asked.add(node.id);
             }
             return asked.size;
           },

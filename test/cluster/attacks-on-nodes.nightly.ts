@@ -18,7 +18,7 @@ await describeOnCassandra('a cluster of three with silent connections, a wrong c
   }, 120_000);
   afterAll(() => attacked?.[Symbol.asyncDispose](), 60_000);
 
-  test('256 silent connections to each internal port keep nobody out and end by themselves', async () => {
+  test('256 silent connections to each internal port do not block others, and end by themselves', async () => {
     const { cluster, expectAllWell } = attacked;
     const began = performance.now();
     const sockets: Socket[] = [];

@@ -1,6 +1,6 @@
 import { SeededRandom } from '../simulation/random.ts';
 import { demandsOf } from './campaign/aims.ts';
-import type { FaultRecord } from './campaign/fault-record.ts';
+import type { FaultRecord } from './campaign/carry-out.ts';
 import { type ReportParts, reportOf } from './campaign/report.ts';
 import { type FaultKind, faults, planFaults } from './faults/kinds.ts';
 import { LoadHistory } from './load/load-history.ts';

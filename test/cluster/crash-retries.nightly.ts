@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { crashAmong, expectOnce } from '../support/crash-retries.ts';
 import { newCrashScene } from '../support/crash-scene.ts';
-import { askedAgain, isRetryable } from './rig/asked-again.ts';
 import { startCluster } from './rig/cluster-under-test.ts';
+import { isRetryable, withRetries } from './rig/with-retries.ts';
 
 await describeOnCassandra('calls that change something', (address) => {
   test('after a kill of their node at any moment, retries at other nodes create nothing twice', {
@@ -17,7 +17,7 @@ await describeOnCassandra('calls that change something', (address) => {
       if (round > 1 && hit > 0) break;
       const victim = cluster.nodeAt(round % 3);
       const [again, onceMore] = [cluster.nodeAt((round + 1) % 3).baseUrl, cluster.nodeAt((round + 2) % 3).baseUrl];
-      const scene = await askedAgain(() => newCrashScene(victim.baseUrl));
+      const scene = await withRetries(() => newCrashScene(victim.baseUrl));
       const crashed = await crashAmong(scene, {
         base: victim.baseUrl,
         atAnswer,

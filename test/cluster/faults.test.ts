@@ -31,30 +31,30 @@ type Fact = readonly [kind: FaultKind, title: string, fault: Fault];
 
 /** The faults of the ordinary run. */
 const always: readonly Fact[] = [
-  ['node_killed', 'ledgers of a node that was killed take appends at the others', killBriefly],
-  ['cassandra_paused', 'a store that hangs is waited for, and what was under way is settled', pauseCassandraBriefly],
+  ['node_killed', 'the ledgers of a killed node take appends at the others', killBriefly],
+  ['cassandra_paused', 'calls wait for a store that hangs, and unknown outcomes are settled', pauseCassandraBriefly],
 ];
 
 const nightly: readonly Fact[] = [
-  ['node_killed', 'the shards of a node that stays away are with the others after TTL + 2 s', killForGood],
-  ['rolling_restart', 'restarting all nodes in turn fails no call, and no shard is away for 2 s', rollingRestart],
+  ['node_killed', 'the others have the shards of a killed node after TTL + 2 s', killForGood],
+  ['rolling_restart', 'a rolling restart fails no call, and every shard serves again within 2 s', rollingRestart],
   [
     'redis_stopped',
-    'without Redis any node that is asked claims the ledgers of a killed node, and so does that node',
+    'without Redis any node claims the ledgers of a killed node, which then serves too',
     killWithoutRedis,
   ],
-  ['node_paused', 'a node that slept through its leases does no harm when it wakes up', faults.node_paused],
+  ['node_paused', 'a node that slept longer than its leases does no harm when it wakes up', faults.node_paused],
+  ['redis_stopped', 'without Redis all nodes append and no shard moves, until Redis returns empty', stopRedisForLong],
+  ['redis_flushed', 'all shards are acquired again after Redis lost its data', faults.redis_flushed],
+  ['cassandra_paused', 'while the store hangs, nodes answer 503', pauseCassandraForLong],
   [
-    'redis_stopped',
-    'without Redis all nodes append and nothing moves, and its return brings back who owns what',
-    stopRedisForLong,
+    'cassandra_killed',
+    'while the store is gone, nodes answer 503, and it returns with all acknowledged events',
+    faults.cassandra_killed,
   ],
-  ['redis_flushed', 'shards are taken anew after Redis forgot them all', faults.redis_flushed],
-  ['cassandra_paused', 'while a store hangs nodes come to answer 503 at once', pauseCassandraForLong],
-  ['cassandra_killed', 'while a store is gone nodes answer 503, and it has all that was told', faults.cassandra_killed],
-  ['cut_off', 'nodes that cannot reach each other or Redis write what they are asked to, in one chain', faults.cut_off],
-  ['cut_off', 'nodes none of which reaches another one write what they are asked to, in one chain', cutOffAll],
-  ['scaled', 'three nodes become six and three again, in balance, about half of the shards move, no call fails', scale],
+  ['cut_off', 'nodes that cannot reach each other or Redis append to one chain', faults.cut_off],
+  ['cut_off', 'nodes that all cannot reach each other append to one chain', cutOffAll],
+  ['scaled', 'three nodes become six and three again: about half of the shards move, and no call fails', scale],
 ];
 
 /** Returns the longest time of each measurement. 0: not measured. */
@@ -132,7 +132,7 @@ describeOn('a cluster of real processes under load', 'Cassandra and Redis of its
     expect(load.history.acknowledgements.length).toBeGreaterThan(before);
   });
 
-  test('a ledger that is read during a kill is proved by export and verify', async () => {
+  test('export and verify prove a ledger during a kill', async () => {
     const proving = proveLedger(cluster, cluster.nodeAt(0), random.pick(world.ledgers).id, world.buyer.apiKey);
     await cluster.nodeAt(1).kill();
     const proof = await proving;

@@ -75,7 +75,7 @@ describe('a lane of the load', () => {
     expect(history.failed).toEqual([]);
   });
 
-  test('continues behind a refused event', async () => {
+  test('continues after a refused event', async () => {
     const { party, streams } = fakeParty((_, place) =>
       place === 1 ? new LedgerTrustError('ledger_closed', 'closed') : null,
     );
@@ -121,7 +121,7 @@ describe('a denied write', () => {
     expect(deniedWrites(attempts(['not_written', 4 * second], ['unknown', 6 * second]), logs)).toHaveLength(1);
   });
 
-  test('is none if an uncertain attempt or the last one may have written it', () => {
+  test('is not found if an uncertain attempt or the last one may have written the event', () => {
     expect(deniedWrites(attempts(['unknown', 4 * second], ['written', 6 * second]), logs)).toEqual([]);
     expect(deniedWrites(attempts(['not_written', 3 * second], ['written', 5 * second]), logs)).toEqual([]);
   });

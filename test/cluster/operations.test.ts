@@ -7,8 +7,8 @@ import { startNpmScript } from '../support/npm-script.ts';
 import { append, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { runCommand } from './campaign/run-command.ts';
-import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, shardCount, startCluster } from './rig/cluster-under-test.ts';
+import { withRetries } from './rig/with-retries.ts';
 
 const CLI = fileURLToPath(new URL('../../cluster/cli.ts', import.meta.url));
 const movedMaxMs = 20_000;
@@ -75,8 +75,8 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
     await cluster.untilBalanced(movedMaxMs);
     env = { REDIS_URL: cluster.redis.current.url, ...cluster.cassandraEnv };
     for (let n = 0; n < 6; n += 1) {
-      const made = await askedAgain(() => newOrder(cluster.nodeAt(n % 3).baseUrl));
-      pairs.push({ order: made, master: await askedAgain(() => newMaster(made)) });
+      const made = await withRetries(() => newOrder(cluster.nodeAt(n % 3).baseUrl));
+      pairs.push({ order: made, master: await withRetries(() => newMaster(made)) });
     }
     await write('first');
   }, 120_000);

@@ -6,8 +6,8 @@ import { append, entityRequest, eventsOf, newDevice, newMaster, newOrder } from 
 import { done, expectRefused, rest } from '../support/parties-rest.ts';
 import { suiteDir } from '../support/running-node.ts';
 import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
-import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
+import { withRetries } from './rig/with-retries.ts';
 
 const dir = suiteDir();
 
@@ -33,8 +33,8 @@ await describeOnCassandra('a cluster in production mode', (address) => {
 
   test('forwards calls over mutual TLS, and every node reads what another wrote', async () => {
     const [base = ''] = bases;
-    const order = await askedAgain(() => newOrder(base));
-    const master = await askedAgain(() => newMaster(order));
+    const order = await withRetries(() => newOrder(base));
+    const master = await withRetries(() => newMaster(order));
     // A node writes by itself until it knows the owner of the ledger's shard.
     const forwarded = async () => {
       for (const at of bases)
@@ -50,11 +50,11 @@ await describeOnCassandra('a cluster in production mode', (address) => {
 
   test('refuses unsigned calls of entities, and accepts a signed call once at all nodes', async () => {
     const [one = '', other = ''] = bases;
-    const device = await askedAgain(() => newDevice(one, { keyed: true }));
+    const device = await withRetries(() => newDevice(one, { keyed: true }));
     const path = '/v1/entities/root-ledger';
     const post = (base: string, headers: Readonly<Record<string, string>>) => rest(base, 'POST', path, { headers });
     for (const base of bases) expectRefused(await post(base, device.headers), 401, 'signature_required');
-    const { signed, made } = await askedAgain(async () => {
+    const { signed, made } = await withRetries(async () => {
       const signed = entityRequest(device, 'POST', path, '');
       return { signed, made: await done(one, 'POST', path, { headers: signed }) };
     });

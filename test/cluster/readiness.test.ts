@@ -34,7 +34,7 @@ await describeOnCassandra('readiness of two nodes', (address) => {
   }, 60_000);
   afterAll(() => stack.disposeAsync(), 30_000);
 
-  test('one without the store is not ready until it is back, and the other one is', async () => {
+  test('a node without the store is not ready, while the other one is', async () => {
     expect(await node.readiness()).toMatchObject({ status: 200 });
     toCassandra.set('silent');
     await expect
@@ -45,7 +45,7 @@ await describeOnCassandra('readiness of two nodes', (address) => {
     await expect.poll(() => node.readiness(), { timeout: storeLostMaxMs }).toMatchObject({ status: 200 });
   }, 60_000);
 
-  test('one that stops is not ready at once and keeps serving while the balancer may need it', async () => {
+  test('a node that stops is not ready at once, and serves for the delay of its stop', async () => {
     const began = performance.now();
     const stopped = node.terminate();
     await expect.poll(() => node.readiness(), { timeout: 1_000 }).toMatchObject({ status: 503 });

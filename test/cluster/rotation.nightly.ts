@@ -9,9 +9,9 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { newOrder, type Order } from '../support/parties.ts';
 import { type RestAnswer, rest } from '../support/parties-rest.ts';
 import { runCli } from '../support/scrub-cli.ts';
-import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 import type { NodeUnderTest } from './rig/node-under-test.ts';
+import { withRetries } from './rig/with-retries.ts';
 
 /** Longer than an event may be dated after the end of its key. */
 const afterTheEndMs = 2_500;
@@ -21,7 +21,7 @@ await describeOnCassandra('a rotation of the authority beside running nodes', (a
   let order: Order;
   beforeAll(async () => {
     cluster = await startCluster({ nodes: 2, cassandra: address });
-    order = await askedAgain(() => newOrder(cluster.nodeAt(0).baseUrl));
+    order = await withRetries(() => newOrder(cluster.nodeAt(0).baseUrl));
   }, 60_000);
   afterAll(() => cluster?.[Symbol.asyncDispose](), 30_000);
 

@@ -13,7 +13,7 @@ import { temporaryDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { damages } from './damage/damages.ts';
 import { keyspaceOfScenes } from './damage/keyspace.ts';
-import { type Scene, stand } from './damage/scene.ts';
+import { type Scene, storedScene } from './damage/scene.ts';
 
 await describeOnCassandra('cluster verify', (address) => {
   const settings: CassandraSettings = newKeyspace(address);
@@ -41,7 +41,7 @@ await describeOnCassandra('cluster verify', (address) => {
     await withClient(settings, async (client) => {
       for (const { name, change } of damages) {
         const scene = scenes.get(name);
-        if (scene !== undefined) await change(stand(client, scene));
+        if (scene !== undefined) await change(storedScene(client, scene));
       }
     });
   }, 120_000);
@@ -80,9 +80,9 @@ await describeOnCassandra('cluster verify', (address) => {
     expect(missed.map(({ name }) => name)).toEqual([]);
   });
 
-  test('a bucket behind the end is reported by its number, with the end of its ledger', async () => {
+  test('reports a bucket after the end with its number and the end of the ledger', async () => {
     const { findings } = await verify('--all');
-    const ledgerId = scenes.get('a bucket behind the end, as after a restore of other moments')?.order.ledgerId;
+    const ledgerId = scenes.get('a bucket after the end, as after a restore of other moments')?.order.ledgerId;
     expect(findings.filter(({ ledger_id }) => ledger_id === ledgerId)).toMatchObject([
       {
         ledger_id: ledgerId,

@@ -4,9 +4,9 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { append, type Master, newMaster, newOrder, type Order, type Party } from '../support/parties.ts';
 import { done, type Fields } from '../support/parties-rest.ts';
 import { eventually, receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.ts';
-import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, leaseTtlMs, startCluster } from './rig/cluster-under-test.ts';
 import type { NodeUnderTest } from './rig/node-under-test.ts';
+import { withRetries } from './rig/with-retries.ts';
 
 const orderCount = 4;
 const balancedMaxMs = 30_000;
@@ -106,8 +106,8 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
     await cluster.untilBalanced(balancedMaxMs);
     receiver = await receiveWebhooks();
     for (let at = 0; at < orderCount; at++) {
-      const order = await askedAgain(() => newOrder(baseOf(at), { keyed: false }));
-      const written = { order, master: await askedAgain(() => newMaster(order)), answered: new Set<string>() };
+      const order = await withRetries(() => newOrder(baseOf(at), { keyed: false }));
+      const written = { order, master: await withRetries(() => newMaster(order)), answered: new Set<string>() };
       all.push(written);
       for (const [owner, asks] of [
         [order.buyer, {}],
@@ -152,7 +152,7 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
     return victim;
   };
 
-  test('an owner that sleeps beyond its lease misses and repeats no delivery', async () => {
+  test('an owner that sleeps longer than its lease causes no missing or repeated delivery', async () => {
     const victim = await underLoad(async (owner) => {
       // All attempts under way arrive before the pause: an attempt that was not sent yet could arrive twice.
       receiver.answerAfterMs = leaseTtlMs;

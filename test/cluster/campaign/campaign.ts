@@ -10,14 +10,16 @@ import { Load } from '../load/load.ts';
 import type { LoadHistory } from '../load/load-history.ts';
 import { makeLoadWorld } from '../load/load-world.ts';
 import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
-import { startThoseThatEnded } from '../rig/ended-nodes.ts';
-import { untilAcknowledged } from './acknowledged.ts';
+import { restartEnded } from '../rig/node-under-test.ts';
 import { demandsOf } from './aims.ts';
-import { carryOutAll } from './carry-out.ts';
-import { isFair } from './fault-record.ts';
+import { carryOutAll, isFair } from './carry-out.ts';
 import { type CampaignReport, reportOf } from './report.ts';
 import { scrubAll } from './scrub.ts';
 import { type Proof, proveLedger } from './verified-export.ts';
+
+/** The longest wait for a new acknowledgement. */
+const stalledMaxMs = 10 * 60_000;
+const acknowledgedPollMs = 1_000;
 
 export interface CampaignOptions {
   readonly seed: number;
@@ -68,7 +70,7 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
     },
     async carryOut(kind, variant) {
       const outcome = await carryOut(kind, variant ?? faults[kind]);
-      const ended = await startThoseThatEnded(cluster.nodes);
+      const ended = await restartEnded(cluster.nodes);
       return { ...outcome, violations: [...(outcome.violations ?? []), ...ended] };
     },
     carriedOut(record, { done, planned }) {
@@ -114,6 +116,19 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
     options.tell(`every call is in ${file}, and the logs are beside it`);
   }
   return report;
+}
+
+/** Resolves with null after `least` acknowledgements, or with a sentence if none came for too long. */
+export async function untilAcknowledged(acknowledged: () => number, least: number): Promise<string | null> {
+  let [known, sinceMs] = [acknowledged(), performance.now()];
+  while (known < least) {
+    await afterMs(acknowledgedPollMs);
+    const now = acknowledged();
+    if (now > known) [known, sinceMs] = [now, performance.now()];
+    else if (performance.now() - sinceMs >= stalledMaxMs)
+      return `stalled: no append was acknowledged for ${stalledMaxMs / 60_000} min, after ${known} of ${least}`;
+  }
+  return null;
 }
 
 /** Writes every attempt of every call, a line each. */

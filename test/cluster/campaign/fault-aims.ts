@@ -13,7 +13,7 @@ import {
   none,
   unservedMaxMs,
 } from './aims.ts';
-import { type FaultRecord, isFair } from './fault-record.ts';
+import { type FaultRecord, isFair } from './carry-out.ts';
 
 /** Faults that wait for the first append after them. */
 const recovered: readonly FaultKind[] = ['node_killed', 'cassandra_paused', 'cassandra_killed'];

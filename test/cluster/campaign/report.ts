@@ -1,8 +1,8 @@
 import type { CheckResult } from '../load/check.ts';
 import type { LoadHistory } from '../load/load-history.ts';
 import { type Aim, atLeast, type Demands, isFull, nearPercentMin, none } from './aims.ts';
+import { type FaultRecord, isFair } from './carry-out.ts';
 import { faultAims } from './fault-aims.ts';
-import { type FaultRecord, isFair } from './fault-record.ts';
 import { type Percentiles, percentile, percentilesOf } from './percentiles.ts';
 import type { Scrub } from './scrub.ts';
 import type { Proof } from './verified-export.ts';

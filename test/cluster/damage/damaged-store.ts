@@ -22,10 +22,10 @@ import { MemoryLedgerStore } from '../../support/memory-store/ledger-store.ts';
 import { newMaster, newOrder, newParty, type Party } from '../../support/parties.ts';
 import { done } from '../../support/parties-rest.ts';
 import { Chain } from '../../support/world.ts';
-import { askedAgain } from '../rig/asked-again.ts';
 import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
+import { withRetries } from '../rig/with-retries.ts';
 import { rowDamages } from './row-damages.ts';
-import { note, type Scene, type Stand, stand } from './scene.ts';
+import { note, type Scene, type StoredScene, storedScene } from './scene.ts';
 
 /** A ledger with one damage. */
 export interface DamagedScene extends Scene {
@@ -62,7 +62,7 @@ const rowKinds = [
 export async function damageStore(cluster: ClusterUnderTest): Promise<DamagedStore> {
   const [{ baseUrl = '' } = {}] = cluster.nodes;
   const [forgedScene, staleScene, ...others] = await Promise.all(
-    Array.from({ length: rowKinds.length + 2 }, () => askedAgain(() => shortScene(baseUrl))),
+    Array.from({ length: rowKinds.length + 2 }, () => withRetries(() => shortScene(baseUrl))),
   );
   if (forgedScene === undefined || staleScene === undefined) throw new Error('no scene');
   const unkeyed = () => newParty(baseUrl, { keyed: false });
@@ -81,19 +81,19 @@ export async function damageStore(cluster: ClusterUnderTest): Promise<DamagedSto
     }
     // The snapshot is genuine and in its place, so it is no finding itself.
     const stale = { ...staleScene, name: 'a stale snapshot', found: ['projection_extra'], reads: 'whole' } as const;
-    const { snapshot, granted } = await staleSnapshot(cluster, stand(client, stale), dismissed);
-    await putSnapshot(stand(client, stale), snapshot);
+    const { snapshot, granted } = await staleSnapshot(cluster, storedScene(client, stale), dismissed);
+    await putSnapshot(storedScene(client, stale), snapshot);
     const forging = {
       ...forgedScene,
       name: 'a forged snapshot',
       found: ['wrong_snapshot', 'projection_extra'],
       reads: 'whole',
     } as const;
-    await putSnapshot(stand(client, forging), await forgedSnapshot(stand(client, forging), stranger));
+    await putSnapshot(storedScene(client, forging), await forgedSnapshot(storedScene(client, forging), stranger));
     const asGranted = granted
       .replaceAll(stale.order.ledgerId, forging.order.ledgerId)
       .replaceAll(dismissed.actorId, stranger.actorId);
-    await putCell(stand(client, forging), stranger.actorId, asGranted);
+    await putCell(storedScene(client, forging), stranger.actorId, asGranted);
     return {
       scenes: [...scenes, forging, stale],
       strangers: [
@@ -117,14 +117,14 @@ function idsOf({ order, master }: Scene) {
   return { ledgerId: order.ledgerId, masterId: master.uuid, actorId: order.supplier.actorId };
 }
 
-async function stateOf({ run, scene }: Stand) {
+async function stateOf({ run, scene }: StoredScene) {
   const cql = "SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = ''";
   const { rows } = await run(cql, [scene.order.ledgerId]);
   return rows.map(({ row }) => parseRow(String(row))).reduce(applyToLedger, emptyLedger);
 }
 
 /** A snapshot of the newest event in which a stranger has a write grant. It has no seal. */
-async function forgedSnapshot(of: Stand, { actorId }: Party): Promise<Snapshot> {
+async function forgedSnapshot(of: StoredScene, { actorId }: Party): Promise<Snapshot> {
   const state = await stateOf(of);
   const grant: Grant = {
     linkId: 'x',
@@ -144,13 +144,13 @@ async function forgedSnapshot(of: Stand, { actorId }: Party): Promise<Snapshot> 
 /** Grants, makes a sealed snapshot as a node does, and revokes. `granted`: the grant's projection. */
 async function staleSnapshot(
   cluster: ClusterUnderTest,
-  of: Stand,
+  of: StoredScene,
   { actorId }: Party,
 ): Promise<{ readonly snapshot: Snapshot; readonly granted: string }> {
   const { order } = of.scene;
   const link = { ledger_id: order.ledgerId, delegate_actor_id: actorId };
   const call = (method: string, body: object) =>
-    askedAgain(() => done(order.base, method, '/v1/delegation/ledger', { headers: order.buyer.bearer, body }));
+    withRetries(() => done(order.base, method, '/v1/delegation/ledger', { headers: order.buyer.bearer, body }));
   await call('POST', { ...link, role: 'OPS' });
   const state = await stateOf(of);
   const granted = await grantCell(of, actorId);
@@ -165,7 +165,7 @@ async function staleSnapshot(
   return { snapshot: sealed, granted };
 }
 
-function putSnapshot({ run, scene }: Stand, { foldVersion, seq, hash, state }: Snapshot) {
+function putSnapshot({ run, scene }: StoredScene, { foldVersion, seq, hash, state }: Snapshot) {
   const columns = '(owner, fold_version, seq, hash, state, saved_at)';
   return run(`INSERT INTO snapshot ${columns} VALUES (?, ?, ?, ?, ?, ?)`, [
     ...[scene.order.ledgerId, foldVersion, seq, hash, state, Date.now()],
@@ -173,14 +173,14 @@ function putSnapshot({ run, scene }: Stand, { foldVersion, seq, hash, state }: S
 }
 
 /** The projection of a grant, which permits reads. */
-async function grantCell({ run, scene }: Stand, actorId: string): Promise<string> {
+async function grantCell({ run, scene }: StoredScene, actorId: string): Promise<string> {
   const { rows } = await run('SELECT value FROM cell WHERE key = ?', [
     names.grant('ledger', scene.order.ledgerId, actorId),
   ]);
   return String(rows[0]?.value);
 }
 
-function putCell({ run, scene }: Stand, actorId: string, value: string) {
+function putCell({ run, scene }: StoredScene, actorId: string, value: string) {
   const key = names.grant('ledger', scene.order.ledgerId, actorId);
   return run('INSERT INTO cell (key, version, value) VALUES (?, ?, ?)', [key, 99, value]);
 }

@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
 import { names } from '../../../src/domain/event/projection.ts';
-import type { Stand } from './scene.ts';
+import type { StoredScene } from './scene.ts';
 
 /** A change in Cassandra, and what `cluster verify` finds. */
 export interface Damage {
   readonly name: string;
-  readonly change: (stand: Stand) => Promise<unknown>;
+  readonly change: (stored: StoredScene) => Promise<unknown>;
   readonly found: readonly string[];
   /** Only --all finds it, because nothing in the ledger names it. */
   readonly byAll?: boolean;
@@ -17,19 +17,19 @@ const at = (row: string, line: number, change: (text: string) => string) =>
     .map((text, index) => (index === line ? change(text) : text))
     .join('\n');
 const [content, payload, seal] = [1, 2, 4];
-const ids = ({ scene }: Stand) => ({
+const ids = ({ scene }: StoredScene) => ({
   ledger: scene.order.ledgerId,
   master: scene.master.uuid,
   other: scene.other.uuid,
 });
 
-const run = (cql: string, values: (of: ReturnType<typeof ids>) => readonly unknown[]) => (stand: Stand) =>
-  stand.run(cql, values(ids(stand)));
-const setRow = (seq: number, line: number, change: (text: string) => string) => async (stand: Stand) => {
-  const row = await stand.row(seq);
+const run = (cql: string, values: (of: ReturnType<typeof ids>) => readonly unknown[]) => (stored: StoredScene) =>
+  stored.run(cql, values(ids(stored)));
+const setRow = (seq: number, line: number, change: (text: string) => string) => async (stored: StoredScene) => {
+  const row = await stored.row(seq);
   const changed = at(row, line, change);
   expect(changed).not.toBe(row);
-  return stand.setRow(seq, changed);
+  return stored.setRow(seq, changed);
 };
 const dropRow = (seq: number) =>
   run("DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = '' AND seq = ?", ({ ledger }) => [
@@ -73,12 +73,12 @@ export const damages: readonly Damage[] = [
   },
   {
     name: 'a row that is no event',
-    change: (stand) => stand.setRow(6, 'svc1\nnothing\nof\nthe\nkind'),
+    change: (stored) => stored.setRow(6, 'svc1\nnothing\nof\nthe\nkind'),
     found: ['unreadable_row'],
   },
   {
     name: 'a row of another seq',
-    change: async (stand) => stand.setRow(6, await stand.row(8)),
+    change: async (stored) => stored.setRow(6, await stored.row(8)),
     found: ['unreadable_row'],
   },
   { name: 'a row deleted', change: dropRow(6), found: ['missing_event'] },
@@ -93,27 +93,27 @@ export const damages: readonly Damage[] = [
     found: ['wrong_head'],
   },
   {
-    name: 'a bucket behind the end, as after a restore of other moments',
-    change: async (stand) => {
-      await putInBucket1('head_seq, head_hash', 1_030, '1'.repeat(64))(stand);
-      await putInBucket1('scope, seq, row', '', 1_024, await stand.row(14))(stand);
+    name: 'a bucket after the end, as after a restore of other moments',
+    change: async (stored) => {
+      await putInBucket1('head_seq, head_hash', 1_030, '1'.repeat(64))(stored);
+      await putInBucket1('scope, seq, row', '', 1_024, await stored.row(14))(stored);
     },
     found: ['wrong_head'],
     byAll: true,
   },
   {
-    name: 'a head without events in a bucket behind the end',
+    name: 'a head without events in a bucket after the end',
     change: putInBucket1('head_seq, head_hash', 1_030, '1'.repeat(64)),
     found: ['wrong_head'],
     byAll: true,
   },
   {
-    name: 'events without a head in a bucket behind the end',
+    name: 'events without a head in a bucket after the end',
     change: putInBucket1('scope, seq, row', '', 1_024, 'svc1'),
     found: ['wrong_head'],
     byAll: true,
   },
-  { name: 'a claim alone on a bucket behind the end', change: putInBucket1('fence', 'f'.repeat(32)), found: [] },
+  { name: 'a claim alone on a bucket after the end', change: putInBucket1('fence', 'f'.repeat(32)), found: [] },
   {
     name: 'a master taken out of the list',
     change: run('DELETE FROM line WHERE list = ?', ({ ledger }) => [names.mastersOf(ledger)]),
@@ -198,14 +198,14 @@ export const damages: readonly Damage[] = [
   },
   {
     name: 'a command’s key deleted',
-    change: async (stand) => {
-      const commandKeys = await stand.run('SELECT slot, id FROM command WHERE ledger_id = ? ALLOW FILTERING', [
-        ids(stand).ledger,
+    change: async (stored) => {
+      const commandKeys = await stored.run('SELECT slot, id FROM command WHERE ledger_id = ? ALLOW FILTERING', [
+        ids(stored).ledger,
       ]);
       expect(commandKeys.rowLength).toBe(1);
       const { slot, id } = commandKeys.first() ?? {};
-      return stand.run('DELETE FROM command WHERE ledger_id = ? AND slot = ? AND id = ?', [
-        ids(stand).ledger,
+      return stored.run('DELETE FROM command WHERE ledger_id = ? AND slot = ? AND id = ?', [
+        ids(stored).ledger,
         slot,
         id,
       ]);

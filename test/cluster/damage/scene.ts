@@ -11,7 +11,7 @@ export interface Scene {
 }
 
 /** A scene with direct access to its rows in Cassandra. */
-export interface Stand {
+export interface StoredScene {
   readonly scene: Scene;
   run(cql: string, params: readonly unknown[]): Promise<cassandra.types.ResultSet>;
   row(seq: number): Promise<string>;
@@ -40,7 +40,7 @@ export async function grant(base: string, { buyer, ledgerId }: Order, delegate: 
   });
 }
 
-export function stand(client: cassandra.Client, scene: Scene): Stand {
+export function storedScene(client: cassandra.Client, scene: Scene): StoredScene {
   const run = (cql: string, params: readonly unknown[]) => client.execute(cql, [...params], { prepare: true });
   const key = [scene.order.ledgerId, 0];
   return {

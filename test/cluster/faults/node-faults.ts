@@ -6,6 +6,9 @@ import { acrossApart, appendDuring, ledgerOfEachOwner } from './appends-during.t
 import { chosen, type Fault, type FaultContext, type FaultOutcome } from './fault.ts';
 import { ownerOfSomething } from './owner.ts';
 
+const leasesRunOut = 'svc_leases_lost_total{cause="ran_out"}';
+const forwardedAnswered = 'svc_forwarded_calls_total{result="answered"}';
+const fencedAppends = 'svc_fenced_appends_total';
 const probes = 3;
 /** Far longer than the aims demand (aims.ts). */
 const movedMaxMs = 30_000;
@@ -77,7 +80,7 @@ async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Pro
 export const pauseNode: Fault = async (context) => {
   const { random, load } = context;
   const { victim, hit } = await ownerOfSomething(context);
-  const [lostBefore, fencedBefore] = [await leasesRunOutAt(victim), await fencedAt(victim)];
+  const [lostBefore, fencedBefore] = [await victim.counted(leasesRunOut), await victim.counted(fencedAppends)];
   const pausedMs = leaseTtlMs + random.between(500, 2_500);
   victim.pause();
   await afterMs(pausedMs);
@@ -87,16 +90,16 @@ export const pauseNode: Fault = async (context) => {
   let lost = 0;
   while (lost === 0 && performance.now() - awakeMs < movedMaxMs) {
     await afterMs(pollMs);
-    lost = (await leasesRunOutAt(victim)) - lostBefore;
+    lost = (await victim.counted(leasesRunOut)) - lostBefore;
   }
-  const forwardedBefore = await forwardedBy(victim);
+  const forwardedBefore = await victim.counted(forwardedAnswered);
   const took = await Promise.all(hit.slice(0, probes).map((ledger) => load.appendTo(ledger, [victim])));
   let forwarded = 0;
   while (forwarded === 0 && performance.now() - awakeMs < movedMaxMs) {
     await afterMs(pollMs);
-    forwarded = (await forwardedBy(victim)) - forwardedBefore;
+    forwarded = (await victim.counted(forwardedAnswered)) - forwardedBefore;
   }
-  const fenced = (await fencedAt(victim)) - fencedBefore;
+  const fenced = (await victim.counted(fencedAppends)) - fencedBefore;
   const violations = [
     ...(lost === 0 ? [`${victim.id} slept for ${pausedMs} ms and found none of its leases gone`] : []),
     ...(forwarded === 0 ? [`${victim.id} slept for ${pausedMs} ms and forwards nothing`] : []),
@@ -105,24 +108,6 @@ export const pauseNode: Fault = async (context) => {
   const what = `${victim.id} paused for ${pausedMs} ms, which lost it ${lost} leases`;
   return { what, violations, figures: { fenced_appends: fenced } };
 };
-
-function leasesRunOutAt(node: NodeUnderTest): Promise<number> {
-  return counted(node, /^svc_leases_lost_total\{cause="ran_out"\} (\d+)$/m);
-}
-
-function forwardedBy(node: NodeUnderTest): Promise<number> {
-  return counted(node, /^svc_forwarded_calls_total\{result="answered"\} (\d+)$/m);
-}
-
-function fencedAt(node: NodeUnderTest): Promise<number> {
-  return counted(node, /^svc_fenced_appends_total (\d+)$/m);
-}
-
-async function counted(node: NodeUnderTest, series: RegExp): Promise<number> {
-  const [, count] = series.exec(await node.metrics()) ?? [];
-  if (count === undefined) throw new Error(`${node.id} does not tell ${series}`);
-  return Number(count);
-}
 
 const cutPlaces = [
   'peers from one',

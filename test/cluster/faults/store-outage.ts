@@ -9,6 +9,7 @@ const firstMaxMs = 12_000;
 const quickMaxMs = 1_000;
 const callsAtOnce = 100;
 const appendsAtOnce = 20;
+const residentBytes = 'process_resident_memory_bytes';
 const heldMaxBytes = 100 * 1024 * 1024;
 
 interface Answer {
@@ -78,9 +79,9 @@ async function askNode(context: FaultContext, node: NodeUnderTest, host: HostWat
       if (host.isFair()) violations.push(`without a store ${node.id} does not come to answer within ${quickMaxMs} ms`);
       break;
     }
-  const heldBefore = await residentBytes(node);
+  const heldBefore = await node.counted(residentBytes);
   const answers = await Promise.all(Array.from({ length: callsAtOnce }, ask));
-  const heldBytes = (await residentBytes(node)) - heldBefore;
+  const heldBytes = (await node.counted(residentBytes)) - heldBefore;
   const medianMs = medianOf(answers);
   const transportMs = medianOf(await Promise.all(Array.from({ length: callsAtOnce }, () => readTerms(node))));
   if (medianMs > host.bound(quickMaxMs + transportMs))
@@ -115,10 +116,4 @@ async function readTerms(node: NodeUnderTest): Promise<{ readonly tookMs: number
   const response = await fetch(`${node.baseUrl}/v1/legal/terms`, { signal: AbortSignal.timeout(2 * firstMaxMs) });
   await response.text();
   return { tookMs: performance.now() - beganMs };
-}
-
-async function residentBytes(node: NodeUnderTest): Promise<number> {
-  const [, bytes] = /^process_resident_memory_bytes (\S+)$/m.exec(await node.metrics()) ?? [];
-  if (bytes === undefined) throw new Error(`${node.id} does not tell how much memory it holds`);
-  return Number(bytes);
 }

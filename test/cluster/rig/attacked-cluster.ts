@@ -3,9 +3,9 @@ import type { PeerSecurity } from '../../../cluster/peers/security.ts';
 import type { CassandraAddress } from '../../support/backends/backend.ts';
 import { append, eventsOf, type Master, newMaster, newOrder, type Order } from '../../support/parties.ts';
 import type { Fields, RestAnswer } from '../../support/parties-rest.ts';
-import { askedAgain, isRetryable } from './asked-again.ts';
 import { type ClusterUnderTest, startCluster } from './cluster-under-test.ts';
 import type { NodeUnderTest } from './node-under-test.ts';
+import { isRetryable, withRetries } from './with-retries.ts';
 
 export const movedMaxMs = 20_000;
 
@@ -40,10 +40,10 @@ export async function startAttackedCluster(
     await cluster.untilBalanced(movedMaxMs);
     await prepare(cluster);
     while (owned.size < 3) {
-      const order = await askedAgain(() => newOrder(cluster.nodeAt(0).baseUrl));
+      const order = await withRetries(() => newOrder(cluster.nodeAt(0).baseUrl));
       const owner = await cluster.ownerOf(order.ledgerId);
       if (owner === null || owned.has(owner.id)) continue;
-      owned.set(owner.id, { order, master: await askedAgain(() => newMaster(order)) });
+      owned.set(owner.id, { order, master: await withRetries(() => newMaster(order)) });
     }
   } catch (error) {
     await cluster[Symbol.asyncDispose]();
@@ -59,7 +59,7 @@ export async function startAttackedCluster(
       { headers: { 'idempotency-key': text } },
     );
   const noteAgain = (node: NodeUnderTest, pair: Pair, text?: string) =>
-    askedAgain(async () => {
+    withRetries(async () => {
       const answer = await note(node, pair, text);
       if (isRetryable(answer.raw)) throw new Error(answer.raw);
       return answer;
@@ -84,12 +84,6 @@ export async function startAttackedCluster(
     },
     [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
   };
-}
-
-/** The value of a series in a node's metrics. 0 if it has none. */
-export async function counted(node: NodeUnderTest, series: string): Promise<number> {
-  const line = (await node.metrics()).split('\n').find((one) => one.startsWith(`${series} `));
-  return Number(line?.slice(series.length) ?? 0);
 }
 
 export const portOf = (url: string) => Number(new URL(url).port);

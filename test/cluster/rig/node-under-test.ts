@@ -54,6 +54,8 @@ export interface NodeUnderTest extends AsyncDisposable {
   view(): Promise<ClusterView>;
   /** The text of /metrics. */
   metrics(): Promise<string>;
+  /** The value of a series in /metrics. Rejects if there is none. */
+  counted(series: string): Promise<number>;
 }
 
 export interface NodeParts {
@@ -90,6 +92,7 @@ export async function layOutNode({ id, dir, redisPort, env }: NodeParts): Promis
   const variables = Object.entries(own).map(([name, value]) => `${name}=${value}`);
   const internalUrl = `http://127.0.0.1:${internal}`;
   const ask = (path: string) => fetch(internalUrl + path, { signal: AbortSignal.timeout(2_000) });
+  const metrics = async () => (await ask('/metrics')).text();
   let running: ServerProcess | null = null;
   const untilReady = async (maxMs = readyMaxMs) => {
     const began = performance.now();
@@ -139,11 +142,25 @@ export async function layOutNode({ id, dir, redisPort, env }: NodeParts): Promis
       return { status: answer.status, text: await answer.text() };
     },
     view: async () => (await (await ask('/cluster')).json()) as ClusterView,
-    metrics: async () => (await ask('/metrics')).text(),
+    metrics,
+    async counted(series) {
+      const line = (await metrics()).split('\n').find((one) => one.startsWith(`${series} `));
+      if (line === undefined) throw new Error(`${id} has no metric ${series}`);
+      return Number(line.slice(series.length));
+    },
     async [Symbol.asyncDispose]() {
       running?.resume();
       await running?.kill();
       await Promise.all([fromPeers[Symbol.asyncDispose](), toRedis[Symbol.asyncDispose]()]);
     },
   };
+}
+
+/** Restarts each node that ended by itself. Returns a sentence for each. */
+export async function restartEnded(
+  nodes: readonly Pick<NodeUnderTest, 'id' | 'logFile' | 'process' | 'start'>[],
+): Promise<string[]> {
+  const ended = nodes.filter(({ process }) => process?.hasEnded() === true);
+  await Promise.all(ended.map((node) => node.start()));
+  return ended.map(({ id, logFile }) => `${id} ended by itself; see ${logFile}`);
 }

@@ -13,7 +13,7 @@ export function isRetryable(text: string): boolean {
  * Repeats the set-up of a test for up to 20 s while its errors are retryable: a store may answer late on a busy
  * machine. Running `work` twice must do no harm. Throws any other error at once.
  */
-export async function askedAgain<T>(work: () => Promise<T>): Promise<T> {
+export async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   const began = performance.now();
   for (;;) {
     try {
