@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type Member, othersServe } from '../../../cluster/placement/members.ts';
 import { Assignment, desiredOwner } from '../../../cluster/placement/rendezvous.ts';
 import { defaultTimings } from '../../../cluster/placement/timings.ts';
-import { cluster, ids, located } from '../../support/placement-rig.ts';
+import { cluster, ids, located, settledCluster } from '../../support/placement-rig.ts';
 
 const member = (id: string, from: Partial<Member> = {}): Member => {
   return { id, address: id, startedAt: 't', shardCount: 256, draining: false, order: null, ...from };
@@ -86,9 +86,7 @@ describe('rebalancing', () => {
   });
 
   test('gives the shards of a killed node away within the lease time and two seconds', async () => {
-    const { start, pass } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
+    const { pass, nodes } = await settledCluster(3);
     nodes[0]?.life.end();
     await pass(defaultTimings.leaseTtlMs + 2_000);
     const held = nodes.slice(1).flatMap(({ leases }) => leases.held);
@@ -96,9 +94,7 @@ describe('rebalancing', () => {
   });
 
   test('moves nothing while Redis is down, and owners keep their shards', async () => {
-    const { start, pass, redis } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
+    const { pass, redis, nodes, held } = await settledCluster(3);
     const before = nodes.map(({ leases }) => leases.held);
     redis.isDown = true;
     await pass(60_000);
@@ -107,7 +103,7 @@ describe('rebalancing', () => {
       for (const shard of leases.held) expect(await located(leases, shard, pass)).toBe(id);
     redis.isDown = false;
     await pass(30_000);
-    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(held()).toHaveLength(32);
   });
 
   test('reports each renewal with its duration, and whether Redis answered', async () => {
@@ -124,38 +120,30 @@ describe('rebalancing', () => {
   });
 
   test('acquires shards again after Redis lost all keys, and drops their ledgers from memory', async () => {
-    const { start, pass, redis } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
+    const { pass, redis, nodes, held } = await settledCluster(3);
     for (const node of nodes) node.dropped.length = 0;
     redis.wipe();
     await pass(20_000);
-    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(held()).toHaveLength(32);
     expect(nodes.flatMap(({ dropped }) => dropped).length).toBeGreaterThan(0);
     expect(new Set(nodes.flatMap(({ lost }) => lost))).toEqual(new Set(['missing']));
   });
 
   test('takes the leases of a paused node away, which does not rely on them when it wakes', async () => {
-    const { start, pass } = cluster();
-    const [a, b] = ids(2).map(start);
-    if (a === undefined || b === undefined) throw new Error('no nodes');
-    await pass(20_000);
-    const [shard = 0] = a.leases.held;
-    a.life.pause();
+    const { pass, nodes, first } = await settledCluster(2);
+    const [shard = 0] = first.leases.held;
+    first.life.pause();
     await pass(30_000);
-    expect(b.leases.held).toHaveLength(32);
-    a.life.resume();
-    expect(await located(a.leases, shard, pass)).toBe('node-1');
+    expect(nodes[1]?.leases.held).toHaveLength(32);
+    first.life.resume();
+    expect(await located(first.leases, shard, pass)).toBe('node-1');
     await pass(defaultTimings.renewEveryMs + 1_000);
-    expect(a.dropped).toContain(shard);
-    expect(new Set(a.lost)).toEqual(new Set(['ran_out']));
+    expect(first.dropped).toContain(shard);
+    expect(new Set(first.lost)).toEqual(new Set(['ran_out']));
   });
 
   test('gives all shards of a draining node away at once, and gives it none back', async () => {
-    const { start, pass } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
-    const first = nodes[0] as (typeof nodes)[0];
+    const { pass, first, held } = await settledCluster(3);
     let drained = false;
     void first.rebalancing.drain().then(() => {
       drained = true;
@@ -164,7 +152,7 @@ describe('rebalancing', () => {
     expect([drained, first.leases.held]).toEqual([true, []]);
     await pass(10_000);
     expect(first.leases.held).toEqual([]);
-    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(held()).toHaveLength(32);
   });
 
   test('passes on shards that other nodes hand to a leaving node', async () => {
@@ -201,24 +189,19 @@ describe('rebalancing', () => {
   });
 
   test('moves the shards of the only node without the store to the others, and back', async () => {
-    const { start, pass } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
-    const first = nodes[0] as (typeof nodes)[0];
+    const { pass, first, held } = await settledCluster(3);
     const before = first.leases.held.toSorted();
     first.store.answers = false;
     await pass(defaultTimings.quietMs + 3_000);
     expect(first.leases.held).toEqual([]);
-    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(held()).toHaveLength(32);
     first.store.answers = true;
     await pass(defaultTimings.quietMs + 3_000);
     expect(first.leases.held.toSorted()).toEqual(before);
   });
 
   test('moves nothing when all nodes lose the store, nor when it is back', async () => {
-    const { start, pass } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
+    const { pass, nodes } = await settledCluster(3);
     const before = nodes.map(({ leases, moves }) => [leases.held, [...moves]]);
     for (const { store } of nodes) store.answers = false;
     await pass(30_000);
@@ -228,17 +211,14 @@ describe('rebalancing', () => {
   });
 
   test('moves the shards of a node whose clock is off at once, and back when it is right', async () => {
-    const { start, pass } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
-    const first = nodes[0] as (typeof nodes)[0];
+    const { pass, first, held } = await settledCluster(3);
     const before = first.leases.held.toSorted();
     expect(before.length).toBeGreaterThan(1);
     first.nodeClock.isRight = false;
     await pass(2_500);
     expect(first.leases.held).toEqual([]);
     await pass(defaultTimings.quietMs);
-    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(held()).toHaveLength(32);
     expect(first.leases.held).toEqual([]);
     first.nodeClock.isRight = true;
     await pass(defaultTimings.quietMs + 3_000);
@@ -258,9 +238,7 @@ describe('rebalancing', () => {
   });
 
   test('drains a node by an operator’s order, and undoes it', async () => {
-    const { start, pass, redis } = cluster();
-    const nodes = ids(2).map(start);
-    await pass(20_000);
+    const { pass, redis, nodes } = await settledCluster(2);
     redis.order('node-0', 'draining');
     await pass(10_000);
     expect(nodes[0]?.leases.held).toEqual([]);
