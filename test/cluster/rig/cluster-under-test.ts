@@ -199,16 +199,18 @@ function keyFiles(dir: string): Record<string, string> {
   const { privateKey } = generateKeyPairSync('ed25519');
   writeFileSync(authority, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
   writeFileSync(secrets, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
-  writeFileSync(join(dir, anchorName), JSON.stringify(anchorOf(publicKeyBase64(privateKey))));
+  writeFileSync(join(dir, anchorName), JSON.stringify(trustAnchor(publicKeyBase64(privateKey))));
   return { AUTHORITY_KEY_FILE: authority, SECRETS_KEY_FILE: secrets };
 }
 
-/** In development mode nodes do not publish the authority's keys. */
-function anchorOf(publicKey: string): object {
-  const fingerprint = createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex');
+/** A trust anchor document with at most one key. In development mode nodes do not publish the authority's keys. */
+export function trustAnchor(publicKey: string | null): object {
+  const fingerprint =
+    publicKey === null ? null : createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex');
   const key = { algorithm: 'Ed25519', public_key: publicKey, fingerprint };
   const dated = { kid: 'svc:authority#key-1', ...key, valid_from: '2020-01-01T00:00:00.000Z', valid_to: null };
-  return { id: 'svc:authority', ...key, kid_namespace: 'svc:authority#key-<seq>', phase: '2', keys: [dated] };
+  const keys = publicKey === null ? [] : [dated];
+  return { id: 'svc:authority', ...key, kid_namespace: 'svc:authority#key-<seq>', phase: '2', keys };
 }
 
 /** How many shards each node holds. */
