@@ -23,7 +23,6 @@ import { countsForMaxMs } from './redis/lease-scripts.ts';
 
 type PeerFile = PemFile & { readonly text: Buffer };
 
-/** The configuration of a node in a cluster. */
 export interface ClusterConfig {
   readonly node: Config;
   readonly nodeId: string;

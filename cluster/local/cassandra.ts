@@ -32,7 +32,7 @@ interface LocalCassandraOptions {
   readonly isThrownAway?: boolean;
   /** Cassandra's timeout of a write, ms. Default: Cassandra's own, 2 s. */
   readonly writeMaxMs?: number;
-  /** Aborts the start: processes that run already are stopped. */
+  /** Aborts the start. */
   readonly signal?: AbortSignal;
 }
 

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { StartError } from '../../src/runtime/start-error.ts';
 
-/** Time between SIGTERM and SIGKILL. */
 const termGraceDefaultMs = 8_000;
 const WATCHDOG = 'read -r line; kill -TERM "$1" 2>/dev/null; sleep 8; kill -KILL "$1" 2>/dev/null';
 
@@ -12,19 +11,19 @@ export interface ServerProcess {
   /** Resolves when the process has ended for any reason: with its exit code, or null if a signal ended it. */
   readonly ended: Promise<number | null>;
   hasEnded(): boolean;
-  /** Sends SIGSTOP: the process answers nothing, and keeps its memory and connections, until `resume`. */
+  /** Sends SIGSTOP. */
   pause(): void;
   resume(): void;
-  /** Sends SIGKILL, and resolves when the process has ended. */
+  /** Sends SIGKILL. Resolves when the process has ended. */
   kill(): Promise<void>;
-  /** Sends SIGTERM, after the grace period SIGKILL, and resolves when the process has ended. */
+  /** Sends SIGTERM, and after the grace period SIGKILL. Resolves when the process has ended. */
   stop(): Promise<void>;
 }
 
 interface ServerProcessOptions {
-  /** The environment. Default: the environment of this process. */
+  /** Default: the environment of this process. */
   readonly env?: { readonly [name: string]: string | undefined };
-  /** Default: 8 s. */
+  /** Time between SIGTERM and SIGKILL. Default: 8 s. */
   readonly termGraceMs?: number;
 }
 
