@@ -6,23 +6,18 @@ import type { Member } from './placement/members.ts';
  * events, need clocks that agree.
  */
 export const clockOffMaxMs = 500;
-/** With three samples, two servers of the store outvote one with a wrong clock. */
+/** Of three samples, two outvote one from a server with a wrong clock. */
 const samplesKept = 3;
 const NOW = 'SELECT toTimestamp(now()) AS now FROM system.local';
 
 interface Sample {
   /** How far this node's clock was ahead of the store's, ms. Negative if it was behind. */
   readonly aheadMs: number;
-  /**
-   * This node's wall clock minus its monotonic clock at that moment, ms. Setting the wall clock changes the difference.
-   */
+  /** This node's wall clock minus its monotonic clock, ms. Setting the wall clock changes the difference. */
   readonly wallMinusMonotonicMs: number;
 }
 
-/**
- * Measures how far this node's clock is off the store's, and how long the store has not answered this node. The
- * monotonic clock shows at once if the wall clock is set between two looks.
- */
+/** Measures how far this node's clock is off the store's, and how long the store has not answered this node. */
 export class ClockCheck {
   readonly #session: CqlSession;
   readonly #now: () => number;
@@ -49,12 +44,6 @@ export class ClockCheck {
     return median === undefined ? null : Math.round(median);
   }
 
-  /** The absolute value of `aheadMs`. null before the first look. */
-  get offMs(): number | null {
-    const { aheadMs } = this;
-    return aheadMs === null ? null : Math.abs(aheadMs);
-  }
-
   /** Milliseconds since the store last answered a look. */
   get silentMs(): number {
     return this.#monotonicMs() - this.#answeredAt;
@@ -77,25 +66,17 @@ export class ClockCheck {
 }
 
 /**
- * Returns how far this clock is at least ahead of another one, ms. Negative if it is behind. The other clock showed
- * `there` at some moment between `before` and `after` of this clock.
+ * Returns how far this clock is at least ahead of another one, ms; negative: behind. The other clock showed `there`
+ * between `before` and `after` of this clock.
  */
 export function clockAhead(before: number, there: number, after: number): number {
   if (there < before) return before - there;
   return there > after ? after - there : 0;
 }
 
-/** Returns how far the two clocks differ at least, ms. */
-export function clockOff(before: number, there: number, after: number): number {
-  return Math.abs(clockAhead(before, there, after));
-}
-
 /**
- * Whether a node may decide and date events. It may not before its clock was compared (`aheadMs` null), nor while its
- * clock is off the store's.
- *
- * Exception: if two or more nodes are all off by the same time, the store's clock is the wrong one, and the nodes
- * continue. A node that is alone cannot tell which of the two clocks is wrong.
+ * Whether a node may decide and date events. It may not before the first comparison (`aheadMs` null), nor while its
+ * clock is off the store's. Exception: if two or more nodes are all off by the same time, the store's clock is wrong.
  */
 export function isClockRight(aheadMs: number | null, members: readonly Member[], self: string): boolean {
   if (aheadMs === null) return false;
@@ -106,4 +87,36 @@ export function isClockRight(aheadMs: number | null, members: readonly Member[],
     Math.abs(clockAheadMs) > clockOffMaxMs &&
     Math.abs(clockAheadMs - aheadMs) <= clockOffMaxMs;
   return others.length > 0 && others.every(agrees);
+}
+
+type ClockState = 'right' | 'refused' | 'store';
+
+/** Raises one alarm each time that the clock of this node, or of the store, becomes wrong. */
+export class ClockWarning {
+  readonly #alarmed: (sentence: string) => void;
+  #reported: ClockState = 'right';
+
+  constructor(alarmed: (sentence: string) => void) {
+    this.#alarmed = alarmed;
+  }
+
+  /** Call it after each comparison of the clocks. `isRight`: whether this node may decide. */
+  look(aheadMs: number | null, isRight: boolean): void {
+    if (aheadMs === null) return;
+    const state = stateOf(aheadMs, isRight);
+    if (state !== this.#reported && state !== 'right') this.#alarmed(sentenceOf(state, aheadMs));
+    this.#reported = state;
+  }
+}
+
+function stateOf(aheadMs: number, isRight: boolean): ClockState {
+  if (!isRight) return 'refused';
+  return Math.abs(aheadMs) > clockOffMaxMs ? 'store' : 'right';
+}
+
+function sentenceOf(state: Exclude<ClockState, 'right'>, aheadMs: number): string {
+  const offMs = Math.abs(aheadMs);
+  return state === 'refused'
+    ? `the clock of this node is ${offMs} ms off the clock of the store: it decides nothing and gives its shards away until time synchronisation is mended`
+    : `the clock of the store is ${offMs} ms off the clocks of all nodes, which agree: mend the time synchronisation of Cassandra; the nodes go on by their own clocks`;
 }

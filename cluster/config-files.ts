@@ -1,16 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { ConfigError } from '../src/node/config.ts';
 import { readTls } from '../src/node/listeners.ts';
 import { readNodeKeys } from '../src/node/node-keys.ts';
-import { authorityFault, certificateFault, isIssuedBy, type PemFile } from '../src/runtime/config/certificates.ts';
+import { authorityFault, certificateFault, isIssuedBy } from '../src/runtime/config/certificates.ts';
 import type { ClusterConfig } from './config.ts';
 
-/**
- * Checks the key and certificate files that a node's configuration names, before anything is started. Throws
- * ConfigError.
- */
+/** Checks the key and certificate files of a configuration before the start. Throws ConfigError. */
 export function checkClusterFiles(config: ClusterConfig, nowMs: number): void {
-  const { node, peers, peerFiles, cassandra, cassandraCaFile } = config;
+  const { node, peerFiles, cassandra, cassandraCaFile } = config;
   readNodeKeys(node);
   readTls(node, nowMs);
   if (cassandra.tlsCa !== null && cassandraCaFile !== null) {
@@ -18,20 +14,12 @@ export function checkClusterFiles(config: ClusterConfig, nowMs: number): void {
     const caFault = authorityFault(authority, nowMs);
     if (caFault !== null) throw new ConfigError(caFault);
   }
-  if (peers.tls === null || peerFiles === null) return;
-  const [ca, cert, key] = [
-    pemFile('CLUSTER_TLS_CA_FILE', peerFiles.ca),
-    pemFile('CLUSTER_TLS_CERT_FILE', peerFiles.cert),
-    pemFile('CLUSTER_TLS_KEY_FILE', peerFiles.key),
-  ];
+  if (peerFiles === null) return;
+  const { ca, cert, key } = peerFiles;
   const fault = authorityFault(ca, nowMs) ?? certificateFault(cert, key, nowMs);
   if (fault !== null) throw new ConfigError(fault);
   if (!isIssuedBy(cert, ca))
     throw new ConfigError(
       `Set CLUSTER_TLS_CERT_FILE to a certificate of the authority in CLUSTER_TLS_CA_FILE; ${cert.file} is of another one.`,
     );
-}
-
-function pemFile(variable: string, file: string): PemFile {
-  return { variable, file, text: readFileSync(file) };
 }

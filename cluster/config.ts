@@ -12,15 +12,17 @@ import {
   readConfig,
 } from '../src/node/config.ts';
 import { isHost, isHostWithPort } from '../src/runtime/config/addresses.ts';
+import type { PemFile } from '../src/runtime/config/certificates.ts';
 import { openSecretFiles } from '../src/runtime/config/secret-files.ts';
-import { type CassandraSettings, cassandraSettings } from '../src/store/cassandra/session/settings.ts';
+import { type CassandraSettings, cassandraSettings, portOf } from '../src/store/cassandra/session/settings.ts';
 import { defaultPlacement } from './config-table.ts';
 import { defaultPeerBounds, type PeerBounds } from './peers/peer-stream.ts';
 import type { PeerSecurity, PeerTls } from './peers/security.ts';
 import { defaultTimings, type PlacementTimings } from './placement/timings.ts';
 import { countsForMaxMs } from './redis/lease-scripts.ts';
 
-/** The configuration of a node in a cluster. */
+type PeerFile = PemFile & { readonly text: Buffer };
+
 export interface ClusterConfig {
   readonly node: Config;
   readonly nodeId: string;
@@ -28,15 +30,13 @@ export interface ClusterConfig {
   /** The cluster's name in Redis: several clusters may share one Redis. */
   readonly placement: string;
   readonly cassandra: CassandraSettings;
-  /** The file that `cassandra.tlsCa` was read from. null: no TLS to Cassandra. */
+  /** The file of `cassandra.tlsCa`. null: no TLS to Cassandra. */
   readonly cassandraCaFile: string | null;
-  /**
-   * Where other nodes reach this one: `host` or `host:port`. Without a port, they use the number of the internal port.
-   */
+  /** Where other nodes reach this one: `host` or `host:port`. The default port is the internal port. */
   readonly advertise: string;
   readonly peers: PeerSecurity;
-  /** The files that the certificates in `peers` were read from. null if nodes authenticate with the secret alone. */
-  readonly peerFiles: { readonly ca: string; readonly cert: string; readonly key: string } | null;
+  /** The files of the certificates in `peers`. null: nodes authenticate with the secret alone. */
+  readonly peerFiles: { readonly [part in keyof PeerTls]: PeerFile } | null;
   readonly peerBounds: PeerBounds;
   readonly timings: PlacementTimings;
   /** How long a starting node waits for its store. 0: it exits at once if the store cannot be used. */
@@ -50,13 +50,14 @@ const secretCharactersMin = 16;
 const leaseTtlMinMs = 1_000;
 const timingMinMs = 50;
 const stopDelayMaxSeconds = 600;
+const redisDefaultPort = 6379;
 
 /** Reads the configuration of a clustered node. Throws ConfigError or StartError. */
 export function readClusterConfig(env: Environment): ClusterConfig {
   const internalHost = checkedHost(env, 'INTERNAL_HOST') ?? '0.0.0.0';
   const node = inClusterWords(() =>
-    // OPS_HOST is left out: its default passes the loopback check of production mode. Other nodes must reach this port,
-    // so production mode requires certificates for it below instead.
+    // Without OPS_HOST, the loopback check of production mode passes. Other nodes must reach this port, so production
+    // mode requires certificates below.
     readConfig({ ...env, OPS_HOST: undefined, OPS_PORT: text(env, 'INTERNAL_PORT') ?? undefined }),
   );
   for (const [name, file] of [
@@ -64,7 +65,8 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     ['SECRETS_KEY_FILE', node.secretsKeyFile],
   ] as const)
     if (file === null) throw new ConfigError(`Set ${name}: all nodes of a cluster have the same keys.`);
-  const peers = peerSecurity(env);
+  const peerFiles = readPeerFiles(env);
+  const peers = peerSecurity(env, peerFiles);
   if (node.mode === 'production' && peers.tls === null)
     throw new ConfigError(
       'For SVC_MODE=production also set CLUSTER_TLS_CA_FILE, CLUSTER_TLS_CERT_FILE and CLUSTER_TLS_KEY_FILE: nodes prove themselves by certificates.',
@@ -80,11 +82,11 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     cassandraCaFile: text(env, 'CASSANDRA_TLS_CA_FILE'),
     advertise: advertiseAddress(env) ?? (isEveryAddress ? hostname() : internalHost),
     peers,
-    peerFiles: peers.tls === null ? null : peerFiles(env),
+    peerFiles,
     peerBounds: peerBounds(env),
     timings: timings(env),
     startWaitMs: milliseconds(env, 'START_WAIT_MS', 0, 0),
-    stopDelayMs: seconds(env, 'STOP_DELAY_SECONDS', 0, stopDelayMaxSeconds) * 1_000,
+    stopDelayMs: count(env, 'STOP_DELAY_SECONDS', 'seconds', 0, 0, stopDelayMaxSeconds) * 1_000,
   });
 }
 
@@ -94,9 +96,7 @@ function refuseOpenSecrets(env: Environment): void {
   if (open.length > 0) throw new ConfigError(`For SVC_MODE=production also ${open.join('; ')}.`);
 }
 
-/**
- * Runs code whose errors use a single node's names of the internal port's variables, and renames them in a ConfigError.
- */
+/** Renames the variables of a single node in a ConfigError. */
 function inClusterWords<T>(run: () => T): T {
   try {
     return run();
@@ -115,13 +115,17 @@ export function readRedisConfig(env: Environment): { readonly redisUrl: string; 
   return { redisUrl: redisUrl(env), placement: placementName(env) };
 }
 
-/**
- * Returns the host:port at which other nodes reach this one. `port` is the internal port, used if `advertise` has none.
- */
+/** Returns the host:port at which other nodes reach this one. `port`: the internal port. */
 export function advertisedAddress(advertise: string, port: number): string {
   const hasPort = /^(\[.+\]|[^:]+):\d+$/.test(advertise);
   if (hasPort) return advertise;
   return advertise.includes(':') && !advertise.startsWith('[') ? `[${advertise}]:${port}` : `${advertise}:${port}`;
+}
+
+/** Returns the ports of Redis and Cassandra. No webhook may go to these backends of the service. */
+export function backendPorts(config: Pick<ClusterConfig, 'redisUrl' | 'cassandra'>): ReadonlySet<number> {
+  const { port } = new URL(config.redisUrl);
+  return new Set([port === '' ? redisDefaultPort : Number(port), ...config.cassandra.contactPoints.map(portOf)]);
 }
 
 function checkedHost(env: Environment, name: string): string | null {
@@ -175,7 +179,7 @@ function placementName(env: Environment): string {
   return name;
 }
 
-function peerSecurity(env: Environment): PeerSecurity {
+function peerSecurity(env: Environment, files: ClusterConfig['peerFiles']): PeerSecurity {
   const secret = clusterSecret(env);
   if (secret !== null && secret.length < secretCharactersMin)
     throw new ConfigError(
@@ -183,11 +187,11 @@ function peerSecurity(env: Environment): PeerSecurity {
         ? `Set CLUSTER_SECRET to at least ${secretCharactersMin} characters, the same on all nodes.`
         : `Set CLUSTER_SECRET_FILE to a file with at least ${secretCharactersMin} characters, the same on all nodes.`,
     );
-  const tls = peerTls(env);
-  if (tls === null && secret === null)
+  if (files === null && secret === null)
     throw new ConfigError(
       'Set CLUSTER_SECRET, or CLUSTER_TLS_CA_FILE, CLUSTER_TLS_CERT_FILE and CLUSTER_TLS_KEY_FILE: nodes have to prove themselves to each other.',
     );
+  const tls = files === null ? null : { ca: files.ca.text, cert: files.cert.text, key: files.key.text };
   return { tls, secret };
 }
 
@@ -211,29 +215,22 @@ function clusterSecret(env: Environment): string | null {
   }
 }
 
-function peerTls(env: Environment): PeerTls | null {
-  const names = ['CLUSTER_TLS_CA_FILE', 'CLUSTER_TLS_CERT_FILE', 'CLUSTER_TLS_KEY_FILE'] as const;
-  const files = names.map((name) => ({ name, file: text(env, name) }));
-  const missing = files.filter(({ file }) => file === null).map(({ name }) => name);
-  if (missing.length === names.length) return null;
+function readPeerFiles(env: Environment): ClusterConfig['peerFiles'] {
+  const variables = ['CLUSTER_TLS_CA_FILE', 'CLUSTER_TLS_CERT_FILE', 'CLUSTER_TLS_KEY_FILE'] as const;
+  const missing = variables.filter((variable) => text(env, variable) === null);
+  if (missing.length === variables.length) return null;
   if (missing.length > 0)
     throw new ConfigError(`Set ${missing.join(' and ')} too: nodes’ certificates need all three.`);
-  const [ca, cert, key] = files.map(({ name, file }) => pem(name, file ?? ''));
-  return ca === undefined || cert === undefined || key === undefined ? null : { ca, cert, key };
+  const read = (variable: (typeof variables)[number]) => pem(variable, text(env, variable) ?? '');
+  const [ca, cert, key] = variables;
+  return Object.freeze({ ca: read(ca), cert: read(cert), key: read(key) });
 }
 
-function peerFiles(env: Environment): NonNullable<ClusterConfig['peerFiles']> {
-  const [ca, cert, key] = ['CLUSTER_TLS_CA_FILE', 'CLUSTER_TLS_CERT_FILE', 'CLUSTER_TLS_KEY_FILE'].map((name) =>
-    text(env, name),
-  );
-  return Object.freeze({ ca: ca ?? '', cert: cert ?? '', key: key ?? '' });
-}
-
-function pem(name: string, file: string): Buffer {
+function pem(variable: string, file: string): PeerFile {
   try {
-    return readFileSync(file);
+    return { variable, file, text: readFileSync(file) };
   } catch {
-    throw new ConfigError(`Set ${name} to a PEM file that this user may read; ${file} is none.`);
+    throw new ConfigError(`Set ${variable} to a PEM file that this user may read; ${file} is none.`);
   }
 }
 
@@ -251,20 +248,16 @@ function timings(env: Environment): PlacementTimings {
 }
 
 function milliseconds(env: Environment, name: string, otherwise: number, min = 1, max = 9_999_999): number {
+  return count(env, name, 'milliseconds', otherwise, min, max);
+}
+
+function count(env: Environment, name: string, unit: string, otherwise: number, min: number, max: number): number {
   const value = text(env, name);
   if (value === null) return otherwise;
   if (!/^\d{1,7}$/.test(value) || Number(value) < min || Number(value) > max)
     throw new ConfigError(
-      `Set ${name} to milliseconds, a whole number from ${min} to ${max}; it is ${JSON.stringify(value)}.`,
+      `Set ${name} to ${unit}, a whole number from ${min} to ${max}; it is ${JSON.stringify(value)}.`,
     );
-  return Number(value);
-}
-
-function seconds(env: Environment, name: string, otherwise: number, max: number): number {
-  const value = text(env, name);
-  if (value === null) return otherwise;
-  if (!/^\d{1,7}$/.test(value) || Number(value) > max)
-    throw new ConfigError(`Set ${name} to seconds, a whole number from 0 to ${max}; it is ${JSON.stringify(value)}.`);
   return Number(value);
 }
 

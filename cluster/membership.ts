@@ -6,8 +6,7 @@ import type { Command } from '../src/domain/ledger/command.ts';
 import type { Membership } from '../src/node/membership.ts';
 import { type Clock, sleep } from '../src/runtime/clock/clock.ts';
 import type { MemoryBudget } from '../src/runtime/limits/memory-budget.ts';
-import { type ClockCheck, isClockRight } from './clock-check.ts';
-import { ClockWarning } from './clock-warning.ts';
+import { type ClockCheck, ClockWarning, isClockRight } from './clock-check.ts';
 import { createClusterMetrics } from './metrics.ts';
 import { GrpcPeers } from './peers/grpc-peers.ts';
 import { peerServer } from './peers/peer-service.ts';
@@ -27,14 +26,11 @@ import { WebhookShards } from './webhook-shards.ts';
 const activationsPerSecond = 200;
 /** How often this node compares its clock with the store's, and closes connections to nodes that are gone. */
 const lookEveryMs = 2_000;
-/**
- * After this time without an answer the store counts as lost. Several looks have failed by then: the store is not just
- * slow.
- */
+/** After this time without an answer the store counts as lost. Several looks have failed by then. */
 const storeLostAfterMs = 10_000;
 /** The most time that handing over all shards may take. The listeners close after it, within the 20 s of a stop. */
 const leaveMaxMs = 5_000;
-/** After this time a node serves although it could not read the members: the store decides who writes. */
+/** After this time a node serves without knowing the members: the store decides who writes. */
 const firstLookMaxMs = 3_000;
 
 interface MembershipParts {
@@ -55,17 +51,15 @@ interface MembershipParts {
   readonly monotonicMs: () => number;
   readonly random: (bytes: number) => Uint8Array;
   readonly clockCheck: Pick<ClockCheck, 'look' | 'aheadMs' | 'silentMs'>;
-  /** The number of events that this node wrote and whose projections it does not know to be written. */
+  /** The number of events of this node whose projections may not be written yet. */
   readonly projectionLag: () => number;
-  /** Values in Redis that were ignored because no node can have written them. */
   readonly badRedisValues: BadValues['counts'];
   /** Logs a failure. The node continues. */
   readonly failed: (what: string, error: unknown) => void;
-  /** Logs a sentence about something that an operator has to repair. */
+  /** Logs a sentence about a fault that an operator has to repair. */
   readonly alarmed: (sentence: string) => void;
 }
 
-/** What makes a node part of a cluster, apart from its stores. */
 interface ClusterMembership extends Membership {
   readonly placement: Placement;
   readonly peers: Peers;
@@ -73,9 +67,7 @@ interface ClusterMembership extends Membership {
   hasStore(): boolean;
 }
 
-/**
- * Makes this process a node of a cluster: builds its leases, membership, rebalancing, and the connections to its peers.
- */
+/** Builds a node's leases, rebalancing and connections to its peers. */
 export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const { self, shardCount, server, board, news, security, timings, clock, monotonicMs, random, clockCheck } = parts;
   const { failed, alarmed, memory } = parts;
@@ -88,12 +80,13 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   let rebalancing: Rebalancing | null = null;
   let joinedAt = Number.POSITIVE_INFINITY;
   let cancelLook = () => {};
+  const members = () => rebalancing?.view.members ?? [];
   const shards = () => {
     const leaving = rebalancing?.view.movingAway.length ?? 0;
     const held = leases.held.length - leaving;
     return { held, leaving, elsewhere: shardCount - held - leaving };
   };
-  const clockIsRight = () => isClockRight(clockCheck.aheadMs, rebalancing?.view.members ?? [], self.id);
+  const clockIsRight = () => isClockRight(clockCheck.aheadMs, members(), self.id);
   const clockWarning = new ClockWarning(alarmed);
   const metrics = createClusterMetrics({
     shards,
@@ -101,9 +94,8 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     badRedisValues: parts.badRedisValues,
     clock: () => ({ aheadMs: clockCheck.aheadMs, isRight: clockIsRight() }),
   });
-  const silentMs = () => clockCheck.silentMs;
-  const hasStore = () => silentMs() < storeLostAfterMs;
-  const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
+  const hasStore = () => clockCheck.silentMs < storeLostAfterMs;
+  const addressOf = (id: string) => members().find((member) => member.id === id)?.address ?? null;
   const ownBatches = () => directory?.batches ?? { stood: 0, running: 0 };
   const peers = new GrpcPeers({
     self: self.id,
@@ -144,6 +136,25 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     cancelLook = clock.after(lookEveryMs, () => void lookAround());
   };
 
+  const clusterPage = async () => {
+    const owners = await server.owners(shardCount).catch(() => null);
+    const held = [...(owners?.values() ?? [])];
+    return {
+      node: self.id,
+      members: members().map((member) => {
+        return { ...member, shards: held.filter((owner) => owner === member.id).length };
+      }),
+      shards: shards(),
+      /** false while Redis does not answer. Each node then continues with the shards that it has. */
+      owners_known: owners !== null,
+      owners: Object.fromEntries(owners ?? new Map()),
+      moving: rebalancing?.view.movingAway ?? [],
+      moves: metrics.moves,
+      actors: directory?.load() ?? { ledgers: 0, waiting: 0 },
+      clock_off_ms: clockCheck.aheadMs === null ? null : Math.abs(clockCheck.aheadMs),
+    };
+  };
+
   return {
     shardCount,
     activationsPerSecond,
@@ -153,47 +164,24 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     ownsShardOf: (id) => webhookShards.ownsShardOf(id),
     tellOthers: (subscriptionId) => news.tell(subscriptionId),
     takeConnection: (socket: Socket, proved) => service.takeConnection(socket, proved),
-    pages: new Map([
-      [
-        '/cluster',
-        async () => {
-          const owners = await server.owners(shardCount).catch(() => null);
-          const held = [...(owners?.values() ?? [])];
-          return {
-            node: self.id,
-            members: (rebalancing?.view.members ?? []).map((member) => {
-              return { ...member, shards: held.filter((owner) => owner === member.id).length };
-            }),
-            shards: shards(),
-            /** false while Redis does not answer. Each node then continues with the shards that it has. */
-            owners_known: owners !== null,
-            owners: Object.fromEntries(owners ?? new Map()),
-            moving: rebalancing?.view.movingAway ?? [],
-            moves: metrics.moves,
-            actors: directory?.load() ?? { ledgers: 0, waiting: 0 },
-            clock_off_ms: clockCheck.aheadMs === null ? null : Math.abs(clockCheck.aheadMs),
-          };
-        },
-      ],
-    ]),
+    pages: new Map([['/cluster', clusterPage]]),
     isClockRight: clockIsRight,
     readiness: async () => {
       const { aheadMs } = clockCheck;
       if (aheadMs === null) return { ready: false, reason: 'the clock of the store is not known yet' };
       if (!clockIsRight())
         return { ready: false, reason: `the clock is ${Math.abs(aheadMs)} ms off the clock of the store` };
-      const hasLooked = rebalancing !== null && rebalancing.view.lookedAt !== null;
-      if (!hasLooked && monotonicMs() - joinedAt < firstLookMaxMs)
+      if ((rebalancing?.view.lookedAt ?? null) === null && monotonicMs() - joinedAt < firstLookMaxMs)
         return { ready: false, reason: 'the members of the cluster are not known yet' };
       const duplicate = rebalancing?.view.duplicate ?? null;
       if (duplicate !== null) return { ready: false, reason: idIsTaken(duplicate) };
       // By then other nodes that lost the store too have announced it. If all have, they stay ready and answer 503.
-      const hasLostStore = silentMs() >= storeLostAfterMs + timings.memberTtlMs;
-      if (hasLostStore && othersServe(rebalancing?.view.members ?? [], self.id))
+      const hasLostStore = clockCheck.silentMs >= storeLostAfterMs + timings.memberTtlMs;
+      if (hasLostStore && othersServe(members(), self.id))
         return { ready: false, reason: 'the store does not answer this node, and other nodes have it' };
       return { ready: directory !== null };
     },
-    ports: () => memberPorts(rebalancing?.view.members ?? []),
+    ports: () => memberPorts(members()),
     join(joined, webhooks, registry, { http, grpc, internal }, checkSignatureHere) {
       metrics.register(registry);
       checkSignature = checkSignatureHere;

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Metric, type Registry } from 'prom-client';
 import type { PeerMeter } from './peers/grpc-peers.ts';
 import type { LossCause, PlacementMeter } from './placement/rebalancing.ts';
 import { type RedisValueKind, redisValueKinds } from './redis/bad-values.ts';
@@ -11,7 +11,6 @@ interface ClusterMetrics {
   notOwner(): void;
   /** Another node sent a command that this node cannot read. At most once a stream. */
   unreadableCommand(): void;
-
   /** Shards that this node gained or lost since it started, by reason. */
   readonly moves: Readonly<Record<MoveReason, number>>;
   register(registry: Registry): void;
@@ -31,11 +30,8 @@ const secondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 
 /** The state that is read at each scrape of the metrics. */
 interface ClusterState {
-  /** The number of shards held by this node, being handed over by it, and elsewhere. */
   shards(): Readonly<Record<'held' | 'leaving' | 'elsewhere', number>>;
-  /** The number of events that this node wrote and whose projections it does not know to be written. */
   projectionLag(): number;
-  /** Values in Redis that were ignored because no node can have written them, by kind. */
   readonly badRedisValues: Readonly<Record<RedisValueKind, number>>;
   /** How far this node's clock is ahead of the store's, ms (null: not known yet), and whether the node may decide. */
   clock(): { readonly aheadMs: number | null; readonly isRight: boolean };
@@ -130,6 +126,10 @@ export function createClusterMetrics(cluster: ClusterState): ClusterMetrics {
       this.set(cluster.clock().isRight ? 0 : 1);
     },
   });
+  const metrics: readonly Metric[] = [
+    ...[moves, handOver, renew, renewalsFailed, lost, forwarded, notOwner, unreadableCommands],
+    ...[states, projectionLag, badRedisValues, clockAhead, clockRefused],
+  ];
   // Every series exists from the start, so that the first count shows as an increase.
   for (const reason of moveReasons) moves.inc({ reason }, 0);
   for (const cause of lossCauses) lost.inc({ cause }, 0);
@@ -153,19 +153,7 @@ export function createClusterMetrics(cluster: ClusterState): ClusterMetrics {
     unreadableCommand: () => unreadableCommands.inc(),
     moves: moved,
     register: (registry) => {
-      registry.registerMetric(moves);
-      registry.registerMetric(handOver);
-      registry.registerMetric(renew);
-      registry.registerMetric(renewalsFailed);
-      registry.registerMetric(lost);
-      registry.registerMetric(forwarded);
-      registry.registerMetric(notOwner);
-      registry.registerMetric(unreadableCommands);
-      registry.registerMetric(states);
-      registry.registerMetric(projectionLag);
-      registry.registerMetric(badRedisValues);
-      registry.registerMetric(clockAhead);
-      registry.registerMetric(clockRefused);
+      for (const metric of metrics) registry.registerMetric(metric);
     },
   };
 }

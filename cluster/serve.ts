@@ -20,8 +20,7 @@ const stopMaxMs = 19_000;
 const tryAgainMs = 1_000;
 
 /**
- * Runs a node of a cluster until SIGTERM or SIGINT. Resolves with the exit code: 0 after a clean stop, 1 if the node
- * could not start. The reason is then on stderr.
+ * Runs a node until SIGTERM or SIGINT. Resolves with its exit code: 1 if it could not start, with a reason on stderr.
  */
 export async function serveInCluster(env: Environment): Promise<number> {
   outliveReaders(process);
@@ -50,8 +49,8 @@ export async function serveInCluster(env: Environment): Promise<number> {
 }
 
 /**
- * Starts the node. Waits for a store that is not there yet, at most `startWaitMs`. Returns null if a stop came first.
- * Throws what the last attempt threw.
+ * Starts the node. Waits at most `startWaitMs` for the store. Resolves with null if a stop came first. Rejects with the
+ * error of the last attempt.
  */
 async function startPatiently(
   config: ClusterConfig,

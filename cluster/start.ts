@@ -9,9 +9,8 @@ import { systemClock } from '../src/runtime/clock/system-clock.ts';
 import { MemoryBudget } from '../src/runtime/limits/memory-budget.ts';
 import type { NodeLog } from '../src/runtime/telemetry/log.ts';
 import { openCassandra } from '../src/store/cassandra/open.ts';
-import { backendPorts } from './backend-ports.ts';
 import { ClockCheck } from './clock-check.ts';
-import { advertisedAddress, type ClusterConfig } from './config.ts';
+import { advertisedAddress, backendPorts, type ClusterConfig } from './config.ts';
 import { clusterMembership } from './membership.ts';
 import { BadValues } from './redis/bad-values.ts';
 import { connectRedis, createRedis } from './redis/client.ts';
@@ -30,12 +29,11 @@ export const revocationLeadMs = 2_000;
  * prevent the start. Throws ConfigError or StartError.
  */
 export async function startClusterNode(config: ClusterConfig, log: NodeLog): Promise<RunningNode> {
-  const random = (bytes: number) => randomBytes(bytes);
   const clock = goodClock(systemClock);
   const stores = await openCassandra({
     settings: config.cassandra,
     now: () => clock.now(),
-    random,
+    random: randomBytes,
     isServing: true,
   });
   const connection = () => createRedis(config.redisUrl, (error) => log.debug({ err: error }, 'Redis connection'));
@@ -67,7 +65,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
       stopDelayMs: config.stopDelayMs,
       clock: systemClock,
       monotonicMs: () => performance.now(),
-      random,
+      random: randomBytes,
       clockCheck: new ClockCheck(
         stores.session,
         () => systemClock.now(),

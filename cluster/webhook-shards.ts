@@ -16,13 +16,10 @@ interface WebhookShardsParts {
 }
 
 /**
- * Decides for which shards this node does the webhook work.
+ * Decides for which shards this node does the webhook work. The work for a shard starts once all active subscriptions
+ * are known, because a cursor that moves without a subscription skips its events. It ends with the shard's lease.
  *
- * The work for a shard starts only once all active subscriptions are known: a cursor that moves without one of them
- * would skip its events. The work ends with the shard's lease.
- *
- * Two nodes may overlap at a hand-over. They cannot overwrite each other, because cursors and deliveries have versions.
- * A delivery that is being sent then may be sent twice.
+ * Two nodes may overlap at a hand-over: a delivery may then be sent twice, but versions prevent overwrites of records.
  */
 export class WebhookShards {
   readonly #parts: WebhookShardsParts;
@@ -42,7 +39,7 @@ export class WebhookShards {
     return this.#working.has(shard) && this.#parts.leases.holds(shard);
   }
 
-  /** Another node has sent the message that something may be due for the subscription. */
+  /** Another node has reported that a delivery may be due for the subscription. */
   heard(subscriptionId: string): void {
     this.#webhooks?.heard(subscriptionId);
   }

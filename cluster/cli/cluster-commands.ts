@@ -18,10 +18,7 @@ interface ClusterTerminal {
   open(env: Environment): Promise<ClusterView & AsyncDisposable>;
 }
 
-/**
- * Adds the command `cluster` with its subcommands for operators. REDIS_URL and CLUSTER_NAME name the cluster. Returns
- * the command, so that the caller can add more subcommands.
- */
+/** Adds the command `cluster` with its subcommands. Returns it, so that the caller can add more subcommands. */
 export function addClusterCommands(program: Command, terminal: ClusterTerminal): Command {
   const cluster = program.command('cluster').description('Nodes and shards of the cluster that REDIS_URL names.');
   const run = (work: (view: ClusterView, argument: string) => Promise<string>) => async (argument: unknown) => {
@@ -59,10 +56,7 @@ export function addClusterCommands(program: Command, terminal: ClusterTerminal):
   return cluster;
 }
 
-/**
- * Rethrows a ConfigError, which an operator can act on. Any other error here comes from Redis and becomes a
- * ConfigError.
- */
+/** Turns an error of Redis into a ConfigError. */
 function asSentence(error: unknown): never {
   if (error instanceof ConfigError) throw error;
   const why = error instanceof Error ? error.message : String(error);

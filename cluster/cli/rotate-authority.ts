@@ -20,13 +20,12 @@ import type { MemberBoard } from '../placement/members.ts';
 
 /**
  * `cluster rotate-authority FILE`: makes the key in FILE the authority of a cluster whose nodes are stopped. The key in
- * use (AUTHORITY_KEY_FILE) signs the start of the new key.
+ * use (AUTHORITY_KEY_FILE) signs the start of the new key. After a crash the command can be run again.
  *
- * A node may still run unseen, if Redis has forgotten it or is the wrong Redis. Even then no event is sealed under a
- * key that has ended: the end is dated only once no node trusts the old key any more. After a crash the command can be
- * run again, and finishes the rotation.
+ * Redis may not know a node that still runs. Even then no event is sealed under a key that has ended: the end is dated
+ * only once no node trusts the old key any more.
  *
- * Returns a sentence for the operator. Throws a ConfigError that says what to do if the rotation is not possible.
+ * Resolves with a sentence for the operator. Throws a ConfigError if the rotation is not possible.
  */
 export async function rotateClusterAuthority(env: Environment, file: string, board: MemberBoard): Promise<string> {
   const inUse = env.AUTHORITY_KEY_FILE?.trim() ?? '';
@@ -49,8 +48,7 @@ export async function rotateClusterAuthority(env: Environment, file: string, boa
 }
 
 /**
- * From the start of the rotation, nodes that look up the key in use do not find it. The old key is ended after
- * `rotationLeadMs`, when no node trusts an earlier look-up any more.
+ * Ends the old key `rotationLeadMs` after the begin of the rotation, when no node trusts an earlier look-up any more.
  */
 async function rotate(records: RecordStore, old: KeyObject, next: KeyObject): Promise<AuthorityKeyRecord> {
   await beginRotation(records, old);

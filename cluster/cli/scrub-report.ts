@@ -11,7 +11,6 @@ export function exitCodeOf({ findings, unchecked, outstanding }: StoreScrub): nu
   return unchecked.length + outstanding > 0 ? exitCodes.incomplete : 0;
 }
 
-/** Returns the result as text for people. */
 export function scrubText(scrub: StoreScrub): string {
   const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding, written } = scrub;
   const lines = [
@@ -47,7 +46,6 @@ function placeOf({ ledgerId, seq }: Finding): string {
   return seq === null ? `ledger ${ledgerId}: ` : `ledger ${ledgerId} seq ${seq}: `;
 }
 
-/** Returns the result as JSON. */
 export function scrubJson(scrub: StoreScrub): string {
   const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding, written } = scrub;
   const shown = {

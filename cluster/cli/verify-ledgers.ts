@@ -88,8 +88,7 @@ async function all(terminal: Terminal, parts: LedgerParts): Promise<StoreScrub> 
   using bar = await progressBar(terminal, '{bar} {percentage} %', barSteps);
   let reached = 0;
   const scrub = await scrubStore(parts, ({ what, share }) => {
-    // Ledgers take nearly all of the time. Several are scrubbed at once and end in any order, so progress never goes
-    // back.
+    // Ledgers take nearly all of the time. They end in any order, and progress never goes back.
     const step = Math.round(barSteps * (what === 'ledgers' ? share * 0.95 : 0.95 + share * 0.05));
     reached = Math.max(reached, step);
     bar.set(reached);

@@ -30,11 +30,9 @@ const connectMaxMs = 1_000;
 const connectionsMax = 10_000;
 
 /**
- * Opens one address for several nodes. Each new connection goes to the next node that reports ready. If this node does
- * not answer, the connection goes to the node after it. A connection stays with its node. The balancer forwards bytes
- * without reading them, so REST, Connect, gRPC and TLS all work.
- *
- * For trials and tests only: it hides the addresses of callers. Rejects if a port is taken.
+ * Opens one address for several nodes. Each new connection goes to the next node that reports ready and answers. The
+ * balancer forwards bytes, so all transports and TLS work. For trials and tests only: it hides the addresses of
+ * callers. Rejects if a port is taken.
  */
 export async function startBalancer(options: BalancerOptions): Promise<Balancer> {
   const rotation = new Rotation();
@@ -66,7 +64,7 @@ export async function startBalancer(options: BalancerOptions): Promise<Balancer>
   };
 }
 
-/** Round-robin over the ready nodes. The other nodes come last: if none is ready, one may just be becoming ready. */
+/** Round-robin over the ready nodes. The other nodes come last: one of them may be about to become ready. */
 class Rotation {
   readonly #nodes: BalancedNode[] = [];
   readonly #ready = new Set<BalancedNode>();

@@ -16,16 +16,13 @@ export interface ClassArchive {
   /** Arguments of Java: to use the archive, or to be able to write one. */
   readonly args: readonly string[];
   /**
-   * Has a running process, started with `args`, write the archive if there is none yet. The process answers nothing for
-   * some 4 s meanwhile. Does nothing if Java is older than 17 or has no `jcmd`. Never rejects.
+   * Has a running process write the archive if there is none yet. The process does not answer for some 4 s. Does
+   * nothing if Java is older than 17 or has no `jcmd`. Never rejects.
    */
   keep(pid: number): Promise<void>;
 }
 
-/**
- * Returns the archive of a class path. Java uses an archive only with the same Java and the same jars, and otherwise
- * starts without it.
- */
+/** Returns the archive of a class path. Java ignores an archive of another Java or other jars. */
 export async function classArchive(
   classpath: string,
   dir: string = cassandraCacheDir,

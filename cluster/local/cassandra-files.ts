@@ -31,11 +31,9 @@ export async function writeCassandraFiles(plan: CassandraNodePlan): Promise<{ ya
 }
 
 /**
- * The settings that matter are those of a production cluster (docs/operations.md):
- * - Commits are on disk before they are acknowledged: `batch`, with direct access because a memory-mapped log is slow
- *   to sync.
- * - Paxos is v2, and repair purges its state.
- * - `column_index_size` is small, so that finding a row in a large partition does not read 64 KiB of other rows.
+ * The settings that matter are those of docs/operations.md: commits are on disk before they are acknowledged, with
+ * direct access because a memory-mapped log is slow to sync; Paxos is v2, and repair purges its state;
+ * `column_index_size` is small, so that finding a row in a large partition does not read 64 KiB of other rows.
  */
 function yamlOf({ address, port, storagePort, seeds, token, dir, writeMaxMs }: CassandraNodePlan): string {
   return `cluster_name: ledger-trust-local

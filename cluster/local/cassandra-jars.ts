@@ -8,7 +8,7 @@ import { StartError } from '../../src/runtime/start-error.ts';
 
 const cassandraVersion = '5.0.9';
 const mavenMaxMs = 300_000;
-/** Keeps the class path and the class archive of this Cassandra version between starts. */
+/** Keeps the class path and the class archive between starts. */
 export const cassandraCacheDir = join(homedir(), '.cache', 'ledger-trust', `cassandra-${cassandraVersion}`);
 const run = promisify(execFile);
 
@@ -30,15 +30,15 @@ const pom = `<?xml version="1.0" encoding="UTF-8"?>
 `;
 
 /**
- * Returns the class path of Cassandra's own jars. Maven resolves it on first use (67 MB, some 10 s). It is remembered
- * as long as every jar is still there. Throws StartError if there is no Maven, else the error of the failed Maven run.
+ * Returns the class path of Cassandra's own jars, which Maven resolves on first use (67 MB, some 10 s). Throws
+ * StartError if there is no Maven, else the error of the failed Maven run.
  */
-export async function cassandraClasspath(cacheDir: string = cassandraCacheDir): Promise<string> {
-  const file = join(cacheDir, 'classpath');
+export async function cassandraClasspath(): Promise<string> {
+  const file = join(cassandraCacheDir, 'classpath');
   const known = existsSync(file) ? (await readFile(file, 'utf8')).trim() : '';
   if (known !== '' && known.split(delimiter).every((jar) => existsSync(jar))) return known;
-  await mkdir(cacheDir, { recursive: true });
-  const pomFile = join(cacheDir, 'pom.xml');
+  await mkdir(cassandraCacheDir, { recursive: true });
+  const pomFile = join(cassandraCacheDir, 'pom.xml');
   const draft = `${file}.${process.pid}`;
   await writeFile(pomFile, pom);
   const args = ['-B', '-q', '-f', pomFile, 'dependency:build-classpath', `-Dmdep.outputFile=${draft}`];

@@ -13,9 +13,8 @@ import { notFoundExitCode, withTimerSlack } from './timer-slack.ts';
 const startMaxMs = 120_000;
 const pollMs = 100;
 /**
- * Cassandra's idle workers look for work, sleep for 10 µs, and look again. With Linux's default slack of 50 µs they
- * wake up some 60,000 times a second, and each time may take a processor away from other programs
- * (docs/adr/0027-required-cassandra-settings.md).
+ * Cassandra's idle workers sleep for 10 µs between looks for work. With Linux's default slack of 50 µs they wake up
+ * some 60,000 times a second (docs/adr/0027-required-cassandra-settings.md).
  */
 const timerSlackNs = 500_000;
 
@@ -29,14 +28,11 @@ interface LocalCassandraOptions {
   /** Uses the whole JIT, for measurements. Without it a node starts in half the time. */
   readonly fullJit?: boolean;
   readonly heapMb?: number;
-  /**
-   * The data is never used again. Schema changes then stay in memory and in the commit log, and take a fifth of the
-   * time.
-   */
+  /** The data is never used again, so that schema changes need not be flushed and take a fifth of the time. */
   readonly isThrownAway?: boolean;
   /** Cassandra's timeout of a write, ms. Default: Cassandra's own, 2 s. */
   readonly writeMaxMs?: number;
-  /** Aborts the start: processes that run already are stopped. */
+  /** Aborts the start. */
   readonly signal?: AbortSignal;
 }
 
@@ -53,18 +49,15 @@ export interface LocalCassandra extends AsyncDisposable {
   readonly storagePort: number;
   readonly localDataCenter: string;
   readonly nodes: readonly LocalCassandraNode[];
-  readonly startupMs: number;
   /** Stops a node if it still runs, and starts it again with its data. */
   restart(index: number): Promise<void>;
 }
 
 /**
- * Starts Cassandra from its own jars. Waits until every node serves CQL and all agree on the schema. The nodes start at
- * the same time, each with its own token and all as seeds. Throws if Java or Maven is missing, or if a node does not
- * start.
+ * Starts Cassandra from its own jars, all nodes at once, and waits until they serve CQL and agree on the schema. Throws
+ * if Java or Maven is missing, or if a node does not start.
  */
 export async function startCassandra(options: LocalCassandraOptions): Promise<LocalCassandra> {
-  const began = performance.now();
   const classpath = await cassandraClasspath();
   const archive = await classArchive(classpath);
   const [port = 0] = options.port === undefined ? await freePorts(1) : [options.port];
@@ -84,7 +77,7 @@ export async function startCassandra(options: LocalCassandraOptions): Promise<Lo
     await Promise.all(nodes.map((node) => untilServing(node, port, options)));
     await untilAgreed(addresses, port, options.signal);
     const [first, ...others] = nodes;
-    // Only with a single node: other nodes would take this one for dead while it writes the archive.
+    // Only with a single node: others would believe that this one is dead while it writes the archive.
     if (first !== undefined && others.length === 0) {
       await archive.keep(first.process.pid);
       // Java exits if the disk is too full for the archive.
@@ -99,7 +92,6 @@ export async function startCassandra(options: LocalCassandraOptions): Promise<Lo
     storagePort,
     localDataCenter: 'datacenter1',
     nodes,
-    startupMs: Math.round(performance.now() - began),
     async restart(index) {
       const old = nodes[index];
       if (old === undefined) throw new RangeError(`There is no node ${index}`);
@@ -145,8 +137,7 @@ async function startNode(
     `-Dcassandra.storagedir=${plan.dir}`,
     '-Dcassandra.skip_wait_for_gossip_to_settle=0',
     '-Dcassandra.ring_delay_ms=0',
-    // By default a failed pull of the schema, which happens when all nodes start on a busy machine, is retried after a
-    // minute.
+    // A failed pull of the schema, as when all nodes start on a busy machine, is retried after a minute by default.
     '-Dcassandra.schema_pull_interval_ms=3000',
     '-Dcassandra.shutdown_announce_in_ms=0',
     // By default every schema change is flushed to tables, each synced to disk.

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { StartError } from '../../src/runtime/start-error.ts';
 
-/** Time between SIGTERM and SIGKILL. */
 const termGraceDefaultMs = 8_000;
 const WATCHDOG = 'read -r line; kill -TERM "$1" 2>/dev/null; sleep 8; kill -KILL "$1" 2>/dev/null';
 
@@ -12,28 +11,26 @@ export interface ServerProcess {
   /** Resolves when the process has ended for any reason: with its exit code, or null if a signal ended it. */
   readonly ended: Promise<number | null>;
   hasEnded(): boolean;
-  /** Sends SIGSTOP: the process answers nothing, and keeps its memory and connections, until `resume`. */
+  /** Sends SIGSTOP. */
   pause(): void;
   resume(): void;
-  /** Sends SIGKILL, and resolves when the process has ended. */
+  /** Sends SIGKILL. Resolves when the process has ended. */
   kill(): Promise<void>;
-  /** Sends SIGTERM, after the grace period SIGKILL, and resolves when the process has ended. */
+  /** Sends SIGTERM, and after the grace period SIGKILL. Resolves when the process has ended. */
   stop(): Promise<void>;
 }
 
 interface ServerProcessOptions {
-  /** The environment. Default: the environment of this process. */
+  /** Default: the environment of this process. */
   readonly env?: { readonly [name: string]: string | undefined };
-  /** Default: 8 s. */
+  /** Time between SIGTERM and SIGKILL. Default: 8 s. */
   readonly termGraceMs?: number;
 }
 
 /**
- * Starts a server whose output goes to `logFile`. A small shell ends the server if this process is killed: the shell
- * waits on a pipe that only this process holds.
- *
- * Server and shell have sessions of their own. So Ctrl-C at a terminal reaches this process only, and this process
- * stops its servers in order. Throws StartError if the command cannot be started.
+ * Starts a server whose output goes to `logFile`. A small shell, which waits on a pipe that only this process holds,
+ * ends the server if this process is killed. Both have sessions of their own, so that Ctrl-C at a terminal reaches this
+ * process only. Throws StartError if the command cannot be started.
  */
 export async function startServerProcess(
   command: string,
@@ -55,14 +52,13 @@ export async function startServerProcess(
     detached: true,
   });
   watchdog.unref();
-  // The pipe fails if the watchdog is gone. Nothing is ever written to it, so the error does not matter.
+  // The pipe fails if the watchdog is gone, which does not matter.
   watchdog.stdin.on('error', () => {});
   let over = false;
   const ended = new Promise<number | null>((resolve) => {
     child.once('exit', (code) => {
       over = true;
-      // The watchdog must end before its pipe closes: otherwise it kills this pid, which may be another process by
-      // then.
+      // The watchdog must end before its pipe closes: otherwise it kills this pid, which may be another process then.
       watchdog.kill('SIGKILL');
       resolve(code);
     });

@@ -14,16 +14,15 @@ type Environment = { readonly [name: string]: string | undefined };
 export interface LocalClusterOptions {
   /** The directory of keys, logs and Cassandra's data. Existing files are used again. */
   readonly dir: string;
-  /** The number of nodes of the service. */
   readonly nodes: number;
   /** The number of Cassandra nodes, which is also the replication factor. */
   readonly cassandraNodes: 1 | 3;
-  /** The ports of the balancer in front of the nodes. 0: any free port. */
+  /** The ports of the balancer. 0: any free port. */
   readonly port: number;
   readonly grpcPort: number;
   /** The nodes' environment, such as LOG_LEVEL, limits and timings. The cluster's own variables are added to it. */
   readonly env: Environment;
-  /** Backends that run already. If left out, Redis and Cassandra are started. */
+  /** Backends that run already. Default: starts Redis and Cassandra. */
   readonly backends?: {
     readonly redisUrl: string;
     readonly contactPoints: readonly string[];
@@ -34,13 +33,12 @@ export interface LocalClusterOptions {
   readonly keyspace?: string;
   /** Called with a sentence for each step of the start. */
   readonly tell?: (text: string) => void;
-  /** Aborts the start: processes that run already are stopped. */
+  /** Aborts the start. */
   readonly signal?: AbortSignal;
 }
 
 /** A whole cluster as processes on the loopback. Disposing it stops everything, the nodes first. */
 export interface LocalCluster extends AsyncDisposable {
-  /** The base URL of the balancer. */
   readonly base: string;
   readonly grpcAddress: string;
   readonly nodes: readonly LocalNode[];

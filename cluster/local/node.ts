@@ -36,8 +36,7 @@ export interface LocalNode extends AsyncDisposable {
 }
 
 /**
- * Starts `cluster/main.ts` and waits until the node is ready. Throws StartError if the node exits before that, with the
- * last line of its log, or if it is not ready in time.
+ * Starts `cluster/main.ts` and waits until the node is ready. Throws StartError if it exits or is not ready in time.
  */
 export async function startLocalNode({ id, dir, env, ports, signal }: LocalNodeOptions): Promise<LocalNode> {
   const began = performance.now();

@@ -10,13 +10,9 @@ const pollMs = 20;
 export interface LocalRedis extends AsyncDisposable {
   readonly url: string;
   readonly process: ServerProcess;
-  readonly startupMs: number;
 }
 
-/**
- * Starts `redis-server` from the PATH. Its log is in `dir`. `port` 0 or left out: any free port. Throws if it does not
- * start.
- */
+/** Starts `redis-server` from the PATH, with its log in `dir`. Default: any free port. Throws if it does not start. */
 export async function startRedis(options: { readonly dir: string; readonly port?: number }): Promise<LocalRedis> {
   const began = performance.now();
   await mkdir(options.dir, { recursive: true });
@@ -45,7 +41,6 @@ export async function startRedis(options: { readonly dir: string; readonly port?
   return {
     url: `redis://127.0.0.1:${free}`,
     process,
-    startupMs: Math.round(performance.now() - began),
     [Symbol.asyncDispose]: () => process.stop(),
   };
 }

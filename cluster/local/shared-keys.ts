@@ -13,10 +13,7 @@ export interface SharedKeys {
   readonly CLUSTER_SECRET_FILE: string;
 }
 
-/**
- * Returns the files of the authority's key, the secrets key and the nodes' secret in `dir`. Creates those that are
- * missing, and never replaces one. So it may be called again, and by several processes at once.
- */
+/** Returns the files of the shared keys in `dir`. Creates missing ones, also if several processes run at once. */
 export function sharedKeys(dir: string): SharedKeys {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   readNodeKeys({ authorityKeyFile: null, secretsKeyFile: null, dataDir: dir });

@@ -9,7 +9,7 @@ import { UnreadableCommand } from './wire-fields.ts';
 
 type AnswerInit = MessageInitShape<typeof AnswerSchema>;
 
-/** Returns the answer for a command that has an outcome. `id` is the number of the ask. */
+/** Returns the answer for a command with an outcome. `id`: the number of the ask. */
 export function outcomeAnswer(id: number, { event, replayed }: CommandOutcome): AnswerInit {
   return { id, result: { case: 'outcome', value: { row: formatRow(event), replayed } } };
 }
@@ -33,7 +33,7 @@ export function outcomeIn({ result }: Answer): CommandOutcome {
       try {
         return { event: parseRow(result.value.row), replayed: result.value.replayed };
       } catch (error) {
-        // Perhaps a row of another version. The command was written, but this node cannot tell as which event.
+        // Perhaps a row of another version: the command was written as an unknown event.
         throw new PeerUnreachable(error);
       }
     case 'refusal':

@@ -22,9 +22,8 @@ import { isUuid } from '../../src/domain/values/uuid.ts';
 import { canonicalObject, UnreadableCommand } from './wire-fields.ts';
 
 /**
- * Checks that the fields of a command agree with each other, as they do in a command that the service made. The main
- * point: what was signed is what will be written. Does not verify the signature: IncomingStream does that afterwards.
- * Throws UnreadableCommand.
+ * Checks that the fields of a command agree with each other, above all that what was signed is what will be written.
+ * Does not verify the signature: IncomingStream does that afterwards. Throws UnreadableCommand.
  */
 export function checkConsistency(command: Command): void {
   const { signature, actorId, lane } = command;
@@ -57,7 +56,7 @@ function demand(holds: boolean, what: string): asserts holds {
   if (!holds) throw new UnreadableCommand(what);
 }
 
-/** An actor with keys must sign these commands. No node may send one that says it need not be signed. */
+/** An actor with keys must sign these commands, so no node may send one that need not be signed. */
 function demandSignatureRule({ signatureRule }: Command): void {
   demand(signatureRule === 'if_keyed', 'it asks for no signature');
 }
@@ -119,10 +118,7 @@ function textMember(object: JsonObject, name: string): string | undefined {
   return member?.kind === 'string' ? member.value : undefined;
 }
 
-/**
- * The ledger's owner makes the payload from its own state, so only the signed form is checked: it must name the object,
- * and the actor that closes it.
- */
+/** The ledger's owner makes the payload, so only the signed form is checked: it must name the object and the actor. */
 function checkClosing(command: CloseMaster | CloseLedger): void {
   if (command.kind === 'close_master') demandSignatureRule(command);
   const { signature, ledgerId, actorId } = command;

@@ -35,9 +35,7 @@ const signatureField: FieldReader<string> = (value, field) => {
   return value;
 };
 
-/**
- * Does not check that the text is canonical JSON. That shows when it is compared with the payload that it stands for.
- */
+/** Does not check that the text is canonical JSON: it is compared with the payload later. */
 const textField: FieldReader<string> = (value, field) => {
   if (typeof value !== 'string' || value.length > limits.requestBodyMaxBytes) throw wrong(field);
   return value;

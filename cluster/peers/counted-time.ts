@@ -4,10 +4,9 @@ import type { BatchCounts } from '../../src/actors/batching/batch-window.ts';
 const standstillMs = 1_000;
 
 /**
- * A clock for the time that counts against peers. It stops in two cases:
- * - This node's own batches stand still: some run, and the store has confirmed none for a second. While the store does
- *   not answer this node, a peer that gets nothing done may not be at fault.
- * - This process did not run.
+ * A clock for the time that counts against peers. It stops while this process does not run, and while this node's own
+ * batches stand still: some run, and the store has confirmed none for a second. Then a peer that gets nothing done may
+ * not be at fault.
  */
 export class CountedTime {
   readonly #batches: () => BatchCounts;

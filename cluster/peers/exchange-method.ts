@@ -3,7 +3,7 @@ import { PeerService } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 
 const asItIs = (frame: Buffer): Buffer => frame;
 
-/** PeerService.Exchange for grpc-js. grpc-js sees frames as bytes: ClientWire and ServerWire encode and decode them. */
+/** PeerService.Exchange for grpc-js, with frames as bytes. ClientWire and ServerWire encode and decode them. */
 export const exchangeMethod: MethodDefinition<Buffer, Buffer> = {
   path: `/${PeerService.typeName}/${PeerService.method.exchange.name}`,
   requestStream: true,
@@ -18,14 +18,11 @@ export const exchangeMethod: MethodDefinition<Buffer, Buffer> = {
 export const messageItemsMax = 256;
 export const messageBytesMax = 512 * 1024;
 /**
- * Limit of a frame of commands. It fits an append with a payload of 256 KiB, and once more a signed form that differs,
- * both escaped as JSON within JSON. A caller that has not authenticated yet can make this node hold that many bytes.
+ * Limit of a frame of commands, also of callers that have not authenticated yet. It fits an append with a payload and
+ * another signed form of 256 KiB each, both escaped as JSON within JSON.
  */
 export const commandsFrameMaxBytes = 4 * 1024 * 1024;
 /** Limit of a command. The rest of the frame is for its number and the seal. */
 export const commandMaxBytes = commandsFrameMaxBytes - 64 * 1024;
-/**
- * Limit of a frame of answers, which only authenticated nodes send. An event holds its payload, its signed form, and
- * what the ledger's owner adds.
- */
+/** Limit of a frame of answers, which only authenticated nodes send. */
 export const answersFrameMaxBytes = 16 * 1024 * 1024;

@@ -15,33 +15,21 @@ import { channelCredentials, type PeerSecurity } from './security.ts';
 import { clientWire } from './wire.ts';
 import { commandText } from './wire-command.ts';
 
-/**
- * How long a node may get no command done, in time that counts (CountedTime), before the commands that wait for it run
- * here. Far longer than a write takes.
- */
+/** After this time without a command done (CountedTime) the commands for a node run here. Far longer than a write. */
 export const budgetMs = 2_500;
 /**
- * How long a command waits for a node that gets other commands done meanwhile, or while the store confirms nothing to
- * this node either. This is longer than any caller waits: the ledgers of an overloaded node must not be taken over,
- * which would only add to its load. That node itself refuses commands whose deadline has passed.
+ * How long a command waits for a node that gets other commands done, or while the store confirms nothing to this node
+ * either. Longer than any caller waits: taking over the ledgers of an overloaded node would only add to its load.
  */
 export const busyPeerBudgetMs = limits.callTimeoutMs + 2_000;
-/**
- * Pause after a failure before a new stream to the node is opened. Until the node has accepted a stream, commands for
- * it are rejected at once.
- */
+/** Pause after a failure before a new stream to the node is opened. */
 const restMs = 500;
-/**
- * A connection on which nothing comes back is dropped within twice this time, and the commands that wait on it are
- * rejected. So a peer that does not run at all is noticed in any case.
- */
+/** A connection on which nothing comes back is dropped within twice this time. */
 const keepaliveMs = 2_000;
 
 /** The metrics of forwarding. */
 export interface PeerMeter {
-  /**
-   * Called once for each forwarded command. `wrong_answer`: the answer holds an event that does not fit the command.
-   */
+  /** Called once for each forwarded command. `wrong_answer`: the event in the answer does not fit the command. */
   forwarded(result: 'answered' | 'not_owner' | 'unreachable' | 'wrong_answer'): void;
 }
 
@@ -63,26 +51,20 @@ interface GrpcPeersParts {
 interface Line {
   readonly node: NodeId;
   readonly address: string;
-  /**
-   * null if none was created since the last stream failed. A failed stream's client is not used again: its channel may
-   * still be connecting to an address where nothing answers.
-   */
+  /** null after a failed stream, whose channel may still be connecting to an address where nothing answers. */
   client: Client | null;
   stream: PeerStream | null;
-  /** Whether the last stream failed and the node has accepted none since. No command is sent to the node until then. */
+  /** Whether the last stream failed and the node has accepted none since. Until then commands are rejected at once. */
   isDoubted: boolean;
-  /** Set during the pause after a failure. At its end a new stream is opened, whether or not a command waits. */
+  /** Set during the pause after a failure. At its end a new stream is opened, even if no command waits. */
   rest: NodeJS.Timeout | null;
 }
 
-/** Sends commands to other nodes: over one stream to each, opened when it is first needed. */
+/** Sends commands to other nodes, over one stream to each. */
 export class GrpcPeers implements Peers {
   readonly #parts: GrpcPeersParts;
   readonly #counted: CountedTime;
-  /**
-   * By node and address. A node that returns at another address gets a new line, and so does another node at its
-   * address.
-   */
+  /** By node and address, so that a node at a new address gets a new line, and so does another node at an old one. */
   readonly #lines = new Map<string, Line>();
 
   constructor(parts: GrpcPeersParts) {
@@ -102,7 +84,7 @@ export class GrpcPeers implements Peers {
         const fault = outcomeFault(command, outcome);
         meter.forwarded(fault === null ? 'answered' : 'wrong_answer');
         if (fault === null) return outcome;
-        // What the node did is unknown. The caller then looks for the command in the ledger's log.
+        // The outcome is unknown: the caller then looks for the command in the ledger's log.
         const error = new Error(`a node answered with another event than it was asked for: ${fault}`);
         stream?.fail(error);
         throw new PeerUnreachable(error);
@@ -185,7 +167,7 @@ export class GrpcPeers implements Peers {
     }, restMs).unref();
   }
 
-  /** Closes the lines to nodes that are gone or have another address now, unless a command waits on them. */
+  /** Closes lines to nodes that are gone or have another address, unless a command waits on them. */
   forgetGone(): void {
     for (const line of this.#lines.values()) {
       const isWaitedFor = line.stream !== null && line.stream.waiting > 0;
@@ -201,7 +183,7 @@ export class GrpcPeers implements Peers {
     line.client?.close();
   }
 
-  /** Ends all streams. Commands that were sent are rejected with an unknown outcome (`mayHaveArrived`). */
+  /** Ends all streams. Sent commands are rejected with an unknown outcome (`mayHaveArrived`). */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const line of this.#lines.values()) this.#close(line, new Error('this node is stopping'));
   }

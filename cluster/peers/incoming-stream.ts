@@ -11,18 +11,15 @@ import type { ServerWire } from './wire.ts';
 import { commandOf } from './wire-command.ts';
 import { UnreadableCommand } from './wire-fields.ts';
 
-/** Commands of one stream that run, or whose answers wait to be written. At this limit the stream is not read. */
+/** At this number of running commands and waiting answers the stream is not read. */
 const commandsMax = 8_192;
 /** The same limit in bytes. The answers to one message of small commands may exceed it. */
 const commandBytesMax = 16 * 1024 * 1024;
-/**
- * Answers that may wait for a peer that does not read. Beyond this the connection is closed. The peer then finds the
- * outcomes of its commands again by their keys.
- */
+/** Answers that may wait for a peer that does not read. Beyond this the connection is closed. */
 export const answerBytesMax = 32 * 1024 * 1024;
-/** A peer that takes no message for this long does not read any more: a message takes milliseconds. */
+/** The connection is closed if the peer takes no message for this long. */
 export const unreadMaxMs = 30_000;
-/** How often this node reports to a peer with waiting commands that it gets commands done. */
+/** How often this node reports to a waiting peer that it gets commands done. */
 const tellWorkEveryMs = 500;
 /** Bytes counted for an answer beside its row, and for a command beside its text. */
 const overheadBytes = 64;
@@ -36,7 +33,7 @@ export interface IncomingParts {
   readonly turnsStood: () => number;
   readonly memory: MemoryBudget;
   readonly monotonicMs: () => number;
-  /** Called for the first command of a stream that cannot be read, and so was not run here. */
+  /** Called for the first unreadable command of a stream. */
   readonly unreadable: (error: UnreadableCommand) => void;
 }
 
@@ -51,9 +48,7 @@ export type ExchangeCall = ServerDuplexStream<Buffer, Buffer>;
 type AnswerInit = MessageInitShape<typeof AnswerSchema>;
 
 /**
- * A stream that another node has opened. Reads its commands, runs them and writes the answers.
- *
- * Invariants:
+ * A stream that another node has opened. Invariants:
  * - Commands for one ledger are handed to the directory in the order in which they arrived.
  * - Each command is answered once, or the stream ends.
  * - The memory of the stream is bounded. It is counted in the node's budget until it is written or the stream ends.
@@ -65,19 +60,19 @@ export class IncomingStream {
   readonly #outgoing: Outgoing<AnswerInit>;
   readonly #telling: NodeJS.Timeout;
   readonly #hangUp: () => void;
-  /** Called when the other side has proved that it is a node, then null. */
+  /** null once the other side has proved that it is a node. */
   #proved: (() => void) | null;
   #underWay = 0;
   #commandBytes = 0;
   #answerBytes = 0;
-  /** Bytes that this stream holds in the memory budget. */
+  /** Bytes in the memory budget. */
   #heldBytes = 0;
   #stoodBefore: number;
-  /** Messages that HTTP/2 has not taken yet, and when it last took one, or when the first of them was written. */
+  /** Messages that HTTP/2 has not taken yet, and when it last took one or got the first of them. */
   #unsentMessages = 0;
   #unsentSince = 0;
   #isUnreadableReported = false;
-  /** By ledger: resolves when its commands that arrived so far are handed over. Absent if none waits. */
+  /** By ledger: resolves when its commands so far are handed over. Absent if none waits. */
   readonly #handingOver = new Map<string, Promise<void>>();
   #ending = false;
   #over = false;
@@ -89,7 +84,7 @@ export class IncomingStream {
     this.#wire = wire;
     this.#proved = connection.proved;
     this.#stoodBefore = parts.turnsStood();
-    this.#outgoing = new Outgoing<AnswerInit>({ write: (answers) => this.#write(answers) }, sizeOf);
+    this.#outgoing = new Outgoing<AnswerInit>((answers) => this.#write(answers), sizeOf);
     this.#telling = setInterval(() => this.#look(), tellWorkEveryMs).unref();
     if (!wire.isProvedByFrame) this.#prove();
     call.on('data', (frame: Buffer) => this.#hear(frame));
@@ -140,10 +135,7 @@ export class IncomingStream {
     );
   }
 
-  /**
-   * Hands a command to the directory after its signature is verified and the earlier commands for its ledger are handed
-   * over or refused.
-   */
+  /** Hands a command to the directory once its signature is verified and the ledger's earlier commands are settled. */
   async #carry(text: string): Promise<CommandOutcome> {
     const { carryOut, checkSignature } = this.#parts;
     const command = this.#read(text);
@@ -200,7 +192,7 @@ export class IncomingStream {
   }
 
   /**
-   * Sends a message that counts for `bytes` until HTTP/2 has taken it. Returns false if no more should be sent for now.
+   * Sends a message, which holds `bytes` until HTTP/2 has taken it. Returns false if no more should be sent for now.
    */
   #send(message: MessageInitShape<typeof ExchangeResponseSchema>, bytes: number): boolean {
     const { monotonicMs } = this.#parts;
@@ -254,7 +246,7 @@ export class IncomingStream {
     this.#call.emit('error', { code, details });
   }
 
-  /** Closes the connection to a peer that does not read. An error message would not reach it. */
+  /** Closes the connection to a peer that does not read. */
   #giveUp(): void {
     this.#close();
     this.#hangUp();
@@ -274,7 +266,7 @@ function sizeOf({ result }: AnswerInit): number {
   return heldBytes((refusal.message?.length ?? 0) + (refusal.details?.length ?? 0));
 }
 
-/** Rounds up to whole units of the budget, so that amounts held one by one can be released as one sum. */
+/** Rounds up to units of the budget, so that amounts that were held one by one can be released as a sum. */
 function heldBytes(textLength: number): number {
   return Math.ceil((textLength + overheadBytes) / budgetUnitBytes) * budgetUnitBytes;
 }

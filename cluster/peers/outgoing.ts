@@ -1,25 +1,22 @@
 import { messageBytesMax, messageItemsMax } from './exchange-method.ts';
 
-/** A destination with back-pressure. */
-interface Sink<T> {
-  /** Returns false if nothing more may be written until `drained` is called. */
-  write(items: T[]): boolean;
-}
-
 /**
- * Combines the items that are sent in one iteration of the event loop into few messages, in order. Items wait here while the
- * other side does not read.
+ * Combines the items that are sent in one iteration of the event loop into few messages, in order. Items wait here
+ * while the other side does not read.
  */
 export class Outgoing<T> {
-  readonly #sink: Sink<T>;
+  readonly #write: (items: T[]) => boolean;
   readonly #sizeOf: (item: T) => number;
   #waiting: T[] = [];
   #planned = false;
   #open: boolean;
 
-  /** `sizeOf` returns bytes. If `open` is false, nothing is written until `drained` is called. */
-  constructor(sink: Sink<T>, sizeOf: (item: T) => number, open = true) {
-    this.#sink = sink;
+  /**
+   * `write` returns false if nothing more may be written until `drained` is called. `sizeOf` returns bytes. If `open` is
+   * false, the first write waits for `drained`.
+   */
+  constructor(write: (items: T[]) => boolean, sizeOf: (item: T) => number, open = true) {
+    this.#write = write;
     this.#sizeOf = sizeOf;
     this.#open = open;
   }
@@ -28,7 +25,7 @@ export class Outgoing<T> {
     return this.#waiting.length;
   }
 
-  /** Whether the sink accepts more. */
+  /** Whether more may be written now. */
   get isOpen(): boolean {
     return this.#open;
   }
@@ -40,7 +37,7 @@ export class Outgoing<T> {
     setImmediate(() => this.flush());
   }
 
-  /** The sink accepts more again. Writes what waits. */
+  /** Call it when more may be written again. */
   drained(): void {
     this.#open = true;
     this.flush();
@@ -51,7 +48,7 @@ export class Outgoing<T> {
     let from = 0;
     while (this.#open && from < this.#waiting.length) {
       const to = this.#endOfMessage(from);
-      this.#open = this.#sink.write(this.#waiting.slice(from, to));
+      this.#open = this.#write(this.#waiting.slice(from, to));
       from = to;
     }
     if (from > 0) this.#waiting = this.#waiting.slice(from);

@@ -6,7 +6,7 @@ import { type Connection, type ExchangeCall, type IncomingParts, IncomingStream 
 import { type PeerSecurity, serverCredentials } from './security.ts';
 import { serverWire } from './wire.ts';
 
-/** A node has one stream to each other node, and sometimes its successor for a moment. */
+/** A node opens one stream, and sometimes its successor too. */
 const streamsMax = 4;
 
 export interface PeerServiceParts extends IncomingParts {
@@ -14,7 +14,7 @@ export interface PeerServiceParts extends IncomingParts {
   readonly security: PeerSecurity;
 }
 
-/** Receives the commands of other nodes. It has no listener of its own: connections are passed to it. */
+/** Receives the commands of other nodes, over connections of the internal listener. */
 interface PeerServer {
   /** Serves a connection. `proved` is called once the other side has proved that it is a node of this cluster. */
   takeConnection(socket: Socket, proved: () => void): void;
@@ -31,7 +31,7 @@ export function peerServer(parts: PeerServiceParts): PeerServer {
     'grpc.keepalive_timeout_ms': 5_000,
     'grpc.enable_channelz': 0,
   });
-  /** By remote address and port: grpc-js tells a call nothing else about its connection. */
+  /** By remote address and port, which is all that grpc-js tells a call about its connection. */
   const connections = new Map<string, Connection>();
   const serve = (call: ExchangeCall): void => {
     const wire = serverWire(security, self, call.metadata);

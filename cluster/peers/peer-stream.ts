@@ -16,15 +16,11 @@ import { acceptedKey, type ClientWire } from './wire.ts';
 export interface PeerBounds {
   /** Commands without an answer (PEER_COMMANDS_MAX). */
   readonly commandsMax: number;
-  /**
-   * Bytes of commands that are not sent yet (PEER_UNSENT_MIB): a peer that does not read must not fill this node's
-   * memory.
-   */
+  /** Bytes of commands that are not sent yet (PEER_UNSENT_MIB). */
   readonly unsentBytesMax: number;
 }
 
 export const defaultPeerBounds: PeerBounds = Object.freeze({ commandsMax: 16_384, unsentBytesMax: 64 * 1024 * 1024 });
-/** How often waiting commands are checked for their time limits. */
 const sweepEveryMs = 50;
 
 interface Waiting {
@@ -50,24 +46,18 @@ interface PeerStreamParts {
   /** The time that counts against the peer. */
   readonly counted: CountedTime;
   /**
-   * How long the peer may get no command done (`showsWork`, `works`), in time that counts. Commands that have waited
-   * for this long are then given up, whatever else the peer sends. If nothing was done since one of them was asked, the
-   * stream fails.
+   * How long the peer may get no command done (`showsWork`, `works`), in time that counts. Then the commands that have
+   * waited for this long are given up. If nothing was done since one of them was asked, the stream fails.
    */
   readonly budgetMs: number;
-  /**
-   * How long a command waits if the peer gets others done meanwhile, or if the time does not count. The peer is
-   * overloaded then: taking its ledgers over would only add to the load.
-   */
+  /** How long a command waits if the peer gets others done, or if the time does not count. */
   readonly busyPeerBudgetMs: number;
   /** Called once, when the stream has ended. `failed` is false if the other side ended the stream in order. */
   readonly ended: (failed: boolean) => void;
 }
 
 /**
- * One stream to another node, with the commands that wait for its answers.
- *
- * Invariants:
+ * One stream to another node, with the commands that wait for its answers. Invariants:
  * - Nothing is sent before the other side has accepted the stream and proved that it is the expected node. So a command
  *   that was not sent has certainly not arrived.
  * - Commands are sent in the order in which they were asked.
@@ -91,7 +81,7 @@ export class PeerStream {
     this.#begunAt = parts.monotonicMs();
     this.#workedAt = parts.counted.at(this.#begunAt);
     const sizeOf = (id: number) => this.#waiting.get(id)?.bytes ?? 0;
-    this.#outgoing = new Outgoing({ write: (ids) => !this.#over && this.#write(ids) }, sizeOf, false);
+    this.#outgoing = new Outgoing((ids) => !this.#over && this.#write(ids), sizeOf, false);
     this.#sweep = setInterval(() => this.#lookForLate(), sweepEveryMs).unref();
     const { call } = parts;
     call.on('metadata', (metadata) => {
@@ -117,7 +107,6 @@ export class PeerStream {
     return this.#over;
   }
 
-  /** Whether the other side has accepted the stream. Nothing is sent before. */
   get isAccepted(): boolean {
     return this.#accepted;
   }
@@ -127,14 +116,13 @@ export class PeerStream {
   }
 
   /**
-   * Has the peer run a command (`text`: its JSON). Resolves with the outcome. Rejects with the LedgerError that the
-   * command is refused with, with `overloaded` if too much waits already, with NotOwner, or with PeerUnreachable if the
-   * peer could not be asked or did not answer in time.
+   * Has the peer run a command (`text`: its JSON). Rejects with the peer's LedgerError, with `overloaded` if too much
+   * waits, with NotOwner, or with PeerUnreachable if the peer could not be asked or did not answer in time.
    */
   ask(text: string): Promise<CommandOutcome> {
     if (this.#over) return Promise.reject(new PeerUnreachable(new Error('the stream is over'), false));
     const bytes = Buffer.byteLength(text);
-    // A command that is too large would end the stream for all others. The caller runs it on this node instead.
+    // A larger command would end the stream for all others. The caller runs it on this node instead.
     if (bytes > commandMaxBytes)
       return Promise.reject(new PeerUnreachable(new Error('the command fits no message'), false));
     const { bounds, memory } = this.#parts;
@@ -151,7 +139,7 @@ export class PeerStream {
     });
   }
 
-  /** Runs a step that throws if the other side is not the expected node. The stream fails then. */
+  /** Runs a step. The stream fails if it throws. */
   #orFail(run: () => void): void {
     try {
       run();
@@ -160,7 +148,6 @@ export class PeerStream {
     }
   }
 
-  /** Releases the memory of a command that does not wait to be sent any more. */
   #letGo(waiting: Waiting): void {
     if (waiting.text === null) return;
     waiting.text = null;
@@ -168,7 +155,7 @@ export class PeerStream {
     this.#parts.memory.release('peer', waiting.bytes);
   }
 
-  /** Ends the stream because of a fault. Commands that were sent may have arrived; the others have not. */
+  /** Ends the stream because of a fault. Sent commands may have arrived; the others have not. */
   fail(error: Error): void {
     this.#end(error, true);
     this.#parts.call.cancel();
@@ -191,7 +178,7 @@ export class PeerStream {
     const asks: { id: number; command: string }[] = [];
     for (const id of ids) {
       const waiting = this.#waiting.get(id);
-      // A command whose time was up before it could be sent is not sent.
+      // Given up before it could be sent.
       if (waiting === undefined || waiting.text === null) continue;
       asks.push({ id, command: waiting.text });
       this.#letGo(waiting);
@@ -201,7 +188,7 @@ export class PeerStream {
   }
 
   #hear({ answers, works }: ExchangeResponse): void {
-    // An answer that comes too late for its command counts as work too.
+    // A late answer counts as work too.
     if (works || answers.some(showsWork)) this.#workedAt = this.#parts.counted.at(this.#parts.monotonicMs());
     for (const answer of answers) {
       const waiting = this.#waiting.get(answer.id);
@@ -228,7 +215,7 @@ export class PeerStream {
     let isGone = false;
     for (const [id, waiting] of this.#waiting) {
       const { reject, text, until, sentAt } = waiting;
-      // The map is in the order of asking: the commands behind this one have not waited longer.
+      // The map is in the order of asking: later commands have not waited longer.
       if (sentAt > budgetAgo && until > now) break;
       if (!isStuck && until > now) continue;
       this.#waiting.delete(id);
@@ -236,7 +223,7 @@ export class PeerStream {
       reject(new PeerUnreachable(new Error('no answer in time'), text === null));
       isGone ||= isStuck && this.#workedAt <= sentAt;
     }
-    // The peer got nothing done during the whole wait of a command, so the other commands need not wait any longer.
+    // The peer got nothing done during the whole wait of a command.
     if (isGone) this.fail(new Error('the peer carries nothing out'));
   }
 }

@@ -1,16 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js';
 
-/**
- * PEM texts. The certificate authority `ca` belongs to the cluster, and signs nothing but the certificates of nodes.
- */
+/** PEM texts. The authority `ca` signs nothing but the certificates of the cluster's nodes. */
 export interface PeerTls {
   readonly ca: Buffer;
   readonly cert: Buffer;
   readonly key: Buffer;
 }
 
-/** How nodes authenticate to each other: by certificates, by a shared secret, or by both. At least one is set. */
+/** How nodes authenticate to each other: by certificates, a shared secret, or both. */
 export interface PeerSecurity {
   readonly tls: PeerTls | null;
   readonly secret: string | null;
@@ -18,8 +16,7 @@ export interface PeerSecurity {
 
 export function channelCredentials({ tls }: PeerSecurity): ChannelCredentials {
   if (tls === null) return ChannelCredentials.createInsecure();
-  // The server name is not checked: nodes move between addresses. A certificate of the cluster's authority makes a
-  // node.
+  // The server name is not checked: nodes move between addresses.
   return ChannelCredentials.createSsl(tls.ca, tls.key, tls.cert, { checkServerIdentity: () => undefined });
 }
 

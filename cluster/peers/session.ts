@@ -14,10 +14,7 @@ const protocol = 'ledger-trust peers 1';
 const keyBytes = 32;
 const ivBytes = 12;
 const tagBytes = 16;
-/**
- * The counter in a nonce has 48 bits. Nonces are counted and never random, so no other bound on the frames of a key
- * applies.
- */
+/** The counter in a nonce has 48 bits. Nonces are never random, so no other bound on the frames of a key applies. */
 const framesMax = 2 ** 48;
 
 /** A frame whose seal is wrong: the frame was changed on its way or replayed, or a frame before it is missing. */
@@ -67,9 +64,7 @@ class Direction {
 
 /**
  * The keys of one stream between two nodes that know the same secret. They are derived from the secret, fresh random
- * bytes of both sides and both node ids. So a frame is valid in no other stream, and in one direction only.
- *
- * The secret itself is never sent. An intermediary can neither read nor change the frames.
+ * bytes of both sides and both node ids, so a frame is valid in no other stream, and in one direction only.
  */
 export class PeerSession {
   /** Proves to the client that the server knows the secret. The client proves the same with its first frame. */

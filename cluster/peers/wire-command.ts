@@ -15,9 +15,8 @@ export function commandText(command: Command): string {
 }
 
 /**
- * Reads a command from the JSON of `commandText`. Checks every field: the command will be written to a ledger for good,
- * so this node does not rely on the other one. Unknown fields are left out. Throws UnreadableCommand, also for a kind
- * or a value that only another version knows.
+ * Reads a command from the JSON of `commandText`. Checks every field, and leaves unknown fields out. Throws
+ * UnreadableCommand, also for a kind or a value that only another version knows.
  */
 export function commandOf(text: string): Command {
   const value = membersOf(text);

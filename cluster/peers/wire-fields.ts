@@ -4,7 +4,7 @@ import { isoTime, parseRfc3339 } from '../../src/domain/values/time.ts';
 import { isUuid } from '../../src/domain/values/uuid.ts';
 import { limits } from '../../src/runtime/limits/limits.ts';
 
-/** Another node sent something that this node cannot read as a command. It may be a command of another version. */
+/** A command of another node that this node cannot read, perhaps of another version. */
 export class UnreadableCommand extends TypeError {
   constructor(what: string, options?: ErrorOptions) {
     super(`another node sent a command that cannot be read: ${what}`, options);
@@ -24,7 +24,7 @@ export function isMembers(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Reads the fields that have readers. Ignores all others: a later version may send more. Throws UnreadableCommand. */
+/** Reads the fields that have readers, and ignores all others. Throws UnreadableCommand. */
 export function readFields<T>(readers: FieldReaders<T>, value: unknown, field: string): T {
   if (!isMembers(value)) throw wrong(field);
   const read: Record<string, unknown> = {};

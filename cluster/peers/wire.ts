@@ -48,10 +48,7 @@ export function clientWire(security: PeerSecurity, self: NodeId, peer: NodeId): 
   return security.tls === null ? sealedClient(security.secret ?? '', self, peer) : certifiedClient(security, peer);
 }
 
-/**
- * Returns the wire of a stream that another node opens, or null if its greeting cannot be that of a node of this
- * cluster.
- */
+/** Returns the wire of a stream that another node opens, or null if the greeting is not of a node of this cluster. */
 export function serverWire(security: PeerSecurity, self: NodeId, greeting: Metadata): ServerWire | null {
   return security.tls === null
     ? sealedServer(security.secret ?? '', self, greeting)
@@ -126,7 +123,7 @@ function sealedServer(secret: string, self: NodeId, greeting: Metadata): ServerW
   };
 }
 
-/** The address came from Redis. Anyone that can write there could have entered the address of another node. */
+/** The address came from Redis, where others may write. */
 function checkNode(answer: Metadata, peer: NodeId): void {
   const named = textOf(answer, acceptedKey);
   if (named !== peer) throw new Error(`another node answers: ${JSON.stringify(named.slice(0, 128))}`);

@@ -6,8 +6,8 @@ const startedAtMaxChars = 64;
 const portsMax = 16;
 
 /**
- * Parses the announcement that Redis holds under the id of a node. Returns null for anything that no version of a node
- * writes. Others may write to Redis too, so nothing is trusted: an address, for example, must be a host and a port.
+ * Parses the announcement under the id of a node. Returns null for anything that no version of a node writes: others
+ * may write to Redis too.
  */
 export function readAnnouncement(underId: string, text: string): Announcement | null {
   let value: Partial<Announcement>;

@@ -1,13 +1,12 @@
 import { isSameRun, type Member, type Run } from './members.ts';
 
-/** Returns a sentence that tells an operator what to do about two nodes with one id. */
 export function idIsTaken({ id, address, startedAt }: Run): string {
   return `NODE_ID ${id} is in use at ${address} by a process started ${startedAt}: give every node a NODE_ID of its own; after a crash it is free within seconds`;
 }
 
 /**
- * Checks whether another run has this node's id. A run that has died, for example before a restart, is seen for at most
- * `memberTtlMs`. A run that is seen for longer is alive: then one alarm is raised.
+ * Checks whether another run has this node's id. A dead run, for example before a restart, is seen for at most
+ * `memberTtlMs`. If it is seen for longer, it is alive, and one alarm is raised.
  */
 export class DuplicateNodeCheck {
   readonly #self: Run;
@@ -27,17 +26,12 @@ export class DuplicateNodeCheck {
     this.#alarmed = alarmed;
   }
 
-  /**
-   * The run that has this node's id, as last read, or null. A reading older than `memberTtlMs` does not count any more.
-   */
+  /** The other run with this node's id, or null. A reading older than `memberTtlMs` does not count any more. */
   get found(): Run | null {
     return this.#monotonicMs() - this.#lookedAt < this.#memberTtlMs ? this.#found : null;
   }
 
-  /**
-   * Call it after each reading of the members. Returns the other run that has this node's id, or null. `readAt`: when
-   * the reading began, monotonic, ms.
-   */
+  /** Call it after each reading of the members. `readAt`: when the reading began, monotonic, ms. */
   look(members: readonly Member[], readAt: number): Run | null {
     this.#lookedAt = readAt;
     const found = members.find(({ id }) => id === this.#self.id);

@@ -37,15 +37,10 @@ interface Known {
 export class Leases implements Placement {
   readonly #parts: LeasesParts;
   readonly #held = new Map<number, Held>();
-  /**
-   * Tokens of acquisitions without an answer. The server may have taken such a shard for this node: they are used
-   * again.
-   */
+  /** Tokens of acquisitions without an answer. They are used again, because the server may have stored them. */
   readonly #unanswered = new Map<number, string>();
   readonly #known = new Map<number, Known>();
-  /**
-   * When the last renewal was sent, and the last one that failed although the node was awake before it. Monotonic, ms.
-   */
+  /** When the last renewal was sent, and the last failed one before which the node was awake. Monotonic, ms. */
   #renewalSentAt = Number.NEGATIVE_INFINITY;
   #askedInVainAt = Number.NEGATIVE_INFINITY;
   readonly #heirs = new Map<number, { readonly heir: NodeId; readonly until: number }>();
@@ -54,24 +49,20 @@ export class Leases implements Placement {
     this.#parts = parts;
   }
 
-  /** Shards that this node holds, or held when the server last answered. */
+  /** Shards that this node held when the server last answered. */
   get held(): readonly number[] {
     return [...this.#held.keys()];
   }
 
-  /**
-   * Whether this node's lease of a shard has run out by its own count: the node slept, or the server could not be
-   * reached.
-   */
+  /** Whether a lease has run out by this node's own count: the node slept, or the server could not be reached. */
   isRunOut(shard: number): boolean {
     const held = this.#held.get(shard);
     return held !== undefined && this.#parts.monotonicMs() >= held.validUntil;
   }
 
   /**
-   * Whether this node runs a shard, as far as it knows without asking the server. After the lease may have run out, for
-   * example because the node slept, this is true only if the server could not be reached since. A node that has just
-   * woken up may fail to reach the server for that reason alone, so its first failure does not count.
+   * Whether this node runs a shard, as far as it knows without the server. Once the lease may have run out, this is
+   * true only if the server could not be reached since. The first failure after the node slept does not count for that.
    */
   holds(shard: number): boolean {
     const held = this.#held.get(shard);
@@ -123,7 +114,6 @@ export class Leases implements Placement {
     return renewed;
   }
 
-  /** Gives a shard up. `heir` is named as the owner to the next node that asks. */
   async release(shard: number, heir: NodeId | null): Promise<void> {
     const { server, timings, monotonicMs } = this.#parts;
     const held = this.#held.get(shard);
@@ -151,7 +141,7 @@ export class Leases implements Placement {
     }
   }
 
-  /** Stores the owners of all shards, as read by a request that was sent at `readAt` (monotonic, ms). */
+  /** Notes the owners of all shards. `readAt`: when the request was sent, monotonic, ms. */
   note(owners: ReadonlyMap<number, NodeId>, shardCount: number, readAt: number): void {
     for (let shard = 0; shard < shardCount; shard++) {
       const known = this.#known.get(shard);

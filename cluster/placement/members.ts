@@ -3,7 +3,7 @@ import type { NodeId } from '../../src/actors/routing/placement.ts';
 /** What a node announces about itself. */
 export interface Announcement {
   readonly id: NodeId;
-  /** The host:port of its internal port, for other nodes. */
+  /** The host:port of its internal port. */
   readonly address: string;
   /** All ports that it listens on. Absent from nodes of an older version. */
   readonly ports?: readonly number[];
@@ -13,14 +13,11 @@ export interface Announcement {
   readonly shardCount: number;
   /** Whether it hands its shards over: it is stopping, the store does not answer it, or its clock is off. */
   readonly draining: boolean;
-  /**
-   * How far its clock is ahead of the store's, ms. Negative if behind. Absent before its first comparison, and from
-   * nodes of an older version.
-   */
+  /** How far its clock is ahead of the store's, ms. Absent before its first comparison, and from older versions. */
   readonly clockAheadMs?: number;
 }
 
-/** One run of a node. A restart with the same id is another run. So is another node that has the same id by mistake. */
+/** One run of a node. A restart, or another node that has the same id by mistake, is another run. */
 export type Run = Pick<Announcement, 'id' | 'address' | 'startedAt'>;
 
 export function isSameRun(one: Run, other: Run): boolean {
@@ -34,21 +31,18 @@ export interface Member extends Announcement {
   readonly order: Order | null;
 }
 
-/** The list of nodes that are alive. Any method may reject. */
+/** The list of living nodes. Any method may reject. */
 export interface MemberBoard {
   /**
-   * Announces a node to all others for `ttlMs`. Has no effect while another run with the same id is announced:
-   * otherwise two nodes with one id would look like one node that restarts every second.
+   * Announces a node for `ttlMs`. Has no effect while another run with the same id is announced: otherwise two nodes
+   * with one id would look like one node that restarts again and again.
    */
   announce(announcement: Announcement, ttlMs: number): Promise<void>;
-  /** Removes the announcement of this run. Another run with the same id stays. */
+  /** Removes the announcement of this run, not of another one with the same id. */
   withdraw(run: Run): Promise<void>;
   /** Returns the announced nodes, sorted by id. */
   list(): Promise<readonly Member[]>;
-  /**
-   * Sets the order for an id, whether or not the node exists now. null removes it. Returns whether there was one
-   * before.
-   */
+  /** Sets or removes (null) the order for an id, whether or not the node exists. Returns whether there was one. */
   order(id: NodeId, order: Order | null): Promise<boolean>;
 }
 
@@ -61,7 +55,7 @@ export function othersServe(members: readonly Member[], self: NodeId): boolean {
   return members.some((member) => member.id !== self && !isLeaving(member));
 }
 
-/** Returns the ports of all members: those that they announce, and the ports of their addresses. */
+/** Returns the announced ports of all members, and the ports of their addresses. */
 export function memberPorts(members: readonly Member[]): number[] {
   return members.flatMap(({ address, ports = [] }) => {
     const reached = /:(\d+)$/.exec(address)?.[1];

@@ -16,10 +16,7 @@ export interface PlacementMeter {
   lost(cause: LossCause): void;
 }
 
-/**
- * Why a lease was lost. `ran_out`: this node did not renew it in time. `missing`: the server does not know it any more,
- * although it had time left.
- */
+/** `ran_out`: this node did not renew the lease in time. `missing`: the server lost it before its end. */
 export type LossCause = 'ran_out' | 'missing';
 
 interface RebalancingParts {
@@ -36,22 +33,20 @@ interface RebalancingParts {
   readonly leave: (shard: number, release: () => Promise<void>) => Promise<void>;
   /** Whether the store answers this node. A node that lost the store hands its shards to nodes that have it. */
   readonly hasStore: () => boolean;
-  /** Whether this node may decide and date events. If not, it hands its shards over at once, and takes none. */
+  /** Whether this node may decide. If not, it hands its shards over at once, and takes none. */
   readonly isClockRight: () => boolean;
-  /** How far this node's clock is ahead of the store's, ms, to announce to other nodes. null: not known yet. */
+  /** How far this node's clock is ahead of the store's, ms. null: not known yet. */
   readonly clockAheadMs: () => number | null;
-  /** Logs a failure. Placement continues. */
   readonly failed: (what: string, error: unknown) => void;
-  /** Logs a sentence about something that an operator has to repair. */
   readonly alarmed: (sentence: string) => void;
 }
 
 /**
- * Acquires the shards that this node should run, and hands over those that other nodes should run. There is no
- * coordinator: each node reads the same members and owners, and computes the same assignment.
+ * Acquires the shards that this node should run, and hands over the others. There is no coordinator: each node reads
+ * the same members and owners, and computes the same assignment.
  *
- * Nothing moves while members or leases cannot be read. Nothing moves either if no node has the store: then no node is
- * assigned a shard. A node takes no shards and gives up its own if another node has its id, or if its clock is wrong.
+ * Nothing moves while members or leases cannot be read, or while no node has the store. A node whose id another node
+ * has, or whose clock is wrong, takes no shards and gives up its own.
  */
 export class Rebalancing {
   readonly #parts: RebalancingParts;
@@ -73,10 +68,7 @@ export class Rebalancing {
     this.#duplicates = new DuplicateNodeCheck(self, timings.memberTtlMs, monotonicMs, alarmed);
   }
 
-  /**
-   * The members as last read, the member that has this node's id by mistake (null: none), the shards that are being
-   * handed over, and when the members were read (monotonic, ms; null: never).
-   */
+  /** The last reading of the members. `duplicate`: another run with this node's id. `lookedAt`: monotonic, ms. */
   get view(): {
     readonly members: readonly Member[];
     readonly duplicate: Run | null;
@@ -98,7 +90,7 @@ export class Rebalancing {
     this.#every(timings.renewEveryMs, 'renewing leases', () => this.#renew());
   }
 
-  /** Hands all shards over and takes no more. Resolves when that is done, as far as possible. */
+  /** Hands all shards over, as far as possible, and takes no more. */
   async drain(): Promise<void> {
     this.#draining = true;
     const { board, leases } = this.#parts;
@@ -111,7 +103,7 @@ export class Rebalancing {
     await this.#passOn();
   }
 
-  /** Stops all periodic work, and withdraws the node from the board. Leases that it still has run out. */
+  /** Stops all periodic work and withdraws the node. Leases that it still has run out. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const cancel of this.#cancels) cancel();

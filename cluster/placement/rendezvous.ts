@@ -2,10 +2,7 @@ import type { NodeId } from '../../src/actors/routing/placement.ts';
 import { sha256 } from '../../src/domain/keys/hash.ts';
 import { isLeaving, type Member } from './members.ts';
 
-/**
- * Rendezvous hashing: returns the node whose hash together with the shard is the highest, or null if there is no node.
- * So a node that joins or leaves moves its own shards only.
- */
+/** Rendezvous hashing, so that a node that joins or leaves moves its own shards only. null: there is no node. */
 export function desiredOwner(shard: number, nodes: readonly NodeId[]): NodeId | null {
   let best: NodeId | null = null;
   let bestWeight = -1;
@@ -35,10 +32,7 @@ export class Assignment {
     this.signature = signatureOf(members);
   }
 
-  /**
-   * Returns the node that should run a shard that `owner` has now, or null if there is none. A cordoned node keeps its
-   * shards.
-   */
+  /** Returns the node that should run a shard of `owner`, or null. A cordoned owner keeps its shards. */
   of(shard: number, owner: NodeId | null): NodeId | null {
     if (owner !== null && this.#keepers.has(owner)) return owner;
     return this.#desired[shard] ?? null;

@@ -7,7 +7,6 @@ export interface PlacementTimings {
   readonly marginMs: number;
   /** How long a released shard is kept for its heir. */
   readonly heirMs: number;
-  /** How often a node announces itself. */
   readonly heartbeatEveryMs: number;
   /** A node whose last announcement is older than this is gone. */
   readonly memberTtlMs: number;

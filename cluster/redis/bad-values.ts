@@ -5,7 +5,7 @@ export type RedisValueKind = (typeof redisValueKinds)[number];
 /** Called each time that a node reads a value in Redis that no node has written. `key` is its place in Redis. */
 export type MetBadValue = (kind: RedisValueKind, key: string) => void;
 
-/** The log names at most this many keys. Values under further keys are only counted. */
+/** The log names at most this many keys. */
 const keysNamedMax = 1_000;
 const keyCharactersMax = 200;
 

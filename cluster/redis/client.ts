@@ -14,8 +14,7 @@ export function createRedis(url: string, failed: (error: Error) => void): Redis 
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
-    // The listener subscribes itself on each new connection. A failure of ioredis's own attempt would be an unhandled
-    // rejection, which ends the process.
+    // The news listener subscribes by itself: a failure of ioredis's own attempt would be an unhandled rejection.
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
     commandTimeout: commandTimeoutMs,
@@ -27,7 +26,7 @@ export function createRedis(url: string, failed: (error: Error) => void): Redis 
   return redis;
 }
 
-/** Removes the command from an error: that of a refused AUTH holds the password in its arguments. */
+/** Removes the command from an error: that of a refused AUTH holds the password. */
 function withoutArguments(error: Error): Error {
   if ('command' in error) delete error.command;
   return error;

@@ -1,24 +1,18 @@
 /**
- * Lua scripts. Each runs atomically in Redis. A lease is a hash of owner and token that expires. If the token is empty,
- * the shard is kept for its owner, the heir.
+ * Lua scripts. Each runs atomically in Redis. A lease is a hash of owner and token that expires. An empty token means
+ * that the shard is kept for its owner, the heir.
  *
- * No value under these keys makes a script fail, so that one bad key blocks nothing. A value that no node can have
- * written counts as absent: scripts that read report it, scripts that write replace it.
+ * No value makes a script fail, so that a bad key blocks nothing. A value that no node can have written counts as
+ * absent: scripts that read report it, scripts that write replace it.
  */
 
-/**
- * The most that LEASE_TTL_MS may be. A lease or announcement that is valid for longer than this was not written by a
- * node.
- */
+/** The largest LEASE_TTL_MS. No node writes a lease or announcement that is valid for longer. */
 export const countsForMaxMs = 600_000;
 /** No node writes longer values. */
 const ownerCharactersMax = 128;
 const announcementBytesMax = 4_096;
 
-/**
- * untilOf returns until when an announcement is valid, by the clock of Redis (ms), or nil if the value is no
- * announcement.
- */
+/** untilOf returns until when an announcement is valid, by the clock of Redis (ms). nil: it is no announcement. */
 const untilOf = `
 local function untilOf(stored)
   return stored and #stored <= ${announcementBytesMax} and tonumber(string.match(stored, '^(%d+)|'))
@@ -29,8 +23,8 @@ local function fieldOf(members, id)
 end`;
 
 /**
- * ownerOf returns the owner and token of a lease, and whether the key holds a bad value. A lease that is kept for an
- * heir counts as absent once the heir is no member any more.
+ * ownerOf returns the owner and token of a lease, and whether the key holds a bad value. A lease for an heir that is no
+ * member any more counts as absent.
  */
 const ownerOf = `${untilOf}
 local function isGone(members, id)
@@ -48,10 +42,7 @@ local function ownerOf(lease, members)
   return owner, token, false
 end`;
 
-/**
- * KEYS: the lease, the members. ARGV: owner, token, ttl (ms). Returns {1, owner} if the lease was taken, else {0,
- * owner}.
- */
+/** KEYS: the lease, the members. ARGV: owner, token, ttl (ms). Returns {1, owner} if it was taken, else {0, owner}. */
 export const acquireLease = `${ownerOf}
 local owner, token, isBad = ownerOf(KEYS[1], KEYS[2])
 if owner and token ~= ARGV[2] and not (token == '' and owner == ARGV[1]) then return {0, owner} end
@@ -74,8 +65,7 @@ end
 return renewed`;
 
 /**
- * KEYS: the lease. ARGV: token, heir (empty: none), how long the lease is kept for the heir (ms). Returns 1 if it was
- * released.
+ * KEYS: the lease. ARGV: token, heir (empty: none), how long the heir may take it (ms). Returns 1 if it was released.
  */
 export const releaseLease = `
 if redis.pcall('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
@@ -87,10 +77,7 @@ else
 end
 return 1`;
 
-/**
- * KEYS: the members, then leases. Returns for each lease its owner, '' if it has none, or 0 if its key holds a bad
- * value.
- */
+/** KEYS: the members, then leases. Returns for each lease its owner, '' if there is none, or 0 for a bad value. */
 export const leaseOwners = `${ownerOf}
 local owners = {}
 for at = 2, #KEYS do
@@ -100,8 +87,7 @@ end
 return owners`;
 
 /**
- * isOfAnother returns whether an announcement is of another run than the one with the start ARGV[2] and the address
- * ARGV[3]. A value that is no announcement is of no run.
+ * isOfAnother returns whether a value is the announcement of a run with another start (ARGV[2]) or address (ARGV[3]).
  */
 const isOfAnother = `${untilOf}
 local function isOfAnother(stored)
@@ -112,8 +98,8 @@ end`;
 
 /**
  * KEYS: the members. ARGV: id, start, address, ttl (ms), announcement. Changes nothing while another run is announced
- * under the id. An announcement that is valid for longer than a ttl is replaced: it was made before the clock of Redis
- * went back, and its run may be long dead. A run that is alive announces itself again.
+ * under the id. Replaces an announcement that is valid for longer than a ttl: it is from before the clock of Redis went
+ * back, and a run that is alive announces itself again.
  */
 export const announceMember = `${isOfAnother}
 local time = redis.call('TIME')
@@ -132,9 +118,8 @@ if not stored or isOfAnother(stored) then return 0 end
 return redis.call('HDEL', KEYS[1], ARGV[1])`;
 
 /**
- * KEYS: members, orders. Removes members whose announcement has run out. Returns one list of id, announcement and order
- * of each member. The announcement is empty for a bad value. An empty id means that the key of the members or of the
- * orders is no hash: the order then says which one.
+ * KEYS: members, orders. Removes members whose announcement has run out. Returns a list of id, announcement and order
+ * of each member. An empty announcement: the value is bad. An empty id: the key that the order names is no hash.
  */
 export const listMembers = `${untilOf}
 local time = redis.call('TIME')

@@ -7,9 +7,8 @@ import { membersKey } from './redis-members.ts';
 import { runScript } from './script.ts';
 
 /**
- * A lease server in Redis: one hash `lease:{placement}:<shard>` for each lease. `placement` names the cluster, whose
- * members it reads too. A value that is no lease counts as absent, is reported to `met`, and is replaced by the next
- * lease.
+ * A lease server in Redis, with a hash `lease:{placement}:<shard>` for each lease. `placement`: the cluster's name. A
+ * value that is no lease counts as absent and is reported to `met`. The next lease replaces it.
  */
 export function redisLeases(redis: Redis, placement: string, met: MetBadValue = () => {}): LeaseServer {
   const keyOf = (shard: number) => `lease:{${placement}}:${shard}`;

@@ -11,9 +11,8 @@ export function membersKey(placement: string): string {
 }
 
 /**
- * A member board in Redis, with two hashes: `members:{placement}` holds each announcement and until when it is valid,
- * by the clock of Redis. `orders:{placement}` holds the orders. Values that no node has written are ignored and
- * reported to `met`.
+ * A member board in Redis, with two hashes. `members:{placement}` holds each announcement and until when it is valid,
+ * by the clock of Redis; `orders:{placement}` the orders. Bad values are ignored and reported to `met`.
  */
 export function redisMembers(redis: Redis, placement: string, met: MetBadValue = () => {}): MemberBoard {
   const members = membersKey(placement);

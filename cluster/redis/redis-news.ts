@@ -3,8 +3,7 @@ import { isUuid } from '../../src/domain/values/uuid.ts';
 import type { MetBadValue } from './bad-values.ts';
 
 /**
- * Tells other nodes that something may be due for a subscription. Messages may be lost: each node also looks by itself
- * a little later.
+ * Tells other nodes that a delivery may be due. Messages may be lost: each node also looks by itself a little later.
  */
 export interface News {
   tell(subscriptionId: string): void;
@@ -13,10 +12,7 @@ export interface News {
   close(): void;
 }
 
-/**
- * News over the Redis channel `news:{placement}`. `listener` is a connection for this only. A message that is no id is
- * ignored and reported to `met`.
- */
+/** News over the Redis channel `news:{placement}`. `listener`: a connection for this only. Bad messages go to `met`. */
 export function redisNews(redis: Redis, listener: Redis, placement: string, met: MetBadValue = () => {}): News {
   const channel = `news:{${placement}}`;
   return {

@@ -4,8 +4,7 @@ import type { Redis } from 'ioredis';
 const digests = new Map<string, string>();
 
 /**
- * Runs a script by its digest. If Redis does not know the digest, sends the text. The first attempt then had no effect,
- * so this is not a retry. Returns the script's result as an array.
+ * Runs a script by its digest, or by its text if Redis does not know the digest. Resolves with its result as an array.
  */
 export async function runScript(
   redis: Redis,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { demandsOf, isFull } from './campaign/aims.ts';
-import type { FaultRecord } from './campaign/fault-record.ts';
+import type { FaultRecord } from './campaign/carry-out.ts';
 import { type ReportParts, reportOf } from './campaign/report.ts';
 import { fullParts, missed, plan, record } from './campaign-parts.ts';
 import type { FaultOutcome } from './faults/fault.ts';
@@ -8,7 +8,7 @@ import type { FaultKind } from './faults/kinds.ts';
 import { LoadHistory } from './load/load-history.ts';
 
 describe('the aims of the full campaign', () => {
-  test('are all reached if all went well', () => {
+  test('are all reached by a good campaign', () => {
     const report = reportOf(fullParts());
     expect(report).toMatchObject({ reached: true, full: true });
     expect(report.aims.map(({ name, wanted, found }) => `${name}: ${found} (${wanted})`)).toEqual([
@@ -39,13 +39,13 @@ describe('the aims of the full campaign', () => {
   few.acknowledgements.push(...fullParts().history.acknowledgements.slice(0, 99_999));
   const far = new LoadHistory();
   far.acknowledgements.push(...fullParts().history.acknowledgements.map((one) => ({ ...one, atMs: 90_000 })));
-  /** All as it should be but faults of one kind, of which `more` was measured. */
+  /** The records of a good campaign, but with other outcomes of the faults of one kind. */
   const butOf = (changed: FaultKind, more: (at: number) => Partial<FaultOutcome>) =>
     plan.map((kind, at): FaultRecord => {
       const { outcome, ...rest } = record(kind);
       return { ...rest, outcome: kind === changed ? { ...outcome, ...more(at) } : outcome };
     });
-  /** Something at the first fault of the kind alone: less than one percent of what is measured. */
+  /** The same for the first fault of the kind only, which is less than one percent of the measurements. */
   const butOnce = (changed: FaultKind, more: Partial<FaultOutcome>) =>
     butOf(changed, (at) => (at === plan.indexOf(changed) ? more : {}));
   const often = (ms: number) => Array.from({ length: 1_000 }, () => ms);
@@ -109,7 +109,7 @@ describe('the aims of the full campaign', () => {
     expect(reportOf(fullParts(more)).reached).toBe(false);
   });
 
-  test('omit what no fault of a short campaign measured, and not what a broken-off fault should measure', () => {
+  test('omit what no fault of a short campaign measured, but not what a broken-off fault should measure', () => {
     const demands = demandsOf(['node_killed', 'cut_off'], 0);
     const namesOf = (records: readonly FaultRecord[]) => missed({ demands, records });
     const measured = (kind: FaultKind, more: Partial<FaultOutcome>): FaultRecord => {
@@ -123,7 +123,7 @@ describe('the aims of the full campaign', () => {
     expect(namesOf([brief, brokenOff('cut_off')])).toEqual([vain, during, across]);
   });
 
-  test('are those of the request for a short campaign, which is not full', () => {
+  test('of a short campaign are those of its request', () => {
     const demands = demandsOf(['node_paused', 'cut_off'], 2_000);
     expect(demands).toMatchObject({ faults: 2, faultsOfEachKind: 1, kills: 0, acknowledged: 2_000 });
     expect(isFull(demands)).toBe(false);
@@ -154,7 +154,7 @@ describe('a fault on a busy host', () => {
     ['node_killed', { recoveryMs: 12_000, movedMs: [20_000] }],
     ['cut_off', { duringMs: [12_000], acrossMs: [22_000] }],
     ['rolling_restart', { unservedMs: [8_000] }],
-  ])('of kind %s has times up to four times the bound, in no percentile', (kind, longest) => {
+  ])('of kind %s may have times up to four times the bound, which are in no percentile', (kind, longest) => {
     expect(missedBeside(...twenty(kind, longest))).toEqual([]);
     const fair = twenty(kind, longest).map((one) => ({ ...one, hostKept: 0.09 }));
     expect(missedBeside(...fair)).not.toEqual([]);
@@ -166,11 +166,11 @@ describe('a fault on a busy host', () => {
     ['redis_stopped', { duringMs: [12_001] }],
     ['cut_off', { acrossMs: [22_001] }],
     ['rolling_restart', { unservedMs: [8_001] }],
-  ])('of kind %s has no times beyond that', (kind, longer) => {
+  ])('of kind %s may have no longer times', (kind, longer) => {
     expect(missedBeside(busy(kind, longer))).toEqual([unexplained]);
   });
 
-  test('is none of the demanded faults', () => {
+  test('does not count for the demands', () => {
     const kills = plan.map((kind) => (kind === 'node_killed' ? busy(kind) : record(kind)));
     expect(missed({ records: kills })).toEqual([
       'faults',
@@ -200,7 +200,7 @@ describe('a fault on a busy host', () => {
     });
   });
 
-  test('keeps each aim of a short campaign that it measured', () => {
+  test('keeps the aims that it measured in a short campaign', () => {
     const demands = demandsOf(['node_killed'], 0);
     const brief = { ...record('node_killed'), outcome: { what: '', recoveryMs: 900, movedMs: [] } };
     expect(missed({ demands, records: [brief] })).toEqual([]);
@@ -220,7 +220,7 @@ describe('a fault on a busy host', () => {
     ],
     ['a failed call', 'rolling_restart', { figures: { failed_calls: 1 } }, 'failed calls of clients that retry'],
     ['a violation', 'scaled', { violations: ['found'] }, 'violations'],
-  ])('is not excused for %s', (_, kind, more, name) => {
+  ])('does not excuse %s', (_, kind, more, name) => {
     expect(missedBeside(busy(kind, more))).toContainEqual(expect.stringContaining(name));
   });
 });

@@ -6,7 +6,7 @@ import type { FaultKind } from './faults/kinds.ts';
 const plan: readonly FaultKind[] = ['node_killed', 'cut_off', 'scaled'];
 const variant: Fault = async () => ({ what: 'the same' });
 
-/** Carries out faults on a host that keeps these shares of the processors, and nothing at the end. */
+/** Carries out faults on a host that withholds `kept[n]` of the processor time during the n-th fault. */
 async function carriedOut(kept: readonly number[], { planned = plan, outcome = {}, faultsMax = 100 } = {}) {
   const told: string[] = [];
   const variants: (Fault | null)[] = [];
@@ -32,7 +32,7 @@ describe('the faults of a campaign', () => {
     expect(variants).toEqual([null, null, null]);
   });
 
-  test('are repeated behind all others with the same variant if the host was busy', async () => {
+  test('are repeated at the end with the same variant if the host was busy', async () => {
     const { kinds, told, variants, records } = await carriedOut([0, 0.1, 0, 0.6]);
     expect(kinds).toEqual([...plan, 'cut_off']);
     expect(told).toEqual(['1/3 node_killed', '2/4 cut_off', '3/4 scaled', '4/4 cut_off']);
@@ -49,7 +49,7 @@ describe('the faults of a campaign', () => {
     expect(kinds).toEqual(['scaled', 'scaled', 'cut_off', 'scaled', 'scaled', 'cut_off']);
   });
 
-  test('report the share of the host while they were measured', async () => {
+  test('have the share of the host during their measurement', async () => {
     const fair = await carriedOut([0.9, 0.9, 0.9], { outcome: { hostKept: 0 } });
     expect(fair.kinds).toEqual(plan);
     const busy = await carriedOut([], { outcome: { hostKept: 0.9 } });

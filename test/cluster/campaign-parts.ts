@@ -1,6 +1,6 @@
 import { SeededRandom } from '../simulation/random.ts';
 import { demandsOf } from './campaign/aims.ts';
-import type { FaultRecord } from './campaign/fault-record.ts';
+import type { FaultRecord } from './campaign/carry-out.ts';
 import { type ReportParts, reportOf } from './campaign/report.ts';
 import { type FaultKind, faults, planFaults } from './faults/kinds.ts';
 import { LoadHistory } from './load/load-history.ts';
@@ -8,7 +8,7 @@ import { LoadHistory } from './load/load-history.ts';
 export const kinds = Object.keys(faults) as FaultKind[];
 export const plan = planFaults(220, new SeededRandom(1));
 
-/** A fault that went as it should; kills were over in `recoveryMs`. */
+/** The record of a fault with good times. */
 export function record(kind: FaultKind, recoveryMs = 900): FaultRecord {
   const measured = {
     ...(kind === 'node_killed' ? { movedMs: [4_000] } : {}),
@@ -19,7 +19,7 @@ export function record(kind: FaultKind, recoveryMs = 900): FaultRecord {
   return { kind, beganMs: 10_000, endedMs: 40_000, hostKept: 0, outcome: { what: '', recoveryMs, ...measured } };
 }
 
-/** The full campaign, with everything as it should be. */
+/** A full campaign that reaches all aims. */
 export function fullParts(more: Partial<ReportParts> = {}): ReportParts {
   const history = new LoadHistory();
   for (let n = 0; n < 100_000; n++) history.acknowledgements.push({ atMs: n < 30_000 ? 9_000 : 90_000, tookMs: 1 });
@@ -36,7 +36,7 @@ export function fullParts(more: Partial<ReportParts> = {}): ReportParts {
   };
 }
 
-/** Names of what was not reached. */
+/** The names of the aims that are not reached. */
 export const missed = (more: Partial<ReportParts>) =>
   reportOf(fullParts(more))
     .aims.filter(({ reached }) => !reached)

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ServerProcess } from '../../cluster/local/child-process.ts';
 import { SeededRandom } from '../simulation/random.ts';
-import { untilAcknowledged } from './campaign/acknowledged.ts';
+import { untilAcknowledged } from './campaign/campaign.ts';
 import { percentile } from './campaign/percentiles.ts';
 import { reportOf } from './campaign/report.ts';
 import { scrubOf } from './campaign/scrub.ts';
@@ -14,7 +14,7 @@ import { killBriefly, killForGood } from './faults/node-faults.ts';
 import { type LoadAttempt, LoadHistory } from './load/load-history.ts';
 import { unserved } from './load/served.ts';
 import { shardCount } from './rig/cluster-under-test.ts';
-import { startThoseThatEnded } from './rig/ended-nodes.ts';
+import { restartEnded } from './rig/node-under-test.ts';
 
 function counted(plan: readonly string[]): Record<string, number> {
   return Object.fromEntries(kinds.map((kind) => [kind, plan.filter((planned) => planned === kind).length]));
@@ -81,7 +81,9 @@ describe('the load after the last fault', () => {
   afterEach(() => void vi.useRealTimers());
   const minutesMs = (minutes: number) => minutes * 60_000;
 
-  /** What it came to, if it has by then, where one more was acknowledged after each of these. */
+  /**
+   * Returns the result after `minutes`, or 'goes on'. An append is acknowledged at each minute in `acknowledgedAfter`.
+   */
   async function endAfter(minutes: number, acknowledgedAfter: readonly number[], least: number): Promise<unknown> {
     const beganMs = performance.now();
     const acknowledged = () => acknowledgedAfter.filter((at) => performance.now() - beganMs >= minutesMs(at)).length;
@@ -93,7 +95,7 @@ describe('the load after the last fault', () => {
     return end;
   }
 
-  test('ends when enough was acknowledged, however long it takes', async () => {
+  test('ends when enough appends are acknowledged, however long that takes', async () => {
     expect(await endAfter(0, [0, 0], 2)).toBeNull();
     expect(await endAfter(26, [0, 9, 18, 27], 4)).toBe('goes on');
     expect(await endAfter(28, [0, 9, 18, 27], 4)).toBeNull();
@@ -131,7 +133,7 @@ describe('a kill', () => {
     vi.useRealTimers();
   });
 
-  /** One node that owns two ledgers; killing it takes 400 ms, and `owners` says who has the shards. */
+  /** A node that owns two ledgers. `owners` returns the owners of the shards; `killed` is called by a kill. */
   function contextOf(owners: () => Map<number, string>, killed: () => void): FaultContext {
     const view = async () => ({ shards: { held: 1, leaving: 0 } });
     const victim = { id: 'node-1', kill: async () => killed(), start: async () => {}, view };
@@ -143,7 +145,7 @@ describe('a kill', () => {
   }
   const ofTheVictim = () => new Map([[1, 'node-1']]);
 
-  test('is measured from the kill, and not from its observed end', async () => {
+  test('is measured from its beginning', async () => {
     let nowMs = 1_000;
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
     const context = contextOf(ofTheVictim, () => {
@@ -152,7 +154,7 @@ describe('a kill', () => {
     expect(await killBriefly(context)).toMatchObject({ recoveryMs: 550, movedMs: [] });
   });
 
-  test('is a violation and endless if nobody takes the shards', async () => {
+  test('is an endless violation if no node takes the shards', async () => {
     vi.useFakeTimers();
     const outcome = killForGood(contextOf(ofTheVictim, () => {}));
     await vi.advanceTimersByTimeAsync(31_000);
@@ -162,7 +164,7 @@ describe('a kill', () => {
     });
   });
 
-  test('is over for its shards when others hold all of them', async () => {
+  test('is measured until others hold all shards', async () => {
     vi.useFakeTimers();
     let isKilled = false;
     const others = () => new Map(Array.from({ length: shardCount }, (_, shard) => [shard, 'node-2']));
@@ -247,7 +249,7 @@ describe('a node that ended by itself', () => {
 
   test('is reported and started again; running and never started nodes are left alone', async () => {
     const nodes = [node('a', { ended: false }), node('b', { ended: true }), node('c', null)];
-    expect(await startThoseThatEnded(nodes)).toEqual([expect.stringMatching(/^b ended .*b\.log$/)]);
+    expect(await restartEnded(nodes)).toEqual([expect.stringMatching(/^b ended .*b\.log$/)]);
     expect(nodes.flatMap(({ started }) => started)).toEqual(['b']);
   });
 });

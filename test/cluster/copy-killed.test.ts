@@ -20,11 +20,11 @@ import { runNode, temporaryDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { chainOf } from '../support/world.ts';
 
-/** Some hundred commits: long enough to be seen under way. */
+/** A copy of so many events takes long enough to be killed three times. */
 const eventCount = 8_000;
 const killsAt = [100, 2_000, 4_000];
 
-/** Data that a node has served, with a long ledger. */
+/** Makes the data directory of a node, with a long ledger. */
 async function makeLongLedger(dataDir: string): Promise<void> {
   {
     await using _ = await runNode({ dataDir });
@@ -72,7 +72,7 @@ await describeOnCassandra('a copy that is killed', (address) => {
     await leaveKeyspace(settings);
   });
 
-  /** Copies until the target holds so many events, and is killed then. */
+  /** Runs `copy` until the target holds so many events, and kills it. */
   async function copyUntil(events: number): Promise<void> {
     const program = fileURLToPath(new URL('../../cluster/cli.ts', import.meta.url));
     const { PATH = '' } = process.env;

@@ -25,7 +25,7 @@ import { runNode, temporaryDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 
-/** More than a commit holds, so that a ledger takes several. */
+/** So many that a ledger takes several commits. */
 const notesPerMaster = 40;
 const idempotency = { 'idempotency-key': 'note-once' };
 
@@ -62,13 +62,13 @@ async function makeWorld(base: string): Promise<World> {
     headers: supplier.bearer,
     body: { url: 'http://127.0.0.1:1/hook', event_types: ['NOTHING'] },
   });
-  // Behind the subscription, so that the ledger has a cursor.
+  // After the subscription, so that the ledger has a cursor.
   expect((await append(master, buyer, 'NOTED_ONCE', {}, { headers: idempotency })).status).toBe(200);
   const organizationId = onboarded.text('organization_id');
   return { order, masters, device, organizationId, subscriptionId: subscribed.text('id') };
 }
 
-/** All that can be read of it, as answers. */
+/** Returns the answers of all read methods. */
 async function readAll(base: string, { order, masters, device, organizationId }: World): Promise<Fields> {
   const headers = order.buyer.bearer;
   const read = async (path: string, as: Readonly<Record<string, string>> = headers) =>

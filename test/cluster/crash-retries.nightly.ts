@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { crashAmong, expectOnce } from '../support/crash-retries.ts';
 import { newCrashScene } from '../support/crash-scene.ts';
-import { askedAgain, isRetryable } from './rig/asked-again.ts';
 import { startCluster } from './rig/cluster-under-test.ts';
+import { isRetryable, withRetries } from './rig/with-retries.ts';
 
 await describeOnCassandra('calls that change something', (address) => {
   test('after a kill of their node at any moment, retries at other nodes create nothing twice', {
@@ -12,13 +12,12 @@ await describeOnCassandra('calls that change something', (address) => {
     await using cluster = await startCluster({ nodes: 3, cassandra: address });
     await cluster.untilBalanced(60_000);
     let hit = 0;
-    // At which answers a node is killed: twice, and on until a call was hit.
+    // The answer at which a node is killed: at least two rounds, and further ones until a kill hits a call.
     for (const [round, atAnswer] of [1, 8, 1, 4, 1, 4].entries()) {
       if (round > 1 && hit > 0) break;
-      const [victim, next, last] = [0, 1, 2].map((place) => cluster.nodes[(round + place) % cluster.nodes.length]);
-      if (victim === undefined) throw new Error('no node');
-      const [again, onceMore] = [next?.baseUrl ?? '', last?.baseUrl ?? ''];
-      const scene = await askedAgain(() => newCrashScene(victim.baseUrl));
+      const victim = cluster.nodeAt(round % 3);
+      const [again, onceMore] = [cluster.nodeAt((round + 1) % 3).baseUrl, cluster.nodeAt((round + 2) % 3).baseUrl];
+      const scene = await withRetries(() => newCrashScene(victim.baseUrl));
       const crashed = await crashAmong(scene, {
         base: victim.baseUrl,
         atAnswer,
@@ -31,7 +30,7 @@ await describeOnCassandra('calls that change something', (address) => {
       hit += calls.filter(({ isHit }) => isHit).length;
       await victim.start();
     }
-    // Otherwise no crash hit a call under way, and nothing was shown.
+    // Otherwise no kill hit a call, and the test shows nothing.
     expect(hit).toBeGreaterThan(0);
   });
 });

@@ -8,9 +8,9 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { temporaryDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { keyspaceOfScenes } from './damage/keyspace.ts';
-import { type Scene, type Stand, stand } from './damage/scene.ts';
+import { type Scene, type StoredScene, storedScene } from './damage/scene.ts';
 
-/** What is looked up beside the logs, less when it was written. */
+/** The projections, without their times of writing. */
 const lookedUp = [
   'SELECT key, version, value FROM cell',
   'SELECT list, line_order, value FROM line',
@@ -18,7 +18,7 @@ const lookedUp = [
   'SELECT ledger_id, id, seq, fingerprint FROM command',
 ];
 
-async function beside(client: cassandra.Client): Promise<string[]> {
+async function projectionsIn(client: cassandra.Client): Promise<string[]> {
   const found: string[] = [];
   for (const cql of lookedUp)
     for (const row of (await client.execute(cql, [], { fetchSize: 5_000 })).rows)
@@ -26,7 +26,7 @@ async function beside(client: cassandra.Client): Promise<string[]> {
   return found.sort();
 }
 
-/** The events of a scope, as the log lists them in bucket 0. */
+/** Returns the seqs of a scope in bucket 0. */
 async function seqsUnder(client: cassandra.Client, ledgerId: string, scope: string): Promise<number[]> {
   const cql = 'SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = ?';
   const { rows } = await client.execute(cql, [ledgerId, scope], { prepare: true });
@@ -55,7 +55,7 @@ await describeOnCassandra('cluster verify --finish', (address) => {
     await leaveKeyspace(settings);
   });
 
-  /** As a restore leaves them that lacks these tables: no deletion stands there. */
+  /** Empties the tables as a restore without them does: no tombstones remain. */
   const loseAll = (client: cassandra.Client) =>
     Promise.all(
       ['cell', 'line', 'scope_bucket', 'command'].map((table) =>
@@ -65,7 +65,7 @@ await describeOnCassandra('cluster verify --finish', (address) => {
 
   test('writes all missing rows beside the logs, and nothing when it is repeated', async () => {
     await withClient(settings, async (client) => {
-      before = await beside(client);
+      before = await projectionsIn(client);
       expect(before.length).toBeGreaterThan(0);
       await loseAll(client);
       const [first] = scenes;
@@ -84,13 +84,13 @@ await describeOnCassandra('cluster verify --finish', (address) => {
       expect(finished).toMatchObject({ code: 0, verdict: 'good', findings: [] });
       expect(finished.projections_written).toBeGreaterThan(0);
       expect(await verify('--finish')).toMatchObject({ code: 0, findings: [], projections_written: 0 });
-      expect(await beside(client)).toEqual(before);
+      expect(await projectionsIn(client)).toEqual(before);
       expect((await seqsUnder(client, order.ledgerId, scope)).sort((a, b) => a - b)).toEqual(seqs);
     });
   }, 60_000);
 
   const inBucket1 = 'ledger_event (ledger_id, bucket, head_seq, head_hash) VALUES (?, 1, 1030, ?)';
-  test.for<[name: string, damage: (stand: Stand) => Promise<() => Promise<unknown>>]>([
+  test.for<[name: string, damage: (stored: StoredScene) => Promise<() => Promise<unknown>>]>([
     [
       'has an event that was changed',
       async ({ row, setRow }) => {
@@ -111,7 +111,7 @@ await describeOnCassandra('cluster verify --finish', (address) => {
     if (healthy === undefined || damaged === undefined) throw new Error('no scene');
     await withClient(settings, async (client) => {
       await loseAll(client);
-      const undo = await damage(stand(client, damaged));
+      const undo = await damage(storedScene(client, damaged));
       const { code, findings } = await verify('--finish');
       expect(code).toBe(1);
       expect(new Set(findings.map(({ ledger_id }) => ledger_id))).toEqual(new Set([damaged.order.ledgerId]));
@@ -123,7 +123,7 @@ await describeOnCassandra('cluster verify --finish', (address) => {
 
       await undo();
       expect(await verify('--finish')).toMatchObject({ code: 0, findings: [] });
-      expect(await beside(client)).toEqual(before);
+      expect(await projectionsIn(client)).toEqual(before);
     });
   });
 

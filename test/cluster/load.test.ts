@@ -13,7 +13,7 @@ const master = { id: 'master', injected: {} };
 const ledger = { id: 'ledger', masters: [{ id: 'closed', injected: {} }, master] };
 const nodes = [{ id: 'node-1' }, { id: 'node-2' }] as unknown as NodeUnderTest[];
 
-/** What streams are given, one list a stream; `outcome` answers for the event at a place of a stream. */
+/** A party whose streams note their events, one list a stream. `outcome` returns the error of an event, or null. */
 function fakeParty(outcome: (stream: number, place: number) => LedgerTrustError | null) {
   const streams: StreamedEvent[][] = [];
   const answer = { eventId: 'e', ledgerId: 'ledger', seq: 1, hash: 'h', masterSeq: 1, traceledgerMasterUuid: 'master' };
@@ -67,7 +67,7 @@ describe('a lane of the load', () => {
     );
     const history = await lane(party, 6);
     expect(streams.length).toBe(2);
-    // The third failed; nothing was given to that stream behind it.
+    // No event followed the third one, which failed.
     expect(streams[0]?.length).toBe(3);
     expect(keysOf(streams[1])[0]).toBe(keysOf(streams[0])[2]);
     expect(history.acknowledgements.length).toBe(new Set(streams.flatMap(keysOf)).size);
@@ -75,7 +75,7 @@ describe('a lane of the load', () => {
     expect(history.failed).toEqual([]);
   });
 
-  test('continues behind a refused event', async () => {
+  test('continues after a refused event', async () => {
     const { party, streams } = fakeParty((_, place) =>
       place === 1 ? new LedgerTrustError('ledger_closed', 'closed') : null,
     );
@@ -121,7 +121,7 @@ describe('a denied write', () => {
     expect(deniedWrites(attempts(['not_written', 4 * second], ['unknown', 6 * second]), logs)).toHaveLength(1);
   });
 
-  test('is none if an uncertain attempt or the last one may have written it', () => {
+  test('is not found if an uncertain attempt or the last one may have written the event', () => {
     expect(deniedWrites(attempts(['unknown', 4 * second], ['written', 6 * second]), logs)).toEqual([]);
     expect(deniedWrites(attempts(['not_written', 3 * second], ['written', 5 * second]), logs)).toEqual([]);
   });

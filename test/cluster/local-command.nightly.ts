@@ -8,7 +8,7 @@ import { compileCache } from '../support/compile-cache.ts';
 import { startNpmScript } from '../support/npm-script.ts';
 import { ownBackends } from './own-backends.ts';
 
-/** A Cassandra that starts on a busy machine. */
+/** Cassandra starts slowly on a busy machine. */
 const startMaxMs = 180_000;
 
 async function isListening(address: string): Promise<boolean> {
@@ -63,7 +63,7 @@ describeOn('npm run cluster:local', 'Cassandra and Redis of its own', await ownB
     expect(await Promise.all(addresses.map(isListening))).toEqual(addresses.map(() => true));
 
     await cluster.interrupt();
-    // npm may end before what it runs.
+    // npm may end before its child process.
     await expect.poll(() => readdirSync(dir), { timeout: 30_000 }).toEqual([]);
     expect(await Promise.all(addresses.map(isListening))).toEqual(addresses.map(() => false));
   });

@@ -25,7 +25,7 @@ const both: Backend<Both> =
       ? cassandra
       : { ...cassandra, address: { redis: redis.address, cassandra: cassandra.address } };
 
-/** One for all: making its tables takes longest. */
+/** One keyspace for all tests, because making its tables takes longest. */
 const name = `local_${process.pid}`;
 const start = (at: Both, place: string, more: { env?: Record<string, string>; port?: number } = {}) => {
   const { PATH = '', HOME = '' } = process.env;
@@ -92,7 +92,7 @@ describeOn('a cluster on this machine', 'Cassandra with Redis', both, (at) => {
     await expect(fetch(`${cluster.base}/health`)).rejects.toThrow();
   });
 
-  test('a node that cannot start stops everything with its own sentence', async () => {
+  test('a node that cannot start stops the whole cluster, which reports the reason', async () => {
     const failing = start(at, 'wrong', { env: { LEASE_TTL_MS: 'soon' } });
     await expect(failing).rejects.toThrow(/^node-\d did not start: Set LEASE_TTL_MS to milliseconds/);
     for (const name of ['node-1', 'node-2', 'node-3'])

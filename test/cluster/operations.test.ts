@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { afterMs } from '../../cluster/local/ports.ts';
@@ -7,39 +6,18 @@ import { compileCache } from '../support/compile-cache.ts';
 import { startNpmScript } from '../support/npm-script.ts';
 import { append, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
 import { runCli } from '../support/scrub-cli.ts';
-import { askedAgain } from './rig/asked-again.ts';
+import { runCommand } from './campaign/run-command.ts';
 import { type ClusterUnderTest, shardCount, startCluster } from './rig/cluster-under-test.ts';
-import type { NodeUnderTest } from './rig/node-under-test.ts';
+import { withRetries } from './rig/with-retries.ts';
 
 const CLI = fileURLToPath(new URL('../../cluster/cli.ts', import.meta.url));
 const movedMaxMs = 20_000;
 
-interface Ended {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
+/** `ledger-trust …` as a process. */
+const ledgerTrust = (env: Readonly<Record<string, string>>, ...args: string[]) =>
+  runCommand(CLI, args, { ...compileCache, ...env }, 30_000);
 
-/** `ledger-trust …` as an operator runs it, in a process of its own. */
-function ledgerTrust(env: Readonly<Record<string, string>>, ...args: string[]): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [CLI, ...args], {
-      env: { ...compileCache, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let [out, err] = ['', ''];
-    child.stdout.on('data', (data) => {
-      out += data;
-    });
-    child.stderr.on('data', (data) => {
-      err += data;
-    });
-    child.once('error', reject);
-    child.once('close', (code) => resolve({ code, out, err }));
-  });
-}
-
-/** Names and meaning as docs/operations.md has them: each with what a series of it looks like, labels and all. */
+/** Metrics of docs/operations.md, each with a series that it must have. */
 const metrics: readonly (readonly [what: string, series: RegExp])[] = [
   ['shards by state', /^svc_shards\{state="held"\} [1-9]/m],
   ['moves by reason', /^svc_shard_moves_total\{reason="acquired"\} [1-9]/m],
@@ -68,13 +46,8 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
   let cluster: ClusterUnderTest;
   let env: Record<string, string>;
   const pairs: { readonly order: Order; readonly master: Master }[] = [];
-  const nodeOf = (at: number): NodeUnderTest => {
-    const node = cluster.nodes[at];
-    if (node === undefined) throw new RangeError(`There is no node ${at}`);
-    return node;
-  };
   const run = (...args: string[]) => runCli(env, ['cluster', ...args]);
-  /** Appends to each of the ledgers through each of the nodes. */
+  /** Appends to each ledger through each node. */
   const write = async (note: string) => {
     for (const { baseUrl } of cluster.nodes)
       for (const { order, master } of pairs)
@@ -102,8 +75,8 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
     await cluster.untilBalanced(movedMaxMs);
     env = { REDIS_URL: cluster.redis.current.url, ...cluster.cassandraEnv };
     for (let n = 0; n < 6; n += 1) {
-      const made = await askedAgain(() => newOrder(nodeOf(n % 3).baseUrl));
-      pairs.push({ order: made, master: await askedAgain(() => newMaster(made)) });
+      const made = await withRetries(() => newOrder(cluster.nodeAt(n % 3).baseUrl));
+      pairs.push({ order: made, master: await withRetries(() => newMaster(made)) });
     }
     await write('first');
   }, 120_000);
@@ -117,7 +90,7 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
     const shares = sharesIn(out);
     expect([...shares.keys()]).toEqual(['node-1', 'node-2', 'node-3']);
     expect(out).toContain(`${shardCount} shards, 0 free, 0 of nodes that are gone`);
-    const view = await nodeOf(1).view();
+    const view = await cluster.nodeAt(1).view();
     const lines = (await run('shards')).out.trim().split('\n');
     expect(lines).toEqual(Object.entries(view.owners).map(([shard, owner]) => `${shard}\t${owner}`));
     for (const at of [0, 1, 2]) {
@@ -127,7 +100,7 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
   });
 
   test('/cluster has nodes, shards, owners, actors and moves', async () => {
-    const view: unknown = await (await fetch(`${nodeOf(0).internalUrl}/cluster`)).json();
+    const view: unknown = await (await fetch(`${cluster.nodeAt(0).internalUrl}/cluster`)).json();
     expect(view).toMatchObject({
       node: 'node-1',
       members: [

@@ -5,7 +5,7 @@ import type { Backend } from '../support/backends/backend.ts';
 
 const run = promisify(execFile);
 
-/** Whether a cluster can have its own Redis and Cassandra as processes, to pause and kill them. */
+/** Whether this machine can start Redis and Cassandra for a cluster, which may be paused and killed. */
 export async function ownBackends(): Promise<Backend<null>> {
   const began = performance.now();
   try {

@@ -5,7 +5,7 @@ import { ownerOfSomething } from './faults/owner.ts';
 
 type Context = Pick<FaultContext, 'cluster' | 'world' | 'random'>;
 
-/** One ledger, whose shard Redis gives to node-1 with another one; node-1 says what it has, look after look. */
+/** A ledger whose shard, and another one, belong to node-1 in Redis. `views` are the views of node-1, one a look. */
 function contextOf(views: (() => Promise<object>)[]): Context & { looks(): number } {
   let looks = 0;
   const view = () => (views[looks++] ?? views.at(-1))?.();

@@ -6,12 +6,12 @@ import { append, entityRequest, eventsOf, newDevice, newMaster, newOrder } from 
 import { done, expectRefused, rest } from '../support/parties-rest.ts';
 import { suiteDir } from '../support/running-node.ts';
 import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
-import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
+import { withRetries } from './rig/with-retries.ts';
 
 const dir = suiteDir();
 
-/** A certificate that nodes prove themselves with to each other, which is its own authority. */
+/** A certificate for all nodes, which is its own authority. */
 function peerCertificate(): Record<string, string> {
   const [cert, key] = [join(dir, 'node.pem'), join(dir, 'node.key')];
   const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1'];
@@ -33,9 +33,9 @@ await describeOnCassandra('a cluster in production mode', (address) => {
 
   test('forwards calls over mutual TLS, and every node reads what another wrote', async () => {
     const [base = ''] = bases;
-    const order = await askedAgain(() => newOrder(base));
-    const master = await askedAgain(() => newMaster(order));
-    // A node forwards once it has heard who owns the ledger's shard, and writes by itself until then.
+    const order = await withRetries(() => newOrder(base));
+    const master = await withRetries(() => newMaster(order));
+    // A node writes by itself until it knows the owner of the ledger's shard.
     const forwarded = async () => {
       for (const at of bases)
         expect((await append({ ...master, base: at }, order.supplier, 'NOTED', { note: at })).status).toBe(200);
@@ -50,11 +50,11 @@ await describeOnCassandra('a cluster in production mode', (address) => {
 
   test('refuses unsigned calls of entities, and accepts a signed call once at all nodes', async () => {
     const [one = '', other = ''] = bases;
-    const device = await askedAgain(() => newDevice(one, { keyed: true }));
+    const device = await withRetries(() => newDevice(one, { keyed: true }));
     const path = '/v1/entities/root-ledger';
     const post = (base: string, headers: Readonly<Record<string, string>>) => rest(base, 'POST', path, { headers });
     for (const base of bases) expectRefused(await post(base, device.headers), 401, 'signature_required');
-    const { signed, made } = await askedAgain(async () => {
+    const { signed, made } = await withRetries(async () => {
       const signed = entityRequest(device, 'POST', path, '');
       return { signed, made: await done(one, 'POST', path, { headers: signed }) };
     });

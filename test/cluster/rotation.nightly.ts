@@ -9,11 +9,11 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { newOrder, type Order } from '../support/parties.ts';
 import { type RestAnswer, rest } from '../support/parties-rest.ts';
 import { runCli } from '../support/scrub-cli.ts';
-import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 import type { NodeUnderTest } from './rig/node-under-test.ts';
+import { withRetries } from './rig/with-retries.ts';
 
-/** Longer than verification forgives an event that is dated after the end of its key. */
+/** Longer than an event may be dated after the end of its key. */
 const afterTheEndMs = 2_500;
 
 await describeOnCassandra('a rotation of the authority beside running nodes', (address) => {
@@ -21,33 +21,23 @@ await describeOnCassandra('a rotation of the authority beside running nodes', (a
   let order: Order;
   beforeAll(async () => {
     cluster = await startCluster({ nodes: 2, cassandra: address });
-    order = await askedAgain(() => newOrder(nodeOf(0).baseUrl));
+    order = await withRetries(() => newOrder(cluster.nodeAt(0).baseUrl));
   }, 60_000);
   afterAll(() => cluster?.[Symbol.asyncDispose](), 30_000);
 
-  const nodeOf = (at: number): NodeUnderTest => {
-    const node = cluster.nodes[at];
-    if (node === undefined) throw new RangeError(`There is no node ${at}`);
-    return node;
-  };
-  /** A new ledger: its first event is sealed. */
+  /** Opens a ledger, which needs a seal. */
   const open = ({ baseUrl }: NodeUnderTest): Promise<RestAnswer> =>
     rest(baseUrl, 'POST', '/v1/ledgers', {
       headers: order.buyer.bearer,
       body: { supplier_svc_id: order.supplier.svcId },
     });
-  const readinessOf = async ({ internalUrl }: NodeUnderTest) => {
-    const answer = await fetch(`${internalUrl}/health/ready`);
-    return { status: answer.status, text: await answer.text() };
-  };
-
   const endsAtOnce = async (node: NodeUnderTest, why: RegExp) => {
     await expect(node.start()).rejects.toThrow(/has ended/);
     expect(readFileSync(node.logFile, 'utf8')).toMatch(why);
   };
 
   test('keeps every seal valid: no node seals after the end of its key or starts with another key', async () => {
-    const [awake, asleep] = [nodeOf(0), nodeOf(1)];
+    const [awake, asleep] = [cluster.nodeAt(0), cluster.nodeAt(1)];
     const keyFile = cluster.commonEnv.AUTHORITY_KEY_FILE ?? '';
     const next = join(cluster.dir, 'next.pem');
     writeFileSync(next, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
@@ -68,7 +58,7 @@ await describeOnCassandra('a rotation of the authority beside running nodes', (a
     for (const node of [awake, asleep]) {
       expect(await open(node)).toMatchObject({ status: 503, code: 'unavailable' });
       await expect
-        .poll(() => readinessOf(node), { timeout: 10_000 })
+        .poll(() => node.readiness(), { timeout: 10_000 })
         .toMatchObject({ status: 503, text: expect.stringContaining('AUTHORITY_KEY_FILE') });
     }
     stopped = true;

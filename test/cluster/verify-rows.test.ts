@@ -32,7 +32,7 @@ interface Found {
   readonly remedy: string;
 }
 
-/** Ids of the n-th scene, which stand in nothing of another one. */
+/** The ids of the n-th scene. No other scene has them. */
 const idsOf = (n: number) => ({ ledgerId: uuid(0x1000 + n), masterId: uuid(0x2000 + n), actorId: uuid(0x3000 + n) });
 
 await describeOnCassandra('cluster verify of a keyspace with every kind of damaged row', (address) => {
@@ -126,7 +126,7 @@ await describeOnCassandra('cluster verify of a keyspace with every kind of damag
     expect(missed).toEqual([]);
   });
 
-  test('leaves every ledger readable: damage of its log is reported as issues, never as unavailable', async () => {
+  test('leaves every ledger readable: damage of a log is reported as issues', async () => {
     const wrong: unknown[] = [];
     for (const [n, { name, reads }] of rowDamages.entries()) {
       const { ledgerId } = idsOf(n);

@@ -13,7 +13,8 @@ import { temporaryDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { damages } from './damage/damages.ts';
 import { keyspaceOfScenes } from './damage/keyspace.ts';
-import { type Scene, stand } from './damage/scene.ts';
+import { type Scene, storedScene } from './damage/scene.ts';
+import { trustAnchor } from './rig/cluster-under-test.ts';
 
 await describeOnCassandra('cluster verify', (address) => {
   const settings: CassandraSettings = newKeyspace(address);
@@ -41,7 +42,7 @@ await describeOnCassandra('cluster verify', (address) => {
     await withClient(settings, async (client) => {
       for (const { name, change } of damages) {
         const scene = scenes.get(name);
-        if (scene !== undefined) await change(stand(client, scene));
+        if (scene !== undefined) await change(storedScene(client, scene));
       }
     });
   }, 120_000);
@@ -73,16 +74,16 @@ await describeOnCassandra('cluster verify', (address) => {
           (ledger_id === null && (detail.includes(scene.order.ledgerId) || detail.includes(scene.master.uuid))),
       );
       const types = new Set(own.map(({ type }) => type));
-      // Of a log that is gone as a whole, what stood beside it is left.
+      // Of a deleted log only the projections are left.
       const expected = name === 'the whole log deleted' ? ['projection_extra'] : found;
       return expected.length === 0 ? own.length > 0 : !expected.every((type) => types.has(type));
     });
     expect(missed.map(({ name }) => name)).toEqual([]);
   });
 
-  test('a bucket behind the end is reported by its number, with the end of its ledger', async () => {
+  test('reports a bucket after the end with its number and the end of the ledger', async () => {
     const { findings } = await verify('--all');
-    const ledgerId = scenes.get('a bucket behind the end, as after a restore of other moments')?.order.ledgerId;
+    const ledgerId = scenes.get('a bucket after the end, as after a restore of other moments')?.order.ledgerId;
     expect(findings.filter(({ ledger_id }) => ledger_id === ledgerId)).toMatchObject([
       {
         ledger_id: ledgerId,
@@ -129,14 +130,12 @@ await describeOnCassandra('cluster verify', (address) => {
     const file = join(dataDir, 'next.pem');
     writeFileSync(file, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
     const keys = { ...env, AUTHORITY_KEY_FILE: join(dataDir, 'authority.pem') };
-    const boardOf = (members: readonly Member[]): MemberBoard => {
-      return {
-        announce: async () => {},
-        withdraw: async () => {},
-        order: async () => false,
-        list: async () => members,
-      };
-    };
+    const boardOf = (members: readonly Member[]): MemberBoard => ({
+      announce: async () => {},
+      withdraw: async () => {},
+      order: async () => false,
+      list: async () => members,
+    });
     const serving = { id: 'node-1', address: 'a:1', startedAt: '', shardCount: 4, draining: false, order: null };
     await expect(rotateClusterAuthority(keys, file, boardOf([serving]))).rejects.toThrow(
       'Stop all nodes first (node-1)',
@@ -171,40 +170,20 @@ await describeOnCassandra('cluster verify', (address) => {
   test('seals are checked under a given trust anchor', async () => {
     const file = join(dataDir, 'anchor.json');
     const { order } = scenes.get('nothing') ?? {};
-    const key = (publicKey: string) => ({
-      kid: 'svc:authority#key-1',
-      algorithm: 'Ed25519',
-      public_key: publicKey,
-      fingerprint: '00',
-      valid_from: '2020-01-01T00:00:00.000Z',
-      valid_to: null,
-    });
-    const anchor = (keys: readonly object[]) =>
-      writeFileSync(
-        file,
-        JSON.stringify({
-          id: 'svc:authority',
-          algorithm: 'Ed25519',
-          public_key: null,
-          fingerprint: null,
-          kid_namespace: 'svc:authority#key-<seq>',
-          phase: '2',
-          keys,
-        }),
-      );
+    const anchor = (publicKey: string | null) => writeFileSync(file, JSON.stringify(trustAnchor(publicKey)));
     const stored = await withClient(settings, async (client) => {
       const found = await client.execute("SELECT value FROM record WHERE kind = 'authority' AND id = 'keys'");
       return JSON.parse(String(found.first()?.value)) as { keys: { publicKey: string }[] };
     });
-    anchor([key(stored.keys[0]?.publicKey ?? '')]);
+    anchor(stored.keys[0]?.publicKey ?? '');
     expect(await verify(order?.ledgerId ?? '', '--authority', file)).toMatchObject({ code: 0 });
-    anchor([key(newKeyPair().publicKey)]);
+    anchor(newKeyPair().publicKey);
     const { code, findings } = await verify(order?.ledgerId ?? '', '--authority', file);
     expect({ code, types: new Set(findings.map(({ type }) => type)) }).toEqual({
       code: 1,
       types: new Set(['invalid_authority_sig']),
     });
-    anchor([]);
+    anchor(null);
     expect(await runCli(env, ['cluster', 'verify', '--all', '--authority', file])).toMatchObject({
       code: 66,
       err: expect.stringContaining('publishes no keys'),

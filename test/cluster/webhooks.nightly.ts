@@ -4,29 +4,29 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { append, type Master, newMaster, newOrder, type Order, type Party } from '../support/parties.ts';
 import { done, type Fields } from '../support/parties-rest.ts';
 import { eventually, receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.ts';
-import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, leaseTtlMs, startCluster } from './rig/cluster-under-test.ts';
 import type { NodeUnderTest } from './rig/node-under-test.ts';
+import { withRetries } from './rig/with-retries.ts';
 
 const orderCount = 4;
 const balancedMaxMs = 30_000;
 const callMaxMs = 5_000;
-/** Of 4 attempts at a target at a time: slower than what is appended, so that deliveries wait when the fault comes. */
+/** With 4 attempts at a time, a target is slower than the appends, so that deliveries wait when the fault begins. */
 const slowAnswerMs = 250;
-/** Appended to each ledger before the fault, and behind it. */
+/** The events of each ledger before the fault, and after it. */
 const eventsAround = 10;
 
 interface Written {
   readonly order: Order;
   readonly master: Master;
-  /** Ids of the events that were answered. */
+  /** Ids of the acknowledged events. */
   readonly answered: Set<string>;
 }
 
 interface Subscription {
   readonly id: string;
   readonly owner: Party;
-  /** Where it is sent to. */
+  /** The path of its target. */
   readonly path: string;
   readonly written: Written;
 }
@@ -36,19 +36,15 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
   let receiver: WebhookReceiver;
   const all: Written[] = [];
   const subscriptions: Subscription[] = [];
-  /** Who is asked: the nodes that no fault has hit. */
+  /** The nodes that serve calls. */
   let nodes: readonly NodeUnderTest[] = [];
 
-  const baseOf = (at: number): string => {
-    const node = nodes[at % nodes.length];
-    if (node === undefined) throw new Error('no node');
-    return node.baseUrl;
-  };
+  const baseOf = (at: number): string => nodes[at % nodes.length]?.baseUrl ?? '';
   const deliveriesOf = async ({ id, owner }: Subscription): Promise<Fields[]> => {
     const path = `/v1/webhooks/${id}/deliveries?limit=1000`;
     return (await done(baseOf(0), 'GET', path, { headers: owner.bearer })).rows('deliveries');
   };
-  /** What is recorded as delivered now, as path and event. */
+  /** Returns the recorded deliveries as path and event id. */
   const recorded = async (): Promise<Set<string>> => {
     const found = new Set<string>();
     for (const subscription of subscriptions)
@@ -58,7 +54,7 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
   };
   const arrivedFrom = (place: number) => receiver.received.slice(place).map(({ path, event }) => `${path} ${event.id}`);
 
-  /** Appends to all ledgers in order and retries. `stop` resolves with the last answer. */
+  /** Appends to all ledgers in order, with retries, until `stop`. */
   const write = () => {
     let stopped = false;
     const writers = all.map(async ({ order, master, answered }, at) => {
@@ -66,7 +62,7 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
         const headers = { 'idempotency-key': `${order.ledgerId}-${answered.size}` };
         const there = { ...master, base: baseOf(n) };
         const called = append(there, order.supplier, 'STEP', { n: answered.size }, { headers }).catch(() => null);
-        // A node that sleeps answers nothing.
+        // A paused node does not answer.
         const answer = await Promise.race([called, afterMs(callMaxMs).then(() => null)]);
         if (answer?.status === 200) answered.add(answer.text('event_id'));
         n += 1;
@@ -79,7 +75,7 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
       },
     };
   };
-  /** Every answered event has arrived once delivered, first arrivals in the order of the ledger. */
+  /** Waits until every acknowledged event has arrived and is recorded. First arrivals must be in the ledger's order. */
   const untilAllHasCome = async () => {
     receiver.answerAfterMs = 0;
     for (const subscription of subscriptions) {
@@ -110,8 +106,8 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
     await cluster.untilBalanced(balancedMaxMs);
     receiver = await receiveWebhooks();
     for (let at = 0; at < orderCount; at++) {
-      const order = await askedAgain(() => newOrder(baseOf(at), { keyed: false }));
-      const written = { order, master: await askedAgain(() => newMaster(order)), answered: new Set<string>() };
+      const order = await withRetries(() => newOrder(baseOf(at), { keyed: false }));
+      const written = { order, master: await withRetries(() => newMaster(order)), answered: new Set<string>() };
       all.push(written);
       for (const [owner, asks] of [
         [order.buyer, {}],
@@ -138,7 +134,7 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
     );
   };
 
-  /** Has the owner of the first ledger hit by `fault` while events are appended and deliveries wait. */
+  /** Runs `fault` on the owner of the first ledger while events are appended and deliveries wait. */
   const underLoad = async (fault: (victim: NodeUnderTest) => Promise<void>): Promise<NodeUnderTest> => {
     const victim = await cluster.ownerOf(all[0]?.order.ledgerId ?? '');
     if (victim === null) throw new Error('nobody owns the ledger');
@@ -156,9 +152,9 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
     return victim;
   };
 
-  test('an owner that sleeps beyond its lease misses and repeats no delivery', async () => {
+  test('an owner that sleeps longer than its lease causes no missing or repeated delivery', async () => {
     const victim = await underLoad(async (owner) => {
-      // What is under way when it falls asleep has all arrived: one that is still to be sent may come twice.
+      // All attempts under way arrive before the pause: an attempt that was not sent yet could arrive twice.
       receiver.answerAfterMs = leaseTtlMs;
       await afterMs(3 * slowAnswerMs);
       owner.pause();

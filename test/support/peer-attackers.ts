@@ -8,9 +8,7 @@ import type { PeerSecurity } from '../../cluster/peers/security.ts';
 import { clientWire } from '../../cluster/peers/wire.ts';
 import { type Answer, ExchangeRequestSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 
-/** Attackers that listen at a node's address or call its internal port. Each ends with its test. */
-
-/** A port that speaks gRPC to nodes, and does what the test says with each stream. */
+/** Opens a gRPC port that passes each stream of a node to `serve`. It ends with the test. */
 export async function strangePort(serve: (call: ExchangeCall) => void): Promise<number> {
   const server = new Server();
   server.addService({ exchange: exchangeMethod }, { exchange: serve });
@@ -23,7 +21,7 @@ export async function strangePort(serve: (call: ExchangeCall) => void): Promise<
   return port;
 }
 
-/** Begins a stream at a node's internal port. */
+/** Opens a stream at a node's internal port. */
 export function strangeStream(port: number, greeting = new Metadata()) {
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
   onTestFinished(() => client.close());
@@ -31,7 +29,7 @@ export function strangeStream(port: number, greeting = new Metadata()) {
   return client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, greeting);
 }
 
-/** What a listener that does not know the secret answers to pass for a node: a proof that is none. */
+/** The answer of a listener that does not know the secret: a wrong proof. */
 export function falseProof(node: string): Metadata {
   const answer = new Metadata();
   answer.set('x-cluster-node', node);
@@ -40,7 +38,7 @@ export function falseProof(node: string): Metadata {
   return answer;
 }
 
-/** A stream of somebody who knows the secret of the nodes, and asks for what he likes. */
+/** Opens a stream as a peer that knows the secret. */
 export async function peerWithSecret(port: number, security: PeerSecurity, self: string, node: string) {
   const wire = clientWire(security, self, node);
   const stream = strangeStream(port, wire.greeting);
@@ -56,7 +54,7 @@ export async function peerWithSecret(port: number, security: PeerSecurity, self:
   const answers: Answer[] = [];
   return {
     stream,
-    /** Commands as text, all in one message. `later`: bytes behind it, as another version may have them. */
+    /** Sends commands in one message. `later`: bytes after it, as another version may have. */
     ask: (texts: readonly string[], later: Uint8Array = new Uint8Array()) => {
       const asks = texts.map((command) => ({ id: ++id, command }));
       const request = toBinary(ExchangeRequestSchema, create(ExchangeRequestSchema, { asks }));
@@ -67,12 +65,12 @@ export async function peerWithSecret(port: number, security: PeerSecurity, self:
   };
 }
 
-/** Changes frames of one direction on their way: what it answers goes on. `at` counts them from 0. */
+/** Returns the frames to forward instead of a frame. `at` counts the frames of one direction from 0. */
 export type Meddling = (frame: Buffer, at: number) => readonly Buffer[];
 
 const passing: Meddling = (frame) => [frame];
 
-/** A relay in the middle that passes on what both sides of a stream say, but for what it meddles with. */
+/** Opens a relay that forwards the frames of a stream in both directions, and may change them. */
 export function relayTo(port: number, meddle: { requests?: Meddling; answers?: Meddling } = {}): Promise<number> {
   const { requests = passing, answers = passing } = meddle;
   return strangePort((call) => {
@@ -91,7 +89,7 @@ export function relayTo(port: number, meddle: { requests?: Meddling; answers?: M
   });
 }
 
-/** A relay that keeps all bytes that went through it, in both directions. */
+/** Opens a relay that records all bytes of both directions. */
 export async function listeningPort(port: number): Promise<{ port: number; heard: () => Buffer }> {
   const bytes: Buffer[] = [];
   const sockets: Socket[] = [];

@@ -3,7 +3,6 @@ import { onTestFinished } from 'vitest';
 import { GrpcPeers } from '../../cluster/peers/grpc-peers.ts';
 import { type PeerServiceParts, peerServer } from '../../cluster/peers/peer-service.ts';
 import type { PeerSecurity } from '../../cluster/peers/security.ts';
-import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
 import type { Command } from '../../src/domain/ledger/command.ts';
 import { openInternalListener } from '../../src/rpc/internal-listener.ts';
 import { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
@@ -11,31 +10,24 @@ import { createMetrics } from '../../src/runtime/telemetry/metrics.ts';
 import { createMaster, openLedger } from './commands.ts';
 import { rig } from './world.ts';
 
-/** Ports of nodes and the peers that ask there, each gone when the test is over. */
-
 export const secret: PeerSecurity = { tls: null, secret: 'a secret of all the nodes' };
 
-/** A node's internal port, with whatever carries commands out; 0: any that is free. */
-export async function nodePort(
-  carryOut: (command: Command) => Promise<CommandOutcome>,
-  security = secret,
-  at = 0,
-  turnsStood = () => 0,
-  more: Partial<PeerServiceParts> = {},
-  onProof = () => {},
-) {
+type NodePortOptions = Partial<PeerServiceParts> & { readonly port?: number; readonly onProof?: () => void };
+
+/** Opens the internal port of node-a. Default: any free port, and a node that never answers. */
+export async function nodePort({ port = 0, onProof = () => {}, ...parts }: NodePortOptions = {}) {
   const server = peerServer({
     self: 'node-a',
-    security,
+    security: secret,
     memory: roomyBudget(),
     monotonicMs: () => performance.now(),
-    carryOut,
+    carryOut: () => new Promise(() => {}),
     checkSignature: async () => {},
-    turnsStood,
+    turnsStood: () => 0,
     unreadable: () => {},
-    ...more,
+    ...parts,
   });
-  /** Of other nodes, open now. */
+  /** The open connections of other nodes. */
   const connections = new Set<Socket>();
   const transport = await openInternalListener(
     {
@@ -51,7 +43,7 @@ export async function nodePort(
       },
     },
     '127.0.0.1',
-    at,
+    port,
   );
   const close = async () => {
     server.close();
@@ -61,8 +53,7 @@ export async function nodePort(
   return { port: transport.port, close, connections };
 }
 
-/** More than any test of something else needs. */
-export function roomyBudget(): MemoryBudget {
+function roomyBudget(): MemoryBudget {
   return new MemoryBudget(1024 * 1024 * 1024);
 }
 
@@ -82,14 +73,14 @@ export async function silentPort() {
   return { port: address.port, close };
 }
 
-/** One at which nobody listens. */
+/** A port at which nothing listens. */
 export async function freePort(): Promise<number> {
   const { port, close } = await silentPort();
   await close();
   return port;
 }
 
-/** Peers with node-a, which is at a port, or at none. */
+/** The peers of node-b. They reach node-a at `where.port`, or not at all. */
 export function peersAt(
   where: { port: number | null },
   more: Partial<ConstructorParameters<typeof GrpcPeers>[0]> = {},
@@ -108,20 +99,32 @@ export function peersAt(
   return peers;
 }
 
-export function peersTo(port: number, security = secret, budgetMs = 1_000, busyPeerBudgetMs = 10_000) {
+/** The peers of node-b. They reach node-a at `port`. `results`: what the meter was told. */
+export function peersTo(port: number, { security = secret, budgetMs = 1_000, busyPeerBudgetMs = 10_000 } = {}) {
   const results: string[] = [];
   const meter = { forwarded: (result: string) => void results.push(result) };
   const peers = peersAt({ port }, { security, meter, budgetMs, busyPeerBudgetMs });
   return { ask: (command: Command, node = 'node-a') => peers.ask(node, command), results };
 }
 
-/** An open ledger's directory, for the far end. */
+/** The directory of a node that owns an open ledger with a master. */
 export async function openLedgerDirectory() {
   const world = rig();
   const directory = world.directory();
   await directory.submit(openLedger());
   await directory.submit(createMaster());
   return { ...world, directory };
+}
+
+/** The internal port of a node that owns an open ledger. `carried`: the commands that it was asked to run. */
+export async function ownerPort(options: NodePortOptions = {}) {
+  const world = await openLedgerDirectory();
+  const carried: Command[] = [];
+  const carryOut = (command: Command) => {
+    carried.push(command);
+    return world.directory.carryOut(command);
+  };
+  return { ...world, carried, ...(await nodePort({ carryOut, ...options })) };
 }
 
 export function failure(outcome: Promise<unknown>): Promise<unknown> {

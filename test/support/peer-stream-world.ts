@@ -12,10 +12,10 @@ import { type ManualClock, settled } from './clock.ts';
 
 type AnswerInit = NonNullable<MessageInitShape<typeof ExchangeResponseSchema>['answers']>[number];
 
-/** The near end of a stream, at whose far end a test does what it likes. */
+/** The grpc-js call of a PeerStream, whose other side is the test. */
 export class FarEnd extends EventEmitter {
   readonly asks: Ask[] = [];
-  /** Whether the far end reads on after the next message. */
+  /** Whether the other side reads on after the next message. */
   reads = true;
   cancelled = false;
 
@@ -40,7 +40,7 @@ export class FarEnd extends EventEmitter {
     this.#tell({ answers: [answer] });
   }
 
-  /** Says that it carries out what others asked for. */
+  /** Reports that the peer gets commands of other nodes done. */
   works(): void {
     this.#tell({ works: true });
   }
@@ -50,13 +50,11 @@ export class FarEnd extends EventEmitter {
   }
 }
 
-/** Frames are as they are behind TLS: plain. */
+/** With certificates, frames are plain. */
 const noTls = { ca: Buffer.alloc(0), cert: Buffer.alloc(0), key: Buffer.alloc(0) };
 const stepMs = 50;
 
-/**
- * A stream with the bounds of a cluster in fake time; `ownBatches` are this node's. Needs `vi.useRealTimers()` later.
- */
+/** A PeerStream in fake time, with the bounds of a cluster. Needs `vi.useRealTimers()` after the test. */
 export function streamWorld(
   clock: ManualClock,
   memory = new MemoryBudget(1024 * 1024 * 1024),
@@ -76,7 +74,7 @@ export function streamWorld(
     busyPeerBudgetMs,
     ended: () => {},
   });
-  /** Lets time pass; `meanwhile` is called every 200 ms of it. */
+  /** Advances the time. `meanwhile` is called every 200 ms. */
   const pass = async (ms: number, meanwhile: () => void = () => {}) => {
     for (let passed = 0; passed < ms; passed += stepMs) {
       if (passed % 200 === 0) meanwhile();

@@ -9,7 +9,7 @@ import { healthyWire } from '../simulation/wire.ts';
 
 export const ids = (count: number) => Array.from({ length: count }, (_, at) => `node-${at}`);
 
-/** Nodes over one simulated Redis; shards are handed over as fast as `leave` says. */
+/** Nodes over one simulated Redis. A hand-over takes `leaving.lastMs`. */
 export function cluster(shardCount = 32, timings = defaultTimings) {
   const time = new SimulatedTime(0);
   const random = new SeededRandom(1);
@@ -65,7 +65,17 @@ export function cluster(shardCount = 32, timings = defaultTimings) {
   return { start, startAt, pass, redis, leaving, time };
 }
 
-/** Whom a node takes for the owner of a shard. */
+/** Nodes that run until all shards are in place. */
+export async function settledCluster(count: number) {
+  const world = cluster();
+  const nodes = ids(count).map(world.start);
+  const [first] = nodes;
+  if (first === undefined) throw new RangeError('There is no node');
+  await world.pass(20_000);
+  return { ...world, nodes, first, held: () => nodes.flatMap(({ leases }) => leases.held) };
+}
+
+/** The owner of a shard as a node knows it. */
 export async function located(
   leases: Leases,
   shard: number,

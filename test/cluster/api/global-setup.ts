@@ -3,8 +3,8 @@ import { startCluster } from '../rig/cluster-under-test.ts';
 import { openSpreadingGrpc, openSpreadingHttp } from './spreading-proxy.ts';
 
 /**
- * Three nodes for the whole API suite. TEST_CLUSTER_API says how it meets them: `one`: at the first of them; `spread`:
- * each request at the next one. Test processes read where from the environment (running-node.ts).
+ * Starts three nodes for the whole API suite. TEST_CLUSTER_API: `one` sends all requests to the first node, `spread`
+ * each request to the next one. Test processes read the addresses from the environment (running-node.ts).
  */
 export default async function setup(): Promise<() => Promise<void>> {
   const stack = new AsyncDisposableStack();
@@ -15,8 +15,7 @@ export default async function setup(): Promise<() => Promise<void>> {
     await startCluster({ nodes: 3, cassandra: cassandra.address, env: { LOG_LEVEL: 'info', LEASE_TTL_MS: '15000' } }),
   );
   await cluster.untilBalanced(60_000);
-  const [first] = cluster.nodes;
-  if (first === undefined) throw new Error('no node');
+  const first = cluster.nodeAt(0);
   const addresses = { base: first.baseUrl, grpcAddress: new URL(first.grpcUrl).host, opsBase: first.internalUrl };
   if (process.env.TEST_CLUSTER_API === 'spread') {
     const http = stack.use(await openSpreadingHttp(cluster.nodes.map(({ baseUrl }) => Number(new URL(baseUrl).port))));

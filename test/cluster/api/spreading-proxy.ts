@@ -10,7 +10,7 @@ import {
 } from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 
-/** Passes each HTTP request, as it is, to the next of several servers. */
+/** Forwards each HTTP request unchanged to the next of several servers. */
 export async function openSpreadingHttp(
   ports: readonly number[],
 ): Promise<{ readonly port: number } & AsyncDisposable> {
@@ -24,7 +24,7 @@ export async function openSpreadingHttp(
       outgoing.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders);
       answer.pipe(outgoing);
     });
-    // What breaks behind breaks in front: nothing is made up here.
+    // A broken connection to the server breaks the one to the client.
     passed.on('error', () => outgoing.destroy());
     outgoing.on('close', () => {
       if (!outgoing.writableFinished) passed.destroy();
@@ -34,12 +34,12 @@ export async function openSpreadingHttp(
   return listening(server, () => agent.destroy());
 }
 
-/** Passes each gRPC call, whatever connection it comes over, to the next of several servers. */
+/** Forwards each gRPC call to the next of several servers. */
 export function openSpreadingGrpc(ports: readonly number[]): Promise<{ readonly port: number } & AsyncDisposable> {
   let turn = 0;
   const server = createHttp2Server();
   server.on('session', (front) => {
-    // Its own, so that who does not read on holds nobody else up.
+    // Each client has its own connections to the servers, so that a client that does not read delays no other one.
     const behind = ports.map((port) => connect(`http://127.0.0.1:${port}`).on('error', () => {}));
     front
       .on('error', () => {})

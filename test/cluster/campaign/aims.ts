@@ -3,32 +3,30 @@ import { faults as allFaults, type FaultKind } from '../faults/kinds.ts';
 import { leaseTtlMs } from '../rig/cluster-under-test.ts';
 import { percentile } from './percentiles.ts';
 
-/** What a campaign has to have done. */
+/** The least that a campaign must contain. */
 export interface Demands {
   readonly kinds: readonly FaultKind[];
   readonly faults: number;
   readonly faultsOfEachKind: number;
-  /** Owners killed by kill -9. */
   readonly kills: number;
   readonly acknowledged: number;
 }
 
-/** Of the one that shows that nothing is lost. */
 const fullDemands = { faults: 200, faultsOfEachKind: 15, kills: 100, acknowledged: 100_000 };
 
-/** Of what was acknowledged, so much has to fall near a fault. */
+/** The least share of acknowledged appends near a fault. */
 export const nearPercentMin = 30;
 export const killRecoveryMaxMs = 3_000;
-/** While Redis is gone, or nodes are cut off, each node has appended within this time. */
+/** An append while Redis is gone or nodes are cut off. */
 export const duringMaxMs = 3_000;
-/** The budget of a silent owner has to end first; then the node appends within the same time. */
+/** An append whose owner is silent: the owner's budget ends first. */
 export const acrossMaxMs = budgetMs + duringMaxMs;
-/** The shards of a killed node are with others after TTL + 2 s. */
+/** How long the shards of a killed node may have no other owner. */
 export const movedMaxMs = leaseTtlMs + 2_000;
-/** A shard serves again within this time in a rolling restart. */
+/** How long a shard may serve nobody in a rolling restart. */
 export const unservedMaxMs = 2_000;
 
-/** What a plan asks for: all of itself, as far as the full campaign goes. */
+/** The demands on a plan: all its faults, at most as many as the full campaign demands. */
 export function demandsOf(plan: readonly FaultKind[], acknowledged: number): Demands {
   const byKind = Map.groupBy(plan, (kind) => kind);
   const counts = [...byKind.values()].map(({ length }) => length);
@@ -42,7 +40,6 @@ export function demandsOf(plan: readonly FaultKind[], acknowledged: number): Dem
   };
 }
 
-/** Whether as much is demanded as of the full campaign. */
 export function isFull({ kinds, faults, faultsOfEachKind, kills, acknowledged }: Demands): boolean {
   return (
     kinds.length === Object.keys(allFaults).length &&
@@ -53,15 +50,15 @@ export function isFull({ kinds, faults, faultsOfEachKind, kills, acknowledged }:
   );
 }
 
-/** As JSON can say it. null: it was not measured; 'endless': it never ended. */
+/** A figure for JSON. null: not measured. 'endless': it never ended. */
 export type Found = number | 'endless' | null;
 
-/** One thing that is demanded, and what was found. */
+/** One demand, and the result. */
 export interface Aim {
   readonly name: string;
   readonly wanted: string;
   readonly found: Found;
-  /** Beside a percentile, the largest value. */
+  /** The largest value, if `found` is a percentile. */
   readonly most?: Found;
   readonly reached: boolean;
 }
@@ -80,7 +77,6 @@ export function none(name: string, found: number): Aim {
   return { name, wanted: '0', found: shown(found), reached: found === 0 };
 }
 
-/** In words, for people. */
 export function aimText({ name, wanted, found, most = null, reached }: Aim): string {
   const largest = most === null ? '' : `, at most ${most}`;
   return `${reached ? '✓' : '✗'} ${name}: ${found ?? 'not measured'}${largest} (${wanted})`;

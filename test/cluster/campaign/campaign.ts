@@ -10,14 +10,16 @@ import { Load } from '../load/load.ts';
 import type { LoadHistory } from '../load/load-history.ts';
 import { makeLoadWorld } from '../load/load-world.ts';
 import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
-import { startThoseThatEnded } from '../rig/ended-nodes.ts';
-import { untilAcknowledged } from './acknowledged.ts';
+import { restartEnded } from '../rig/node-under-test.ts';
 import { demandsOf } from './aims.ts';
-import { carryOutAll } from './carry-out.ts';
-import { isFair } from './fault-record.ts';
+import { carryOutAll, isFair } from './carry-out.ts';
 import { type CampaignReport, reportOf } from './report.ts';
 import { scrubAll } from './scrub.ts';
 import { type Proof, proveLedger } from './verified-export.ts';
+
+/** The longest wait for a new acknowledgement. */
+const stalledMaxMs = 10 * 60_000;
+const acknowledgedPollMs = 1_000;
 
 export interface CampaignOptions {
   readonly seed: number;
@@ -26,18 +28,18 @@ export interface CampaignOptions {
   readonly workers: number;
   readonly streams: number;
   readonly restMaxMs: number;
-  /** The load goes on behind the last fault until so many appends were acknowledged, or none is any more. */
+  /** The load goes on after the last fault until so many appends are acknowledged, or no further one is. */
   readonly acknowledgedMin: number;
-  /** No new faults from then on; what was found is reported. */
+  /** No new fault begins after this time. */
   readonly faultsForMs: number;
-  /** Between two faults. */
+  /** The pause between two faults. */
   readonly pauseMs: number;
-  /** A ledger is exported and verified beside every so many-th fault. */
+  /** A ledger is exported and verified during every n-th fault. */
   readonly proofEvery: number;
   readonly tell: (line: string) => void;
 }
 
-/** Runs faults one after the other under load, and compares what callers were told with what stands in the store. */
+/** Runs faults one after another under load, and compares the answers to callers with the store. */
 export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOptions): Promise<CampaignReport> {
   const random = new SeededRandom(options.seed);
   const began = performance.now();
@@ -68,7 +70,7 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
     },
     async carryOut(kind, variant) {
       const outcome = await carryOut(kind, variant ?? faults[kind]);
-      const ended = await startThoseThatEnded(cluster.nodes);
+      const ended = await restartEnded(cluster.nodes);
       return { ...outcome, violations: [...(outcome.violations ?? []), ...ended] };
     },
     carriedOut(record, { done, planned }) {
@@ -116,7 +118,20 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
   return report;
 }
 
-/** Every attempt of every call, a line each, to look into a violation. */
+/** Resolves with null after `least` acknowledgements, or with a sentence if none came for too long. */
+export async function untilAcknowledged(acknowledged: () => number, least: number): Promise<string | null> {
+  let [known, sinceMs] = [acknowledged(), performance.now()];
+  while (known < least) {
+    await afterMs(acknowledgedPollMs);
+    const now = acknowledged();
+    if (now > known) [known, sinceMs] = [now, performance.now()];
+    else if (performance.now() - sinceMs >= stalledMaxMs)
+      return `stalled: no append was acknowledged for ${stalledMaxMs / 60_000} min, after ${known} of ${least}`;
+  }
+  return null;
+}
+
+/** Writes every attempt of every call, a line each. */
 function writeCalls(file: string, history: LoadHistory): void {
   const lines = history.calls.map(({ command, ...call }) => {
     const { ledgerId, actorId, kind, lane } = command;

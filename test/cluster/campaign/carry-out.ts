@@ -1,16 +1,30 @@
-import type { HostWatch } from '../../support/host-watch.ts';
+import { type HostWatch, isFairShare } from '../../support/host-watch.ts';
 import type { Fault, FaultOutcome } from '../faults/fault.ts';
 import type { FaultKind } from '../faults/kinds.ts';
-import { type FaultRecord, isFair } from './fault-record.ts';
+
+/** A fault that was carried out. Times on the monotonic clock. */
+export interface FaultRecord {
+  readonly kind: FaultKind;
+  readonly beganMs: number;
+  readonly endedMs: number;
+  /** The share of processor time that the host withheld while the times were measured: 0 to 1 (host-watch.ts). */
+  readonly hostKept: number;
+  readonly outcome: FaultOutcome;
+}
+
+/** Whether the host was not busy: then the aims judge the times, and the fault counts for the demands. */
+export function isFair({ hostKept }: FaultRecord): boolean {
+  return isFairShare(hostKept);
+}
 
 export interface CarryOutParts {
   readonly plan: readonly FaultKind[];
-  /** `variant`: the fault of this kind that is to come again; chance chooses otherwise. */
+  /** `variant`: the fault to repeat. null: chance chooses one of the kind. */
   readonly carryOut: (kind: FaultKind, variant: Fault | null) => Promise<FaultOutcome>;
-  /** Before each fault, of which there were so many. false: no further one. */
+  /** Called before each fault with the number of faults so far. false: no further one. */
   readonly goesOn: (carriedOut: number) => Promise<boolean>;
   readonly watchHost: () => Pick<HostWatch, 'keptShare'>;
-  /** After each; `planned`: how many there will be, as far as is known. */
+  /** Called after each fault. `planned`: the number of faults, including repetitions known so far. */
   readonly carriedOut: (record: FaultRecord, counts: { readonly done: number; readonly planned: number }) => void;
 }
 

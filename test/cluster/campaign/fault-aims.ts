@@ -13,16 +13,15 @@ import {
   none,
   unservedMaxMs,
 } from './aims.ts';
-import { type FaultRecord, isFair } from './fault-record.ts';
+import { type FaultRecord, isFair } from './carry-out.ts';
 
-/** After these something is appended as soon as that is possible again, and that is waited for. */
+/** Faults that wait for the first append after them. */
 const recovered: readonly FaultKind[] = ['node_killed', 'cassandra_paused', 'cassandra_killed'];
 const never = Number.POSITIVE_INFINITY;
 
 /**
- * The aims for the faults of a campaign. A time that a fault should have measured and did not counts as endless; an
- * empty list means that there was nothing to measure. Times of faults on a busy host are held against what such a host
- * explains; failures count in every fault.
+ * The aims for the faults of a campaign. A missing time counts as endless; an empty list means that there was nothing
+ * to measure. Times of faults on a busy host have wider bounds (`unexplained`); failures count in every fault.
  */
 export function faultAims(records: readonly FaultRecord[], demands: Demands): Aim[] {
   const of = (...wanted: readonly FaultKind[]) => records.filter(({ kind }) => wanted.includes(kind));
@@ -107,7 +106,7 @@ function acrossAims(cuts: readonly FaultRecord[], demands: Demands): Aim[] {
   return ifMeasured('ms until it has where the owner keeps silent behind a cut', cuts, acrossOf, acrossMaxMs, demands);
 }
 
-/** A full campaign has to have measured it. */
+/** A short campaign may lack the measurement. */
 function ifMeasured(
   name: string,
   records: readonly FaultRecord[],
@@ -129,7 +128,7 @@ function restartAims(restarts: readonly FaultRecord[]): Aim[] {
   ];
 }
 
-/** A percentile looks past what happened to few: how many never ended. */
+/** The number of times that never ended: a percentile would hide a few of them. */
 function endless(valuesMs: readonly number[]): number {
   return valuesMs.filter((ms) => ms === never).length;
 }

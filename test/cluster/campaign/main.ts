@@ -15,7 +15,7 @@ import { runCampaign } from './campaign.ts';
 const { values } = parseArgs({
   options: {
     faults: { type: 'string', default: '220' },
-    /** Of this kind alone. */
+    /** Faults of these kinds only, separated by commas. */
     kind: { type: 'string' },
     seed: { type: 'string' },
     acknowledged: { type: 'string', default: '100000' },
@@ -23,10 +23,10 @@ const { values } = parseArgs({
     workers: { type: 'string', default: '16' },
     streams: { type: 'string', default: '2' },
     'rest-ms': { type: 'string', default: '100' },
-    /** No new faults after so many. */
+    /** No new fault begins after so many. */
     minutes: { type: 'string', default: '600' },
     'cassandra-nodes': { type: 'string', default: '1' },
-    /** Where the nodes' logs are kept. */
+    /** Keeps the nodes' logs and data. */
     keep: { type: 'boolean', default: false },
     out: { type: 'string' },
   },

@@ -1,31 +1,30 @@
 import type { CheckResult } from '../load/check.ts';
 import type { LoadHistory } from '../load/load-history.ts';
 import { type Aim, atLeast, type Demands, isFull, nearPercentMin, none } from './aims.ts';
+import { type FaultRecord, isFair } from './carry-out.ts';
 import { faultAims } from './fault-aims.ts';
-import { type FaultRecord, isFair } from './fault-record.ts';
 import { type Percentiles, percentile, percentilesOf } from './percentiles.ts';
 import type { Scrub } from './scrub.ts';
 import type { Proof } from './verified-export.ts';
 
-/** So far from a fault an append is said to fall near it. */
+/** An append within this time of the beginning or end of a fault is near it. */
 const nearMs = 5_000;
 const violationsShown = 50;
 
-/** What a campaign found, as JSON. Times in milliseconds. */
+/** The result of a campaign, as JSON. Times in milliseconds. */
 export interface CampaignReport {
-  /** All aims are. */
+  /** Whether all aims are reached. */
   readonly reached: boolean;
-  /** Whether what was demanded is what the full campaign demands; a shorter one is for a look. */
+  /** Whether the demands are those of the full campaign. */
   readonly full: boolean;
   readonly aims: readonly Aim[];
   readonly seed: number;
   readonly seconds: number;
   readonly faults: Readonly<Record<string, number>>;
   readonly faults_in_all: number;
-  /** Faults whose times are not judged because the host was busy. They meet no demand. */
+  /** Faults that are not judged and count for no demand, because the host was busy. */
   readonly faults_on_a_busy_host: readonly BusyFault[];
   readonly acknowledged_appends: number;
-  /** Within 5 s of the beginning or the end of a fault. */
   readonly near_a_fault_percent: number;
   readonly calls: Readonly<Record<string, number>>;
   /**
@@ -33,9 +32,9 @@ export interface CampaignReport {
    */
   readonly failed_calls: number;
   readonly events_checked: number;
-  /** Of faults whose times are judged. */
+  /** By kind, without faults on a busy host. */
   readonly recovery_ms: Readonly<Record<string, Percentiles>>;
-  /** The largest and the smallest of each figure that a kind has. */
+  /** The smallest and largest value of each figure of a kind. */
   readonly figures: Readonly<Record<string, { readonly min: number; readonly max: number }>>;
   /** Ledgers exported during faults and verified offline. */
   readonly proofs: { readonly proved: number; readonly events: number; readonly not_read: number };
@@ -45,12 +44,10 @@ export interface CampaignReport {
   readonly first_violations: readonly string[];
 }
 
-/** A fault while the host kept the processors. */
 export interface BusyFault {
   readonly kind: string;
   readonly host_kept_percent: number;
   readonly what: string;
-  /** The longest of each of its times. */
   readonly longest_ms: Readonly<Record<string, number>>;
 }
 

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 const outMaxBytes = 64 * 1024 * 1024;
 
 export interface CommandEnd {
-  /** null: it was ended because it took too long, or never began. */
+  /** null: the command was ended because it took too long, or it did not start. */
   readonly code: number | null;
   readonly out: string;
   readonly err: string;

@@ -5,24 +5,23 @@ import { type CommandEnd, runCommand } from './run-command.ts';
 const CLI = fileURLToPath(new URL('../../../cluster/cli.ts', import.meta.url));
 const endMaxMs = 30 * 60_000;
 
-/** What `ledger-trust cluster verify --all` ended with. */
+/** The result of `ledger-trust cluster verify --all`. */
 export interface Scrub {
-  /** 0: everything was checked, and is as it should be. */
+  /** 0: everything was checked and is right. */
   readonly code: number | null;
   readonly ledgers: number;
   readonly events: number;
   readonly findings: number;
-  /** What it told, where its end was not 0. */
+  /** The output, if the code is not 0. */
   readonly told: string;
 }
 
-/** Verifies all of the keyspace with the command that operators have, under the trust anchor of the cluster. */
+/** Verifies the keyspace with the operators' command, under the cluster's trust anchor. */
 export async function scrubAll(cluster: ClusterUnderTest): Promise<Scrub> {
   const args = ['cluster', 'verify', '--all', '--json', '--authority', cluster.anchorFile];
   return scrubOf(await runCommand(CLI, args, cluster.cassandraEnv, endMaxMs));
 }
 
-/** What the command's end says. */
 export function scrubOf({ code, out, err }: CommandEnd): Scrub {
   const told = code === 0 ? '' : `${err}${out}`.trim();
   try {

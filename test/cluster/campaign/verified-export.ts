@@ -7,14 +7,14 @@ import { runCommand } from './run-command.ts';
 const CLI = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url));
 const endMaxMs = 60_000;
 
-/** What `ledger-trust export` and then `ledger-trust verify` made of a ledger. */
+/** The result of `ledger-trust export` and `ledger-trust verify` of a ledger. */
 export type Proof =
   | { readonly kind: 'proved'; readonly events: number }
-  /** The export broke off: whatever was asked was not there just then. */
+  /** The export failed, as during a fault. */
   | { readonly kind: 'not_read'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** Exports a ledger through a node and verifies it offline, with the command line as outsiders run it. */
+/** Exports a ledger through a node and verifies it offline, with the command line that outsiders use. */
 export async function proveLedger(
   cluster: ClusterUnderTest,
   node: NodeUnderTest,
@@ -28,7 +28,7 @@ export async function proveLedger(
     const reason = `${exported.err}${exported.out}`;
     return { kind: /failures of integrity/.test(reason) ? 'failed' : 'not_read', reason };
   }
-  // The actors' keys are those that the service itself just put into the file.
+  // The actors' keys are those in the file, which the service just wrote.
   const verified = await cli('verify', file, '--authority', cluster.anchorFile, '--trust-file-keys', '--json');
   if (verified.code !== 0) return { kind: 'failed', reason: `${verified.err}${verified.out}` };
   const { verdict, checked } = JSON.parse(verified.out) as { verdict: string; checked: { events: number } };

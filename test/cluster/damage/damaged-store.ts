@@ -22,29 +22,32 @@ import { MemoryLedgerStore } from '../../support/memory-store/ledger-store.ts';
 import { newMaster, newOrder, newParty, type Party } from '../../support/parties.ts';
 import { done } from '../../support/parties-rest.ts';
 import { Chain } from '../../support/world.ts';
-import { askedAgain } from '../rig/asked-again.ts';
 import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
+import { withRetries } from '../rig/with-retries.ts';
 import { rowDamages } from './row-damages.ts';
-import { note, type Scene, type Stand, stand } from './scene.ts';
+import { note, type Scene, type StoredScene, storedScene } from './scene.ts';
 
-/** A ledger of the store with one damage. */
+/** A ledger with one damage. */
 export interface DamagedScene extends Scene {
   readonly name: string;
-  /** Types of which one is found, by `cluster verify`. */
+  /** Types of findings of `cluster verify`; at least one of them is found. */
   readonly found: readonly string[];
-  /** What a reader of the ledger is told. */
+  /** What a reader of the ledger gets. */
   readonly reads: 'issues' | 'whole';
 }
 
 export interface DamagedStore {
   readonly scenes: readonly DamagedScene[];
-  /** Writes by a grant in a forged snapshot of that scene, or by one that was revoked since a stale snapshot. */
+  /** Actors whose write grant is in a forged snapshot only, or was revoked after a stale snapshot. */
   readonly strangers: readonly { readonly scene: DamagedScene; readonly stranger: Party }[];
-  /** A ledger with a stranger's event, one behind its close and one of 2099, which hold together by hash and link. */
+  /**
+   * A ledger whose hashes and links are right. It has an event without permission, one after its close, and one of
+   * 2099.
+   */
   readonly forged: { readonly ledgerId: string; readonly buyer: Party };
 }
 
-/** A wrong hint, and rows that are lost, empty, garbage or too many: of each kind one. */
+/** Names of row damages: a wrong hint, and rows that are lost, empty, garbage or too many. */
 const rowKinds = [
   'ledger.bucket 2147483647',
   'head_seq 4503599627370496',
@@ -55,11 +58,11 @@ const rowKinds = [
   'record.value {}',
 ];
 
-/** Makes ledgers through the first node, and damages each of them in Cassandra in a way of its own. */
+/** Makes ledgers through the first node, and gives each of them another damage in Cassandra. */
 export async function damageStore(cluster: ClusterUnderTest): Promise<DamagedStore> {
   const [{ baseUrl = '' } = {}] = cluster.nodes;
   const [forgedScene, staleScene, ...others] = await Promise.all(
-    Array.from({ length: rowKinds.length + 2 }, () => askedAgain(() => shortScene(baseUrl))),
+    Array.from({ length: rowKinds.length + 2 }, () => withRetries(() => shortScene(baseUrl))),
   );
   if (forgedScene === undefined || staleScene === undefined) throw new Error('no scene');
   const unkeyed = () => newParty(baseUrl, { keyed: false });
@@ -76,21 +79,21 @@ export async function damageStore(cluster: ClusterUnderTest): Promise<DamagedSto
       });
       scenes.push({ ...scene, name, found: damage.found, reads: damage.reads });
     }
-    // Genuine and right at its place: of the snapshot nothing is found.
+    // The snapshot is genuine and in its place, so it is no finding itself.
     const stale = { ...staleScene, name: 'a stale snapshot', found: ['projection_extra'], reads: 'whole' } as const;
-    const { snapshot, granted } = await staleSnapshot(cluster, stand(client, stale), dismissed);
-    await putSnapshot(stand(client, stale), snapshot);
+    const { snapshot, granted } = await staleSnapshot(cluster, storedScene(client, stale), dismissed);
+    await putSnapshot(storedScene(client, stale), snapshot);
     const forging = {
       ...forgedScene,
       name: 'a forged snapshot',
       found: ['wrong_snapshot', 'projection_extra'],
       reads: 'whole',
     } as const;
-    await putSnapshot(stand(client, forging), await forgedSnapshot(stand(client, forging), stranger));
+    await putSnapshot(storedScene(client, forging), await forgedSnapshot(storedScene(client, forging), stranger));
     const asGranted = granted
       .replaceAll(stale.order.ledgerId, forging.order.ledgerId)
       .replaceAll(dismissed.actorId, stranger.actorId);
-    await putCell(stand(client, forging), stranger.actorId, asGranted);
+    await putCell(storedScene(client, forging), stranger.actorId, asGranted);
     return {
       scenes: [...scenes, forging, stale],
       strangers: [
@@ -102,7 +105,7 @@ export async function damageStore(cluster: ClusterUnderTest): Promise<DamagedSto
   });
 }
 
-/** 0 genesis, 1 opening, 2 and 3 masters, 4 … 7 notes of the first; its parties need not sign. */
+/** Events: 0 genesis, 1 opening, 2 and 3 masters, 4 … 7 notes of the first master. The parties have no keys. */
 async function shortScene(base: string): Promise<Scene> {
   const order = await newOrder(base, { keyed: false });
   const scene = { order, master: await newMaster(order), other: await newMaster(order) };
@@ -114,15 +117,14 @@ function idsOf({ order, master }: Scene) {
   return { ledgerId: order.ledgerId, masterId: master.uuid, actorId: order.supplier.actorId };
 }
 
-/** The state that the events come to, up to the newest. */
-async function stateOf({ run, scene }: Stand) {
+async function stateOf({ run, scene }: StoredScene) {
   const cql = "SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = ''";
   const { rows } = await run(cql, [scene.order.ledgerId]);
   return rows.map(({ row }) => parseRow(String(row))).reduce(applyToLedger, emptyLedger);
 }
 
-/** Says of the newest event that a stranger may write; without a seal. */
-async function forgedSnapshot(of: Stand, { actorId }: Party): Promise<Snapshot> {
+/** A snapshot of the newest event in which a stranger has a write grant. It has no seal. */
+async function forgedSnapshot(of: StoredScene, { actorId }: Party): Promise<Snapshot> {
   const state = await stateOf(of);
   const grant: Grant = {
     linkId: 'x',
@@ -139,16 +141,16 @@ async function forgedSnapshot(of: Stand, { actorId }: Party): Promise<Snapshot> 
   return { foldVersion: ledgerFoldVersion, seq: state.seq, hash: state.hash, state: forged };
 }
 
-/** Grants, takes the snapshot as a node would, and revokes. */
+/** Grants, makes a sealed snapshot as a node does, and revokes. `granted`: the grant's projection. */
 async function staleSnapshot(
   cluster: ClusterUnderTest,
-  of: Stand,
+  of: StoredScene,
   { actorId }: Party,
 ): Promise<{ readonly snapshot: Snapshot; readonly granted: string }> {
   const { order } = of.scene;
   const link = { ledger_id: order.ledgerId, delegate_actor_id: actorId };
   const call = (method: string, body: object) =>
-    askedAgain(() => done(order.base, method, '/v1/delegation/ledger', { headers: order.buyer.bearer, body }));
+    withRetries(() => done(order.base, method, '/v1/delegation/ledger', { headers: order.buyer.bearer, body }));
   await call('POST', { ...link, role: 'OPS' });
   const state = await stateOf(of);
   const granted = await grantCell(of, actorId);
@@ -163,27 +165,27 @@ async function staleSnapshot(
   return { snapshot: sealed, granted };
 }
 
-function putSnapshot({ run, scene }: Stand, { foldVersion, seq, hash, state }: Snapshot) {
+function putSnapshot({ run, scene }: StoredScene, { foldVersion, seq, hash, state }: Snapshot) {
   const columns = '(owner, fold_version, seq, hash, state, saved_at)';
   return run(`INSERT INTO snapshot ${columns} VALUES (?, ?, ?, ?, ?, ?)`, [
     ...[scene.order.ledgerId, foldVersion, seq, hash, state, Date.now()],
   ]);
 }
 
-/** What readers are let in by. */
-async function grantCell({ run, scene }: Stand, actorId: string): Promise<string> {
+/** The projection of a grant, which permits reads. */
+async function grantCell({ run, scene }: StoredScene, actorId: string): Promise<string> {
   const { rows } = await run('SELECT value FROM cell WHERE key = ?', [
     names.grant('ledger', scene.order.ledgerId, actorId),
   ]);
   return String(rows[0]?.value);
 }
 
-function putCell({ run, scene }: Stand, actorId: string, value: string) {
+function putCell({ run, scene }: StoredScene, actorId: string, value: string) {
   const key = names.grant('ledger', scene.order.ledgerId, actorId);
   return run('INSERT INTO cell (key, version, value) VALUES (?, ?, ?)', [key, 99, value]);
 }
 
-/** By somebody who can write to the store, and has a key of the authority of his own. */
+/** Writes a log that an attacker sealed, who can write to the store and has another authority key. */
 async function forgeLog(cluster: ClusterUnderTest, base: string): Promise<DamagedStore['forged']> {
   const unkeyed = () => newParty(base, { keyed: false });
   const [buyer, supplier, stranger] = await Promise.all([unkeyed(), unkeyed(), unkeyed()]);

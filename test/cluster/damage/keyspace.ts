@@ -7,15 +7,15 @@ import { runCli } from '../../support/scrub-cli.ts';
 import { grant, makeScene, note, type Scene } from './scene.ts';
 
 export interface KeyspaceOptions {
-  /** As the service has them, unless they are given. */
+  /** Default: the service's own. */
   readonly bucketEvents?: number;
-  /** Notes before the grant; its batch begins with them then. */
+  /** Notes before the grant, in the same batch. */
   readonly moreNotes?: number;
 }
 
 /**
- * Makes the keyspace, with so many scenes in it, made by a node in `dataDir`. A ledger's newest batch, which may lack
- * projections for good reason, is the grant alone.
+ * Makes the keyspace with `count` scenes, which a node in `dataDir` writes and `copy` copies. The newest batch of a
+ * ledger, whose projections may be missing in a sound store, holds the grant.
  */
 export async function keyspaceOfScenes(
   settings: CassandraSettings,

@@ -1,12 +1,12 @@
 import { names } from '../../../src/domain/event/projection.ts';
 
-/** A ledger for each damage, one batch: 0 GENESIS, 1 opening, 2 master, 3 … 12 its notes, 13 a grant. */
+/** The ledger of one damage, one batch: 0 GENESIS, 1 opening, 2 master, 3 … 12 its notes, 13 a grant. */
 export interface RowScene {
   readonly ledgerId: string;
   readonly masterId: string;
-  /** An actor with a record, an API key's hash of its own, and so on: ids that are this scene's alone. */
+  /** An actor with a record. No other scene has these ids. */
   readonly actorId: string;
-  /** The scene of another ledger, whose values are put here. */
+  /** A scene whose values are copied into this one. */
   readonly other: { readonly ledgerId: string; readonly masterId: string; readonly actorId: string };
   run(cql: string, ...params: readonly unknown[]): Promise<readonly Record<string, unknown>[]>;
 }
@@ -15,9 +15,9 @@ export interface RowDamage {
   readonly name: string;
   readonly table: string;
   readonly change: (scene: RowScene) => Promise<unknown>;
-  /** Types of which at least one is found; none: it is harmless, and nothing is found. */
+  /** At least one of these types is found. Empty: the damage is harmless, and nothing is found. */
   readonly found: readonly string[];
-  /** What a reader of the ledger is told: issues, or nothing since the log is whole. */
+  /** What a reader of the ledger gets: issues, all events, or no ledger. */
   readonly reads: 'issues' | 'whole' | 'nothing';
 }
 

@@ -3,15 +3,15 @@ import { expect } from 'vitest';
 import { append, type Master, newMaster, newOrder, type Order, type Party, signedBy } from '../../support/parties.ts';
 import { done } from '../../support/parties-rest.ts';
 
-/** A ledger for each damage: 0 GENESIS, 1 opening, 2 and 3 masters, 4 … 13 notes of the first, 14 a grant. */
+/** The ledger of one damage: 0 GENESIS, 1 opening, 2 and 3 masters, 4 … 13 notes of the first, 14 a grant. */
 export interface Scene {
   readonly order: Order;
   readonly master: Master;
   readonly other: Master;
 }
 
-/** One scene as it lies in Cassandra, behind the service's back. */
-export interface Stand {
+/** A scene with direct access to its rows in Cassandra. */
+export interface StoredScene {
   readonly scene: Scene;
   run(cql: string, params: readonly unknown[]): Promise<cassandra.types.ResultSet>;
   row(seq: number): Promise<string>;
@@ -27,12 +27,11 @@ export async function makeScene(base: string): Promise<Scene> {
   return scene;
 }
 
-/** One more event of its first master. */
+/** Appends an event to the first master of a scene. */
 export async function note(base: string, { order, master }: Scene, n: number, headers = {}): Promise<void> {
   expect((await append({ ...master, base }, order.buyer, 'NOTED', { n }, { headers })).status).toBe(200);
 }
 
-/** The last event of a scene. */
 export async function grant(base: string, { buyer, ledgerId }: Order, delegate: Party): Promise<void> {
   const body = { ledger_id: ledgerId, delegate_actor_id: delegate.actorId, role: 'AUDITOR' };
   await done(base, 'POST', '/v1/delegation/ledger', {
@@ -41,7 +40,7 @@ export async function grant(base: string, { buyer, ledgerId }: Order, delegate: 
   });
 }
 
-export function stand(client: cassandra.Client, scene: Scene): Stand {
+export function storedScene(client: cassandra.Client, scene: Scene): StoredScene {
   const run = (cql: string, params: readonly unknown[]) => client.execute(cql, [...params], { prepare: true });
   const key = [scene.order.ledgerId, 0];
   return {

@@ -13,16 +13,16 @@ export interface OwnedLedger {
   readonly owner: string;
 }
 
-/** An append that one node alone was asked for. */
+/** An append that was sent to one node only. */
 export interface AppendDuring {
   readonly asked: string;
-  /** Whose ledger it was when the fault began. */
+  /** The ledger's owner when the fault began. */
   readonly owner: string;
-  /** Infinity: in vain. */
+  /** Infinity: it failed. */
   readonly tookMs: number;
 }
 
-/** A ledger of each node that owns any, once nothing is about to move. To be asked before anything is broken. */
+/** Returns one ledger of each node that owns any, once no shard moves any more. Call it before the fault. */
 export async function ledgerOfEachOwner({ cluster, world }: FaultContext): Promise<OwnedLedger[]> {
   await untilSettled(cluster, settledMaxMs);
   const owners = await cluster.owners();
@@ -35,9 +35,8 @@ export async function ledgerOfEachOwner({ cluster, world }: FaultContext): Promi
 }
 
 /**
- * Appends to each of the ledgers through each node, each append at one node alone, in rounds that begin within
- * `lastsMs`. Resolves when all
- * are answered or given up, so that nothing is mended before.
+ * Appends to each ledger through each node, in rounds that begin within `lastsMs`. Resolves when all appends are
+ * answered or given up, so that the fault lasts as long.
  */
 export async function appendDuring(
   { cluster, load }: FaultContext,
@@ -57,7 +56,7 @@ export async function appendDuring(
   return appends;
 }
 
-/** Durations of appends, separately for those with a silent owner, which is waited for first. */
+/** Returns the durations of appends, separately for those that first wait for a silent owner. */
 export function acrossApart(
   appends: readonly AppendDuring[],
   silent: ReadonlySet<string>,

@@ -3,7 +3,6 @@ import type { Load } from '../load/load.ts';
 import type { LoadWorld } from '../load/load-world.ts';
 import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
 
-/** What a fault works on. */
 export interface FaultContext {
   readonly cluster: ClusterUnderTest;
   readonly load: Load;
@@ -11,34 +10,33 @@ export interface FaultContext {
   readonly random: SeededRandom;
 }
 
-/** What a fault found out while it lasted. */
+/** What was measured during a fault. */
 export interface FaultOutcome {
-  /** In words: what was done to whom. */
+  /** A description of the fault. */
   readonly what: string;
-  /** From the fault to the first acknowledged append that began after it, if measured. Infinity: none was. */
+  /** From the fault to the first acknowledged append that began after it. Infinity: there was none. */
   readonly recoveryMs?: number;
-  /** Durations of appends at one node during the fault, if measured. Infinity: it failed. */
+  /** Durations of appends at one node during the fault. Infinity: it failed. */
   readonly duringMs?: readonly number[];
-  /** The same for appends to a silent owner behind a cut, which are not in `duringMs`. Of each cut. */
+  /** The same for appends whose owner is silent behind a cut. They are not in `duringMs`. */
   readonly acrossMs?: readonly number[];
-  /** From each kill until others held all shards of the node; empty if that was not awaited. */
+  /** From each kill until others held all shards of the node. Empty if that was not awaited. */
   readonly movedMs?: readonly number[];
-  /** How long each shard that was written to served nobody at most, where that was measured. */
+  /** The longest time without service of each shard that was written to. */
   readonly unservedMs?: readonly number[];
-  /** What should not have been. */
+  /** A sentence for each violation. */
   readonly violations?: readonly string[];
-  /** Figures of this kind. */
   readonly figures?: Readonly<Record<string, number>>;
   /** The steal share while the times were measured (host-watch.ts), if it differs from that of the whole fault. */
   readonly hostKept?: number;
-  /** The same once more, where chance chose among several. */
+  /** The variant that chance chose, to repeat it. */
   readonly again?: Fault;
 }
 
-/** Breaks something, mends it, and resolves when the cluster is whole again. */
+/** Breaks a part of the cluster, repairs it, and resolves when the cluster is whole again. */
 export type Fault = (context: FaultContext) => Promise<FaultOutcome>;
 
-/** Carries out what chance chose, so that it can be had again. */
+/** Carries out a variant that chance chose, and notes it in the outcome. */
 export async function chosen(context: FaultContext, fault: Fault): Promise<FaultOutcome> {
   return { ...(await fault(context)), again: fault };
 }

@@ -4,14 +4,13 @@ import type { Stopped } from '../rig/node-under-test.ts';
 import { openOneAddress } from '../rig/one-address.ts';
 import type { Fault } from './fault.ts';
 
-/** A rolling restart or a change of size has to be over by then, a node. */
 const balancedMaxMs = 60_000;
 const stopMaxMs = 20_000;
-/** About half of the shards: those of six nodes are as chance divides them. */
+/** Bounds of "about half of the shards": chance divides the shards of six nodes. */
 const movedPercentMin = 100 / 3;
 const movedPercentMax = 200 / 3;
 
-/** Each node in turn: SIGTERM, until it has ended as it should, and started again. No call may fail. */
+/** Stops each node in turn by SIGTERM and starts it again. No call may fail. */
 export const rollingRestart: Fault = async ({ cluster, load }) => {
   const failures = countFailures(load);
   await using front = await openOneAddress(cluster.nodes);
@@ -26,7 +25,7 @@ export const rollingRestart: Fault = async ({ cluster, load }) => {
   const endedMs = performance.now();
   const { answered, attemptsMost } = await callers.stop();
   const failed = await failures();
-  // Of the attempts at a node: what a client does between its own says nothing of a shard.
+  // Without the calls of the usual callers: their clients retry by themselves.
   const attempts = load.history.calls.filter((call) => cluster.nodes.some(({ id }) => id === call.node));
   const unservedMs = [...unserved(attempts, cluster.shardOf, beganMs, endedMs).values()];
   return {
@@ -52,10 +51,10 @@ export const scale: Fault = async ({ cluster, load }) => {
   await using front = await openOneAddress(cluster.nodes);
   await using callers = load.callThrough(front);
   const size = cluster.nodes.length;
-  // A node that a fault before this one started again may still be without its share.
+  // A node that the previous fault restarted may still lack its share.
   await cluster.untilBalanced(balancedMaxMs);
   const before = await cluster.owners();
-  // However it ends, what comes next meets as many nodes as before.
+  // The next fault needs the old number of nodes, even if this one fails.
   await using _ = {
     async [Symbol.asyncDispose]() {
       while (cluster.nodes.length > size) await cluster.shrink();
@@ -99,14 +98,14 @@ function movedPercent(before: ReadonlyMap<number, string>, after: ReadonlyMap<nu
   return (100 * moved) / Math.max(1, after.size);
 }
 
-/** Violations in the number of moved shards when the nodes double and halve again (about half). */
+/** Returns violations of the rule that about half of the shards move. */
 export function moveViolations(moved: { readonly growing: number; readonly shrinking: number }): string[] {
   return Object.entries(moved)
     .filter(([, percent]) => percent < movedPercentMin || percent > movedPercentMax)
     .map(([when, percent]) => `${Math.round(percent)} % of the shards moved when ${when}, and not about half`);
 }
 
-/** What is wrong with how nodes ended after SIGTERM (exit 0 within 20 s). */
+/** Returns violations of the rule that nodes exit with 0 within 20 s of SIGTERM. */
 export function stopViolations(stops: readonly Stopped[]): string[] {
   return stops.flatMap(({ id, code, tookMs }) => [
     ...(code === 0 ? [] : [`${id} ended with ${code ?? 'a signal'} after SIGTERM, and not with 0`]),
@@ -114,14 +113,14 @@ export function stopViolations(stops: readonly Stopped[]): string[] {
   ]);
 }
 
-/** What is wrong where callers at one address, who fail no call, had none answered either. */
+/** Returns a violation for each transport without any answered call: no call failed there either. */
 function unansweredViolations(answered: Readonly<Record<string, number>>): string[] {
   return Object.entries(answered).flatMap(([transport, calls]) =>
     calls === 0 ? [`no call over ${transport} was answered at the one address`] : [],
   );
 }
 
-/** Calls that fail from now on: answers those that had been begun when it is asked, once they have all ended. */
+/** Returns a function that waits for the calls under way and returns those that failed since now. */
 function countFailures(load: Load): () => Promise<string[]> {
   const before = load.history.failed.length;
   return async () => {

@@ -28,8 +28,8 @@ export const faults: Readonly<Record<FaultKind, Fault>> = {
 };
 
 /**
- * Of 220 faults 100 are kills, whose cost has to be known at its 99th percentile, and 15 of each other kind; fewer
- * faults are divided alike, a handful is as many kinds. Shuffled.
+ * Returns a shuffled plan. Of 220 faults 100 are kills, for a 99th percentile of their recovery, and 15 of each other
+ * kind. Fewer faults are divided in proportion, and a few faults are of as many kinds.
  */
 export function planFaults(count: number, random: SeededRandom): FaultKind[] {
   const kinds = Object.keys(faults) as FaultKind[];

@@ -6,12 +6,15 @@ import { acrossApart, appendDuring, ledgerOfEachOwner } from './appends-during.t
 import { chosen, type Fault, type FaultContext, type FaultOutcome } from './fault.ts';
 import { ownerOfSomething } from './owner.ts';
 
+const leasesRunOut = 'svc_leases_lost_total{cause="ran_out"}';
+const forwardedAnswered = 'svc_forwarded_calls_total{result="answered"}';
+const fencedAppends = 'svc_fenced_appends_total';
 const probes = 3;
-/** Nobody waits longer, which is far above what is demanded (aims.ts). */
+/** Far longer than the aims demand (aims.ts). */
 const movedMaxMs = 30_000;
 const pollMs = 50;
 
-/** kill -9 of an owner of busy ledgers. One time of four it stays away until others have all its shards. */
+/** kill -9 of an owner of busy ledgers. One time in four it stays away until others have all its shards. */
 export const killNode: Fault = (context) => chosen(context, context.random.chance(0.25) ? killForGood : killBriefly);
 
 /** The victim is started again before its leases run out. */
@@ -38,7 +41,7 @@ export const killForGood: Fault = async (context) => {
   };
 };
 
-/** The recovery is that of the slowest of a few ledgers that the victim owned, from the kill on. */
+/** `recoveryMs` is that of the slowest of a few ledgers that the victim owned, counted from the kill. */
 async function killOwner(
   context: FaultContext,
   away: (victim: NodeUnderTest, killedMs: number) => Promise<void>,
@@ -59,7 +62,7 @@ async function killOwner(
   return { what: `${victim.id} killed, owner of ${hit.length} ledgers`, recoveryMs, hostKept };
 }
 
-/** Whether every shard came to be held, and none by a node that was killed. */
+/** Waits until other nodes hold all shards. Returns false if that takes too long. */
 async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Promise<boolean> {
   const beganMs = performance.now();
   while (performance.now() - beganMs < movedMaxMs) {
@@ -71,13 +74,13 @@ async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Pro
 }
 
 /**
- * SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner, until it finds them
- * gone. Then it appends to what it owned, by itself or not, and forwards again.
+ * SIGSTOP of an owner for longer than its leases last. When it wakes up it believes that it still owns its shards,
+ * until it finds the leases gone. Then it must append to its former ledgers, and forward commands again.
  */
 export const pauseNode: Fault = async (context) => {
   const { random, load } = context;
   const { victim, hit } = await ownerOfSomething(context);
-  const [lostBefore, fencedBefore] = [await leasesRunOutAt(victim), await fencedAt(victim)];
+  const [lostBefore, fencedBefore] = [await victim.counted(leasesRunOut), await victim.counted(fencedAppends)];
   const pausedMs = leaseTtlMs + random.between(500, 2_500);
   victim.pause();
   await afterMs(pausedMs);
@@ -87,16 +90,16 @@ export const pauseNode: Fault = async (context) => {
   let lost = 0;
   while (lost === 0 && performance.now() - awakeMs < movedMaxMs) {
     await afterMs(pollMs);
-    lost = (await leasesRunOutAt(victim)) - lostBefore;
+    lost = (await victim.counted(leasesRunOut)) - lostBefore;
   }
-  const forwardedBefore = await forwardedBy(victim);
+  const forwardedBefore = await victim.counted(forwardedAnswered);
   const took = await Promise.all(hit.slice(0, probes).map((ledger) => load.appendTo(ledger, [victim])));
   let forwarded = 0;
   while (forwarded === 0 && performance.now() - awakeMs < movedMaxMs) {
     await afterMs(pollMs);
-    forwarded = (await forwardedBy(victim)) - forwardedBefore;
+    forwarded = (await victim.counted(forwardedAnswered)) - forwardedBefore;
   }
-  const fenced = (await fencedAt(victim)) - fencedBefore;
+  const fenced = (await victim.counted(fencedAppends)) - fencedBefore;
   const violations = [
     ...(lost === 0 ? [`${victim.id} slept for ${pausedMs} ms and found none of its leases gone`] : []),
     ...(forwarded === 0 ? [`${victim.id} slept for ${pausedMs} ms and forwards nothing`] : []),
@@ -106,27 +109,6 @@ export const pauseNode: Fault = async (context) => {
   return { what, violations, figures: { fenced_appends: fenced } };
 };
 
-/** Because they were not renewed in time. */
-function leasesRunOutAt(node: NodeUnderTest): Promise<number> {
-  return counted(node, /^svc_leases_lost_total\{cause="ran_out"\} (\d+)$/m);
-}
-
-/** Commands for ledgers of other nodes that were answered. */
-function forwardedBy(node: NodeUnderTest): Promise<number> {
-  return counted(node, /^svc_forwarded_calls_total\{result="answered"\} (\d+)$/m);
-}
-
-/** Writes of it that the store refused, since another one had claimed the ledger or written to it. */
-function fencedAt(node: NodeUnderTest): Promise<number> {
-  return counted(node, /^svc_fenced_appends_total (\d+)$/m);
-}
-
-async function counted(node: NodeUnderTest, series: RegExp): Promise<number> {
-  const [, count] = series.exec(await node.metrics()) ?? [];
-  if (count === undefined) throw new Error(`${node.id} does not tell ${series}`);
-  return Number(count);
-}
-
 const cutPlaces = [
   'peers from one',
   'all from each other',
@@ -135,13 +117,13 @@ const cutPlaces = [
 ] as const;
 const cutWays = ['refused', 'silent'] as const;
 
-/** Other nodes, all nodes or Redis cannot be reached: refused or silent. All nodes append meanwhile. */
+/** Cuts connections between nodes, or to Redis: refused or silent. All nodes append meanwhile. */
 export const cutOff: Fault = (context) => {
   const [which, how] = [context.random.pick(cutPlaces), context.random.pick(cutWays)];
   return chosen(context, (again) => cut(again, which, how));
 };
 
-/** No node reaches another one: each carries out itself what it is asked. */
+/** No node reaches another one: each node runs all commands that it receives. */
 export const cutOffAll: Fault = (context) => cut(context, 'all from each other', context.random.pick(cutWays));
 
 async function cut(

@@ -3,14 +3,13 @@ import type { LoadLedger } from '../load/load-world.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import type { FaultContext } from './fault.ts';
 
-/** Far longer than shards are ever under way. */
+/** Far longer than a hand-over takes. */
 const ownedMaxMs = 30_000;
 const pollMs = 50;
 
 /**
- * The owner of something that is written to, with all of that which it owns. It is waited for: shards may be on their
- * way to it, and those of a node that was killed a moment ago stand in Redis under its name until they run out, though
- * the one started again has none of them.
+ * Returns the owner of a random ledger of the load, with all ledgers that it owns. Waits until the node itself reports
+ * its shards: after a kill, Redis names the restarted node as the owner until the old leases run out.
  */
 export async function ownerOfSomething({
   cluster,
@@ -33,7 +32,7 @@ export async function ownerOfSomething({
   throw new Error(`nobody came to own ledger ${id} in ${ownedMaxMs} ms`);
 }
 
-/** Whether a node has as many shards by its own account as Redis says. */
+/** Whether a node reports at least as many shards as Redis says that it has. */
 async function hasItsShards(node: NodeUnderTest, owners: ReadonlyMap<number, string>): Promise<boolean> {
   const view = await node.view().catch(() => null);
   const share = [...owners.values()].filter((owner) => owner === node.id).length;

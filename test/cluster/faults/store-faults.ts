@@ -9,7 +9,7 @@ import { askWithoutStore } from './store-outage.ts';
 
 const balancedMaxMs = 30_000;
 
-/** Redis is gone, for longer than a lease or shorter. */
+/** Redis is gone for a random time, shorter or longer than a lease. */
 export const stopRedis: Fault = (context) => {
   const goneMs = context.random.between(500, leaseTtlMs + 2_500);
   return chosen(context, (again) => stopRedisFor(again, goneMs));
@@ -18,7 +18,7 @@ export const stopRedis: Fault = (context) => {
 /** Redis is gone until all leases have run out. */
 export const stopRedisForLong: Fault = (context) => stopRedisFor(context, leaseTtlMs + 1_000);
 
-/** Meanwhile every node appends to ledgers of every owner, and nothing moves. Redis comes back with nothing in it. */
+/** Every node appends to ledgers of every owner, and no shard may move. Redis comes back empty. */
 async function stopRedisFor(context: FaultContext, goneMs: number): Promise<FaultOutcome> {
   const { cluster } = context;
   const ledgers = await ledgerOfEachOwner(context);
@@ -37,8 +37,7 @@ async function stopRedisFor(context: FaultContext, goneMs: number): Promise<Faul
 }
 
 /**
- * Redis is gone, and then an owner is killed: the node that is asked claims the owner's ledgers. Started
- * again, it serves without Redis as well.
+ * An owner is killed while Redis is gone: any other node claims its ledgers. The restarted node serves without Redis.
  */
 export const killWithoutRedis: Fault = async (context) => {
   const { cluster, load, random } = context;
@@ -59,7 +58,7 @@ export const killWithoutRedis: Fault = async (context) => {
   return { what, recoveryMs, duringMs: appends.map(({ tookMs }) => tookMs) };
 };
 
-/** The shards of a node by state, and how many came and went since it began, as its metrics have it. */
+/** Returns a node's metrics of shards and moves. */
 async function placementOf(node: NodeUnderTest): Promise<string> {
   const series = (await node.metrics()).match(/^svc_(?:shards|shard_moves_total)\{.*$/gm) ?? [];
   if (series.length === 0) throw new Error(`${node.id} does not tell of its shards`);
@@ -76,13 +75,13 @@ export const flushRedis: Fault = async ({ cluster }) => {
   return { what: 'Redis flushed' };
 };
 
-/** A node of Cassandra hangs, and may execute late. One time of four it hangs until all nodes know. */
+/** A node of Cassandra hangs. One time in four it hangs until all nodes have noticed. */
 export const pauseCassandra: Fault = (context) => {
   const isLong = context.cluster.cassandra?.nodes.length === 1 && context.random.chance(0.25);
   return chosen(context, isLong ? pauseCassandraForLong : pauseCassandraBriefly);
 };
 
-/** The only Cassandra hangs until every node has been seen to answer without it. */
+/** The only Cassandra hangs until every node answers 503. */
 export const pauseCassandraForLong: Fault = async (context) => {
   const [node] = context.cluster.cassandra?.nodes ?? [];
   if (node === undefined) throw new Error('the cluster has no Cassandra of its own');
@@ -96,7 +95,7 @@ export const pauseCassandraForLong: Fault = async (context) => {
   return { what: `Cassandra ${node.address} paused for ${pausedMs} ms`, recoveryMs, ...outage };
 };
 
-/** So briefly that most calls find it awake again before they are given up. */
+/** Cassandra hangs so briefly that most calls are still answered. */
 export const pauseCassandraBriefly: Fault = async (context) => {
   const { cluster, random } = context;
   const nodes = cluster.cassandra?.nodes ?? [];
@@ -109,7 +108,7 @@ export const pauseCassandraBriefly: Fault = async (context) => {
   return { what: `Cassandra ${node.address} paused for ${pausedMs} ms`, recoveryMs };
 };
 
-/** kill -9 of a node of Cassandra, and started again with what it has on disk. */
+/** kill -9 of a node of Cassandra, which is restarted with its data. */
 export const killCassandra: Fault = async (context) => {
   const { cluster, load, random } = context;
   const nodes = cluster.cassandra?.nodes ?? [];
@@ -120,7 +119,7 @@ export const killCassandra: Fault = async (context) => {
     await cluster.cassandra?.restart(index);
     return found;
   };
-  // Where it was one of three, those that are left are a quorum.
+  // The other two of three nodes are a quorum.
   const outage =
     nodes.length === 1
       ? await load.history.withoutStore(() => killAndRestart(() => askWithoutStore(context)))

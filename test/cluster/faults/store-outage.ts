@@ -3,12 +3,13 @@ import { percentile } from '../campaign/percentiles.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import type { FaultContext } from './fault.ts';
 
-/** The longest call that began before its node knew: two attempts with their deadlines, and some reserve. */
+/** Bound of a call that began before its node noticed: two attempts with their deadlines, and some reserve. */
 const firstMaxMs = 12_000;
-/** One that is begun once it knows, beyond what the machine takes for as many calls that need no store. */
+/** Bound of a call after its node noticed, beyond the time of as many calls that need no store. */
 const quickMaxMs = 1_000;
 const callsAtOnce = 100;
 const appendsAtOnce = 20;
+const residentBytes = 'process_resident_memory_bytes';
 const heldMaxBytes = 100 * 1024 * 1024;
 
 interface Answer {
@@ -17,7 +18,6 @@ interface Answer {
   readonly tookMs: number;
 }
 
-/** What nodes did while there was no store. */
 export interface OutageOutcome {
   readonly violations: readonly string[];
   readonly figures: Readonly<Record<string, number>>;
@@ -25,16 +25,15 @@ export interface OutageOutcome {
 }
 
 /**
- * Asks every node while no Cassandra answers: 503 in time at first, then at once, appends too, in bounded memory, and
- * no write is acknowledged. Resolves when each node has been seen to do so. Where the
- * host kept the processors for itself meanwhile, no time is a violation.
+ * Calls every node while no Cassandra answers. Reads and appends must get 503, in time at first and then at once, in
+ * bounded memory, and no write may be acknowledged. Times on a busy host are no violation.
  */
 export async function askWithoutStore(context: FaultContext): Promise<OutageOutcome> {
   const { cluster, load, world, random } = context;
   const host = watchHost();
   const beganMs = performance.now();
   const seen = await Promise.all(cluster.nodes.map((node) => askNode(context, node, host)));
-  // Every node knows by now, so it is the same wherever an append is sent on to.
+  // Every node has noticed by now, so it does not matter to which one an append is forwarded.
   const appends = await Promise.all(
     Array.from({ length: appendsAtOnce }, () =>
       load.appendOnce(random.pick(world.ledgers), random.pick(cluster.nodes)),
@@ -80,9 +79,9 @@ async function askNode(context: FaultContext, node: NodeUnderTest, host: HostWat
       if (host.isFair()) violations.push(`without a store ${node.id} does not come to answer within ${quickMaxMs} ms`);
       break;
     }
-  const heldBefore = await residentBytes(node);
+  const heldBefore = await node.counted(residentBytes);
   const answers = await Promise.all(Array.from({ length: callsAtOnce }, ask));
-  const heldBytes = (await residentBytes(node)) - heldBefore;
+  const heldBytes = (await node.counted(residentBytes)) - heldBefore;
   const medianMs = medianOf(answers);
   const transportMs = medianOf(await Promise.all(Array.from({ length: callsAtOnce }, () => readTerms(node))));
   if (medianMs > host.bound(quickMaxMs + transportMs))
@@ -100,7 +99,7 @@ function medianOf(answers: readonly { readonly tookMs: number }[]): number {
   );
 }
 
-/** A read of a ledger, which nothing can answer from memory alone. */
+/** Reads a ledger, which needs the store. */
 async function read({ world, random }: FaultContext, node: NodeUnderTest): Promise<Answer> {
   const beganMs = performance.now();
   const response = await fetch(`${node.baseUrl}/v1/ledgers/${random.pick(world.ledgers).id}/events`, {
@@ -111,16 +110,10 @@ async function read({ world, random }: FaultContext, node: NodeUnderTest): Promi
   return { status: response.status, code: error?.code ?? '', tookMs: performance.now() - beganMs };
 }
 
-/** What no store is asked for. */
+/** A call that needs no store. */
 async function readTerms(node: NodeUnderTest): Promise<{ readonly tookMs: number }> {
   const beganMs = performance.now();
   const response = await fetch(`${node.baseUrl}/v1/legal/terms`, { signal: AbortSignal.timeout(2 * firstMaxMs) });
   await response.text();
   return { tookMs: performance.now() - beganMs };
-}
-
-async function residentBytes(node: NodeUnderTest): Promise<number> {
-  const [, bytes] = /^process_resident_memory_bytes (\S+)$/m.exec(await node.metrics()) ?? [];
-  if (bytes === undefined) throw new Error(`${node.id} does not tell how much memory it holds`);
-  return Number(bytes);
 }

@@ -10,7 +10,7 @@ import type { Answered } from './load-history.ts';
 import { businessRef, type LoadLedger, type LoadMaster, type LoadWorld, masterScope } from './load-world.ts';
 import type { LoadParty } from './parties.ts';
 
-/** One thing to do, however often it is tried: under one name, and with one idempotency key. */
+/** A call with one name and one idempotency key, which may be attempted several times. */
 export interface Call {
   readonly name: string;
   readonly command: Command;
@@ -18,13 +18,13 @@ export interface Call {
 }
 
 export interface AppendCall extends Call {
-  /** The same for a stream. */
+  /** The append for a stream. */
   readonly event: StreamedEvent;
-  /** The same by a client of the party's, whatever that does to get it through. */
+  /** Makes the append through a client that may retry by itself. */
   by(client: LedgerTrustClient, onAnswer: NonNullable<CallOptions['onAnswer']>): Promise<Answered>;
 }
 
-/** Makes the calls of a load, each with what the checker needs to know of it. */
+/** Makes the calls of a load, each with the command that the history checker compares. */
 export class LoadCalls {
   readonly #world: LoadWorld;
   #made = 0;
@@ -48,59 +48,54 @@ export class LoadCalls {
     };
   }
 
-  grant(ledger: LoadLedger, master: LoadMaster, delegate: LoadParty): Call {
-    const { supplier } = this.#world;
-    const { options, base } = marked(supplier);
-    const delegateActorId = delegate.actorId;
-    const request = { masterId: master.id, delegateActorId, role: 'OPS', permissions: { access: 'write' } };
+  grant(ledger: LoadLedger, master: LoadMaster, { actorId: delegateActorId }: LoadParty): Call {
     const place = { ledgerId: ledger.id, masterId: master.id };
-    return {
-      name: this.#name('grant'),
-      command: make.grant({ ...base, ...place, delegateActorId, access: 'write' }),
-      attempt: async (node) => {
-        await supplier.at(node).grantMasterDelegation(request, options);
-        return { kind: 'done', masterId: master.id };
-      },
-    };
+    const request = { masterId: master.id, delegateActorId, role: 'OPS', permissions: { access: 'write' } };
+    return this.#bySupplier(
+      'grant',
+      (base) => make.grant({ ...base, ...place, delegateActorId, access: 'write' }),
+      (client, options) => client.grantMasterDelegation(request, options).then(() => master.id),
+    );
   }
 
-  revoke(ledger: LoadLedger, master: LoadMaster, delegate: LoadParty): Call {
-    const { supplier } = this.#world;
-    const { options, base } = marked(supplier);
-    const delegateActorId = delegate.actorId;
-    return {
-      name: this.#name('revoke'),
-      command: make.revoke({ ...base, ledgerId: ledger.id, masterId: master.id, delegateActorId }),
-      attempt: async (node) => {
-        await supplier.at(node).revokeMasterDelegation({ masterId: master.id, delegateActorId }, options);
-        return { kind: 'done', masterId: master.id };
-      },
-    };
+  revoke(ledger: LoadLedger, master: LoadMaster, { actorId: delegateActorId }: LoadParty): Call {
+    const request = { masterId: master.id, delegateActorId };
+    return this.#bySupplier(
+      'revoke',
+      (base) => make.revoke({ ...base, ledgerId: ledger.id, ...request }),
+      (client, options) => client.revokeMasterDelegation(request, options).then(() => master.id),
+    );
   }
 
   createMaster(ledger: LoadLedger): Call {
-    const { supplier } = this.#world;
-    const { options, base } = marked(supplier);
     const request = { ledgerId: ledger.id, businessRef, scope: masterScope };
-    return {
-      name: this.#name('create master'),
-      command: make.createMaster({ ...base, ledgerId: ledger.id, masterId: randomUUID() }),
-      attempt: async (node) => {
-        return { kind: 'done', masterId: (await supplier.at(node).createMaster(request, options)).uuid };
-      },
-    };
+    return this.#bySupplier(
+      'create master',
+      (base) => make.createMaster({ ...base, ledgerId: ledger.id, masterId: randomUUID() }),
+      (client, options) => client.createMaster(request, options).then(({ uuid }) => uuid),
+    );
   }
 
   closeMaster(ledger: LoadLedger, master: LoadMaster): Call {
+    return this.#bySupplier(
+      'close master',
+      (base) => make.closeMaster({ ...base, ledgerId: ledger.id, masterId: master.id }),
+      (client, options) => client.closeMaster({ uuid: master.id }, options).then(() => master.id),
+    );
+  }
+
+  /** `send` resolves with the id of the master that the call was about. */
+  #bySupplier(
+    what: string,
+    commandOf: (base: ReturnType<typeof marked>['base']) => Command,
+    send: (client: LedgerTrustClient, options: CallOptions) => Promise<string>,
+  ): Call {
     const { supplier } = this.#world;
     const { options, base } = marked(supplier);
     return {
-      name: this.#name('close master'),
-      command: make.closeMaster({ ...base, ledgerId: ledger.id, masterId: master.id }),
-      attempt: async (node) => {
-        await supplier.at(node).closeMaster({ uuid: master.id }, options);
-        return { kind: 'done', masterId: master.id };
-      },
+      name: this.#name(what),
+      command: commandOf(base),
+      attempt: async (node) => ({ kind: 'done', masterId: await send(supplier.at(node), options) }),
     };
   }
 
@@ -110,14 +105,13 @@ export class LoadCalls {
   }
 }
 
-/** A key, and the command as it is named by it. */
+/** Returns a new idempotency key and the fields of a command that has it. */
 function marked(party: LoadParty) {
   const idempotencyKey = randomUUID();
   const base = { actorId: party.actorId, commandKeys: [make.commandKey(commandId(party.actorId, idempotencyKey))] };
   return { options: { idempotencyKey } satisfies CallOptions, base };
 }
 
-/** What an append was answered with. */
 export function written(answer: {
   readonly eventId: string;
   readonly ledgerId: string;

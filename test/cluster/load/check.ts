@@ -15,10 +15,7 @@ export interface CheckResult {
   readonly events: number;
 }
 
-/**
- * Compares everything that callers were told with the chains as they stand in the store, read behind the nodes' backs,
- * and with what readers look up beside them.
- */
+/** Compares all answers to callers with the chains in the store, read without the nodes, and with the projections. */
 export async function checkLoad(
   settings: CassandraSettings,
   ledgerIds: readonly string[],

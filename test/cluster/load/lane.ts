@@ -8,9 +8,8 @@ import { closedKept, type LoadLedger } from './load-world.ts';
 import type { LoadParty } from './parties.ts';
 
 const eventsMax = 400;
-/** What a stream has open at once. */
 const inFlightMax = 16;
-/** Connections of one stream in a row that bring nothing: then another node is tried. */
+/** After so many failed connections in a row a stream ends, and another node is tried. */
 const attemptsMax = 2;
 
 export interface LaneParts {
@@ -23,23 +22,23 @@ export interface LaneParts {
   readonly restMaxMs: number;
   /** Whether new events may be made. */
   isRunning(): boolean;
-  /** Is told of each event, by what resolves when it is settled or given up. */
+  /** Called for each event. `ended` resolves when the event is settled or given up. */
   begun(ended: Promise<void>): void;
 }
 
-/** An event that is not settled. */
+/** An event without a certain answer. */
 interface Open {
   readonly call: AppendCall;
   readonly begunMs: number;
   settled: boolean;
-  /** It is settled or given up. */
+  /** Call it when the event is settled or given up. */
   end(): void;
 }
 
 /**
- * Events of one ledger in an order, over one stream after the other: what a stream fails with is sent again, in that
- * order and under the same keys, over a stream of any node. Ends when it has had enough, or when an event stays
- * uncertain for too long.
+ * Sends events of one ledger in order over one stream after another. After a failed stream it sends the uncertain
+ * events again, in order and under the same keys, over a stream to any node. Ends when all events are settled, or when
+ * one stays uncertain for too long.
  */
 export async function runLane(parts: LaneParts): Promise<void> {
   const { calls, history, random, ledger, party, nodes, restMaxMs, isRunning } = parts;
@@ -63,7 +62,7 @@ export async function runLane(parts: LaneParts): Promise<void> {
     let isOver = false;
     const send = (event: Open) => {
       const appended = stream.append(event.call.event);
-      // At once: nothing may be given to the stream behind what has failed.
+      // Set at once: no event may follow a failed one in the same stream.
       appended.catch((error) => {
         if (!isCertain(answeredBy(error))) isOver = true;
       });
@@ -90,7 +89,7 @@ export async function runLane(parts: LaneParts): Promise<void> {
     open = open.filter(({ settled }) => !settled);
     const late = open.filter(({ begunMs }) => history.isInVain(begunMs));
     if (late.length > 0) {
-      // Those behind it are given up with it: they would stand without it.
+      // The later events are given up too: otherwise they could be written without this one.
       for (const { call, begunMs } of late) history.noteFailed(call.name, begunMs);
       for (const { end } of open) end();
       return;

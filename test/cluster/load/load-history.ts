@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../../src/domain/errors.ts';
 import type { LedgerEvent } from '../../../src/domain/event/event.ts';
 import { type AnsweredEvent, type Attempt, type AttemptResult, HistoryBook } from '../../support/history/history.ts';
 
-/** What an answer was: of an append all of the event is told; of other calls only that they were done, and perhaps to what. */
+/** The answer to a call. Only the answer to an append names the event. */
 export type Answered = AttemptResult | { readonly kind: 'done'; readonly masterId: string | null };
 
 export type LoadAttempt = Omit<Attempt, 'result'> & {
@@ -11,41 +11,41 @@ export type LoadAttempt = Omit<Attempt, 'result'> & {
   /** On the monotonic clock. */
   readonly beganMs: number;
   readonly endedMs: number;
-  /** When it was sent, in milliseconds since 1970: the clock of all nodes too, which run on one machine. */
+  /** Milliseconds since 1970, by the clock of the machine, which is also that of the nodes. */
   readonly sentAtMs: number;
-  /** No node was asked: nobody listened where it was to be sent. */
+  /** Nothing listened at the address. */
   readonly unsent: boolean;
-  /** The error's own words, to look into a violation. */
+  /** The text of the error. */
   readonly words: string | null;
 };
 
 /** When an append was first acknowledged, on the monotonic clock. */
 export interface Acknowledgement {
   readonly atMs: number;
-  /** Since it was first sent. */
+  /** Since the first attempt began. */
   readonly tookMs: number;
 }
 
-/** A call that was sent again and again and never got a certain answer. */
+/** A call that was given up without a certain answer. */
 export interface FailedCall {
   readonly name: string;
   readonly begunMs: number;
   readonly endedMs: number;
-  /** What came of each attempt of the load, in words; of a client that tries again by itself, its last one. */
+  /** A description of each attempt. Of a client that retries by itself only the last one. */
   readonly attempts: readonly string[];
 }
 
-/** Everything that a load saw. */
+/** The calls of a load and their answers. */
 export class LoadHistory extends HistoryBook {
   readonly calls: LoadAttempt[] = [];
   readonly acknowledgements: Acknowledgement[] = [];
   readonly failed: FailedCall[] = [];
-  /** What no caller should ever be told. */
+  /** Answers that no caller may ever get. */
   readonly broken: string[] = [];
   #outages = 0;
   #storeBackMs = Number.NEGATIVE_INFINITY;
 
-  /** Meanwhile nothing can be written anywhere. */
+  /** Runs `work`, during which no node can write. */
   async withoutStore<T>(work: () => Promise<T>): Promise<T> {
     this.#outages += 1;
     try {
@@ -56,12 +56,11 @@ export class LoadHistory extends HistoryBook {
     }
   }
 
-  /** Whether a call that is not certain yet had its time, all of it since the last outage of the store. */
+  /** Whether an uncertain call has had its whole time since the last outage of the store. */
   isInVain(begunMs: number): boolean {
     return this.#outages === 0 && performance.now() - Math.max(begunMs, this.#storeBackMs) > callMaxMs;
   }
 
-  /** Notes a call that is given up. */
   noteFailed(name: string, begunMs: number): void {
     const attempts = this.calls
       .filter((call) => call.name === name)
@@ -69,7 +68,6 @@ export class LoadHistory extends HistoryBook {
     this.failed.push({ name, begunMs, endedMs: performance.now(), attempts });
   }
 
-  /** Notes an error if it is one that no caller should ever be told. */
   noteBroken(error: unknown): void {
     if (!(error instanceof LedgerTrustError) || !neverRight.has(error.code)) return;
     this.broken.push(`${error.code}: ${error.message} (request ${error.requestId})`);
@@ -90,10 +88,10 @@ const neverRight: ReadonlySet<string> = new Set([
   'idempotency_key_reused',
 ]);
 
-/** From the first attempt to the last: what the client of the project takes by default. */
+/** The default time of the project's client for all attempts of a call. */
 const callMaxMs = 30_000;
 
-/** What an error tells its caller about the call. */
+/** Returns what an error says about the call. Rethrows what is no error of the service or the client. */
 export function answeredBy(error: unknown): Answered {
   if (!(error instanceof LedgerTrustError)) throw error;
   const { code } = error;
@@ -108,12 +106,12 @@ function isUnsent(error: unknown): boolean {
   return code === 'not_sent' || (code === 'connection_lost' && details.sent === false);
 }
 
-/** Whether a caller need not ask again. */
+/** Whether a caller need not repeat the call. */
 export function isCertain(result: Answered): boolean {
   return result.kind !== 'unknown' && result.kind !== 'not_written';
 }
 
-/** Carries an attempt out and notes it, word for word as its caller was told. */
+/** Makes an attempt and notes its answer. */
 export async function noted(
   history: LoadHistory,
   { name, command }: { readonly name: string; readonly command: Attempt['command'] },
@@ -137,19 +135,19 @@ export async function noted(
   return result;
 }
 
-/** Events by the names of the commands that they came from. */
+/** Events by the ids of their command keys. */
 function eventsByKey(logs: ReadonlyMap<string, readonly LedgerEvent[]>): Map<string, LedgerEvent> {
   const byKey = new Map<string, LedgerEvent>();
   for (const log of logs.values()) for (const event of log) for (const { id } of event.commands) byKey.set(id, event);
   return byKey;
 }
 
-/** Times are whole milliseconds, and a turn may have looked at the clock just before it took a command. */
+/** Times are whole milliseconds, and a batch may read the clock just before it takes a command. */
 const clockSlackMs = 10;
 
 /**
- * Commands of which a caller was told that an attempt wrote nothing, and whose event stands from before any attempt
- * that may have written it was sent: one of those that "wrote nothing" did.
+ * Returns a violation for each event that is older than any attempt that may have written it. So an attempt wrote it
+ * although its caller was told that it wrote nothing.
  */
 export function deniedWrites(
   calls: readonly LoadAttempt[],
@@ -171,8 +169,8 @@ export function deniedWrites(
 }
 
 /**
- * The attempts as the checker takes them: for calls whose answer names no event, the event that stands under the name
- * of their command, or one that stands nowhere.
+ * Returns the attempts for the checker. An answer without an event gets the event with the command's key, or an event
+ * that is in no log.
  */
 export function attemptsWithEvents(
   calls: readonly LoadAttempt[],

@@ -1,24 +1,22 @@
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import { type LoadParty, registerParty } from './parties.ts';
 
-/** A master as its writers know it. */
 export interface LoadMaster {
   readonly id: string;
-  /** What the service adds to every payload of it. */
+  /** The fields that the service adds to every payload. */
   readonly injected: Readonly<Record<string, string>>;
 }
 
 export interface LoadLedger {
   readonly id: string;
-  /** Open ones, or closed a moment ago. */
+  /** The first `closedKept` may be closed already. */
   masters: readonly LoadMaster[];
 }
 
-/** Who writes, and into what. */
 export interface LoadWorld {
   readonly supplier: LoadParty;
   readonly buyer: LoadParty;
-  /** They write while a grant lets them. */
+  /** They may write while they have a grant. */
   readonly delegates: readonly LoadParty[];
   readonly ledgers: readonly LoadLedger[];
   close(): Promise<void>;
@@ -27,7 +25,7 @@ export interface LoadWorld {
 export const businessRef = 'PO-1';
 export const masterScope = 'ORDER';
 const mastersPerLedger = 3;
-/** So many of a ledger's masters are closed, and still written to; they come first. */
+/** The number of closed masters of a ledger that are still written to. */
 export const closedKept = 1;
 
 export async function makeLoadWorld(nodes: readonly NodeUnderTest[], ledgerCount: number): Promise<LoadWorld> {

@@ -9,7 +9,7 @@ import { closedKept, type LoadLedger, type LoadWorld, loadMaster } from './load-
 import type { OneAddress } from './parties.ts';
 import { startUsualCallers, type UsualCallers } from './usual-callers.ts';
 
-/** Between two attempts, at least and at most. */
+/** The pause between two attempts. */
 type Pause = readonly [minMs: number, maxMs: number];
 const retryPauseMs: Pause = [20, 250];
 
@@ -18,9 +18,9 @@ export interface LoadOptions {
   readonly world: LoadWorld;
   readonly random: SeededRandom;
   readonly workers: number;
-  /** Workers that append over streams of their own. */
+  /** Further workers, which append over streams. */
   readonly streams: number;
-  /** What a worker rests at most between two calls. */
+  /** The longest rest of a worker between two calls. */
   readonly restMaxMs: number;
 }
 
@@ -46,13 +46,13 @@ export class Load {
     ];
   }
 
-  /** No new calls; resolves when those under way have ended. Rejects with what broke a worker. */
+  /** Starts no new calls, and resolves when those under way have ended. Rejects with the error of a worker. */
   async stop(): Promise<void> {
     this.#running = false;
     await Promise.all(this.#workers);
   }
 
-  /** Resolves when all calls that are under way now have ended, with whatever came of them. */
+  /** Resolves when all calls that are under way now have ended. */
   async settled(): Promise<void> {
     await Promise.all([...this.#underWay]);
   }
@@ -64,7 +64,7 @@ export class Load {
     }
   }
 
-  /** One append by a party that may, sent until it is certain; answers how long that took, in milliseconds, or null. */
+  /** Repeats a permitted append until it is certain. Resolves with the milliseconds that took, or null if given up. */
   async appendTo(ledger: LoadLedger, nodes: readonly NodeUnderTest[], attemptPauseMs = 20): Promise<number | null> {
     const { random, world } = this.#options;
     const call = this.#calls.append(ledger, random.pick(ledger.masters.slice(closedKept)), world.supplier);
@@ -73,7 +73,7 @@ export class Load {
     return isCertain(result) ? performance.now() - began : null;
   }
 
-  /** One append by a party that may, sent once, whatever comes of it; `tookMs` in milliseconds. */
+  /** Sends a permitted append once. */
   async appendOnce(ledger: LoadLedger, node: NodeUnderTest): Promise<{ result: Answered; tookMs: number }> {
     const { random, world } = this.#options;
     const call = this.#calls.append(ledger, random.pick(ledger.masters.slice(closedKept)), world.supplier);
@@ -82,7 +82,7 @@ export class Load {
     return { result, tookMs: performance.now() - began };
   }
 
-  /** More callers, as most are: at one address, with the client as it is made by default. */
+  /** Starts callers that use one address and the default client. */
   callThrough(address: OneAddress): UsualCallers {
     const { world, random, restMaxMs } = this.#options;
     return startUsualCallers({ calls: this.#calls, history: this.history, world, random, restMaxMs, address });
@@ -147,7 +147,7 @@ export class Load {
     }
   }
 
-  /** A new master takes the place of the oldest, which is closed while others still write to it. */
+  /** Makes a master and closes the oldest open one, while others still write to it. */
   async #turnOver(ledger: LoadLedger): Promise<void> {
     const { cluster, world } = this.#options;
     const created = await this.#carryOut(this.#calls.createMaster(ledger), cluster.nodes);

@@ -8,10 +8,10 @@ import {
 } from '../../../src/client/index.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 
-/** One attempt of a call: longer than any node takes that runs, shorter than a pause. */
+/** Bound of one attempt: longer than a running node takes, shorter than a node's pause. */
 const attemptMaxMs = 4_000;
 
-/** Where several nodes are called as one. */
+/** One address of several nodes. */
 export interface OneAddress {
   readonly baseUrl: string;
   readonly grpcUrl: string;
@@ -22,9 +22,9 @@ export interface LoadParty {
   readonly actorId: string;
   readonly svcId: string;
   readonly apiKey: string;
-  /** Sends each call once: its user notes every attempt. */
+  /** A client that sends each call once, so that every attempt can be noted. */
   at(node: NodeUnderTest): LedgerTrustClient;
-  /** A client as it is made by default, retries and all; the caller closes it. */
+  /** A client with the default retries. The caller closes it. */
   through(address: OneAddress, transport: 'rest' | 'grpc'): LedgerTrustClient;
   close(): Promise<void>;
 }

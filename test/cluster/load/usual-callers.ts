@@ -14,23 +14,22 @@ export interface UsualCallersParts {
   readonly restMaxMs: number;
 }
 
-/** What they saw. */
 export interface UsualOutcome {
-  /** Calls that had a certain answer, by transport. */
+  /** The number of calls with a certain answer, by transport. */
   readonly answered: Readonly<Record<'rest' | 'grpc', number>>;
-  /** The most attempts that the client took for one of them. */
+  /** The most attempts that a client made for one call. */
   readonly attemptsMost: number;
 }
 
-/** Disposing them is stopping them. */
+/** Disposing them stops them. */
 export interface UsualCallers extends AsyncDisposable {
-  /** No new calls; resolves when those under way have ended. */
+  /** Starts no new calls, and resolves when those under way have ended. */
   stop(): Promise<UsualOutcome>;
 }
 
 /**
- * A caller over REST and one over gRPC who know one address alone, make each call once, and leave it to the client, as
- * it is made by default, to try again. What the client gives up has failed.
+ * Starts a caller over REST and one over gRPC, which know one address only and leave retries to the default client. A
+ * call that the client gives up has failed.
  */
 export function startUsualCallers(parts: UsualCallersParts): UsualCallers {
   const { calls, history, random, world, address, restMaxMs } = parts;

@@ -14,27 +14,26 @@ import { fixedPorts } from './fixed-ports.ts';
 import { layOutNode, type NodeUnderTest, type Stopped } from './node-under-test.ts';
 
 export const leaseTtlMs = 3_000;
-/** As many as by default. */
+/** The default of `schema apply`. */
 export const shardCount = 256;
 const quietMs = 1_000;
 const pollMs = 100;
 
 export interface ClusterOptions {
   readonly nodes: number;
-  /** A running Cassandra for a keyspace of the cluster; null: one of its own, which may be paused and killed. */
+  /** A running Cassandra, in which the cluster gets a keyspace. null: starts one, which may be paused and killed. */
   readonly cassandra: CassandraAddress | null;
   readonly cassandraNodes?: 1 | 3;
-  /** Events in a bucket of the log; small ones are crossed often. */
   readonly bucketEvents?: number;
-  /** Leaves logs and data where they are when it ends. */
+  /** Keeps logs and data at the end. */
   readonly keep?: boolean;
-  /** Beside those that make it a cluster. */
+  /** Further variables of the nodes. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Real processes: nodes, Redis, and where asked for Cassandra. */
+/** Nodes, Redis, and if requested Cassandra, as processes. */
 export interface ClusterUnderTest extends AsyncDisposable {
-  /** Those that should run now. */
+  /** The nodes that should run now. */
   readonly nodes: readonly NodeUnderTest[];
   readonly redis: { current: LocalRedis };
   readonly cassandra: LocalCassandra | null;
@@ -44,26 +43,28 @@ export interface ClusterUnderTest extends AsyncDisposable {
   /** All variables that its nodes have in common. */
   readonly commonEnv: Readonly<Record<string, string>>;
   readonly dir: string;
-  /** The trust anchor document of its authority, known to verifiers from elsewhere than the nodes. */
+  /** The trust anchor document of its authority, which verifiers do not get from the nodes. */
   readonly anchorFile: string;
-  /** Leaves logs and data where they are when it ends, whatever the options said. */
+  /** Keeps logs and data at the end. */
   keep(): void;
-  /** Lays one more node out, and starts it. */
+  /** Adds a node and starts it. */
   grow(): Promise<NodeUnderTest>;
-  /** Stops the newest node by SIGTERM and takes it off. */
+  /** Stops the newest node by SIGTERM and removes it. */
   shrink(): Promise<Stopped>;
-  /** Starts Redis again where it was, with nothing in it. */
+  /** Restarts Redis, empty, at the same port. */
   restartRedis(): Promise<void>;
+  /** Throws RangeError if there is no such node. */
+  nodeAt(at: number): NodeUnderTest;
   shardOf(ledgerId: string): number;
-  /** The node that holds the lease of a ledger's shard; null if nobody does. */
+  /** The node that holds the lease of a ledger's shard. null: none does. */
   ownerOf(ledgerId: string): Promise<NodeUnderTest | null>;
-  /** Owner of each shard, by number, as Redis has it; asked through any node that answers. */
+  /** The owner of each shard in Redis, by shard number, read through any node that answers. */
   owners(): Promise<ReadonlyMap<number, string>>;
-  /** Until all shards are held by the nodes there are, each about its share; how long it took, in milliseconds. */
+  /** Waits until the nodes hold all shards, each about its share. Resolves with the milliseconds that took. */
   untilBalanced(maxMs: number): Promise<number>;
 }
 
-/** Starts all of it. What was started is stopped again where something does not start. */
+/** Starts the processes. If one does not start, the others are stopped. */
 export async function startCluster(options: ClusterOptions): Promise<ClusterUnderTest> {
   const dir = mkdtempSync(join(tmpdir(), 'ledger-cluster-'));
   const stack = new AsyncDisposableStack();
@@ -138,6 +139,11 @@ async function start(
     anchorFile: join(dir, anchorName),
     keep,
     owners,
+    nodeAt(at) {
+      const node = nodes[at];
+      if (node === undefined) throw new RangeError(`There is no node ${at}`);
+      return node;
+    },
     shardOf: (ledgerId) => shardOf(ledgerId, shardCount),
     async grow() {
       const node = await layOut();
@@ -193,16 +199,18 @@ function keyFiles(dir: string): Record<string, string> {
   const { privateKey } = generateKeyPairSync('ed25519');
   writeFileSync(authority, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
   writeFileSync(secrets, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
-  writeFileSync(join(dir, anchorName), JSON.stringify(anchorOf(publicKeyBase64(privateKey))));
+  writeFileSync(join(dir, anchorName), JSON.stringify(trustAnchor(publicKeyBase64(privateKey))));
   return { AUTHORITY_KEY_FILE: authority, SECRETS_KEY_FILE: secrets };
 }
 
-/** In development mode nodes publish none of the authority's keys (spec: Authority trust anchor document). */
-function anchorOf(publicKey: string): object {
-  const fingerprint = createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex');
+/** A trust anchor document with at most one key. In development mode nodes do not publish the authority's keys. */
+export function trustAnchor(publicKey: string | null): object {
+  const fingerprint =
+    publicKey === null ? null : createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex');
   const key = { algorithm: 'Ed25519', public_key: publicKey, fingerprint };
   const dated = { kid: 'svc:authority#key-1', ...key, valid_from: '2020-01-01T00:00:00.000Z', valid_to: null };
-  return { id: 'svc:authority', ...key, kid_namespace: 'svc:authority#key-<seq>', phase: '2', keys: [dated] };
+  const keys = publicKey === null ? [] : [dated];
+  return { id: 'svc:authority', ...key, kid_namespace: 'svc:authority#key-<seq>', phase: '2', keys };
 }
 
 /** How many shards each node holds. */
@@ -210,7 +218,7 @@ export function sharesOf(owners: ReadonlyMap<number, string>, nodes: readonly { 
   return nodes.map(({ id }) => [...owners.values()].filter((owner) => owner === id).length);
 }
 
-/** All are held, and nobody has more than half as much again as its share. */
+/** Whether all shards are held, and each node has from half to one and a half of its share. */
 function isBalanced(shares: readonly number[]): boolean {
   const held = shares.reduce((sum, share) => sum + share, 0);
   const fair = shardCount / shares.length;

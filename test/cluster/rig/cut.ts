@@ -4,15 +4,15 @@ import { connect, createServer, type Socket } from 'node:net';
 /** `open`: bytes pass. `refused`: connections are reset. `silent`: nothing passes, as with dropped packets. */
 export type CutMode = 'open' | 'refused' | 'silent';
 
-/** A place in a connection's way where it can be cut. */
+/** A proxy whose connections can be cut. */
 export interface Cut extends AsyncDisposable {
   readonly port: number;
   readonly mode: CutMode;
-  /** What was under way while nothing passed arrives late, once it is `open` again. */
+  /** Bytes that wait while the cut is `silent` arrive late, when it is `open` again. */
   set(mode: CutMode): void;
 }
 
-/** Listens on the loopback and passes on to `target`, until it is cut. */
+/** Listens on the loopback and forwards bytes to `target`. */
 export async function openCut(target: { readonly host: string; readonly port: number }, port: number): Promise<Cut> {
   const pairs = new Set<readonly [Socket, Socket]>();
   let mode: CutMode = 'open';

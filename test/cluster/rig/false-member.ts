@@ -6,12 +6,12 @@ import { redisMembers } from '../../../cluster/redis/redis-members.ts';
 import { type ClusterUnderTest, leaseTtlMs, shardCount } from './cluster-under-test.ts';
 import type { ClusterView } from './node-under-test.ts';
 
-/** CLUSTER_NAME of the clusters of tests, which name none. */
+/** The default CLUSTER_NAME, which the clusters of tests have. */
 export const placement = 'placement';
 const knownMaxMs = 15_000;
 const pollMs = 100;
 
-/** Redis of a cluster, for somebody who may write there. */
+/** Connects to the Redis of a cluster. */
 export async function redisOf(cluster: ClusterUnderTest) {
   const redis = createRedis(cluster.redis.current.url, () => {});
   await redis.connect();
@@ -19,9 +19,8 @@ export async function redisOf(cluster: ClusterUnderTest) {
 }
 
 /**
- * What somebody does who may write to Redis: announces a node at an address of the test's, and takes the lease of one
- * shard for it. Resolves when all nodes of the cluster take it for the owner. It is cordoned, so no other shard moves.
- * Its id is `node-x`.
+ * Announces the node `node-x` in Redis at a port of the test, and takes the lease of one shard for it. The false node
+ * is cordoned, so no other shard moves. Resolves when all nodes believe that it owns the shard.
  */
 export async function announceFalseMember(
   cluster: ClusterUnderTest,
@@ -59,7 +58,7 @@ export async function announceFalseMember(
   };
   try {
     await untilAll(cluster, ({ members }) => !isNone(members));
-    // By their own accounts: who had the shard knows that it has it no more.
+    // Until the former owner knows that it has lost the shard.
     await untilAll(cluster, (_, views) => views.reduce((sum, { shards }) => sum + shards.held, 0) === shardCount - 1);
   } catch (error) {
     await end().catch(() => {});
@@ -68,7 +67,7 @@ export async function announceFalseMember(
   return { [Symbol.asyncDispose]: end };
 }
 
-/** Until what every node says of the cluster is as it should be. */
+/** Waits until the view of every node satisfies `isSo`. */
 async function untilAll(
   { nodes }: ClusterUnderTest,
   isSo: (view: ClusterView, all: readonly ClusterView[]) => boolean,

@@ -1,21 +1,18 @@
 import { createServer } from 'node:net';
 
-/** Below the ports that the system hands out by itself: a server that is restarted finds its port free again. */
+/** Below the ephemeral ports of the system, so that a restarted server finds its port free. */
 const lowest = 20_000;
 const portsMax = 12_000;
-/**
- * Each worker of the tests has ports of its own, since one that was given out is free for a while: until its server
- * listens, and while that is restarted. Workers that run at a time have numbers near each other.
- */
+/** Each test worker has a range of ports. Workers that run at the same time have numbers near each other. */
 const workers = 40;
 const worker = process.env.VITEST_WORKER_ID;
 const ports = worker === undefined ? portsMax : portsMax / workers;
 const first = lowest + ports * (Number(worker ?? 0) % workers);
 
-/** Given out before, so taken, whether their server runs or not. */
+/** Ports that are taken, whether or not their servers run now. */
 const given = new Set<number>();
 
-/** TCP ports of the loopback that nobody listens on now, and that no outgoing connection will take. */
+/** Returns TCP ports of the loopback on which nothing listens, and which no outgoing connection takes. */
 export async function fixedPorts(count: number): Promise<number[]> {
   const found: number[] = [];
   while (found.length < count) {

@@ -11,32 +11,32 @@ const MAIN = fileURLToPath(new URL('../../../cluster/main.ts', import.meta.url))
 const readyMaxMs = 45_000;
 const pollMs = 50;
 
-/** What `/cluster` of the internal port says, as far as tests look at it. */
+/** The fields of `/cluster` of the internal port that tests use. */
 export interface ClusterView {
   readonly members: readonly { readonly id: string; readonly draining: boolean }[];
-  /** Of those that the node has by its own account: how many it keeps, and how many it is handing over. */
+  /** The shards that the node believes to have: those that it keeps, and those that it is handing over. */
   readonly shards: { readonly held: number; readonly leaving: number };
   /** By shard number. */
   readonly owners: Readonly<Record<string, string>>;
 }
 
-/** How a node ended that was told to. */
+/** The end of a node after SIGTERM. */
 export interface Stopped {
   readonly id: string;
-  /** null: by a signal. */
+  /** null: a signal ended it. */
   readonly code: number | null;
   readonly tookMs: number;
 }
 
-/** `node cluster/main.ts`, with ports that stay its own over restarts and cuts in its ways to peers and Redis. */
+/** `node cluster/main.ts`, with fixed ports, and with cuts before it and between it and Redis. */
 export interface NodeUnderTest extends AsyncDisposable {
   readonly id: string;
   readonly baseUrl: string;
   readonly grpcUrl: string;
-  /** Directly, whatever is cut. */
+  /** Not through a cut. */
   readonly internalUrl: string;
   readonly logFile: string;
-  /** In the way of what other nodes send to this one. */
+  /** The cut for commands of other nodes to this one. */
   readonly fromPeers: Cut;
   readonly toRedis: Cut;
   readonly process: ServerProcess | null;
@@ -45,13 +45,17 @@ export interface NodeUnderTest extends AsyncDisposable {
   untilReady(maxMs?: number): Promise<void>;
   /** SIGKILL. */
   kill(): Promise<void>;
-  /** SIGTERM, until it has ended. */
+  /** Sends SIGTERM, and resolves when the node has ended. */
   terminate(): Promise<Stopped>;
   pause(): void;
   resume(): void;
+  /** Status and text of /health/ready. */
+  readiness(): Promise<{ readonly status: number; readonly text: string }>;
   view(): Promise<ClusterView>;
   /** The text of /metrics. */
   metrics(): Promise<string>;
+  /** The value of a series in /metrics. Rejects if there is none. */
+  counted(series: string): Promise<number>;
 }
 
 export interface NodeParts {
@@ -61,7 +65,7 @@ export interface NodeParts {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Lays a node out; it does not run yet. */
+/** Prepares a node, without starting it. */
 export async function layOutNode({ id, dir, redisPort, env }: NodeParts): Promise<NodeUnderTest> {
   const [rest = 0, grpc = 0, internal = 0, peers = 0, redis = 0] = await fixedPorts(5);
   const fromPeers = await openCut({ host: '127.0.0.1', port: internal }, peers);
@@ -88,6 +92,7 @@ export async function layOutNode({ id, dir, redisPort, env }: NodeParts): Promis
   const variables = Object.entries(own).map(([name, value]) => `${name}=${value}`);
   const internalUrl = `http://127.0.0.1:${internal}`;
   const ask = (path: string) => fetch(internalUrl + path, { signal: AbortSignal.timeout(2_000) });
+  const metrics = async () => (await ask('/metrics')).text();
   let running: ServerProcess | null = null;
   const untilReady = async (maxMs = readyMaxMs) => {
     const began = performance.now();
@@ -116,7 +121,7 @@ export async function layOutNode({ id, dir, redisPort, env }: NodeParts): Promis
     },
     async start({ ready = true } = {}) {
       if (running !== null && !running.hasEnded()) throw new Error(`${id} runs already`);
-      // `env` becomes the node: its pid is the node's.
+      // `env` executes the node in its own process, so the pid is that of the node.
       running = await startServerProcess('env', ['-i', ...variables, process.execPath, MAIN], logFile);
       if (ready) await untilReady();
     },
@@ -132,12 +137,30 @@ export async function layOutNode({ id, dir, redisPort, env }: NodeParts): Promis
     },
     pause: () => running?.pause(),
     resume: () => running?.resume(),
+    async readiness() {
+      const answer = await ask('/health/ready');
+      return { status: answer.status, text: await answer.text() };
+    },
     view: async () => (await (await ask('/cluster')).json()) as ClusterView,
-    metrics: async () => (await ask('/metrics')).text(),
+    metrics,
+    async counted(series) {
+      const line = (await metrics()).split('\n').find((one) => one.startsWith(`${series} `));
+      if (line === undefined) throw new Error(`${id} has no metric ${series}`);
+      return Number(line.slice(series.length));
+    },
     async [Symbol.asyncDispose]() {
       running?.resume();
       await running?.kill();
       await Promise.all([fromPeers[Symbol.asyncDispose](), toRedis[Symbol.asyncDispose]()]);
     },
   };
+}
+
+/** Restarts each node that ended by itself. Returns a sentence for each. */
+export async function restartEnded(
+  nodes: readonly Pick<NodeUnderTest, 'id' | 'logFile' | 'process' | 'start'>[],
+): Promise<string[]> {
+  const ended = nodes.filter(({ process }) => process?.hasEnded() === true);
+  await Promise.all(ended.map((node) => node.start()));
+  return ended.map(({ id, logFile }) => `${id} ended by itself; see ${logFile}`);
 }

@@ -1,7 +1,7 @@
 import { startBalancer } from '../../../cluster/local/balancer.ts';
 import type { NodeUnderTest } from './node-under-test.ts';
 
-/** One address in front of nodes, as `cluster:local` and the compose file have it. */
+/** One address in front of several nodes. */
 export interface NodesAtOneAddress extends AsyncDisposable {
   readonly baseUrl: string;
   readonly grpcUrl: string;

@@ -5,7 +5,7 @@ import type { NodeUnderTest } from './node-under-test.ts';
 
 const pollMs = 100;
 
-/** Waits until every node knows all others and has the shards that placement wants. */
+/** Waits until every node knows all others and has the shards that placement assigns to it. */
 export async function untilSettled({ nodes, owners }: ClusterUnderTest, maxMs: number): Promise<void> {
   const began = performance.now();
   while (!(await isSettled(nodes, await owners()))) {

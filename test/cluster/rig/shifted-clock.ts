@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Imported into a node before everything else: its Date.now() is ahead of the machine's by the milliseconds that a file
- * holds, which may change while it runs: the one that TEST_CLOCK_FILE names, or `clock-ahead-ms` in the data directory.
+ * Imported into a node before all other modules. It sets Date.now() ahead by the milliseconds in a file, which is read
+ * again and again: `clock-ahead-ms` in the data directory.
  */
-const file = process.env.TEST_CLOCK_FILE ?? join(process.env.DATA_DIR ?? '', 'clock-ahead-ms');
+const file = join(process.env.DATA_DIR ?? '', 'clock-ahead-ms');
 const lookEveryMs = 50;
 const machineNow = Date.now;
 let aheadMs = 0;

@@ -12,7 +12,7 @@ const whole = {
 };
 
 describe('the announcement of a node', () => {
-  test('is read, also that of a version that tells no ports, and of one that tells more', () => {
+  test('is read, also without ports and with unknown fields', () => {
     expect(readAnnouncement('node-a', JSON.stringify(whole))).toEqual(whole);
     const { ports: _, ...older } = whole;
     expect(readAnnouncement('node-a', JSON.stringify(older))).toEqual(older);
@@ -30,16 +30,16 @@ describe('the announcement of a node', () => {
     ),
     JSON.stringify({ ...whole, startedAt: 'x'.repeat(65) }),
     JSON.stringify({ ...whole, address: 'unix:/var/run/redis.sock' }),
-  ])('is passed over where it is %s', (text) => {
+  ])('is ignored if it is %s', (text) => {
     expect(readAnnouncement('node-a', text)).toBeNull();
   });
 
-  test('under an id that no node can have is passed over', () => {
+  test('is ignored under an id that no node can have', () => {
     for (const id of ['', 'a b', 'x'.repeat(129), 'a\n'])
       expect(readAnnouncement(id, JSON.stringify({ ...whole, id }))).toBeNull();
   });
 
-  test('with ports that are none, or too many of them, is passed over', () => {
+  test('is ignored with wrong ports, or too many', () => {
     const read = (ports: unknown) => readAnnouncement('node-a', JSON.stringify({ ...whole, ports }));
     expect(read([1, 65_535])?.ports).toEqual([1, 65_535]);
     for (const wrong of [0, -1, 65_536, 1.5, '8080', null]) expect(read([8080, wrong])).toBeNull();
@@ -55,7 +55,7 @@ test.each([
   '[fe80::1]:1',
   'unix:1',
   'localhost:80',
-])('%s is the address of a node, and a name to look up', (address) => {
+])('%s is an address, and becomes a name to look up', (address) => {
   expect(isNodeAddress(address)).toBe(true);
   expect(nodeTarget(address)).toBe(`dns:///${address}`);
 });
@@ -90,7 +90,7 @@ test.each([
     '[a]:1',
   ],
   ...['[1.2.3.4]:1', '-a:1', 'a-:1', `${'a'.repeat(256)}:1`, 'ä:1'],
-])('%j is the address of no node', (address) => {
+])('%j is no address', (address) => {
   expect(isNodeAddress(address)).toBe(false);
   expect(nodeTarget(address)).toBeNull();
 });

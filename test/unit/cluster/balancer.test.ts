@@ -25,7 +25,7 @@ async function listen<T extends { listen(port: number, host: string): unknown; a
   return (server.address() as { port: number }).port;
 }
 
-/** Answers its name, at its HTTP port and, to anyone who connects, at its gRPC port. */
+/** A node that answers its name on both ports. */
 async function fakeNode(name: string): Promise<FakeNode> {
   const http: Server = createServer((_, response) => response.end(name));
   const grpc = createNetServer((socket) => socket.on('error', () => {}).end(name));
@@ -54,7 +54,6 @@ async function startWith(...names: string[]): Promise<FakeNode[]> {
   return nodes;
 }
 
-/** A new connection each time. */
 async function ask(): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${balancer.port}/`, { headers: { connection: 'close' } });
   return response.text();
@@ -69,18 +68,18 @@ async function askTimes(count: number): Promise<Record<string, number>> {
   return answers;
 }
 
-/** Until so many different nodes answer. */
+/** Waits until so many different nodes answer. */
 async function untilAsked(count: number): Promise<void> {
   await expect.poll(async () => Object.keys(await askTimes(count * 2)).length, { timeout: 5_000 }).toBe(count);
 }
 
-describe('one address for several nodes', () => {
-  test('connections go to the nodes round-robin', async () => {
+describe('the balancer', () => {
+  test('gives connections to the nodes in turn', async () => {
     await startWith('a', 'b', 'c');
     expect(await askTimes(9)).toEqual({ a: 3, b: 3, c: 3 });
   });
 
-  test('the gRPC port is another one, and balanced alike', async () => {
+  test('balances the gRPC port alike', async () => {
     await startWith('a', 'b');
     const answers = new Set<string>();
     for (let n = 0; n < 4; n += 1) {
@@ -91,7 +90,7 @@ describe('one address for several nodes', () => {
     expect([...answers].sort()).toEqual(['a', 'b']);
   });
 
-  test('a node that is not ready gets no connections, until it is again', async () => {
+  test('gives no connections to a node that is not ready, until it is ready again', async () => {
     const [a] = await startWith('a', 'b');
     if (a === undefined) throw new Error('no node');
     a.ready = false;
@@ -100,33 +99,33 @@ describe('one address for several nodes', () => {
     await untilAsked(2);
   });
 
-  test('a node that is gone costs no call', async () => {
+  test('fails no call if a node is gone', async () => {
     const [a] = await startWith('a', 'b', 'c');
     a?.close();
-    // Before the balancer has looked again.
+    // Before the next look at the nodes.
     const answers = await askTimes(12);
     expect((answers.b ?? 0) + (answers.c ?? 0)).toBe(12);
   });
 
-  test('where no node is ready the connection goes to one all the same', async () => {
+  test('gives connections to a node even if none is ready', async () => {
     const nodes = await startWith('a', 'b');
     for (const node of nodes) node.ready = false;
     await expect.poll(() => askTimes(4), { timeout: 3_000 }).toEqual({ a: 4 });
   });
 
-  test('where no node is there the connection ends', async () => {
+  test('ends a connection if no node answers', async () => {
     const [only] = await startWith('a');
     only?.close();
     await expect(ask()).rejects.toThrow();
   });
 
-  test('a port in use is an error, and leaves no port open', async () => {
+  test('does not start if a port is in use', async () => {
     await startWith('a');
     const { port } = balancer;
     await expect(startBalancer({ host: '127.0.0.1', port: 0, grpcPort: port })).rejects.toThrow('EADDRINUSE');
   });
 
-  test('ending it ends the connections through it', async () => {
+  test('ends all connections when it ends', async () => {
     await startWith('a');
     const silent = connect(balancer.port, '127.0.0.1');
     await once(silent, 'connect');

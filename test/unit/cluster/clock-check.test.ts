@@ -1,21 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { ClockCheck, clockAhead, clockOff, isClockRight } from '../../../cluster/clock-check.ts';
+import { ClockCheck, clockAhead, isClockRight } from '../../../cluster/clock-check.ts';
 import type { CqlSession } from '../../../src/store/cassandra/session/session.ts';
 
-describe('clocks', () => {
-  test.each([
-    // before, there, after: certain is only what lies outside of the time that the look took
-    [1_000, 1_000, 1_400, 0],
-    [1_000, 1_400, 1_400, 0],
-    [1_000, 900, 1_400, 100],
-    [1_000, 1_450, 1_400, 50],
-  ])('asked from %d, there %d, heard at %d: off by %d ms', (before, there, after, offMs) => {
-    expect(clockOff(before, there, after)).toBe(offMs);
-  });
-});
-
-describe('a store that is looked at', () => {
-  /** A store that says `storeNow`, or nothing. */
+describe('a check of the store’s clock', () => {
+  /** A check of a store whose clock is `storeNow`. null: the store does not answer. */
   function lookedAt() {
     const now = { here: 5_000, monotonicMs: 0, storeNow: 5_700 as number | null };
     const read = async () => {
@@ -27,7 +15,6 @@ describe('a store that is looked at', () => {
       () => now.here,
       () => now.monotonicMs,
     );
-    /** Time passes by both clocks of this node. */
     const pass = (ms: number) => {
       now.here += ms;
       now.monotonicMs += ms;
@@ -36,30 +23,30 @@ describe('a store that is looked at', () => {
     return { now, check, pass };
   }
 
-  test('is silent from the last look that it answered, and its clock is then the one that was found last', async () => {
+  test('keeps its last result while the store is silent', async () => {
     const { now, check, pass } = lookedAt();
-    expect([check.offMs, check.silentMs]).toEqual([null, 0]);
+    expect([check.aheadMs, check.silentMs]).toEqual([null, 0]);
     pass(2_000);
     await check.look();
-    expect([check.offMs, check.silentMs]).toEqual([700, 0]);
+    expect([check.aheadMs, check.silentMs]).toEqual([-700, 0]);
     now.storeNow = null;
     pass(7_000);
     await check.look();
-    expect([check.offMs, check.silentMs]).toEqual([700, 7_000]);
+    expect([check.aheadMs, check.silentMs]).toEqual([-700, 7_000]);
     now.storeNow = now.here;
     await check.look();
-    expect([check.offMs, check.silentMs]).toEqual([0, 0]);
+    expect([check.aheadMs, check.silentMs]).toEqual([0, 0]);
   });
 
-  test('that never answers is silent from the start', async () => {
+  test('counts the silence of a store that never answered from the start', async () => {
     const { now, check } = lookedAt();
     now.storeNow = null;
     now.monotonicMs = 12_000;
     await check.look();
-    expect([check.offMs, check.silentMs]).toEqual([null, 12_000]);
+    expect([check.aheadMs, check.silentMs]).toEqual([null, 12_000]);
   });
 
-  test('counts a clock that is set at once, forward and back, without another look', async () => {
+  test('notices at once that the node’s clock is set', async () => {
     const { now, check, pass } = lookedAt();
     now.storeNow = now.here;
     for (let look = 0; look < 3; look++) {
@@ -75,7 +62,7 @@ describe('a store that is looked at', () => {
     expect(check.aheadMs).toBe(0);
   });
 
-  test('outvotes one server of three whose clock is wrong, and follows a clock that drifts within two looks', async () => {
+  test('ignores one wrong server of three, and follows a drift within two looks', async () => {
     const { now, check, pass } = lookedAt();
     now.storeNow = now.here;
     for (let look = 0; look < 6; look++) {
@@ -94,12 +81,17 @@ describe('a store that is looked at', () => {
 });
 
 test.each([
+  [1_000, 1_000, 1_400, 0],
+  [1_000, 1_400, 1_400, 0],
   [1_000, 900, 1_400, 100],
   [1_000, 1_450, 1_400, -50],
   [1_000, 1_200, 1_400, 0],
-])('asked from %d, there %d, heard at %d: ahead by %d ms', (before, there, after, aheadMs) => {
-  expect(clockAhead(before, there, after)).toBe(aheadMs);
-});
+])(
+  'this clock shows %d, the other one %d, then this one %d: this one is ahead by %d ms',
+  (before, there, after, aheadMs) => {
+    expect(clockAhead(before, there, after)).toBe(aheadMs);
+  },
+);
 
 describe('a node may decide', () => {
   const member = (id: string, clockAheadMs?: number) => ({

@@ -28,7 +28,7 @@ const least = {
 const certificates = { CLUSTER_TLS_CA_FILE: pem, CLUSTER_TLS_CERT_FILE: pem, CLUSTER_TLS_KEY_FILE: pem };
 
 describe('the configuration of a clustered node', () => {
-  test('the least that is needed, and what is taken for the rest', () => {
+  test('needs the least variables only, and has defaults for the others', () => {
     const config = readClusterConfig(least);
     expect(config).toMatchObject({ placement: 'placement', timings: defaultTimings, peers: { tls: null } });
     expect(config.node).toMatchObject({ opsHost: '0.0.0.0', opsPort: 9100 });
@@ -36,7 +36,7 @@ describe('the configuration of a clustered node', () => {
     expect(readClusterConfig(least).nodeId).not.toBe(config.nodeId);
   });
 
-  test('the internal port is the one of operations', () => {
+  test('uses the internal port as the port of operations', () => {
     const { node, advertise } = readClusterConfig({ ...least, INTERNAL_HOST: '10.0.0.7', INTERNAL_PORT: '7000' });
     expect([node.opsHost, node.opsPort, advertise]).toEqual(['10.0.0.7', 7_000, '10.0.0.7']);
   });
@@ -68,13 +68,13 @@ describe('the configuration of a clustered node', () => {
     ['CLUSTER_SECRET_FILE', { CLUSTER_SECRET_FILE: pem }],
     ['CLUSTER_SECRET', { CLUSTER_SECRET: '', CLUSTER_SECRET_FILE: pem }],
     ['CLUSTER_TLS_CA_FILE', { SVC_MODE: 'production', TLS_TERMINATED: '1' }],
-  ])('%s is named where it is wrong', (name, wrong) => {
+  ])('is refused with the name of %s if it is wrong', (name, wrong) => {
     expect(() => readClusterConfig({ ...least, ...wrong })).toThrow(name);
   });
 
   const production = { ...least, ...certificates, SVC_MODE: 'production', TLS_TERMINATED: '1' };
 
-  test('production wants certificates, and is content with them, on any address', () => {
+  test('needs only certificates in production, on any address', () => {
     const { node, peers } = readClusterConfig({ ...production, CLUSTER_SECRET: undefined, OPS_HOST: '203.0.113.7' });
     expect(node.opsHost).toBe('0.0.0.0');
     expect(peers.secret).toBeNull();
@@ -82,7 +82,7 @@ describe('the configuration of a clustered node', () => {
   });
 
   test.each(['CLUSTER_TLS_KEY_FILE', 'CASSANDRA_PASSWORD_FILE', 'CLUSTER_SECRET_FILE', 'AUTHORITY_KEY_FILE'])(
-    'production refuses a %s that every user of the machine reads',
+    'is refused in production if every user of the machine can read %s',
     (name) => {
       const file = join(folder, name);
       writeFileSync(file, '0123456789abcdef');
@@ -95,31 +95,32 @@ describe('the configuration of a clustered node', () => {
     },
   );
 
-  test('the secret may stand in a file', () => {
+  test('may have the secret in a file', () => {
     const file = join(folder, 'cluster.secret');
     writeFileSync(file, 'fedcba9876543210\n');
     const { peers } = readClusterConfig({ ...least, CLUSTER_SECRET: undefined, CLUSTER_SECRET_FILE: file });
     expect(peers).toEqual({ tls: null, secret: 'fedcba9876543210' });
   });
 
-  test('shorter leases are renewed oftener', () => {
-    expect(readClusterConfig({ ...least, LEASE_TTL_MS: '3000' }).timings).toMatchObject({
-      renewEveryMs: 1_000,
-      marginMs: 500,
+  test('renews shorter leases more often', () => {
+    const { timings } = readClusterConfig({ ...least, LEASE_TTL_MS: '3000' });
+    expect(timings).toMatchObject({ renewEveryMs: 1_000, marginMs: 500 });
+  });
+
+  test('has the given delay of a stop and bounds of peers, or the defaults', () => {
+    const mebibyte = 1024 * 1024;
+    expect(readClusterConfig(least)).toMatchObject({
+      stopDelayMs: 0,
+      peerBounds: { commandsMax: 16_384, unsentBytesMax: 64 * mebibyte },
+    });
+    const given = { STOP_DELAY_SECONDS: '15', PEER_COMMANDS_MAX: '64', PEER_UNSENT_MIB: '4' };
+    expect(readClusterConfig({ ...least, ...given })).toMatchObject({
+      stopDelayMs: 15_000,
+      peerBounds: { commandsMax: 64, unsentBytesMax: 4 * mebibyte },
     });
   });
 
-  test('a stop is not delayed, unless so many seconds are asked for', () => {
-    expect(readClusterConfig(least).stopDelayMs).toBe(0);
-    expect(readClusterConfig(least).peerBounds).toEqual({ commandsMax: 16_384, unsentBytesMax: 64 * 1024 * 1024 });
-    expect(readClusterConfig({ ...least, PEER_COMMANDS_MAX: '64', PEER_UNSENT_MIB: '4' }).peerBounds).toEqual({
-      commandsMax: 64,
-      unsentBytesMax: 4 * 1024 * 1024,
-    });
-    expect(readClusterConfig({ ...least, STOP_DELAY_SECONDS: '15' }).stopDelayMs).toBe(15_000);
-  });
-
-  test('every variable stands in the table once', () => {
+  test('has every variable in the table once', () => {
     const names = clusterConfigTable.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     for (const name of [...Object.keys(least), ...Object.keys(certificates), 'ADVERTISE_ADDRESS'])
@@ -133,28 +134,17 @@ describe('the configuration of a clustered node', () => {
     ['fd00::1', '[fd00::1]:9100'],
     ['[fd00::1]', '[fd00::1]:9100'],
     ['[fd00::1]:7', '[fd00::1]:7'],
-  ])('%s is advertised as %s', (given, address) => {
+  ])('advertises %s as %s', (given, address) => {
     expect(advertisedAddress(given, 9_100)).toBe(address);
   });
 });
 
-describe('the commands of operators', () => {
-  const member = (id: string, from: Partial<Member> = {}): Member => {
-    return {
-      id,
-      address: `${id}:9100`,
-      startedAt: '2026-11-21T00:00:00.000Z',
-      shardCount: 4,
-      draining: false,
-      order: null,
-      ...from,
-    };
+describe('the command `cluster`', () => {
+  const member = (id: string, draining = false): Member => {
+    return { id, address: `${id}:9100`, startedAt: '2026-11-21T00:00:00.000Z', shardCount: 4, draining, order: null };
   };
 
-  async function run(
-    args: readonly string[],
-    members: readonly Member[] = [member('node-a'), member('node-b', { draining: true })],
-  ) {
+  async function run(args: readonly string[], members: readonly Member[] = [member('node-a'), member('node-b', true)]) {
     const orders: unknown[] = [];
     const board: MemberBoard = {
       announce: async () => {},
@@ -190,32 +180,32 @@ describe('the commands of operators', () => {
     return { said, orders };
   }
 
-  test('status: nodes with their shards, and what is nobody’s', async () => {
+  test('shows the nodes with their shards, and the number of free shards', async () => {
     const { said } = await run(['status']);
     expect(said).toMatch(/node-a +node-a:9100 +serving +2 /);
     expect(said).toMatch(/node-b +node-b:9100 +stopping +0 /);
     expect(said).toMatch(/4 shards, 1 free, 1 of nodes that are gone/);
   });
 
-  test('shards and who-owns', async () => {
+  test('shows the owners of all shards, and of a ledger', async () => {
     expect((await run(['shards'])).said).toBe('0\tnode-a\n1\tnode-a\n2\t-\n3\tnode-gone\n');
     expect((await run(['who-owns', ledgerId])).said).toMatch(new RegExp(`^shard ${shardOf(ledgerId, 4)}: `));
     await expect(run(['who-owns', 'PO-1'])).rejects.toThrow('UUID');
   });
 
-  test('drain, cordon and uncordon', async () => {
+  test('gives orders to nodes and takes them back', async () => {
     expect((await run(['drain', 'node-a'])).orders).toEqual([['node-a', 'draining']]);
     expect((await run(['cordon', 'node-a'])).orders).toEqual([['node-a', 'cordoned']]);
     const { said, orders } = await run(['uncordon', 'node-gone']);
     expect([said, orders]).toEqual(['node-gone takes shards again\n', [['node-gone', null]]]);
   });
 
-  test('uncordon of an id without an order says so', async () => {
+  test('refuses to take back an order that was not given', async () => {
     await expect(run(['uncordon', 'node-free'])).rejects.toThrow('no order stands for node-free');
     await expect(run(['uncordon', 'node-free'])).rejects.toBeInstanceOf(ConfigError);
   });
 
-  test('a node that is not there is not drained, and a cluster without nodes is reported', async () => {
+  test('refuses to drain an unknown node, and reports a cluster without nodes', async () => {
     await expect(run(['drain', 'node-z'])).rejects.toBeInstanceOf(ConfigError);
     await expect(run(['status'], [])).rejects.toThrow('REDIS_URL');
   });

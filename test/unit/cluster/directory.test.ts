@@ -10,7 +10,7 @@ import { codeOf, faultsOf, rig, startMs, storeWith } from '../../support/world.t
 
 const shard = shardOf(ledgerId, 16);
 
-/** Nodes over one store; who owns the shard can be changed. */
+/** Nodes over one store. `owner`: the owner of the shard. */
 async function nodes() {
   const clock = new ManualClock(startMs);
   const data = emptyLedgerData();
@@ -66,14 +66,14 @@ async function nodes() {
 }
 
 describe('a command of another node', () => {
-  test('is carried out by the owner', async () => {
+  test('is run by the owner', async () => {
     const { a, b, log } = await nodes();
     expect((await b.directory.submit(append())).event.seq).toBe(3);
     expect([a.directory.load().ledgers, b.directory.load().ledgers]).toEqual([1, 0]);
     expect(await log()).toHaveLength(4);
   });
 
-  test('is not carried out by a node that knows another owner, which it names', async () => {
+  test('is not run by a node that knows another owner, which it names', async () => {
     const { b, log } = await nodes();
     const error = await b.directory.carryOut(append()).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(NotOwner);
@@ -81,28 +81,28 @@ describe('a command of another node', () => {
     expect(await log()).toHaveLength(3);
   });
 
-  test('is carried out where no owner is known: the store decides', async () => {
+  test('is run by a node that knows no owner', async () => {
     const { b, owner, log } = await nodes();
     owner.id = null;
     expect((await b.directory.carryOut(append())).event.seq).toBe(3);
     expect(faultsOf(await log())).toEqual([]);
   });
 
-  test('finds no owner in a node that has stopped', async () => {
+  test('is not run by a node that has stopped', async () => {
     const { a } = await nodes();
     await a.directory[Symbol.asyncDispose]();
     await expect(a.directory.carryOut(append())).rejects.toMatchObject({ name: 'NotOwner', owner: null });
   });
 });
 
-describe('the owner that worked', () => {
-  test('is asked again without looking it up', async () => {
+describe('the known owner of a shard', () => {
+  test('is used again without a look-up', async () => {
     const { b, located } = await nodes();
     for (let sent = 0; sent < 5; sent++) await b.directory.submit(append());
     expect(located.filter((self) => self === 'node-b')).toHaveLength(1);
   });
 
-  test('is forgotten when it says that it is not', async () => {
+  test('is forgotten when it says that it is not the owner', async () => {
     const { b, owner, located, asked } = await nodes();
     await b.directory.submit(append());
     owner.id = 'node-b';
@@ -113,7 +113,7 @@ describe('the owner that worked', () => {
     expect(located).toContain('node-b');
   });
 
-  test('is forgotten when it cannot be reached, and the command is carried out here', async () => {
+  test('is forgotten when it cannot be reached, and the command runs here', async () => {
     const { b, breakPeers, located, log } = await nodes();
     await b.directory.submit(append());
     breakPeers(new PeerUnreachable(new Error('reset')));
@@ -127,7 +127,7 @@ describe('the owner that worked', () => {
 });
 
 describe('a shard that is handed over', () => {
-  test('ends what runs, then calls release, and what came meanwhile goes to the heir', async () => {
+  test('ends running commands, then calls release; later commands go to the heir', async () => {
     const { a, b, owner, log } = await nodes();
     const running = Promise.all(Array.from({ length: 80 }, () => a.directory.submit(append())));
     await settled();
@@ -147,7 +147,7 @@ describe('a shard that is handed over', () => {
     expect(faultsOf(await log())).toEqual([]);
   });
 
-  test('is served here again where release failed', async () => {
+  test('is served here again if release fails', async () => {
     const { a } = await nodes();
     const failing = a.directory.leave(shard, async () => {
       throw new Error('Redis');
@@ -156,7 +156,7 @@ describe('a shard that is handed over', () => {
     expect((await a.directory.submit(append())).event.seq).toBe(3);
   });
 
-  test('others are not held up by it', async () => {
+  test('does not delay other shards', async () => {
     const { a } = await nodes();
     const other = Array.from({ length: 50 }, (_, at) => uuid(0x900 + at)).find((id) => shardOf(id, 16) !== shard);
     if (other === undefined) throw new Error('no other shard');
@@ -175,7 +175,7 @@ describe('a shard that is handed over', () => {
 });
 
 describe('a node whose clock is off', () => {
-  test('carries nothing out for others, who carry it out themselves', async () => {
+  test('runs no commands of other nodes, which then run them', async () => {
     const { a, b, clockOfA, asked, log } = await nodes();
     clockOfA.isRight = false;
     await expect(a.directory.carryOut(append())).rejects.toMatchObject({ name: 'NotOwner', owner: null });
@@ -184,7 +184,7 @@ describe('a node whose clock is off', () => {
     expect(await log()).toHaveLength(4);
   });
 
-  test('refuses what it would decide itself, and writes nothing, until its clock is right', async () => {
+  test('refuses the commands of its own shards until its clock is right', async () => {
     const { a, clockOfA, log } = await nodes();
     clockOfA.isRight = false;
     expect(await codeOf(a.directory.submit(append()))).toBe('unavailable');
@@ -193,7 +193,7 @@ describe('a node whose clock is off', () => {
     expect((await a.directory.submit(append())).event.seq).toBe(3);
   });
 
-  test('forwards what another node owns, and does not take its place where that one cannot be reached', async () => {
+  test('forwards commands of other nodes’ shards, and does not run them if the owner cannot be reached', async () => {
     const { a, owner, clockOfA, breakPeers, log } = await nodes();
     owner.id = 'node-b';
     clockOfA.isRight = false;
@@ -205,10 +205,10 @@ describe('a node whose clock is off', () => {
     expect(await log()).toHaveLength(4);
   });
 
-  test('writes nothing of what it had taken before', async () => {
+  test('writes no command that it had accepted before', async () => {
     const { start, owner, log } = await nodes();
     owner.id = 'node-c';
-    // Right while the directory takes them, and off when their ledger is to decide them.
+    // The clock is right when the directory accepts the commands, and off when the ledger decides them.
     let asked = 0;
     const { directory } = start('node-c', { isClockRight: () => asked++ < 200 });
     const waiting = Array.from({ length: 200 }, () => codeOf(directory.submit(append())));
@@ -216,7 +216,7 @@ describe('a node whose clock is off', () => {
     expect(await log()).toHaveLength(3);
   });
 
-  test('hands a shard over, and what comes meanwhile goes to the heir', async () => {
+  test('hands a shard over; commands that come meanwhile go to the heir', async () => {
     const { a, clockOfA, owner, log } = await nodes();
     clockOfA.isRight = false;
     const left = a.directory.leave(shard, async () => {
@@ -229,8 +229,8 @@ describe('a node whose clock is off', () => {
   });
 });
 
-describe('the pace of loading', () => {
-  test('two hundred ledgers a second come into memory, and each keeps the order of its commands', async () => {
+describe('the rate of loading ledgers', () => {
+  test('is two hundred a second, and each ledger keeps the order of its commands', async () => {
     const { start, owner, clock } = await nodes();
     const { directory } = start('node-c', { activationsPerSecond: 200 });
     owner.id = 'node-c';
@@ -246,7 +246,7 @@ describe('the pace of loading', () => {
     expect(new Set(codes)).toEqual(new Set(['carried out']));
   });
 
-  test('that would be loaded after its deadline is refused, and takes nothing of the limit', async () => {
+  test('counts no command that is refused because of its deadline', async () => {
     const { start, owner, clock } = await nodes();
     const { directory } = start('node-c', { activationsPerSecond: 1 });
     owner.id = 'node-c';
@@ -259,7 +259,7 @@ describe('the pace of loading', () => {
   });
 });
 
-test('a ledger that another node claimed, wrote on and saved while it was loaded here is no broken chain', async () => {
+test('a ledger that another node writes while it is loaded here is no broken chain', async () => {
   const clock = new ManualClock(startMs);
   const data = emptyLedgerData();
   const first = rig({ clock, data });

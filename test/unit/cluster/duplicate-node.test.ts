@@ -10,7 +10,7 @@ const sorted = (shards: readonly number[]) => shards.toSorted((one, other) => on
 const sharesOf = (id: string, among: readonly string[]) => all.filter((shard) => desiredOwner(shard, among) === id);
 
 describe('a second node under an id that is in use', () => {
-  test('takes no shards, and says what to do once it is certain that the other one lives', async () => {
+  test('takes no shards, and raises an alarm once the other node is known to live', async () => {
     const { start, startAt, pass } = cluster();
     const first = start('node-0');
     await pass(2_500);
@@ -25,7 +25,7 @@ describe('a second node under an id that is in use', () => {
     expect([sorted(first.leases.held), second.leases.held]).toEqual([all, []]);
   });
 
-  test('learns of the other run by a look, however long the reading took', () => {
+  test('is found by a look, however long the reading took', () => {
     const run = (address: string) => ({
       id: 'node-0',
       address,
@@ -44,8 +44,8 @@ describe('a second node under an id that is in use', () => {
     expect([watch.look([run('elsewhere')], 1)?.address, watch.found?.address]).toEqual(['elsewhere', 'elsewhere']);
   });
 
-  test('keeps no others from their share, nor operators from draining one', async () => {
-    // Looks follow announcements of the two runs alternately.
+  test('does not keep other nodes from their share, nor operators from draining the id', async () => {
+    // So that the looks find the announcements of the two runs in turn.
     const { start, startAt, pass, redis } = cluster(32, { ...defaultTimings, lookEveryMs: 700 });
     const first = start('node-0');
     await pass(500);
@@ -60,7 +60,7 @@ describe('a second node under an id that is in use', () => {
     expect([first.leases.held, sorted(other.leases.held)]).toEqual([[], all]);
   });
 
-  test('leaves the first one seen when it stops, and serves in its place when that one stops', async () => {
+  test('leaves the first one announced when it stops, and serves when the first one stops', async () => {
     const { start, startAt, pass } = cluster();
     const first = start('node-0');
     await pass(100);
@@ -77,7 +77,7 @@ describe('a second node under an id that is in use', () => {
     expect([third.rebalancing.view.duplicate, sorted(third.leases.held)]).toEqual([null, all]);
   });
 
-  test('has the id if the first one was not heard of for its time: that one gives its shards up when it wakes', async () => {
+  test('gets the id if the first one was silent for the time of a member, which gives its shards up when it wakes', async () => {
     const { start, startAt, pass } = cluster();
     const first = start('node-0');
     await pass(2_500);
@@ -93,8 +93,8 @@ describe('a second node under an id that is in use', () => {
   });
 });
 
-describe('a node that starts again under its id', () => {
-  test('after a crash has it within the time of a member, without an alarm, and its shards with their leases', async () => {
+describe('a node that restarts with its id', () => {
+  test('after a crash serves after the time of a member, without an alarm, and gets its shards after their leases', async () => {
     const { start, pass } = cluster();
     const before = start('node-0');
     await pass(20_400);
@@ -108,7 +108,7 @@ describe('a node that starts again under its id', () => {
     expect([sorted(again.leases.held), again.alarms]).toEqual([all, []]);
   });
 
-  test('after a crash goes by its dead run no longer than a member counts, though Redis is away since it was seen', async () => {
+  test('after a crash ignores its dead run after the time of a member, even without Redis', async () => {
     const { start, pass, redis } = cluster();
     const before = start('node-0');
     await pass(20_400);
@@ -126,7 +126,7 @@ describe('a node that starts again under its id', () => {
     expect([again.rebalancing.view.duplicate, sorted(again.leases.held), again.alarms]).toEqual([null, all, []]);
   });
 
-  test('after a stop in order has it at once', async () => {
+  test('after an orderly stop serves at once', async () => {
     const { start, pass } = cluster();
     const before = start('node-0');
     await pass(20_400);

@@ -3,7 +3,7 @@ import type { LeaseServer } from '../../../cluster/placement/lease-server.ts';
 import { Leases } from '../../../cluster/placement/leases.ts';
 import { defaultTimings } from '../../../cluster/placement/timings.ts';
 
-/** A server of one node's own, and a clock that a test moves. */
+/** A lease server in memory, which may fail, and a clock that the test moves. */
 function world() {
   let now = 1_000;
   const stored = new Map<number, { owner: string; token: string }>();
@@ -61,7 +61,7 @@ function world() {
 }
 
 describe('a lease', () => {
-  test('is held once the server said so, and by one node', async () => {
+  test('is held by one node, once the server has confirmed it', async () => {
     const { node } = world();
     const [a, b] = [node('a'), node('b')];
     expect(await a.acquire(1)).toEqual({ held: true });
@@ -70,7 +70,7 @@ describe('a lease', () => {
     expect([await a.locate(1), await b.locate(1)]).toEqual(['a', 'a']);
   });
 
-  test('that may have run out while its holder slept counts again once it was renewed, and not before', async () => {
+  test('that may have run out while its holder slept counts again only after a renewal', async () => {
     const { node, pass, fail } = world();
     const a = node('a');
     await a.acquire(1);
@@ -85,7 +85,7 @@ describe('a lease', () => {
     expect(a.holds(1)).toBe(false);
   });
 
-  test('counts on while nobody answers its renewals, unless its holder sleeps', async () => {
+  test('counts while the server does not answer renewals, unless its holder sleeps', async () => {
     const { node, pass, fail } = world();
     const a = node('a');
     await a.acquire(1);
@@ -105,7 +105,7 @@ describe('a lease', () => {
     expect(a.holds(1)).toBe(true);
   });
 
-  test('whose reply was lost is not held; the same token takes it', async () => {
+  test('whose answer was lost is not held, and is acquired with the same token', async () => {
     const { node, fail, acquired } = world();
     const a = node('a');
     fail('unanswered');
@@ -116,7 +116,7 @@ describe('a lease', () => {
     expect(new Set(acquired).size).toBe(1);
   });
 
-  test('has another token at each acquisition', async () => {
+  test('has a new token at each acquisition', async () => {
     const { node, acquired } = world();
     const a = node('a');
     await a.acquire(1);
@@ -125,35 +125,30 @@ describe('a lease', () => {
     expect(new Set(acquired).size).toBe(2);
   });
 
-  test('counts from before the request was sent, less the margin', async () => {
+  test('counts from the time of its request or last renewal, less the margin', async () => {
     const { node, slow, pass, stored } = world();
     const a = node('a');
+    const expectHeldUntil = async (endMs: number) => {
+      const { owner, token } = stored.get(1) ?? { owner: '', token: '' };
+      stored.set(1, { owner: 'b', token: 'x' });
+      pass(endMs - 1);
+      expect(await a.locate(1)).toBe('a');
+      pass(1);
+      expect(await a.locate(1)).toBe('b');
+      stored.set(1, { owner, token });
+    };
+    const validMs = defaultTimings.leaseTtlMs - defaultTimings.marginMs;
     slow(400);
     await a.acquire(1);
     slow(0);
-    stored.set(1, { owner: 'b', token: 'x' });
-    pass(defaultTimings.leaseTtlMs - defaultTimings.marginMs - 400 - 1);
-    expect(await a.locate(1)).toBe('a');
-    pass(1);
-    expect(await a.locate(1)).toBe('b');
-  });
-
-  test('is prolonged by a renewal, from before it was sent', async () => {
-    const { node, slow, pass, stored } = world();
-    const a = node('a');
-    await a.acquire(1);
-    pass(5_000);
+    await expectHeldUntil(validMs - 400);
     slow(300);
     expect(await a.renew([1, 2])).toEqual(new Set([1]));
     slow(0);
-    stored.set(1, { owner: 'b', token: 'x' });
-    pass(defaultTimings.leaseTtlMs - defaultTimings.marginMs - 300 - 1);
-    expect(await a.locate(1)).toBe('a');
-    pass(1);
-    expect(await a.locate(1)).toBe('b');
+    await expectHeldUntil(validMs - 300);
   });
 
-  test('that the server does not know at a renewal is lost, and not made again', async () => {
+  test('that the server does not know at a renewal is lost, and not acquired again', async () => {
     const { node, stored } = world();
     const a = node('a');
     await a.acquire(1);
@@ -164,7 +159,7 @@ describe('a lease', () => {
     expect(await a.locate(1)).toBeNull();
   });
 
-  test('released for an heir names the heir to all nodes that ask, and no other node can take it', async () => {
+  test('that is released for an heir names the heir to all nodes, and no other node can acquire it', async () => {
     const { node, pass } = world();
     const [a, b, c] = [node('a'), node('b'), node('c')];
     await a.acquire(1);
@@ -179,7 +174,7 @@ describe('a lease', () => {
 });
 
 describe('while the server cannot be reached', () => {
-  test('owners go on, beyond the end of their leases', async () => {
+  test('owners keep their shards beyond the end of their leases', async () => {
     const { node, fail, pass } = world();
     const a = node('a');
     await a.acquire(1);
@@ -190,7 +185,7 @@ describe('while the server cannot be reached', () => {
     expect(a.held).toEqual([1]);
   });
 
-  test('others believe what they knew last', async () => {
+  test('other nodes use the owners that they knew last', async () => {
     const { node, fail, pass } = world();
     const [a, b] = [node('a'), node('b')];
     await a.acquire(1);
@@ -201,7 +196,7 @@ describe('while the server cannot be reached', () => {
     expect(await b.locate(2)).toBeNull();
   });
 
-  test('a release is forgotten here all the same', async () => {
+  test('a released shard is not held any more', async () => {
     const { node, fail } = world();
     const a = node('a');
     await a.acquire(1);
@@ -212,7 +207,7 @@ describe('while the server cannot be reached', () => {
   });
 });
 
-test('what was read of all shards does not overrule what was learned since', async () => {
+test('a reading of all owners does not replace what was learned after it began', async () => {
   const { node, stored } = world();
   const [a, b] = [node('a'), node('b')];
   await a.acquire(1);

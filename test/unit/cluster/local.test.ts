@@ -27,7 +27,7 @@ interface Program {
   said(): string;
 }
 
-/** `cluster/<file>` as npm runs it. What it makes goes below `dir`. */
+/** Runs `cluster/<file>` as npm does. Its temporary files are below `dir`. */
 function run(file: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Program {
   const path = fileURLToPath(new URL(`../../../cluster/${file}`, import.meta.url));
   const { PATH = '', HOME = '' } = process.env;
@@ -54,16 +54,16 @@ const anyPorts = { PORT: '0', GRPC_PORT: '0' };
 
 describe('cluster:local', () => {
   test.each([
-    ['nodes that are no number', ['--nodes', 'many'], /--nodes.*whole number from 1 to 9/],
+    ['an invalid number of nodes', ['--nodes', 'many'], /--nodes.*whole number from 1 to 9/],
     ['two nodes of Cassandra', ['--cassandra', '2'], /--cassandra.*1 or 3/],
-    ['a command that there is not', ['down'], /too many arguments/],
-  ])('%s: usage, and nothing is started', async (_, args, words) => {
+    ['an unknown command', ['down'], /too many arguments/],
+  ])('refuses %s, and starts nothing', async (_, args, words) => {
     const { code, out, err } = await run('local/main.ts', args, anyPorts).ended;
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(words);
   });
 
-  test('a port that is none is one sentence', async () => {
+  test('refuses an invalid port with one sentence', async () => {
     expect(await run('local/main.ts', [], { PORT: 'http' }).ended).toEqual({
       code: 1,
       out: '',
@@ -71,7 +71,7 @@ describe('cluster:local', () => {
     });
   });
 
-  test('a port in use is one sentence, and leaves no directory behind', async () => {
+  test('refuses a port in use with one sentence, and leaves no directory behind', async () => {
     const server = createServer();
     const port = await new Promise<number>((resolve) => {
       server.listen(0, '127.0.0.1', () => {
@@ -89,7 +89,7 @@ describe('cluster:local', () => {
     server.close();
   });
 
-  test('without Redis on the PATH it says what to install', async () => {
+  test('says what to install if Redis is not on the PATH', async () => {
     const { code, err } = await run('local/main.ts', [], { ...anyPorts, PATH: dirname(process.execPath) }).ended;
     expect(code).toBe(1);
     expect(err).toBe('ledger-trust: redis-server cannot be started (ENOENT): install it and have it on the PATH.\n');
@@ -97,7 +97,7 @@ describe('cluster:local', () => {
 });
 
 describe('the keys that all nodes share', () => {
-  test('are made once, for this user alone', async () => {
+  test('are made once, and only this user can read them', async () => {
     const place = join(dir, 'keys');
     const runs = await Promise.all([1, 2].map(() => run('local/main.ts', ['keys', place]).ended));
     expect(runs.map(({ code, err }) => [code, err])).toEqual([
@@ -130,23 +130,23 @@ describe('start:cluster', () => {
   };
 
   test.each([
-    ['nothing is set', {}, /^ledger-trust: Set AUTHORITY_KEY_FILE: [^\n]+\n$/],
-    ['Cassandra is not there', least, /^ledger-trust: Cassandra cannot be reached at 127\.0\.0\.1:1: [^\n]+\n$/],
-    ['the internal port is none', { ...least, INTERNAL_PORT: '-1' }, /^ledger-trust: Set INTERNAL_PORT to [^\n]+\n$/],
-  ])('one sentence where %s', async (_, env, words) => {
+    ['missing variables', {}, /^ledger-trust: Set AUTHORITY_KEY_FILE: [^\n]+\n$/],
+    ['a missing Cassandra', least, /^ledger-trust: Cassandra cannot be reached at 127\.0\.0\.1:1: [^\n]+\n$/],
+    ['a wrong internal port', { ...least, INTERNAL_PORT: '-1' }, /^ledger-trust: Set INTERNAL_PORT to [^\n]+\n$/],
+  ])('reports %s in one sentence', async (_, env, words) => {
     const { code, out, err } = await run('main.ts', [], env).ended;
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(words);
   });
 
-  test('a store that is not there is waited for, until SIGTERM', async () => {
+  test('waits for a missing store, until SIGTERM', async () => {
     const { child, ended, said } = run('main.ts', [], { ...least, START_WAIT_MS: '60000' });
     await vi.waitFor(() => expect(said()).toContain('waiting: Cassandra cannot be reached'), 20_000);
     child.kill('SIGTERM');
     expect(await ended).toMatchObject({ code: 0, err: '' });
   });
 
-  test('a store that does not come in time is one sentence', async () => {
+  test('reports a store that does not come in time in one sentence', async () => {
     const { code, err } = await run('main.ts', [], { ...least, START_WAIT_MS: '1500', LOG_LEVEL: 'silent' }).ended;
     expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/^ledger-trust: Cassandra cannot/) });
   });

@@ -19,7 +19,7 @@ const idleLeases: LeaseServer = {
 
 const clockAhead = (aheadMs: number | null) => ({ look: async () => {}, aheadMs, silentMs: 0 });
 
-/** Node a, which has joined a cluster that shows these members. */
+/** Node a, which has joined a cluster whose board lists these members. */
 async function joined(
   board: { members: readonly Announcement[]; isAway?: boolean },
   clockCheck: { look(): Promise<void>; aheadMs: number | null; silentMs: number } = clockAhead(0),
@@ -69,8 +69,9 @@ async function joined(
   return { membership, alarms, clock, clockCheck, announced };
 }
 
+const own = { id: 'node-a', address: 'a:9100', startedAt: 't2', shardCount: 4, draining: false, clockAheadMs: 0 };
+
 test('a node is not ready, and says what to do, while another run has its id', async () => {
-  const own = { id: 'node-a', address: 'a:9100', startedAt: 't2', shardCount: 4, draining: false };
   const board = { members: [{ ...own, startedAt: 't1' }] };
   const { membership, alarms, clock } = await joined(board);
   const refused = { ready: false, reason: expect.stringContaining('give every node a NODE_ID of its own') };
@@ -82,9 +83,8 @@ test('a node is not ready, and says what to do, while another run has its id', a
   expect(await membership.readiness()).toEqual({ ready: true });
 });
 
-test('a node that started again after a crash, and cannot read the members since, is ready once its dead run counts no more', async () => {
-  const dead = { id: 'node-a', address: 'a:9100', startedAt: 't1', shardCount: 4, draining: false };
-  const board = { members: [dead], isAway: false };
+test('a node that restarts after a crash, and then cannot read the members, is ready once its dead run has run out', async () => {
+  const board = { members: [{ ...own, startedAt: 't1' }], isAway: false };
   const { membership, alarms, clock } = await joined(board);
   board.isAway = true;
   await clock.advance(defaultTimings.memberTtlMs - 1);
@@ -93,7 +93,7 @@ test('a node that started again after a crash, and cannot read the members since
   expect([await membership.readiness(), alarms]).toEqual([{ ready: true }, []]);
 });
 
-test('the store of a node whom it has not answered for 10 s counts as not writable, until it answers', async () => {
+test('a store counts as lost 10 s after its last answer, until it answers again', async () => {
   const clockCheck = { ...clockAhead(0), silentMs: 9_999 };
   const { membership } = await joined({ members: [] }, clockCheck);
   expect(membership.hasStore()).toBe(true);
@@ -103,8 +103,7 @@ test('the store of a node whom it has not answered for 10 s counts as not writab
   expect(membership.hasStore()).toBe(true);
 });
 
-test('a node whose clock is off is not ready, says it once to the operator, gives its shards away, and is ready again by itself', async () => {
-  const own = { id: 'node-a', address: 'a:9100', startedAt: 't2', shardCount: 4, draining: false, clockAheadMs: 0 };
+test('a node whose clock is off raises one alarm, is not ready and gives its shards away until the clock is right', async () => {
   const board = { members: [own, { ...own, id: 'node-b', address: 'b:9100' }] };
   const { membership, alarms, clock, clockCheck, announced } = await joined(board);
   await clock.advance(4_000);
@@ -125,17 +124,12 @@ test('a node whose clock is off is not ready, says it once to the operator, give
   expect(alarms).toHaveLength(1);
 });
 
-test('nodes that are all off the store by the same time go on to decide, and say that the clock of the store is wrong', async () => {
-  const own = {
-    id: 'node-a',
-    address: 'a:9100',
-    startedAt: 't2',
-    shardCount: 4,
-    draining: false,
-    clockAheadMs: 90_000,
-  };
-  const board = { members: [own, { ...own, id: 'node-b', address: 'b:9100', clockAheadMs: 90_200 }] };
-  const { membership, alarms, clock, announced } = await joined(board, clockAhead(90_000));
+test('nodes that are all off the store by the same time continue, and raise an alarm about the clock of the store', async () => {
+  const members = [
+    { ...own, clockAheadMs: 90_000 },
+    { ...own, id: 'node-b', address: 'b:9100', clockAheadMs: 90_200 },
+  ];
+  const { membership, alarms, clock, announced } = await joined({ members }, clockAhead(90_000));
   await clock.advance(4_000);
   expect([await membership.readiness(), membership.isClockRight()]).toEqual([{ ready: true }, true]);
   expect(announced.at(-1)).toMatchObject({ draining: false });

@@ -1,7 +1,6 @@
 import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { clientWire } from '../../../cluster/peers/wire.ts';
-import type { Command } from '../../../src/domain/ledger/command.ts';
 import { append, commandKey } from '../../support/commands.ts';
 import {
   falseProof,
@@ -11,24 +10,13 @@ import {
   strangePort,
   strangeStream,
 } from '../../support/peer-attackers.ts';
-import { failure, nodePort, openLedgerDirectory, peersAt, peersTo, secret } from '../../support/peer-ports.ts';
+import { failure, ownerPort, peersAt, peersTo, secret } from '../../support/peer-ports.ts';
 
 const notArrived = { name: 'PeerUnreachable', mayHaveArrived: false };
 const command = append({ payload: '{"amount":"4711"}', commandKeys: [commandKey('k')] });
 
-/** A node that owns a ledger, and what it was asked for. */
-async function owner() {
-  const { directory, log } = await openLedgerDirectory();
-  const carried: Command[] = [];
-  const { port } = await nodePort((one) => {
-    carried.push(one);
-    return directory.carryOut(one);
-  });
-  return { port, carried, log };
-}
-
-describe('an address that is no node', () => {
-  test('learns no secret and no command, whatever it says', async () => {
+describe('an address that is not the expected node', () => {
+  test('gets neither the secret nor a command', async () => {
     const heard: (Buffer | Metadata)[] = [];
     const port = await strangePort((call) => {
       heard.push(call.metadata);
@@ -42,64 +30,30 @@ describe('an address that is no node', () => {
     expect(JSON.stringify(heard)).not.toContain(secret.secret);
   });
 
-  test('that passes on what a node says to the very node that asks is found', async () => {
-    // The proof of the asking node is good, but it is of another node than was asked.
-    const carried: Command[] = [];
-    const self = await nodePort(
-      (one) => {
-        carried.push(one);
-        return new Promise(() => {});
-      },
-      secret,
-      0,
-      () => 0,
-      { self: 'node-b' },
-    );
-    expect(await failure(peersTo(await relayTo(self.port)).ask(command))).toMatchObject(notArrived);
-    expect(carried).toEqual([]);
-  });
-
-  test('is refused where it is another node than the one that was asked', async () => {
-    const carried: Command[] = [];
-    const other = await nodePort(
-      (one) => {
-        carried.push(one);
-        return new Promise(() => {});
-      },
-      secret,
-      0,
-      () => 0,
-      { self: 'node-c' },
-    );
-    expect(await failure(peersTo(other.port).ask(command))).toMatchObject(notArrived);
-    expect(carried).toEqual([]);
-  });
-
+  // A relay to the asking node itself gives that node's own proof, which names another node than the one asked.
   test.each([
-    'unix:/tmp/x',
-    'unix:///tmp/x',
-    'xds:///a',
-    'http://a:1',
-    'a:b@c:1',
-    'a:1/x',
-    'a',
-    ':1',
-    'a:0',
-    'a:65536',
-    '[::1',
-    '[x]:1',
-    'a b:1',
-    '',
-  ])('and no host and port ends nothing: %j', async (address) => {
-    const peers = peersAt({ port: 1 }, { addressOf: () => address });
-    expect(await failure(peers.ask('node-a', command))).toMatchObject(notArrived);
-    peers.forgetGone();
+    ['a relay to the asking node', 'node-b', (port: number) => relayTo(port)],
+    ['another node than the one that was asked', 'node-c', async (port: number) => port],
+  ])('gets no command if it is %s', async (_, self, reached) => {
+    const { port, carried } = await ownerPort({ self });
+    expect(await failure(peersTo(await reached(port)).ask(command))).toMatchObject(notArrived);
+    expect(carried).toEqual([]);
   });
+
+  // announcement.test.ts has more of them.
+  test.each(['unix:/tmp/x', 'xds:///a', 'http://a:1', 'a:b@c:1', 'a:1/x', 'a:0', 'a:65536', '[::1', 'a b:1', ''])(
+    'gets no command if it is %j, which is not host and port',
+    async (address) => {
+      const peers = peersAt({ port: 1 }, { addressOf: () => address });
+      expect(await failure(peers.ask('node-a', command))).toMatchObject(notArrived);
+      peers.forgetGone();
+    },
+  );
 });
 
-describe('who stands between two nodes', () => {
-  test('reads neither a command nor an event', async () => {
-    const far = await owner();
+describe('a relay between two nodes', () => {
+  test('can read neither a command nor an event', async () => {
+    const far = await ownerPort();
     const wire = await listeningPort(far.port);
     const { event } = await peersTo(wire.port).ask(command);
     expect(event.payload).toBe(command.payload);
@@ -108,19 +62,20 @@ describe('who stands between two nodes', () => {
     for (const text of [secret.secret ?? '', '4711', event.hash, command.ledgerId]) expect(heard).not.toContain(text);
   });
 
-  test('may pass on what they say', async () => {
-    const far = await owner();
+  test('can forward frames unchanged', async () => {
+    const far = await ownerPort();
     expect(await peersTo(await relayTo(far.port)).ask(command)).toMatchObject({ event: { seq: 3 } });
   });
 
-  const changed: Meddling = (frame, at) => {
-    if (at > 0) frame[frame.length - 1] = (frame.at(-1) ?? 0) ^ 1;
-    return [frame];
-  };
-  const sealChanged: Meddling = (frame, at) => {
-    if (at > 0) frame[0] = (frame[0] ?? 0) ^ 1;
-    return [frame];
-  };
+  /** Flips a bit of the byte at `place`; negative: from the end. */
+  const flip =
+    (place: number): Meddling =>
+    (frame, at) => {
+      const index = place < 0 ? frame.length + place : place;
+      if (at > 0) frame[index] = (frame[index] ?? 0) ^ 1;
+      return [frame];
+    };
+  const [changed, sealChanged] = [flip(-1), flip(0)];
   const first: { frame?: Buffer } = {};
   const sentAgain: Meddling = (frame, at) => {
     if (at === 0) first.frame = Buffer.from(frame);
@@ -134,18 +89,18 @@ describe('who stands between two nodes', () => {
     ['changed', changed],
     ['changed in its seal', sealChanged],
     ['sent again', sentAgain],
-    ['missing the one before it', left],
+    ['preceded by a missing frame', left],
     ['cut', cut],
     ['without a seal', plain],
-  ])('cannot have a command carried out that is %s', async (_, requests) => {
-    const far = await owner();
+  ])('cannot have a command run whose frame is %s', async (_, requests) => {
+    const far = await ownerPort();
     expect(await failure(peersTo(await relayTo(far.port, { requests })).ask(command))).toMatchObject({
       name: 'PeerUnreachable',
     });
     expect(far.carried).toEqual([]);
   });
 
-  // The first answer is the one: frames are counted from 1 here.
+  // The first frame of the owner is the answer.
   const from1 =
     (meddling: Meddling): Meddling =>
     (frame, at) =>
@@ -156,9 +111,9 @@ describe('who stands between two nodes', () => {
     ['changed in its seal', from1(sealChanged)],
     ['cut', from1(cut)],
     ['without a seal', from1(plain)],
-    ['a frame of the asking side', () => [first.frame ?? Buffer.alloc(64)]],
-  ] satisfies [string, Meddling][])('cannot have an answer believed that is %s', async (_, answers) => {
-    const far = await owner();
+    ['one of the asking side', () => [first.frame ?? Buffer.alloc(64)]],
+  ] satisfies [string, Meddling][])('cannot have an answer accepted whose frame is %s', async (_, answers) => {
+    const far = await ownerPort();
     expect(await failure(peersTo(await relayTo(far.port, { answers })).ask(command))).toMatchObject({
       name: 'PeerUnreachable',
       mayHaveArrived: true,
@@ -166,10 +121,9 @@ describe('who stands between two nodes', () => {
     expect(await far.log()).toHaveLength(4);
   });
 
-  test('cannot use what they said in another stream', async () => {
-    const far = await owner();
+  test('cannot use recorded frames in another stream', async () => {
+    const far = await ownerPort();
     const frames: Buffer[] = [];
-    let greeting = new Metadata();
     const port = await relayTo(far.port, {
       requests: (frame) => {
         frames.push(Buffer.from(frame));
@@ -178,8 +132,7 @@ describe('who stands between two nodes', () => {
     });
     await peersTo(port).ask(command);
     expect(frames.length).toBeGreaterThan(1);
-    greeting = clientWire(secret, 'node-b', 'node-a').greeting;
-    const again = strangeStream(far.port, greeting);
+    const again = strangeStream(far.port, clientWire(secret, 'node-b', 'node-a').greeting);
     const ended = new Promise<unknown>((resolve) => again.once('error', resolve));
     for (const frame of frames) again.write(frame);
     expect(await ended).toMatchObject({ code: 16 });
@@ -187,15 +140,15 @@ describe('who stands between two nodes', () => {
   });
 });
 
-describe('who calls a node without its secret', () => {
+describe('a caller that does not know the secret', () => {
   test.each<readonly [string, Readonly<Record<string, string>>]>([
     ['nothing', {}],
-    ['the secret itself, as nodes of the version before do', { 'x-cluster-secret': secret.secret ?? '' }],
+    ['only the secret itself, as nodes of an earlier version', { 'x-cluster-secret': secret.secret ?? '' }],
     ['no random bytes', { 'x-cluster-client': 'node-b' }],
     ['short random bytes', { 'x-cluster-client': 'node-b', 'x-cluster-client-nonce': 'AAAA' }],
     ['no name', { 'x-cluster-client-nonce': Buffer.alloc(32).toString('base64') }],
-  ])('and says %s is refused', async (_, said) => {
-    const far = await owner();
+  ])('is refused if it sends %s', async (_, said) => {
+    const far = await ownerPort();
     const greeting = new Metadata();
     for (const [key, value] of Object.entries(said)) greeting.set(key, value);
     const stream = strangeStream(far.port, greeting);
@@ -204,17 +157,9 @@ describe('who calls a node without its secret', () => {
     expect(far.carried).toEqual([]);
   });
 
-  test('and says nothing more has shown nothing: its connection is no node’s', async () => {
+  test('has not proved that it is a node before its first frame', async () => {
     let proofs = 0;
-    const { directory } = await openLedgerDirectory();
-    const far = await nodePort(
-      (one) => directory.carryOut(one),
-      secret,
-      0,
-      () => 0,
-      {},
-      () => void proofs++,
-    );
+    const far = await ownerPort({ onProof: () => void proofs++ });
     const stream = strangeStream(far.port, clientWire(secret, 'node-b', 'node-a').greeting);
     stream.on('error', () => {});
     onTestFinished(() => stream.cancel());

@@ -23,13 +23,13 @@ import { authority, rig } from '../../support/world.ts';
 
 const command = append({ payload: '{"amount":1}', commandKeys: [commandKey('k')] });
 
-/** The event with other content, sealed as if an owner had written that. */
+/** The event with a change, sealed as an owner seals it. */
 function otherwise(event: LedgerEvent, change: Partial<LedgerEvent>): LedgerEvent {
   const draft = { ...event, masterId: event.master?.id ?? null, ...change };
   return sealEvent(draft, { ...event, ...change }, authority).event;
 }
 
-/** What a node that knows the secret may answer, though it is not so. */
+/** Wrong answers of a node that knows the secret. */
 const lies: readonly (readonly [string, (event: LedgerEvent) => LedgerEvent])[] = [
   ['of another ledger', (event) => otherwise(event, { ledgerId: uuid(2) })],
   ['of another type', (event) => otherwise(event, { eventType: 'OTHER' })],
@@ -46,31 +46,35 @@ const lies: readonly (readonly [string, (event: LedgerEvent) => LedgerEvent])[] 
   ['with another payload under its hash', (event) => ({ ...event, payload: '{"amount":3}' })],
 ];
 
-describe('an owner that answers with an event', () => {
-  test.each(lies)('%s is not believed: the call learns from the log what was written', async (_, lie) => {
-    const { directory, log } = await openLedgerDirectory();
-    const far = await nodePort(async (one) => {
-      const outcome = await directory.carryOut(one);
-      return { ...outcome, event: lie(outcome.event) };
-    });
-    const { ask, results } = peersTo(far.port);
-    expect(await failure(ask(command))).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: true });
-    expect(results).toEqual(['wrong_answer']);
-    // As the directory does then.
-    const again = await directory.submit({ ...command, resubmitted: true });
-    expect(again).toEqual({ event: (await log())[3], replayed: true });
-  });
+describe('the event in an owner’s answer', () => {
+  test.each(lies)(
+    'is not accepted if it is an event %s: the retry finds the written event in the log',
+    async (_, lie) => {
+      const { directory, log } = await openLedgerDirectory();
+      const far = await nodePort({
+        carryOut: async (one) => {
+          const outcome = await directory.carryOut(one);
+          return { ...outcome, event: lie(outcome.event) };
+        },
+      });
+      const { ask, results } = peersTo(far.port);
+      expect(await failure(ask(command))).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: true });
+      expect(results).toEqual(['wrong_answer']);
+      const again = await directory.submit({ ...command, resubmitted: true });
+      expect(again).toEqual({ event: (await log())[3], replayed: true });
+    },
+  );
 
-  test('that nobody wrote is not believed as a replay of another command either', async () => {
+  test('is not accepted as a replay if it is of another command', async () => {
     const { directory, log } = await openLedgerDirectory();
     await directory.submit(append({ commandKeys: [commandKey('other')] }));
     const [, , , event] = await log();
     if (event === undefined) throw new Error('nothing was written');
-    const far = await nodePort(async () => ({ event, replayed: true }));
+    const far = await nodePort({ carryOut: async () => ({ event, replayed: true }) });
     expect(await failure(peersTo(far.port).ask(command))).toMatchObject({ mayHaveArrived: true });
   });
 
-  test('is believed where it is the one that was asked for, of every kind of command', async () => {
+  test('is accepted if it fits the command, for every kind of command', async () => {
     const directory = rig().directory();
     const named: readonly Command[] = [
       openLedger(),
@@ -94,22 +98,18 @@ describe('an owner that answers with an event', () => {
       if (one.kind === 'open_ledger') continue;
       const replay: CommandOutcome = await directory.submit(one);
       expect([replay.replayed, outcomeFault(one, replay)]).toEqual([true, null]);
-      // No other command takes it for its own.
       for (const other of named) if (other !== one) expect(outcomeFault(other, outcome)).not.toBeNull();
     }
   });
 
-  test.each(['null', 'not JSON', '[]'])(
-    'is not believed with the payload %s, and nothing is thrown',
-    async (payload) => {
-      const { directory } = await openLedgerDirectory();
-      const command = grant({ commandKeys: [commandKey('g')] });
-      const { event, replayed } = await directory.submit(command);
-      expect(outcomeFault(command, { event: otherwise(event, { payload }), replayed })).toBe('it has another payload');
-    },
-  );
+  test.each(['null', 'not JSON', '[]'])('is not accepted with the payload %s', async (payload) => {
+    const { directory } = await openLedgerDirectory();
+    const command = grant({ commandKeys: [commandKey('g')] });
+    const { event, replayed } = await directory.submit(command);
+    expect(outcomeFault(command, { event: otherwise(event, { payload }), replayed })).toBe('it has another payload');
+  });
 
-  test('of a command without a name is believed by what it holds', async () => {
+  test('is compared by its content if the command has no key', async () => {
     const { directory } = await openLedgerDirectory();
     const outcome = await directory.submit(append({ payload: '{"a":1}' }));
     expect(outcomeFault(append({ payload: '{"a":1}' }), outcome)).toBeNull();

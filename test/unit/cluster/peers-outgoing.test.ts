@@ -4,7 +4,7 @@ import { Outgoing } from '../../../cluster/peers/outgoing.ts';
 
 const nextIteration = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Items are their own sizes; the other side reads on after each message while `reads.on`. */
+/** Items are their own sizes. The other side reads while `reads.on`. */
 function outgoing(open = true) {
   const messages: number[][] = [];
   const reads = { on: true };
@@ -12,11 +12,11 @@ function outgoing(open = true) {
     messages.push(items);
     return reads.on;
   };
-  return { messages, reads, out: new Outgoing<number>({ write }, (bytes) => bytes, open) };
+  return { messages, reads, out: new Outgoing(write, (bytes) => bytes, open) };
 }
 
-describe('what goes to another node', () => {
-  test('in one iteration of the event loop goes in one message, in order', async () => {
+describe('the items for another node', () => {
+  test('of one iteration of the event loop go in one message, in order', async () => {
     const { messages, out } = outgoing();
     for (const item of [1, 2, 3]) out.push(item);
     expect(messages).toEqual([]);
@@ -26,7 +26,7 @@ describe('what goes to another node', () => {
     expect(messages).toEqual([[1, 2, 3], [4]]);
   });
 
-  test(`is at most ${messageItemsMax} items a message`, async () => {
+  test(`go in messages of at most ${messageItemsMax} items`, async () => {
     const { messages, out } = outgoing();
     for (let item = 0; item < messageItemsMax + 2; item++) out.push(item);
     await nextIteration();
@@ -34,7 +34,7 @@ describe('what goes to another node', () => {
     expect(messages[1]).toEqual([messageItemsMax, messageItemsMax + 1]);
   });
 
-  test('is at most as many bytes a message as agreed, unless one alone is more', async () => {
+  test('go in messages of bounded bytes, unless one item alone is larger', async () => {
     const { messages, out } = outgoing();
     const [half, over] = [messageBytesMax / 2, messageBytesMax + 1];
     for (const item of [half, half, 1, over, 2]) out.push(item);
@@ -42,7 +42,7 @@ describe('what goes to another node', () => {
     expect(messages).toEqual([[half, half], [1], [over], [2]]);
   });
 
-  test('waits while the other side does not read', async () => {
+  test('wait while the other side does not read', async () => {
     const { messages, reads, out } = outgoing();
     reads.on = false;
     out.push(1);
@@ -55,7 +55,7 @@ describe('what goes to another node', () => {
     expect([messages, out.size]).toEqual([[[1], [2, 3]], 0]);
   });
 
-  test('waits for a connection that is not open yet', async () => {
+  test('wait for the connection', async () => {
     const { messages, out } = outgoing(false);
     out.push(1);
     await nextIteration();

@@ -2,12 +2,12 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { answerBytesMax, unreadMaxMs } from '../../../cluster/peers/incoming-stream.ts';
 import { commandText } from '../../../cluster/peers/wire-command.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
-import type { Command } from '../../../src/domain/ledger/command.ts';
+import type { AppendEvent, Command } from '../../../src/domain/ledger/command.ts';
 import { MemoryBudget } from '../../../src/runtime/limits/memory-budget.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
 import { append, commandKey } from '../../support/commands.ts';
 import { peerWithSecret } from '../../support/peer-attackers.ts';
-import { nodePort, openLedgerDirectory, secret } from '../../support/peer-ports.ts';
+import { nodePort, openLedgerDirectory, ownerPort, secret } from '../../support/peer-ports.ts';
 import { streamWorld } from '../../support/peer-stream-world.ts';
 import { startMs } from '../../support/world.ts';
 
@@ -15,14 +15,14 @@ afterEach(() => void vi.useRealTimers());
 
 const mebibyte = 1024 * 1024;
 
-/** A node that knows the secret and does with a stream what it likes. */
+/** A peer that knows the secret and misuses its stream. */
 async function faultyPeer(port: number) {
   const { stream, ask, read, answers } = await peerWithSecret(port, secret, 'node-b', 'node-a');
   return { stream, ask: (...commands: readonly Command[]) => ask(commands.map(commandText)), read, answers };
 }
 
-describe('a node that takes no answers', () => {
-  /** A node that answers each command with one large event; and a peer that asks and does not read. */
+describe('a peer that does not read its answers', () => {
+  /** A node that answers each command with a large event, and a peer that does not read the answers. */
   async function unread(memory: MemoryBudget, monotonicMs: () => number, sees: () => void = () => {}) {
     const { directory } = await openLedgerDirectory();
     const { event } = await directory.submit(append({ payload: JSON.stringify({ text: 'x'.repeat(200_000) }) }));
@@ -30,15 +30,15 @@ describe('a node that takes no answers', () => {
       sees();
       return { event, replayed: true };
     };
-    const { port, connections } = await nodePort(carryOut, secret, 0, () => 0, { memory, monotonicMs });
+    const { port, connections } = await nodePort({ carryOut, memory, monotonicMs });
     const { stream, ask } = await faultyPeer(port);
-    // Without a first read grpc-js would take everything in.
+    // Without a first read, grpc-js reads everything into memory.
     stream.pause();
     stream.read(0);
     return { connections, ask: (count: number) => ask(...Array.from({ length: count }, () => append())) };
   }
 
-  test('is sent no more than a bound, and then hung up on: nothing of it is held any more', async () => {
+  test('is disconnected at a bound of waiting answers, and its memory is released', async () => {
     const memory = new MemoryBudget(256 * mebibyte);
     const sizes: number[] = [];
     const add = memory.add.bind(memory);
@@ -54,7 +54,7 @@ describe('a node that takes no answers', () => {
     expect(Math.max(...sizes)).toBeLessThan(answerBytesMax + mebibyte);
   });
 
-  test('is read no further while as much waits for it', async () => {
+  test('has no further commands read while many answers wait', async () => {
     let asked = 0;
     const { ask } = await unread(
       new MemoryBudget(256 * mebibyte),
@@ -69,7 +69,7 @@ describe('a node that takes no answers', () => {
     expect(asked).toBeLessThan(200);
   });
 
-  test('for half a minute is hung up on', async () => {
+  test('is disconnected after half a minute', async () => {
     const memory = new MemoryBudget(256 * mebibyte);
     let now = 0;
     const { connections, ask } = await unread(memory, () => now);
@@ -84,17 +84,10 @@ describe('a node that takes no answers', () => {
   });
 });
 
-describe('a node that holds as much as it may', () => {
-  test('refuses commands of other nodes as overloaded, and goes on', async () => {
-    const { directory, log } = await openLedgerDirectory();
+describe('a node at the bound of its memory', () => {
+  test('refuses commands of other nodes as overloaded, and continues', async () => {
     const memory = new MemoryBudget(mebibyte);
-    const { port } = await nodePort(
-      (one) => directory.carryOut(one),
-      secret,
-      0,
-      () => 0,
-      { memory },
-    );
+    const { port, log } = await ownerPort({ memory });
     const { ask, read, answers } = await faultyPeer(port);
     read();
     memory.add('read', mebibyte - 64);
@@ -108,7 +101,7 @@ describe('a node that holds as much as it may', () => {
     expect([(await log()).length, memory.heldBytes()]).toEqual([4, 0]);
   });
 
-  test('holds what waits to be sent in its budget, and lets go of it when it is sent, late, or lost', async () => {
+  test('counts waiting commands in its budget until they are sent, late, or lost', async () => {
     const memory = new MemoryBudget(3 * mebibyte);
     const { far, stream, pass } = streamWorld(new ManualClock(startMs), memory);
     const ended: string[] = [];
@@ -132,7 +125,7 @@ describe('a node that holds as much as it may', () => {
   test.each([
     [{ commandsMax: 2, unsentBytesMax: mebibyte }, 'PEER_COMMANDS_MAX'],
     [{ commandsMax: 100, unsentBytesMax: 5 }, 'PEER_UNSENT_MIB'],
-  ])('names the setting that bounds what waits for another node: %j', async (bounds, setting) => {
+  ])('names the setting that bounds waiting commands: %j', async (bounds, setting) => {
     const { stream } = streamWorld(new ManualClock(startMs), undefined, bounds);
     for (let asked = 0; asked < 2; asked++) stream.ask('{}').catch(() => {});
     await expect(stream.ask('{}')).rejects.toMatchObject({ code: 'overloaded', details: { bound: setting } });
@@ -140,30 +133,25 @@ describe('a node that holds as much as it may', () => {
 });
 
 describe('the signature of a command of another node', () => {
-  test('is checked by the owner, and what does not verify is refused and not written', async () => {
-    const { directory, log } = await openLedgerDirectory();
+  const signed = (payload: string, from: Partial<AppendEvent> = {}) =>
+    append({
+      payload,
+      signature: {
+        signature: Buffer.alloc(64, 7).toString('base64'),
+        keyId: `svc:actor:${append().actorId}#key-1`,
+        signedForm: payload,
+      },
+      ...from,
+    });
+
+  test('is verified by the owner, which refuses a command with a wrong one', async () => {
     const checked: Command[] = [];
     const checkSignature = async (one: Command) => {
       checked.push(one);
       if (one.kind === 'append_event' && one.payload === '{"forged":true}')
         throw new LedgerError('invalid_signature', 'The signature does not verify.');
     };
-    const signed = (payload: string) =>
-      append({
-        payload,
-        signature: {
-          signature: Buffer.alloc(64, 7).toString('base64'),
-          keyId: `svc:actor:${append().actorId}#key-1`,
-          signedForm: payload,
-        },
-      });
-    const { port } = await nodePort(
-      (one) => directory.carryOut(one),
-      secret,
-      0,
-      () => 0,
-      { checkSignature },
-    );
+    const { port, log } = await ownerPort({ checkSignature });
     const { ask, read, answers } = await faultyPeer(port);
     read();
     ask(signed('{"forged":true}'));
@@ -172,37 +160,27 @@ describe('the signature of a command of another node', () => {
     expect([checked.length, (await log()).length]).toEqual([1, 3]);
   });
 
-  test('keeps no command from its place behind those for its ledger that came before', async () => {
+  test('does not change the order of the commands for a ledger', async () => {
     const arrived: string[] = [];
     const waits = [30, 1, 10, 0, 5];
-    const { port } = await nodePort(
-      async (one) => {
+    const { port } = await nodePort({
+      async carryOut(one) {
         if (one.kind === 'append_event') arrived.push(one.payload);
         throw new LedgerError('unavailable', 'Not here.');
       },
-      secret,
-      0,
-      () => 0,
-      {
-        checkSignature: async (one) => {
-          const ms = one.signature === null ? 0 : waits[Number(one.commandKeys[0]?.id)];
-          await new Promise((resolve) => setTimeout(resolve, ms));
-          if (ms === 10) throw new LedgerError('invalid_signature', 'Not this one.');
-        },
+      async checkSignature(one) {
+        const ms = one.signature === null ? 0 : waits[Number(one.commandKeys[0]?.id)];
+        await new Promise((resolve) => setTimeout(resolve, ms));
+        if (ms === 10) throw new LedgerError('invalid_signature', 'Not this one.');
       },
-    );
+    });
     const { ask, read, answers } = await faultyPeer(port);
     read();
-    const commands = waits.map((ms, n) => {
-      const payload = `{"n":${n}}`;
-      const signature = {
-        signature: Buffer.alloc(64).toString('base64'),
-        keyId: `svc:actor:${append().actorId}#key-1`,
-        signedForm: payload,
-      };
-      return append({ payload, commandKeys: [commandKey(String(n))], signature: ms === 0 ? null : signature });
-    });
-    ask(...commands);
+    ask(
+      ...waits.map((ms, n) =>
+        signed(`{"n":${n}}`, { commandKeys: [commandKey(String(n))], ...(ms === 0 ? { signature: null } : {}) }),
+      ),
+    );
     await expect.poll(() => answers.length).toBe(5);
     expect(arrived).toEqual(['{"n":0}', '{"n":1}', '{"n":3}', '{"n":4}']);
   });

@@ -10,7 +10,7 @@ import { faultsOf, rig, startMs } from '../../support/world.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-/** This node, and a far one that owns the shard of a ledger and does what the test says. `wanted` is what it never answers. */
+/** This node, and a far node that owns the ledger's shard. The far node never answers the wanted command. */
 async function world() {
   const before = rig();
   const { clock, data, log } = before;
@@ -35,7 +35,7 @@ async function world() {
   });
   const wanted = '{"wanted":true}';
   const submit = () => tracked(here.submit(append({ payload: wanted, deadline: startMs + 10_000 })));
-  /** Asks for something else, and has all that was asked but `wanted` answered so. */
+  /** Sends another command, and answers all commands but the wanted one. */
   const others = (answer: (id: number) => Parameters<typeof far.answer>[0]) => () => {
     stream.ask(commandText(append())).catch(() => {});
     for (const { id, command } of far.asks.splice(0)) if (!command.includes('wanted')) far.answer(answer(id));
@@ -45,7 +45,7 @@ async function world() {
   return { clock, log, far, stream, ownBatches, pass, submit, carriesOut, fails };
 }
 
-/** What has become of a promise so far. */
+/** The result of a promise so far. */
 function tracked<T>(outcome: Promise<T>) {
   const seen: { value?: T; error?: unknown } = {};
   outcome.then(
@@ -61,15 +61,15 @@ function tracked<T>(outcome: Promise<T>) {
 
 const saying = (code: ErrorCode) => new LedgerError(code, 'Said by the far node.');
 
-describe('an owner that gets nothing carried out', () => {
+describe('an owner that runs no command', () => {
   test.each([
     ['unavailable', saying('unavailable')],
     ['overloaded', saying('overloaded')],
     ['outcome_unknown', saying('outcome_unknown')],
     ['idempotency_in_progress', saying('idempotency_in_progress')],
     ['internal', saying('internal')],
-    ['that it is not the owner', new NotOwner(null)],
-  ])('and says only %s is given up after 2.5 s, and the command is carried out here', async (_, error) => {
+    ['not_owner', new NotOwner(null)],
+  ])('and answers only %s is given up after 2.5 s, and the command runs here', async (_, error) => {
     const { log, far, pass, submit, fails } = await world();
     const outcome = submit();
     await pass(2_400, fails(error));
@@ -80,7 +80,7 @@ describe('an owner that gets nothing carried out', () => {
     expect(far.cancelled).toBe(true);
   });
 
-  test('is given up after 2.5 s where batches of this node are merely slow', async () => {
+  test('is given up after 2.5 s while batches of this node are only slow', async () => {
     const { ownBatches, pass, submit } = await world();
     const outcome = submit();
     ownBatches.running = 1;
@@ -92,7 +92,7 @@ describe('an owner that gets nothing carried out', () => {
     expect(outcome).toMatchObject({ value: { event: { seq: 3 } } });
   });
 
-  test('after it has carried something out is given up 2.5 s later', async () => {
+  test('any more is given up 2.5 s after the last one', async () => {
     const { pass, submit, carriesOut, fails } = await world();
     const outcome = submit();
     await pass(1_200, carriesOut);
@@ -103,11 +103,11 @@ describe('an owner that gets nothing carried out', () => {
   });
 });
 
-describe('an owner that gets nothing carried out while the store confirms nothing to this node either', () => {
+describe('an owner that runs no command while the store confirms nothing to this node either', () => {
   test.each([
-    ['that was asked for something a moment ago', 0],
-    ['that nobody has asked for anything for a while', 1_600],
-  ])('and %s is not given up for it: once the store goes on, it has time to show work', async (_, idleMs) => {
+    ['that just got a command', 0],
+    ['that got no command for a while', 1_600],
+  ])('and %s is not given up: once the store continues, it has time to show work', async (_, idleMs) => {
     const { log, far, ownBatches, pass, submit } = await world();
     await pass(idleMs);
     const outcome = submit();
@@ -126,7 +126,7 @@ describe('an owner that gets nothing carried out while the store confirms nothin
     expect(outcome).toMatchObject({ value: { event: { seq: 3 } } });
   });
 
-  test('is given up 1.5 s after the store went on, if it shows no work', async () => {
+  test('is given up 1.5 s after the store continues, if it shows no work', async () => {
     const { log, far, ownBatches, pass, submit } = await world();
     const outcome = submit();
     ownBatches.running = 1;
@@ -142,7 +142,7 @@ describe('an owner that gets nothing carried out while the store confirms nothin
     expect(far.cancelled).toBe(true);
   });
 
-  test('is waited for no longer than callers wait, and those who came later go on waiting', async () => {
+  test('is waited for no longer than callers wait, and later commands go on waiting', async () => {
     const { log, far, ownBatches, pass, submit } = await world();
     const outcome = submit();
     ownBatches.running = 1;
@@ -156,8 +156,8 @@ describe('an owner that gets nothing carried out while the store confirms nothin
   });
 });
 
-describe('an owner that gets others carried out', () => {
-  test('is waited for as long as callers wait: its ledgers are not taken over, and nothing is written here', async () => {
+describe('an owner that runs other commands', () => {
+  test('is waited for as long as callers wait, and nothing is written here', async () => {
     const { log, far, pass, submit, carriesOut } = await world();
     const outcome = submit();
     await pass(11_900, carriesOut);
@@ -168,7 +168,7 @@ describe('an owner that gets others carried out', () => {
     expect(far.cancelled).toBe(false);
   });
 
-  test('of other nodes is waited for as long, and given up 2.5 s after it last said so', async () => {
+  test('of other nodes is given up 2.5 s after it last reported work', async () => {
     const { log, far, pass, submit } = await world();
     const outcome = submit();
     await pass(5_000, () => far.works());
@@ -189,14 +189,14 @@ describe('an owner that gets others carried out', () => {
     expect(far.cancelled).toBe(false);
   });
 
-  test('or refused for good is waited for too', async () => {
+  test('with final refusals is waited for too', async () => {
     const { pass, submit, fails } = await world();
     const outcome = submit();
     await pass(9_900, fails(saying('permission_denied')));
     expect(outcome).toEqual({});
   });
 
-  test('too late for themselves is waited for as well', async () => {
+  test('too late for their callers is waited for too', async () => {
     const { far, stream, pass, carriesOut, log } = await world();
     const late = tracked(stream.ask('{"wanted":1}'));
     await settled();

@@ -8,14 +8,14 @@ import {
   freePort,
   nodePort,
   openLedgerDirectory,
+  ownerPort,
   peersAt,
   peersTo,
-  secret,
   silentPort,
 } from '../../support/peer-ports.ts';
 
 describe('a node that does not answer', () => {
-  test('refuses the connection: certain not to have arrived, and the next command fails at once', async () => {
+  test('refuses the connection: the command has not arrived, and the next one fails at once', async () => {
     const free = await freePort();
     const { ask } = peersTo(free);
     expect(await failure(ask(append()))).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: false });
@@ -24,18 +24,18 @@ describe('a node that does not answer', () => {
     expect(performance.now() - began).toBeLessThan(100);
   });
 
-  test('is not known', async () => {
+  test('is unknown: the command has not arrived', async () => {
     expect(await failure(peersTo(1).ask(append(), 'node-z'))).toMatchObject({ mayHaveArrived: false });
   });
 
-  test('takes the connection and says nothing: certain not to have arrived', async () => {
-    const { ask } = peersTo((await silentPort()).port, secret, 300);
+  test('accepts the connection and sends nothing: the command has not arrived', async () => {
+    const { ask } = peersTo((await silentPort()).port, { budgetMs: 300 });
     expect(await failure(ask(append()))).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: false });
   });
 
-  test('took the command and is silent: it may have arrived, and those behind it need not wait as long', async () => {
-    const far = await nodePort(() => new Promise(() => {}));
-    const { ask } = peersTo(far.port, secret, 400);
+  test('accepts the stream and is silent: the command may have arrived, and later ones wait shorter', async () => {
+    const { port } = await nodePort();
+    const { ask } = peersTo(port, { budgetMs: 400 });
     const first = failure(ask(append()));
     await new Promise((resolve) => setTimeout(resolve, 300));
     const began = performance.now();
@@ -45,37 +45,38 @@ describe('a node that does not answer', () => {
     expect(performance.now() - began).toBeLessThan(390);
   });
 
-  test('ends in the middle: what was sent may have arrived', async () => {
-    let arrived = () => {};
-    const taken = new Promise<void>((resolve) => {
-      arrived = resolve;
+  test('stops while a command runs: the command may have arrived', async () => {
+    const arrived = Promise.withResolvers<void>();
+    const far = await nodePort({
+      carryOut() {
+        arrived.resolve();
+        return new Promise(() => {});
+      },
     });
-    const far = await nodePort(() => {
-      arrived();
-      return new Promise(() => {});
-    });
-    const { ask, results } = peersTo(far.port, secret, 10_000);
+    const { ask, results } = peersTo(far.port, { budgetMs: 10_000 });
     const outcome = failure(ask(append()));
-    await taken;
+    await arrived.promise;
     await far.close();
     expect(await outcome).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: true });
     expect(await outcome).toBeInstanceOf(PeerUnreachable);
     expect(results).toEqual(['unreachable']);
   });
 
-  test('is asked again once it has rested', async () => {
+  test('gets commands again after the pause', async () => {
     const free = await freePort();
     const { ask } = peersTo(free);
     await failure(ask(append()));
-    await openAt(free);
-    expect(await untilCarriedOut(ask)).toMatchObject({ event: { seq: 3 } });
+    await ownerPort({ port: free });
+    await expect
+      .poll(() => ask(append()).catch(() => null), { timeout: 6_000, interval: 100 })
+      .toMatchObject({ event: { seq: 3 } });
   });
 
-  test('and was silent is not waited for again before it takes a stream', async () => {
+  test('and was silent gets no command before it accepts a stream', async () => {
     const silent = await silentPort();
-    const { ask } = peersTo(silent.port, secret, 1_000);
+    const { ask } = peersTo(silent.port);
     expect(await failure(ask(append()))).toMatchObject({ mayHaveArrived: false });
-    // Longer than it is left alone, and than a stream that is not taken is waited for.
+    // Longer than the pause after a failure, and than the bound of a stream that is not accepted.
     for (let asked = 0; asked < 20; asked++) {
       const began = performance.now();
       expect(await failure(ask(append()))).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: false });
@@ -83,43 +84,30 @@ describe('a node that does not answer', () => {
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
     await silent.close();
-    const { connections } = await openAt(silent.port);
-    // It is found without anything being asked. A channel that failed last may connect once more before grpc-js drops it.
+    const { connections } = await ownerPort({ port: silent.port });
+    // The node is found without a command. A failed channel may connect once more before grpc-js drops it.
     await expect.poll(() => connections.size, { timeout: 10_000 }).toBeGreaterThan(0);
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(await ask(append())).toMatchObject({ event: { seq: 3 } });
   });
-
-  /** A node at a port that was somebody else's until now. */
-  async function openAt(portNumber: number) {
-    const { directory } = await openLedgerDirectory();
-    return nodePort((command) => directory.carryOut(command), secret, portNumber);
-  }
-
-  async function untilCarriedOut(ask: (command: Command) => Promise<CommandOutcome>): Promise<unknown> {
-    let outcome: unknown;
-    for (let tries = 0; tries < 60 && !isOutcome(outcome); tries++) {
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      outcome = await ask(append()).catch((error: unknown) => error);
-    }
-    return outcome;
-  }
 });
 
-describe('a node that has much to do', () => {
+describe('a busy node', () => {
   const slow = '{"slow":true}';
 
-  /** Answers what is not slow at once, and what is slow after so long. */
+  /** A node that answers slow commands after `slowMs`, and all others at once. */
   async function busyPort(slowMs: number) {
     const { directory } = await openLedgerDirectory();
-    return nodePort(async (command) => {
-      if (command.kind === 'append_event' && command.payload === slow)
-        await new Promise((resolve) => setTimeout(resolve, slowMs));
-      return directory.carryOut(command);
+    return nodePort({
+      async carryOut(command) {
+        if (command.kind === 'append_event' && command.payload === slow)
+          await new Promise((resolve) => setTimeout(resolve, slowMs));
+        return directory.carryOut(command);
+      },
     });
   }
 
-  /** Asks for something that is answered at once, again and again, until `during` is over. */
+  /** Sends commands that are answered at once, until `during` is settled. */
   async function askingOthers(
     ask: (command: Command) => Promise<CommandOutcome>,
     during: Promise<unknown>,
@@ -134,26 +122,26 @@ describe('a node that has much to do', () => {
     }
   }
 
-  test('is waited for as long as it answers others', async () => {
-    const { ask, results } = peersTo((await busyPort(900)).port, secret, 300);
+  test('is waited for while it answers other commands', async () => {
+    const { ask, results } = peersTo((await busyPort(900)).port, { budgetMs: 300 });
     const outcome = ask(append({ payload: slow }));
     await askingOthers(ask, outcome);
     expect((await outcome).event.payload).toBe(slow);
     expect(results).not.toContain('unreachable');
   });
 
-  test('is waited for as long as it carries out what others ask of it, and no longer', async () => {
+  test('is waited for while it runs commands of other nodes, and no longer', async () => {
     const began = performance.now();
     const othersUntilMs = 1_600;
     const turnsStood = () => Math.min(performance.now() - began, othersUntilMs);
-    const { ask } = peersTo((await nodePort(() => new Promise(() => {}), secret, 0, turnsStood)).port, secret, 800);
+    const { ask } = peersTo((await nodePort({ turnsStood })).port, { budgetMs: 800 });
     expect(await failure(ask(append()))).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: true });
     expect(performance.now() - began).toBeGreaterThan(othersUntilMs + 100);
     expect(performance.now() - began).toBeLessThan(othersUntilMs + 2_000);
   });
 
-  test('is waited for no longer than it answers others: the command may have arrived', async () => {
-    const { ask } = peersTo((await busyPort(60_000)).port, secret, 300);
+  test('is given up when it answers no other commands any more: the command may have arrived', async () => {
+    const { ask } = peersTo((await busyPort(60_000)).port, { budgetMs: 300 });
     const began = performance.now();
     const outcome = failure(ask(append({ payload: slow })));
     await askingOthers(ask, new Promise((resolve) => setTimeout(resolve, 500)));
@@ -162,8 +150,8 @@ describe('a node that has much to do', () => {
     expect(performance.now() - began).toBeLessThan(1_500);
   });
 
-  test('is waited for beyond its time while batches of this node stand still as well, as long as callers wait', async () => {
-    const { port } = await nodePort(() => new Promise(() => {}));
+  test('is waited for longer while batches of this node stand still too', async () => {
+    const { port } = await nodePort();
     const peers = peersAt(
       { port },
       { ownBatches: () => ({ stood: 0, running: 1 }), budgetMs: 1_200, busyPeerBudgetMs: 2_200 },
@@ -173,8 +161,8 @@ describe('a node that has much to do', () => {
     expect(performance.now() - began).toBeGreaterThan(2_100);
   });
 
-  test('is not waited for for ever', async () => {
-    const { ask, results } = peersTo((await busyPort(60_000)).port, secret, 300, 700);
+  test('is given up after the longest wait of a caller', async () => {
+    const { ask, results } = peersTo((await busyPort(60_000)).port, { budgetMs: 300, busyPeerBudgetMs: 700 });
     const outcome = failure(ask(append({ payload: slow })));
     await askingOthers(ask, outcome);
     expect(await outcome).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: true });
@@ -182,13 +170,10 @@ describe('a node that has much to do', () => {
   });
 });
 
-describe('a node that is gone', () => {
-  test('is hung up on, and so is where it was before; one that is there is not', async () => {
-    const { directory } = await openLedgerDirectory();
-    const [old, now] = [
-      await nodePort((one) => directory.carryOut(one)),
-      await nodePort((one) => directory.carryOut(one)),
-    ];
+describe('the connection to a node that is gone', () => {
+  test('is closed, also that to a former address; others stay', async () => {
+    const old = await ownerPort();
+    const now = await nodePort({ carryOut: (command) => old.directory.carryOut(command) });
     const where: { port: number | null } = { port: old.port };
     const peers = peersAt(where);
     await peers.ask('node-a', append());
@@ -206,13 +191,10 @@ describe('a node that is gone', () => {
     expect((await peers.ask('node-a', append())).event.seq).toBe(6);
   });
 
-  test('is not hung up on while a command waits for it', async () => {
+  test('stays open while a command waits on it', async () => {
     const { directory } = await openLedgerDirectory();
     const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
-    const far = await nodePort(async (command) => {
-      await held;
-      return directory.carryOut(command);
-    });
+    const far = await nodePort({ carryOut: (command) => held.then(() => directory.carryOut(command)) });
     const where: { port: number | null } = { port: far.port };
     const peers = peersAt(where);
     const outcome = peers.ask('node-a', append());
@@ -225,7 +207,3 @@ describe('a node that is gone', () => {
     await expect.poll(() => far.connections.size).toBe(0);
   });
 });
-
-function isOutcome(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'event' in value;
-}

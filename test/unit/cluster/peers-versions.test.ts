@@ -14,12 +14,12 @@ import {
   ExchangeResponseSchema,
 } from '../../../src/gen/svc/cluster/v1/peers_pb.ts';
 import { append, commandKey } from '../../support/commands.ts';
-import { strangePort, strangeStream } from '../../support/peer-attackers.ts';
-import { failure, nodePort, openLedgerDirectory, peersTo, secret } from '../../support/peer-ports.ts';
+import { peerWithSecret, strangePort } from '../../support/peer-attackers.ts';
+import { failure, nodePort, openLedgerDirectory, ownerPort, peersTo, secret } from '../../support/peer-ports.ts';
 
 /** Field 99 of protobuf with a text, as a later version may add it to any message. */
 const laterField = Buffer.concat([Buffer.from([0x9a, 0x06, 5]), Buffer.from('later')]);
-/** The same as field 5 of an answer: another case of its result. */
+/** Field 5 of an answer: a later case of its result. */
 const laterResult = Buffer.from([0x2a, 0x03, 0x0a, 0x01, 0x78]);
 
 const command = append({ commandKeys: [commandKey('k')], payload: '{"a":1}' });
@@ -33,22 +33,22 @@ async function writtenEvent() {
   return directory.submit(command);
 }
 
-describe('an answer of the next version', () => {
+describe('an answer of a later version', () => {
   const refusal = (code: string, details = '{}') =>
     create(AnswerSchema, { id: 1, result: { case: 'refusal', value: { code, message: 'Later.', details } } });
 
-  test.each(['quota_exceeded', '', 'toString', '__proto__'])('that refuses with %j is internal', (code) => {
+  test.each(['quota_exceeded', '', 'toString', '__proto__'])('with the error code %j is an internal error', (code) => {
     expect(() => outcomeIn(refusal(code))).toThrow(
       expect.objectContaining({ name: 'LedgerError', code: 'internal', message: 'Later.' }),
     );
     expect(showsWork(refusal(code))).toBe(false);
   });
 
-  test.each(['', 'null', '7', '[1]', '{"a":', '"x"'])('with details %j is read without them', (details) => {
+  test.each(['', 'null', '7', '[1]', '{"a":', '"x"'])('with the details %j is read without details', (details) => {
     expect(() => outcomeIn(refusal('not_found', details))).toThrow(expect.objectContaining({ code: 'not_found' }));
   });
 
-  test('with fields that this one does not know is read by those that it knows', async () => {
+  test('with unknown fields is read by the known ones', async () => {
     const { event } = await writtenEvent();
     const answer = toBinary(AnswerSchema, create(AnswerSchema, outcomeAnswer(1, { event, replayed: true })));
     expect(outcomeIn(answerOf(answer, laterField))).toEqual({ event, replayed: true });
@@ -56,60 +56,35 @@ describe('an answer of the next version', () => {
     expect(() => outcomeIn(answerOf(owner, laterField))).toThrow(expect.objectContaining({ owner: 'node-z' }));
   });
 
-  test('of a kind that this one does not know may be of a command that was written', () => {
+  test('of an unknown kind leaves the outcome unknown', () => {
     const answer = answerOf(toBinary(AnswerSchema, create(AnswerSchema, { id: 1 })), laterResult);
     expect(answer.result.case).toBeUndefined();
     expect(() => outcomeIn(answer)).toThrow(PeerUnreachable);
     expect(showsWork(answer)).toBe(false);
   });
 
-  test.each(['svc2\n{}', '', 'svc1\n{}\n{}\n\n{}'])(
-    'with a row that this one cannot read may be of one too: %j',
-    (row) => {
-      const answer = create(AnswerSchema, { id: 1, result: { case: 'outcome', value: { row, replayed: false } } });
-      expect(() => outcomeIn(answer)).toThrow(
-        expect.objectContaining({ name: 'PeerUnreachable', mayHaveArrived: true }),
-      );
-    },
-  );
+  test.each(['svc2\n{}', '', 'svc1\n{}\n{}\n\n{}'])('with the unreadable row %j leaves the outcome unknown', (row) => {
+    const answer = create(AnswerSchema, { id: 1, result: { case: 'outcome', value: { row, replayed: false } } });
+    expect(() => outcomeIn(answer)).toThrow(expect.objectContaining({ name: 'PeerUnreachable', mayHaveArrived: true }));
+  });
 });
 
-describe('a command of the next version', () => {
+describe('a command of a later version', () => {
   const changed = (change: Record<string, unknown>) =>
     JSON.stringify({ ...JSON.parse(commandText(command)), ...change });
 
-  /** What a node of this version makes of one: who carried it out, and the answer. */
+  /** Sends a command to a node of this version. Returns the answer, and the number of written events. */
   async function sent(text: string, later: Uint8Array = new Uint8Array()) {
-    const { directory, log } = await openLedgerDirectory();
     const unreadable: unknown[] = [];
-    const more = { unreadable: (error: UnreadableCommand) => void unreadable.push(error) };
-    const { port } = await nodePort(
-      (one) => directory.carryOut(one),
-      secret,
-      0,
-      () => 0,
-      more,
-    );
-    const wire = clientWire(secret, 'node-b', 'node-a');
-    const stream = strangeStream(port, wire.greeting);
-    const answers: Answer[] = [];
-    stream.on('data', (frame: Buffer) => void answers.push(...wire.open(frame).answers));
-    stream.on('error', () => {});
-    await new Promise<void>((resolve) => {
-      stream.once('metadata', (metadata: Metadata) => {
-        wire.accept(metadata);
-        resolve();
-      });
-    });
-    const asks = [{ id: 7, command: text }];
-    const request = toBinary(ExchangeRequestSchema, create(ExchangeRequestSchema, { asks }));
-    stream.write(wire.seal(fromBinary(ExchangeRequestSchema, Buffer.concat([request, later]))));
+    const { port, log } = await ownerPort({ unreadable: (error) => void unreadable.push(error) });
+    const { ask, read, answers } = await peerWithSecret(port, secret, 'node-b', 'node-a');
+    read();
+    ask([text], later);
     await expect.poll(() => answers.length, { interval: 5 }).toBe(1);
-    stream.cancel();
     return { result: answers[0]?.result, written: (await log()).length - 3, unreadable };
   }
 
-  test('with fields that this one does not know is carried out by those that it knows', async () => {
+  test('with unknown fields is run by the known ones', async () => {
     expect(await sent(changed({ tenant: 'x' }), laterField)).toMatchObject({ result: { case: 'outcome' }, written: 1 });
   });
 
@@ -118,7 +93,7 @@ describe('a command of the next version', () => {
     ['actorType', 'agent'],
     ['signatureRule', 'always'],
     ['eventType', { name: 'x' }],
-  ])('with a %s that this one does not know is left to the node that sent it', async (field, value) => {
+  ])('with an unknown %s is left to its sender', async (field, value) => {
     const { result, written, unreadable } = await sent(changed({ [field]: value }));
     expect(result).toMatchObject({ case: 'notOwner', value: { owner: '' } });
     expect([written, unreadable.length]).toEqual([0, 1]);
@@ -126,8 +101,8 @@ describe('a command of the next version', () => {
   });
 });
 
-describe('a stream of the next version', () => {
-  test('may say more at its beginning, and in each message', async () => {
+describe('a stream of a later version', () => {
+  test('may have further metadata and fields', async () => {
     const { event } = await writtenEvent();
     const port = await strangePort((call) => {
       const wire = serverWire(secret, 'node-a', call.metadata);
@@ -146,25 +121,20 @@ describe('a stream of the next version', () => {
     expect(await peersTo(port).ask(command)).toEqual({ event, replayed: false });
   });
 
-  test('that refuses with a code of its own ends no node that forwards to it', async () => {
+  test('that refuses with an unknown code gives an internal error', async () => {
     const later = new LedgerError('internal', 'Later.');
     Object.assign(later, { code: 'quota_exceeded' });
-    const far = await nodePort(async () => {
-      throw later;
-    });
+    const far = await nodePort({ carryOut: () => Promise.reject(later) });
     expect(await failure(peersTo(far.port).ask(command))).toMatchObject({ name: 'LedgerError', code: 'internal' });
   });
 });
 
-/**
- * With certificates a stream is what it was in the version before: nothing but the id of the node at its beginning, and the messages as they
- * are. So nodes of both work together while a cluster is upgraded.
- */
-describe('the version before, with certificates', () => {
+/** So nodes of both versions work together while a cluster is upgraded. */
+describe('a stream with certificates', () => {
   const tls = { ca: Buffer.alloc(0), cert: Buffer.alloc(0), key: Buffer.alloc(0) };
 
   test.each([null, 'the secret beside certificates'])(
-    'is understood, and understands this one; the secret is %j',
+    'has the metadata and frames of the earlier version if the secret is %j',
     (text) => {
       const security = { tls, secret: text };
       const [client, before] = [clientWire(security, 'node-b', 'node-a'), new Metadata()];
@@ -180,7 +150,7 @@ describe('the version before, with certificates', () => {
     },
   );
 
-  test('is refused where it does not know the secret beside', () => {
+  test('is refused without the secret, if nodes have one too', () => {
     expect(serverWire({ tls, secret: 'a' }, 'node-a', new Metadata())).toBeNull();
   });
 });

@@ -2,27 +2,25 @@ import { describe, expect, test } from 'vitest';
 import { type Member, othersServe } from '../../../cluster/placement/members.ts';
 import { Assignment, desiredOwner } from '../../../cluster/placement/rendezvous.ts';
 import { defaultTimings } from '../../../cluster/placement/timings.ts';
-import { cluster, ids, located } from '../../support/placement-rig.ts';
+import { cluster, ids, located, settledCluster } from '../../support/placement-rig.ts';
 
-test('others serve where there is any who does not leave, by itself or by order', () => {
-  const from: Member = { id: 'a', address: 'a', startedAt: 't', shardCount: 4, draining: false, order: null };
-  const serve = (...members: readonly Partial<Member>[]) =>
-    othersServe(
-      members.map((member) => ({ ...from, ...member })),
-      'a',
-    );
-  expect([serve(), serve({}), serve({}, { id: 'b', draining: true }, { id: 'c', order: 'draining' })]).toEqual([
-    false,
-    false,
-    false,
-  ]);
-  expect([serve({}, { id: 'b' }), serve({ draining: true }, { id: 'b', order: 'cordoned' })]).toEqual([true, true]);
+const member = (id: string, from: Partial<Member> = {}): Member => {
+  return { id, address: id, startedAt: 't', shardCount: 256, draining: false, order: null, ...from };
+};
+
+test('others serve if another node is not leaving, by itself or by order', () => {
+  const serve = (...members: readonly Member[]) => othersServe(members, 'a');
+  const drained = [member('b', { draining: true }), member('c', { order: 'draining' })];
+  expect([serve(), serve(member('a')), serve(member('a'), ...drained)]).toEqual([false, false, false]);
+  const leaving = member('a', { draining: true });
+  const cordoned = member('b', { order: 'cordoned' });
+  expect([serve(member('a'), member('b')), serve(leaving, cordoned)]).toEqual([true, true]);
 });
 
 describe('rendezvous hashing', () => {
   const owners = (nodes: readonly string[]) => Array.from({ length: 256 }, (_, shard) => desiredOwner(shard, nodes));
 
-  test('spreads shards, whatever the order of the nodes', () => {
+  test('spreads shards evenly, in any order of the nodes', () => {
     const three = owners(ids(3));
     for (const id of ids(3)) expect(three.filter((owner) => owner === id).length).toBeGreaterThan(60);
     expect(owners(ids(3).reverse())).toEqual(three);
@@ -37,21 +35,12 @@ describe('rendezvous hashing', () => {
     expect(moved.every((owner) => !ids(3).includes(owner ?? ''))).toBe(true);
   });
 
-  test('a node that goes moves its own shards alone', () => {
+  test('moves only the shards of a node that leaves', () => {
     const [three, two] = [owners(ids(3)), owners(ids(3).filter((id) => id !== 'node-1'))];
     for (const [shard, owner] of three.entries()) if (owner !== 'node-1') expect(two[shard]).toBe(owner);
   });
 
-  test('a cordoned node keeps what it has and gets nothing; a draining one gets and keeps nothing', () => {
-    const member = (id: string, from: Partial<Member> = {}): Member => ({
-      id,
-      address: id,
-      startedAt: 't',
-      shardCount: 256,
-      draining: false,
-      order: null,
-      ...from,
-    });
+  test('lets a cordoned node keep its shards, and a draining node neither keep nor get any', () => {
     const cordoned = new Assignment([member('a'), member('b', { order: 'cordoned' })], 256);
     const draining = new Assignment(
       [member('a'), member('b', { order: 'draining' }), member('c', { draining: true })],
@@ -65,7 +54,7 @@ describe('rendezvous hashing', () => {
 });
 
 describe('rebalancing', () => {
-  test('one node takes every shard at once; a second one gets its own after the quiet', async () => {
+  test('gives all shards to one node at once, and a second node its share after the quiet time', async () => {
     const { start, pass, leaving } = cluster();
     const a = start('node-0');
     await pass(2_500);
@@ -84,7 +73,7 @@ describe('rebalancing', () => {
     expect(leaving.most).toBeGreaterThan(1);
   });
 
-  test('members that come and go within the quiet move nothing', async () => {
+  test('moves nothing for members that come and go within the quiet time', async () => {
     const { start, pass } = cluster();
     const a = start('node-0');
     await pass(2_500);
@@ -96,20 +85,16 @@ describe('rebalancing', () => {
     expect(a.leases.held).toHaveLength(32);
   });
 
-  test('the shards of a killed node are taken within the lease time and two seconds', async () => {
-    const { start, pass } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
+  test('gives the shards of a killed node away within the lease time and two seconds', async () => {
+    const { pass, nodes } = await settledCluster(3);
     nodes[0]?.life.end();
     await pass(defaultTimings.leaseTtlMs + 2_000);
     const held = nodes.slice(1).flatMap(({ leases }) => leases.held);
     expect(held.toSorted((x, y) => x - y)).toEqual(Array.from({ length: 32 }, (_, shard) => shard));
   });
 
-  test('while Redis is down nothing moves, and owners keep what they have', async () => {
-    const { start, pass, redis } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
+  test('moves nothing while Redis is down, and owners keep their shards', async () => {
+    const { pass, redis, nodes, held } = await settledCluster(3);
     const before = nodes.map(({ leases }) => leases.held);
     redis.isDown = true;
     await pass(60_000);
@@ -118,10 +103,10 @@ describe('rebalancing', () => {
       for (const shard of leases.held) expect(await located(leases, shard, pass)).toBe(id);
     redis.isDown = false;
     await pass(30_000);
-    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(held()).toHaveLength(32);
   });
 
-  test('each renewal is reported with the time it took, and whether Redis answered it', async () => {
+  test('reports each renewal with its duration, and whether Redis answered', async () => {
     const { start, pass, redis } = cluster();
     const { renewals } = start('node-0');
     await pass(3 * defaultTimings.renewEveryMs);
@@ -134,40 +119,31 @@ describe('rebalancing', () => {
     expect(renewals.every(({ isAnswered, seconds }) => !isAnswered && seconds > 0)).toBe(true);
   });
 
-  test('when Redis loses all keys, shards are acquired anew and their ledgers leave memory', async () => {
-    const { start, pass, redis } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
+  test('acquires shards again after Redis lost all keys, and drops their ledgers from memory', async () => {
+    const { pass, redis, nodes, held } = await settledCluster(3);
     for (const node of nodes) node.dropped.length = 0;
     redis.wipe();
     await pass(20_000);
-    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(held()).toHaveLength(32);
     expect(nodes.flatMap(({ dropped }) => dropped).length).toBeGreaterThan(0);
     expect(new Set(nodes.flatMap(({ lost }) => lost))).toEqual(new Set(['missing']));
   });
 
-  test('a paused node does not believe in its leases when it wakes, and loses them', async () => {
-    const { start, pass } = cluster();
-    const [a, b] = ids(2).map(start);
-    if (a === undefined || b === undefined) throw new Error('no nodes');
-    await pass(20_000);
-    const [shard = 0] = a.leases.held;
-    a.life.pause();
+  test('takes the leases of a paused node away, which does not rely on them when it wakes', async () => {
+    const { pass, nodes, first } = await settledCluster(2);
+    const [shard = 0] = first.leases.held;
+    first.life.pause();
     await pass(30_000);
-    expect(b.leases.held).toHaveLength(32);
-    a.life.resume();
-    expect(await located(a.leases, shard, pass)).toBe('node-1');
+    expect(nodes[1]?.leases.held).toHaveLength(32);
+    first.life.resume();
+    expect(await located(first.leases, shard, pass)).toBe('node-1');
     await pass(defaultTimings.renewEveryMs + 1_000);
-    expect(a.dropped).toContain(shard);
-    expect(new Set(a.lost)).toEqual(new Set(['ran_out']));
+    expect(first.dropped).toContain(shard);
+    expect(new Set(first.lost)).toEqual(new Set(['ran_out']));
   });
 
-  test('a node that drains gives everything away at once, and takes nothing back', async () => {
-    const { start, pass } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
-    const [first] = nodes;
-    if (first === undefined) throw new Error('no node');
+  test('gives all shards of a draining node away at once, and gives it none back', async () => {
+    const { pass, first, held } = await settledCluster(3);
     let drained = false;
     void first.rebalancing.drain().then(() => {
       drained = true;
@@ -176,10 +152,10 @@ describe('rebalancing', () => {
     expect([drained, first.leases.held]).toEqual([true, []]);
     await pass(10_000);
     expect(first.leases.held).toEqual([]);
-    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(held()).toHaveLength(32);
   });
 
-  test('a node that leaves keeps nothing of what others hand to it before they have read that', async () => {
+  test('passes on shards that other nodes hand to a leaving node', async () => {
     const { start, pass, leaving } = cluster();
     const first = start('node-0');
     await pass(2_500);
@@ -199,7 +175,7 @@ describe('rebalancing', () => {
     expect(second.leases.held).toEqual([]);
   });
 
-  test('the last node lets its shards go when it drains', async () => {
+  test('releases the shards of the last node when it drains', async () => {
     const { start, pass, redis } = cluster();
     const node = start('node-0');
     await pass(3_000);
@@ -212,26 +188,20 @@ describe('rebalancing', () => {
     expect(redis.isDown).toBe(false);
   });
 
-  test('a node that alone has lost the store gives its shards to the others, and gets them back', async () => {
-    const { start, pass } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
-    const [first] = nodes;
-    if (first === undefined) throw new Error('no node');
+  test('moves the shards of the only node without the store to the others, and back', async () => {
+    const { pass, first, held } = await settledCluster(3);
     const before = first.leases.held.toSorted();
     first.store.answers = false;
     await pass(defaultTimings.quietMs + 3_000);
     expect(first.leases.held).toEqual([]);
-    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(held()).toHaveLength(32);
     first.store.answers = true;
     await pass(defaultTimings.quietMs + 3_000);
     expect(first.leases.held.toSorted()).toEqual(before);
   });
 
-  test('where all have lost the store nothing moves, then and when it is back', async () => {
-    const { start, pass } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
+  test('moves nothing when all nodes lose the store, nor when it is back', async () => {
+    const { pass, nodes } = await settledCluster(3);
     const before = nodes.map(({ leases, moves }) => [leases.held, [...moves]]);
     for (const { store } of nodes) store.answers = false;
     await pass(30_000);
@@ -240,26 +210,22 @@ describe('rebalancing', () => {
     expect(nodes.map(({ leases, moves }) => [leases.held, moves])).toEqual(before);
   });
 
-  test('a node whose clock is off gives its shards to the others at once, and gets them back when it is right', async () => {
-    const { start, pass } = cluster();
-    const nodes = ids(3).map(start);
-    await pass(20_000);
-    const [first] = nodes;
-    if (first === undefined) throw new Error('no node');
+  test('moves the shards of a node whose clock is off at once, and back when it is right', async () => {
+    const { pass, first, held } = await settledCluster(3);
     const before = first.leases.held.toSorted();
     expect(before.length).toBeGreaterThan(1);
     first.nodeClock.isRight = false;
     await pass(2_500);
     expect(first.leases.held).toEqual([]);
     await pass(defaultTimings.quietMs);
-    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(held()).toHaveLength(32);
     expect(first.leases.held).toEqual([]);
     first.nodeClock.isRight = true;
     await pass(defaultTimings.quietMs + 3_000);
     expect(first.leases.held.toSorted()).toEqual(before);
   });
 
-  test('a node that is alone and whose clock is off lets its shards go, for whichever node comes next', async () => {
+  test('releases the shards of a single node whose clock is off, for the next node', async () => {
     const { start, pass } = cluster();
     const node = start('node-0');
     await pass(3_000);
@@ -271,10 +237,8 @@ describe('rebalancing', () => {
     expect(next.leases.held).toHaveLength(32);
   });
 
-  test('an operator drains a node and takes it back', async () => {
-    const { start, pass, redis } = cluster();
-    const nodes = ids(2).map(start);
-    await pass(20_000);
+  test('drains a node by an operator’s order, and undoes it', async () => {
+    const { pass, redis, nodes } = await settledCluster(2);
     redis.order('node-0', 'draining');
     await pass(10_000);
     expect(nodes[0]?.leases.held).toEqual([]);

@@ -7,7 +7,7 @@ const sockets = new Set<Socket>();
 const said: { connection: number; command: string }[] = [];
 let connections = 0;
 
-/** As much of Redis (RESP2) as a connection that listens asks for; on its second one it never answers SUBSCRIBE. */
+/** The part of Redis (RESP2) that a subscription needs. It does not answer SUBSCRIBE on the second connection. */
 const server = createServer((socket) => {
   const connection = ++connections;
   sockets.add(socket);
@@ -37,7 +37,7 @@ const until = async (holds: () => boolean): Promise<void> => {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
 };
 
-test('a Redis that answers a new connection, but not its SUBSCRIBE in time, ends no node', async () => {
+test('a SUBSCRIBE that Redis does not answer in time ends no node', async () => {
   const unhandled: unknown[] = [];
   const note = (error: unknown) => void unhandled.push(error);
   process.on('unhandledRejection', note);

@@ -39,7 +39,7 @@ const grantRequest = canonicalJson({
   traceledger_master_id: masterId,
 });
 
-/** One of each kind and form that a service makes. */
+/** A command of each kind and form that the service makes. */
 const commands: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['an append without a signature', append({ payload, commandKeys: [commandKey('k'), commandKey('m', 'n', true)] })],
   ['an append signed as it stands', append({ payload, signature: signedAs(payload) })],
@@ -103,25 +103,25 @@ const commands: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['a revocation by link', revoke({ delegateActorId: null, linkId: uuid(0xcc), signatureRule: 'optional' })],
 ]);
 
-describe('a command that crosses to another node', () => {
+describe('a command for another node', () => {
   test.each([...commands])('arrives as it was sent: %s', (_, command) => {
     expect(commandOf(commandText(command))).toEqual(plain(command));
-    // The whole form, too.
+    // With the signed form written out, too.
     expect(commandOf(JSON.stringify(wireForm(command)))).toEqual(plain(command));
     expect(Object.keys(JSON.parse(commandText(command)) as object).sort()).toEqual(
       Object.keys(wireForm(command)).sort(),
     );
   });
 
-  test('carries a payload that was signed as it stands once', () => {
+  test('has a payload that equals the signed form only once', () => {
     const text = commandText(append({ payload, signature: signedAs(payload) }));
     expect(text.split(JSON.stringify(payload))).toHaveLength(2);
   });
 });
 
-/** What is no value of any field that a command has. */
+/** Wrong values for all fields. */
 const wrongForAll = [{ a: 1 }, [[]], 0.5, -1, 1e300, true, '\n', ' ', 'x'.repeat(1024 * 1024 + 1)];
-/** Wrong for the fields of these names, beside that. */
+/** Further wrong values, by field. */
 const wrongFor: Readonly<Record<string, readonly unknown[]>> = {
   ledgerId: [null, 'A0000000-0000-7000-8000-000000000001', masterId.toUpperCase(), `${uuid(1)}\n`],
   actorId: [null, uuid(0xf1).toUpperCase()],
@@ -165,17 +165,16 @@ const wrongFor: Readonly<Record<string, readonly unknown[]>> = {
   facts: [null, {}, openingFacts('ORDER', {}), { ...openingFacts('ORDER', {}), type: 'WORLD' }],
   kind: [null, 'drop_table', 'toString', '__proto__'],
 };
-/** Fields for which a value above is right. */
+/** Exceptions from `wrongForAll`. */
 const right: Readonly<Record<string, readonly unknown[]>> = { resubmitted: [true] };
-/** May be missing. */
 const mayBeMissing = new Set(['resubmitted', 'lane']);
 
-describe('what is no command of this version', () => {
+describe('a command that this version cannot read', () => {
   const fields = [...commands].flatMap(([name, command]) =>
     Object.keys(wireForm(command)).map((field) => [name, field] as const),
   );
 
-  test.each(fields)('%s with another %s is refused, and without it', (name, field) => {
+  test.each(fields)('%s is refused with a wrong %s, and without it', (name, field) => {
     const command = wireForm(commands.get(name));
     for (const value of [...wrongForAll, ...(wrongFor[field] ?? [])]) {
       if (right[field]?.includes(value)) continue;
@@ -187,21 +186,21 @@ describe('what is no command of this version', () => {
     else expect(() => commandOf(JSON.stringify(without))).toThrow(UnreadableCommand);
   });
 
-  test.each([...commands])('fields that only another version knows are left out: %s', (_, command) => {
+  test.each([...commands])('is read without the fields that only another version knows: %s', (_, command) => {
     const more = { ...wireForm(command), tenant: 'x', ledger_id: stranger, __proto__x: 1 };
     expect(commandOf(JSON.stringify(more))).toEqual(plain(command));
     expect(commandOf(commandText(command).replace('{', '{"__proto__":{"kind":"revoke"},'))).toEqual(plain(command));
   });
 
   test.each(['', 'null', '{}', '[]', '{"kind":"append_event"', '{"kind":"drop_table","ledgerId":"a"}', '7'])(
-    '%s is refused',
+    'is refused: %s',
     (text) => {
       expect(() => commandOf(text)).toThrow(UnreadableCommand);
     },
   );
 });
 
-describe('what another node says of a command', () => {
+describe('a command whose fields contradict each other', () => {
   const signed = (command: Command, signedForm: string): string =>
     JSON.stringify({ ...wireForm(command), signature: signedAs(signedForm) });
 
@@ -222,12 +221,12 @@ describe('what another node says of a command', () => {
     ['another delegate was asked for', JSON.stringify({ ...wireForm(grant()), delegateActorId: stranger })],
     ['another link was signed', signed(revoke({ delegateActorId: null, linkId: uuid(1) }), '{}')],
     ['an opening is signed', signed(openLedger(), '{}')],
-  ])('is not believed where %s', (_, text) => {
+  ])('is refused if %s', (_, text) => {
     expect(() => commandOf(text)).toThrow(UnreadableCommand);
   });
 });
 
-/** A command as another node receives it. */
+/** The JSON of a command as another node receives it. */
 function wireForm(command: Command | undefined): Record<string, unknown> {
   const { commandKeys, ...rest } = plain(command);
   return { ...rest, marks: commandKeys };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { backendPorts } from '../../../cluster/backend-ports.ts';
+import { backendPorts } from '../../../cluster/config.ts';
 import { memberPorts } from '../../../cluster/placement/members.ts';
 import { readConfig } from '../../../src/node/config.ts';
 import { mayConnect } from '../../../src/service/webhooks/webhook-target.ts';

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterAll, describe, expect, test } from 'vitest';
-import { backendPorts } from '../../../cluster/backend-ports.ts';
+import { backendPorts } from '../../../cluster/config.ts';
 import { memberPorts } from '../../../cluster/placement/members.ts';
 import { readConfig } from '../../../src/node/config.ts';
 import type { TargetPolicy } from '../../../src/service/webhooks/webhook-target.ts';

@@ -1,5 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { errorAnswer } from '../../../cluster/peers/answers.ts';
+import { budgetMs } from '../../../cluster/peers/grpc-peers.ts';
 import { defaultPeerBounds } from '../../../cluster/peers/peer-stream.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
@@ -11,7 +12,7 @@ afterEach(() => void vi.useRealTimers());
 const mebibyte = 'x'.repeat(1024 * 1024);
 const refused = new LedgerError('permission_denied', 'Said by the far node.');
 
-/** A stream to a node that reads on when a test lets it, and what was asked on it. */
+/** A stream to a node, and how its commands ended. */
 function world() {
   const { far, stream, pass } = streamWorld(new ManualClock(startMs));
   const ended: string[] = [];
@@ -26,7 +27,7 @@ function world() {
   return { far, stream, pass, ask, fill, ended };
 }
 
-test('64 MiB wait to be sent to a node, and what is beyond is refused, however few they are', async () => {
+test('at most 64 MiB of commands wait to be sent to a node, however few they are', async () => {
   const { stream, ask, fill, ended } = world();
   expect(defaultPeerBounds.unsentBytesMax).toBe(64 * mebibyte.length);
   fill();
@@ -38,7 +39,7 @@ test('64 MiB wait to be sent to a node, and what is beyond is refused, however f
   expect(stream.waiting).toBe(64);
 });
 
-test('bytes are counted, not letters', async () => {
+test('the bound of waiting commands counts bytes, not characters', async () => {
   const { ask, ended } = world();
   for (let asked = 0; asked < 32; asked++) ask('é'.repeat(mebibyte.length));
   await settled();
@@ -48,7 +49,7 @@ test('bytes are counted, not letters', async () => {
   expect(ended).toEqual(['overloaded']);
 });
 
-test('what was sent makes room, before it is answered', async () => {
+test('a command does not count any more once it is sent', async () => {
   const { far, stream, ask, fill, ended } = world();
   fill();
   far.accept();
@@ -63,7 +64,7 @@ test('what was sent makes room, before it is answered', async () => {
   expect(stream.waiting).toBe(129);
 });
 
-test('what was given up before it was sent makes room', async () => {
+test('a command does not count any more once it is given up unsent', async () => {
   const { far, pass, ask, fill, ended } = world();
   far.reads = false;
   far.accept();
@@ -72,7 +73,7 @@ test('what was given up before it was sent makes room', async () => {
   const [sent] = far.asks;
   if (sent === undefined) throw new Error('nothing was sent');
   fill();
-  // Others are carried out meanwhile, so that the stream stands.
+  // Other commands are answered, so that the stream stays.
   await pass(12_100, () => far.answer(errorAnswer(sent.id, refused)));
   expect(ended).toEqual(['permission_denied', ...Array(64).fill('unreachable')]);
   fill();
@@ -83,7 +84,7 @@ test('what was given up before it was sent makes room', async () => {
   expect(ended.at(-1)).toBe('overloaded');
 });
 
-test('an answer to what was not sent is none, and makes no room', async () => {
+test('an answer to an unsent command is ignored', async () => {
   const { far, stream, ask, fill, ended } = world();
   fill();
   for (let id = 1; id <= 64; id++) far.answer(errorAnswer(id, refused));
@@ -93,11 +94,28 @@ test('an answer to what was not sent is none, and makes no room', async () => {
   expect(stream.waiting).toBe(64);
 });
 
-test('a command that fits no message is not sent, certainly, and leaves what is on the stream alone', async () => {
+test('a command that is too large for a message is not sent, and the stream stays', async () => {
   const { stream, ask, ended } = world();
   ask('{}');
   const tooLarge = stream.ask('x'.repeat(4 * mebibyte.length)).catch((error: unknown) => error);
   expect(await tooLarge).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: false });
   await settled();
   expect([stream.waiting, ended]).toEqual([1, []]);
+});
+
+test('a stream that is not accepted in time ends, even without a command', async () => {
+  const { far, stream, pass } = streamWorld(new ManualClock(startMs));
+  await pass(budgetMs - 100);
+  expect(stream.isOver).toBe(false);
+  await pass(200);
+  expect([stream.isOver, far.cancelled]).toEqual([true, true]);
+});
+
+test('an accepted stream stays without commands', async () => {
+  const { far, stream, pass } = streamWorld(new ManualClock(startMs));
+  expect(stream.isAccepted).toBe(false);
+  far.accept();
+  expect(stream.isAccepted).toBe(true);
+  await pass(4 * budgetMs);
+  expect(stream.isOver).toBe(false);
 });

@@ -4,17 +4,16 @@ const forMs = 20_000;
 const restMs = 200;
 const retryable = /"code":"(unavailable|overloaded|outcome_unknown|idempotency_in_progress)"/;
 
-/** Whether a client asks again after this answer, or after an error that tells it. */
+/** Whether an answer or the text of an error says that a client may repeat the call. */
 export function isRetryable(text: string): boolean {
   return retryable.test(text);
 }
 
 /**
- * Asks again while the service says that it may, for up to 20 s: for what a test needs before it begins, of a cluster
- * whose store may answer late on a busy machine. What is made twice has to be no harm. Anything else that goes wrong is
- * thrown at once.
+ * Repeats the set-up of a test for up to 20 s while its errors are retryable: a store may answer late on a busy
+ * machine. Running `work` twice must do no harm. Throws any other error at once.
  */
-export async function askedAgain<T>(work: () => Promise<T>): Promise<T> {
+export async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   const began = performance.now();
   for (;;) {
     try {
