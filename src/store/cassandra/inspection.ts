@@ -32,8 +32,7 @@ const LINES = 'SELECT line_order, value FROM line WHERE list = ? AND line_order 
 const SCOPES = "SELECT scope, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope > ''";
 const LISTED = 'SELECT bucket FROM scope_bucket WHERE ledger_id = ? AND scope = ? AND bucket = ?';
 const PROJECTED = 'SELECT projected_seq, pending FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1';
-const MARKS = 'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? AND slot = ? AND id > ? LIMIT ?';
-
+const COMMANDS = 'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? AND slot = ? AND id > ? LIMIT ?';
 const RECORDS =
   'SELECT kind, id, version, value, token(kind, id) AS place FROM record WHERE token(kind, id) > ? LIMIT ?';
 
@@ -153,18 +152,15 @@ export class CassandraInspection implements StoreInspection {
     return found;
   }
 
-  /** Returns the scopes that readers find in a bucket, with their seqs in it. */
+  /** The scopes that readers find in a bucket, with their seqs in it. */
   async #scopesIn(ledgerId: string, bucket: number): Promise<Map<string, number[]>> {
     const ledger = keyText(ledgerId);
-    const seqsOf = new Map<string, number[]>();
-    for (const row of await this.#session.read({ cql: SCOPES, params: [ledger, bucket] })) {
-      const scope = textOf(row, 'scope') ?? '';
-      const seqs = seqsIn(textOf(row, 'row') ?? '');
-      seqsOf.set(scope, [...(seqsOf.get(scope) ?? []), ...seqs]);
-    }
+    const rows = await this.#session.read({ cql: SCOPES, params: [ledger, bucket] });
+    const byScope = Map.groupBy(rows, (row) => textOf(row, 'scope') ?? '');
     const found = new Map<string, number[]>();
-    await eachAtOnce([...seqsOf], readsAtOnceMax, async ([scope, seqs]) => {
+    await eachAtOnce([...byScope], readsAtOnceMax, async ([scope, own]) => {
       const listed = await this.#session.read({ cql: LISTED, params: [ledger, scope, bucket] });
+      const seqs = own.flatMap((row) => seqsIn(textOf(row, 'row') ?? ''));
       if (listed.length > 0) found.set(idOf(scope), seqs);
     });
     return found;
@@ -174,7 +170,7 @@ export class CassandraInspection implements StoreInspection {
     const slots = commandWindows(this.#now());
     for (let slot = 1; slot <= permanentSlots; slot++) slots.push(-slot);
     for (const slot of slots)
-      for await (const row of this.#pages(MARKS, [keyText(ledgerId), slot], 'id')) {
+      for await (const row of this.#pages(COMMANDS, [keyText(ledgerId), slot], 'id')) {
         const [id, seq] = [idOf(textOf(row, 'id') ?? ''), numberOf(row, 'seq') ?? -1];
         yield { id, seq, fingerprint: textOf(row, 'fingerprint') ?? '' };
       }

@@ -9,7 +9,7 @@ import { Commits } from './commits.ts';
 import { checkDataFile, clearUnmadeData } from './file/data-file.ts';
 import { claimFormat, finishFormat } from './file/format.ts';
 import { makeDirectory } from './file/make-directory.ts';
-import { acquireServingLock } from './file/serving-lock.ts';
+import { acquireServingLock, codeOf } from './file/serving-lock.ts';
 import { LmdbLedgerStore } from './log/ledger-store.ts';
 import { LmdbRecordStore } from './records/record-store.ts';
 import { openTables, type Tables } from './tables.ts';
@@ -61,7 +61,6 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
   }
 }
 
-/** Returns the stores of an open environment. */
 export function storesIn(tables: Tables, commits: Commits, now: () => number): Omit<LmdbStores, keyof AsyncDisposable> {
   return {
     ledgers: new LmdbLedgerStore(tables, commits, now),
@@ -91,9 +90,4 @@ function openExisting(dataDir: string): Tables {
       error,
     );
   }
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return 'code' in error ? String(error.code) : error.message;
 }

@@ -13,12 +13,12 @@ interface KeyRange {
   readonly descending?: boolean | undefined;
 }
 
-/** Returns the keys of a range in the order of reading. Does not read values. LMDB itself skips the offset. */
+/** Reads no values. LMDB itself skips the offset. */
 export function keysIn(table: BytesTable | TextTable, range: KeyRange): Uint8Array[] {
   return Array.from(table.getKeys(bounds(range)));
 }
 
-/** Returns keys and values of a range, up to the entry at which the values reach `charsMax` characters. */
+/** Ends with the entry at which the values reach `charsMax` characters. */
 export function entriesIn(
   table: TextTable,
   range: KeyRange,

@@ -2,6 +2,7 @@ import { byCodeUnits } from '../../../domain/json/canonical.ts';
 import { isUuid } from '../../../domain/values/uuid.ts';
 import { type AccessEvent, accessTime } from '../../access-log.ts';
 import { decodeOrPassOver } from '../../unreadable-record.ts';
+import { inParts } from '../session/session.ts';
 
 /** Most events in one row. An event takes about 100 bytes, so writing a row costs far more than its content. */
 const blockEventsMax = 32;
@@ -18,13 +19,12 @@ export function accessHour(ms: number): number {
   return Math.floor(ms / hourMs);
 }
 
-/** Divides the events of an append into blocks. The same events make the same blocks, so a retry is idempotent. */
+/** The same events make the same blocks, so a retry is idempotent. */
 export function accessBlocks(events: readonly AccessEvent[]): AccessBlock[] {
   const blocks: AccessBlock[] = [];
   for (const [actorId, own] of Map.groupBy(events, (event) => event.actorId))
     for (const [hour, inHour] of Map.groupBy(own, ({ id }) => accessHour(accessTime(id))))
-      for (let at = 0; at < inHour.length; at += blockEventsMax)
-        blocks.push({ actorId, hour, events: inHour.slice(at, at + blockEventsMax) });
+      for (const part of inParts(inHour, blockEventsMax)) blocks.push({ actorId, hour, events: part });
   return blocks;
 }
 

@@ -16,7 +16,6 @@ type BlockForm = readonly [
 ];
 const ITEMS = 7;
 
-/** Returns the stored text of a block: events of one actor, in their order. */
 export function formatBlock(events: readonly AccessEvent[]): string {
   const apiKeys: (string | null)[] = [];
   const ledgers: (string | null)[] = [];
