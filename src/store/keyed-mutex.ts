@@ -1,6 +1,6 @@
 import { LedgerError } from '../domain/errors.ts';
 
-/** Default of CASSANDRA_WRITES_MAX, operations that may wait for one key. Callers stay far below. */
+/** Default of CASSANDRA_WRITES_MAX. Callers stay far below. */
 export const defaultWaitingMax = 4_096;
 
 type Kind = 'write' | 'takeover';
@@ -38,11 +38,6 @@ export class KeyedMutex {
     }
   }
 
-  /** Whether operations wait for the one that runs now. */
-  hasWaiting(key: string): boolean {
-    return waitingIn(this.#queues.get(key)) > 0;
-  }
-
   #wait(queue: Queue, kind: Kind): Promise<void> {
     if (waitingIn(queue) < this.#waitingMax) return new Promise((resolve) => queue[kind].push(resolve));
     const message = 'Too many writes wait for this object; nothing was written, retry in a moment.';
@@ -63,6 +58,6 @@ export class KeyedMutex {
   }
 }
 
-function waitingIn(queue: Queue | undefined): number {
-  return queue === undefined ? 0 : queue.takeover.length + queue.write.length;
+function waitingIn(queue: Queue): number {
+  return queue.takeover.length + queue.write.length;
 }

@@ -38,7 +38,7 @@ const RECORDS =
 
 const pageRows = 1_000;
 const readsAtOnceMax = 16;
-/** The lowest token of Murmur3, which no partition has. */
+/** Of Murmur3. No partition has it. */
 const lowestToken = -(2n ** 63n);
 const tokens = 2 ** 64;
 const ESCAPE = '\0';
@@ -194,7 +194,7 @@ export class CassandraInspection implements StoreInspection {
     }
   }
 
-  /** Yields the rows of a partition. `column` is the clustering column that the query goes on behind. */
+  /** The rows of a partition. `column` is the clustering column that the query goes on behind. */
   async *#pages(cql: string, key: readonly unknown[], column: string): AsyncIterable<Row> {
     for (let behind = ''; ; ) {
       const rows = await this.#session.read({ cql, params: [...key, behind, pageRows] });
@@ -204,10 +204,7 @@ export class CassandraInspection implements StoreInspection {
     }
   }
 
-  /**
-   * Yields the rows of a query in the order of their tokens, and the share of the walk that is done. The query must
-   * return one row for each partition, by DISTINCT if partitions have several rows.
-   */
+  /** The rows of a query in the order of their tokens. The query must return one row for each partition. */
   async *#walk(cql: string): AsyncIterable<{ readonly row: Row; readonly share: number }> {
     for (let behind = lowestToken; ; ) {
       const rows = await this.#session.read({ cql, params: [behind, pageRows] });
@@ -220,7 +217,7 @@ export class CassandraInspection implements StoreInspection {
   }
 }
 
-/** Inverse of keyText. It cannot restore very long texts, which are stored as a hash; no id is that long. */
+/** Inverse of keyText, but for very long texts, which are stored as a hash. No id is that long. */
 function idOf(key: string): string {
   return key.startsWith(ESCAPE) ? key.slice(1) : key;
 }

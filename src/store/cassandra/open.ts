@@ -35,7 +35,7 @@ export interface CassandraStores extends AsyncDisposable {
   readonly session: CqlSession;
   /** Events in a bucket. */
   readonly bucketEvents: number;
-  /** Returns how many events this process has written without knowing their projections to be written. */
+  /** How many events this process has written without knowing their projections to be written. */
   projectionLag(): number;
   /** For health and readiness. Throws LedgerError `unavailable` while Cassandra does not answer. */
   check(): Promise<void>;
@@ -76,7 +76,7 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
   }
 }
 
-/** Checks the schema version. Returns the stored number of events in a bucket. Throws StartError. */
+/** Returns the stored number of events in a bucket. */
 async function checkSchema(facts: ClusterFacts, { keyspace }: CassandraSettings): Promise<number> {
   const version = await storedVersion(facts);
   if (version === null)

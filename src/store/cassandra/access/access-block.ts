@@ -4,7 +4,7 @@ import { type AccessEvent, accessTime } from '../../access-log.ts';
 import { decodeOrPassOver } from '../../unreadable-record.ts';
 import { inParts } from '../session/session.ts';
 
-/** Most events in one row. An event takes about 100 bytes, so writing a row costs far more than its content. */
+/** An event takes about 100 bytes, so writing a row costs far more than its content. */
 const blockEventsMax = 32;
 const hourMs = 60 * 60 * 1000;
 const uuidChars = 36;
@@ -46,8 +46,8 @@ export function formatAccessEvents(events: readonly AccessEvent[]): string {
 }
 
 /**
- * Yields the events of an actor's blocks in ascending or descending order of their ids. Blocks of several nodes overlap
- * in time. A block is parsed only when its first event is next, so that a short page parses few blocks.
+ * The events of an actor's blocks in the order of their ids. Blocks of several nodes overlap in time. A block is parsed
+ * only when its first event is next, so that a short page parses few blocks.
  */
 export function* eventsInOrder(
   actorId: string,

@@ -59,7 +59,7 @@ export async function readBucketState(
   return bucketState(row);
 }
 
-/** Reads the state from a row of the bucket. `row` is undefined if the bucket has none. */
+/** `row` is undefined if the bucket has none. */
 export function bucketState(row: Row | undefined): BucketState {
   return {
     fence: textOf(row, 'fence'),
@@ -75,7 +75,7 @@ export function headIn(row: Row | undefined): Head | null {
   return seq === null || hash === null ? null : { seq, hash };
 }
 
-/** Puts a new fence on a bucket, on condition that fence and head are still as seen. */
+/** On condition that fence and head are still as seen. */
 export function claimStatement(
   ledgerId: string,
   bucket: number,

@@ -138,15 +138,14 @@ export class CassandraLedgerStore implements LedgerStore {
   }
 
   /**
-   * Returns how many events this process has written without knowing their projections to be written. The call starts a
-   * check in the background: events that other nodes have projected since are no longer counted in the next call.
+   * How many events this process has written without knowing their projections to be written. The call starts a check
+   * in the background: events that other nodes have projected since are no longer counted in the next call.
    */
   projectionLag(): number {
     void this.#lag.look((claim, head) => this.stands(claim, head));
     return this.#lag.events;
   }
 
-  /** Writes projections, with retries. Throws LedgerError after the last attempt. */
   async #project(ledgerId: string, projections: BatchProjections, isFirst: boolean): Promise<void> {
     for (const pauseMs of [...projectionPausesMs, null]) {
       try {

@@ -70,7 +70,7 @@ export function bucketOfNext(head: Head | null, bucketEvents: number): number {
   return head === null ? 0 : Math.floor((head.seq + 1) / bucketEvents);
 }
 
-/** Returns the range of seqs that a bucket may hold. A batch that begins in the bucket may run over its end. */
+/** The range of seqs that a bucket may hold. A batch that begins in the bucket may run over its end. */
 export function seqsOfBucket(bucket: number, bucketEvents: number): { readonly first: number; readonly last: number } {
   return { first: bucket * bucketEvents, last: (bucket + 2) * bucketEvents - 2 };
 }
@@ -83,8 +83,8 @@ function isSoundState({ head, headSeq, hasRows }: BucketState, bucket: number, b
 }
 
 /**
- * Returns the seq of a bucket's last row as a head with an empty hash, null if there are no rows. So readers of a
- * bucket with a damaged state see its events, and notice the damage by the hash.
+ * The seq of a bucket's last row with an empty hash, null if there are no rows. So readers of a bucket with a damaged
+ * state see its events, and notice the damage by the hash.
  */
 export async function headOfRows({ session, ledgerId, bucketEvents }: LedgerLog, bucket: number): Promise<Head | null> {
   const { first, last } = seqsOfBucket(bucket, bucketEvents);

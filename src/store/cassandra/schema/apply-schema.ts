@@ -63,13 +63,13 @@ async function withFacts<T>(settings: CassandraSettings, work: (facts: ClusterFa
   }
 }
 
-/** Throws StartError if a newer version of the service made the schema, which this version must not change. */
+/** A schema of a newer version of the service must not be changed. */
 async function checkVersion(keyspace: string, facts: ClusterFacts): Promise<void> {
   const version = await storedVersion(facts);
   if (version !== null && version > schemaVersion) throw newerSchema(keyspace, version);
 }
 
-/** Stores the facts and returns them as text. Throws StartError if other values are stored already. */
+/** Returns the facts as text. Throws StartError if other values are stored already. */
 function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promise<string> {
   return withFacts(settings, async (facts) => {
     const fixed = [
@@ -89,7 +89,6 @@ function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promis
   });
 }
 
-/** Stores the version, or replaces an older one. Throws StartError if a newer one is stored. */
 async function moveVersion(keyspace: string, facts: ClusterFacts): Promise<void> {
   const { name, value } = schemaFact;
   let standing = await facts.agree(name, value);
@@ -103,9 +102,8 @@ function keyspaceStatement(keyspace: string, replication: ReadonlyMap<string, nu
 }
 
 /**
- * Executes a statement and waits until every node agrees on the schema. If there is no answer, the statement may have
- * been executed. It is then sent again once all nodes agree, which is harmless because of IF NOT EXISTS. Throws
- * StartError after the last attempt.
+ * Executes a statement and waits until every node agrees on the schema. If there is no answer, it is sent again once all
+ * nodes agree, which is harmless because of IF NOT EXISTS.
  */
 async function change(client: cassandra.Client, nodes: ReadSchemaNodes, statement: string): Promise<void> {
   for (let tries = 1; ; tries++) {

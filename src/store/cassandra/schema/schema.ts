@@ -40,7 +40,6 @@ const threeHoursSeconds = 3 * hourSeconds;
 export const accessTtlSeconds = 98 * 24 * hourSeconds;
 const accessOptions = `default_time_to_live = ${accessTtlSeconds} AND gc_grace_seconds = ${threeHoursSeconds} AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'compaction_window_size': 7}`;
 
-/** Returns the statements that make the tables in a keyspace. A statement does nothing if its table exists. */
 export function tableStatements(keyspace: string): string[] {
   return [
     `CREATE TABLE IF NOT EXISTS ${keyspace}.ledger_event (
@@ -80,7 +79,7 @@ export function tableStatements(keyspace: string): string[] {
   ];
 }
 
-/** Returns the version of the schema that was applied last. null if none was applied. */
+/** null if no schema was applied. */
 export async function storedVersion(facts: ClusterFacts): Promise<number | null> {
   const version = await facts.get(schemaFact.name).catch((error: unknown) => {
     if (error instanceof Error && /fact/.test(error.message) && /not exist|unconfigured/.test(error.message))
@@ -90,7 +89,7 @@ export async function storedVersion(facts: ClusterFacts): Promise<number | null>
   return version === null ? null : Number(version);
 }
 
-/** The error if a newer version of the service has applied its schema: the schema version never goes back. */
+/** The schema version never goes back. */
 export function newerSchema(keyspace: string, version: number): StartError {
   return new StartError(
     `Keyspace ${keyspace} has schema version ${version}, this version of the service knows ${schemaVersion}: a newer one was here; start that one, or restore the backup from before.`,

@@ -13,7 +13,6 @@ export class ClusterFacts {
     this.#session = session;
   }
 
-  /** Returns null if the fact is not stored. */
   async get(name: string): Promise<string | null> {
     const [row] = await this.#session.read({ cql: GET, params: [name] });
     return textOf(row, 'value');

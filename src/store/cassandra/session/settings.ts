@@ -79,13 +79,13 @@ function count(variable: string, text: string | undefined, otherwise: number): n
   throw new StartError(`Set ${variable} to a whole number from 1 to ${countMax}; it is ${JSON.stringify(value)}.`);
 }
 
-/** Returns the port of `host:port` or `[address]:port`, or the default port for a host alone. */
+/** The port of `host:port` or `[address]:port`, or the default port for a host alone. */
 export function portOf(contactPoint: string): number {
   const port = /^(?:\[[^\]]*\]|[^:]*):(\d+)$/.exec(contactPoint)?.[1];
   return port === undefined ? defaultPort : Number(port);
 }
 
-/** Checks the name of a keyspace. It must be plain, because it becomes part of statements. */
+/** The name must be plain, because it becomes part of statements. */
 function checkedKeyspace(name: string): string {
   if (/^[a-z][a-z0-9_]{0,47}$/.test(name)) return name;
   throw new StartError('Set CASSANDRA_KEYSPACE to 1 to 48 lower-case letters, digits and underscores.');
