@@ -60,7 +60,7 @@ export interface NewestBatch {
   readonly pending: readonly Projection[] | null;
 }
 
-/** Something found on a walk through the store. `share` is the part of the walk that is done, 0 to 1. */
+/** `share` is the part of a walk through the store that is done, 0 to 1. */
 export interface Walked<T> {
   readonly found: T;
   readonly share: number;

@@ -89,13 +89,7 @@ export function suiteKeyspace(address: CassandraAddress, bucketEvents?: number) 
   return { settings, open };
 }
 
-/** A factory whose stores have all that Cassandra's have. */
-export interface CassandraFactory extends StoreFactory {
-  open(clock: TestClock): Promise<CassandraStores>;
-  reopen(): Promise<CassandraStores>;
-}
-
-export function cassandraFactory(address: CassandraAddress, bucketEvents?: number): CassandraFactory {
+export function cassandraFactory(address: CassandraAddress): StoreFactory<CassandraStores> {
   const settings = newKeyspace(address);
   let clock: TestClock = { nowMs: 0 };
   let opened: CassandraStores | null = null;
@@ -110,7 +104,7 @@ export function cassandraFactory(address: CassandraAddress, bucketEvents?: numbe
   return {
     async open(given) {
       clock = given;
-      await makeKeyspace(settings, bucketEvents);
+      await makeKeyspace(settings);
       return open();
     },
     async reopen() {

@@ -1,14 +1,13 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { startNodeProcess } from '../support/node-process.ts';
 import { append, newMaster, newOrder } from '../support/parties.ts';
 import { temporaryDir } from '../support/running-node.ts';
 import { childLedgers, countBatches } from '../support/store-lmdb-batches.ts';
 import { acknowledged, type StoreChild, startChild } from '../support/store-lmdb-process.ts';
 import { readTrace, type SystemCall, whyNoStrace } from '../support/system-calls.ts';
-import { newDataDir } from './lmdb-factory.ts';
+import { madeDataDir, openDir } from './lmdb-factory.ts';
 
 const whyNot = whyNoStrace();
 const ACKS_TO_SEE = 60;
@@ -58,7 +57,7 @@ describe.skipIf(whyNot !== null)(`LMDB stores and the disk${whyNot === null ? ''
       ).toBe(false);
       expect(lines.filter((line) => line.startsWith('end '))).toEqual(childLedgers.map(() => 'end OutcomeUnknown'));
       expect(lines.filter((line) => line.startsWith('later '))).toEqual(Array(4).fill('later unavailable'));
-      await using stores = await openLmdb({ dataDir, now: Date.now, onFatal: () => {} });
+      await using stores = await openDir(dataDir);
       for (const ledgerId of childLedgers)
         expect(await countBatches(stores.ledgers, ledgerId)).toBeGreaterThanOrEqual(
           acknowledged(lines).get(ledgerId) ?? 0,
@@ -70,9 +69,8 @@ describe.skipIf(whyNot !== null)(`LMDB stores and the disk${whyNot === null ? ''
 
 /** Runs a child that appends for ever under strace until `until` resolves. */
 async function traced(options: readonly string[], until: (child: StoreChild) => Promise<unknown>) {
-  const dataDir = await newDataDir();
   // The directory is made without faults, so that the counts of calls are those of appends.
-  await (await openLmdb({ dataDir, now: Date.now, onFatal: () => {} }))[Symbol.asyncDispose]();
+  const dataDir = await madeDataDir();
   const trace = join(dataDir, '..', 'trace');
   const under = ['strace', '-f', '-qq', '-s', '80', '-e', CALLS, '-e', 'signal=none', ...options, '-o', trace];
   await using child = startChild(['append', dataDir], under);

@@ -13,12 +13,12 @@ export interface TestClock {
 }
 
 /** How the contract gets at one kind of store. */
-export interface StoreFactory {
+export interface StoreFactory<T extends OpenStores = OpenStores> {
   /** Stores without data. */
-  open(clock: TestClock): Promise<OpenStores>;
+  open(clock: TestClock): Promise<T>;
   /** The same data as a new process finds it. The stores opened before are gone. */
-  reopen(): Promise<OpenStores>;
+  reopen(): Promise<T>;
   /** Takes a row out of the log behind the store's back, then opens it anew. */
-  loseRow(ledgerId: string, seq: number): Promise<OpenStores>;
+  loseRow(ledgerId: string, seq: number): Promise<T>;
   close(): Promise<void>;
 }

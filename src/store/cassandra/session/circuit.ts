@@ -38,10 +38,6 @@ export class Circuit {
     this.#reachableNodes = reachableNodes;
   }
 
-  get inFlight(): number {
-    return this.#inFlight;
-  }
-
   /**
    * Runs one statement. Throws LedgerError `unavailable` or `overloaded` if the statement was not sent, DeadlinePassed
    * if it takes longer than `deadlineMs`, and what the attempt throws.

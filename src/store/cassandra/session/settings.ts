@@ -10,17 +10,13 @@ const overrides: readonly Override[] = ['paxos-v1', 'periodic-commit-log'];
 const defaultPort = 9_042;
 const countMax = 1_000_000;
 
-/** Which replicas form a quorum: those of the local data centre, or those of all data centres. */
-type Reach = 'local' | 'global';
-
-/** How to reach Cassandra. */
 export interface CassandraSettings {
   /** `host` or `host:port`. At least one, all with the same port. */
   readonly contactPoints: readonly string[];
   readonly localDataCenter: string;
   readonly keyspace: string;
   /** `local`: LOCAL_QUORUM and LOCAL_SERIAL. `global`: QUORUM and SERIAL, needed with several data centres. */
-  readonly reach: Reach;
+  readonly reach: 'local' | 'global';
   readonly login: { readonly username: string; readonly password: string } | null;
   /** PEM of the certificate authority of the servers' certificates. null for no TLS. */
   readonly tlsCa: string | null;
@@ -31,12 +27,7 @@ export interface CassandraSettings {
   readonly writesMax: number;
 }
 
-/**
- * Reads the settings from environment variables: CASSANDRA_CONTACT_POINTS (required), CASSANDRA_DATA_CENTER (default
- * datacenter1), CASSANDRA_KEYSPACE (default ledger_trust), CASSANDRA_CONSISTENCY (default local), CASSANDRA_USERNAME
- * with CASSANDRA_PASSWORD_FILE, CASSANDRA_TLS_CA_FILE, CASSANDRA_ALLOW, CASSANDRA_REQUESTS_MAX, CASSANDRA_WRITES_MAX.
- * Throws StartError if a value is invalid.
- */
+/** Reads the settings from the variables CASSANDRA_* of an environment. Throws StartError if a value is invalid. */
 export function cassandraSettings(env: { readonly [name: string]: string | undefined }): CassandraSettings {
   const contactPoints = list(env.CASSANDRA_CONTACT_POINTS);
   if (contactPoints.length === 0)
