@@ -38,6 +38,12 @@ export class KeyedMutex {
     }
   }
 
+  /** Whether operations wait for the one that runs now. */
+  hasWaiting(key: string): boolean {
+    const queue = this.#queues.get(key);
+    return queue !== undefined && waitingIn(queue) > 0;
+  }
+
   #wait(queue: Queue, kind: Kind): Promise<void> {
     if (waitingIn(queue) < this.#waitingMax) return new Promise((resolve) => queue[kind].push(resolve));
     const message = 'Too many writes wait for this object; nothing was written, retry in a moment.';

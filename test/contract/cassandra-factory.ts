@@ -52,16 +52,19 @@ export async function withClient<T>(
   }
 }
 
+/** Executes one statement behind the stores' back. Returns its rows. */
+export function execute(settings: CassandraSettings, cql: string, params: readonly unknown[] = []) {
+  const options = { prepare: params.length > 0, readTimeout: 30_000 };
+  return withClient(settings, async (client) => (await client.execute(cql, [...params], options)).rows);
+}
+
 /**
- * Drops a keyspace from a Cassandra that others gave and that goes on after the run. One that runs for these tests ends
- * with them, and would write out all tables of all suites for each one that is dropped, which is a third of all that it
- * does.
+ * Drops a keyspace from a Cassandra that goes on after the run. One that runs for these tests ends with them, and would
+ * write out all tables of all suites for each keyspace that is dropped, which is a third of all that it does.
  */
 export async function leaveKeyspace(settings: CassandraSettings): Promise<void> {
   if ((process.env.CASSANDRA_CONTACT_POINTS ?? '') === '') return;
-  await withClient({ ...settings, keyspace: 'system' }, (client) =>
-    client.execute(`DROP KEYSPACE IF EXISTS ${settings.keyspace}`, [], { readTimeout: 30_000 }),
-  );
+  await execute({ ...settings, keyspace: 'system' }, `DROP KEYSPACE IF EXISTS ${settings.keyspace}`);
 }
 
 export function openStores(
@@ -113,13 +116,8 @@ export function cassandraFactory(address: CassandraAddress): StoreFactory<Cassan
     },
     async loseRow(ledgerId, seq) {
       await close();
-      await withClient(settings, (client) =>
-        client.execute(
-          "DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq = ?",
-          [keyText(ledgerId), 0, seq],
-          { prepare: true },
-        ),
-      );
+      const cql = "DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = '' AND seq = ?";
+      await execute(settings, cql, [keyText(ledgerId), seq]);
       return open();
     },
     async close() {

@@ -7,7 +7,7 @@ import type { PutResult } from '../../src/store/record-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { type DecideFault, faultySession } from '../support/cassandra-faults.ts';
 import { entriesAfter, entriesFor, headOf, newLedgerId } from '../support/store-entries.ts';
-import { openStores, suiteKeyspace, withClient } from './cassandra-factory.ts';
+import { execute, openStores, suiteKeyspace } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 const unavailable = { code: 'unavailable' };
@@ -280,10 +280,9 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     const { ledgers, records } = await newNode();
     const claim = await ledgers.claim(newLedgerId());
     const replicas = (count: number) =>
-      withClient(settings, (client) =>
-        client.execute(
-          `ALTER KEYSPACE ${settings.keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${settings.localDataCenter}': ${count}}`,
-        ),
+      execute(
+        settings,
+        `ALTER KEYSPACE ${settings.keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${settings.localDataCenter}': ${count}}`,
       );
     await replicas(3);
     try {

@@ -79,11 +79,7 @@ async function traced(options: readonly string[], until: (child: StoreChild) => 
   return { calls: readTrace(trace), child, dataDir };
 }
 
-/**
- * The flush behind each acknowledgement: the last fdatasync of the data that began after its append was asked for and
- * had ended well, with a write to the file opened for synchronous writing behind it, before the acknowledgement. Throws
- * where there is none.
- */
+/** The flush before each acknowledgement and after the request of its append. Throws if there is none. */
 function checkFlushes(calls: readonly SystemCall[]): SystemCall[] {
   return calls.filter(said('ack')).map((ack) => {
     const asked = calls.find((call) => said('recv')(call) && call.args.includes(textOf(ack).replace('ack', 'recv')));
@@ -94,10 +90,7 @@ function checkFlushes(calls: readonly SystemCall[]): SystemCall[] {
   });
 }
 
-/**
- * An fdatasync of the data with a write to the file opened for synchronous writing behind it, both within these places
- * and well ended.
- */
+/** A successful fdatasync of the data, followed by a successful synchronous write, both within these places. */
 function flushWithin(calls: readonly SystemCall[], from: number, to: number): SystemCall | undefined {
   const syncFiles = new Set(
     calls
@@ -114,7 +107,7 @@ function flushWithin(calls: readonly SystemCall[], from: number, to: number): Sy
   );
 }
 
-/** Where a request that begins so was read from its socket, and where its answer, a 200, was written to it. */
+/** The calls that read a request that begins so from its socket, and wrote its answer, a 200. */
 function exchange(calls: readonly SystemCall[], request: string) {
   const received = calls.find(({ name, args }) => name === 'read' && args.includes(`"${request}`));
   if (received === undefined) throw new Error(`Never read: ${request}`);
@@ -129,7 +122,6 @@ function exchange(calls: readonly SystemCall[], request: string) {
   return { received, answered };
 }
 
-/** The number of the file that a call is about. */
 function fileOf({ args }: SystemCall): string {
   return args.slice(0, args.indexOf(','));
 }

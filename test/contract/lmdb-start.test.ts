@@ -10,12 +10,9 @@ import { openWholeLmdb } from '../../src/store/lmdb/open-whole.ts';
 import { startChild } from '../support/store-lmdb-process.ts';
 import { madeDataDir, newDataDir, openDir, openOnce } from './lmdb-factory.ts';
 
-/** One sentence, and this in it. */
+/** Opening fails with one sentence that has these words. */
 async function refused(dataDir: string, words: RegExp): Promise<void> {
-  const error: unknown = await openDir(dataDir).then(
-    () => null,
-    (reason: unknown) => reason,
-  );
+  const error: unknown = await openDir(dataDir).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(StartError);
   const { message } = error as StartError;
   expect(message).toMatch(words);

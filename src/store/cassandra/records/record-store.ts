@@ -54,6 +54,7 @@ export class CassandraRecordStore implements RecordStore {
   readonly #random: (bytes: number) => Buffer;
   readonly #mutex: KeyedMutex;
   readonly #sweep: RecordSweep;
+  readonly #passedOn = new Map<string, RecordRow>();
   readonly #unsent: Unsent[] = [];
 
   constructor(session: CqlSession, random: (bytes: number) => Buffer, writesMax?: number) {
@@ -70,18 +71,33 @@ export class CassandraRecordStore implements RecordStore {
   async put(write: RecordWrite): Promise<PutResult> {
     checkRecordWrite(write);
     const copied: RecordWrite = { ...write, lookups: write.lookups.map((lookup) => ({ ...lookup })) };
-    return this.#alone(write.kind, write.id, (before) => this.#put(copied, before));
+    const { kind, id, replaces } = write;
+    const refused = ({ shown }: RecordRow): PutResult => ({ ok: false, current: shown });
+    return this.#replacing(kind, id, replaces, refused, (before) => this.#put(copied, before));
   }
 
-  /** Runs `work` with the record's row, under the mutex of the record. */
-  #alone<T>(kind: string, id: string, work: (before: RecordRow) => Promise<T>): Promise<T> {
-    return this.#mutex.take(JSON.stringify([kind, id]), 'write', async () =>
-      work(await readRecord(this.#session, kind, id)),
-    );
+  /**
+   * Runs `work` with the record's row, under the mutex of the record, if the row has version `replaces`. Otherwise
+   * returns what `refused` does, and passes the row on to the next waiting operation, which need not read it again.
+   */
+  #replacing<T>(
+    kind: string,
+    id: string,
+    replaces: string,
+    refused: (found: RecordRow) => T,
+    work: (before: RecordRow) => Promise<T>,
+  ): Promise<T> {
+    const key = JSON.stringify([kind, id]);
+    return this.#mutex.take(key, 'write', async () => {
+      const found = this.#passedOn.get(key) ?? (await readRecord(this.#session, kind, id));
+      this.#passedOn.delete(key);
+      if ((found.shown?.version ?? 'absent') === replaces) return work(found);
+      if (this.#mutex.hasWaiting(key)) this.#passedOn.set(key, found);
+      return refused(found);
+    });
   }
 
-  async #put({ kind, id, replaces, value, lookups, expiresAt }: RecordWrite, before: RecordRow): Promise<PutResult> {
-    if (replaces !== (before.shown?.version ?? 'absent')) return { ok: false, current: before.shown };
+  async #put({ kind, id, value, lookups, expiresAt }: RecordWrite, before: RecordRow): Promise<PutResult> {
     const version = this.#newVersion();
     const places = placesFor(lookups, expiresAt ?? null, before.places, version);
     const added = placesBeyond(places, before.places);
@@ -111,11 +127,12 @@ export class CassandraRecordStore implements RecordStore {
 
   async remove(kind: string, id: string, version: string): Promise<boolean> {
     if (!isId(id)) return false;
-    return this.#alone(kind, id, (before) => this.#remove(kind, id, version, before));
+    const refused = () => false;
+    return this.#replacing(kind, id, version, refused, (before) => this.#remove(kind, id, version, before));
   }
 
   async #remove(kind: string, id: string, version: string, before: RecordRow): Promise<boolean> {
-    if (before.shown?.version !== version) return false;
+    if (before.shown === null) return false;
     const versionLeft = this.#newVersion();
     const outcome = await this.#settle(removeStatement(kind, id, versionLeft, version), versionLeft);
     if (outcome === 'unsure') throw unsettled();

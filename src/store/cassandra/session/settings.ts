@@ -41,8 +41,17 @@ export function cassandraSettings(env: { readonly [name: string]: string | undef
     throw new StartError('Set CASSANDRA_CONSISTENCY to local (LOCAL_QUORUM, LOCAL_SERIAL) or global (QUORUM, SERIAL).');
   return {
     contactPoints,
-    localDataCenter: checkedDataCenter(env.CASSANDRA_DATA_CENTER?.trim() || 'datacenter1'),
-    keyspace: checkedKeyspace(env.CASSANDRA_KEYSPACE?.trim() || 'ledger_trust'),
+    localDataCenter: checked(
+      env.CASSANDRA_DATA_CENTER?.trim() || 'datacenter1',
+      /^[\w.-]{1,128}$/,
+      'Set CASSANDRA_DATA_CENTER to the name of a data centre: at most 128 letters, digits, dots, hyphens and underscores.',
+    ),
+    // Plain, because it becomes part of statements.
+    keyspace: checked(
+      env.CASSANDRA_KEYSPACE?.trim() || 'ledger_trust',
+      /^[a-z][a-z0-9_]{0,47}$/,
+      'Set CASSANDRA_KEYSPACE to 1 to 48 lower-case letters, digits and underscores.',
+    ),
     reach,
     login: login(env.CASSANDRA_USERNAME?.trim() || null, env.CASSANDRA_PASSWORD_FILE?.trim() || null),
     tlsCa: env.CASSANDRA_TLS_CA_FILE ? fileText('CASSANDRA_TLS_CA_FILE', env.CASSANDRA_TLS_CA_FILE.trim()) : null,
@@ -76,17 +85,9 @@ export function portOf(contactPoint: string): number {
   return port === undefined ? defaultPort : Number(port);
 }
 
-/** The name must be plain, because it becomes part of statements. */
-function checkedKeyspace(name: string): string {
-  if (/^[a-z][a-z0-9_]{0,47}$/.test(name)) return name;
-  throw new StartError('Set CASSANDRA_KEYSPACE to 1 to 48 lower-case letters, digits and underscores.');
-}
-
-function checkedDataCenter(name: string): string {
-  if (/^[\w.-]{1,128}$/.test(name)) return name;
-  throw new StartError(
-    'Set CASSANDRA_DATA_CENTER to the name of a data centre: at most 128 letters, digits, dots, hyphens and underscores.',
-  );
+function checked(value: string, form: RegExp, advice: string): string {
+  if (form.test(value)) return value;
+  throw new StartError(advice);
 }
 
 function checkedOverride(name: string): Override {
@@ -102,9 +103,9 @@ function list(text: string | undefined): string[] {
     .filter((part) => part !== '');
 }
 
-function fileText(variable: string, path: string | undefined): string {
+function fileText(variable: string, path: string): string {
   try {
-    return readFileSync(path ?? '', 'utf8');
+    return readFileSync(path, 'utf8');
   } catch (error) {
     throw new StartError(`Set ${variable} to a file that this user may read.`, error);
   }
