@@ -2,7 +2,6 @@ import { channel } from 'node:diagnostics_channel';
 import { LedgerError } from '../domain/errors.ts';
 import type { FindPage, FoundRecord, LookupName, RecordStore } from './record-store.ts';
 
-/** A stored value that cannot be parsed. */
 interface Unreadable {
   /** Kind of the record, or another kind of stored value such as `line`, `cell` or `head`. */
   readonly kind: string;
@@ -27,12 +26,10 @@ export function onUnreadable(report: (unreadable: Unreadable) => void): () => vo
   return () => void found.unsubscribe(listener);
 }
 
-/** Reports an unreadable value to the subscribers of onUnreadable. */
 export function tellUnreadable(unreadable: Unreadable): void {
   found.publish(unreadable);
 }
 
-/** A call failed because it needs a damaged record. */
 export class UnreadableRecord extends LedgerError {
   constructor({ kind, id, error }: Unreadable) {
     const reason =
@@ -132,7 +129,6 @@ function isOfType(value: unknown, type: MemberType): boolean {
   }
 }
 
-/** A found record and its decoded value. */
 export interface Decoded<T> {
   readonly record: FoundRecord;
   readonly value: T;

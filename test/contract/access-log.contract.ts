@@ -2,7 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import type { AccessEvent, AccessLog, AccessPage } from '../../src/store/access-log.ts';
-import type { OpenStores, StoreFactory } from './stores.ts';
+import type { Stores } from '../../src/store/stores.ts';
+import type { StoreFactory } from './stores.ts';
 
 interface AccessLogFactory {
   open(): Promise<AccessLog>;
@@ -11,7 +12,7 @@ interface AccessLogFactory {
   close(): Promise<void>;
 }
 
-export function accessOf(stores: StoreFactory<OpenStores & { readonly access: AccessLog }>): AccessLogFactory {
+export function accessOf(stores: StoreFactory<Stores>): AccessLogFactory {
   return {
     open: async () => (await stores.open({ nowMs: 0 })).access,
     reopen: async () => (await stores.reopen()).access,

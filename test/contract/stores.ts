@@ -1,11 +1,6 @@
-import type { LedgerStore } from '../../src/store/ledger-store.ts';
-import type { RecordStore } from '../../src/store/record-store.ts';
+import type { Stores } from '../../src/store/stores.ts';
 
-/** One node's view of the stores. */
-export interface OpenStores {
-  readonly ledgers: LedgerStore;
-  readonly records: RecordStore;
-}
+export type OpenStores = Pick<Stores, 'ledgers' | 'records'>;
 
 /** Milliseconds since 1970, as the stores see them; a test moves it. */
 export interface TestClock {

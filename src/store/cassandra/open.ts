@@ -1,7 +1,5 @@
 import { StartError } from '../../runtime/start-error.ts';
-import type { AccessLog } from '../access-log.ts';
-import type { LedgerStore } from '../ledger-store.ts';
-import type { RecordStore } from '../record-store.ts';
+import type { Stores } from '../stores.ts';
 import { CassandraAccessLog } from './access/access-log.ts';
 import { CassandraLedgerStore } from './log/ledger-store.ts';
 import { CassandraRecordStore } from './records/record-store.ts';
@@ -26,10 +24,7 @@ interface CassandraOptions {
 }
 
 /** The stores of a clustered node, all in one keyspace. */
-export interface CassandraStores extends AsyncDisposable {
-  readonly ledgers: LedgerStore;
-  readonly records: RecordStore;
-  readonly access: AccessLog;
+export interface CassandraStores extends Stores, AsyncDisposable {
   readonly facts: ClusterFacts;
   /** The session of the stores, for other readers of the keyspace. */
   readonly session: CqlSession;

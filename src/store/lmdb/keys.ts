@@ -68,7 +68,6 @@ export function commandKey(ledger: Buffer, id: string): Buffer {
   return key;
 }
 
-/** Key of a cell or snapshot, which are only found by their whole name. */
 export function textKey(text: string): Buffer {
   const bytes = Buffer.from(text);
   return bytes.length <= PLAIN_TEXT_MAX_BYTES
@@ -111,7 +110,6 @@ export function orderIdOfKey(key: Uint8Array, prefixBytes: number): { readonly o
   return at < 0 ? { order: text, id: '' } : { order: text.slice(0, at), id: text.slice(at + 1) };
 }
 
-/** A key that sorts after every key that starts with the prefix. */
 export function afterPrefix(prefix: Buffer): Buffer {
   const end = Buffer.from(prefix);
   for (let at = end.length - 1; at >= 0; at--) {

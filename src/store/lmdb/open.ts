@@ -1,9 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { StartError } from '../../runtime/start-error.ts';
-import type { AccessLog } from '../access-log.ts';
-import type { LedgerStore } from '../ledger-store.ts';
-import type { RecordStore } from '../record-store.ts';
+import type { Stores } from '../stores.ts';
 import { LmdbAccessLog } from './access/access-log.ts';
 import { Commits } from './commits.ts';
 import { checkDataFile, clearUnmadeData } from './file/data-file.ts';
@@ -19,18 +17,12 @@ const CLOSE_BROKEN_MS = 1_000;
 
 interface LmdbOptions {
   readonly dataDir: string;
-  /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Called at most once, after a failed write. Nothing can be written any more, and the node should stop. */
   readonly onFatal: (error: Error) => void;
 }
 
-/** The stores of an embedded node, all in one directory. */
-export interface LmdbStores extends AsyncDisposable {
-  readonly ledgers: LedgerStore;
-  readonly records: RecordStore;
-  readonly access: AccessLog;
-}
+export type LmdbStores = Stores & AsyncDisposable;
 
 /**
  * Opens DATA_DIR and prevents every other process from serving it. Makes the directory if it does not exist. Throws
@@ -61,7 +53,7 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
   }
 }
 
-export function storesIn(tables: Tables, commits: Commits, now: () => number): Omit<LmdbStores, keyof AsyncDisposable> {
+export function storesIn(tables: Tables, commits: Commits, now: () => number): Stores {
   return {
     ledgers: new LmdbLedgerStore(tables, commits, now),
     records: new LmdbRecordStore(tables, commits),

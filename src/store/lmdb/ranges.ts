@@ -6,7 +6,6 @@ interface KeyRange {
   readonly prefix: Buffer;
   /** A whole key to start at, in the direction of reading. Default: the first key in that direction. */
   readonly from?: Uint8Array | undefined;
-  /** Whether to leave out the key `from` itself. */
   readonly behindFrom?: boolean;
   readonly limit: number;
   readonly offset?: number | undefined;
@@ -18,7 +17,6 @@ export function keysIn(table: BytesTable | TextTable, range: KeyRange): Uint8Arr
   return Array.from(table.getKeys(bounds(range)));
 }
 
-/** Ends with the entry at which the values reach `charsMax` characters. */
 export function entriesIn(
   table: TextTable,
   range: KeyRange,

@@ -17,7 +17,6 @@ export class TimeWindows {
   readonly #tables: readonly BytesTable[];
   readonly #facts: Tables['facts'];
   readonly #commits: Commits;
-  /** The window that each table holds. */
   readonly #held: number[];
 
   /** With n tables an entry is kept for n - 2 windows at least. */
@@ -44,7 +43,6 @@ export class TimeWindows {
     return this.#table(window);
   }
 
-  /** The tables that hold entries, newest first. */
   tables(): BytesTable[] {
     const windows = this.#held.filter((window) => window !== EMPTY);
     return windows.sort((a, b) => b - a).map((window) => this.#table(window));
@@ -68,7 +66,6 @@ export class TimeWindows {
     return table;
   }
 
-  /** Empties the table of `window` and stores which window it holds from now on. */
   #hold(window: number, held: number): Promise<boolean> {
     const slot = window % this.#held.length;
     const wasEmpty = this.#held[slot] === EMPTY;

@@ -95,7 +95,6 @@ export interface KnownLedger {
   readonly fence: string;
   readonly head: Head | null;
   readonly bucket: number;
-  /** Scopes that are known to be listed in scope_bucket for this bucket. */
   readonly scopes: ReadonlySet<string>;
 }
 
@@ -114,7 +113,6 @@ export function knownAfter(
   return { fence, head, bucket, scopes: isNew ? new Set([...(kept ?? []), ...scopes]) : kept };
 }
 
-/** The projections without the scopes that are known to be listed. */
 export function unknownProjections(projections: BatchProjections, known: KnownLedger | null): BatchProjections {
   if (known === null || known.bucket !== projections.bucket) return projections;
   return { ...projections, scopes: projections.scopes.filter((scope) => !known.scopes.has(scope)) };

@@ -16,11 +16,9 @@ export const bucketEvents = 1_024;
 export interface LedgerLog {
   readonly session: CqlSession;
   readonly ledgerId: string;
-  /** Events in a bucket, as stored in the keyspace. */
   readonly bucketEvents: number;
 }
 
-/** The static columns of a bucket. */
 export interface BucketState {
   /** Fence of the newest claim of the bucket. null if the bucket was never claimed or written to. */
   readonly fence: string | null;
@@ -59,7 +57,6 @@ export async function readBucketState(
   return bucketState(row);
 }
 
-/** `row` is undefined if the bucket has none. */
 export function bucketState(row: Row | undefined): BucketState {
   return {
     fence: textOf(row, 'fence'),

@@ -14,7 +14,6 @@ const BEFORE = "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? 
 const BEHIND = "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq > ? LIMIT ?";
 const SCOPES = "SELECT scope, seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope > ''";
 
-/** Most misplaced rows reported for each side of a bucket. */
 const namedMax = 10;
 /** Empty buckets in a row after which no further ones are read. */
 export const emptyBucketsMax = 64;

@@ -57,7 +57,6 @@ interface CassandraLedgerOptions {
   readonly random: (bytes: number) => Buffer;
   /** Events in a bucket, and most entries of an append. Fixed with the keyspace. Smaller values are for tests. */
   readonly bucketEvents?: number;
-  /** Most writes that may wait for one ledger. */
   readonly writesMax?: number;
 }
 

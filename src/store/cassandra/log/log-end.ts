@@ -8,7 +8,6 @@ const HINT = preparedAtStart('SELECT bucket FROM ledger WHERE ledger_id = ?');
 const LAST_ROW =
   "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq >= ? AND seq <= ? ORDER BY scope DESC, seq DESC LIMIT 1";
 
-/** Highest bucket number: a CQL int. */
 export const bucketMax = 2 ** 31 - 1;
 
 export interface LogEnd {
@@ -59,7 +58,6 @@ export async function findLogEnd(log: LedgerLog, from: number | null): Promise<L
   return { head, bucket, state, nextBucket: high.bucket, next: high.state };
 }
 
-/** Reads where a bucket ends, from its state, or from its rows if the state is damaged. */
 export async function lookAt(log: LedgerLog, bucket: number): Promise<Look> {
   const state = await readBucketState(log, bucket);
   const isSound = isSoundState(state, bucket, log.bucketEvents);
@@ -75,7 +73,6 @@ export function seqsOfBucket(bucket: number, bucketEvents: number): { readonly f
   return { first: bucket * bucketEvents, last: (bucket + 2) * bucketEvents - 2 };
 }
 
-/** Whether the bucket's head is in the bucket's range, or the bucket has neither a head nor rows. */
 function isSoundState({ head, headSeq, hasRows }: BucketState, bucket: number, bucketEvents: number): boolean {
   if (head === null) return headSeq === null && !hasRows;
   const { first, last } = seqsOfBucket(bucket, bucketEvents);

@@ -51,7 +51,6 @@ async function readEntries(log: LedgerLog, from: number, limit: number): Promise
   return entries.slice(0, limit);
 }
 
-/** Entries from seq `from` on, in the bucket that `from` falls into and the bucket before. */
 async function readFirst(log: LedgerLog, bucket: number, from: number, limit: number): Promise<StoredEntry[]> {
   const entries = await readBucket(log, bucket, from, limit);
   // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.

@@ -25,7 +25,6 @@ export class ProjectionLag {
     return this.#events;
   }
 
-  /** `last` is the head after the batch, `events` the number of its events. */
   written(claim: Claim, last: Head, events: number): void {
     this.projected(claim.ledgerId);
     if (this.#byLedger.size === ledgersMax) return;

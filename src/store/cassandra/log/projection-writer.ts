@@ -8,7 +8,6 @@ import { writeProjections } from './projecting.ts';
 import { placesIn } from './scopes.ts';
 
 const LIST = 'INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, ?, ?, ?, ?) IF NOT EXISTS';
-/** Most rows of a scope in one conditional write. */
 const rowsMax = 64;
 
 interface ProjectionWriterParts extends Omit<LedgerLog, 'ledgerId'> {

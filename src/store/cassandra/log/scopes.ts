@@ -11,7 +11,6 @@ const ASCENDING = preparedAtStart(`${BUCKETS} AND bucket >= ? LIMIT ?`);
 const DESCENDING = preparedAtStart(`${BUCKETS} AND bucket <= ? ORDER BY bucket DESC LIMIT ?`);
 const SEQS = preparedAtStart('SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ?');
 const LAST_BUCKET = 2 ** 31 - 1;
-/** Buckets read concurrently. A scope may have only one event in each. */
 const bucketsAtOnce = 16;
 
 interface Place {

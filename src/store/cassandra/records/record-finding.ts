@@ -41,7 +41,6 @@ export async function findRecords(
     const cql = descending ? DOWN_BEHIND : UP_BEHIND;
     return indexRows(await session.read({ cql, params: [...key, ...from, max] }));
   };
-  /** A place after all rows of a record at one order. */
   const behindRecord = ({ order, id }: Omit<IndexRow, 'token'>) => {
     return { order, id, token: descending ? '' : lastToken };
   };

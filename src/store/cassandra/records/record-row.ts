@@ -18,7 +18,6 @@ interface PlacedLookup extends Lookup {
 }
 
 interface PlacedExpiry {
-  /** Milliseconds since 1970. */
   readonly at: number;
   readonly token: string;
 }
@@ -56,7 +55,6 @@ export function placesBeyond(these: Places, others: Places): Places {
   return { lookups: these.lookups.filter((lookup) => !tokens.has(lookupKey(lookup))), expiry };
 }
 
-/** Writes index rows. All are written when this resolves. */
 export async function addPlaces(session: CqlSession, kind: string, id: string, places: Places): Promise<void> {
   // The minute is listed before its row is written, because a sweep only reads minutes that are listed.
   if (places.expiry !== null) await session.write([{ cql: ADD_MINUTE, params: [minuteOf(places.expiry.at)] }]);
@@ -94,7 +92,6 @@ export function formatPlaces({ lookups, expiry }: Places): string {
   return JSON.stringify([rows, expiry === null ? null : [expiry.at, expiry.token]]);
 }
 
-/** Parses what formatPlaces returned. Throws for any other text. */
 export function parsePlaces(text: string): Places {
   const [lookups, expiry] = JSON.parse(text) as PlacesForm;
   const isText = (value: unknown) => typeof value === 'string';

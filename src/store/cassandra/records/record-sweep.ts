@@ -21,7 +21,6 @@ interface ExpiryRow {
   readonly token: string;
 }
 
-/** A row that sorts before every row of a minute. */
 const beginning: ExpiryRow = { at: -1, kind: '', id: '', token: '' };
 
 type Remove = (kind: string, id: string, version: string) => Promise<boolean>;
@@ -35,7 +34,6 @@ type Outcome = 'removed' | 'cleared' | 'passed' | { readonly leftAt: number };
 interface Pass {
   /** Whether the pass came to the end of the minute. If not, the limit was reached. */
   readonly isAtEnd: boolean;
-  /** The row after which the next pass goes on. */
   readonly behind: ExpiryRow;
   readonly isEmpty: boolean;
   readonly looked: number;
@@ -67,7 +65,6 @@ export class RecordSweep {
     this.#remove = remove;
   }
 
-  /** As RecordStore.sweep. Reads at most `limit` rows. */
   async sweep(now: number, limit: number): Promise<Swept> {
     const found = await this.#session.read({ cql: MINUTES, params: [minuteOf(now), minutesMax] });
     const minutes = found.map((row) => numberOf(row, 'minute') ?? 0);

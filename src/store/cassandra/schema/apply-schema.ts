@@ -19,7 +19,6 @@ interface SchemaOptions {
   readonly shardCount: number;
   /** Fixed for good once it is stored. 1,024 if left out; smaller values are for tests. */
   readonly bucketEvents?: number;
-  /** How long to wait for nodes of Cassandra that are about to join, ms. */
   readonly joinedMaxMs?: number;
 }
 
@@ -63,7 +62,6 @@ async function withFacts<T>(settings: CassandraSettings, work: (facts: ClusterFa
   }
 }
 
-/** A schema of a newer version of the service must not be changed. */
 async function checkVersion(keyspace: string, facts: ClusterFacts): Promise<void> {
   const version = await storedVersion(facts);
   if (version !== null && version > schemaVersion) throw newerSchema(keyspace, version);

@@ -82,7 +82,6 @@ export async function storedVersion(facts: ClusterFacts): Promise<number | null>
   return version === null ? null : Number(version);
 }
 
-/** The schema version never goes back. */
 export function newerSchema(keyspace: string, version: number): StartError {
   return new StartError(
     `Keyspace ${keyspace} has schema version ${version}, this version of the service knows ${schemaVersion}: a newer one was here; start that one, or restore the backup from before.`,

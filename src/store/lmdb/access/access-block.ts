@@ -36,7 +36,6 @@ export function formatBlock(events: readonly AccessEvent[]): string {
   return JSON.stringify(form);
 }
 
-/** Parses what formatBlock returned. Throws if the text is no block. */
 export function parseBlock(actorId: string, text: string): AccessEvent[] {
   const [apiKeys, ledgers, methods, paths, items] = JSON.parse(text) as BlockForm;
   const events: AccessEvent[] = [];

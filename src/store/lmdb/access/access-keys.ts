@@ -29,7 +29,6 @@ export function actorLedgerPrefix(actorBlocks: Buffer, ledgerId: string): Buffer
   return prefix;
 }
 
-/** prefix | id of the first event | number of events */
 export function blockKey(prefix: Buffer, firstId: Buffer, count: number): Buffer {
   const key = Buffer.allocUnsafe(prefix.length + NAME_BYTES);
   key.set(prefix);
@@ -60,7 +59,6 @@ export function formatPlaces(blockCount: number, places: readonly number[]): Buf
   return places.length === blockCount ? Buffer.of(blockCount) : Buffer.from([blockCount, ...places]);
 }
 
-/** The key of the block that a ledger's entry points to. */
 export function blockOfLedgerKey(actorBlocks: Buffer, key: Uint8Array, value: Uint8Array): Buffer {
   const name = Buffer.from(key.subarray(key.length - NAME_BYTES));
   name[ID_BYTES] = value[0] ?? 0;

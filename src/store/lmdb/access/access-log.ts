@@ -24,7 +24,6 @@ const windowMs = 15 * 24 * 60 * 60 * 1000;
 /** Keys read in one turn of the event loop, so that a large offset such as 100,000 does not hold up appends. */
 const KEYS_AT_ONCE = 256;
 
-/** The access histories of one LMDB environment: blocks of events, in one table for each window of 15 days. */
 export class LmdbAccessLog implements AccessLog {
   readonly #windows: TimeWindows;
   readonly #commits: Commits;

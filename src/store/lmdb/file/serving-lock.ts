@@ -64,7 +64,6 @@ function highestNumber(directory: string): number {
   return readdirSync(directory).reduce((highest, name) => Math.max(highest, Number(NUMBERED.exec(name)?.[1] ?? 0)), 0);
 }
 
-/** Tries to link the draft to a number. Returns whether it has, and no higher number exists. */
 function take(directory: string, draft: string, number: number): boolean {
   try {
     linkSync(join(directory, draft), join(directory, nameOf(number)));
@@ -133,7 +132,6 @@ function noSocket(error: unknown): StartError {
   );
 }
 
-/** The code of an error of the system, or what the error says. */
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return 'code' in error ? String(error.code) : error.message;

@@ -178,7 +178,6 @@ export class LmdbLedgerStore implements LedgerStore {
     return writeSnapshot(this.#openTables, this.#commits, owner, snapshot);
   }
 
-  /** The committed head record, by a read that begins now. */
   #freshHead(key: Buffer): { readonly version: number; readonly head: Head | null } {
     const { heads } = this.#tables;
     heads.resetReadTxn();

@@ -137,7 +137,6 @@ export class LmdbRecordStore implements RecordStore {
     return { removed, oldestLeft: null };
   }
 
-  /** The expiries before `now`, the oldest first, by a read that begins now. */
   *#expired(now: number): Generator<{ readonly expiry: string; readonly record: Buffer; readonly at: number }, void> {
     const { expiries } = this.#tables;
     expiries.resetReadTxn();
@@ -154,7 +153,6 @@ export class LmdbRecordStore implements RecordStore {
     return decodeStored({ kind, id, value: '' }, () => this.#stored(key));
   }
 
-  /** Throws TypeError if the record is damaged. */
   #stored(key: Buffer): Stored | null {
     const entry = this.#tables.records.getEntry(key);
     return entry === undefined ? null : { ...parseRecord(key, entry.value), version: entry.version ?? 0 };
@@ -202,7 +200,6 @@ export class LmdbRecordStore implements RecordStore {
   }
 }
 
-/** The keys of a record's look-ups, each with a text of the key to compare by. */
 export function lookupKeys({ kind, id, lookups }: Pick<RecordForm, 'kind' | 'id' | 'lookups'>): [string, Buffer][] {
   return lookups.map(({ name, value, order }) => {
     const key = orderIdKey(lookupPrefix(kind, name, value), order, id);
