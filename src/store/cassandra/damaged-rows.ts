@@ -25,46 +25,35 @@ const beforeNumbers = -(2 ** 31);
  * is found from the record or the block that needs it.
  */
 export const tableChecks: readonly TableCheck[] = [
-  { table: 'fact', partition: ['name'], clustering: [], columns: ['value'], wrong: wrongFact },
-  {
-    table: 'scope_bucket',
-    partition: ['ledger_id', 'scope'],
-    clustering: [['bucket', beforeNumbers]],
-    columns: [],
-    wrong: wrongScopeBucket,
-  },
-  wholeRows('cell', ['key'], [], ['version', 'value']),
-  wholeRows('command', ['ledger_id', 'slot'], [['id', '']], ['seq', 'fingerprint']),
-  wholeRows('snapshot', ['owner'], [['fold_version', beforeNumbers]], ['seq', 'hash', 'state', 'saved_at']),
-  {
-    table: 'record',
-    partition: ['kind', 'id'],
-    clustering: [],
-    columns: ['version', 'value', 'places'],
-    wrong: wrongRecord,
-  },
-  {
-    table: 'access_block',
-    partition: ['actor_id', 'hour'],
-    clustering: [
+  check('fact', ['name'], [], ['value'], wrongFact),
+  check('scope_bucket', ['ledger_id', 'scope'], [['bucket', beforeNumbers]], [], wrongScopeBucket),
+  check('cell', ['key'], [], ['version', 'value']),
+  check('command', ['ledger_id', 'slot'], [['id', '']], ['seq', 'fingerprint']),
+  check('snapshot', ['owner'], [['fold_version', beforeNumbers]], ['seq', 'hash', 'state', 'saved_at']),
+  check('record', ['kind', 'id'], [], ['version', 'value', 'places'], wrongRecord),
+  check(
+    'access_block',
+    ['actor_id', 'hour'],
+    [
       ['ledger_id', ''],
       ['first_id', ''],
     ],
-    columns: ['count', 'events'],
-    wrong: wrongAccessBlock,
-  },
+    ['count', 'events'],
+    wrongAccessBlock,
+  ),
 ];
 
-function wholeRows(
+/** Without `wrong` a row is sound if it has all columns. */
+function check(
   table: string,
-  partition: readonly string[],
+  partition: TableCheck['partition'],
   clustering: TableCheck['clustering'],
   columns: readonly string[],
-): TableCheck {
-  const wrong = (_: CqlSession, row: Row) => {
+  wrong: TableCheck['wrong'] = (_, row) => {
     const missing = columns.filter((column) => row[column] === null || row[column] === undefined);
     return missing.length === 0 ? null : `the row lacks ${missing.join(' and ')}`;
-  };
+  },
+): TableCheck {
   return { table, partition, clustering, columns, wrong };
 }
 
