@@ -111,7 +111,7 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
       const events: AccessEvent[] = [];
       for (const size of [1, 2, 31, 32, 33, 64, 100, 1, 40]) {
         const flush = Array.from({ length: size }, () => {
-          // Runs of one ledger, and stretches where they take turns.
+          // In large appends twenty events of one ledger follow each other, in small ones the ledgers alternate.
           const ledgerId = ledgers[Math.floor(made / (size > 50 ? 20 : 1)) % 4] ?? null;
           return event({ actorId, ledgerId });
         });

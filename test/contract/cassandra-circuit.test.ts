@@ -109,11 +109,11 @@ describe('the circuit before Cassandra', () => {
 
 describe('the mutex of a key', () => {
   test('runs one operation at a time, and a write overtakes each waiting takeover once', async () => {
-    const turns = new KeyedMutex();
+    const mutex = new KeyedMutex();
     const done: string[] = [];
     let running = 0;
     const take = (name: string, kind: 'write' | 'takeover') =>
-      turns.take('key', kind, async () => {
+      mutex.take('key', kind, async () => {
         expect(++running).toBe(1);
         await new Promise((resolve) => setImmediate(resolve));
         done.push(name);
@@ -130,12 +130,12 @@ describe('the mutex of a key', () => {
   });
 
   test('continues after a failure, and other keys do not wait', async () => {
-    const turns = new KeyedMutex();
-    const never = turns.take('a', 'write', () => new Promise(() => {}));
-    const failed = turns.take('b', 'write', () => Promise.reject(new Gone()));
-    const after = turns.take('b', 'write', async () => 'turn');
+    const mutex = new KeyedMutex();
+    const never = mutex.take('a', 'write', () => new Promise(() => {}));
+    const failed = mutex.take('b', 'write', () => Promise.reject(new Gone()));
+    const after = mutex.take('b', 'write', async () => 'done');
     await expect(failed).rejects.toBeInstanceOf(Gone);
-    expect(await after).toBe('turn');
+    expect(await after).toBe('done');
     expect(never).toBeInstanceOf(Promise);
   });
 });

@@ -19,7 +19,7 @@ export function newKeyspace({ contactPoints, localDataCenter, allow }: Cassandra
   });
 }
 
-/** What a command is told of a keyspace. */
+/** The environment of a command for a keyspace. */
 export function environmentOf(settings: CassandraSettings): Readonly<Record<string, string>> {
   return {
     CASSANDRA_CONTACT_POINTS: settings.contactPoints.join(','),
@@ -38,7 +38,7 @@ export function makeKeyspace(settings: CassandraSettings, bucketEvents?: number)
   });
 }
 
-/** A plain client, to look and change behind the stores' back. */
+/** A plain client, for reads and changes that the stores do not know of. */
 export async function withClient<T>(
   settings: CassandraSettings,
   work: (client: cassandra.Client) => Promise<T>,
@@ -52,7 +52,7 @@ export async function withClient<T>(
   }
 }
 
-/** Executes one statement behind the stores' back. Returns its rows. */
+/** Executes one statement with a plain client. Returns its rows. */
 export function execute(settings: CassandraSettings, cql: string, params: readonly unknown[] = []) {
   const options = { prepare: params.length > 0, readTimeout: 30_000 };
   return withClient(settings, async (client) => (await client.execute(cql, [...params], options)).rows);

@@ -31,7 +31,7 @@ await describeOnCassandra('Index rows that writes have given up', (address) => {
   const write = (kind: string, id: string, order: string) => {
     return { kind, id, replaces: 'absent', value: id, lookups: [{ ...lookup, order }] };
   };
-  /** Leaves rows as a write does whose conditional write came to nothing. */
+  /** Leaves rows as a put does if its conditional write is not applied. */
   async function giveUp(
     kind: string,
     { name, value }: typeof lookup,
@@ -41,7 +41,7 @@ await describeOnCassandra('Index rows that writes have given up', (address) => {
     const queries = rows.map((row) => ({ query, params: [kind, name, value, ...row] }));
     if (queries.length > 0) await client.batch(queries, { prepare: true, logged: false });
   }
-  /** Tokens are hexadecimal: these sort before all of them, and behind. */
+  /** Tokens are hexadecimal: these sort before and after all of them. */
   const tokensAround = (count: number) =>
     Array.from({ length: count }, (_, at) => `${at}`.padStart(4, '0')).flatMap((number) => [
       `!${number}`,

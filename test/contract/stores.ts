@@ -7,13 +7,13 @@ export interface TestClock {
   nowMs: number;
 }
 
-/** How the contract gets at one kind of store. */
+/** How the contract opens one kind of store. */
 export interface StoreFactory<T extends OpenStores = OpenStores> {
   /** Stores without data. */
   open(clock: TestClock): Promise<T>;
   /** The same data as a new process finds it. The stores opened before are gone. */
   reopen(): Promise<T>;
-  /** Takes a row out of the log behind the store's back, then opens it anew. */
+  /** Deletes a row of the log without the store, then opens the store anew. */
   loseRow(ledgerId: string, seq: number): Promise<T>;
   close(): Promise<void>;
 }

@@ -75,10 +75,10 @@ function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promis
       { name: 'bucket-events', value: String(options.bucketEvents ?? bucketEvents) },
     ];
     for (const { name, value } of fixed) {
-      const standing = await facts.agree(name, value);
-      if (standing !== value)
+      const stored = await facts.agree(name, value);
+      if (stored !== value)
         throw new StartError(
-          `Keyspace ${settings.keyspace} has ${name} ${standing}, not ${value}: it is fixed when the schema is first applied.`,
+          `Keyspace ${settings.keyspace} has ${name} ${stored}, not ${value}: it is fixed when the schema is first applied.`,
         );
     }
     // The version is stored last, so that a reader that finds it also finds the other facts.
@@ -89,9 +89,9 @@ function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promis
 
 async function moveVersion(keyspace: string, facts: ClusterFacts): Promise<void> {
   const { name, value } = schemaFact;
-  let standing = await facts.agree(name, value);
-  while (Number(standing) < schemaVersion) standing = await facts.move(name, standing, value);
-  if (standing !== value) throw newerSchema(keyspace, Number(standing));
+  let stored = await facts.agree(name, value);
+  while (Number(stored) < schemaVersion) stored = await facts.move(name, stored, value);
+  if (stored !== value) throw newerSchema(keyspace, Number(stored));
 }
 
 function keyspaceStatement(keyspace: string, replication: ReadonlyMap<string, number>): string {
@@ -127,9 +127,9 @@ function checkReplication(
 ): void {
   const isSame = found.size === wanted.size && [...wanted].every(([name, count]) => found.get(name) === count);
   if (isSame) return;
-  const told = (replication: ReadonlyMap<string, number>) =>
+  const asText = (replication: ReadonlyMap<string, number>) =>
     [...replication].map(([name, count]) => `${name}:${count}`).join(', ');
   throw new StartError(
-    `Keyspace ${keyspace} is replicated ${told(found)}, not ${told(wanted)}: change it by ALTER KEYSPACE and a repair, or name what it is.`,
+    `Keyspace ${keyspace} is replicated ${asText(found)}, not ${asText(wanted)}: change it by ALTER KEYSPACE and a repair, or name what it is.`,
   );
 }

@@ -52,8 +52,8 @@ function disagreement(nodes: readonly SchemaNode[], waitedMs: number): string {
   const [most, ...others] = [...byVersion.values()].sort((some, more) => more.length - some.length);
   if (most === undefined)
     return `${waited}: none of them answers. See by \`nodetool status\` which are down, start those, then apply again.`;
-  const told = ({ address, version, isUp }: SchemaNode) => `${address} has ${version}${isUp ? '' : ' and is down'}`;
-  const differing = others.flat().map(told).join(', ');
+  const stateOf = ({ address, version, isUp }: SchemaNode) => `${address} has ${version}${isUp ? '' : ' and is down'}`;
+  const differing = others.flat().map(stateOf).join(', ');
   return `${waited}: ${differing}; the others have ${most[0]?.version}. Start what is down, restart what runs and does not follow, or take out what is gone for good (\`nodetool removenode\`), then apply again.`;
 }
 

@@ -50,7 +50,7 @@ function held() {
 /** Until what was begun by a reading has ended: nothing here waits for anything but promises. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A node whose append of so many events was written without its projections. */
+/** A node whose append of `events` events was written without its projections. */
 async function abandoned(events: number) {
   const nodes = newNodes();
   const { faults, store } = nodes.node();
