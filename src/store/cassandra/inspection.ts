@@ -18,7 +18,7 @@ import { bucketState, type LedgerLog, readBucketState } from './log/bucket.ts';
 import { damagedLogRows, emptyBucketsMax } from './log/damaged-log-rows.ts';
 import { findLogEnd } from './log/log-end.ts';
 import { seqsIn } from './log/scopes.ts';
-import { type CqlSession, eachAtOnce, numberOf, type Row, textOf } from './session/session.ts';
+import { eachAtOnce, numberOf, type Row, textOf } from './session/session.ts';
 
 const PARTITIONS =
   'SELECT DISTINCT ledger_id, bucket, token(ledger_id, bucket) AS place FROM ledger_event WHERE token(ledger_id, bucket) > ? LIMIT ?';
@@ -50,18 +50,14 @@ interface InspectionParts extends Omit<LedgerLog, 'ledgerId'> {
 
 /** Walks through a keyspace in the order of tokens, in pages, so that its memory does not grow with the data. */
 export class CassandraInspection implements StoreInspection {
-  readonly #session: CqlSession;
-  readonly #bucketEvents: number;
-  readonly #now: () => number;
+  readonly #parts: InspectionParts;
 
-  constructor({ session, bucketEvents, now }: InspectionParts) {
-    this.#session = session;
-    this.#bucketEvents = bucketEvents;
-    this.#now = now;
+  constructor(parts: InspectionParts) {
+    this.#parts = parts;
   }
 
   #log(ledgerId: string): LedgerLog {
-    return { session: this.#session, ledgerId, bucketEvents: this.#bucketEvents };
+    return { ...this.#parts, ledgerId };
   }
 
   async *ledgerIds(): AsyncIterable<Walked<string>> {
@@ -85,7 +81,7 @@ export class CassandraInspection implements StoreInspection {
         yield { ledgerId, bucket, seq: -1, end: { bucket: 0, seq: -1 } };
         continue;
       }
-      const [held] = await this.#session.read({ cql: HELD, params: [keyText(ledgerId), bucket] });
+      const [held] = await this.#parts.session.read({ cql: HELD, params: [keyText(ledgerId), bucket] });
       const seq = numberOf(held, 'seq') ?? numberOf(held, 'head_seq');
       if (seq === null) continue;
       // The bucket is read before the end: then a bucket that a growing ledger has reached is never beyond that end.
@@ -96,9 +92,9 @@ export class CassandraInspection implements StoreInspection {
 
   async *fullBuckets(ledgerId: string, headSeq: number): AsyncIterable<FullBucket> {
     // The head is in bucket `end`, or in the bucket before, which is full then.
-    const end = Math.floor(headSeq / this.#bucketEvents);
+    const end = Math.floor(headSeq / this.#parts.bucketEvents);
     for (let bucket = 0, empty = 0; bucket < end && empty < emptyBucketsMax; bucket++) {
-      const [row] = await this.#session.read({ cql: LAST, params: [keyText(ledgerId), bucket] });
+      const [row] = await this.#parts.session.read({ cql: LAST, params: [keyText(ledgerId), bucket] });
       const lastSeq = numberOf(row, 'seq');
       empty = lastSeq === null ? empty + 1 : 0;
       if (lastSeq !== null) yield { bucket, lastSeq, head: bucketState(row).head };
@@ -107,7 +103,7 @@ export class CassandraInspection implements StoreInspection {
 
   async newestBatch(ledgerId: string): Promise<NewestBatch> {
     const { bucket } = await findLogEnd(this.#log(ledgerId), null);
-    const [row] = await this.#session.read({ cql: PROJECTED, params: [keyText(ledgerId), bucket] });
+    const [row] = await this.#parts.session.read({ cql: PROJECTED, params: [keyText(ledgerId), bucket] });
     const projectedSeq = Math.max(-1, numberOf(row, 'projected_seq') ?? -1);
     try {
       return { projectedSeq, pending: pendingProjections(parsePending(textOf(row, 'pending') ?? '')) };
@@ -124,9 +120,9 @@ export class CassandraInspection implements StoreInspection {
     for (const [at, check] of tableChecks.entries())
       for await (const { row: partition, share } of this.#walk(partitionsCql(check))) {
         const isSingle = check.clustering.length === 0;
-        const rows = isSingle ? [partition] : rowsOfPartition(this.#session, check, partition, pageRows);
+        const rows = isSingle ? [partition] : rowsOfPartition(this.#parts.session, check, partition, pageRows);
         for await (const row of rows) {
-          const detail = await check.wrong(this.#session, row, this.#now());
+          const detail = await check.wrong(this.#parts.session, row, this.#parts.now());
           if (detail !== null)
             yield { found: damagedRow(check, row, detail), share: (at + share) / tableChecks.length };
         }
@@ -142,11 +138,10 @@ export class CassandraInspection implements StoreInspection {
   }
 
   async scopeEntries(ledgerId: string, from: number, to: number): Promise<ScopeEntry[]> {
-    const last = Math.floor((to - 1) / this.#bucketEvents);
-    // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
-    const first = Math.max(0, Math.floor(from / this.#bucketEvents) - 1);
+    const { bucketEvents } = this.#parts;
     const found: ScopeEntry[] = [];
-    for (let bucket = first; bucket <= last; bucket++)
+    // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
+    for (let bucket = Math.max(0, Math.floor(from / bucketEvents) - 1); bucket * bucketEvents < to; bucket++)
       for (const [scope, seqs] of await this.#scopesIn(ledgerId, bucket))
         for (const seq of seqs) if (seq >= from && seq < to) found.push({ scope, seq });
     return found;
@@ -155,11 +150,11 @@ export class CassandraInspection implements StoreInspection {
   /** The scopes that readers find in a bucket, with their seqs in it. */
   async #scopesIn(ledgerId: string, bucket: number): Promise<Map<string, number[]>> {
     const ledger = keyText(ledgerId);
-    const rows = await this.#session.read({ cql: SCOPES, params: [ledger, bucket] });
+    const rows = await this.#parts.session.read({ cql: SCOPES, params: [ledger, bucket] });
     const byScope = Map.groupBy(rows, (row) => textOf(row, 'scope') ?? '');
     const found = new Map<string, number[]>();
     await eachAtOnce([...byScope], readsAtOnceMax, async ([scope, own]) => {
-      const listed = await this.#session.read({ cql: LISTED, params: [ledger, scope, bucket] });
+      const listed = await this.#parts.session.read({ cql: LISTED, params: [ledger, scope, bucket] });
       const seqs = own.flatMap((row) => seqsIn(textOf(row, 'row') ?? ''));
       if (listed.length > 0) found.set(idOf(scope), seqs);
     });
@@ -167,7 +162,7 @@ export class CassandraInspection implements StoreInspection {
   }
 
   async *commandKeys(ledgerId: string): AsyncIterable<StoredCommandKey> {
-    const slots = commandWindows(this.#now());
+    const slots = commandWindows(this.#parts.now());
     for (let slot = 1; slot <= permanentSlots; slot++) slots.push(-slot);
     for (const slot of slots)
       for await (const row of this.#pages(COMMANDS, [keyText(ledgerId), slot], 'id')) {
@@ -197,7 +192,7 @@ export class CassandraInspection implements StoreInspection {
   /** The rows of a partition. `column` is the clustering column that the query goes on behind. */
   async *#pages(cql: string, key: readonly unknown[], column: string): AsyncIterable<Row> {
     for (let behind = ''; ; ) {
-      const rows = await this.#session.read({ cql, params: [...key, behind, pageRows] });
+      const rows = await this.#parts.session.read({ cql, params: [...key, behind, pageRows] });
       yield* rows;
       if (rows.length < pageRows) return;
       behind = textOf(rows.at(-1), column) ?? '';
@@ -207,7 +202,7 @@ export class CassandraInspection implements StoreInspection {
   /** The rows of a query in the order of their tokens. The query must return one row for each partition. */
   async *#walk(cql: string): AsyncIterable<{ readonly row: Row; readonly share: number }> {
     for (let behind = lowestToken; ; ) {
-      const rows = await this.#session.read({ cql, params: [behind, pageRows] });
+      const rows = await this.#parts.session.read({ cql, params: [behind, pageRows] });
       for (const row of rows) {
         if (typeof row.place === 'bigint') behind = row.place;
         yield { row, share: Number(behind - lowestToken) / tokens };

@@ -40,7 +40,8 @@ export async function applySchema(settings: CassandraSettings, options: SchemaOp
     if (found === null) await checkReplicas(nodes, options.replication, waitOf(options.joinedMaxMs ?? joinedMaxMs));
     else {
       checkReplication(keyspace, found, options.replication);
-      await withFacts(settings, (facts) => checkVersion(keyspace, facts));
+      const version = await withFacts(settings, storedVersion);
+      if (version !== null && version > schemaVersion) throw newerSchema(keyspace, version);
     }
     // Waits before the first change too: nodes that disagree and make the same table would have two tables of one name.
     await untilAgreed(nodes);
@@ -60,11 +61,6 @@ async function withFacts<T>(settings: CassandraSettings, work: (facts: ClusterFa
   } catch (error) {
     throw orNotAnswering(error);
   }
-}
-
-async function checkVersion(keyspace: string, facts: ClusterFacts): Promise<void> {
-  const version = await storedVersion(facts);
-  if (version !== null && version > schemaVersion) throw newerSchema(keyspace, version);
 }
 
 /** Returns the facts as text. Throws StartError if other values are stored already. */
