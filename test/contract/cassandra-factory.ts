@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import cassandra from 'cassandra-driver';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { keyText } from '../../src/store/cassandra/keys.ts';
 import { type CassandraStores, openCassandra } from '../../src/store/cassandra/open.ts';
 import { applySchema } from '../../src/store/cassandra/schema/apply-schema.ts';
 import type { CqlSession } from '../../src/store/cassandra/session/session.ts';
 import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import type { CassandraAddress } from '../support/backends/backend.ts';
+import { faultySession } from '../support/cassandra-faults.ts';
 import type { StoreFactory, TestClock } from './stores.ts';
 
 /** Settings for a keyspace of this suite alone, not made yet. */
@@ -89,7 +90,14 @@ export function suiteKeyspace(address: CassandraAddress, bucketEvents?: number) 
     opened.push(stores);
     return stores;
   };
-  return { settings, open };
+  /** A node for the running test, whose session fails on demand. */
+  const faultyNode = async () => {
+    const faults = faultySession();
+    const stores = await openStores(settings, Date.now, faults.around);
+    onTestFinished(() => stores[Symbol.asyncDispose]());
+    return { faults, ledgers: stores.ledgers, records: stores.records };
+  };
+  return { settings, open, faultyNode };
 }
 
 export function cassandraFactory(address: CassandraAddress): StoreFactory<CassandraStores> {

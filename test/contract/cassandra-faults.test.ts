@@ -1,13 +1,13 @@
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
 import type { Projection } from '../../src/domain/event/projection.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import { Fenced, type Head, type LedgerEntry, OutcomeUnknown } from '../../src/store/ledger-store.ts';
 import type { PutResult } from '../../src/store/record-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { type DecideFault, faultySession } from '../support/cassandra-faults.ts';
+import type { DecideFault } from '../support/cassandra-faults.ts';
 import { entriesAfter, entriesFor, headOf, newLedgerId } from '../support/store-entries.ts';
-import { execute, openStores, suiteKeyspace } from './cassandra-factory.ts';
+import { execute, suiteKeyspace } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 const unavailable = { code: 'unavailable' };
@@ -15,22 +15,16 @@ const outcomeUnknown = { code: 'outcome_unknown' };
 const codeOf = (error: unknown) => (error instanceof LedgerError ? error.code : String(error));
 
 await describeOnCassandra('Faults between the stores and Cassandra', (address) => {
-  const { settings, open } = suiteKeyspace(address, bucketEvents);
+  const { settings, open, faultyNode } = suiteKeyspace(address, bucketEvents);
   /** Another node, to which nothing happens. */
   let sound: CassandraStores;
   beforeAll(async () => {
     sound = await open();
   });
 
-  async function newNode() {
-    const faults = faultySession();
-    const stores = await openStores(settings, Date.now, faults.around);
-    onTestFinished(() => stores[Symbol.asyncDispose]());
-    return { faults, ledgers: stores.ledgers, records: stores.records };
-  }
   /** A new node with a claim of a new ledger, and entries with projections of every kind. */
   async function newClaim() {
-    const node = await newNode();
+    const node = await faultyNode();
     const claim = await node.ledgers.claim(newLedgerId());
     const { ledgerId } = claim;
     const projections = everyKind(ledgerId);
@@ -167,7 +161,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
       ['lost', true],
       ['late', true],
     ])('that is %s is unavailable and has fenced at most the claim before it', async (fault, stands) => {
-      const { faults, ledgers } = await newNode();
+      const { faults, ledgers } = await faultyNode();
       const claim = await sound.ledgers.claim(newLedgerId());
       faults.failDecisions(fault);
       await expect(ledgers.claim(claim.ledgerId)).rejects.toMatchObject(unavailable);
@@ -199,7 +193,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     test.each<DecideFault[]>([['applied'], ['lost'], ['late'], ['applied', 'applied'], ['lost', 'applied']])(
       'is settled and found after a put that is %s %s',
       async (...given) => {
-        const { faults, records } = await newNode();
+        const { faults, records } = await faultyNode();
         const kind = newLedgerId();
         faults.failDecisions(...given);
         expect(await records.put(writeOf(kind))).toMatchObject({ ok: true });
@@ -209,7 +203,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     );
 
     test('is outcome_unknown after a put that is never settled, and the next put finds out', async () => {
-      const { faults, records } = await newNode();
+      const { faults, records } = await faultyNode();
       const kind = newLedgerId();
       faults.failDecisions('lost', 'lost', 'lost');
       await expect(records.put(writeOf(kind))).rejects.toMatchObject(outcomeUnknown);
@@ -221,7 +215,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     });
 
     test('that another node replaces does not settle a put in doubt', async () => {
-      const { faults, records } = await newNode();
+      const { faults, records } = await faultyNode();
       const kind = newLedgerId();
       const version = versionOf(await sound.records.put(writeOf(kind)));
       faults.failDecisions('applied', 'lost');
@@ -234,7 +228,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     });
 
     test('that another node puts again does not settle a removal in doubt', async () => {
-      const { faults, records } = await newNode();
+      const { faults, records } = await faultyNode();
       const kind = newLedgerId();
       const version = versionOf(await sound.records.put(writeOf(kind)));
       faults.failDecisions('applied', 'lost');
@@ -246,7 +240,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     });
 
     test('is not restored by a put that arrives after its removal', async () => {
-      const { faults, records } = await newNode();
+      const { faults, records } = await faultyNode();
       const kind = newLedgerId();
       faults.failDecisions('late');
       await sound.records.remove(kind, 'i', versionOf(await records.put(writeOf(kind))));
@@ -257,7 +251,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     });
 
     test('is settled after a removal in doubt', async () => {
-      const { faults, records } = await newNode();
+      const { faults, records } = await faultyNode();
       const kind = newLedgerId();
       const version = versionOf(await records.put(writeOf(kind)));
       faults.failDecisions('applied', 'lost');
@@ -266,7 +260,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     });
 
     test('is not put if its index row cannot be written', async () => {
-      const { faults, records } = await newNode();
+      const { faults, records } = await faultyNode();
       const kind = newLedgerId();
       faults.failWrites('record_lookup', 1);
       await expect(records.put(writeOf(kind))).rejects.toMatchObject(unavailable);
@@ -277,7 +271,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
   });
 
   test('without enough replicas every call fails, and with them again calls succeed', async () => {
-    const { ledgers, records } = await newNode();
+    const { ledgers, records } = await faultyNode();
     const claim = await ledgers.claim(newLedgerId());
     const replicas = (count: number) =>
       execute(
