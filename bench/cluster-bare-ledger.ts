@@ -1,9 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { names, type Projection } from '../src/domain/event/projection.ts';
 import { parseRow } from '../src/domain/event/row.ts';
-import { projectionsOfBatch } from '../src/store/cassandra/log/batch-projections.ts';
-import { type KnownLedger, knownAfter, unknownProjections } from '../src/store/cassandra/log/batch-write.ts';
-import { batchStatements, bucketEvents, claimStatement, scopesOf } from '../src/store/cassandra/log/bucket.ts';
+import { batchOf, type KnownLedger, knownAfter, unknownProjections } from '../src/store/cassandra/log/batch-write.ts';
+import { batchStatements, bucketEvents, claimStatement } from '../src/store/cassandra/log/bucket.ts';
 import { bucketHint, projectionWrites } from '../src/store/cassandra/log/projecting.ts';
 import { textOf } from '../src/store/cassandra/session/session.ts';
 import type { Head, LedgerEntry } from '../src/store/ledger-store.ts';
@@ -46,31 +45,20 @@ export class BareLedger {
 
   /** Writes a batch and, if wanted, its projections: a write for each partition, concurrently. */
   async append(events: number, withProjections: boolean): Promise<void> {
-    const before = this.#head;
-    const entries = this.#entriesAfter(before, events);
-    const last = entries.at(-1);
-    if (last === undefined) throw new RangeError('a batch has at least one event');
-    const bucket = Math.floor((entries[0]?.seq ?? 0) / bucketEvents);
-    const isFirst = before === null || bucket !== this.#known?.bucket;
-    const projections = projectionsOfBatch(bucket, entries);
-    const plan = {
-      ledgerId: this.#ledgerId,
-      fence: this.#fence,
-      standing: isFirst && bucket > 0 ? null : this.#fence,
-      before: isFirst ? null : before,
-      rows: entries.map(({ seq, row }) => [seq, row] as const),
-      scopes: scopesOf(entries),
-      last: { seq: last.seq, hash: last.hash },
-      projections,
-    };
-    await this.#driver.decide(batchStatements(plan));
+    const head = this.#head;
+    const claim = { ledgerId: this.#ledgerId, fence: this.#fence, head };
+    const batch = batchOf(this.#entriesAfter(head, events), bucketEvents);
+    const { bucket, projections, last } = batch;
+    const isFirst = head === null || bucket !== this.#known?.bucket;
+    const before = { fence: isFirst && bucket > 0 ? null : this.#fence, head: isFirst ? null : head };
+    await this.#driver.decide(batchStatements(claim, batch, before));
     if (withProjections) {
       const writes = projectionWrites(this.#ledgerId, unknownProjections(projections, this.#known), Date.now());
       if (isFirst && bucket > 0) writes.push([bucketHint(this.#ledgerId, bucket)]);
       await Promise.all(writes.map((statements) => this.#driver.write(statements)));
     }
-    this.#head = plan.last;
-    this.#known = knownAfter(this.#fence, plan.last, projections, this.#known);
+    this.#head = last;
+    this.#known = knownAfter(this.#fence, last, projections, this.#known);
   }
 
   #entriesAfter(head: Head | null, count: number): LedgerEntry[] {

@@ -1,6 +1,6 @@
 import { LedgerError } from '../domain/errors.ts';
 
-/** Default of CASSANDRA_WRITES_MAX, operations that may wait for one key. Callers stay far below. */
+/** Default of CASSANDRA_WRITES_MAX. Callers stay far below. */
 export const defaultWaitingMax = 4_096;
 
 type Kind = 'write' | 'takeover';
@@ -40,7 +40,8 @@ export class KeyedMutex {
 
   /** Whether operations wait for the one that runs now. */
   hasWaiting(key: string): boolean {
-    return waitingIn(this.#queues.get(key)) > 0;
+    const queue = this.#queues.get(key);
+    return queue !== undefined && waitingIn(queue) > 0;
   }
 
   #wait(queue: Queue, kind: Kind): Promise<void> {
@@ -63,6 +64,6 @@ export class KeyedMutex {
   }
 }
 
-function waitingIn(queue: Queue | undefined): number {
-  return queue === undefined ? 0 : queue.takeover.length + queue.write.length;
+function waitingIn(queue: Queue): number {
+  return queue.takeover.length + queue.write.length;
 }

@@ -73,24 +73,24 @@ export interface FoundCommand {
   readonly fingerprint: string;
 }
 
-/** Which lines of a list to read. */
-export interface Page {
-  /** Order to start at, inclusive, in the direction of reading. */
-  readonly from?: string;
+interface Part {
   readonly limit: number;
-  readonly offset?: number;
   readonly descending?: boolean;
-  /** The page ends at or soon after the line at which its values reach this many characters. More may follow it. */
+  /** The page ends at or soon after the entry at which its values reach this many characters. More may follow it. */
   readonly charsMax?: number;
 }
 
-export interface ScopePage {
-  /** Ledger seq to start at, inclusive, in the direction of reading. Default: the end that reading starts from. */
+/** Which lines of a list to read. */
+export interface Page extends Part {
+  /** Order to start at, inclusive, in the direction of reading. Default: the end that reading starts from. */
+  readonly from?: string;
+  readonly offset?: number;
+}
+
+/** Which events of a scope to read. */
+export interface ScopePage extends Part {
+  /** Ledger seq to start at, as in Page. */
   readonly from?: number;
-  readonly limit: number;
-  readonly descending?: boolean;
-  /** The page ends at or soon after the entry at which its rows reach this many characters. More may follow it. */
-  readonly charsMax?: number;
 }
 
 export interface ScopeEntries {

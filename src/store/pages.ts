@@ -7,9 +7,8 @@ export const pageCharsMax = 1024 * 1024;
 const firstPart = 8;
 
 /**
- * Returns how many entries of a page to read next. `read` entries with `chars` characters were read already, and at
- * most `most` more are wanted. As many as fit into `charsMax` by the average so far, at least one, and at most four
- * times as many as were read.
+ * How many entries of a page to read next: as many as fit into `charsMax` by the average so far, at least one, at most
+ * four times as many as were read, and at most `most`. `read` entries with `chars` characters were read already.
  */
 export function nextPart(most: number, read: number, chars: number, charsMax: number): number {
   if (read === 0) return Math.min(most, firstPart);
@@ -50,7 +49,7 @@ export async function* linePages(
   }
 }
 
-/** Returns up to `limit` lines of a list in one array. Reads them in pages. */
+/** Up to `limit` lines of a list, read in pages. */
 export async function linesOf(
   store: LinesOfLists,
   list: string,

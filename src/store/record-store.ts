@@ -1,4 +1,5 @@
 import { LedgerError } from '../domain/errors.ts';
+import type { Page } from './ledger-store.ts';
 
 /** A versioned record. `value` is JSON text. */
 export interface StoredRecord {
@@ -41,14 +42,9 @@ export type PutResult =
   /** Nothing was written, because the version is another. `current` is the present record, null if there is none. */
   | { readonly ok: false; readonly current: StoredRecord | null };
 
-export interface FindPage {
-  readonly limit: number;
-  readonly offset?: number;
-  readonly descending?: boolean;
+export interface FindPage extends Omit<Page, 'from'> {
   /** The page starts after this (order, id), in the direction of reading, without it. */
   readonly after?: { readonly order: string; readonly id: string };
-  /** The page ends at or soon after the record at which its values reach this many characters. More may follow. */
-  readonly charsMax?: number;
 }
 
 export interface Swept {

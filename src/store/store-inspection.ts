@@ -2,7 +2,6 @@ import type { Projection } from '../domain/event/projection.ts';
 import type { Cell, FoundCommand, Head, LedgerEntry, Line } from './ledger-store.ts';
 import type { StoredRecord } from './record-store.ts';
 
-/** One event in a scope, as a reader of the scope finds it. */
 export interface ScopeEntry {
   readonly scope: string;
   readonly seq: number;
@@ -33,7 +32,6 @@ export interface StrayBucket {
 /** A full part of a log. Nothing is ever added to it. */
 export interface FullBucket {
   readonly bucket: number;
-  /** Seq of its last event. */
   readonly lastSeq: number;
   /** The stored end of the bucket, by which readers go on to the next bucket. null if the store has no end for it. */
   readonly head: Head | null;
@@ -42,13 +40,11 @@ export interface FullBucket {
 /** A row that differs from what the service writes there. */
 export interface DamagedRow {
   readonly table: string;
-  /** The columns of its key with their values, as text. */
   readonly key: string;
   /** null if the row belongs to no ledger. */
   readonly ledgerId: string | null;
   /** null if the row belongs to no single event. */
   readonly seq: number | null;
-  /** What is wrong with the row, as text. */
   readonly detail: string;
 }
 
@@ -60,7 +56,7 @@ export interface NewestBatch {
   readonly pending: readonly Projection[] | null;
 }
 
-/** Something found on a walk through the store. `share` is the part of the walk that is done, 0 to 1. */
+/** `share` is the part of a walk through the store that is done, 0 to 1. */
 export interface Walked<T> {
   readonly found: T;
   readonly share: number;

@@ -2,7 +2,6 @@ import { channel } from 'node:diagnostics_channel';
 import { LedgerError } from '../domain/errors.ts';
 import type { FindPage, FoundRecord, LookupName, RecordStore } from './record-store.ts';
 
-/** A stored value that cannot be parsed. */
 interface Unreadable {
   /** Kind of the record, or another kind of stored value such as `line`, `cell` or `head`. */
   readonly kind: string;
@@ -10,7 +9,7 @@ interface Unreadable {
   readonly error: unknown;
 }
 
-/** A stored text with its kind and id. A StoredRecord is a StoredText. */
+/** A StoredRecord is a StoredText. */
 interface StoredText {
   readonly kind: string;
   readonly id: string;
@@ -20,19 +19,17 @@ interface StoredText {
 /** One channel for the process, because many readers deep in the code report to the one node that logs and counts. */
 const found = channel('ledger-trust:unreadable');
 
-/** Calls `told` for each unreadable value that this process finds. Returns a function that ends that. */
-export function onUnreadable(told: (unreadable: Unreadable) => void): () => void {
-  const listener = (message: unknown) => told(message as Unreadable);
+/** Calls `report` for each unreadable value that this process finds. Returns a function that ends that. */
+export function onUnreadable(report: (unreadable: Unreadable) => void): () => void {
+  const listener = (message: unknown) => report(message as Unreadable);
   found.subscribe(listener);
   return () => void found.unsubscribe(listener);
 }
 
-/** Reports an unreadable value to the subscribers of onUnreadable. */
 export function tellUnreadable(unreadable: Unreadable): void {
   found.publish(unreadable);
 }
 
-/** A call failed because it needs a damaged record. */
 export class UnreadableRecord extends LedgerError {
   constructor({ kind, id, error }: Unreadable) {
     const reason =
@@ -54,23 +51,23 @@ export function unreadableRecord(kind: string, id: string, reason: string): Unre
   return new UnreadableRecord(unreadable);
 }
 
-/** Returns what `decode` makes of a stored text. If `decode` throws, reports the text and throws UnreadableRecord. */
-export function decodeStored<T>(stored: StoredText, decode: (value: string) => T): T {
+/** If `decode` throws, reports the text and throws UnreadableRecord. */
+export function decodeStored<T>({ kind, id, value }: StoredText, decode: (value: string) => T): T {
   try {
-    return decode(stored.value);
+    return decode(value);
   } catch (error) {
-    const unreadable = { kind: stored.kind, id: stored.id, error };
+    const unreadable = { kind, id, error };
     tellUnreadable(unreadable);
     throw new UnreadableRecord(unreadable);
   }
 }
 
 /** For loops, where one damaged record must not stop the others: reports a damaged text, returns undefined. */
-export function decodeOrPassOver<T>(stored: StoredText, decode: (value: string) => T): T | undefined {
+export function decodeOrPassOver<T>({ kind, id, value }: StoredText, decode: (value: string) => T): T | undefined {
   try {
-    return decode(stored.value);
+    return decode(value);
   } catch (error) {
-    tellUnreadable({ kind: stored.kind, id: stored.id, error });
+    tellUnreadable({ kind, id, error });
     return undefined;
   }
 }
@@ -85,17 +82,15 @@ export async function passOverDamaged<T>(read: Promise<T>): Promise<T | null> {
   }
 }
 
-/** Returns a line's value as a StoredText, for the decoders above. */
 export function storedLine(list: string, value: string): StoredText {
   return { kind: 'line', id: list, value };
 }
 
-/** Returns a cell's value as a StoredText, for the decoders above. */
 export function storedCell(key: string, value: string): StoredText {
   return { kind: 'cell', id: key, value };
 }
 
-/** Parses a JSON object. Throws unless it is an object that has each member of `types` with the type given there. */
+/** Throws unless the text is a JSON object that has each member of `types` with the type given there. */
 export function parseMembers<T>(text: string, types: MemberTypes<T> = {}): T {
   const value: unknown = JSON.parse(text);
   checkMembers(value, types);
@@ -134,7 +129,6 @@ function isOfType(value: unknown, type: MemberType): boolean {
   }
 }
 
-/** A found record and its decoded value. */
 export interface Decoded<T> {
   readonly record: FoundRecord;
   readonly value: T;

@@ -2,13 +2,22 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import type { AccessEvent, AccessLog, AccessPage } from '../../src/store/access-log.ts';
+import type { Stores } from '../../src/store/stores.ts';
+import type { StoreFactory } from './stores.ts';
 
-/** How the contract gets at one kind of access log. */
-export interface AccessLogFactory {
+interface AccessLogFactory {
   open(): Promise<AccessLog>;
   /** The same data as a new process finds it. */
   reopen(): Promise<AccessLog>;
   close(): Promise<void>;
+}
+
+export function accessOf(stores: StoreFactory<Stores>): AccessLogFactory {
+  return {
+    open: async () => (await stores.open({ nowMs: 0 })).access,
+    reopen: async () => (await stores.reopen()).access,
+    close: () => stores.close(),
+  };
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -47,6 +56,24 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
     const list = (actorId: string, page: Partial<AccessPage> = {}) => log.list(actorId, { ...everything, ...page });
     const ids = (events: readonly AccessEvent[]) => events.map(({ id }) => id);
 
+    /** Whether the pages of a history, as a whole (null) and by ledger, are parts of one order, in both directions. */
+    async function expectPages(
+      events: readonly AccessEvent[],
+      ledgers: readonly (string | null)[],
+      pages: (count: number) => readonly (readonly [offset: number, limit: number])[],
+    ): Promise<void> {
+      const actorId = events[0]?.actorId ?? '';
+      for (const ledgerId of ledgers)
+        for (const descending of [false, true]) {
+          const own = ids(events.filter((one) => ledgerId === null || one.ledgerId === ledgerId));
+          if (descending) own.reverse();
+          for (const [offset, limit] of pages(own.length)) {
+            const page = await list(actorId, { ledgerId, descending, offset, limit });
+            expect(ids(page)).toEqual(own.slice(offset, offset + limit));
+          }
+        }
+    }
+
     test('an event is listed as it was appended, also after a restart', async () => {
       const actorId = randomUUID();
       const events = [
@@ -84,7 +111,7 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
       const events: AccessEvent[] = [];
       for (const size of [1, 2, 31, 32, 33, 64, 100, 1, 40]) {
         const flush = Array.from({ length: size }, () => {
-          // Runs of one ledger, and stretches where they take turns.
+          // In large appends twenty events of one ledger follow each other, in small ones the ledgers alternate.
           const ledgerId = ledgers[Math.floor(made / (size > 50 ? 20 : 1)) % 4] ?? null;
           return event({ actorId, ledgerId });
         });
@@ -92,27 +119,18 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
         events.push(...flush);
         now += 3;
       }
-      for (const ledgerId of ledgers) {
-        const own = ids(events.filter((one) => ledgerId === null || one.ledgerId === ledgerId));
-        for (const descending of [false, true]) {
-          const inOrder = descending ? own.toReversed() : own;
-          for (const [offset, limit] of [
-            [0, 1000],
-            [0, 1],
-            [1, 1],
-            [31, 2],
-            [32, 33],
-            [30, 90],
-            [own.length - 1, 10],
-            [own.length, 10],
-            [100_000, 10],
-            [0, 0],
-          ] as const)
-            expect(ids(await list(actorId, { ledgerId, descending, offset, limit }))).toEqual(
-              inOrder.slice(offset, offset + limit),
-            );
-        }
-      }
+      await expectPages(events, ledgers, (count) => [
+        [0, 1000],
+        [0, 1],
+        [1, 1],
+        [31, 2],
+        [32, 33],
+        [30, 90],
+        [count - 1, 10],
+        [count, 10],
+        [100_000, 10],
+        [0, 0],
+      ]);
     });
 
     test('a history of many single events is paged to its end', async () => {
@@ -121,21 +139,13 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
         event({ actorId, ledgerId: at % 7 === 0 ? null : ledgerId }),
       );
       await Promise.all(events.map((one) => log.append([one])));
-      for (const ledger of [null, ledgerId])
-        for (const descending of [false, true]) {
-          const own = ids(events.filter((one) => ledger === null || one.ledgerId === ledger));
-          if (descending) own.reverse();
-          for (const [offset, limit] of [
-            [0, 1000],
-            [255, 3],
-            [256, 1],
-            [511, 120],
-            [590, 9],
-          ] as const)
-            expect(ids(await list(actorId, { ledgerId: ledger, descending, offset, limit }))).toEqual(
-              own.slice(offset, offset + limit),
-            );
-        }
+      await expectPages(events, [null, ledgerId], () => [
+        [0, 1000],
+        [255, 3],
+        [256, 1],
+        [511, 120],
+        [590, 9],
+      ]);
     });
 
     test('no event before `since` is shown', async () => {

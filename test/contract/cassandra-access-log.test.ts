@@ -3,17 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import type { AccessEvent, AccessLog } from '../../src/store/access-log.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { type AccessLogFactory, accessLogContract } from './access-log.contract.ts';
+import { accessLogContract, accessOf } from './access-log.contract.ts';
 import { cassandraFactory } from './cassandra-factory.ts';
 
 await describeOnCassandra('Access histories on Cassandra', (address) => {
-  const stores = cassandraFactory(address);
-  const factory: AccessLogFactory = {
-    open: async () => (await stores.open({ nowMs: 0 })).access,
-    reopen: async () => (await stores.reopen()).access,
-    close: () => stores.close(),
-  };
-  accessLogContract('Cassandra', factory);
+  accessLogContract('Cassandra', accessOf(cassandraFactory(address)));
 });
 
 await describeOnCassandra('Access histories that several nodes write', (address) => {
@@ -22,7 +16,6 @@ await describeOnCassandra('Access histories that several nodes write', (address)
   const ledgers = [randomUUID(), randomUUID()];
   let log: AccessLog;
 
-  /** Answered at that millisecond; the path says when. */
   const answered = (atMs: number): AccessEvent => ({
     id: uuidV7(atMs, randomBytes(10)),
     actorId,

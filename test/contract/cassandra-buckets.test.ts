@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
-import { Fenced, type Head, type LedgerStore } from '../../src/store/ledger-store.ts';
+import { Fenced } from '../../src/store/ledger-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { entriesAfter, entriesFor, headOf, newLedgerId } from '../support/store-entries.ts';
-import { suiteKeyspace, withClient } from './cassandra-factory.ts';
+import { appendBatches, entriesAfter, entriesFor, headOf, newLedgerId, seqsFrom } from '../support/store-entries.ts';
+import { execute, suiteKeyspace } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 
@@ -19,24 +19,9 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
   /** A ledger with batches of these sizes, written under one claim. */
   async function ledgerOf(...sizes: number[]) {
     const claim = await one.ledgers.claim(newLedgerId());
-    const head = await appendMore(one.ledgers, claim, claim.head, sizes);
+    const head = await appendBatches(one.ledgers, claim, claim.head, sizes);
     return { ledgerId: claim.ledgerId, claim, head };
   }
-  async function appendMore(
-    store: LedgerStore,
-    claim: Awaited<ReturnType<LedgerStore['claim']>>,
-    from: Head | null,
-    sizes: readonly number[],
-  ): Promise<Head | null> {
-    let head = from;
-    for (const size of sizes) {
-      const entries = entriesAfter(head, size, { projections: () => [{ kind: 'scope', scope: 's' }] });
-      await store.append(claim, entries);
-      head = headOf(entries);
-    }
-    return head;
-  }
-  const count = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
 
   describe.each([
     ['batches that end where buckets do', [8, 8, 8]],
@@ -51,13 +36,13 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
       const { ledgerId, head } = await ledgerOf(...sizes);
       for (const store of [one.ledgers, other.ledgers]) {
         expect(await store.head(ledgerId)).toEqual(head);
-        for (const from of count(0, total + 2)) {
+        for (const from of seqsFrom(0, total + 2)) {
           const seqs = (await store.read(ledgerId, from, 1000)).map(({ seq }) => seq);
-          expect(seqs).toEqual(count(from, total));
+          expect(seqs).toEqual(seqsFrom(from, total));
           expect((await store.read(ledgerId, from, 3)).length).toBe(Math.max(0, Math.min(3, total - from)));
         }
         const scope = await store.readScope(ledgerId, 's', { limit: 1000 });
-        expect(scope.entries.map(({ seq }) => seq)).toEqual(count(0, total));
+        expect(scope.entries.map(({ seq }) => seq)).toEqual(seqsFrom(0, total));
         expect(scope.missing).toEqual([]);
       }
     });
@@ -79,10 +64,10 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
         expect(newer.head).toEqual(head);
         const entries = entriesAfter(head, sizes[done] ?? 1, { salt: 'late' });
         await expect(one.ledgers.append(claim, entries)).rejects.toBeInstanceOf(Fenced);
-        const end = await appendMore(other.ledgers, newer, newer.head, sizes.slice(done));
+        const end = await appendBatches(other.ledgers, newer, newer.head, sizes.slice(done));
         await expect(one.ledgers.append(claim, entries)).rejects.toBeInstanceOf(Fenced);
         expect(end?.seq).toBe(total - 1);
-        expect((await one.ledgers.read(ledgerId, 0, 1000)).map(({ seq }) => seq)).toEqual(count(0, total));
+        expect((await one.ledgers.read(ledgerId, 0, 1000)).map(({ seq }) => seq)).toEqual(seqsFrom(0, total));
       }
     });
   });
@@ -104,7 +89,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
     const { ledgerId, claim, head } = await ledgerOf(6);
     const ahead = entriesAfter({ seq: 7, hash: '1'.repeat(64) }, 1);
     await expect(one.ledgers.append(claim, ahead)).rejects.toBeInstanceOf(Fenced);
-    await appendMore(one.ledgers, claim, head, [2]);
+    await appendBatches(one.ledgers, claim, head, [2]);
     await expect(one.ledgers.append(claim, ahead)).rejects.toBeInstanceOf(Fenced);
     await expect(one.ledgers.append(claim, entriesAfter({ seq: 15, hash: '1'.repeat(64) }, 1))).rejects.toBeInstanceOf(
       Fenced,
@@ -115,7 +100,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
   test('a lost claim stays lost while its log grows by several buckets', async () => {
     const { ledgerId, claim, head } = await ledgerOf(3);
     const newer = await other.ledgers.claim(ledgerId);
-    await appendMore(other.ledgers, newer, head, [8, 8, 8]);
+    await appendBatches(other.ledgers, newer, head, [8, 8, 8]);
     const late = entriesAfter(head, 1, { salt: 'late' });
     await expect(one.ledgers.append(claim, late)).rejects.toBeInstanceOf(Fenced);
     expect(await one.ledgers.stands(claim, head)).toBe(false);
@@ -140,7 +125,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
       }),
     );
     const log = await one.ledgers.read(ledgerId, 0, 1000);
-    expect(log.map(({ seq }) => seq)).toEqual(count(0, written.length));
+    expect(log.map(({ seq }) => seq)).toEqual(seqsFrom(0, written.length));
     expect(log.map(({ row }) => row).sort()).toEqual(written.sort());
   });
 
@@ -152,25 +137,18 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
 
   test('a lost or wrong hint hides no event', async () => {
     const { ledgerId, head } = await ledgerOf(8, 8, 3);
-    const changeHint = (cql: string) =>
-      withClient(settings, (client) => client.execute(cql, [ledgerId], { prepare: true }));
-    await changeHint('DELETE FROM ledger WHERE ledger_id = ?');
+    await execute(settings, 'DELETE FROM ledger WHERE ledger_id = ?', [ledgerId]);
     expect(await other.ledgers.head(ledgerId)).toEqual(head);
-    await changeHint('INSERT INTO ledger (ledger_id, bucket) VALUES (?, 9)');
+    await execute(settings, 'INSERT INTO ledger (ledger_id, bucket) VALUES (?, 9)', [ledgerId]);
     expect(await other.ledgers.head(ledgerId)).toEqual(head);
     expect((await other.ledgers.claim(ledgerId)).head).toEqual(head);
   });
 
   test('a batch lies whole in the bucket of its first event', async () => {
     const { ledgerId } = await ledgerOf(5, 5, 5);
-    const rows = await withClient(settings, (client) =>
-      client.execute(
-        "SELECT bucket, seq FROM ledger_event WHERE ledger_id = ? AND bucket IN (0, 1) AND scope = ''",
-        [ledgerId],
-        { prepare: true },
-      ),
-    );
-    expect(rows.rows.filter((row) => row.bucket === 0).length).toBe(10);
-    expect(rows.rows.filter((row) => row.bucket === 1).length).toBe(5);
+    const cql = "SELECT bucket, seq FROM ledger_event WHERE ledger_id = ? AND bucket IN (0, 1) AND scope = ''";
+    const rows = await execute(settings, cql, [ledgerId]);
+    expect(rows.filter((row) => row.bucket === 0).length).toBe(10);
+    expect(rows.filter((row) => row.bucket === 1).length).toBe(5);
   });
 });

@@ -6,10 +6,10 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { type DeliveryRig, delivered, deliveriesAt, minuteMs } from '../support/webhook-deliveries.ts';
 import { suiteKeyspace, withClient } from './cassandra-factory.ts';
 
-/** Blocks of one slot; each leaves deleted rows behind when it is done. */
+/** Each block leaves deleted rows when it is done. */
 const blocksOfSlot = 8;
 const slots = 6;
-/** The one that is now, and those before it that are not closed yet. */
+/** The present slot, and those before it that are not closed yet. */
 const slotsOpen = 3;
 
 await describeOnCassandra('Deleted rows on Cassandra', (address) => {
@@ -28,9 +28,7 @@ await describeOnCassandra('Deleted rows on Cassandra', (address) => {
     }));
   });
 
-  /**
-   * What Cassandra itself says that it has read for what is due: rows that live, and deleted ones that it passed over.
-   */
+  /** The live and deleted rows that Cassandra's traces count for a read of due deliveries. */
   async function readByRefill(rig: DeliveryRig) {
     seen = [];
     const due = await rig.pending();
@@ -60,9 +58,8 @@ await describeOnCassandra('Deleted rows on Cassandra', (address) => {
     const [early, late] = reads;
     if (early === undefined || late === undefined) expect.unreachable();
     expect([early.due, late.due]).toEqual([1, 1]);
-    // What is counted is what was deleted: all blocks so far.
     expect(early.deleted).toBeGreaterThanOrEqual(slotsOpen * blocksOfSlot);
-    // And later no more of them; but each slot that was closed has left a row itself.
+    // Each slot that was closed has left a row itself.
     expect(late.deleted).toBeLessThanOrEqual(early.deleted + slots - slotsOpen);
     expect(late.live).toBe(early.live);
     expect(late.statements).toBe(early.statements);
@@ -118,7 +115,7 @@ await describeOnCassandra('Deleted rows on Cassandra', (address) => {
         isDone = swept.oldestLeft === null;
       }
       expect(removed).toEqual([4, 4, 4, 4, 4, 4, 0]);
-      // At its end once more from its beginning, for what was put there meanwhile; then it is known to be empty.
+      // At its end the minute is read once more from its beginning. Then it is known to be empty.
       expect(read).toEqual({ live: rows, deleted: rows });
       expect(await sweep()).toEqual({ removed: 0, oldestLeft: null });
       expect(read).toEqual({ live: rows, deleted: rows });

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import cassandra from 'cassandra-driver';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { keyText } from '../../src/store/cassandra/keys.ts';
 import { type CassandraStores, openCassandra } from '../../src/store/cassandra/open.ts';
 import { applySchema } from '../../src/store/cassandra/schema/apply-schema.ts';
 import type { CqlSession } from '../../src/store/cassandra/session/session.ts';
 import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import type { CassandraAddress } from '../support/backends/backend.ts';
+import { faultySession } from '../support/cassandra-faults.ts';
 import type { StoreFactory, TestClock } from './stores.ts';
 
 /** Settings for a keyspace of this suite alone, not made yet. */
@@ -19,7 +20,7 @@ export function newKeyspace({ contactPoints, localDataCenter, allow }: Cassandra
   });
 }
 
-/** What a command is told of a keyspace. */
+/** The environment of a command for a keyspace. */
 export function environmentOf(settings: CassandraSettings): Readonly<Record<string, string>> {
   return {
     CASSANDRA_CONTACT_POINTS: settings.contactPoints.join(','),
@@ -38,7 +39,7 @@ export function makeKeyspace(settings: CassandraSettings, bucketEvents?: number)
   });
 }
 
-/** A plain client, to look and change behind the stores' back. */
+/** A plain client, for reads and changes that the stores do not know of. */
 export async function withClient<T>(
   settings: CassandraSettings,
   work: (client: cassandra.Client) => Promise<T>,
@@ -52,16 +53,19 @@ export async function withClient<T>(
   }
 }
 
+/** Executes one statement with a plain client. Returns its rows. */
+export function execute(settings: CassandraSettings, cql: string, params: readonly unknown[] = []) {
+  const options = { prepare: params.length > 0, readTimeout: 30_000 };
+  return withClient(settings, async (client) => (await client.execute(cql, [...params], options)).rows);
+}
+
 /**
- * Drops a keyspace from a Cassandra that others gave and that goes on after the run. One that runs for these tests ends
- * with them, and would write out all tables of all suites for each one that is dropped, which is a third of all that it
- * does.
+ * Drops a keyspace from a Cassandra that goes on after the run. One that runs for these tests ends with them, and would
+ * write out all tables of all suites for each keyspace that is dropped, which is a third of all that it does.
  */
 export async function leaveKeyspace(settings: CassandraSettings): Promise<void> {
   if ((process.env.CASSANDRA_CONTACT_POINTS ?? '') === '') return;
-  await withClient({ ...settings, keyspace: 'system' }, (client) =>
-    client.execute(`DROP KEYSPACE IF EXISTS ${settings.keyspace}`, [], { readTimeout: 30_000 }),
-  );
+  await execute({ ...settings, keyspace: 'system' }, `DROP KEYSPACE IF EXISTS ${settings.keyspace}`);
 }
 
 export function openStores(
@@ -86,16 +90,17 @@ export function suiteKeyspace(address: CassandraAddress, bucketEvents?: number) 
     opened.push(stores);
     return stores;
   };
-  return { settings, open };
+  /** A node for the running test, whose session fails on demand. */
+  const faultyNode = async () => {
+    const faults = faultySession();
+    const stores = await openStores(settings, Date.now, faults.around);
+    onTestFinished(() => stores[Symbol.asyncDispose]());
+    return { faults, ledgers: stores.ledgers, records: stores.records };
+  };
+  return { settings, open, faultyNode };
 }
 
-/** A factory whose stores have all that Cassandra's have. */
-export interface CassandraFactory extends StoreFactory {
-  open(clock: TestClock): Promise<CassandraStores>;
-  reopen(): Promise<CassandraStores>;
-}
-
-export function cassandraFactory(address: CassandraAddress, bucketEvents?: number): CassandraFactory {
+export function cassandraFactory(address: CassandraAddress): StoreFactory<CassandraStores> {
   const settings = newKeyspace(address);
   let clock: TestClock = { nowMs: 0 };
   let opened: CassandraStores | null = null;
@@ -110,7 +115,7 @@ export function cassandraFactory(address: CassandraAddress, bucketEvents?: numbe
   return {
     async open(given) {
       clock = given;
-      await makeKeyspace(settings, bucketEvents);
+      await makeKeyspace(settings);
       return open();
     },
     async reopen() {
@@ -119,13 +124,8 @@ export function cassandraFactory(address: CassandraAddress, bucketEvents?: numbe
     },
     async loseRow(ledgerId, seq) {
       await close();
-      await withClient(settings, (client) =>
-        client.execute(
-          "DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq = ?",
-          [keyText(ledgerId), 0, seq],
-          { prepare: true },
-        ),
-      );
+      const cql = "DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = '' AND seq = ?";
+      await execute(settings, cql, [keyText(ledgerId), seq]);
       return open();
     },
     async close() {

@@ -1,14 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Projection } from '../../src/domain/event/projection.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import type { Claim, Head } from '../../src/store/ledger-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { entriesAfter, headOf, newLedgerId } from '../support/store-entries.ts';
+import { appendBatches, newLedgerId, seqsFrom } from '../support/store-entries.ts';
 import { suiteKeyspace } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
-const underS: Projection = { kind: 'scope', scope: 's' };
-const count = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
 
 await describeOnCassandra('Reading while another node fills buckets of eight events', (address) => {
   const { open } = suiteKeyspace(address, bucketEvents);
@@ -32,23 +29,16 @@ await describeOnCassandra('Reading while another node fills buckets of eight eve
     const claim: Claim = await writer.ledgers.claim(newLedgerId());
     let head: Head | null = null;
     const add = async (sizes: readonly number[]) => {
-      for (const size of sizes) {
-        const entries = entriesAfter(head, size, { projections: () => [underS] });
-        await writer.ledgers.append(claim, entries);
-        head = headOf(entries);
-      }
+      head = await appendBatches(writer.ledgers, claim, head, sizes);
     };
     return { ledgerId: claim.ledgerId, add };
   }
-  /**
-   * What a reader gets, where `meanwhile` is done before the first of its requests that `isIt`; and how many requests
-   * it made.
-   */
-  async function during<T>(work: () => Promise<T>, isIt: (at: number) => boolean, meanwhile: () => unknown) {
+  /** What a reader gets if `meanwhile` is done before its request number `at`, and how many requests it made till then. */
+  async function during<T>(work: () => Promise<T>, at: number | null, meanwhile: () => unknown) {
     let requests = 0;
     let isDone = false;
     onRequest = async () => {
-      if (isDone || !isIt(requests++)) return;
+      if (isDone || requests++ !== at) return;
       isDone = true;
       await meanwhile();
     };
@@ -72,16 +62,12 @@ await describeOnCassandra('Reading while another node fills buckets of eight eve
         const { ledgerId, add } = await newLedger();
         await add(stands);
         const read = () => reader.ledgers.read(ledgerId, from, 1000);
-        const { answer, isDone } = await during(
-          read,
-          (request) => request === at,
-          () => add(comes),
-        );
+        const { answer, isDone } = await during(read, at, () => add(comes));
         const seqs = answer.map(({ seq }) => seq);
-        expect(seqs).toEqual(count(from, from + seqs.length));
+        expect(seqs).toEqual(seqsFrom(from, from + seqs.length));
         expect(seqs.length).toBeGreaterThanOrEqual(sum(stands) - from);
         if (!isDone) break;
-        expect((await read()).map(({ seq }) => seq)).toEqual(count(from, sum(stands) + sum(comes)));
+        expect((await read()).map(({ seq }) => seq)).toEqual(seqsFrom(from, sum(stands) + sum(comes)));
       }
     });
   });
@@ -89,20 +75,16 @@ await describeOnCassandra('Reading while another node fills buckets of eight eve
   test('a read of an idle log takes two requests for each bucket', async () => {
     const { ledgerId, add } = await newLedger();
     await add([8, 8, 3]);
-    const requestsOf = async (from: number, limit: number) =>
-      (
-        await during(
-          () => reader.ledgers.read(ledgerId, from, limit),
-          () => false,
-          () => {},
-        )
-      ).requests;
-    expect([
-      await requestsOf(0, 100),
-      await requestsOf(0, 8),
-      await requestsOf(3, 100),
-      await requestsOf(17, 2),
-    ]).toEqual([6, 1, 6, 1]);
+    for (const [from, limit, expected] of [
+      [0, 100, 6],
+      [0, 8, 1],
+      [3, 100, 6],
+      [17, 2, 1],
+    ] as const) {
+      const read = () => reader.ledgers.read(ledgerId, from, limit);
+      const { requests } = await during(read, null, () => {});
+      expect(requests).toBe(expected);
+    }
   });
 
   test.each([
@@ -117,15 +99,11 @@ await describeOnCassandra('Reading while another node fills buckets of eight eve
       const { ledgerId, add } = await newLedger();
       await add([...Array.from({ length: full }, () => 8), 5]);
       const read = () => reader.ledgers.readScope(ledgerId, 's', { limit: 1000, descending });
-      const { answer, isDone } = await during(
-        read,
-        (request) => request === at,
-        () => add([3, 8]),
-      );
+      const { answer, isDone } = await during(read, at, () => add([3, 8]));
       expect(isDone).toBe(true);
       expect(answer.missing).toEqual([]);
       const seqs = answer.entries.map(({ seq }) => seq);
-      const all = count(0, seqs.length);
+      const all = seqsFrom(0, seqs.length);
       expect(seqs).toEqual(descending ? all.toReversed() : all);
       expect(seqs.length).toBeGreaterThanOrEqual(8 * full + 5);
     }

@@ -1,14 +1,13 @@
 import cassandra from 'cassandra-driver';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { blockKind } from '../../src/service/webhooks/delivery-block.ts';
 import { slotOf } from '../../src/service/webhooks/due-slots.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import type { FindPage } from '../../src/store/record-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { faultySession } from '../support/cassandra-faults.ts';
 import { newLedgerId } from '../support/store-entries.ts';
 import { deliveriesAt, minuteMs, subscriptionId } from '../support/webhook-deliveries.ts';
-import { openStores, suiteKeyspace } from './cassandra-factory.ts';
+import { suiteKeyspace } from './cassandra-factory.ts';
 
 interface IndexRow {
   readonly line_order: string;
@@ -17,7 +16,7 @@ interface IndexRow {
 }
 
 await describeOnCassandra('Index rows that writes have given up', (address) => {
-  const { settings, open } = suiteKeyspace(address);
+  const { settings, open, faultyNode } = suiteKeyspace(address);
   let stores: CassandraStores;
   let client: cassandra.Client;
   beforeAll(async () => {
@@ -31,7 +30,7 @@ await describeOnCassandra('Index rows that writes have given up', (address) => {
   const write = (kind: string, id: string, order: string) => {
     return { kind, id, replaces: 'absent', value: id, lookups: [{ ...lookup, order }] };
   };
-  /** Leaves rows as a write does whose conditional write came to nothing. */
+  /** Leaves rows as a put does if its conditional write is not applied. */
   async function giveUp(
     kind: string,
     { name, value }: typeof lookup,
@@ -41,7 +40,7 @@ await describeOnCassandra('Index rows that writes have given up', (address) => {
     const queries = rows.map((row) => ({ query, params: [kind, name, value, ...row] }));
     if (queries.length > 0) await client.batch(queries, { prepare: true, logged: false });
   }
-  /** Tokens are hexadecimal: these sort before all of them, and behind. */
+  /** Tokens are hexadecimal: these sort before and after all of them. */
   const tokensAround = (count: number) =>
     Array.from({ length: count }, (_, at) => `${at}`.padStart(4, '0')).flatMap((number) => [
       `!${number}`,
@@ -127,15 +126,13 @@ await describeOnCassandra('Index rows that writes have given up', (address) => {
   });
 
   test('do not exist without failures, and then a look-up reads one page and each record once', async () => {
-    const faults = faultySession();
-    const watched = await openStores(settings, Date.now, faults.around);
-    onTestFinished(() => watched[Symbol.asyncDispose]());
+    const { faults, records } = await faultyNode();
     const kind = newLedgerId();
     for (const [order, id] of places) await stores.records.put(write(kind, id, order));
     const before = faults.sent.length;
-    await watched.records.find(kind, lookup, { limit: 10 });
+    await records.find(kind, lookup, { limit: 10 });
     expect(faults.sent.length - before).toBe(1 + places.length);
-    await watched.records.find(kind, lookup, { limit: 10, offset: 2 });
+    await records.find(kind, lookup, { limit: 10, offset: 2 });
     expect(faults.sent.length - before).toBe(1 + places.length + 2 + places.length - 2);
     expect(await rowsOf(kind, lookup)).toHaveLength(places.length);
   });
@@ -143,30 +140,26 @@ await describeOnCassandra('Index rows that writes have given up', (address) => {
   test.each(['the conditional write', 'an index row'])(
     'are removed by the next write if %s was not sent',
     async (what) => {
-      const faults = faultySession();
-      const node = await openStores(settings, Date.now, faults.around);
-      onTestFinished(() => node[Symbol.asyncDispose]());
+      const { faults, records } = await faultyNode();
       const kind = newLedgerId();
       if (what === 'an index row') faults.failWrites('record_expiry', 1);
       else faults.failDecisions('unsent');
       const expiresAt = Date.now() + minuteMs;
-      const refused = node.records.put({ ...write(kind, 'a', '1'), expiresAt });
+      const refused = records.put({ ...write(kind, 'a', '1'), expiresAt });
       await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
       await expect.poll(() => rowsOf(kind, lookup)).toHaveLength(1);
-      await node.records.put(write(kind, 'b', '2'));
+      await records.put(write(kind, 'b', '2'));
       await expect.poll(async () => (await rowsOf(kind, lookup)).map(({ id }) => id)).toEqual(['b']);
-      expect(await node.records.get(kind, 'a')).toBeNull();
+      expect(await records.get(kind, 'a')).toBeNull();
     },
   );
 
   test('of a put that may have been written are kept', async () => {
-    const faults = faultySession();
-    const node = await openStores(settings, Date.now, faults.around);
-    onTestFinished(() => node[Symbol.asyncDispose]());
+    const { faults, records } = await faultyNode();
     const kind = newLedgerId();
     faults.failDecisions('late', 'lost', 'lost');
-    await expect(node.records.put(write(kind, 'a', '1'))).rejects.toMatchObject({ code: 'outcome_unknown' });
-    await node.records.put(write(kind, 'b', '2'));
+    await expect(records.put(write(kind, 'a', '1'))).rejects.toMatchObject({ code: 'outcome_unknown' });
+    await records.put(write(kind, 'b', '2'));
     expect(await faults.arrive()).toEqual([true]);
     expect((await stores.records.find(kind, lookup, { limit: 9 })).map(({ id }) => id)).toEqual(['a', 'b']);
   });

@@ -6,8 +6,8 @@ import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import type { CqlSession } from '../../src/store/cassandra/session/session.ts';
 import type { StrayBucket } from '../../src/store/store-inspection.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { entriesAfter, headOf, newLedgerId } from '../support/store-entries.ts';
-import { suiteKeyspace, withClient } from './cassandra-factory.ts';
+import { appendBatches, entriesAfter, newLedgerId, seqsFrom } from '../support/store-entries.ts';
+import { execute, suiteKeyspace } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 const underS: Projection = { kind: 'scope', scope: 's' };
@@ -26,16 +26,10 @@ await describeOnCassandra('Buckets of eight events, inspected', (address) => {
   /** A ledger with batches of these sizes. */
   async function ledgerOf(...sizes: readonly number[]) {
     const claim = await stores.ledgers.claim(newLedgerId());
-    let { head } = claim;
-    for (const size of sizes) {
-      const entries = entriesAfter(head, size, { projections: () => [underS] });
-      await stores.ledgers.append(claim, entries);
-      head = headOf(entries);
-    }
+    await appendBatches(stores.ledgers, claim, claim.head, sizes);
     return { ledgerId: claim.ledgerId };
   }
-  const run = (cql: string, params: readonly unknown[]) =>
-    withClient(settings, (client) => client.execute(cql, [...params], { prepare: true }));
+  const run = (cql: string, params: readonly unknown[]) => execute(settings, cql, params);
   async function straysOf(ledgerId: string, through: CqlSession = session): Promise<StrayBucket[]> {
     const inspection = new CassandraInspection({ session: through, bucketEvents, now: Date.now });
     const found: StrayBucket[] = [];
@@ -81,7 +75,7 @@ await describeOnCassandra('Buckets of eight events, inspected', (address) => {
   test('events are listed in their scope again, in order and in their bucket', async () => {
     // The second batch runs over the end of bucket 0.
     const { ledgerId } = await ledgerOf(5, 5, 4);
-    const all = Array.from({ length: 14 }, (_, seq) => seq);
+    const all = seqsFrom(0, 14);
     const listed = async () => {
       const { entries, missing } = await stores.ledgers.readScope(ledgerId, 's', { limit: 100 });
       return { seqs: entries.map(({ seq }) => seq), missing };
@@ -104,11 +98,11 @@ await describeOnCassandra('Buckets of eight events, inspected', (address) => {
     const cell = (value: string): Projection => ({ kind: 'cell', key: `cell of ${ledgerId}`, value });
     await writer().write(ledgerId, [{ seq: 2, projections: [cell('newer')] }]);
     await writer().write(ledgerId, [{ seq: 0, projections: [underS, cell('older')] }]);
-    const found = await run(
+    const [found] = await run(
       'SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ? AND seq = ?',
       row,
     );
-    expect(found.first()?.row).toBe('1 2');
+    expect(found?.row).toBe('1 2');
     expect(await stores.ledgers.cell(`cell of ${ledgerId}`)).toEqual({ version: 2, value: 'newer' });
   });
 });

@@ -7,7 +7,7 @@ import { applySchema } from '../../src/store/cassandra/schema/apply-schema.ts';
 import { checkDataCenters } from '../../src/store/cassandra/session/server-checks.ts';
 import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { environmentOf, leaveKeyspace, makeKeyspace, newKeyspace, withClient } from './cassandra-factory.ts';
+import { environmentOf, execute, leaveKeyspace, makeKeyspace, newKeyspace } from './cassandra-factory.ts';
 
 await describeOnCassandra('The schema on Cassandra', (address) => {
   const replication = new Map([[address.localDataCenter, 1]]);
@@ -23,9 +23,11 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
   }
   /** As another version of the service has left it. */
   const storeVersion = (settings: CassandraSettings, version: string) =>
-    withClient(settings, (client) =>
-      client.execute("UPDATE fact SET value = ? WHERE name = 'schema-version' IF value = '1'", [version]),
-    );
+    execute(settings, "UPDATE fact SET value = ? WHERE name = 'schema-version' IF value = '1'", [version]);
+  const tablesOf = (settings: CassandraSettings) =>
+    execute({ ...settings, keyspace: 'system' }, 'SELECT * FROM system_schema.tables WHERE keyspace_name = ?', [
+      settings.keyspace,
+    ]);
   /** The one sentence that an operator reads. */
   async function refusal(work: Promise<unknown>): Promise<string> {
     const error = await work.catch((thrown: unknown) => thrown);
@@ -44,17 +46,11 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
   test('expires access histories in files of a week', async () => {
     const settings = keyspace();
     await makeKeyspace(settings);
-    const found = await withClient({ ...settings, keyspace: 'system' }, (client) =>
-      client.execute(
-        'SELECT table_name, default_time_to_live, compaction FROM system_schema.tables WHERE keyspace_name = ?',
-        [settings.keyspace],
-      ),
-    );
-    const weekly = found.rows.filter(({ table_name }) => String(table_name).startsWith('access_'));
+    const tables = await tablesOf(settings);
+    const weekly = tables.filter(({ table_name }) => String(table_name).startsWith('access_'));
     expect(weekly.map(({ table_name }) => table_name)).toEqual(['access_block', 'access_hour']);
     for (const { default_time_to_live, compaction } of weekly) {
-      // Access history is kept for 90 days; a week and a day more, so that no file leaves that holds what may still be
-      // read.
+      // Access history is kept for 90 days, and no file may expire that holds what may still be read.
       expect(default_time_to_live).toBe(98 * 24 * 60 * 60);
       expect(compaction).toMatchObject({
         class: expect.stringMatching(/TimeWindowCompactionStrategy$/),
@@ -62,49 +58,36 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
         compaction_window_size: '7',
       });
     }
-    const others = found.rows.filter((table) => !weekly.includes(table));
+    const others = tables.filter((table) => !weekly.includes(table));
     expect(new Set(others.map((table) => table.default_time_to_live))).toEqual(new Set([0]));
   });
 
   test('is never made by a node, which fails without it', async () => {
     const settings = keyspace();
     expect(await refusal(open(settings))).toContain('run `ledger-trust schema apply`');
-    await withClient({ ...settings, keyspace: 'system' }, (client) =>
-      client.execute(
-        `CREATE KEYSPACE ${settings.keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${settings.localDataCenter}': 1}`,
-      ),
+    await execute(
+      { ...settings, keyspace: 'system' },
+      `CREATE KEYSPACE ${settings.keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${settings.localDataCenter}': 1}`,
     );
     expect(await refusal(open(settings))).toContain('run `ledger-trust schema apply`');
-    expect(
-      (
-        await withClient(settings, (client) =>
-          client.execute('SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?', [settings.keyspace]),
-        )
-      ).rows,
-    ).toEqual([]);
+    expect(await tablesOf(settings)).toEqual([]);
   });
 
   test('of a newer version is refused by nodes and by the command', async () => {
     const settings = keyspace();
     await makeKeyspace(settings);
     await storeVersion(settings, '2');
-    await withClient(settings, (client) => client.execute('DROP TABLE snapshot', [], { readTimeout: 30_000 }));
+    await execute(settings, 'DROP TABLE snapshot');
     for (const work of [() => open(settings), () => makeKeyspace(settings)])
       expect(await refusal(work())).toMatch(/has schema version 2, .* knows 1: a newer one was here; start that one/);
-    const found = await withClient(settings, (client) =>
-      client.execute(
-        "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'snapshot'",
-        [settings.keyspace],
-      ),
-    );
-    expect(found.rows).toEqual([]);
+    expect((await tablesOf(settings)).map(({ table_name }) => table_name)).not.toContain('snapshot');
   });
 
   test('of an older version is refused by nodes and migrated by the command', async () => {
     const settings = keyspace();
     await makeKeyspace(settings);
     await storeVersion(settings, '0');
-    await withClient(settings, (client) => client.execute('DROP TABLE snapshot', [], { readTimeout: 30_000 }));
+    await execute(settings, 'DROP TABLE snapshot');
     expect(await refusal(open(settings))).toMatch(
       /has schema version 0, .* needs 1: run its `ledger-trust schema apply`/,
     );
@@ -113,7 +96,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     const told = await Promise.all([makeKeyspace(settings), makeKeyspace(settings)]);
     for (const sentence of told) expect(sentence).toContain('schema-version 1');
     await open(settings);
-    await withClient(settings, (client) => client.execute('SELECT * FROM snapshot'));
+    await execute(settings, 'SELECT * FROM snapshot');
   });
 
   test('keeps its shard count, bucket size and replication', async () => {

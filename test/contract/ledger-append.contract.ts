@@ -3,10 +3,7 @@ import { type Claim, Fenced, type LedgerEntry, type LedgerStore } from '../../sr
 import { entriesAfter, entriesFor, hashOf, headOf, newLedgerId } from '../support/store-entries.ts';
 import type { OpenStores, StoreFactory } from './stores.ts';
 
-/**
- * Who may write, and what a write that was refused leaves behind: the part of LedgerStore on which there being no fork
- * rests.
- */
+/** Which claims may append, and that a refused append changes nothing: so a ledger cannot fork. */
 export function appendContract(stores: () => OpenStores, factory: StoreFactory): void {
   const store = () => stores().ledgers;
 
@@ -142,7 +139,7 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     ['a later entry with none', ([, b]) => (b ? [{ ...b, prevHash: '' }] : [])],
     ['a fraction of a seq', ([a]) => (a ? [{ ...a, seq: 0.5, prevHash: hashOf('x') }] : [])],
   ];
-  test.each(broken)('an append of %s is a RangeError and writes nothing', async (_name, make) => {
+  test.each(broken)('an append of %s is a TypeError and writes nothing', async (_name, make) => {
     const claim = await store().claim(newLedgerId());
     await expect(store().append(claim, make(entriesFor(claim, 3)))).rejects.toBeInstanceOf(TypeError);
     expect(await store().head(claim.ledgerId)).toBeNull();
@@ -196,7 +193,6 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
   });
 }
 
-/** Fenced, with head and log as they were. */
 async function refused(store: LedgerStore, claim: Claim, entries: readonly LedgerEntry[]): Promise<void> {
   const before = await store.read(claim.ledgerId, 0, 1000);
   const head = await store.head(claim.ledgerId);

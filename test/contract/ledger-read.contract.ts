@@ -11,7 +11,6 @@ const oddTexts = ['ledger:ü', '企業', '😀', '\u{1F600}\uE000', 'a b\tc', `"
 export function readContract(stores: () => OpenStores, factory: StoreFactory, clock: TestClock): void {
   const store = () => stores().ledgers;
 
-  /** A new ledger of so many events. */
   async function ledgerOf(count: number, projections: (seq: number) => readonly Projection[] = () => []) {
     const claim = await store().claim(newLedgerId());
     const entries = entriesFor(claim, count, { projections });
@@ -44,7 +43,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     const charsMax = 1_000;
     const all = entries.map(({ seq }) => ({ seq, row: row(seq) }));
     type Entry = (typeof all)[number];
-    /** A walk along pages, each of which begins behind the last one; where a page is too short in both ways it ends. */
+    /** Reads pages, each from behind the last one, until a page has too few characters. */
     const walk = async (read: (from: number) => Promise<readonly Entry[]>, first: number, step: number) => {
       const found: Entry[] = [];
       for (let from = first; ; from = (found.at(-1)?.seq ?? 0) + step) {
@@ -145,7 +144,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     expect(await store().findCommands(ledgerId, [])).toEqual(new Map());
   });
 
-  test('a command is found for 24 hours, and for ever where it is permanent, restarts or not', async () => {
+  test('a command is found for 24 hours, a permanent one for ever, also after a restart', async () => {
     const { claim, ledgerId, entries } = await ledgerOf(2, (seq) => [commandOf(`c${seq}`, seq === 1)]);
     clock.nowMs += 23 * HOUR_MS;
     await store().append(claim, entriesAfter(headOf(entries), 1, { projections: () => [commandOf('later', false)] }));
@@ -179,7 +178,7 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
   test('an older cell never replaces a newer one, and the same one is written again', async () => {
     const key = `cell ${newLedgerId()}`;
     await ledgerOf(4, (seq) => (seq === 3 ? [{ kind: 'cell', key, value: 'new' }] : []));
-    // In service a cell belongs to one ledger; a second ledger is the one way to bring an old version late.
+    // In service a cell belongs to one ledger. Here a second ledger writes an old version late.
     await ledgerOf(3, () => [{ kind: 'cell', key, value: 'old' }]);
     expect(await store().cell(key)).toEqual({ version: 3, value: 'new' });
     await ledgerOf(4, (seq) => (seq === 3 ? [{ kind: 'cell', key, value: 'new' }] : []));

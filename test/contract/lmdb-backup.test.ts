@@ -5,13 +5,11 @@ import { describe, expect, test } from 'vitest';
 import { StartError } from '../../src/runtime/start-error.ts';
 import { backupLmdb } from '../../src/store/lmdb/backup.ts';
 import { checkDataFile } from '../../src/store/lmdb/file/data-file.ts';
-import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { childLedgers, countBatches } from '../support/store-lmdb-batches.ts';
 import { acknowledged, startChild } from '../support/store-lmdb-process.ts';
-import { newDataDir } from './lmdb-factory.ts';
+import { madeDataDir, newDataDir, openDir, openOnce } from './lmdb-factory.ts';
 
 const ROUNDS = 4;
-const open = (dataDir: string) => openLmdb({ dataDir, now: Date.now, onFatal: () => {} });
 
 describe('backup', () => {
   test('copies every answered append and no partial one while a process appends', async () => {
@@ -24,7 +22,7 @@ describe('backup', () => {
       const target = join(dataDir, '..', `backup-${round}`);
       await backupLmdb(dataDir, target);
       const after = acknowledged(child.lines);
-      await using copy = await open(target);
+      await using copy = await openDir(target);
       for (const ledgerId of childLedgers) {
         const batches = await countBatches(copy.ledgers, ledgerId);
         expect(batches).toBeGreaterThanOrEqual(before.get(ledgerId) ?? 0);
@@ -38,8 +36,7 @@ describe('backup', () => {
   }, 60_000);
 
   test('is readable by its user only, also in a public directory', async () => {
-    const dataDir = await newDataDir();
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    const dataDir = await madeDataDir();
     const [made, found] = [join(dataDir, '..', 'made'), join(dataDir, '..', 'found')];
     await mkdir(found);
     await chmod(found, 0o755);
@@ -58,8 +55,7 @@ describe('backup', () => {
   });
 
   test('fails with a sentence if LMDB refuses the copy', async () => {
-    const dataDir = await newDataDir();
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    const dataDir = await madeDataDir();
     // The directory can be made, and the path of a file in it is longer than paths may be.
     const pathMax = process.platform === 'darwin' ? 1_024 : 4_096;
     let target = join(dataDir, '..');
@@ -83,8 +79,7 @@ describe('backup', () => {
   }, 60_000);
 
   test('reports its progress', async () => {
-    const dataDir = await newDataDir();
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    const dataDir = await madeDataDir();
     const shares: number[] = [];
     await backupLmdb(dataDir, join(dataDir, '..', 'watched'), [], async (copied, share) => {
       shares.push(share());
@@ -96,8 +91,7 @@ describe('backup', () => {
   });
 
   test('copies the other files before it counts as complete, readable by its owner only', async () => {
-    const dataDir = await newDataDir();
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    const dataDir = await madeDataDir();
     const target = join(dataDir, '..', 'with-key');
     await writeFile(join(dataDir, 'key'), 'secret', { mode: 0o644 });
     expect(await backupLmdb(dataDir, target, ['key', 'none'])).toEqual(['key']);
@@ -113,8 +107,7 @@ describe('backup', () => {
   });
 
   test('refuses a target that is not empty and leaves it unchanged', async () => {
-    const dataDir = await newDataDir();
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    const dataDir = await madeDataDir();
     const target = join(dataDir, '..', 'target');
     await mkdir(target);
     await writeFile(join(target, 'note'), 'mine');
@@ -123,7 +116,7 @@ describe('backup', () => {
     expect(await readdir(target)).toEqual(['note']);
     await rm(join(target, 'note'));
     await backupLmdb(dataDir, target);
-    await (await open(target))[Symbol.asyncDispose]();
+    await openOnce(target);
   });
 
   test('refuses a source of another format and makes no target', async () => {
@@ -140,11 +133,10 @@ describe('backup', () => {
   });
 
   test('is incomplete if it was broken off', async () => {
-    const dataDir = await newDataDir();
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    const dataDir = await madeDataDir();
     const target = join(dataDir, '..', 'target');
     await backupLmdb(dataDir, target);
     await rm(join(target, 'FORMAT'));
-    await expect(open(target)).rejects.toThrow(/unfinished backup/);
+    await expect(openDir(target)).rejects.toThrow(/unfinished backup/);
   });
 });

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { batchSalts, childLedgers, countBatches } from '../support/store-lmdb-batches.ts';
 import { acknowledged, startChild } from '../support/store-lmdb-process.ts';
-import { newDataDir } from './lmdb-factory.ts';
+import { madeDataDir, newDataDir, openDir } from './lmdb-factory.ts';
 
 /** Milliseconds after the first acknowledgement at which the writing process is killed. */
 const KILLED_AFTER_MS = [0, 3, 17, 40, 85, 130];
@@ -17,7 +16,7 @@ describe('LMDB stores of a process that dies', () => {
       await new Promise((resolve) => setTimeout(resolve, delayMs));
       await child.kill();
       const acked = acknowledged(child.lines);
-      await using stores = await openLmdb({ dataDir, now: Date.now, onFatal: () => {} });
+      await using stores = await openDir(dataDir);
       for (const ledgerId of childLedgers) {
         const batches = await countBatches(stores.ledgers, ledgerId);
         expect(batches).toBeGreaterThanOrEqual(Math.max(acked.get(ledgerId) ?? 0, known.get(ledgerId) ?? 0));
@@ -28,13 +27,12 @@ describe('LMDB stores of a process that dies', () => {
   }, 60_000);
 
   test('written by two processes past the lock have no fork', async () => {
-    const dataDir = await newDataDir();
-    await (await openLmdb({ dataDir, now: Date.now, onFatal: () => {} }))[Symbol.asyncDispose]();
+    const dataDir = await madeDataDir();
     const count = 60;
     await using first = startChild(['compete', dataDir, 'first', `${count}`]);
     await using second = startChild(['compete', dataDir, 'second', `${count}`]);
     await Promise.all([first.ended(), second.ended()]);
-    await using stores = await openLmdb({ dataDir, now: Date.now, onFatal: () => {} });
+    await using stores = await openDir(dataDir);
     const ledgerId = childLedgers[0] ?? '';
     expect(await countBatches(stores.ledgers, ledgerId)).toBe(2 * count);
     const salts = await batchSalts(stores.ledgers, ledgerId);

@@ -1,25 +1,17 @@
-import { rmSync } from 'node:fs';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { recordKey } from '../../src/store/lmdb/keys.ts';
-import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
 import type { FindPage } from '../../src/store/record-store.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { newDataDir, openDir } from './lmdb-factory.ts';
 
 const ids = Array.from({ length: 40 }, (_, at) => `thing-${String(at).padStart(2, '0')}`);
 const expiryOf = (id: string) => 1_000 + ids.indexOf(id);
-let dataDir = '';
-beforeEach(() => {
-  dataDir = temporaryDir();
-});
-afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
-
-const open = () => openLmdb({ dataDir, now: () => Date.now(), onFatal: () => {} });
 
 /** Puts the things, and ruins the first line of some, by which the store knows what a record is. */
-async function storeThings(damaged: readonly string[]): Promise<void> {
+async function dirOfThings(damaged: readonly string[]): Promise<string> {
+  const dataDir = await newDataDir();
   {
-    await using store = await open();
+    await using store = await openDir(dataDir);
     for (const id of ids) {
       const lookups = [{ name: 'all', value: 'all', order: id }];
       await store.records.put({ kind: 'thing', id, replaces: 'absent', value: '{}', lookups, expiresAt: expiryOf(id) });
@@ -32,11 +24,12 @@ async function storeThings(damaged: readonly string[]): Promise<void> {
     await tables.records.put(key, `XX${stored?.value}`, stored?.version ?? 0);
   }
   await tables.root.close();
+  return dataDir;
 }
 
 /** All of the list, a page behind the other, until a page is short. */
-async function listed(page: FindPage): Promise<string[]> {
-  await using store = await open();
+async function listed(dataDir: string, page: FindPage): Promise<string[]> {
+  await using store = await openDir(dataDir);
   const found: string[] = [];
   let behind: Omit<FindPage, 'limit'> = page;
   for (;;) {
@@ -54,15 +47,14 @@ test.each([
   ['a whole page', ids.slice(10, 20)],
   ['the last of all', ['thing-39']],
 ])('records with a damaged first line hide no other record: %s', async (_, damaged) => {
-  await storeThings(damaged);
+  const dataDir = await dirOfThings(damaged);
   const left = ids.filter((id) => !damaged.includes(id));
-  expect(await listed({ limit: 10 })).toEqual(left);
-  expect(await listed({ limit: 10, descending: true })).toEqual(left.toReversed());
+  expect(await listed(dataDir, { limit: 10 })).toEqual(left);
+  expect(await listed(dataDir, { limit: 10, descending: true })).toEqual(left.toReversed());
 });
 
 test('a sweep passes over damaged records at the beginning and removes the records behind them', async () => {
-  await storeThings(ids.slice(0, 10));
-  await using store = await open();
+  await using store = await openDir(await dirOfThings(ids.slice(0, 10)));
   const now = 2_000;
   expect(await store.records.sweep(now, 10)).toEqual({ removed: 10, oldestLeft: expiryOf('thing-20') });
   expect(await store.records.sweep(now, 20)).toEqual({ removed: 20, oldestLeft: null });

@@ -1,14 +1,13 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { startNodeProcess } from '../support/node-process.ts';
 import { append, newMaster, newOrder } from '../support/parties.ts';
 import { temporaryDir } from '../support/running-node.ts';
 import { childLedgers, countBatches } from '../support/store-lmdb-batches.ts';
 import { acknowledged, type StoreChild, startChild } from '../support/store-lmdb-process.ts';
 import { readTrace, type SystemCall, whyNoStrace } from '../support/system-calls.ts';
-import { newDataDir } from './lmdb-factory.ts';
+import { madeDataDir, openDir } from './lmdb-factory.ts';
 
 const whyNot = whyNoStrace();
 const ACKS_TO_SEE = 60;
@@ -58,7 +57,7 @@ describe.skipIf(whyNot !== null)(`LMDB stores and the disk${whyNot === null ? ''
       ).toBe(false);
       expect(lines.filter((line) => line.startsWith('end '))).toEqual(childLedgers.map(() => 'end OutcomeUnknown'));
       expect(lines.filter((line) => line.startsWith('later '))).toEqual(Array(4).fill('later unavailable'));
-      await using stores = await openLmdb({ dataDir, now: Date.now, onFatal: () => {} });
+      await using stores = await openDir(dataDir);
       for (const ledgerId of childLedgers)
         expect(await countBatches(stores.ledgers, ledgerId)).toBeGreaterThanOrEqual(
           acknowledged(lines).get(ledgerId) ?? 0,
@@ -70,9 +69,8 @@ describe.skipIf(whyNot !== null)(`LMDB stores and the disk${whyNot === null ? ''
 
 /** Runs a child that appends for ever under strace until `until` resolves. */
 async function traced(options: readonly string[], until: (child: StoreChild) => Promise<unknown>) {
-  const dataDir = await newDataDir();
   // The directory is made without faults, so that the counts of calls are those of appends.
-  await (await openLmdb({ dataDir, now: Date.now, onFatal: () => {} }))[Symbol.asyncDispose]();
+  const dataDir = await madeDataDir();
   const trace = join(dataDir, '..', 'trace');
   const under = ['strace', '-f', '-qq', '-s', '80', '-e', CALLS, '-e', 'signal=none', ...options, '-o', trace];
   await using child = startChild(['append', dataDir], under);
@@ -81,11 +79,7 @@ async function traced(options: readonly string[], until: (child: StoreChild) => 
   return { calls: readTrace(trace), child, dataDir };
 }
 
-/**
- * The flush behind each acknowledgement: the last fdatasync of the data that began after its append was asked for and
- * had ended well, with a write to the file opened for synchronous writing behind it, before the acknowledgement. Throws
- * where there is none.
- */
+/** The flush before each acknowledgement and after the request of its append. Throws if there is none. */
 function checkFlushes(calls: readonly SystemCall[]): SystemCall[] {
   return calls.filter(said('ack')).map((ack) => {
     const asked = calls.find((call) => said('recv')(call) && call.args.includes(textOf(ack).replace('ack', 'recv')));
@@ -96,10 +90,7 @@ function checkFlushes(calls: readonly SystemCall[]): SystemCall[] {
   });
 }
 
-/**
- * An fdatasync of the data with a write to the file opened for synchronous writing behind it, both within these places
- * and well ended.
- */
+/** A successful fdatasync of the data, followed by a successful synchronous write, both within these places. */
 function flushWithin(calls: readonly SystemCall[], from: number, to: number): SystemCall | undefined {
   const syncFiles = new Set(
     calls
@@ -116,7 +107,7 @@ function flushWithin(calls: readonly SystemCall[], from: number, to: number): Sy
   );
 }
 
-/** Where a request that begins so was read from its socket, and where its answer, a 200, was written to it. */
+/** The calls that read a request that begins so from its socket, and wrote its answer, a 200. */
 function exchange(calls: readonly SystemCall[], request: string) {
   const received = calls.find(({ name, args }) => name === 'read' && args.includes(`"${request}`));
   if (received === undefined) throw new Error(`Never read: ${request}`);
@@ -131,7 +122,6 @@ function exchange(calls: readonly SystemCall[], request: string) {
   return { received, answered };
 }
 
-/** The number of the file that a call is about. */
 function fileOf({ args }: SystemCall): string {
   return args.slice(0, args.indexOf(','));
 }

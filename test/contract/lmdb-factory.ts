@@ -7,7 +7,23 @@ import { type LmdbStores, openLmdb } from '../../src/store/lmdb/open.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
 import type { StoreFactory, TestClock } from './stores.ts';
 
-/** A directory for the running test, not made yet; it and what lies beside it are removed when the test is over. */
+/** Opens a data directory. A failed write is only seen in the answers. */
+export function openDir(dataDir: string, now: () => number = Date.now): Promise<LmdbStores> {
+  return openLmdb({ dataDir, now, onFatal: () => {} });
+}
+
+export async function openOnce(dataDir: string): Promise<void> {
+  await (await openDir(dataDir))[Symbol.asyncDispose]();
+}
+
+/** Like newDataDir, with empty stores in it. */
+export async function madeDataDir(): Promise<string> {
+  const dataDir = await newDataDir();
+  await openOnce(dataDir);
+  return dataDir;
+}
+
+/** A directory for the running test, not made yet. It and what lies beside it are removed when the test is over. */
 export async function newDataDir(): Promise<string> {
   const parent = await newParent();
   onTestFinished(() => rm(parent, { recursive: true, force: true }));
@@ -18,9 +34,8 @@ function newParent(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'lts-lmdb-'));
 }
 
-export function lmdbFactory(): StoreFactory {
+export function lmdbFactory(): StoreFactory<LmdbStores> {
   let clock: TestClock = { nowMs: 0 };
-  /** Made by this factory, and so removed by it. */
   let parent: string | null = null;
   let dataDir = '';
   let opened: LmdbStores | null = null;
@@ -29,18 +44,11 @@ export function lmdbFactory(): StoreFactory {
     opened = null;
   };
   const open = async () => {
-    opened = await openLmdb({
-      dataDir,
-      now: () => clock.nowMs,
-      onFatal: (error) => {
-        throw error;
-      },
-    });
+    const onFatal = (error: Error) => {
+      throw error;
+    };
+    opened = await openLmdb({ dataDir, now: () => clock.nowMs, onFatal });
     return opened;
-  };
-  const reopen = async () => {
-    await close();
-    return open();
   };
   return {
     async open(given) {
@@ -49,7 +57,10 @@ export function lmdbFactory(): StoreFactory {
       dataDir = join(parent, 'data');
       return open();
     },
-    reopen,
+    async reopen() {
+      await close();
+      return open();
+    },
     async loseRow(ledgerId, seq) {
       await close();
       const tables = openTables(dataDir);

@@ -6,19 +6,13 @@ import { StartError } from '../../src/runtime/start-error.ts';
 import { backupLmdb } from '../../src/store/lmdb/backup.ts';
 import { checkHoldsData } from '../../src/store/lmdb/file/format.ts';
 import { acquireServingLock } from '../../src/store/lmdb/file/serving-lock.ts';
-import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { openWholeLmdb } from '../../src/store/lmdb/open-whole.ts';
 import { startChild } from '../support/store-lmdb-process.ts';
-import { newDataDir } from './lmdb-factory.ts';
+import { madeDataDir, newDataDir, openDir, openOnce } from './lmdb-factory.ts';
 
-const open = (dataDir: string) => openLmdb({ dataDir, now: Date.now, onFatal: () => {} });
-
-/** One sentence, and this in it. */
+/** Opening fails with one sentence that has these words. */
 async function refused(dataDir: string, words: RegExp): Promise<void> {
-  const error: unknown = await open(dataDir).then(
-    () => null,
-    (reason: unknown) => reason,
-  );
+  const error: unknown = await openDir(dataDir).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(StartError);
   const { message } = error as StartError;
   expect(message).toMatch(words);
@@ -28,7 +22,7 @@ async function refused(dataDir: string, words: RegExp): Promise<void> {
 describe('opening a data directory', () => {
   test('makes a missing directory for its owner only, with its format', async () => {
     const dataDir = join(await newDataDir(), 'deep', 'er');
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    await openOnce(dataDir);
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
     expect(await readFile(join(dataDir, 'FORMAT'), 'utf8')).toBe('ledger-trust data, format 1\n');
   });
@@ -37,7 +31,7 @@ describe('opening a data directory', () => {
     const dataDir = await newDataDir();
     await mkdir(dataDir);
     await chmod(dataDir, 0o755);
-    await using stores = await open(dataDir);
+    await using stores = await openDir(dataDir);
     await stores.records.put({ kind: 'kind', id: 'id', replaces: 'absent', value: '"ü"', lookups: [] });
     for (const name of ['data.mdb', 'lock.mdb', 'FORMAT'])
       expect([name, (await stat(join(dataDir, name))).mode & 0o777]).toEqual([name, 0o600]);
@@ -47,30 +41,28 @@ describe('opening a data directory', () => {
   test.each(['v1.0', `long${'x'.repeat(120)}`, 'ünï cödé'])('accepts %s as a directory', async (name) => {
     const dataDir = join(await newDataDir(), name);
     {
-      await using stores = await open(dataDir);
+      await using stores = await openDir(dataDir);
       await stores.records.put({ kind: 'kind', id: 'id', replaces: 'absent', value: '"ü"', lookups: [] });
       await refused(dataDir, /Another process is serving/);
     }
     expect((await stat(join(dataDir, 'data.mdb'))).isFile()).toBe(true);
-    await using stores = await open(relative(process.cwd(), dataDir));
+    await using stores = await openDir(relative(process.cwd(), dataDir));
     expect(await stores.records.get('kind', 'id')).toMatchObject({ value: '"ü"' });
   });
 
   test('refuses data of another format with a sentence and leaves it unchanged', async () => {
-    const dataDir = await newDataDir();
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    const dataDir = await madeDataDir();
     for (const text of ['ledger-trust data, format 2\n', 'ledger-trust data, format 10\n', 'something else', '']) {
       await writeFile(join(dataDir, 'FORMAT'), text);
       await refused(dataDir, /this version reads format 1: start the version that wrote it, or name another DATA_DIR/);
       expect(await readFile(join(dataDir, 'FORMAT'), 'utf8')).toBe(text);
     }
     await writeFile(join(dataDir, 'FORMAT'), 'ledger-trust data, format 1\n');
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    await openOnce(dataDir);
   });
 
   test('refuses data without a format', async () => {
-    const dataDir = await newDataDir();
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    const dataDir = await madeDataDir();
     await rm(join(dataDir, 'FORMAT'));
     await refused(dataDir, /holds data but no file FORMAT/);
     expect(existsSync(join(dataDir, 'FORMAT'))).toBe(false);
@@ -88,15 +80,14 @@ describe('opening a data directory', () => {
   test.each(['x', 'x'.repeat(100_000), '\0'.repeat(100_000)])(
     'refuses data that LMDB would crash on (%#)',
     async (text) => {
-      const dataDir = await newDataDir();
-      await (await open(dataDir))[Symbol.asyncDispose]();
+      const dataDir = await madeDataDir();
       const whole = await readFile(join(dataDir, 'data.mdb'));
       for (const bytes of [Buffer.from(text), ...[100, 4_096, 8_192].map((end) => whole.subarray(0, end))]) {
         await writeFile(join(dataDir, 'data.mdb'), bytes);
         await refused(dataDir, /data\.mdb is damaged or not this service's: restore a backup/);
       }
       await writeFile(join(dataDir, 'data.mdb'), whole);
-      await (await open(dataDir))[Symbol.asyncDispose]();
+      await openOnce(dataDir);
     },
   );
 
@@ -104,8 +95,7 @@ describe('opening a data directory', () => {
     ['missing', (data: string) => rm(data)],
     ['empty', (data: string) => writeFile(data, '')],
   ])('refuses data that is %s beside FORMAT and makes none in its place', async (state, lose) => {
-    const dataDir = await newDataDir();
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    const dataDir = await madeDataDir();
     const data = join(dataDir, 'data.mdb');
     await lose(data);
     const words = new RegExp(
@@ -125,18 +115,17 @@ describe('opening a data directory', () => {
     ['half of what LMDB begins a file with', 4_096],
     ['all its tables', Number.POSITIVE_INFINITY],
   ])('starts again after a first start that was killed when its data had %s', async (_state, bytes) => {
-    const dataDir = await newDataDir();
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    const dataDir = await madeDataDir();
     const data = join(dataDir, 'data.mdb');
     await rename(join(dataDir, 'FORMAT'), join(dataDir, 'FORMAT.new'));
     if (bytes === null) await rm(data);
     else await writeFile(data, (await readFile(data)).subarray(0, bytes));
     {
-      await using stores = await open(dataDir);
+      await using stores = await openDir(dataDir);
       await stores.records.put({ kind: 'kind', id: 'id', replaces: 'absent', value: '{}', lookups: [] });
     }
     expect((await readdir(dataDir)).filter((name) => name.startsWith('FORMAT'))).toEqual(['FORMAT']);
-    await using again = await open(dataDir);
+    await using again = await openDir(dataDir);
     expect(await again.records.get('kind', 'id')).toMatchObject({ value: '{}' });
   });
 
@@ -148,8 +137,8 @@ describe('opening a data directory', () => {
     await using second = startChild(['hold', dataDir]);
     await expect(second.line('open')).rejects.toThrow(/StartError: Another process is serving/);
     await first.kill();
-    await (await open(dataDir))[Symbol.asyncDispose]();
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    await openOnce(dataDir);
+    await openOnce(dataDir);
     expect((await readdir(dataDir)).filter((name) => name.endsWith('.sock')).length).toBe(1);
   });
 
@@ -172,7 +161,7 @@ describe('opening a data directory', () => {
     const starts = await Promise.allSettled(children.map((child) => child.line('open')));
     expect(starts.filter(({ status }) => status === 'fulfilled').length).toBe(1);
     for (const child of children) await child.kill();
-    await (await open(dataDir))[Symbol.asyncDispose]();
+    await openOnce(dataDir);
   });
 
   test('gives a record of the next process an unused version', async () => {
@@ -180,7 +169,7 @@ describe('opening a data directory', () => {
     const write = { kind: 'kind', id: 'id', replaces: 'absent', value: '{}', lookups: [] };
     const versions = new Set<string>();
     for (let round = 0; round < 5; round++) {
-      await using stores = await open(dataDir);
+      await using stores = await openDir(dataDir);
       const put = await stores.records.put(write);
       const version = put.ok ? put.version : '';
       expect(versions.has(version)).toBe(false);
@@ -190,7 +179,7 @@ describe('opening a data directory', () => {
   });
 
   test('makes every call unavailable after it is closed', async () => {
-    const { ledgers, records, [Symbol.asyncDispose]: close } = await open(await newDataDir());
+    const { ledgers, records, [Symbol.asyncDispose]: close } = await openDir(await newDataDir());
     const claim = await ledgers.claim('ledger');
     await close();
     const calls = [

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
-import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
 import { entriesFor } from '../support/store-entries.ts';
-import { newDataDir } from './lmdb-factory.ts';
+import { newDataDir, openDir } from './lmdb-factory.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 const START_MS = Date.UTC(2026, 10, 21);
@@ -15,7 +14,7 @@ async function newStore() {
   return {
     clock,
     async using<T>(work: (ledgers: LedgerStore) => Promise<T>): Promise<T> {
-      await using stores = await openLmdb({ dataDir, now: () => clock.nowMs, onFatal: () => {} });
+      await using stores = await openDir(dataDir, () => clock.nowMs);
       return await work(stores.ledgers);
     },
     async countKeys(): Promise<number> {

@@ -4,14 +4,13 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { startRedis } from '../../cluster/local/redis.ts';
-import type { MemberBoard } from '../../cluster/placement/members.ts';
 import { connectRedis, createRedis } from '../../cluster/redis/client.ts';
 import { redisLeases } from '../../cluster/redis/redis-leases.ts';
 import { redisMembers } from '../../cluster/redis/redis-members.ts';
 import { describeOnRedis } from '../support/backends/for-tests.ts';
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-/** Of what runs out while a test waits, and is looked at before: longer than a machine stands still. */
+/** Of what expires while a test waits, and is looked at before: longer than a machine stands still. */
 const shortMs = 600;
 const untilOverMs = shortMs + 50;
 let clusters = 0;
@@ -63,12 +62,13 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     expect(await leases.owner(1)).toBeNull();
   });
 
-  const announceHeir = (members: MemberBoard, ttlMs = 5_000) =>
-    members.announce({ id: 'node-b', address: 'b:1', startedAt: 't', shardCount: 8, draining: false }, ttlMs);
+  const runOf = (id: string, over: Partial<{ address: string; startedAt: string; draining: boolean }> = {}) => {
+    return { id, address: `${id}:1`, startedAt: 't', shardCount: 8, draining: false, ...over };
+  };
 
   test('a released shard is reserved for its heir for a while', async () => {
     const { leases, members } = await newCluster();
-    await announceHeir(members);
+    await members.announce(runOf('node-b'), 5_000);
     await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000);
     await leases.release({ shard: 1, token: 'not mine' }, 'node-x', 5_000);
     expect(await leases.owner(1)).toBe('node-a');
@@ -84,17 +84,17 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
   test('an heir that is gone delays nobody', async () => {
     const { leases, members } = await newCluster();
     for (const [shard, ttlMs] of [shortMs, 5_000].entries()) {
-      await announceHeir(members, ttlMs);
+      await members.announce(runOf('node-b'), ttlMs);
       await leases.acquire({ shard, token: 'a' }, 'node-a', 5_000);
       await leases.release({ shard, token: 'a' }, 'node-b', 5_000);
       expect([await leases.owner(shard), (await leases.owners(8)).get(shard)]).toEqual(['node-b', 'node-b']);
       if (shard === 0) await wait(untilOverMs);
-      else await members.withdraw({ id: 'node-b', address: 'b:1', startedAt: 't' });
+      else await members.withdraw(runOf('node-b'));
       expect([await leases.owner(shard), (await leases.owners(8)).get(shard)]).toEqual([null, undefined]);
       expect(await leases.acquire({ shard, token: 'c' }, 'node-c', 5_000)).toEqual({ held: true });
     }
-    // What it has taken is its own until its lease runs out.
-    await announceHeir(members, shortMs);
+    // A shard that the heir has acquired is its own until its lease expires.
+    await members.announce(runOf('node-b'), shortMs);
     expect(await leases.acquire({ shard: 3, token: 'b' }, 'node-b', 5_000)).toEqual({ held: true });
     await wait(untilOverMs);
     expect(await leases.acquire({ shard: 3, token: 'c' }, 'node-c', 5_000)).toEqual({ held: false, owner: 'node-b' });
@@ -108,9 +108,11 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
 
   test('members are listed while they announce themselves, sorted, with their orders', async () => {
     const { members } = await newCluster();
-    const announce = (id: string, ttlMs: number, draining = false) =>
-      members.announce({ id, address: `${id}:1`, startedAt: 't', shardCount: 8, draining }, ttlMs);
-    await Promise.all([announce('node-b', 5_000, true), announce('node-a', 5_000), announce('node-c', shortMs)]);
+    await Promise.all([
+      members.announce(runOf('node-b', { draining: true }), 5_000),
+      members.announce(runOf('node-a'), 5_000),
+      members.announce(runOf('node-c'), shortMs),
+    ]);
     const orders = ['cordoned', 'draining', null, null, 'cordoned'] as const;
     const had: boolean[] = [];
     for (const order of orders) had.push(await members.order('node-a', order));
@@ -122,46 +124,44 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     ]);
     await wait(untilOverMs);
     await members.order('node-a', null);
-    await members.withdraw({ id: 'node-b', address: 'node-b:1', startedAt: 't' });
+    await members.withdraw(runOf('node-b'));
     expect((await members.list()).map(({ id, order }) => [id, order])).toEqual([['node-a', null]]);
   });
 
   test('of two runs with one id the listed one stays until it is withdrawn or silent', async () => {
     const { members } = await newCluster();
-    const run = (address: string, startedAt: string) => ({ id: 'node-a', address, startedAt });
-    const [first, second, third] = [run('a:1', 't1'), run('a:1', 't2'), run('b:1', 't1')];
-    const announce = (one: typeof first, ttlMs = 5_000, draining = false) =>
-      members.announce({ ...one, shardCount: 8, draining }, ttlMs);
+    const [first, second, third] = [
+      runOf('node-a', { address: 'a:1', startedAt: 't1' }),
+      runOf('node-a', { address: 'a:1', startedAt: 't2' }),
+      runOf('node-a', { address: 'b:1', startedAt: 't1' }),
+    ];
     const seen = async () =>
       (await members.list()).map(({ address, startedAt, draining }) => [address, startedAt, draining]);
-    await announce(first);
-    await announce(second);
-    await announce(third);
+    for (const run of [first, second, third]) await members.announce(run, 5_000);
     await members.withdraw(second);
     expect(await seen()).toEqual([['a:1', 't1', false]]);
-    await announce(first, shortMs, true);
+    await members.announce({ ...first, draining: true }, shortMs);
     expect(await seen()).toEqual([['a:1', 't1', true]]);
     await wait(untilOverMs);
-    await announce(second);
-    await announce(first);
+    for (const run of [second, first]) await members.announce(run, 5_000);
     expect(await seen()).toEqual([['a:1', 't2', false]]);
     await members.withdraw(second);
-    await announce(third);
+    await members.announce(third, 5_000);
     expect(await seen()).toEqual([['b:1', 't1', false]]);
   });
 
   test('a run that was announced before the clock went back yields its id, unless it announces itself', async () => {
     const { members, name } = await newCluster();
-    const run = (startedAt: string) => ({ id: 'node-a', address: 'a:1', startedAt, shardCount: 8, draining: false });
+    const [first, second] = [runOf('node-a', { startedAt: 't1' }), runOf('node-a', { startedAt: 't2' })];
     const [seconds] = await redis.time();
-    const until = (laterMs: number) => `${Number(seconds) * 1_000 + laterMs}|${JSON.stringify(run('t1'))}`;
+    const inAMinute = `${(Number(seconds) + 60) * 1_000}|${JSON.stringify(first)}`;
     const seen = async () => (await members.list()).map(({ startedAt }) => startedAt);
-    await redis.hset(`members:{${name}}`, 'node-a', until(60_000));
-    await members.announce(run('t1'), 5_000);
-    await members.announce(run('t2'), 5_000);
+    await redis.hset(`members:{${name}}`, 'node-a', inAMinute);
+    await members.announce(first, 5_000);
+    await members.announce(second, 5_000);
     expect(await seen()).toEqual(['t1']);
-    await redis.hset(`members:{${name}}`, 'node-a', until(60_000));
-    await members.announce(run('t2'), 5_000);
+    await redis.hset(`members:{${name}}`, 'node-a', inAMinute);
+    await members.announce(second, 5_000);
     expect(await seen()).toEqual(['t2']);
   });
 
@@ -175,7 +175,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     await redisMembers(redis, name, (kind, key) => void met.push(`${kind} ${key.split(' ').at(-1)}`)).list();
     expect(met.toSorted()).toEqual(['member elsewhere', 'member half', 'member odd']);
     await redis.hdel(`members:{${name}}`, 'elsewhere');
-    await members.announce({ id: 'odd', address: 'odd:1', startedAt: 't', shardCount: 8, draining: false }, 5_000);
+    await members.announce(runOf('odd'), 5_000);
     expect((await members.list()).map(({ id }) => id)).toEqual(['odd']);
   });
 
@@ -212,7 +212,6 @@ await describeOnRedis('a Redis that goes away', () => {
         await wait(100);
         owner = await leases.owner(2).catch(() => undefined);
       }
-      // Nothing of the outage was played to the new one: it has no keys at all.
       expect(owner).toBeNull();
       expect(await redis.dbsize()).toBe(0);
       expect(await leases.renew([{ shard: 1, token: 'a' }], 60_000)).toEqual(new Set());

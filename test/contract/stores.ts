@@ -1,24 +1,19 @@
-import type { LedgerStore } from '../../src/store/ledger-store.ts';
-import type { RecordStore } from '../../src/store/record-store.ts';
+import type { Stores } from '../../src/store/stores.ts';
 
-/** One node's view of the stores. */
-export interface OpenStores {
-  readonly ledgers: LedgerStore;
-  readonly records: RecordStore;
-}
+export type OpenStores = Pick<Stores, 'ledgers' | 'records'>;
 
 /** Milliseconds since 1970, as the stores see them; a test moves it. */
 export interface TestClock {
   nowMs: number;
 }
 
-/** How the contract gets at one kind of store. */
-export interface StoreFactory {
+/** How the contract opens one kind of store. */
+export interface StoreFactory<T extends OpenStores = OpenStores> {
   /** Stores without data. */
-  open(clock: TestClock): Promise<OpenStores>;
+  open(clock: TestClock): Promise<T>;
   /** The same data as a new process finds it. The stores opened before are gone. */
-  reopen(): Promise<OpenStores>;
-  /** Takes a row out of the log behind the store's back, then opens it anew. */
-  loseRow(ledgerId: string, seq: number): Promise<OpenStores>;
+  reopen(): Promise<T>;
+  /** Deletes a row of the log without the store, then opens the store anew. */
+  loseRow(ledgerId: string, seq: number): Promise<T>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Projection } from '../../src/domain/event/projection.ts';
-import type { Claim, Head, LedgerEntry } from '../../src/store/ledger-store.ts';
+import type { Claim, Head, LedgerEntry, LedgerStore } from '../../src/store/ledger-store.ts';
 
 /** A new ledger id, so that tests on one store do not meet. */
 export function newLedgerId(): string {
@@ -38,6 +38,27 @@ export function headOf(entries: readonly LedgerEntry[]): Head {
   const last = entries.at(-1);
   if (last === undefined) throw new TypeError('No entries');
   return { seq: last.seq, hash: last.hash };
+}
+
+/** Appends batches of these sizes, with all events in scope `s`. Returns the head after them. */
+export async function appendBatches(
+  store: LedgerStore,
+  claim: Claim,
+  from: Head | null,
+  sizes: readonly number[],
+): Promise<Head | null> {
+  let head = from;
+  for (const size of sizes) {
+    const entries = entriesAfter(head, size, { projections: () => [{ kind: 'scope', scope: 's' }] });
+    await store.append(claim, entries);
+    head = headOf(entries);
+  }
+  return head;
+}
+
+/** The seqs from `from` to below `to`. */
+export function seqsFrom(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, at) => from + at);
 }
 
 /** Entries that go onto the head of a claim. */

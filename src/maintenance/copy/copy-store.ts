@@ -1,8 +1,8 @@
 import { accessKeptMs } from '../../service/audit/access-history.ts';
 import { type AccessEvent, type AccessLog, accessTime } from '../../store/access-log.ts';
-import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import type { WholeRecord, WholeStore } from '../../store/whole-store.ts';
+import type { Stores } from '../../store/stores.ts';
+import { undamaged, type WholeRecord, type WholeStore } from '../../store/whole-store.ts';
 import { forEachConcurrently } from '../for-each-concurrently.ts';
 import { CopyRefused, copyLedger } from './copy-ledger.ts';
 
@@ -14,12 +14,6 @@ const hourMs = 60 * 60_000;
 const dayMs = 24 * hourMs;
 /** Sentences that are kept. Further refusals are only counted. */
 const refusalsMax = 100;
-
-interface Stores {
-  readonly ledgers: LedgerStore;
-  readonly records: RecordStore;
-  readonly access: AccessLog;
-}
 
 interface StoreCopyParts {
   readonly source: Stores & { readonly whole: WholeStore };
@@ -62,9 +56,10 @@ export async function copyStore({ source, target, now, progress }: StoreCopyPart
     total.records += 1;
     progress(1);
   };
-  await copyRecords({ records: source.whole.records(), target: target.records, nowMs: now(), copied, refused });
+  const records = undamaged(source.whole.records());
+  await copyRecords({ records, target: target.records, nowMs: now(), copied, refused });
 
-  await forEachConcurrently(source.whole.ledgers(), ledgersAtOnceMax, async ({ ledgerId, head }) => {
+  await forEachConcurrently(undamaged(source.whole.ledgers()), ledgersAtOnceMax, async ({ ledgerId, head }) => {
     const copied = (count: number) => {
       total.events += count;
       progress(count);
@@ -88,7 +83,7 @@ export async function copyStore({ source, target, now, progress }: StoreCopyPart
 }
 
 function* actorIds(whole: WholeStore): Iterable<string> {
-  for (const { kind, id } of whole.records()) if (kind === 'actor') yield id;
+  for (const { kind, id } of undamaged(whole.records())) if (kind === 'actor') yield id;
 }
 
 /** Kind and id of the records that identify an installation, and what differs in another one. */

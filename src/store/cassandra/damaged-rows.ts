@@ -9,68 +9,57 @@ import { type CqlSession, numberOf, type Row, textOf } from './session/session.t
 interface TableCheck {
   readonly table: string;
   readonly partition: readonly string[];
-  /** Clustering columns, each with a value that sorts before all of its values. */
+  /** Each with a value that sorts before all values of the column. */
   readonly clustering: readonly (readonly [column: string, before: string | number])[];
   readonly columns: readonly string[];
   /** Returns what is wrong with a row, as text. null if the row is sound. */
   wrong(session: CqlSession, row: Row, nowMs: number): Promise<string | null> | string | null;
 }
 
-/** A value that sorts before every bucket number, fold version and hour. */
+/** Sorts before every bucket number, fold version and hour. */
 const beforeNumbers = -(2 ** 31);
 
 /**
  * The tables whose rows are checked one by one. The rows of ledger_event and line are compared with the logs instead.
- * Of record_lookup, record_expiry, record_expiry_minute and access_hour, which have no columns beside their keys, a row
- * too many does no harm. A missing one is found from the record or the block that needs it.
+ * In record_lookup, record_expiry, record_expiry_minute and access_hour a row too many does no harm, and a missing one
+ * is found from the record or the block that needs it.
  */
 export const tableChecks: readonly TableCheck[] = [
-  { table: 'fact', partition: ['name'], clustering: [], columns: ['value'], wrong: wrongFact },
-  {
-    table: 'scope_bucket',
-    partition: ['ledger_id', 'scope'],
-    clustering: [['bucket', beforeNumbers]],
-    columns: [],
-    wrong: wrongScopeBucket,
-  },
-  wholeRows('cell', ['key'], [], ['version', 'value']),
-  wholeRows('command', ['ledger_id', 'slot'], [['id', '']], ['seq', 'fingerprint']),
-  wholeRows('snapshot', ['owner'], [['fold_version', beforeNumbers]], ['seq', 'hash', 'state', 'saved_at']),
-  {
-    table: 'record',
-    partition: ['kind', 'id'],
-    clustering: [],
-    columns: ['version', 'value', 'places'],
-    wrong: wrongRecord,
-  },
-  {
-    table: 'access_block',
-    partition: ['actor_id', 'hour'],
-    clustering: [
+  check('fact', ['name'], [], ['value'], wrongFact),
+  check('scope_bucket', ['ledger_id', 'scope'], [['bucket', beforeNumbers]], [], wrongScopeBucket),
+  check('cell', ['key'], [], ['version', 'value']),
+  check('command', ['ledger_id', 'slot'], [['id', '']], ['seq', 'fingerprint']),
+  check('snapshot', ['owner'], [['fold_version', beforeNumbers]], ['seq', 'hash', 'state', 'saved_at']),
+  check('record', ['kind', 'id'], [], ['version', 'value', 'places'], wrongRecord),
+  check(
+    'access_block',
+    ['actor_id', 'hour'],
+    [
       ['ledger_id', ''],
       ['first_id', ''],
     ],
-    columns: ['count', 'events'],
-    wrong: wrongAccessBlock,
-  },
+    ['count', 'events'],
+    wrongAccessBlock,
+  ),
 ];
 
-function wholeRows(
+/** Without `wrong` a row is sound if it has all columns. */
+function check(
   table: string,
-  partition: readonly string[],
+  partition: TableCheck['partition'],
   clustering: TableCheck['clustering'],
   columns: readonly string[],
-): TableCheck {
-  const wrong = (_: CqlSession, row: Row) => {
+  wrong: TableCheck['wrong'] = (_, row) => {
     const missing = columns.filter((column) => row[column] === null || row[column] === undefined);
     return missing.length === 0 ? null : `the row lacks ${missing.join(' and ')}`;
-  };
+  },
+): TableCheck {
   return { table, partition, clustering, columns, wrong };
 }
 
 /**
- * Returns the query for the partition keys of a table in the order of their tokens, with the token as `place`. For a
- * table without clustering columns the query returns whole rows.
+ * The query for the partition keys of a table in the order of their tokens, with the token as `place`. For a table
+ * without clustering columns it returns whole rows.
  */
 export function partitionsCql({ table, partition, clustering, columns }: TableCheck): string {
   const key = partition.join(', ');
@@ -133,7 +122,7 @@ const HOUR = 'SELECT hour FROM access_hour WHERE actor_id = ? AND hour = ?';
 /** The row of an hour expires up to an hour before its last blocks: blocks of about that age are not checked for it. */
 const hourCheckedMs = (accessTtlSeconds - 24 * 60 * 60) * 1_000;
 
-/** Returns what is wrong with a record's row. A version without a value is sound: a removal leaves it for an hour. */
+/** A version without a value is sound: a removal leaves it for an hour. */
 async function wrongRecord(session: CqlSession, row: Row): Promise<string | null> {
   const [kind, id] = [textOf(row, 'kind') ?? '', textOf(row, 'id') ?? ''];
   const [version, value, places] = [textOf(row, 'version'), textOf(row, 'value'), textOf(row, 'places')];
@@ -145,7 +134,7 @@ async function wrongRecord(session: CqlSession, row: Row): Promise<string | null
   } catch {
     return 'value is no JSON';
   }
-  let placed: ReturnType<typeof parsePlaces>;
+  let placed: Places;
   try {
     placed = parsePlaces(places);
   } catch {
@@ -158,7 +147,7 @@ async function wrongRecord(session: CqlSession, row: Row): Promise<string | null
   return textOf(now, 'version') === version ? missing : null;
 }
 
-/** Returns which index row of a record is missing, as text. null if none is. `kind` is the key as it is stored. */
+/** Which index row of a record is missing, as text. null if none is. `kind` is the key as it is stored. */
 async function missingPlace(session: CqlSession, kind: string, id: string, places: Places): Promise<string | null> {
   const isThere = async (cql: string, ...params: unknown[]) => (await session.read({ cql, params })).length > 0;
   for (const { name, value, order, token } of places.lookups)

@@ -18,7 +18,7 @@ import { bucketState, type LedgerLog, readBucketState } from './log/bucket.ts';
 import { damagedLogRows, emptyBucketsMax } from './log/damaged-log-rows.ts';
 import { findLogEnd } from './log/log-end.ts';
 import { seqsIn } from './log/scopes.ts';
-import { type CqlSession, eachAtOnce, numberOf, type Row, textOf } from './session/session.ts';
+import { eachAtOnce, numberOf, type Row, textOf } from './session/session.ts';
 
 const PARTITIONS =
   'SELECT DISTINCT ledger_id, bucket, token(ledger_id, bucket) AS place FROM ledger_event WHERE token(ledger_id, bucket) > ? LIMIT ?';
@@ -32,14 +32,13 @@ const LINES = 'SELECT line_order, value FROM line WHERE list = ? AND line_order 
 const SCOPES = "SELECT scope, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope > ''";
 const LISTED = 'SELECT bucket FROM scope_bucket WHERE ledger_id = ? AND scope = ? AND bucket = ?';
 const PROJECTED = 'SELECT projected_seq, pending FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1';
-const MARKS = 'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? AND slot = ? AND id > ? LIMIT ?';
-
+const COMMANDS = 'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? AND slot = ? AND id > ? LIMIT ?';
 const RECORDS =
   'SELECT kind, id, version, value, token(kind, id) AS place FROM record WHERE token(kind, id) > ? LIMIT ?';
 
 const pageRows = 1_000;
 const readsAtOnceMax = 16;
-/** The lowest token of Murmur3, which no partition has. */
+/** Of Murmur3. No partition has it. */
 const lowestToken = -(2n ** 63n);
 const tokens = 2 ** 64;
 const ESCAPE = '\0';
@@ -51,18 +50,14 @@ interface InspectionParts extends Omit<LedgerLog, 'ledgerId'> {
 
 /** Walks through a keyspace in the order of tokens, in pages, so that its memory does not grow with the data. */
 export class CassandraInspection implements StoreInspection {
-  readonly #session: CqlSession;
-  readonly #bucketEvents: number;
-  readonly #now: () => number;
+  readonly #parts: InspectionParts;
 
-  constructor({ session, bucketEvents, now }: InspectionParts) {
-    this.#session = session;
-    this.#bucketEvents = bucketEvents;
-    this.#now = now;
+  constructor(parts: InspectionParts) {
+    this.#parts = parts;
   }
 
   #log(ledgerId: string): LedgerLog {
-    return { session: this.#session, ledgerId, bucketEvents: this.#bucketEvents };
+    return { ...this.#parts, ledgerId };
   }
 
   async *ledgerIds(): AsyncIterable<Walked<string>> {
@@ -86,7 +81,7 @@ export class CassandraInspection implements StoreInspection {
         yield { ledgerId, bucket, seq: -1, end: { bucket: 0, seq: -1 } };
         continue;
       }
-      const [held] = await this.#session.read({ cql: HELD, params: [keyText(ledgerId), bucket] });
+      const [held] = await this.#parts.session.read({ cql: HELD, params: [keyText(ledgerId), bucket] });
       const seq = numberOf(held, 'seq') ?? numberOf(held, 'head_seq');
       if (seq === null) continue;
       // The bucket is read before the end: then a bucket that a growing ledger has reached is never beyond that end.
@@ -97,9 +92,9 @@ export class CassandraInspection implements StoreInspection {
 
   async *fullBuckets(ledgerId: string, headSeq: number): AsyncIterable<FullBucket> {
     // The head is in bucket `end`, or in the bucket before, which is full then.
-    const end = Math.floor(headSeq / this.#bucketEvents);
+    const end = Math.floor(headSeq / this.#parts.bucketEvents);
     for (let bucket = 0, empty = 0; bucket < end && empty < emptyBucketsMax; bucket++) {
-      const [row] = await this.#session.read({ cql: LAST, params: [keyText(ledgerId), bucket] });
+      const [row] = await this.#parts.session.read({ cql: LAST, params: [keyText(ledgerId), bucket] });
       const lastSeq = numberOf(row, 'seq');
       empty = lastSeq === null ? empty + 1 : 0;
       if (lastSeq !== null) yield { bucket, lastSeq, head: bucketState(row).head };
@@ -108,7 +103,7 @@ export class CassandraInspection implements StoreInspection {
 
   async newestBatch(ledgerId: string): Promise<NewestBatch> {
     const { bucket } = await findLogEnd(this.#log(ledgerId), null);
-    const [row] = await this.#session.read({ cql: PROJECTED, params: [keyText(ledgerId), bucket] });
+    const [row] = await this.#parts.session.read({ cql: PROJECTED, params: [keyText(ledgerId), bucket] });
     const projectedSeq = Math.max(-1, numberOf(row, 'projected_seq') ?? -1);
     try {
       return { projectedSeq, pending: pendingProjections(parsePending(textOf(row, 'pending') ?? '')) };
@@ -125,9 +120,9 @@ export class CassandraInspection implements StoreInspection {
     for (const [at, check] of tableChecks.entries())
       for await (const { row: partition, share } of this.#walk(partitionsCql(check))) {
         const isSingle = check.clustering.length === 0;
-        const rows = isSingle ? [partition] : rowsOfPartition(this.#session, check, partition, pageRows);
+        const rows = isSingle ? [partition] : rowsOfPartition(this.#parts.session, check, partition, pageRows);
         for await (const row of rows) {
-          const detail = await check.wrong(this.#session, row, this.#now());
+          const detail = await check.wrong(this.#parts.session, row, this.#parts.now());
           if (detail !== null)
             yield { found: damagedRow(check, row, detail), share: (at + share) / tableChecks.length };
         }
@@ -143,38 +138,34 @@ export class CassandraInspection implements StoreInspection {
   }
 
   async scopeEntries(ledgerId: string, from: number, to: number): Promise<ScopeEntry[]> {
-    const last = Math.floor((to - 1) / this.#bucketEvents);
-    // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
-    const first = Math.max(0, Math.floor(from / this.#bucketEvents) - 1);
+    const { bucketEvents } = this.#parts;
     const found: ScopeEntry[] = [];
-    for (let bucket = first; bucket <= last; bucket++)
+    // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
+    for (let bucket = Math.max(0, Math.floor(from / bucketEvents) - 1); bucket * bucketEvents < to; bucket++)
       for (const [scope, seqs] of await this.#scopesIn(ledgerId, bucket))
         for (const seq of seqs) if (seq >= from && seq < to) found.push({ scope, seq });
     return found;
   }
 
-  /** Returns the scopes that readers find in a bucket, with their seqs in it. */
+  /** The scopes that readers find in a bucket, with their seqs in it. */
   async #scopesIn(ledgerId: string, bucket: number): Promise<Map<string, number[]>> {
     const ledger = keyText(ledgerId);
-    const seqsOf = new Map<string, number[]>();
-    for (const row of await this.#session.read({ cql: SCOPES, params: [ledger, bucket] })) {
-      const scope = textOf(row, 'scope') ?? '';
-      const seqs = seqsIn(textOf(row, 'row') ?? '');
-      seqsOf.set(scope, [...(seqsOf.get(scope) ?? []), ...seqs]);
-    }
+    const rows = await this.#parts.session.read({ cql: SCOPES, params: [ledger, bucket] });
+    const byScope = Map.groupBy(rows, (row) => textOf(row, 'scope') ?? '');
     const found = new Map<string, number[]>();
-    await eachAtOnce([...seqsOf], readsAtOnceMax, async ([scope, seqs]) => {
-      const listed = await this.#session.read({ cql: LISTED, params: [ledger, scope, bucket] });
+    await eachAtOnce([...byScope], readsAtOnceMax, async ([scope, own]) => {
+      const listed = await this.#parts.session.read({ cql: LISTED, params: [ledger, scope, bucket] });
+      const seqs = own.flatMap((row) => seqsIn(textOf(row, 'row') ?? ''));
       if (listed.length > 0) found.set(idOf(scope), seqs);
     });
     return found;
   }
 
   async *commandKeys(ledgerId: string): AsyncIterable<StoredCommandKey> {
-    const slots = commandWindows(this.#now());
+    const slots = commandWindows(this.#parts.now());
     for (let slot = 1; slot <= permanentSlots; slot++) slots.push(-slot);
     for (const slot of slots)
-      for await (const row of this.#pages(MARKS, [keyText(ledgerId), slot], 'id')) {
+      for await (const row of this.#pages(COMMANDS, [keyText(ledgerId), slot], 'id')) {
         const [id, seq] = [idOf(textOf(row, 'id') ?? ''), numberOf(row, 'seq') ?? -1];
         yield { id, seq, fingerprint: textOf(row, 'fingerprint') ?? '' };
       }
@@ -198,23 +189,20 @@ export class CassandraInspection implements StoreInspection {
     }
   }
 
-  /** Yields the rows of a partition. `column` is the clustering column that the query goes on behind. */
+  /** The rows of a partition. `column` is the clustering column that the query goes on behind. */
   async *#pages(cql: string, key: readonly unknown[], column: string): AsyncIterable<Row> {
     for (let behind = ''; ; ) {
-      const rows = await this.#session.read({ cql, params: [...key, behind, pageRows] });
+      const rows = await this.#parts.session.read({ cql, params: [...key, behind, pageRows] });
       yield* rows;
       if (rows.length < pageRows) return;
       behind = textOf(rows.at(-1), column) ?? '';
     }
   }
 
-  /**
-   * Yields the rows of a query in the order of their tokens, and the share of the walk that is done. The query must
-   * return one row for each partition, by DISTINCT if partitions have several rows.
-   */
+  /** The rows of a query in the order of their tokens. The query must return one row for each partition. */
   async *#walk(cql: string): AsyncIterable<{ readonly row: Row; readonly share: number }> {
     for (let behind = lowestToken; ; ) {
-      const rows = await this.#session.read({ cql, params: [behind, pageRows] });
+      const rows = await this.#parts.session.read({ cql, params: [behind, pageRows] });
       for (const row of rows) {
         if (typeof row.place === 'bigint') behind = row.place;
         yield { row, share: Number(behind - lowestToken) / tokens };
@@ -224,7 +212,7 @@ export class CassandraInspection implements StoreInspection {
   }
 }
 
-/** Inverse of keyText. It cannot restore very long texts, which are stored as a hash; no id is that long. */
+/** Inverse of keyText, but for very long texts, which are stored as a hash. No id is that long. */
 function idOf(key: string): string {
   return key.startsWith(ESCAPE) ? key.slice(1) : key;
 }

@@ -7,8 +7,8 @@ const plainMaxBytes = 8_192;
 const ESCAPE = '\0';
 
 /**
- * Returns a text as part of a partition key, unchanged if possible, so that keys are readable. The empty text, which
- * cannot be a key, and texts that start with NUL get a NUL in front. Very long texts are replaced by their hash.
+ * A text as part of a partition key, unchanged if possible. The empty text, which cannot be a key, and texts that start
+ * with NUL get a NUL in front. Very long texts are replaced by their hash.
  */
 export function keyText(text: string): string {
   if (Buffer.byteLength(text) > plainMaxBytes) return `${ESCAPE}#${sha256Hex(text)}`;
@@ -23,27 +23,24 @@ export function readFrom(text: string): string {
 
 const hourMs = 60 * 60 * 1000;
 /**
- * The command keys of one ledger from the same twelve hours share a partition. Shorter windows would mean more
- * partitions to read, and longer windows would make the partitions of a busy ledger too large.
+ * The command keys of a ledger from one window share a partition. Shorter windows would mean more partitions to read,
+ * longer ones too large partitions of a busy ledger.
  */
 const commandWindowMs = 12 * hourMs;
 export const commandTtlSeconds = commandKeyLifeMs / 1_000;
-/** Clocks of nodes differ by less than this. */
-const clockSkewMs = 5 * 60 * 1000;
+const clockSkewMaxMs = 5 * 60 * 1000;
 export const permanentSlots = 4;
 
-/** Returns the slot of a command key of the time `nowMs`: its window (0 and up), or below 0 if permanent. */
+/** The slot of a command key of the time `nowMs`: its window (0 and up), or below 0 if permanent. */
 export function commandSlot(id: string, permanent: boolean, nowMs: number): number {
   return permanent ? permanentSlot(id) : Math.floor(nowMs / commandWindowMs);
 }
 
-/** Returns all windows that may hold command keys that have not expired. */
+/** All windows that may hold command keys that have not expired. */
 export function commandWindows(nowMs: number): number[] {
-  const windows: number[] = [];
-  const last = Math.floor((nowMs + clockSkewMs) / commandWindowMs);
-  const first = Math.floor((nowMs - commandKeyLifeMs - clockSkewMs) / commandWindowMs);
-  for (let window = Math.max(first, 0); window <= last; window++) windows.push(window);
-  return windows;
+  const last = Math.floor((nowMs + clockSkewMaxMs) / commandWindowMs);
+  const first = Math.max(0, Math.floor((nowMs - commandKeyLifeMs - clockSkewMaxMs) / commandWindowMs));
+  return Array.from({ length: last - first + 1 }, (_, at) => first + at);
 }
 
 export function permanentSlot(id: string): number {

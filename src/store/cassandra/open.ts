@@ -1,7 +1,5 @@
 import { StartError } from '../../runtime/start-error.ts';
-import type { AccessLog } from '../access-log.ts';
-import type { LedgerStore } from '../ledger-store.ts';
-import type { RecordStore } from '../record-store.ts';
+import type { Stores } from '../stores.ts';
 import { CassandraAccessLog } from './access/access-log.ts';
 import { CassandraLedgerStore } from './log/ledger-store.ts';
 import { CassandraRecordStore } from './records/record-store.ts';
@@ -26,16 +24,13 @@ interface CassandraOptions {
 }
 
 /** The stores of a clustered node, all in one keyspace. */
-export interface CassandraStores extends AsyncDisposable {
-  readonly ledgers: LedgerStore;
-  readonly records: RecordStore;
-  readonly access: AccessLog;
+export interface CassandraStores extends Stores, AsyncDisposable {
   readonly facts: ClusterFacts;
   /** The session of the stores, for other readers of the keyspace. */
   readonly session: CqlSession;
   /** Events in a bucket. */
   readonly bucketEvents: number;
-  /** Returns how many events this process has written without knowing their projections to be written. */
+  /** How many events this process has written without knowing their projections to be written. */
   projectionLag(): number;
   /** For health and readiness. Throws LedgerError `unavailable` while Cassandra does not answer. */
   check(): Promise<void>;
@@ -76,7 +71,7 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
   }
 }
 
-/** Checks the schema version. Returns the stored number of events in a bucket. Throws StartError. */
+/** Returns the stored number of events in a bucket. */
 async function checkSchema(facts: ClusterFacts, { keyspace }: CassandraSettings): Promise<number> {
   const version = await storedVersion(facts);
   if (version === null)

@@ -9,7 +9,7 @@ import { readersMax } from './tables.ts';
 
 const blockBytes = 512;
 
-/** Awaits a running copy, for instance to show its progress. `share` returns how much of it is done, 0 to 1. */
+/** Awaits a running copy. `share` returns how much of it is done, 0 to 1. */
 export type WatchCopy = (copied: Promise<void>, share: () => number) => Promise<void>;
 
 /**
@@ -63,8 +63,8 @@ export async function backupLmdb(
 }
 
 /**
- * Returns the bytes of a data file, 0 if there is none: LMDB makes the file of a copy some time after the call. LMDB
- * writes up to 1 GiB at once. The file's length may show that only at the end, its blocks show it as they are written.
+ * The bytes of a data file, 0 while there is none. LMDB writes up to 1 GiB at once: the file's length may show that
+ * only at the end, its blocks show it as they are written.
  */
 function bytesIn(directory: string): number {
   const file = statSync(join(directory, dataFile), { throwIfNoEntry: false });

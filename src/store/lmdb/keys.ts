@@ -12,9 +12,9 @@ export const ledgerKeyBytes = 16;
 export const recordKindBytes = 16;
 const SEQ_BYTES = 8;
 const UUID_CHARS = 36;
-/** Bytes of the hash that identifies a command. Short, because these keys are spread over their whole table. */
+/** Short, because these keys are spread over their whole table. */
 const COMMAND_BYTES = 16;
-/** A text up to this length is its own key, which is readable in a dump. A longer text is replaced by its SHA-256. */
+/** A text up to this length is its own key, readable in a dump. A longer text is replaced by its SHA-256. */
 const PLAIN_TEXT_MAX_BYTES = 1024;
 const PLAIN = 1;
 const HASHED = 2;
@@ -22,7 +22,7 @@ const HASHED = 2;
 const HASHED_SCOPE = 0xff;
 const SCOPE_PREFIX_MAX_CHARS = 64;
 
-/** Returns the 16 bytes of a ledger's id if it is a UUID, else 16 bytes of its hash. */
+/** The 16 bytes of a ledger's id if it is a UUID, else 16 bytes of its hash. */
 export function ledgerKey(ledgerId: string): Buffer {
   return isUuid(ledgerId) ? uuidBytes(ledgerId) : sha256(ledgerId).subarray(0, ledgerKeyBytes);
 }
@@ -31,12 +31,13 @@ export function ledgerKey(ledgerId: string): Buffer {
 export function scopePrefix(ledger: Buffer, scope: string): Buffer {
   const prefix = scope.slice(0, -UUID_CHARS);
   const id = scope.slice(-UUID_CHARS);
-  if (prefix.length <= SCOPE_PREFIX_MAX_CHARS && isAscii(prefix) && isUuid(id))
+  const isAscii = Buffer.byteLength(prefix) === prefix.length;
+  if (prefix.length <= SCOPE_PREFIX_MAX_CHARS && isAscii && isUuid(id))
     return Buffer.concat([ledger, Buffer.of(prefix.length), Buffer.from(prefix, 'latin1'), uuidBytes(id)]);
   return Buffer.concat([ledger, Buffer.of(HASHED_SCOPE), sha256(scope)]);
 }
 
-/** prefix | seq, big-endian. With the ledger's key as prefix it is the key of an event, so that events are in order. */
+/** prefix | seq, big-endian. With the ledger's key as prefix it is the key of an event. */
 export function seqKey(prefix: Buffer, seq: number): Buffer {
   const key = Buffer.allocUnsafe(prefix.length + SEQ_BYTES);
   key.set(prefix);
@@ -67,7 +68,6 @@ export function commandKey(ledger: Buffer, id: string): Buffer {
   return key;
 }
 
-/** Key of a cell or snapshot. These are only found by their whole name. */
 export function textKey(text: string): Buffer {
   const bytes = Buffer.from(text);
   return bytes.length <= PLAIN_TEXT_MAX_BYTES
@@ -75,7 +75,7 @@ export function textKey(text: string): Buffer {
     : Buffer.concat([Buffer.of(HASHED), sha256(bytes)]);
 }
 
-/** kind | id of a record. Returns null if no record can have that id. */
+/** kind | id of a record. null if no record can have that id. */
 export function recordKey(kind: string, id: string): Buffer | null {
   const idBytes = Buffer.from(id);
   if (idBytes.length === 0 || idBytes.length > recordIdMaxBytes) return null;
@@ -92,25 +92,24 @@ export function lookupPrefix(kind: string, name: string, value: string): Buffer 
   return sha256(JSON.stringify([kind, name, value]));
 }
 
-/** prefix | order. An order above the limit is cut one byte after it. No such order is stored, so it sorts the same. */
+/** prefix | order. A too long order, which is never stored, is cut one byte after the limit, so that it sorts the same. */
 export function orderKey(prefix: Buffer, order: string): Buffer {
   return Buffer.concat([prefix, Buffer.from(order).subarray(0, orderMaxBytes + 1)]);
 }
 
-/** prefix | order | 0 | id. No order holds a NUL, so that an order sorts before all longer ones that begin with it. */
+/** prefix | order | 0 | id. No order holds a NUL, so an order sorts before all longer ones that begin with it. */
 export function orderIdKey(prefix: Buffer, order: string, id: string): Buffer {
   const idBytes = Buffer.from(id).subarray(0, recordIdMaxBytes + 1);
   return Buffer.concat([orderKey(prefix, order), Buffer.of(0), idBytes]);
 }
 
-/** Returns order and id from the key of a look-up. From a line's key it returns the order and an empty id. */
+/** Order and id in the key of a look-up. A line's key has an empty id. */
 export function orderIdOfKey(key: Uint8Array, prefixBytes: number): { readonly order: string; readonly id: string } {
   const text = Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('utf8', prefixBytes);
   const at = text.indexOf('\0');
   return at < 0 ? { order: text, id: '' } : { order: text.slice(0, at), id: text.slice(at + 1) };
 }
 
-/** Returns a key that sorts after every key that starts with the prefix. */
 export function afterPrefix(prefix: Buffer): Buffer {
   const end = Buffer.from(prefix);
   for (let at = end.length - 1; at >= 0; at--) {
@@ -123,7 +122,7 @@ export function afterPrefix(prefix: Buffer): Buffer {
   return Buffer.alloc(prefix.length + 1, 0xff);
 }
 
-/** expiresAt (ms since 1970) | key of the record. So the records that expire first come first. */
+/** expiresAt (ms since 1970) | key of the record. */
 export function expiryKey(expiresAt: number, record: Buffer): Buffer {
   const key = Buffer.allocUnsafe(SEQ_BYTES + record.length);
   writeSeq(key.subarray(0, SEQ_BYTES), expiresAt);
@@ -137,9 +136,4 @@ export function timeOfExpiryKey(key: Uint8Array): number {
 
 export function recordOfExpiryKey(key: Uint8Array): Buffer {
   return Buffer.from(key).subarray(SEQ_BYTES);
-}
-
-function isAscii(text: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: one byte a character is what is asked
-  return /^[\x00-\x7f]*$/.test(text);
 }

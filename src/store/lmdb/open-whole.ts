@@ -1,8 +1,7 @@
 import type { Database } from 'lmdb';
 import { uuidFromBytes } from '../../domain/values/uuid.ts';
-import type { Head } from '../ledger-store.ts';
 import { UnreadableRecord } from '../unreadable-record.ts';
-import type { WholeRecord, WholeStore } from '../whole-store.ts';
+import { undamaged, type WholeLedger, type WholeRecord, type WholeStore } from '../whole-store.ts';
 import { Commits } from './commits.ts';
 import { checkHoldsData } from './file/format.ts';
 import { acquireServingLock } from './file/serving-lock.ts';
@@ -55,39 +54,27 @@ function wholeStore(tables: Tables): WholeStore {
       for (const _ of entriesOf(tables.records)) size.records += 1;
       return size;
     },
-    ledgers: () => undamaged(headsIn(tables)),
-    records: () => undamaged(recordsIn(tables)),
-    ledgersOrDamage: () => headsIn(tables),
-    recordsOrDamage: () => recordsIn(tables),
+    ledgers: () => headsIn(tables),
+    records: () => recordsIn(tables),
     lookups: () => lookupsIn(tables),
     lookupsOf: (record) => lookupKeys(record).map(([text]) => text),
   };
 }
 
-function* undamaged<T extends object>(found: Iterable<T | UnreadableRecord>): Iterable<T> {
-  for (const one of found) {
-    if (one instanceof UnreadableRecord) throw one;
-    yield one;
-  }
-}
-
 /** Returns the result of `read`. If it throws UnreadableRecord or TypeError, returns that as an UnreadableRecord. */
-function orDamage<T>(id: () => string, read: () => T): T | UnreadableRecord {
+function orDamage<T>(key: Uint8Array, idOf: (key: Uint8Array) => string, read: () => T): T | UnreadableRecord {
   try {
     return read();
   } catch (error) {
     if (error instanceof UnreadableRecord) return error;
-    if (error instanceof TypeError) return new UnreadableRecord({ kind: 'LMDB', id: id(), error });
+    if (error instanceof TypeError) return new UnreadableRecord({ kind: 'LMDB', id: idOf(key), error });
     throw error;
   }
 }
 
-function* headsIn(tables: Tables): Iterable<{ readonly ledgerId: string; readonly head: Head } | UnreadableRecord> {
+function* headsIn(tables: Tables): Iterable<WholeLedger | UnreadableRecord> {
   for (const { key, value } of entriesOf(tables.heads)) {
-    const head = orDamage(
-      () => uuidFromBytes(key),
-      () => parseHead(key, value),
-    );
+    const head = orDamage(key, uuidFromBytes, () => parseHead(key, value));
     if (head instanceof UnreadableRecord) yield head;
     else if (head !== null) yield { ledgerId: uuidFromBytes(key), head };
   }
@@ -100,10 +87,7 @@ function* lookupsIn(tables: Tables): Iterable<{ readonly text: string; readonly 
 
 function* recordsIn(tables: Tables): Iterable<WholeRecord | UnreadableRecord> {
   for (const { key, value: text } of entriesOf(tables.records)) {
-    const record = orDamage(
-      () => idOf(key),
-      () => parseRecord(key, text),
-    );
+    const record = orDamage(key, idOf, () => parseRecord(key, text));
     if (record instanceof UnreadableRecord) {
       yield record;
       continue;

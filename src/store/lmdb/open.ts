@@ -1,15 +1,13 @@
 import { accessSync, constants } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { StartError } from '../../runtime/start-error.ts';
-import type { AccessLog } from '../access-log.ts';
-import type { LedgerStore } from '../ledger-store.ts';
-import type { RecordStore } from '../record-store.ts';
+import type { Stores } from '../stores.ts';
 import { LmdbAccessLog } from './access/access-log.ts';
 import { Commits } from './commits.ts';
 import { checkDataFile, clearUnmadeData } from './file/data-file.ts';
 import { claimFormat, finishFormat } from './file/format.ts';
 import { makeDirectory } from './file/make-directory.ts';
-import { acquireServingLock } from './file/serving-lock.ts';
+import { acquireServingLock, codeOf } from './file/serving-lock.ts';
 import { LmdbLedgerStore } from './log/ledger-store.ts';
 import { LmdbRecordStore } from './records/record-store.ts';
 import { openTables, type Tables } from './tables.ts';
@@ -19,18 +17,12 @@ const CLOSE_BROKEN_MS = 1_000;
 
 interface LmdbOptions {
   readonly dataDir: string;
-  /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Called at most once, after a failed write. Nothing can be written any more, and the node should stop. */
   readonly onFatal: (error: Error) => void;
 }
 
-/** The stores of an embedded node, all in one directory. */
-export interface LmdbStores extends AsyncDisposable {
-  readonly ledgers: LedgerStore;
-  readonly records: RecordStore;
-  readonly access: AccessLog;
-}
+export type LmdbStores = Stores & AsyncDisposable;
 
 /**
  * Opens DATA_DIR and prevents every other process from serving it. Makes the directory if it does not exist. Throws
@@ -61,8 +53,7 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
   }
 }
 
-/** Returns the stores of an open environment. */
-export function storesIn(tables: Tables, commits: Commits, now: () => number): Omit<LmdbStores, keyof AsyncDisposable> {
+export function storesIn(tables: Tables, commits: Commits, now: () => number): Stores {
   return {
     ledgers: new LmdbLedgerStore(tables, commits, now),
     records: new LmdbRecordStore(tables, commits),
@@ -91,9 +82,4 @@ function openExisting(dataDir: string): Tables {
       error,
     );
   }
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return 'code' in error ? String(error.code) : error.message;
 }

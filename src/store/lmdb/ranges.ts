@@ -6,19 +6,17 @@ interface KeyRange {
   readonly prefix: Buffer;
   /** A whole key to start at, in the direction of reading. Default: the first key in that direction. */
   readonly from?: Uint8Array | undefined;
-  /** Whether to leave out the key `from` itself. */
   readonly behindFrom?: boolean;
   readonly limit: number;
   readonly offset?: number | undefined;
   readonly descending?: boolean | undefined;
 }
 
-/** Returns the keys of a range in the order of reading. Does not read values. LMDB itself skips the offset. */
+/** Reads no values. LMDB itself skips the offset. */
 export function keysIn(table: BytesTable | TextTable, range: KeyRange): Uint8Array[] {
   return Array.from(table.getKeys(bounds(range)));
 }
 
-/** Returns keys and values of a range, up to the entry at which the values reach `charsMax` characters. */
 export function entriesIn(
   table: TextTable,
   range: KeyRange,

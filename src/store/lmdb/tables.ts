@@ -45,14 +45,14 @@ const TABLES_MAX = 24;
  * that no other event of the commit touches. Rows above 2 KiB get pages of their own. Fixed when the data is made.
  */
 const pageBytes = 4096;
-/** Most read transactions of all processes together; each needs one or a few. The same in every process. */
+/** Most read transactions of all processes together. The same in every process. */
 export const readersMax = 126;
 
 const ignore = (): void => {};
 
 /**
- * Handles the rejection of an internal promise of lmdb-js. lmdb-js makes one for the writes of each turn of the event
- * loop. Without a handler, a failed commit would end the process. Each writer has a promise of its own (commits.ts).
+ * Handles the rejection of a promise that lmdb-js makes for the writes of each turn of the event loop: unhandled, a
+ * failed commit would end the process. Each writer has a promise of its own (commits.ts).
  */
 function ignoreFailure(error: unknown): void {
   const real = error instanceof Error && 'commitError' in error ? error.commitError : null;
@@ -69,14 +69,14 @@ const ownersAlone = { permissionsMode: 0o600 };
  * meta page, and readers see no commit before that. The memory map starts small and doubles with the data, so that no
  * limit has to be configured.
  */
-export function openTables(directory: string, options: { readonly readOnly?: boolean } = {}): Tables {
+export function openTables(directory: string, { readOnly = false } = {}): Tables {
   const root: RootDatabase<string, Uint8Array> = open({
     ...ownersAlone,
     path: directory,
     noSubdir: false,
     overlappingSync: false,
     pageSize: pageBytes,
-    readOnly: options.readOnly === true,
+    readOnly,
     maxDbs: TABLES_MAX,
     maxReaders: readersMax,
     encoding: 'string',

@@ -4,8 +4,8 @@ import type { BytesTable, Tables } from './tables.ts';
 const EMPTY = -1;
 
 /**
- * Tables whose entries are removed by age. Time is cut into windows, and the entries of a window share a table. So
- * entries are removed by emptying a table, at a cost that does not depend on their number.
+ * Tables whose entries are removed by age. The entries of a window of time share a table, and emptying the table costs
+ * the same for any number of entries.
  *
  * Invariant: table `window % tables.length` holds entries of one window only, and `facts` says which window. The newest
  * window never goes back, even if the clock does, so that nothing is removed too early. When a window begins, the table
@@ -17,10 +17,9 @@ export class TimeWindows {
   readonly #tables: readonly BytesTable[];
   readonly #facts: Tables['facts'];
   readonly #commits: Commits;
-  /** The window that each table holds. */
   readonly #held: number[];
 
-  /** `name` is part of the names of the facts. With n tables an entry is kept for n - 2 windows at least. */
+  /** With n tables an entry is kept for n - 2 windows at least. */
   constructor(name: string, windowMs: number, tables: readonly BytesTable[], facts: Tables['facts'], commits: Commits) {
     this.#name = name;
     this.#windowMs = windowMs;
@@ -44,13 +43,12 @@ export class TimeWindows {
     return this.#table(window);
   }
 
-  /** Returns the tables that hold entries, newest first. */
   tables(): BytesTable[] {
     const windows = this.#held.filter((window) => window !== EMPTY);
     return windows.sort((a, b) => b - a).map((window) => this.#table(window));
   }
 
-  /** Empties the tables of windows that ended at or before a time (ms since 1970). Returns how many. */
+  /** Empties the tables of windows that ended at or before `beforeMs` (ms since 1970). Returns how many. */
   async drop(beforeMs: number): Promise<number> {
     const begun = Math.floor(beforeMs / this.#windowMs);
     const ended = this.#held.filter((window) => window !== EMPTY && window < begun);
@@ -68,7 +66,6 @@ export class TimeWindows {
     return table;
   }
 
-  /** Empties the table of `window` and stores which window it holds from now on. */
   #hold(window: number, held: number): Promise<boolean> {
     const slot = window % this.#held.length;
     const wasEmpty = this.#held[slot] === EMPTY;

@@ -2,8 +2,9 @@ import { byCodeUnits } from '../../../domain/json/canonical.ts';
 import { isUuid } from '../../../domain/values/uuid.ts';
 import { type AccessEvent, accessTime } from '../../access-log.ts';
 import { decodeOrPassOver } from '../../unreadable-record.ts';
+import { inParts } from '../session/session.ts';
 
-/** Most events in one row. An event takes about 100 bytes, so writing a row costs far more than its content. */
+/** An event takes about 100 bytes, so writing a row costs far more than its content. */
 const blockEventsMax = 32;
 const hourMs = 60 * 60 * 1000;
 const uuidChars = 36;
@@ -18,13 +19,12 @@ export function accessHour(ms: number): number {
   return Math.floor(ms / hourMs);
 }
 
-/** Divides the events of an append into blocks. The same events make the same blocks, so a retry is idempotent. */
+/** The same events make the same blocks, so a retry is idempotent. */
 export function accessBlocks(events: readonly AccessEvent[]): AccessBlock[] {
   const blocks: AccessBlock[] = [];
   for (const [actorId, own] of Map.groupBy(events, (event) => event.actorId))
     for (const [hour, inHour] of Map.groupBy(own, ({ id }) => accessHour(accessTime(id))))
-      for (let at = 0; at < inHour.length; at += blockEventsMax)
-        blocks.push({ actorId, hour, events: inHour.slice(at, at + blockEventsMax) });
+      for (const part of inParts(inHour, blockEventsMax)) blocks.push({ actorId, hour, events: part });
   return blocks;
 }
 
@@ -46,8 +46,8 @@ export function formatAccessEvents(events: readonly AccessEvent[]): string {
 }
 
 /**
- * Yields the events of an actor's blocks in ascending or descending order of their ids. Blocks of several nodes overlap
- * in time. A block is parsed only when its first event is next, so that a short page parses few blocks.
+ * The events of an actor's blocks in the order of their ids. Blocks of several nodes overlap in time. A block is parsed
+ * only when its first event is next, so that a short page parses few blocks.
  */
 export function* eventsInOrder(
   actorId: string,

@@ -21,13 +21,13 @@ const WHOLE = '';
 const lastHour = 2 ** 31 - 1;
 const hoursAtOnce = 16;
 const writesAtOnceMax = 16;
-/** Most (actor, hour) pairs remembered as listed, so that they are not listed again with each block. */
+/** Most (actor, hour) pairs remembered as listed. */
 const hoursKnownMax = 20_000;
 
 /**
- * The access histories of a keyspace. Each actor and hour has a partition with blocks of events. Each block is stored
- * once for the whole history, and once for each ledger with the events of that ledger. Rows are removed by their TTL. A
- * sweep only raises the hour from which on events are shown.
+ * The access histories of a keyspace. Each actor and hour has a partition with blocks of events, stored once for the
+ * whole history and once for each ledger. Rows are removed by their TTL. A sweep only raises the hour from which on
+ * events are shown.
  */
 export class CassandraAccessLog implements AccessLog {
   readonly #session: CqlSession;
@@ -46,7 +46,7 @@ export class CassandraAccessLog implements AccessLog {
   async #write(name: string, blocks: readonly AccessBlock[]): Promise<void> {
     const [first] = blocks;
     if (first === undefined) return;
-    // The hour is listed before its blocks are written, because readers only read hours that are listed.
+    // Listed before its blocks are written, because readers only read hours that are listed.
     if (!this.#knownHours.has(name)) {
       await this.#session.write([{ cql: ADD_HOUR, params: [keyText(first.actorId), first.hour] }]);
       if (this.#knownHours.size >= hoursKnownMax) this.#knownHours.clear();
@@ -65,7 +65,7 @@ export class CassandraAccessLog implements AccessLog {
     for await (const hour of this.#hours(actorId, from, descending)) {
       signal?.throwIfAborted();
       const partition = [keyText(actorId), hour, ledger];
-      // Only the first hour may hold events before `since`. In later hours events can be skipped without reading them.
+      // Only the first hour may hold events before `since`.
       if (skip > 0 && hour > from) {
         const count = await this.#count(partition);
         if (skip >= count) {
@@ -97,7 +97,7 @@ export class CassandraAccessLog implements AccessLog {
     return Number(textOf(row, 'value') ?? '0');
   }
 
-  /** Yields the hours from `from` on in which an actor has blocks, in the order of reading. */
+  /** The hours from `from` on in which an actor has blocks, in the order of reading. */
   async *#hours(actorId: string, from: number, descending: boolean): AsyncGenerator<number> {
     for (let start = descending ? lastHour : from; ; ) {
       const key = keyText(actorId);

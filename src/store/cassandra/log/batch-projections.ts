@@ -1,15 +1,14 @@
-import type { CommandKey } from '../../../domain/event/event.ts';
 import type { Projection } from '../../../domain/event/projection.ts';
 import type { EventProjections } from '../../store-inspection.ts';
 
 /**
- * The projections of one batch. The bucket also keeps them (`pending`) until its next batch. Both have one form, so
- * that a claim completes the projections of another writer in the same way as its own.
+ * The projections of one batch, in the form in which its bucket keeps them (`pending`) until the next batch. So a claim
+ * completes the projections of another writer in the same way as its own.
  */
 export interface BatchProjections {
   readonly bucket: number;
   readonly scopes: readonly string[];
-  readonly commands: readonly (readonly [seq: number, command: CommandKey])[];
+  readonly commands: readonly (readonly [seq: number, id: string, fingerprint: string, permanent: 0 | 1])[];
   /** Only the newest value of each key. */
   readonly cells: readonly (readonly [key: string, seq: number, value: string])[];
   readonly lines: readonly (readonly [list: string, order: string, value: string])[];
@@ -17,7 +16,7 @@ export interface BatchProjections {
 
 export function projectionsOfBatch(bucket: number, entries: readonly EventProjections[]): BatchProjections {
   const scopes = new Set<string>();
-  const commands: [number, CommandKey][] = [];
+  const commands: BatchProjections['commands'][number][] = [];
   const cells = new Map<string, readonly [string, number, string]>();
   const lines: [string, string, string][] = [];
   for (const { seq, projections } of entries)
@@ -28,7 +27,7 @@ export function projectionsOfBatch(bucket: number, entries: readonly EventProjec
           break;
         case 'command': {
           const { id, fingerprint, permanent } = projection.command;
-          commands.push([seq, { id, fingerprint, permanent }]);
+          commands.push([seq, id, fingerprint, permanent ? 1 : 0]);
           break;
         }
         case 'cell':
@@ -43,34 +42,28 @@ export function projectionsOfBatch(bucket: number, entries: readonly EventProjec
 
 export function formatPending({ bucket, scopes, commands, cells, lines }: BatchProjections): string {
   if (scopes.length + commands.length + cells.length + lines.length === 0) return '';
-  const keys = commands.map(([seq, { id, fingerprint, permanent }]) => [seq, id, fingerprint, permanent ? 1 : 0]);
-  return JSON.stringify([bucket, scopes, keys, cells, lines]);
+  return JSON.stringify([bucket, scopes, commands, cells, lines]);
 }
-
-type PendingForm = readonly [
-  bucket: number,
-  scopes: BatchProjections['scopes'],
-  keys: readonly (readonly [seq: number, id: string, fingerprint: string, permanent: 0 | 1])[],
-  cells: BatchProjections['cells'],
-  lines: BatchProjections['lines'],
-];
 
 /** Parses what formatPending returned. null if there are no projections. Throws for any other text. */
 export function parsePending(text: string): BatchProjections | null {
   if (text === '') return null;
-  const [bucket, scopes, keys, cells, lines] = JSON.parse(text) as PendingForm;
+  const [bucket, scopes, commands, cells, lines] = JSON.parse(text) as [
+    number,
+    BatchProjections['scopes'],
+    BatchProjections['commands'],
+    BatchProjections['cells'],
+    BatchProjections['lines'],
+  ];
   const isText = (value: unknown) => typeof value === 'string';
   const isSeq = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
   const isWhole =
     isSeq(bucket) &&
     scopes.every(isText) &&
-    keys.every(([seq, id, fingerprint]) => isSeq(seq) && isText(id) && isText(fingerprint)) &&
+    commands.every(([seq, id, fingerprint]) => isSeq(seq) && isText(id) && isText(fingerprint)) &&
     cells.every(([key, seq, value]) => isText(key) && isSeq(seq) && isText(value)) &&
     lines.every((line) => line.length === 3 && line.every(isText));
   if (!isWhole) throw new TypeError('These are no projections of a batch.');
-  const commands = keys.map(([seq, id, fingerprint, permanent]) => {
-    return [seq, { id, fingerprint, permanent: permanent === 1 }] as const;
-  });
   return { bucket, scopes, commands, cells, lines };
 }
 
@@ -78,7 +71,9 @@ export function pendingProjections(pending: BatchProjections | null): Projection
   if (pending === null) return [];
   return [
     ...pending.scopes.map((scope): Projection => ({ kind: 'scope', scope })),
-    ...pending.commands.map(([, command]): Projection => ({ kind: 'command', command })),
+    ...pending.commands.map(([, id, fingerprint, permanent]): Projection => {
+      return { kind: 'command', command: { id, fingerprint, permanent: permanent === 1 } };
+    }),
     ...pending.cells.map(([key, , value]): Projection => ({ kind: 'cell', key, value })),
     ...pending.lines.map(([list, order, value]): Projection => ({ kind: 'line', list, order, value })),
   ];

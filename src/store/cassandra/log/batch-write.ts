@@ -3,18 +3,15 @@ import { decodeStored } from '../../unreadable-record.ts';
 import { checkEntryRun } from '../../write-checks.ts';
 import { type CqlSession, textOf, Undecided } from '../session/session.ts';
 import { type BatchProjections, parsePending, projectionsOfBatch } from './batch-projections.ts';
-import { type BatchPlan, batchStatements, headIn, isSameHead, readBucketState, scopesOf } from './bucket.ts';
-
-/** A checked batch, copied from the caller's entries. */
-export interface Batch {
-  readonly bucket: number;
-  /** The head that it follows, in this bucket or the one before. null if it is the first batch of the ledger. */
-  readonly sealed: Head | null;
-  readonly rows: BatchPlan['rows'];
-  readonly scopes: BatchPlan['scopes'];
-  readonly last: Head;
-  readonly projections: BatchProjections;
-}
+import {
+  type Batch,
+  type BatchCondition,
+  batchStatements,
+  headIn,
+  isSameHead,
+  readBucketState,
+  scopesOf,
+} from './bucket.ts';
 
 /** Throws TypeError if the entries do not follow one another, and RangeError if there are more than a bucket takes. */
 export function batchOf(entries: readonly LedgerEntry[], bucketEvents: number): Batch {
@@ -31,9 +28,9 @@ export function batchOf(entries: readonly LedgerEntry[], bucketEvents: number): 
   };
 }
 
-/** A plan to write a batch. `unprojected` must be projected before the batch is written; null if there is nothing. */
 interface PlannedBatch {
-  readonly plan: BatchPlan;
+  readonly before: BatchCondition;
+  /** Must be projected before the batch is written. null if there is nothing. */
   readonly unprojected: BatchProjections | null;
 }
 
@@ -52,10 +49,10 @@ export async function planBatch(
   known: KnownLedger | null,
 ): Promise<PlannedBatch> {
   const { ledgerId, fence } = claim;
-  const { bucket, sealed, rows, scopes, last, projections } = batch;
+  const { bucket, sealed } = batch;
   const own = known !== null && known.fence === fence && isSameHead(known.head, sealed) ? known : null;
-  const planned = (before: Head | null, standing: string | null, pending: string): PlannedBatch => ({
-    plan: { ledgerId, fence, standing, before, rows, scopes, last, projections },
+  const planned = (head: Head | null, fenceBefore: string | null, pending: string): PlannedBatch => ({
+    before: { fence: fenceBefore, head },
     unprojected: own === null ? decodeStored({ kind: 'pending', id: ledgerId, value: pending }, parsePending) : null,
   });
   if (own !== null && own.bucket === bucket && sealed !== null) return planned(sealed, fence, '');
@@ -77,33 +74,34 @@ export async function planBatch(
 }
 
 /** Writes a planned batch. Throws Fenced or OutcomeUnknown, or LedgerError if nothing was sent. */
-export async function writeBatch(session: CqlSession, plan: BatchPlan): Promise<void> {
-  const decision = await session.decide(batchStatements(plan)).catch((error: unknown) => {
+export async function writeBatch(
+  session: CqlSession,
+  claim: Claim,
+  batch: Batch,
+  before: BatchCondition,
+): Promise<void> {
+  const decision = await session.decide(batchStatements(claim, batch, before)).catch((error: unknown) => {
     throw error instanceof Undecided ? new OutcomeUnknown(error) : error;
   });
   if (decision.applied) return;
   // The head is this batch's own, under its own claim: the batch may have been written. Only a new claim settles that.
-  if (textOf(decision.row, 'fence') === plan.fence && isSameHead(headIn(decision.row), plan.last))
+  if (textOf(decision.row, 'fence') === claim.fence && isSameHead(headIn(decision.row), batch.last))
     throw new OutcomeUnknown(new Error('the condition did not hold, and yet the head is the one to be written'));
   throw new Fenced();
 }
-
-/** Most ledgers remembered. The ledger actors of a node take far more memory. */
-export const knownLedgersMax = 50_000;
 
 /** The last write of this process to a ledger. It only saves statements: correctness does not depend on it. */
 export interface KnownLedger {
   readonly fence: string;
   readonly head: Head | null;
   readonly bucket: number;
-  /** Scopes that are known to be listed in scope_bucket for this bucket. */
   readonly scopes: ReadonlySet<string>;
 }
 
 /** Scopes remembered for one ledger. If there are as many, the next batch forgets them. */
 const scopesMax = 256;
 
-/** Returns what is known of a ledger after a batch. `before` is what was known before the batch, or null. */
+/** What is known of a ledger after a batch. `before` is what was known before the batch, or null. */
 export function knownAfter(
   fence: string,
   head: Head,
@@ -115,7 +113,6 @@ export function knownAfter(
   return { fence, head, bucket, scopes: isNew ? new Set([...(kept ?? []), ...scopes]) : kept };
 }
 
-/** Returns the projections without the scopes that are known to be listed. */
 export function unknownProjections(projections: BatchProjections, known: KnownLedger | null): BatchProjections {
   if (known === null || known.bucket !== projections.bucket) return projections;
   return { ...projections, scopes: projections.scopes.filter((scope) => !known.scopes.has(scope)) };

@@ -1,4 +1,4 @@
-import type { Head } from '../../ledger-store.ts';
+import type { Claim, Head } from '../../ledger-store.ts';
 import type { EventProjections } from '../../store-inspection.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
@@ -16,11 +16,9 @@ export const bucketEvents = 1_024;
 export interface LedgerLog {
   readonly session: CqlSession;
   readonly ledgerId: string;
-  /** Events in a bucket, as stored in the keyspace. */
   readonly bucketEvents: number;
 }
 
-/** The static columns of a bucket. */
 export interface BucketState {
   /** Fence of the newest claim of the bucket. null if the bucket was never claimed or written to. */
   readonly fence: string | null;
@@ -59,7 +57,6 @@ export async function readBucketState(
   return bucketState(row);
 }
 
-/** Reads the state from a row of the bucket. `row` is undefined if the bucket has none. */
 export function bucketState(row: Row | undefined): BucketState {
   return {
     fence: textOf(row, 'fence'),
@@ -75,7 +72,7 @@ export function headIn(row: Row | undefined): Head | null {
   return seq === null || hash === null ? null : { seq, hash };
 }
 
-/** Puts a new fence on a bucket, on condition that fence and head are still as seen. */
+/** On condition that fence and head are still as seen. */
 export function claimStatement(
   ledgerId: string,
   bucket: number,
@@ -85,32 +82,36 @@ export function claimStatement(
   return { cql: CLAIM, params: [fence, keyText(ledgerId), bucket, seen.fence, seen.headSeq] };
 }
 
-/** A batch, and the condition under which it is written to its bucket. */
-export interface BatchPlan {
-  readonly ledgerId: string;
-  readonly fence: string;
-  /** The fence expected in the bucket: `fence`, or null if the writer moves on to a bucket that was never claimed. */
-  readonly standing: string | null;
-  /** The head expected in the bucket. null for the first batch in the bucket. */
-  readonly before: Head | null;
+/** A checked batch, copied from the caller's entries. */
+export interface Batch {
+  readonly bucket: number;
+  /** The head that it follows, in this bucket or the one before. null if it is the first batch of the ledger. */
+  readonly sealed: Head | null;
   readonly rows: readonly (readonly [seq: number, row: string])[];
   readonly scopes: readonly (readonly [scope: string, seqs: readonly number[]])[];
   readonly last: Head;
   readonly projections: BatchProjections;
 }
 
+/** What must be in the bucket for a batch to be written. */
+export interface BatchCondition {
+  /** The writer's fence, or null if the writer moves on to a bucket that was never claimed. */
+  readonly fence: string | null;
+  /** null for the first batch in the bucket. */
+  readonly head: Head | null;
+}
+
 /**
- * Returns a batch as one conditional write: if fence and head are as expected, the head moves and the rows are
- * inserted. The inserts have no condition of their own and would overwrite. The condition on the static columns
- * protects the rows.
+ * Returns a batch as one conditional write: if the condition holds, fence and head move and the rows are inserted. The
+ * inserts have no condition of their own and would overwrite. The condition on the static columns protects the rows.
  */
-export function batchStatements(plan: BatchPlan): Statement[] {
-  const { fence, standing, before, last, projections, rows, scopes } = plan;
-  const ledger = keyText(plan.ledgerId);
-  const { bucket } = projections;
+export function batchStatements({ ledgerId, fence }: Claim, batch: Batch, before: BatchCondition): Statement[] {
+  const { bucket, last, projections, rows, scopes } = batch;
+  const ledger = keyText(ledgerId);
   const first = rows[0]?.[0] ?? 0;
   const set = [fence, BigInt(last.seq), last.hash, BigInt(first - 1), formatPending(projections)];
-  const condition = [standing, before === null ? null : BigInt(before.seq), before?.hash ?? null];
+  const { head } = before;
+  const condition = [before.fence, head === null ? null : BigInt(head.seq), head?.hash ?? null];
   return [
     { cql: MOVE_HEAD, params: [...set, ledger, bucket, ...condition] },
     ...rows.map(([seq, row]) => ({ cql: ADD_ROW, params: [ledger, bucket, BigInt(seq), row] })),

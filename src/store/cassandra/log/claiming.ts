@@ -12,13 +12,12 @@ const pauseMaxMs = 50;
  * Puts a new fence on the bucket that takes the next event, on condition that fence and head there are as seen. So a
  * write under an earlier fence has either landed before and is seen, or can never land.
  *
- * If the last bucket of the log is full, the claim is made on the next bucket. It then guards both buckets: the full
- * one never changes, and the first batch in the next one must find its own fence there. But a claim on the next bucket
- * settles nothing in the full one, whose last batch may so far be on a single replica. A serial read of the full bucket
- * settles that batch.
+ * If the last bucket of the log is full, the claim is made on the next bucket. It then guards both: the full one never
+ * changes, and the first batch in the next one must find its own fence there. But it settles nothing in the full one,
+ * whose last batch may so far be on a single replica. A serial read of the full bucket settles that batch.
  *
- * `from` is a bucket known to hold events, null if none is known. Returns the end of the log at that time too. Throws LedgerError `unavailable` if the outcome is
- * unknown.
+ * `from` is a bucket known to hold events, null if none is known. `end` is the end of the log at the time of the claim.
+ * Throws LedgerError `unavailable` if the outcome is unknown.
  */
 export async function takeClaim(
   log: LedgerLog,

@@ -14,12 +14,10 @@ const BEFORE = "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? 
 const BEHIND = "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq > ? LIMIT ?";
 const SCOPES = "SELECT scope, seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope > ''";
 
-/** Most misplaced rows reported for each side of a bucket. */
 const namedMax = 10;
-/** After this many empty buckets in a row no further ones are read. */
+/** Empty buckets in a row after which no further ones are read. */
 export const emptyBucketsMax = 64;
 
-/** Yields the damaged rows of a ledger's log, and a damaged hint. */
 export async function* damagedLogRows(log: LedgerLog): AsyncGenerator<DamagedRow> {
   const { session, ledgerId, bucketEvents } = log;
   // The hint is read before the end, so that writes meanwhile never make the hint look ahead of the end.
@@ -57,7 +55,7 @@ async function trueEnd(log: LedgerLog, bucket: number, row: Row): Promise<number
   return head?.seq === seq && seq >= first && seq <= last ? seq : -1;
 }
 
-/** Returns what is wrong with the hint, null if nothing is. `endBucket` is null if the ledger has no event. */
+/** `endBucket` is null if the ledger has no event. */
 function wrongHint(row: Row | undefined, endBucket: number | null): string | null {
   if (row === undefined) return null;
   const bucket = numberOf(row, 'bucket');

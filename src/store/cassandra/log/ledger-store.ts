@@ -22,17 +22,14 @@ import { commandWindows, keyText, permanentSlot } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { type CqlSession, numberOf, textOf } from '../session/session.ts';
 import { type BatchProjections, parsePending } from './batch-projections.ts';
+import { batchOf, type KnownLedger, knownAfter, planBatch, unknownProjections, writeBatch } from './batch-write.ts';
 import {
   type Batch,
-  batchOf,
-  type KnownLedger,
-  knownAfter,
-  knownLedgersMax,
-  planBatch,
-  unknownProjections,
-  writeBatch,
-} from './batch-write.ts';
-import { bucketEvents as bucketEventsByDefault, isSameHead, type LedgerLog, readBucketState } from './bucket.ts';
+  bucketEvents as bucketEventsByDefault,
+  isSameHead,
+  type LedgerLog,
+  readBucketState,
+} from './bucket.ts';
 import { takeClaim } from './claiming.ts';
 import { readLines } from './lines.ts';
 import { bucketOfNext, findLogEnd } from './log-end.ts';
@@ -43,6 +40,8 @@ import { readScopePage, readScopeSeqs } from './scopes.ts';
 import { readSnapshot, writeSnapshot } from './snapshots.ts';
 
 const FENCE_BYTES = 16;
+/** The ledger actors of a node take far more memory than this many known ledgers. */
+const knownLedgersMax = 50_000;
 /** Pauses between attempts to write projections, ms. Then the outcome of the append counts as unknown. */
 const projectionPausesMs: readonly number[] = [20, 100, 500];
 
@@ -58,13 +57,12 @@ interface CassandraLedgerOptions {
   readonly random: (bytes: number) => Buffer;
   /** Events in a bucket, and most entries of an append. Fixed with the keyspace. Smaller values are for tests. */
   readonly bucketEvents?: number;
-  /** Most writes that may wait for one ledger. */
   readonly writesMax?: number;
 }
 
 /**
  * The ledgers of a keyspace. Paxos on the static columns of the bucket that takes the next event decides which claim
- * may append (bucket.ts, claiming.ts, appending.ts).
+ * may append (bucket.ts, claiming.ts, batch-write.ts).
  *
  * Invariant: when a batch is written, all events before it have their projections. So only the newest batch of a ledger
  * can lack projections. Its bucket keeps them (`pending`), and a claim by any node completes them.
@@ -76,8 +74,8 @@ export class CassandraLedgerStore implements LedgerStore {
   readonly #bucketEvents: number;
   readonly #mutex: KeyedMutex;
   /**
-   * Ledgers of which the last known claim or write is this process's, and of which all events have their projections. A
-   * ledger is forgotten if an operation fails. Then the next operation reads the store.
+   * Ledgers whose last known claim or write is this process's, and whose events all have their projections. A ledger is
+   * forgotten if an operation fails. Then the next operation reads the store.
    */
   readonly #known = new RecentMap<string, KnownLedger>(knownLedgersMax);
   readonly #lag = new ProjectionLag();
@@ -122,13 +120,13 @@ export class CassandraLedgerStore implements LedgerStore {
   async #append({ ledgerId, fence, head }: Claim, batch: Batch): Promise<void> {
     const claim: Claim = { ledgerId, fence, head };
     const known = this.#known.get(ledgerId) ?? null;
-    const { plan, unprojected } = await planBatch(this.#session, claim, batch, known);
+    const { before, unprojected } = await planBatch(this.#session, claim, batch, known);
     if (unprojected !== null) await this.#project(ledgerId, unprojected, unprojected.bucket > 0);
     this.#known.delete(ledgerId);
-    await writeBatch(this.#session, plan);
+    await writeBatch(this.#session, claim, batch, before);
     this.#lag.written(claim, batch.last, batch.rows.length);
     try {
-      await this.#project(ledgerId, unknownProjections(batch.projections, known), plan.before === null);
+      await this.#project(ledgerId, unknownProjections(batch.projections, known), before.head === null);
     } catch (error) {
       this.#lag.givenUp(ledgerId);
       // The batch is written, and the next claim completes its projections. It must not be answered as written before.
@@ -139,15 +137,14 @@ export class CassandraLedgerStore implements LedgerStore {
   }
 
   /**
-   * Returns how many events this process has written without knowing their projections to be written. The call starts a
-   * check in the background: events that other nodes have projected since are no longer counted in the next call.
+   * How many events this process has written without knowing their projections to be written. The call starts a check
+   * in the background: events that other nodes have projected since are no longer counted in the next call.
    */
   projectionLag(): number {
     void this.#lag.look((claim, head) => this.stands(claim, head));
     return this.#lag.events;
   }
 
-  /** Writes projections, with retries. Throws LedgerError after the last attempt. */
   async #project(ledgerId: string, projections: BatchProjections, isFirst: boolean): Promise<void> {
     for (const pauseMs of [...projectionPausesMs, null]) {
       try {

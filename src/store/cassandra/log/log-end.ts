@@ -8,7 +8,6 @@ const HINT = preparedAtStart('SELECT bucket FROM ledger WHERE ledger_id = ?');
 const LAST_ROW =
   "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq >= ? AND seq <= ? ORDER BY scope DESC, seq DESC LIMIT 1";
 
-/** Highest bucket number: a CQL int. */
 export const bucketMax = 2 ** 31 - 1;
 
 export interface LogEnd {
@@ -59,7 +58,6 @@ export async function findLogEnd(log: LedgerLog, from: number | null): Promise<L
   return { head, bucket, state, nextBucket: high.bucket, next: high.state };
 }
 
-/** Reads where a bucket ends, from its state, or from its rows if the state is damaged. */
 export async function lookAt(log: LedgerLog, bucket: number): Promise<Look> {
   const state = await readBucketState(log, bucket);
   const isSound = isSoundState(state, bucket, log.bucketEvents);
@@ -70,12 +68,11 @@ export function bucketOfNext(head: Head | null, bucketEvents: number): number {
   return head === null ? 0 : Math.floor((head.seq + 1) / bucketEvents);
 }
 
-/** Returns the range of seqs that a bucket may hold. A batch that begins in the bucket may run over its end. */
+/** The range of seqs that a bucket may hold. A batch that begins in the bucket may run over its end. */
 export function seqsOfBucket(bucket: number, bucketEvents: number): { readonly first: number; readonly last: number } {
   return { first: bucket * bucketEvents, last: (bucket + 2) * bucketEvents - 2 };
 }
 
-/** Whether the bucket's head is in the bucket's range, or the bucket has neither a head nor rows. */
 function isSoundState({ head, headSeq, hasRows }: BucketState, bucket: number, bucketEvents: number): boolean {
   if (head === null) return headSeq === null && !hasRows;
   const { first, last } = seqsOfBucket(bucket, bucketEvents);
@@ -83,8 +80,8 @@ function isSoundState({ head, headSeq, hasRows }: BucketState, bucket: number, b
 }
 
 /**
- * Returns the seq of a bucket's last row as a head with an empty hash, null if there are no rows. So readers of a
- * bucket with a damaged state see its events, and notice the damage by the hash.
+ * The seq of a bucket's last row with an empty hash, null if there are no rows. So readers of a bucket with a damaged
+ * state see its events, and notice the damage by the hash.
  */
 export async function headOfRows({ session, ledgerId, bucketEvents }: LedgerLog, bucket: number): Promise<Head | null> {
   const { first, last } = seqsOfBucket(bucket, bucketEvents);

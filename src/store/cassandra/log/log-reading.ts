@@ -2,7 +2,7 @@ import type { StoredEntry } from '../../ledger-store.ts';
 import { charsOf, nextPart } from '../../pages.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { eachAtOnce, numberOf, type Row, textOf } from '../session/session.ts';
+import { eachAtOnce, inParts, numberOf, type Row, textOf } from '../session/session.ts';
 import type { LedgerLog } from './bucket.ts';
 import { bucketMax, bucketOfNext, lookAt, seqsOfBucket } from './log-end.ts';
 
@@ -51,7 +51,6 @@ async function readEntries(log: LedgerLog, from: number, limit: number): Promise
   return entries.slice(0, limit);
 }
 
-/** Returns entries from seq `from` on, from the bucket that `from` falls into and from the bucket before. */
 async function readFirst(log: LedgerLog, bucket: number, from: number, limit: number): Promise<StoredEntry[]> {
   const entries = await readBucket(log, bucket, from, limit);
   // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
@@ -67,15 +66,14 @@ function inOrder(entries: readonly StoredEntry[], next: readonly StoredEntry[]):
   return [...(end < 0 ? entries : entries.slice(0, end)), ...next];
 }
 
-/** Returns the entries at these places, in the order of `places`. Leaves out entries that are gone. */
+/** The entries at these places, in the order of `places`, without those that are gone. */
 export async function readPlaces(
   { session, ledgerId }: LedgerLog,
   places: readonly { readonly seq: number; readonly bucket: number }[],
 ): Promise<StoredEntry[]> {
   const asked: (readonly [bucket: number, seqs: bigint[]])[] = [];
   for (const [bucket, those] of Map.groupBy(places, (place) => place.bucket))
-    for (let at = 0; at < those.length; at += seqsMax)
-      asked.push([bucket, those.slice(at, at + seqsMax).map(({ seq }) => BigInt(seq))]);
+    for (const part of inParts(those, seqsMax)) asked.push([bucket, part.map(({ seq }) => BigInt(seq))]);
   const found = new Map<number, StoredEntry>();
   await eachAtOnce(asked, readsAtOnceMax, async ([bucket, seqs]) => {
     const rows = await session.read({ cql: AT, params: [keyText(ledgerId), bucket, seqs] });

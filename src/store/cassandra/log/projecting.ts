@@ -1,25 +1,25 @@
 import { commandSlot, commandTtlSeconds, keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { type CqlSession, eachAtOnce, type Statement } from '../session/session.ts';
+import { type CqlSession, eachAtOnce, inParts, type Statement } from '../session/session.ts';
 import type { BatchProjections } from './batch-projections.ts';
 
 const SCOPE = preparedAtStart('INSERT INTO scope_bucket (ledger_id, scope, bucket) VALUES (?, ?, ?)');
-const MARK = preparedAtStart('INSERT INTO command (ledger_id, slot, id, seq, fingerprint) VALUES (?, ?, ?, ?, ?)');
-const MARK_FOR_A_DAY = preparedAtStart(`${MARK} USING TTL ${commandTtlSeconds}`);
+const COMMAND = preparedAtStart('INSERT INTO command (ledger_id, slot, id, seq, fingerprint) VALUES (?, ?, ?, ?, ?)');
+const COMMAND_FOR_A_DAY = preparedAtStart(`${COMMAND} USING TTL ${commandTtlSeconds}`);
 const CELL = preparedAtStart('INSERT INTO cell (key, version, value) VALUES (?, ?, ?) USING TIMESTAMP ?');
 const LINE = preparedAtStart('INSERT INTO line (list, line_order, value) VALUES (?, ?, ?)');
 const BUCKET = preparedAtStart('INSERT INTO ledger (ledger_id, bucket) VALUES (?, ?) USING TIMESTAMP ?');
 
-/** Most writes in flight, each to one partition. A batch of 64 events of 64 masters writes to that many partitions. */
+/** Each write is to one partition. A batch of 64 events of 64 masters writes to that many partitions. */
 const writesAtOnceMax = 16;
-/** Most statements in one write to a partition. Far more than any batch has. */
+/** Most statements in one write. Far more than any batch has for a partition. */
 const statementsMax = 256;
 
 /**
  * Writes the projections of a batch, with one write for each partition. It may be repeated, late, and by several nodes
- * at once, because every node writes the same rows, and cells have their seq as timestamp. Only a command key that is
- * written again later may also land in a later window, which does no harm.
- * `isFirst`: the batch is the first of its bucket, so that the hint for the end of the log is moved to this bucket.
+ * at once: every node writes the same rows, and cells have their seq as timestamp. A command key that is written again
+ * later may also land in a later window, which does no harm.
+ * `isFirst`: the batch is the first of its bucket, so the hint for the end of the log is moved to this bucket.
  */
 export async function writeProjections(
   session: CqlSession,
@@ -44,25 +44,20 @@ export function projectionWrites(
   nowMs: number,
 ): Statement[][] {
   const ledger = keyText(ledgerId);
-  const groups = new Map<string, Statement[]>();
+  const byPartition = new Map<string, Statement[]>();
   const put = (partition: readonly unknown[], cql: string, params: readonly unknown[]) => {
     const key = JSON.stringify(partition);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [{ cql, params }]);
-    else group.push({ cql, params });
+    const statements = byPartition.get(key);
+    if (statements === undefined) byPartition.set(key, [{ cql, params }]);
+    else statements.push({ cql, params });
   };
   for (const scope of scopes) put(['scope', scope], SCOPE, [ledger, keyText(scope), bucket]);
-  for (const [seq, { id, fingerprint, permanent }] of commands) {
-    const slot = commandSlot(id, permanent, nowMs);
-    put(['command', slot], permanent ? MARK : MARK_FOR_A_DAY, [ledger, slot, keyText(id), BigInt(seq), fingerprint]);
+  for (const [seq, id, fingerprint, permanent] of commands) {
+    const slot = commandSlot(id, permanent === 1, nowMs);
+    const cql = permanent === 1 ? COMMAND : COMMAND_FOR_A_DAY;
+    put(['command', slot], cql, [ledger, slot, keyText(id), BigInt(seq), fingerprint]);
   }
   for (const [key, seq, value] of cells) put(['cell', key], CELL, [keyText(key), BigInt(seq), value, BigInt(seq + 1)]);
   for (const [list, order, value] of lines) put(['line', list], LINE, [keyText(list), order, value]);
-  return [...groups.values()].flatMap(inParts);
-}
-
-function inParts(statements: readonly Statement[]): Statement[][] {
-  const parts: Statement[][] = [];
-  for (let at = 0; at < statements.length; at += statementsMax) parts.push(statements.slice(at, at + statementsMax));
-  return parts;
+  return [...byPartition.values()].flatMap((statements) => inParts(statements, statementsMax));
 }

@@ -11,9 +11,8 @@ interface LaggingBatch {
 }
 
 /**
- * Counts events that this process has written without knowing their projections to be written: those whose projections
- * are being written now, and those whose projections failed. The next claim of the ledger, by any node, completes the
- * latter.
+ * Counts events that this process has written without knowing their projections to be written: they are being written
+ * now, or failed. The next claim of the ledger, by any node, completes the latter.
  *
  * Invariant: a ledger has at most one batch here, because the next batch is written only after these projections.
  */
@@ -26,7 +25,6 @@ export class ProjectionLag {
     return this.#events;
   }
 
-  /** A batch under `claim` was written. `last` is the head after it, `events` the number of its events. */
   written(claim: Claim, last: Head, events: number): void {
     this.projected(claim.ledgerId);
     if (this.#byLedger.size === ledgersMax) return;
@@ -41,7 +39,6 @@ export class ProjectionLag {
     this.#events -= batch.events;
   }
 
-  /** The projections of a ledger's batch failed, and wait for the next claim. */
   givenUp(ledgerId: string): void {
     const batch = this.#byLedger.get(ledgerId);
     if (batch !== undefined) batch.isGivenUp = true;

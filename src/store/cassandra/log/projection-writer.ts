@@ -1,14 +1,13 @@
 import { LedgerError } from '../../../domain/errors.ts';
 import type { ProjectionWriter } from '../../store-inspection.ts';
 import { keyText } from '../keys.ts';
-import { type CqlSession, type Statement, Undecided } from '../session/session.ts';
+import { type CqlSession, inParts, type Statement, Undecided } from '../session/session.ts';
 import { projectionsOfBatch } from './batch-projections.ts';
 import { type LedgerLog, readBucketState, scopesOf } from './bucket.ts';
 import { writeProjections } from './projecting.ts';
 import { placesIn } from './scopes.ts';
 
 const LIST = 'INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, ?, ?, ?, ?) IF NOT EXISTS';
-/** Most rows of a scope in one conditional write. */
 const rowsMax = 64;
 
 interface ProjectionWriterParts extends Omit<LedgerLog, 'ledgerId'> {
@@ -35,9 +34,8 @@ export function projectionWriter({ session, bucketEvents, now }: ProjectionWrite
 }
 
 /**
- * Lists events under a scope in the log. Each event gets a row of its own, because a row of several events would be out
- * of order beside existing rows. The writes are conditional like all writes to the log, so that a row that was changed
- * by hand is not overwritten, and can still be found.
+ * Each event gets a row of its own, because a row of several events would be out of order beside existing rows. The
+ * writes are conditional like all writes to the log, so that a row that was changed by hand is not overwritten.
  */
 async function listInScope(log: LedgerLog, bucket: number, scope: string, seqs: readonly number[]): Promise<void> {
   const { session, ledgerId } = log;
@@ -45,15 +43,14 @@ async function listInScope(log: LedgerLog, bucket: number, scope: string, seqs: 
   const rows = seqs
     .filter((seq) => !listed.has(seq))
     .map((seq) => ({ cql: LIST, params: [keyText(ledgerId), bucket, keyText(scope), BigInt(seq), String(seq)] }));
-  for (let at = 0; at < rows.length; at += rowsMax) {
-    const together = rows.slice(at, at + rowsMax);
+  for (const together of inParts(rows, rowsMax)) {
     if (await isWritten(session, together)) continue;
     // One of the rows exists already, so none was written. Write them one by one.
     for (const row of together) await isWritten(session, [row]);
   }
 }
 
-/** Inserts rows. Returns false if one of them exists already: then none was written. */
+/** false if one of the rows exists already: then none was written. */
 async function isWritten(session: CqlSession, rows: readonly Statement[]): Promise<boolean> {
   try {
     return (await session.decide(rows)).applied;

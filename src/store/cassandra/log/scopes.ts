@@ -11,7 +11,6 @@ const ASCENDING = preparedAtStart(`${BUCKETS} AND bucket >= ? LIMIT ?`);
 const DESCENDING = preparedAtStart(`${BUCKETS} AND bucket <= ? ORDER BY bucket DESC LIMIT ?`);
 const SEQS = preparedAtStart('SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ?');
 const LAST_BUCKET = 2 ** 31 - 1;
-/** Buckets read concurrently. A scope may have only one event in each. */
 const bucketsAtOnce = 16;
 
 interface Place {
@@ -19,10 +18,7 @@ interface Place {
   readonly bucket: number;
 }
 
-/**
- * Returns a page of a scope, as LedgerStore.readScope. Only buckets with events of the scope are read, so that the cost
- * depends on the length of the page and not on the length of the ledger.
- */
+/** As LedgerStore.readScope. Only buckets with events of the scope are read. */
 export async function readScopePage(log: LedgerLog, scope: string, page: ScopePage): Promise<ScopeEntries> {
   const places = await listedPlaces(log, scope, page);
   const { charsMax } = page;
@@ -78,17 +74,16 @@ async function listedPlaces(
   return places;
 }
 
-/** Returns the seqs in a row of a scope, which lists events of one batch. Leaves out what is not a seq. */
+/** The seqs in a row of a scope, which lists events of one batch. Leaves out what is not a seq. */
 export function seqsIn(row: string): number[] {
   return row.split(' ').flatMap((text) => (isSeq(text) ? [Number(text)] : []));
 }
 
-/** Whether the text is a seq in the form that rows of a scope use. */
 export function isSeq(text: string): boolean {
   return /^(0|[1-9]\d{0,14})$/.test(text);
 }
 
-/** Returns the events of a scope in a bucket, ascending. There is one row for each batch with events of the scope. */
+/** The events of a scope in a bucket, ascending. There is one row for each batch with events of the scope. */
 export async function placesIn({ session, ledgerId }: LedgerLog, scope: string, bucket: number): Promise<Place[]> {
   const rows = await session.read({ cql: SEQS, params: [keyText(ledgerId), bucket, keyText(scope)] });
   const seqs = new Set(rows.flatMap((row) => seqsIn(textOf(row, 'row') ?? '')));

@@ -15,20 +15,19 @@ const SAVE = preparedAtStart(
  */
 export async function readSnapshot(session: CqlSession, owner: string): Promise<Snapshot | null> {
   const rows = await session.read({ cql: ALL, params: [keyText(owner)] });
-  let newest: { readonly snapshot: Snapshot; readonly savedAt: number } | null = null;
+  let newest: Snapshot | null = null;
+  let newestSavedAt = 0;
   for (const row of rows) {
-    const [foldVersion, seq, savedAt] = [
-      numberOf(row, 'fold_version'),
-      numberOf(row, 'seq'),
-      numberOf(row, 'saved_at'),
-    ];
+    const [foldVersion, seq] = [numberOf(row, 'fold_version'), numberOf(row, 'seq')];
     const [hash, state] = [textOf(row, 'hash'), textOf(row, 'state')];
     if (foldVersion === null || seq === null || hash === null || state === null) continue;
+    const savedAt = numberOf(row, 'saved_at') ?? 0;
     // Rows are sorted by fold version. Of two snapshots saved in the same millisecond the higher version wins.
-    if (newest === null || (savedAt ?? 0) >= newest.savedAt)
-      newest = { snapshot: { foldVersion, seq, hash, state }, savedAt: savedAt ?? 0 };
+    if (savedAt < newestSavedAt) continue;
+    newest = { foldVersion, seq, hash, state };
+    newestSavedAt = savedAt;
   }
-  return newest?.snapshot ?? null;
+  return newest;
 }
 
 export async function writeSnapshot(

@@ -1,20 +1,20 @@
 import type { FindPage, FoundRecord, LookupName } from '../../record-store.ts';
 import { keyText, readFrom } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { type CqlSession, type Row, type Statement, textOf } from '../session/session.ts';
+import { type CqlSession, type Row, textOf } from '../session/session.ts';
 import { readRecord } from './record-row.ts';
 
 const COLUMNS = 'SELECT line_order, id, put_token FROM record_lookup WHERE kind = ? AND name = ? AND value = ?';
 const UP = preparedAtStart(`${COLUMNS} LIMIT ?`);
-const UP_BEHIND = `${COLUMNS} AND (line_order, id) > (?, ?) LIMIT ?`;
-const UP_BEHIND_ROW = `${COLUMNS} AND (line_order, id, put_token) > (?, ?, ?) LIMIT ?`;
+const UP_BEHIND = `${COLUMNS} AND (line_order, id, put_token) > (?, ?, ?) LIMIT ?`;
 const DOWN = preparedAtStart(`${COLUMNS} ORDER BY line_order DESC LIMIT ?`);
-const DOWN_BEHIND = `${COLUMNS} AND (line_order, id) < (?, ?) ORDER BY line_order DESC LIMIT ?`;
-const DOWN_BEHIND_ROW = `${COLUMNS} AND (line_order, id, put_token) < (?, ?, ?) ORDER BY line_order DESC LIMIT ?`;
+const DOWN_BEHIND = `${COLUMNS} AND (line_order, id, put_token) < (?, ?, ?) ORDER BY line_order DESC LIMIT ?`;
 
 /** Index rows read beyond those that are wanted, because some may belong to writes in flight or writes that failed. */
 const spareRows = 8;
 const recordsAtOnceMax = 16;
+/** Sorts after every token. */
+const lastToken = '\u{10FFFF}';
 
 interface IndexRow {
   readonly order: string;
@@ -22,14 +22,10 @@ interface IndexRow {
   readonly token: string;
 }
 
-/** Where reading goes on: after one index row, or after all rows of a record at one order. */
-type Behind = IndexRow | NonNullable<FindPage['after']>;
-
 /**
- * Finds records by a look-up. Each index row is checked against its record. A record may have several rows at one
- * order; rows of writes in flight and of failed writes do not count. An offset counts the rows of a record at one order
- * once. But it also counts records that were never written, and may be off by these, as any offset is while others
- * write.
+ * Finds records by a look-up. Each index row is checked against its record: a record may have several rows at one
+ * order, and rows of writes in flight and of failed writes do not count. An offset counts the rows of a record at one
+ * order once. It also counts records that were never written, and may be off by these.
  */
 export async function findRecords(
   session: CqlSession,
@@ -37,19 +33,25 @@ export async function findRecords(
   lookup: LookupName,
   { limit, offset = 0, descending = false, after, charsMax = Number.POSITIVE_INFINITY }: FindPage,
 ): Promise<FoundRecord[]> {
-  const read = async (behind: Behind | undefined, max: number): Promise<IndexRow[]> => {
-    const rows = await session.read(indexStatement(kind, lookup, descending, behind, max));
-    return rows.map(indexRow);
+  const key = [keyText(kind), keyText(lookup.name), keyText(lookup.value)];
+  const read = async (behind: IndexRow | undefined, max: number): Promise<IndexRow[]> => {
+    if (behind === undefined)
+      return indexRows(await session.read({ cql: descending ? DOWN : UP, params: [...key, max] }));
+    const from = [readFrom(behind.order), readFrom(behind.id), behind.token];
+    const cql = descending ? DOWN_BEHIND : UP_BEHIND;
+    return indexRows(await session.read({ cql, params: [...key, ...from, max] }));
+  };
+  const behindRecord = ({ order, id }: Omit<IndexRow, 'token'>) => {
+    return { order, id, token: descending ? '' : lastToken };
   };
   const found: FoundRecord[] = [];
-  let behind: Behind | undefined = after;
+  let behind = after === undefined ? undefined : behindRecord(after);
   for (let left = offset; left > 0; ) {
     const rows = await read(behind, left);
     const last = rows.at(-1);
     if (last === undefined || rows.length < left) return [];
     left -= rows.filter((row, at) => !isSamePlace(row, rows[at - 1])).length;
-    // Skips the other rows of the last record too.
-    behind = { order: last.order, id: last.id };
+    behind = behindRecord(last);
   }
   let chars = 0;
   while (found.length < limit && chars < charsMax) {
@@ -82,28 +84,14 @@ async function checkedRecord(
   return shown !== null && counts ? { ...shown, order } : null;
 }
 
-function indexStatement(
-  kind: string,
-  { name, value }: LookupName,
-  descending: boolean,
-  behind: Behind | undefined,
-  max: number,
-): Statement {
-  const key = [keyText(kind), keyText(name), keyText(value)];
-  if (behind === undefined) return { cql: descending ? DOWN : UP, params: [...key, max] };
-  const from = [readFrom(behind.order), readFrom(behind.id)];
-  if (!('token' in behind)) return { cql: descending ? DOWN_BEHIND : UP_BEHIND, params: [...key, ...from, max] };
-  return { cql: descending ? DOWN_BEHIND_ROW : UP_BEHIND_ROW, params: [...key, ...from, behind.token, max] };
-}
-
 function isSamePlace(row: IndexRow, other: IndexRow | undefined): boolean {
   return row.order === other?.order && row.id === other.id;
 }
 
-function indexRow(row: Row): IndexRow {
-  return {
+function indexRows(rows: readonly Row[]): IndexRow[] {
+  return rows.map((row) => ({
     order: textOf(row, 'line_order') ?? '',
     id: textOf(row, 'id') ?? '',
     token: textOf(row, 'put_token') ?? '',
-  };
+  }));
 }

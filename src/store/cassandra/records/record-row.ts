@@ -5,9 +5,8 @@ import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { type CqlSession, type Statement, textOf } from '../session/session.ts';
 
 /**
- * The index rows of a record: its look-ups and its expiry. Each row has a token that no other put uses. A row counts
- * only while the record itself names that token. So a put may write rows before the record and remove rows after it
- * without affecting the rows of another writer.
+ * The index rows of a record. Each has a token that no other put uses, and counts only while the record itself names
+ * that token. So a put may write rows before the record and remove rows after it without affecting another writer's.
  */
 export interface Places {
   readonly lookups: readonly PlacedLookup[];
@@ -19,7 +18,6 @@ interface PlacedLookup extends Lookup {
 }
 
 interface PlacedExpiry {
-  /** Milliseconds since 1970. */
   readonly at: number;
   readonly token: string;
 }
@@ -40,7 +38,7 @@ const ADD_MINUTE = preparedAtStart('INSERT INTO record_expiry_minute (part, minu
 
 const minuteMs = 60_000;
 
-/** Returns the index rows for a put. Rows that `before` has already keep their tokens, the others get `token`. */
+/** The index rows for a put. Rows that `before` has already keep their tokens, the others get `token`. */
 export function placesFor(lookups: readonly Lookup[], expiresAt: number | null, before: Places, token: string): Places {
   const placed = lookups.map(({ name, value, order }) => {
     const kept = before.lookups.find((old) => old.name === name && old.value === value && old.order === order);
@@ -57,7 +55,6 @@ export function placesBeyond(these: Places, others: Places): Places {
   return { lookups: these.lookups.filter((lookup) => !tokens.has(lookupKey(lookup))), expiry };
 }
 
-/** Writes index rows. All are written when this resolves. */
 export async function addPlaces(session: CqlSession, kind: string, id: string, places: Places): Promise<void> {
   // The minute is listed before its row is written, because a sweep only reads minutes that are listed.
   if (places.expiry !== null) await session.write([{ cql: ADD_MINUTE, params: [minuteOf(places.expiry.at)] }]);
@@ -95,7 +92,6 @@ export function formatPlaces({ lookups, expiry }: Places): string {
   return JSON.stringify([rows, expiry === null ? null : [expiry.at, expiry.token]]);
 }
 
-/** Parses what formatPlaces returned. Throws for any other text. */
 export function parsePlaces(text: string): Places {
   const [lookups, expiry] = JSON.parse(text) as PlacesForm;
   const isText = (value: unknown) => typeof value === 'string';
@@ -109,16 +105,11 @@ export function parsePlaces(text: string): Places {
   };
 }
 
-/** Reports damaged index rows and returns null. Such a record can only be found by its id. */
-function placesOf(kind: string, id: string, text: string | null): Places | null {
-  return text === null ? noPlaces : (decodeOrPassOver({ kind, id, value: text }, parsePlaces) ?? null);
-}
-
 function lookupKey({ name, value, token }: PlacedLookup): string {
   return JSON.stringify([name, value, token]);
 }
 
-/** How long the row of a removed record keeps a version. Longer than any write can be in flight. */
+/** Longer than any write can be in flight. */
 const removedTtlSeconds = 60 * 60;
 
 const GET = preparedAtStart('SELECT version, value, places FROM record WHERE kind = ? AND id = ?');
@@ -128,29 +119,29 @@ const PUT = preparedAtStart(
 const REMOVE = `UPDATE record USING TTL ${removedTtlSeconds} SET version = ?, value = null, places = null WHERE kind = ? AND id = ? IF version = ?`;
 
 /**
- * The row of a kind and id. A removal leaves a version without a value. Otherwise a write that began before the removal
- * and arrives late would find no row, and bring the record back.
+ * The row of a kind and id. A removal leaves a version without a value for an hour: a write that began before the
+ * removal and arrives late would find no row otherwise, and bring the record back.
  */
 export interface RecordRow {
-  /** null if there was never a record, or the version of a removal has expired. */
   readonly version: string | null;
   readonly shown: StoredRecord | null;
+  /** Empty if they are damaged: then the record can only be found by its id. */
   readonly places: Places;
-  /** Whether the places are damaged. Then `places` is empty. */
-  readonly isMisplaced?: boolean;
+  readonly hasDamagedPlaces: boolean;
 }
 
 export async function readRecord(session: CqlSession, kind: string, id: string): Promise<RecordRow> {
   const [row] = await session.read({ cql: GET, params: [keyText(kind), id] });
   const version = textOf(row, 'version');
   const value = textOf(row, 'value');
-  if (version === null || value === null) return { version, shown: null, places: noPlaces };
-  const places = placesOf(kind, id, textOf(row, 'places'));
+  if (version === null || value === null) return { version, shown: null, places: noPlaces, hasDamagedPlaces: false };
+  const text = textOf(row, 'places');
+  const places = text === null ? noPlaces : decodeOrPassOver({ kind, id, value: text }, parsePlaces);
   const shown = { kind, id, version, value };
-  return places === null ? { version, shown, places: noPlaces, isMisplaced: true } : { version, shown, places };
+  return { version, shown, places: places ?? noPlaces, hasDamagedPlaces: places === undefined };
 }
 
-/** Returns the conditional write of a record. `before` is the version that must be in the row, null for none. */
+/** The conditional write of a record. `before` is the version that must be in the row, null for none. */
 export function putStatement(
   kind: string,
   id: string,
@@ -161,7 +152,7 @@ export function putStatement(
   return { cql: PUT, params: [...set, keyText(kind), id, before] };
 }
 
-/** Returns the conditional removal. `version` stays in the row, `before` is the version that must be in it. */
+/** The conditional removal. `version` stays in the row, `before` is the version that must be in it. */
 export function removeStatement(kind: string, id: string, version: string, before: string): Statement {
   return { cql: REMOVE, params: [version, keyText(kind), id, before] };
 }

@@ -32,14 +32,9 @@ import { RecordSweep } from './record-sweep.ts';
 const VERSION_BYTES = 16;
 /** Pauses between attempts to settle a conditional write with an unknown outcome, ms. */
 const settlingPausesMs: readonly number[] = [50, 250];
-/** Most puts remembered that were not sent, to remove their index rows later. Index rows of further puts stay. */
+/** Most puts remembered that were not sent, to remove their index rows later. */
 const unsentMax = 1_024;
 const unsentAtOnce = 16;
-
-interface Turned<T> {
-  readonly result: T;
-  readonly after: RecordRow;
-}
 
 interface Unsent {
   readonly kind: string;
@@ -52,19 +47,16 @@ type Outcome = 'applied' | 'refused' | 'unsure';
 
 /**
  * The records of a keyspace. Each write is conditional on the record's version, by Paxos. Versions are random and never
- * used again. So the same conditional write can be sent again to settle its outcome, because it cannot be applied
- * twice.
+ * used again, so a conditional write can be sent again to settle its outcome: it cannot be applied twice.
  */
 export class CassandraRecordStore implements RecordStore {
   readonly #session: CqlSession;
   readonly #random: (bytes: number) => Buffer;
   readonly #mutex: KeyedMutex;
   readonly #sweep: RecordSweep;
-  /** The row after the last operation. Operations that waited meanwhile need not read it again. */
-  readonly #left = new Map<string, RecordRow>();
+  readonly #passedOn = new Map<string, RecordRow>();
   readonly #unsent: Unsent[] = [];
 
-  /** `writesMax` is the most writes that may wait for one record. */
   constructor(session: CqlSession, random: (bytes: number) => Buffer, writesMax?: number) {
     this.#mutex = new KeyedMutex(writesMax);
     this.#session = session;
@@ -79,31 +71,33 @@ export class CassandraRecordStore implements RecordStore {
   async put(write: RecordWrite): Promise<PutResult> {
     checkRecordWrite(write);
     const copied: RecordWrite = { ...write, lookups: write.lookups.map((lookup) => ({ ...lookup })) };
-    return this.#inTurn(write.kind, write.id, (before) => this.#put(copied, before));
+    const { kind, id, replaces } = write;
+    const refused = ({ shown }: RecordRow): PutResult => ({ ok: false, current: shown });
+    return this.#replacing(kind, id, replaces, refused, (before) => this.#put(copied, before));
   }
 
   /**
-   * Runs `work` under the mutex of the record. `work` gets the record's row. The row after `work` is passed on to the
-   * next waiting operation. If `work` fails, or no operation waits, the next operation reads the row again.
+   * Runs `work` with the record's row, under the mutex of the record, if the row has version `replaces`. Otherwise
+   * returns what `refused` does, and passes the row on to the next waiting operation, which need not read it again.
    */
-  async #inTurn<T>(kind: string, id: string, work: (before: RecordRow) => Promise<Turned<T>>): Promise<T> {
+  #replacing<T>(
+    kind: string,
+    id: string,
+    replaces: string,
+    refused: (found: RecordRow) => T,
+    work: (before: RecordRow) => Promise<T>,
+  ): Promise<T> {
     const key = JSON.stringify([kind, id]);
     return this.#mutex.take(key, 'write', async () => {
-      const before = this.#left.get(key) ?? (await readRecord(this.#session, kind, id));
-      this.#left.delete(key);
-      const { result, after } = await work(before);
-      if (this.#mutex.hasWaiting(key)) this.#left.set(key, after);
-      return result;
+      const found = this.#passedOn.get(key) ?? (await readRecord(this.#session, kind, id));
+      this.#passedOn.delete(key);
+      if ((found.shown?.version ?? 'absent') === replaces) return work(found);
+      if (this.#mutex.hasWaiting(key)) this.#passedOn.set(key, found);
+      return refused(found);
     });
   }
 
-  async #put(
-    { kind, id, replaces, value, lookups, expiresAt }: RecordWrite,
-    before: RecordRow,
-  ): Promise<Turned<PutResult>> {
-    const standing = before.shown;
-    if (replaces !== (standing?.version ?? 'absent'))
-      return { result: { ok: false, current: standing }, after: before };
+  async #put({ kind, id, value, lookups, expiresAt }: RecordWrite, before: RecordRow): Promise<PutResult> {
     const version = this.#newVersion();
     const places = placesFor(lookups, expiresAt ?? null, before.places, version);
     const added = placesBeyond(places, before.places);
@@ -113,15 +107,14 @@ export class CassandraRecordStore implements RecordStore {
     if (outcome === 'unsure') throw unsettled();
     if (outcome === 'refused') {
       await this.#tidy(kind, id, added);
-      const after = await readRecord(this.#session, kind, id);
-      return { result: { ok: false, current: after.shown }, after };
+      return { ok: false, current: await this.get(kind, id) };
     }
     this.#tidyUnsent();
     await this.#tidy(kind, id, placesBeyond(before.places, places));
-    return { result: { ok: true, version }, after: { version, shown: { kind, id, version, value }, places } };
+    return { ok: true, version };
   }
 
-  /** Index rows first, then the record. If it was certainly not sent, its index rows are removed later. */
+  /** If the record was certainly not sent, its index rows are removed later. */
   async #putPlaced(kind: string, id: string, places: Places, put: () => Promise<Outcome>): Promise<Outcome> {
     try {
       await addPlaces(this.#session, kind, id, places);
@@ -134,17 +127,18 @@ export class CassandraRecordStore implements RecordStore {
 
   async remove(kind: string, id: string, version: string): Promise<boolean> {
     if (!isId(id)) return false;
-    return this.#inTurn(kind, id, (before) => this.#remove(kind, id, version, before));
+    const refused = () => false;
+    return this.#replacing(kind, id, version, refused, (before) => this.#remove(kind, id, version, before));
   }
 
-  async #remove(kind: string, id: string, version: string, before: RecordRow): Promise<Turned<boolean>> {
-    if (before.shown?.version !== version) return { result: false, after: before };
-    const marker = this.#newVersion();
-    const outcome = await this.#settle(removeStatement(kind, id, marker, version), marker);
+  async #remove(kind: string, id: string, version: string, before: RecordRow): Promise<boolean> {
+    if (before.shown === null) return false;
+    const versionLeft = this.#newVersion();
+    const outcome = await this.#settle(removeStatement(kind, id, versionLeft, version), versionLeft);
     if (outcome === 'unsure') throw unsettled();
-    if (outcome === 'refused') return { result: false, after: await readRecord(this.#session, kind, id) };
+    if (outcome === 'refused') return false;
     await this.#tidy(kind, id, before.places);
-    return { result: true, after: { version: marker, shown: null, places: noPlaces } };
+    return true;
   }
 
   find(kind: string, lookup: LookupName, page: FindPage): Promise<FoundRecord[]> {

@@ -1,5 +1,5 @@
 import type { Swept } from '../../record-store.ts';
-import { type CqlSession, numberOf, textOf } from '../session/session.ts';
+import { type CqlSession, inParts, numberOf, textOf } from '../session/session.ts';
 import { dropPlaces, minuteOf, noPlaces, readRecord } from './record-row.ts';
 
 const MINUTES = 'SELECT minute FROM record_expiry_minute WHERE part = 0 AND minute <= ? LIMIT ?';
@@ -21,39 +21,36 @@ interface ExpiryRow {
   readonly token: string;
 }
 
-/** A row that sorts before every row of a minute. */
 const beginning: ExpiryRow = { at: -1, kind: '', id: '', token: '' };
 
 type Remove = (kind: string, id: string, version: string) => Promise<boolean>;
 
 /**
- * The outcome for an expiry row. `removed`: its record was removed. `cleared`: the row belonged to no record and was
- * removed. `passed`: its record is damaged and was skipped. `leftAt`: the record may still be there, and expired then.
+ * Of an expiry row. `removed`: with its record. `cleared`: it belonged to no record. `passed`: its record is damaged.
+ * `leftAt`: the record may still be there, and expired then.
  */
 type Outcome = 'removed' | 'cleared' | 'passed' | { readonly leftAt: number };
 
 interface Pass {
   /** Whether the pass came to the end of the minute. If not, the limit was reached. */
   readonly isAtEnd: boolean;
-  /** The row after which the next pass goes on. */
   readonly behind: ExpiryRow;
   readonly isEmpty: boolean;
   readonly looked: number;
   readonly removed: number;
-  /** When the oldest record that may be left expired, or an earlier time (ms since 1970). Infinity if none is left. */
+  /** As in Swept. Infinity if none is left. */
   readonly oldestLeft: number;
 }
 
 /**
  * Removes expired records, minute by minute, and expiry rows that no record refers to.
  *
- * Removed rows leave tombstones, which make reads slow. So a sweep goes on in a minute where the last sweep ended. But
- * then it does not see rows that were put before that place meanwhile, or could not be removed. So when it comes to the
- * end of the minute, it reads the minute once more from the beginning. Only then it reports that nothing is left.
+ * Removed rows leave tombstones, which make reads slow. So a sweep goes on in a minute where the last sweep ended. It
+ * does not see rows before that place that were put meanwhile or could not be removed. So at the end of the minute it
+ * reads the minute once more from the beginning, and only then reports that nothing is left.
  *
- * A minute that has ended and was found empty in this way is not read again until an hour after its end. Then it is
- * read once more, and removed from the list of minutes if it is still empty. A record put into the minute in between
- * had expired before the put, and is removed then.
+ * A minute that has ended and was found empty is not read again until an hour after its end. Then it is read once more,
+ * and unlisted if it is still empty. A record put into the minute in between had expired before the put.
  */
 export class RecordSweep {
   readonly #session: CqlSession;
@@ -68,7 +65,6 @@ export class RecordSweep {
     this.#remove = remove;
   }
 
-  /** Sweeps as RecordStore.sweep does. Reads at most `limit` rows. */
   async sweep(now: number, limit: number): Promise<Swept> {
     const found = await this.#session.read({ cql: MINUTES, params: [minuteOf(now), minutesMax] });
     const minutes = found.map((row) => numberOf(row, 'minute') ?? 0);
@@ -148,16 +144,14 @@ export class RecordSweep {
 
   async #removeAll(rows: readonly ExpiryRow[]): Promise<Outcome[]> {
     const outcomes: Outcome[] = [];
-    for (let at = 0; at < rows.length; at += removalsAtOnceMax) {
-      const part = rows.slice(at, at + removalsAtOnceMax);
+    for (const part of inParts(rows, removalsAtOnceMax))
       outcomes.push(...(await Promise.all(part.map((row) => this.#removeOne(row)))));
-    }
     return outcomes;
   }
 
   async #removeOne({ at, kind, id, token }: ExpiryRow): Promise<Outcome> {
-    const { shown, places, isMisplaced = false } = await readRecord(this.#session, kind, id);
-    if (isMisplaced) return 'passed';
+    const { shown, places, hasDamagedPlaces } = await readRecord(this.#session, kind, id);
+    if (hasDamagedPlaces) return 'passed';
     if (shown === null || places.expiry?.token !== token) {
       await dropPlaces(this.#session, kind, id, { ...noPlaces, expiry: { at, token } });
       return 'cleared';

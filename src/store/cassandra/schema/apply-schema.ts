@@ -19,7 +19,6 @@ interface SchemaOptions {
   readonly shardCount: number;
   /** Fixed for good once it is stored. 1,024 if left out; smaller values are for tests. */
   readonly bucketEvents?: number;
-  /** How long to wait for nodes of Cassandra that are about to join, ms. */
   readonly joinedMaxMs?: number;
 }
 
@@ -41,7 +40,8 @@ export async function applySchema(settings: CassandraSettings, options: SchemaOp
     if (found === null) await checkReplicas(nodes, options.replication, waitOf(options.joinedMaxMs ?? joinedMaxMs));
     else {
       checkReplication(keyspace, found, options.replication);
-      await withFacts(settings, (facts) => checkVersion(keyspace, facts));
+      const version = await withFacts(settings, storedVersion);
+      if (version !== null && version > schemaVersion) throw newerSchema(keyspace, version);
     }
     // Waits before the first change too: nodes that disagree and make the same table would have two tables of one name.
     await untilAgreed(nodes);
@@ -63,13 +63,7 @@ async function withFacts<T>(settings: CassandraSettings, work: (facts: ClusterFa
   }
 }
 
-/** Throws StartError if a newer version of the service made the schema, which this version must not change. */
-async function checkVersion(keyspace: string, facts: ClusterFacts): Promise<void> {
-  const version = await storedVersion(facts);
-  if (version !== null && version > schemaVersion) throw newerSchema(keyspace, version);
-}
-
-/** Stores the facts and returns them as text. Throws StartError if other values are stored already. */
+/** Returns the facts as text. Throws StartError if other values are stored already. */
 function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promise<string> {
   return withFacts(settings, async (facts) => {
     const fixed = [
@@ -77,10 +71,10 @@ function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promis
       { name: 'bucket-events', value: String(options.bucketEvents ?? bucketEvents) },
     ];
     for (const { name, value } of fixed) {
-      const standing = await facts.agree(name, value);
-      if (standing !== value)
+      const stored = await facts.agree(name, value);
+      if (stored !== value)
         throw new StartError(
-          `Keyspace ${settings.keyspace} has ${name} ${standing}, not ${value}: it is fixed when the schema is first applied.`,
+          `Keyspace ${settings.keyspace} has ${name} ${stored}, not ${value}: it is fixed when the schema is first applied.`,
         );
     }
     // The version is stored last, so that a reader that finds it also finds the other facts.
@@ -89,12 +83,11 @@ function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promis
   });
 }
 
-/** Stores the version, or replaces an older one. Throws StartError if a newer one is stored. */
 async function moveVersion(keyspace: string, facts: ClusterFacts): Promise<void> {
   const { name, value } = schemaFact;
-  let standing = await facts.agree(name, value);
-  while (Number(standing) < schemaVersion) standing = await facts.move(name, standing, value);
-  if (standing !== value) throw newerSchema(keyspace, Number(standing));
+  let stored = await facts.agree(name, value);
+  while (Number(stored) < schemaVersion) stored = await facts.move(name, stored, value);
+  if (stored !== value) throw newerSchema(keyspace, Number(stored));
 }
 
 function keyspaceStatement(keyspace: string, replication: ReadonlyMap<string, number>): string {
@@ -103,9 +96,8 @@ function keyspaceStatement(keyspace: string, replication: ReadonlyMap<string, nu
 }
 
 /**
- * Executes a statement and waits until every node agrees on the schema. If there is no answer, the statement may have
- * been executed. It is then sent again once all nodes agree, which is harmless because of IF NOT EXISTS. Throws
- * StartError after the last attempt.
+ * Executes a statement and waits until every node agrees on the schema. If there is no answer, it is sent again once all
+ * nodes agree, which is harmless because of IF NOT EXISTS.
  */
 async function change(client: cassandra.Client, nodes: ReadSchemaNodes, statement: string): Promise<void> {
   for (let tries = 1; ; tries++) {
@@ -131,9 +123,9 @@ function checkReplication(
 ): void {
   const isSame = found.size === wanted.size && [...wanted].every(([name, count]) => found.get(name) === count);
   if (isSame) return;
-  const told = (replication: ReadonlyMap<string, number>) =>
+  const asText = (replication: ReadonlyMap<string, number>) =>
     [...replication].map(([name, count]) => `${name}:${count}`).join(', ');
   throw new StartError(
-    `Keyspace ${keyspace} is replicated ${told(found)}, not ${told(wanted)}: change it by ALTER KEYSPACE and a repair, or name what it is.`,
+    `Keyspace ${keyspace} is replicated ${asText(found)}, not ${asText(wanted)}: change it by ALTER KEYSPACE and a repair, or name what it is.`,
   );
 }

@@ -40,47 +40,39 @@ const threeHoursSeconds = 3 * hourSeconds;
 export const accessTtlSeconds = 98 * 24 * hourSeconds;
 const accessOptions = `default_time_to_live = ${accessTtlSeconds} AND gc_grace_seconds = ${threeHoursSeconds} AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'compaction_window_size': 7}`;
 
-/** Returns the statements that make the tables in a keyspace. A statement does nothing if its table exists. */
+const tables = [
+  `ledger_event (
+    ledger_id text, bucket int, scope text, seq bigint, row text,
+    fence text static, head_seq bigint static, head_hash text static, projected_seq bigint static, pending text static,
+    PRIMARY KEY ((ledger_id, bucket), scope, seq))`,
+  'ledger (ledger_id text PRIMARY KEY, bucket int)',
+  'scope_bucket (ledger_id text, scope text, bucket int, PRIMARY KEY ((ledger_id, scope), bucket))',
+  `command (ledger_id text, slot int, id text, seq bigint, fingerprint text,
+    PRIMARY KEY ((ledger_id, slot), id)) WITH gc_grace_seconds = ${threeHoursSeconds}`,
+  'cell (key text PRIMARY KEY, version bigint, value text)',
+  'line (list text, line_order text, value text, PRIMARY KEY ((list), line_order))',
+  `snapshot (owner text, fold_version int, seq bigint, hash text, state text, saved_at bigint,
+    PRIMARY KEY ((owner), fold_version))`,
+  'record (kind text, id text, version text, value text, places text, PRIMARY KEY ((kind, id)))',
+  // Three hours are enough for index rows: a deleted row that reappears is found wrong when it is read.
+  `record_lookup (kind text, name text, value text, line_order text, id text, put_token text,
+    PRIMARY KEY ((kind, name, value), line_order, id, put_token)) WITH gc_grace_seconds = ${threeHoursSeconds}`,
+  `record_expiry (minute bigint, expires_at bigint, kind text, id text, put_token text,
+    PRIMARY KEY ((minute), expires_at, kind, id, put_token)) WITH gc_grace_seconds = ${threeHoursSeconds}`,
+  `record_expiry_minute (
+    part int, minute bigint, PRIMARY KEY ((part), minute)) WITH gc_grace_seconds = ${threeHoursSeconds}`,
+  `access_block (actor_id text, hour int, ledger_id text, first_id text, count int, events text,
+    PRIMARY KEY ((actor_id, hour), ledger_id, first_id)) WITH ${accessOptions}`,
+  `access_hour (actor_id text, hour int, PRIMARY KEY ((actor_id), hour)) WITH ${accessOptions}`,
+  // The last one, so that a missing table `fact` means that the schema was not applied completely.
+  'fact (name text PRIMARY KEY, value text)',
+];
+
 export function tableStatements(keyspace: string): string[] {
-  return [
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.ledger_event (
-      ledger_id text, bucket int, scope text, seq bigint, row text,
-      fence text static, head_seq bigint static, head_hash text static, projected_seq bigint static, pending text static,
-      PRIMARY KEY ((ledger_id, bucket), scope, seq))`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.ledger (ledger_id text PRIMARY KEY, bucket int)`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.scope_bucket (
-      ledger_id text, scope text, bucket int, PRIMARY KEY ((ledger_id, scope), bucket))`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.command (
-      ledger_id text, slot int, id text, seq bigint, fingerprint text,
-      PRIMARY KEY ((ledger_id, slot), id)) WITH gc_grace_seconds = ${threeHoursSeconds}`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.cell (key text PRIMARY KEY, version bigint, value text)`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.line (
-      list text, line_order text, value text, PRIMARY KEY ((list), line_order))`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.snapshot (
-      owner text, fold_version int, seq bigint, hash text, state text, saved_at bigint,
-      PRIMARY KEY ((owner), fold_version))`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.record (
-      kind text, id text, version text, value text, places text, PRIMARY KEY ((kind, id)))`,
-    // Three hours are enough for index rows: a deleted row that reappears is found wrong when it is read.
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.record_lookup (
-      kind text, name text, value text, line_order text, id text, put_token text,
-      PRIMARY KEY ((kind, name, value), line_order, id, put_token)) WITH gc_grace_seconds = ${threeHoursSeconds}`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.record_expiry (
-      minute bigint, expires_at bigint, kind text, id text, put_token text,
-      PRIMARY KEY ((minute), expires_at, kind, id, put_token)) WITH gc_grace_seconds = ${threeHoursSeconds}`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.record_expiry_minute (
-      part int, minute bigint, PRIMARY KEY ((part), minute)) WITH gc_grace_seconds = ${threeHoursSeconds}`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.access_block (
-      actor_id text, hour int, ledger_id text, first_id text, count int, events text,
-      PRIMARY KEY ((actor_id, hour), ledger_id, first_id)) WITH ${accessOptions}`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.access_hour (
-      actor_id text, hour int, PRIMARY KEY ((actor_id), hour)) WITH ${accessOptions}`,
-    // The last statement, so that a missing table `fact` means that the schema was not applied completely.
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.fact (name text PRIMARY KEY, value text)`,
-  ];
+  return tables.map((table) => `CREATE TABLE IF NOT EXISTS ${keyspace}.${table}`);
 }
 
-/** Returns the version of the schema that was applied last. null if none was applied. */
+/** null if no schema was applied. */
 export async function storedVersion(facts: ClusterFacts): Promise<number | null> {
   const version = await facts.get(schemaFact.name).catch((error: unknown) => {
     if (error instanceof Error && /fact/.test(error.message) && /not exist|unconfigured/.test(error.message))
@@ -90,7 +82,6 @@ export async function storedVersion(facts: ClusterFacts): Promise<number | null>
   return version === null ? null : Number(version);
 }
 
-/** The error if a newer version of the service has applied its schema: the schema version never goes back. */
 export function newerSchema(keyspace: string, version: number): StartError {
   return new StartError(
     `Keyspace ${keyspace} has schema version ${version}, this version of the service knows ${schemaVersion}: a newer one was here; start that one, or restore the backup from before.`,

@@ -2,11 +2,9 @@ import { LedgerError } from '../../../domain/errors.ts';
 
 /** Default of CASSANDRA_REQUESTS_MAX, statements in flight. More would only take memory. */
 export const defaultInFlightMax = 4_096;
-/** Consecutive failures after which the circuit opens. */
 const failuresToOpen = 5;
-/** How long the circuit stays open before one statement probes Cassandra, ms. */
 const openMs = 500;
-/** Delay of a refusal, ms, so that callers that retry at once do not keep the process busy. */
+/** So that callers that retry at once do not keep the process busy. */
 const refusalMs = 100;
 
 /**
@@ -17,8 +15,7 @@ export type Health = 'answered' | 'gone' | { readonly silentNode: string };
 
 /**
  * A circuit breaker around every statement. While Cassandra does not answer, statements are refused with `unavailable`
- * without being sent, so that nothing queues up. Every half second one statement is sent as a probe. Recovery needs no
- * restart.
+ * without being sent, so that nothing queues up. Every half second one statement is sent as a probe.
  */
 export class Circuit {
   readonly #healthOf: (error: unknown) => Health;
@@ -30,7 +27,7 @@ export class Circuit {
   #state: 'closed' | 'open' | 'probing' = 'closed';
   #isShut = false;
 
-  /** `reachableNodes` returns how many nodes are connected. `inFlightMax` is the most statements in flight. */
+  /** `reachableNodes` returns how many nodes are connected. */
   constructor(
     healthOf: (error: unknown) => Health,
     reachableNodes: () => number,
@@ -39,10 +36,6 @@ export class Circuit {
     this.#inFlightMax = inFlightMax;
     this.#healthOf = healthOf;
     this.#reachableNodes = reachableNodes;
-  }
-
-  get inFlight(): number {
-    return this.#inFlight;
   }
 
   /**
@@ -56,10 +49,8 @@ export class Circuit {
       });
     this.#inFlight++;
     try {
-      if (this.#isShut || this.#state === 'probing' || this.#state === 'open') return await this.#refuse();
-      if (this.#reachableNodes() === 0) return await this.#refuse();
-      const probes = this.#failures >= failuresToOpen;
-      if (probes) this.#state = 'probing';
+      if (this.#isShut || this.#state !== 'closed' || this.#reachableNodes() === 0) return await this.#refuse();
+      if (this.#failures >= failuresToOpen) this.#state = 'probing';
       try {
         const result = await withDeadline(deadlineMs, attempt());
         this.#answered();

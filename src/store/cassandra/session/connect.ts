@@ -9,7 +9,7 @@ const lookMaxMs = 10_000;
 /** Errors by which a slow store may refuse a start, and which pass. */
 const passing: ReadonlySet<ErrorCode> = new Set(['unavailable', 'overloaded', 'outcome_unknown']);
 
-/** Connects. If it cannot, shuts the client down and throws a StartError that says what to check. */
+/** If it cannot connect, shuts the client down and throws StartError. */
 export async function connect(client: cassandra.Client, settings: CassandraSettings): Promise<void> {
   try {
     await client.connect();
@@ -46,7 +46,7 @@ export async function look(
   }
 }
 
-/** Returns an error that passes, such as `unavailable`, as a StartError. Returns any other error unchanged. */
+/** An error that passes, such as `unavailable`, as a StartError. Any other error unchanged. */
 export function orNotAnswering(error: unknown): unknown {
   const isPassing = error instanceof LedgerError && passing.has(error.code);
   return isPassing ? notAnswering(error.cause ?? error) : error;
@@ -69,7 +69,7 @@ function notAnswering(error: unknown): StartError {
   );
 }
 
-/** Returns the message of the first inner error: the driver's own message only says "see innerErrors". */
+/** The message of the first inner error: the driver's own message only says "see innerErrors". */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const inner = 'innerErrors' in error ? Object.values(error.innerErrors as Record<string, unknown>) : [];

@@ -10,14 +10,13 @@ import { type CassandraSettings, portOf } from './settings.ts';
 const readTimeoutMs = 2_500;
 /** By Cassandra's defaults a conditional write may wait 1.8 s for other writes, and the write itself may take 2 s. */
 const decideTimeoutMs = 4_500;
-/** Extra time for opening a connection and preparing the statement. */
+/** For opening a connection and preparing the statement. */
 const overheadMs = 1_500;
 /** Attempts of an idempotent statement, each at another node if there is one. */
 const attemptsMax = 2;
-/** Most rows in one answer. A row has up to 256 KiB. */
+/** A row has up to 256 KiB. */
 const rowsPerAnswer = 64;
-
-/** Statements without an answer after which the driver closes a connection, because the node may be down. */
+/** Statements without an answer after which the driver closes a connection. */
 const silentStatementsMax = 4;
 
 const { consistencies, responseErrorCodes } = cassandra.types;
@@ -27,7 +26,7 @@ interface OpenSession extends AsyncDisposable {
   readonly client: cassandra.Client;
 }
 
-/** Returns a client that is not connected yet. With `keyspace` null the keyspace of the settings need not exist. */
+/** A client that is not connected yet. With `keyspace` null the keyspace of the settings need not exist. */
 export function createClient(
   settings: CassandraSettings,
   keyspace: string | null,
@@ -71,7 +70,7 @@ function policyFor({ localDataCenter }: CassandraSettings): AvoidingPolicy {
   return new AvoidingPolicy(new TokenAwarePolicy(new DCAwareRoundRobinPolicy(localDataCenter)));
 }
 
-/** Returns a session in the keyspace of the settings. Its client is not connected yet. */
+/** A session in the keyspace of the settings. Its client is not connected yet. */
 export function driverSession(settings: CassandraSettings): OpenSession {
   const { reach, keyspace } = settings;
   const policy = policyFor(settings);

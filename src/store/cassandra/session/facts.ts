@@ -13,7 +13,6 @@ export class ClusterFacts {
     this.#session = session;
   }
 
-  /** Returns null if the fact is not stored. */
   async get(name: string): Promise<string | null> {
     const [row] = await this.#session.read({ cql: GET, params: [name] });
     return textOf(row, 'value');
@@ -32,9 +31,9 @@ export class ClusterFacts {
     for (let attempt = 1; ; attempt++) {
       try {
         const { applied, row } = await this.#session.decide([{ cql: SET, params: [value, name, from] }]);
-        const standing = applied ? value : textOf(row, 'value');
-        if (standing === null) throw new TypeError(`The fact ${name} is neither there nor absent`);
-        return standing;
+        const stored = applied ? value : textOf(row, 'value');
+        if (stored === null) throw new TypeError(`The fact ${name} is neither there nor absent`);
+        return stored;
       } catch (error) {
         // The same write again settles the outcome, because an old value never comes back.
         if (!(error instanceof Undecided)) throw error;

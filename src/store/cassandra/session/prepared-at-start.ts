@@ -4,15 +4,13 @@ const waitMaxMs = 3_000;
 
 const texts = new Set<string>();
 
-/** Returns the texts of all statements that were passed to preparedAtStart. */
 export function textsPreparedAtStart(): readonly string[] {
   return [...texts];
 }
 
 /**
- * Registers a statement that the first calls of a node need, so that it is prepared at the start. Returns its text. The
- * statement must have at least one parameter. A statement that is not prepared costs its first call one more round
- * trip, and the first append to a ledger sends about twenty statements, most of them one after the other.
+ * Registers a statement that the first calls of a node need, so that it is prepared at the start, and returns it. It
+ * must have a parameter. A statement that is not prepared costs its first call one more round trip.
  */
 export function preparedAtStart(cql: string): string {
   texts.add(cql);
@@ -20,9 +18,9 @@ export function preparedAtStart(cql: string): string {
 }
 
 /**
- * Prepares those statements and executes none: it sends them without parameters, and the driver prepares a statement
- * before it notices that a parameter is missing. Never throws. Waits at most 3 s: other statements are prepared when
- * they are first sent, and fail then if something is wrong.
+ * Prepares those statements and executes none: the driver prepares a statement before it notices that a parameter is
+ * missing. Never throws. Waits at most 3 s: a statement that is not prepared then fails or is prepared when it is first
+ * sent.
  */
 export async function prepareAtStart(client: Pick<cassandra.Client, 'execute'>): Promise<void> {
   const withoutParameters = {};

@@ -2,11 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type cassandra from 'cassandra-driver';
 import { StartError } from '../../../runtime/start-error.ts';
 
-/**
- * How long nodes may take to agree, ms. By Cassandra's default, a node that missed a change asks the others for it only
- * a minute later, and a node that starts on a busy machine takes minutes. Without such trouble agreement takes a
- * moment.
- */
+/** A node that missed a change asks for it only a minute later, and one that starts on a busy machine takes minutes. */
 const agreedMaxMs = 240_000;
 const pollMs = 200;
 
@@ -20,27 +16,24 @@ export interface SchemaNode {
   readonly isUp: boolean;
 }
 
-/** Returns all nodes that one connected node knows of, including itself. May reject if no node can be asked. */
+/** All nodes that one connected node knows of, including itself. May reject if no node can be asked. */
 export type ReadSchemaNodes = () => Promise<readonly SchemaNode[]>;
 
-/** A wait with an end. */
 export interface Wait {
-  /** How long the whole wait is, ms. */
   readonly maxMs: number;
   isOver(): boolean;
   pause(ms: number): Promise<void>;
 }
 
-/** Returns a wait that is over `maxMs` milliseconds from now. */
+/** A wait that is over `maxMs` milliseconds from now. */
 export function waitOf(maxMs: number): Wait {
   const late = AbortSignal.timeout(maxMs);
   return { maxMs, isOver: () => late.aborted, pause: setTimeout };
 }
 
 /**
- * Resolves when every node has the same schema. A node that is down keeps its old version and so blocks this: it would
- * not know the new tables. When the wait is over (by default after four minutes), throws StartError with the nodes that
- * differ and what to do about them.
+ * Resolves when every node has the same schema. A node that is down blocks this: it would not know the new tables. When
+ * the wait is over, throws StartError with the nodes that differ and what to do about them.
  */
 export async function untilAgreed(read: ReadSchemaNodes, wait: Wait = waitOf(agreedMaxMs)): Promise<void> {
   for (;;) {
@@ -59,8 +52,8 @@ function disagreement(nodes: readonly SchemaNode[], waitedMs: number): string {
   const [most, ...others] = [...byVersion.values()].sort((some, more) => more.length - some.length);
   if (most === undefined)
     return `${waited}: none of them answers. See by \`nodetool status\` which are down, start those, then apply again.`;
-  const told = ({ address, version, isUp }: SchemaNode) => `${address} has ${version}${isUp ? '' : ' and is down'}`;
-  const differing = others.flat().map(told).join(', ');
+  const stateOf = ({ address, version, isUp }: SchemaNode) => `${address} has ${version}${isUp ? '' : ' and is down'}`;
+  const differing = others.flat().map(stateOf).join(', ');
   return `${waited}: ${differing}; the others have ${most[0]?.version}. Start what is down, restart what runs and does not follow, or take out what is gone for good (\`nodetool removenode\`), then apply again.`;
 }
 

@@ -4,7 +4,7 @@ import { look } from './connect.ts';
 import type { ReadSchemaNodes, Wait } from './schema-agreement.ts';
 import type { CassandraSettings, Override } from './settings.ts';
 
-/** How long to wait for nodes, ms. A node that takes calls is known to all other nodes within seconds. */
+/** A node that takes calls is known to all other nodes within seconds. */
 export const joinedMaxMs = 30_000;
 const joinedPollMs = 500;
 
@@ -96,11 +96,9 @@ export async function checkReplicas(
 ): Promise<void> {
   for (;;) {
     const nodes = Map.groupBy(await read(), ({ dataCenter }) => dataCenter);
-    const counts = [...replication].map(([name, replicas]) => ({
-      name,
-      replicas,
-      count: nodes.get(name)?.length ?? 0,
-    }));
+    const counts = [...replication].map(([name, replicas]) => {
+      return { name, replicas, count: nodes.get(name)?.length ?? 0 };
+    });
     const absent = counts.find(({ count }) => count === 0);
     if (absent !== undefined)
       throw new StartError(
@@ -108,16 +106,17 @@ export async function checkReplicas(
       );
     const small = counts.find(({ count, replicas }) => count < replicas);
     if (small === undefined) return;
-    if (wait.isOver()) throw new StartError(tooFewNodes(small));
+    if (wait.isOver()) {
+      const { name, replicas, count } = small;
+      throw new StartError(
+        `Data centre ${name} has ${count} of the ${replicas} nodes of Cassandra that ${replicas} replicas need: add nodes first, or ask for fewer replicas by --replication ${name}:${count}.`,
+      );
+    }
     await wait.pause(joinedPollMs);
   }
 }
 
-function tooFewNodes({ name, replicas, count }: { name: string; replicas: number; count: number }): string {
-  return `Data centre ${name} has ${count} of the ${replicas} nodes of Cassandra that ${replicas} replicas need: add nodes first, or ask for fewer replicas by --replication ${name}:${count}.`;
-}
-
-/** Returns the replicas by data centre. null if there is no such keyspace. StartError if its strategy names none. */
+/** The replicas by data centre. null if there is no such keyspace. StartError if its strategy names none. */
 export async function replicasOf(client: cassandra.Client, keyspace: string): Promise<Map<string, number> | null> {
   const asked = 'SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?';
   const [row] = await look(client, asked, [keyspace]);

@@ -43,13 +43,13 @@ export interface CqlSession {
   decide(statements: readonly Statement[]): Promise<Decision>;
 }
 
-/** Returns the value of a text column. null if there is no row or no value. */
+/** The value of a text column. null if there is no row or no value. */
 export function textOf(row: Row | undefined, column: string): string | null {
   const value = row?.[column];
   return typeof value === 'string' ? value : null;
 }
 
-/** Returns the value of an int or bigint column as a number. null if there is no row or no value. */
+/** The value of an int or bigint column as a number. null if there is no row or no value. */
 export function numberOf(row: Row | undefined, column: string): number | null {
   const value = row?.[column];
   if (typeof value === 'bigint') return Number(value);
@@ -61,6 +61,12 @@ export function bigintOf(row: Row | undefined, column: string): bigint | null {
   const value = row?.[column];
   if (typeof value === 'bigint') return value;
   return typeof value === 'number' ? BigInt(value) : null;
+}
+
+export function inParts<T>(items: readonly T[], lengthMax: number): T[][] {
+  const parts: T[][] = [];
+  for (let at = 0; at < items.length; at += lengthMax) parts.push(items.slice(at, at + lengthMax));
+  return parts;
 }
 
 /** Runs `work` for each item, at most `atOnceMax` at a time. Rejects at the first failure; others may still begin then. */

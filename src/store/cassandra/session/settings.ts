@@ -10,17 +10,13 @@ const overrides: readonly Override[] = ['paxos-v1', 'periodic-commit-log'];
 const defaultPort = 9_042;
 const countMax = 1_000_000;
 
-/** Which replicas form a quorum: those of the local data centre, or those of all data centres. */
-type Reach = 'local' | 'global';
-
-/** How to reach Cassandra. */
 export interface CassandraSettings {
   /** `host` or `host:port`. At least one, all with the same port. */
   readonly contactPoints: readonly string[];
   readonly localDataCenter: string;
   readonly keyspace: string;
   /** `local`: LOCAL_QUORUM and LOCAL_SERIAL. `global`: QUORUM and SERIAL, needed with several data centres. */
-  readonly reach: Reach;
+  readonly reach: 'local' | 'global';
   readonly login: { readonly username: string; readonly password: string } | null;
   /** PEM of the certificate authority of the servers' certificates. null for no TLS. */
   readonly tlsCa: string | null;
@@ -31,12 +27,7 @@ export interface CassandraSettings {
   readonly writesMax: number;
 }
 
-/**
- * Reads the settings from environment variables: CASSANDRA_CONTACT_POINTS (required), CASSANDRA_DATA_CENTER (default
- * datacenter1), CASSANDRA_KEYSPACE (default ledger_trust), CASSANDRA_CONSISTENCY (default local), CASSANDRA_USERNAME
- * with CASSANDRA_PASSWORD_FILE, CASSANDRA_TLS_CA_FILE, CASSANDRA_ALLOW, CASSANDRA_REQUESTS_MAX, CASSANDRA_WRITES_MAX.
- * Throws StartError if a value is invalid.
- */
+/** Reads the settings from the variables CASSANDRA_* of an environment. Throws StartError if a value is invalid. */
 export function cassandraSettings(env: { readonly [name: string]: string | undefined }): CassandraSettings {
   const contactPoints = list(env.CASSANDRA_CONTACT_POINTS);
   if (contactPoints.length === 0)
@@ -50,8 +41,17 @@ export function cassandraSettings(env: { readonly [name: string]: string | undef
     throw new StartError('Set CASSANDRA_CONSISTENCY to local (LOCAL_QUORUM, LOCAL_SERIAL) or global (QUORUM, SERIAL).');
   return {
     contactPoints,
-    localDataCenter: checkedDataCenter(env.CASSANDRA_DATA_CENTER?.trim() || 'datacenter1'),
-    keyspace: checkedKeyspace(env.CASSANDRA_KEYSPACE?.trim() || 'ledger_trust'),
+    localDataCenter: checked(
+      env.CASSANDRA_DATA_CENTER?.trim() || 'datacenter1',
+      /^[\w.-]{1,128}$/,
+      'Set CASSANDRA_DATA_CENTER to the name of a data centre: at most 128 letters, digits, dots, hyphens and underscores.',
+    ),
+    // Plain, because it becomes part of statements.
+    keyspace: checked(
+      env.CASSANDRA_KEYSPACE?.trim() || 'ledger_trust',
+      /^[a-z][a-z0-9_]{0,47}$/,
+      'Set CASSANDRA_KEYSPACE to 1 to 48 lower-case letters, digits and underscores.',
+    ),
     reach,
     login: login(env.CASSANDRA_USERNAME?.trim() || null, env.CASSANDRA_PASSWORD_FILE?.trim() || null),
     tlsCa: env.CASSANDRA_TLS_CA_FILE ? fileText('CASSANDRA_TLS_CA_FILE', env.CASSANDRA_TLS_CA_FILE.trim()) : null,
@@ -79,23 +79,15 @@ function count(variable: string, text: string | undefined, otherwise: number): n
   throw new StartError(`Set ${variable} to a whole number from 1 to ${countMax}; it is ${JSON.stringify(value)}.`);
 }
 
-/** Returns the port of `host:port` or `[address]:port`, or the default port for a host alone. */
+/** The port of `host:port` or `[address]:port`, or the default port for a host alone. */
 export function portOf(contactPoint: string): number {
   const port = /^(?:\[[^\]]*\]|[^:]*):(\d+)$/.exec(contactPoint)?.[1];
   return port === undefined ? defaultPort : Number(port);
 }
 
-/** Checks the name of a keyspace. It must be plain, because it becomes part of statements. */
-function checkedKeyspace(name: string): string {
-  if (/^[a-z][a-z0-9_]{0,47}$/.test(name)) return name;
-  throw new StartError('Set CASSANDRA_KEYSPACE to 1 to 48 lower-case letters, digits and underscores.');
-}
-
-function checkedDataCenter(name: string): string {
-  if (/^[\w.-]{1,128}$/.test(name)) return name;
-  throw new StartError(
-    'Set CASSANDRA_DATA_CENTER to the name of a data centre: at most 128 letters, digits, dots, hyphens and underscores.',
-  );
+function checked(value: string, form: RegExp, advice: string): string {
+  if (form.test(value)) return value;
+  throw new StartError(advice);
 }
 
 function checkedOverride(name: string): Override {
@@ -111,9 +103,9 @@ function list(text: string | undefined): string[] {
     .filter((part) => part !== '');
 }
 
-function fileText(variable: string, path: string | undefined): string {
+function fileText(variable: string, path: string): string {
   try {
-    return readFileSync(path ?? '', 'utf8');
+    return readFileSync(path, 'utf8');
   } catch (error) {
     throw new StartError(`Set ${variable} to a file that this user may read.`, error);
   }

@@ -16,7 +16,6 @@ type BlockForm = readonly [
 ];
 const ITEMS = 7;
 
-/** Returns the stored text of a block: events of one actor, in their order. */
 export function formatBlock(events: readonly AccessEvent[]): string {
   const apiKeys: (string | null)[] = [];
   const ledgers: (string | null)[] = [];
@@ -37,7 +36,6 @@ export function formatBlock(events: readonly AccessEvent[]): string {
   return JSON.stringify(form);
 }
 
-/** Parses what formatBlock returned. Throws if the text is no block. */
 export function parseBlock(actorId: string, text: string): AccessEvent[] {
   const [apiKeys, ledgers, methods, paths, items] = JSON.parse(text) as BlockForm;
   const events: AccessEvent[] = [];

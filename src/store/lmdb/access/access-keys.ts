@@ -29,7 +29,6 @@ export function actorLedgerPrefix(actorBlocks: Buffer, ledgerId: string): Buffer
   return prefix;
 }
 
-/** prefix | id of the first event | number of events */
 export function blockKey(prefix: Buffer, firstId: Buffer, count: number): Buffer {
   const key = Buffer.allocUnsafe(prefix.length + NAME_BYTES);
   key.set(prefix);
@@ -51,24 +50,22 @@ export function timeOfBlockKey(key: Uint8Array): number {
   return bytes.readUIntBE(bytes.length - NAME_BYTES, 6);
 }
 
-/** Returns how many events the key stands for: those of the block, or those of the key's ledger within the block. */
+/** How many events the key stands for: those of the block, or those of the key's ledger within the block. */
 export function countOfBlockKey(key: Uint8Array): number {
   return key[key.length - 1] ?? 0;
 }
 
-/** Returns the value of a ledger's entry: the number of events in the block, then the places of the ledger's events. */
 export function formatPlaces(blockCount: number, places: readonly number[]): Buffer {
   return places.length === blockCount ? Buffer.of(blockCount) : Buffer.from([blockCount, ...places]);
 }
 
-/** Returns the key of the block that a ledger's entry points to. */
 export function blockOfLedgerKey(actorBlocks: Buffer, key: Uint8Array, value: Uint8Array): Buffer {
   const name = Buffer.from(key.subarray(key.length - NAME_BYTES));
   name[ID_BYTES] = value[0] ?? 0;
   return Buffer.concat([actorBlocks, name]);
 }
 
-/** Returns the places in a ledger's entry. null if all events of the block are the ledger's. */
+/** The places in a ledger's entry. null if all events of the block are the ledger's. */
 export function placesOf(value: Uint8Array): readonly number[] | null {
   return value.length <= 1 ? null : [...value.subarray(1)];
 }

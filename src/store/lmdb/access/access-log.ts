@@ -24,7 +24,6 @@ const windowMs = 15 * 24 * 60 * 60 * 1000;
 /** Keys read in one turn of the event loop, so that a large offset such as 100,000 does not hold up appends. */
 const KEYS_AT_ONCE = 256;
 
-/** The access histories of one LMDB environment: blocks of events, in one table for each window of 15 days. */
 export class LmdbAccessLog implements AccessLog {
   readonly #windows: TimeWindows;
   readonly #commits: Commits;
@@ -104,8 +103,8 @@ export class LmdbAccessLog implements AccessLog {
   }
 }
 
-/** The blocks and their entries by ledger. Made before the write begins: one that throws is written in part. */
-function rowsOf(events: readonly AccessEvent[]): { readonly key: Buffer; readonly value: Buffer }[] {
+/** The blocks and their entries by ledger. Made before the write begins: a write that throws is written in part. */
+function rowsOf(events: readonly AccessEvent[]) {
   const rows: { readonly key: Buffer; readonly value: Buffer }[] = [];
   for (const [actorId, own] of Map.groupBy(events, (event) => event.actorId)) {
     const prefix = actorPrefix(actorId);
@@ -124,7 +123,7 @@ function rowsOf(events: readonly AccessEvent[]): { readonly key: Buffer; readonl
   return rows;
 }
 
-/** Returns the events that a key stands for, in their order. None if the window was dropped meanwhile. */
+/** The events that a key stands for, in their order. None if the window was dropped meanwhile. */
 function readBlock(table: BytesTable, actorId: string, { ledgerId }: AccessPage, key: Uint8Array): AccessEvent[] {
   const found = table.get(key);
   if (found === undefined) return [];
@@ -135,7 +134,6 @@ function readBlock(table: BytesTable, actorId: string, { ledgerId }: AccessPage,
   return placesOf(found)?.flatMap((place) => events[place] ?? []) ?? events;
 }
 
-/** Returns the events of a block. None if the block is damaged, which is reported. */
 function eventsIn(actorId: string, block: Uint8Array): AccessEvent[] {
   const stored = { kind: 'access_block', id: actorId, value: Buffer.from(block).toString('utf8') };
   return decodeOrPassOver(stored, (text) => parseBlock(actorId, text)) ?? [];

@@ -66,7 +66,6 @@ function isData(path: string): boolean {
   }
 }
 
-/** Returns the meta page at an offset. null if there is none. */
 function readMeta(file: number, at: number): Buffer | null {
   const meta = Buffer.alloc(META_BYTES);
   const read = readSync(file, meta, 0, META_BYTES, at);

@@ -38,7 +38,6 @@ export function finishFormat(directory: string): void {
   flush(directory);
 }
 
-/** Throws StartError unless FORMAT exists and has this number. */
 function checkFormat(directory: string): void {
   const path = join(directory, NAME);
   if (!existsSync(path))

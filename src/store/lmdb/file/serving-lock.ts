@@ -17,15 +17,13 @@ interface ServingLock {
  * Makes this process the only one that serves a directory, by listening on a Unix socket in it. Throws StartError if
  * another process serves the directory.
  *
- * The lock is a socket, because the kernel closes it when its process ends in any way, and a connection attempt shows
- * at once whether the process lives. This also works between containers that share the directory. A file with a process
- * id means nothing in another pid namespace, an abstract socket is not visible in another network namespace, and Node
- * has no flock.
+ * The kernel closes a socket when its process ends in any way, and a connection attempt shows at once whether the
+ * process lives, also between containers that share the directory. A process id means nothing in another pid namespace,
+ * an abstract socket is not visible in another network namespace, and Node has no flock.
  *
- * The sockets are numbered. The highest one stays when its process ends, because a process that removes a dead lock by
- * its name might remove a live lock that has just replaced it. A process that finds the highest socket dead links its
- * own socket, which listens already, to the next number by link(2). Only one process succeeds. It holds the lock if no
- * higher number exists then.
+ * The sockets are numbered. The highest one stays when its process ends: a process that removes a dead lock by its name
+ * might remove a live lock that has just replaced it. A process that finds the highest socket dead links its own
+ * socket, which listens already, to the next number by link(2), where only one process succeeds.
  */
 export async function acquireServingLock(directory: string): Promise<ServingLock> {
   const handle = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
@@ -66,7 +64,6 @@ function highestNumber(directory: string): number {
   return readdirSync(directory).reduce((highest, name) => Math.max(highest, Number(NUMBERED.exec(name)?.[1] ?? 0)), 0);
 }
 
-/** Tries to link the draft to a number. Returns whether it has, and no higher number exists. */
 function take(directory: string, draft: string, number: number): boolean {
   try {
     linkSync(join(directory, draft), join(directory, nameOf(number)));
@@ -99,7 +96,7 @@ function listen(path: string): Promise<Server | null> {
   });
 }
 
-/** Whether a process listens at the path. The kernel accepts the connection, even if the event loop is busy. */
+/** Whether a process listens at the path. The kernel accepts the connection even if that process is busy. */
 function answers(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);
@@ -135,6 +132,7 @@ function noSocket(error: unknown): StartError {
   );
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+export function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return 'code' in error ? String(error.code) : error.message;
 }

@@ -34,7 +34,7 @@ import { entriesIn, keysIn } from '../ranges.ts';
 import type { Tables } from '../tables.ts';
 import { TimeWindows } from '../time-windows.ts';
 import { putEntries } from './append-block.ts';
-import { LmdbSnapshots } from './snapshots.ts';
+import { readSnapshot, writeSnapshot } from './snapshots.ts';
 import { expectedVersion, formatHead, parseCommandKey, parseHead } from './stored-values.ts';
 
 /** Attempts of a claim. An attempt fails if another process changed the head record after it was read. */
@@ -42,7 +42,7 @@ const CLAIM_ATTEMPTS_MAX = 200;
 
 /**
  * The ledgers of one LMDB environment. Every claim and append is one write block that is conditional on the version of
- * the head record. The version stands for a claim and a head (stored-values.ts). So two processes on one directory could slow
+ * the head record, which stands for a claim and a head (stored-values.ts). So two processes on one directory could slow
  * each other down but never fork a ledger.
  */
 export class LmdbLedgerStore implements LedgerStore {
@@ -50,7 +50,6 @@ export class LmdbLedgerStore implements LedgerStore {
   readonly #commits: Commits;
   readonly #now: () => number;
   readonly #windows: TimeWindows;
-  readonly #snapshots: LmdbSnapshots;
   readonly #mutex = new KeyedMutex(Number.POSITIVE_INFINITY);
 
   /** `now` returns milliseconds since 1970. Only the retention of command keys depends on it. */
@@ -59,7 +58,6 @@ export class LmdbLedgerStore implements LedgerStore {
     this.#commits = commits;
     this.#now = now;
     this.#windows = new TimeWindows('commands', commandKeyLifeMs, tables.commands, tables.facts, commits);
-    this.#snapshots = new LmdbSnapshots(tables, commits);
   }
 
   claim(ledgerId: string): Promise<Claim> {
@@ -144,23 +142,20 @@ export class LmdbLedgerStore implements LedgerStore {
   }
 
   async findCommands(ledgerId: string, keys: readonly CommandKeyRef[]): Promise<Map<string, FoundCommand>> {
-    this.#commits.checkReadable();
+    const { permanentCommands } = this.#tables;
+    const windows = this.#windows.tables();
     const ledger = ledgerKey(ledgerId);
     const found = new Map<string, FoundCommand>();
     for (const { id, permanent } of keys) {
       const key = commandKey(ledger, id);
-      const stored = permanent ? this.#tables.permanentCommands.get(key) : this.#keyOfWindows(key);
-      if (stored !== undefined) found.set(id, parseCommandKey(stored));
+      for (const table of permanent ? [permanentCommands] : windows) {
+        const stored = table.get(key);
+        if (stored === undefined) continue;
+        found.set(id, parseCommandKey(stored));
+        break;
+      }
     }
     return found;
-  }
-
-  #keyOfWindows(key: Buffer): Uint8Array | undefined {
-    for (const table of this.#windows.tables()) {
-      const stored = table.get(key);
-      if (stored !== undefined) return stored;
-    }
-    return undefined;
   }
 
   async cell(key: string): Promise<Cell | null> {
@@ -176,15 +171,13 @@ export class LmdbLedgerStore implements LedgerStore {
   }
 
   async snapshot(owner: string): Promise<Snapshot | null> {
-    this.#commits.checkReadable();
-    return this.#snapshots.get(owner);
+    return readSnapshot(this.#tables, owner);
   }
 
   saveSnapshot(owner: string, snapshot: Snapshot): Promise<void> {
-    return this.#snapshots.save(owner, snapshot);
+    return writeSnapshot(this.#openTables, this.#commits, owner, snapshot);
   }
 
-  /** Returns the committed head record, by a read that begins now. */
   #freshHead(key: Buffer): { readonly version: number; readonly head: Head | null } {
     const { heads } = this.#tables;
     heads.resetReadTxn();

@@ -43,8 +43,8 @@ const HEX = 1;
 const TEXT = 2;
 
 /**
- * Returns the stored value of a command key: the seq, then the fingerprint, as bytes if it is a hash in hex. Command
- * keys are the only part of an append that is spread over its whole table, so smaller values mean fewer pages to write.
+ * The seq, then the fingerprint, as bytes if it is a hash in hex. Command keys are the only part of an append that is
+ * spread over its whole table, so smaller values mean fewer pages to write.
  */
 export function formatCommandKey({ seq, fingerprint }: FoundCommand): Buffer {
   const isHash = sha256HexForm.test(fingerprint);

@@ -62,7 +62,7 @@ function isHeader(value: unknown): value is Header {
   );
 }
 
-/** Returns the id in a key of recordKey (keys.ts). The kind is only there as a hash. */
+/** The id in a key of recordKey (keys.ts). The kind is only there as a hash. */
 export function idOf(key: Uint8Array): string {
   return Buffer.from(key).toString('utf8', recordKindBytes);
 }

@@ -25,7 +25,10 @@ import {
 import { keysIn } from '../ranges.ts';
 import { NOTHING, type Tables } from '../tables.ts';
 import { formatRecord, idOf, parseRecord, type RecordForm } from './record-form.ts';
-import { RecordVersions } from './record-versions.ts';
+
+/** Versions reserved at a time, so that one write of the reservation serves for as many puts. */
+const RESERVED_AT_ONCE = 2 ** 20;
+const RESERVED = Buffer.from('record-versions');
 
 interface Stored extends RecordForm {
   readonly version: number;
@@ -38,12 +41,14 @@ interface Stored extends RecordForm {
 export class LmdbRecordStore implements RecordStore {
   readonly #openTables: Tables;
   readonly #commits: Commits;
-  readonly #versions: RecordVersions;
+  #nextVersion: number;
+  #reserved: number;
 
   constructor(tables: Tables, commits: Commits) {
     this.#openTables = tables;
     this.#commits = commits;
-    this.#versions = new RecordVersions(tables, commits);
+    this.#nextVersion = Number(tables.facts.get(RESERVED) ?? 1);
+    this.#reserved = this.#nextVersion;
   }
 
   /** Throws `unavailable` once the store is closed, because LMDB must not be used then. */
@@ -65,10 +70,26 @@ export class LmdbRecordStore implements RecordStore {
     if (key === null) throw new RangeError('No record can have this id');
     const before = this.#fresh(kind, id, key);
     if (write.replaces !== versionOf(before)) return { ok: false, current: shown(before) };
-    const version = this.#versions.next();
+    const version = this.#newVersion();
     const after: Stored = { kind, id, version, value, lookups, expiresAt };
     if (await this.#replace(key, before, after)) return { ok: true, version: String(version) };
     return { ok: false, current: shown(this.#fresh(kind, id, key)) };
+  }
+
+  /**
+   * Returns a version that was never given out in the life of the environment: a record that was removed and made anew
+   * must not get a version that a caller still holds. A process starts after the last reserved version. A reservation
+   * is queued before the caller's write, so that it is durable no later than that write.
+   */
+  #newVersion(): number {
+    if (this.#nextVersion === this.#reserved) {
+      this.#reserved += RESERVED_AT_ONCE;
+      const { facts } = this.#tables;
+      const written = this.#commits.write(() => facts.batch(() => facts.put(RESERVED, String(this.#reserved))));
+      // Not awaited: a failure breaks the whole environment, and with it the caller's write.
+      written.catch(() => {});
+    }
+    return this.#nextVersion++;
   }
 
   async remove(kind: string, id: string, version: string): Promise<boolean> {
@@ -116,7 +137,6 @@ export class LmdbRecordStore implements RecordStore {
     return { removed, oldestLeft: null };
   }
 
-  /** Yields the expiries before `now`, the oldest first, by a read that begins now. */
   *#expired(now: number): Generator<{ readonly expiry: string; readonly record: Buffer; readonly at: number }, void> {
     const { expiries } = this.#tables;
     expiries.resetReadTxn();
@@ -127,19 +147,18 @@ export class LmdbRecordStore implements RecordStore {
     }
   }
 
-  /** Returns the committed record, by a read that begins now. Throws UnreadableRecord. */
+  /** The committed record, by a read that begins now. Throws UnreadableRecord. */
   #fresh(kind: string, id: string, key: Buffer): Stored | null {
     this.#tables.records.resetReadTxn();
     return decodeStored({ kind, id, value: '' }, () => this.#stored(key));
   }
 
-  /** Throws TypeError if the record is damaged. */
   #stored(key: Buffer): Stored | null {
     const entry = this.#tables.records.getEntry(key);
     return entry === undefined ? null : { ...parseRecord(key, entry.value), version: entry.version ?? 0 };
   }
 
-  /** For loops over many records. Returns null if the record is absent or damaged. Reports a damaged record. */
+  /** null if the record is absent or damaged. Reports a damaged record. */
   #storedOrPassOver(kind: string, id: string, key: Buffer): Stored | null {
     return decodeOrPassOver({ kind, id, value: '' }, () => this.#stored(key)) ?? null;
   }
@@ -181,7 +200,6 @@ export class LmdbRecordStore implements RecordStore {
   }
 }
 
-/** Returns the keys of a record's look-ups, each with a text of the key to compare by. */
 export function lookupKeys({ kind, id, lookups }: Pick<RecordForm, 'kind' | 'id' | 'lookups'>): [string, Buffer][] {
   return lookups.map(({ name, value, order }) => {
     const key = orderIdKey(lookupPrefix(kind, name, value), order, id);

@@ -4,7 +4,7 @@ import { controlConnectionOf } from '../../../../src/store/cassandra/session/con
 import { createClient } from '../../../../src/store/cassandra/session/driver-session.ts';
 import { cassandraSettings } from '../../../../src/store/cassandra/session/settings.ts';
 
-/** What of the driver's control connection is played here; the rest of it is the driver's own. */
+/** The part of the driver's control connection that this test replaces. */
 interface Played {
   host: unknown;
   connection: unknown;
@@ -17,7 +17,6 @@ interface Played {
 
 const passes = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** A node, and a connection to it, to listen to. */
 const node = () => Object.assign(new EventEmitter(), { address: 'a', removeFromPool: () => {} });
 const connection = () => Object.assign(new EventEmitter(), { endpoint: 'a', endpointFriendlyName: 'a' });
 
@@ -36,7 +35,7 @@ test('a control connection with two watchers is replaced once when it is lost', 
     await passes(5);
     [control.host, control.connection] = [node(), connection()];
   };
-  // The first node that is found is gone again: that search goes on with the nodes that are left.
+  // The first node that is found is gone again, so the search goes on with the nodes that are left.
   control._refreshHosts = async () => {
     looks += 1;
     const isGone = looks === 1;
@@ -45,6 +44,11 @@ test('a control connection with two watchers is replaced once when it is lost', 
     await passes(2);
   };
   control._registerToConnectionEvents = () => passes(1);
+  /** Until the search has ended: its connection has a watcher. */
+  const watched = () =>
+    expect
+      .poll(() => (control.connection as EventEmitter | null)?.listenerCount('socketClose') ?? 0)
+      .toBeGreaterThan(0);
   const rejections: unknown[] = [];
   const note = (error: unknown) => void rejections.push(error);
   process.on('unhandledRejection', note);
@@ -53,12 +57,13 @@ test('a control connection with two watchers is replaced once when it is lost', 
     control._setHealthListeners(first, lost);
     control._setHealthListeners(first, lost);
     lost.emit('socketClose');
-    await passes(100);
+    await watched();
+    await passes(50);
     expect(rejections).toEqual([]);
     expect(searches).toBe(2);
-    // And it is searched for again when that one is lost.
     (control.connection as EventEmitter).emit('socketClose');
-    await passes(100);
+    await expect.poll(() => searches).toBe(3);
+    await watched();
     expect(searches).toBe(3);
     expect(rejections).toEqual([]);
   } finally {

@@ -11,10 +11,7 @@ const ledgerId = 'the-ledger';
 /** Two for each power of two that a CQL int holds, and the hint. */
 const readsMax = 64;
 
-/**
- * A ledger of so many events on a Cassandra in memory, a store that knows nothing of it yet, and what the store has
- * read.
- */
+/** A ledger on a Cassandra in memory, a store that has not read it yet, and a count of the store's reads. */
 async function ledgerOf(events: number) {
   const tables = new SimulatedTables();
   const direct = directSession(tables);

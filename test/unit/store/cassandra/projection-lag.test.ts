@@ -50,6 +50,17 @@ function held() {
 /** Until what was begun by a reading has ended: nothing here waits for anything but promises. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
+/** A node whose append of `events` events was written without its projections. */
+async function abandoned(events: number) {
+  const nodes = newNodes();
+  const { faults, store } = nodes.node();
+  const claim = await store.claim(newLedgerId());
+  const entries = entriesFor(claim, events, { projections: inLine });
+  faults.failWrites('line', 1_000);
+  await expect(store.append(claim, entries)).rejects.toBeInstanceOf(OutcomeUnknown);
+  return { faults, store, ledgerId: claim.ledgerId, entries, other: nodes.node().store };
+}
+
 async function metricOf(store: CassandraLedgerStore): Promise<string> {
   const registry = new Registry();
   createClusterMetrics({
@@ -89,20 +100,16 @@ test('a batch that was never written is not counted', async () => {
 });
 
 test('abandoned projections are counted until a claim of this node has written them', async () => {
-  const { faults, store } = newNodes().node();
-  const claim = await store.claim(newLedgerId());
-  const entries = entriesFor(claim, 3, { projections: inLine });
-  faults.failWrites('line', 1_000);
-  await expect(store.append(claim, entries)).rejects.toBeInstanceOf(OutcomeUnknown);
+  const { faults, store, ledgerId, entries } = await abandoned(3);
   expect(store.projectionLag()).toBe(3);
   await settled();
   expect(store.projectionLag()).toBe(3);
-  await expect(store.claim(claim.ledgerId)).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(store.claim(ledgerId)).rejects.toMatchObject({ code: 'unavailable' });
   store.projectionLag();
   await settled();
   expect(store.projectionLag()).toBe(3);
   faults.failWrites('line', 0);
-  const newer = await store.claim(claim.ledgerId);
+  const newer = await store.claim(ledgerId);
   expect(store.projectionLag()).toBe(0);
   await store.append(newer, entriesAfter(headOf(entries), 1, { projections: inLine }));
   expect(store.projectionLag()).toBe(0);
@@ -111,15 +118,8 @@ test('abandoned projections are counted until a claim of this node has written t
 test.each([3, bucketEvents])(
   'projections of %i events that another node completed are not counted after the next reading but one',
   async (count) => {
-    const nodes = newNodes();
-    const { faults, store } = nodes.node();
-    const claim = await store.claim(newLedgerId());
-    faults.failWrites('line', 1_000);
-    await expect(store.append(claim, entriesFor(claim, count, { projections: inLine }))).rejects.toBeInstanceOf(
-      OutcomeUnknown,
-    );
-    const other = nodes.node().store;
-    await other.claim(claim.ledgerId);
+    const { store, ledgerId, other } = await abandoned(count);
+    await other.claim(ledgerId);
     expect((await other.lines('list', { limit: 100 })).length).toBe(count);
     expect(store.projectionLag()).toBe(count);
     await settled();
@@ -128,14 +128,8 @@ test.each([3, bucketEvents])(
 );
 
 test('abandoned projections are counted while the store does not answer', async () => {
-  const nodes = newNodes();
-  const { faults, store } = nodes.node();
-  const claim = await store.claim(newLedgerId());
-  faults.failWrites('line', 1_000);
-  await expect(store.append(claim, entriesFor(claim, 2, { projections: inLine }))).rejects.toBeInstanceOf(
-    OutcomeUnknown,
-  );
-  await nodes.node().store.claim(claim.ledgerId);
+  const { faults, store, ledgerId, other } = await abandoned(2);
+  await other.claim(ledgerId);
   faults.crash();
   store.projectionLag();
   await settled();

@@ -3,7 +3,7 @@ import { projectionWriter } from '../../../../src/store/cassandra/log/projection
 import type { CqlSession } from '../../../../src/store/cassandra/session/session.ts';
 import { faultySession } from '../../../support/cassandra-faults.ts';
 
-/** A bucket whose rows of a scope are these, by their place. Rows that go in together go in all or none. */
+/** A bucket that holds `rows` of a scope by seq. Of rows that are inserted together all or none are stored. */
 function newWriter(rows: Map<number, string>) {
   const session: CqlSession = {
     read: async ({ cql }) => (cql.startsWith('SELECT row') ? [...rows.values()].map((row) => ({ row })) : []),
@@ -31,7 +31,7 @@ test('a changed row is not overwritten and stops no other row', async () => {
 });
 
 test.each(['lost', 'applied'] as const)(
-  'where nobody knows whether rows went in (%s) that is told as unavailable, and doing it again makes it good',
+  'a write with an unknown outcome (%s) is unavailable, and a repetition completes it',
   async (fault) => {
     const rows = new Map<number, string>();
     const { faults, write } = newWriter(rows);

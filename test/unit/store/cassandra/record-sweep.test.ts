@@ -7,7 +7,7 @@ const minuteMs = 60_000;
 const startMs = 100 * minuteMs;
 const overMs = startMs + minuteMs;
 
-/** One minute of expiries, each of a record of its own. Those that a read has passed over are told: `deletedRead`. */
+/** One minute of expiries, each of a record of its own. `deletedRead` counts the deleted rows that reads met. */
 function oneMinute() {
   const rows = new Map<number, 'stands' | 'deleted'>();
   const refused = new Set<number>();
@@ -41,7 +41,7 @@ function oneMinute() {
   return {
     refused,
     counts,
-    /** A record that runs out so long after the minute has begun. */
+    /** Puts records that expire at these times after the beginning of the minute. */
     put: (...afterMs: readonly number[]) => {
       for (const ms of afterMs) rows.set(startMs + ms, 'stands');
     },

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { StartError } from '../../../../src/runtime/start-error.ts';
 import { checkReplicas, joinedMaxMs } from '../../../../src/store/cassandra/session/server-checks.ts';
 
-/**
- * The one sentence that an operator reads, or that nothing was wrong, and how long that took. `nodes`: the data centre
- * of each, by time.
- */
-async function toldAfter(nodes: (nowMs: number) => readonly string[], replication: Readonly<Record<string, number>>) {
+/** The sentence that an operator reads, or `fine`, and how long that took. `nodes`: the data centre of each, by time. */
+async function sentenceAfter(
+  nodes: (nowMs: number) => readonly string[],
+  replication: Readonly<Record<string, number>>,
+) {
   const time = { nowMs: 0 };
   const wait = {
     maxMs: joinedMaxMs,
@@ -17,46 +17,46 @@ async function toldAfter(nodes: (nowMs: number) => readonly string[], replicatio
   };
   const read = async () =>
     nodes(time.nowMs).map((dataCenter, at) => ({ address: `10.0.0.${at}`, dataCenter, version: 'a', isUp: at === 0 }));
-  const told = await checkReplicas(read, new Map(Object.entries(replication)), wait).then(
+  const sentence = await checkReplicas(read, new Map(Object.entries(replication)), wait).then(
     () => 'fine',
     (error: unknown) => (error instanceof StartError ? error.message : String(error)),
   );
-  return { told, waitedMs: time.nowMs };
+  return { sentence, waitedMs: time.nowMs };
 }
-const told = async (nodes: readonly string[], replication: Readonly<Record<string, number>>) =>
-  (await toldAfter(() => nodes, replication)).told;
+const sentenceOf = async (nodes: readonly string[], replication: Readonly<Record<string, number>>) =>
+  (await sentenceAfter(() => nodes, replication)).sentence;
 
 describe('a keyspace', () => {
   test('can have as many replicas as its data centre has nodes, or fewer', async () => {
     const all = [
-      told(['dc1'], { dc1: 1 }),
-      told(['dc1', 'dc1', 'dc1', 'dc1'], { dc1: 3 }),
-      told(['dc1', 'dc2', 'dc1', 'dc2', 'dc1'], { dc1: 3, dc2: 2 }),
+      sentenceOf(['dc1'], { dc1: 1 }),
+      sentenceOf(['dc1', 'dc1', 'dc1', 'dc1'], { dc1: 3 }),
+      sentenceOf(['dc1', 'dc2', 'dc1', 'dc2', 'dc1'], { dc1: 3, dc2: 2 }),
     ];
     expect(await Promise.all(all)).toEqual(['fine', 'fine', 'fine']);
   });
 
   test('waits for the last node of its replicas, which has just started', async () => {
     const joining = (nowMs: number) => (nowMs < 20_000 ? ['dc1', 'dc1'] : ['dc1', 'dc1', 'dc1']);
-    expect(await toldAfter(joining, { dc1: 3 })).toEqual({ told: 'fine', waitedMs: 20_000 });
-    expect(await toldAfter(joining, { dc1: 2 })).toEqual({ told: 'fine', waitedMs: 0 });
-    expect(await toldAfter(joining, { dc1: 4 })).toEqual({
-      told: expect.stringContaining('has 3 of the 4 nodes'),
+    expect(await sentenceAfter(joining, { dc1: 3 })).toEqual({ sentence: 'fine', waitedMs: 20_000 });
+    expect(await sentenceAfter(joining, { dc1: 2 })).toEqual({ sentence: 'fine', waitedMs: 0 });
+    expect(await sentenceAfter(joining, { dc1: 4 })).toEqual({
+      sentence: expect.stringContaining('has 3 of the 4 nodes'),
       waitedMs: joinedMaxMs,
     });
   });
 
   test('is refused with more replicas than nodes, with the number and the remedy', async () => {
-    expect(await told(['dc1'], { dc1: 3 })).toBe(
+    expect(await sentenceOf(['dc1'], { dc1: 3 })).toBe(
       'Data centre dc1 has 1 of the 3 nodes of Cassandra that 3 replicas need: add nodes first, or ask for fewer replicas by --replication dc1:1.',
     );
-    expect(await told(['dc1', 'dc1', 'dc1', 'dc2', 'dc2'], { dc1: 3, dc2: 3 })).toContain('--replication dc2:2');
+    expect(await sentenceOf(['dc1', 'dc1', 'dc1', 'dc2', 'dc2'], { dc1: 3, dc2: 3 })).toContain('--replication dc2:2');
   });
 
   test('is refused at once for an unknown data centre, with the known ones', async () => {
-    expect(await told(['dc1', 'dc1', 'dc2'], { dc1: 2, dc3: 1 })).toBe(
+    expect(await sentenceOf(['dc1', 'dc1', 'dc2'], { dc1: 2, dc3: 1 })).toBe(
       'Cassandra has no data centre dc3: name those that it has (dc1, dc2) in --replication.',
     );
-    expect((await toldAfter(() => ['dc1'], { dc3: 1 })).waitedMs).toBe(0);
+    expect((await sentenceAfter(() => ['dc1'], { dc3: 1 })).waitedMs).toBe(0);
   });
 });

@@ -8,18 +8,17 @@ interface FakeServer {
   readonly version: string;
   /** As its table of settings has them. null: it has no such table. */
   readonly settings: Readonly<Record<string, string>> | null;
-  /** What it answers when it is asked: that it takes too long. */
   readonly fails?: Error;
   readonly isUp?: boolean;
 }
 
 const fine: FakeServer = { version: '5.0.6', settings: { paxos_variant: 'v2', commitlog_sync: 'batch' } };
-/** It has no setting of Paxos, as it has no other one. */
+/** Without a setting of Paxos. */
 const old: FakeServer = { version: '4.0.17', settings: { commitlog_sync: 'batch' } };
 const older: FakeServer = { version: '3.11.19', settings: null };
 
-/** The one sentence that an operator reads, or that nothing was wrong. */
-async function told(servers: readonly FakeServer[], allow: readonly Override[] = []): Promise<string> {
+/** The sentence that an operator reads, or `fine`. */
+async function sentenceOf(servers: readonly FakeServer[], allow: readonly Override[] = []): Promise<string> {
   const hosts = servers.map(({ isUp = true }, at) => ({ address: `10.0.0.${at}:9042`, isUp: () => isUp }));
   const execute = async (cql: string, _: unknown, { host }: { readonly host: (typeof hosts)[number] }) => {
     const { version, settings, fails } = servers[hosts.indexOf(host)] ?? fine;
@@ -40,18 +39,18 @@ describe('a node of Cassandra', () => {
   test.each(['4.1.0', '4.1-beta1', '4.10.0', '5.0.6', '5.1-SNAPSHOT', '10.0.0'])(
     'of version %s with Paxos v2 and a batch commit log is accepted',
     async (version) => {
-      expect(await told([fine, { ...fine, version }])).toBe('fine');
+      expect(await sentenceOf([fine, { ...fine, version }])).toBe('fine');
     },
   );
 
   test.each(['4.0.17', '4.0-rc1'])(
     'of version %s with Paxos v1 only is refused unless it is allowed',
     async (version) => {
-      expect(await told([fine, { ...old, version }])).toBe(
+      expect(await sentenceOf([fine, { ...old, version }])).toBe(
         `Cassandra at 10.0.0.1:9042 is of version ${version}, which has Paxos v1 alone: take 4.1 or a later one; or allow it by CASSANDRA_ALLOW=paxos-v1.`,
       );
-      expect(await told([fine, { ...old, version }], ['paxos-v1'])).toBe('fine');
-      expect(await told([{ ...old, version, isUp: false }, fine])).toBe('fine');
+      expect(await sentenceOf([fine, { ...old, version }], ['paxos-v1'])).toBe('fine');
+      expect(await sentenceOf([{ ...old, version, isUp: false }, fine])).toBe('fine');
     },
   );
 
@@ -59,10 +58,10 @@ describe('a node of Cassandra', () => {
     'of version %s without readable settings is refused for good',
     async (version) => {
       for (const allow of [[], ['paxos-v1'], ['paxos-v1', 'periodic-commit-log']] as const)
-        expect(await told([fine, { ...older, version }], allow)).toBe(
+        expect(await sentenceOf([fine, { ...older, version }], allow)).toBe(
           `Cassandra at 10.0.0.1:9042 is of version ${version}, which has Paxos v1 alone and does not tell its settings: take 4.1 or a later one.`,
         );
-      expect(await told([{ ...older, version, isUp: false }, fine])).toBe('fine');
+      expect(await sentenceOf([{ ...older, version, isUp: false }, fine])).toBe('fine');
     },
   );
 
@@ -70,22 +69,22 @@ describe('a node of Cassandra', () => {
     'with Paxos %s is refused',
     async (variant) => {
       const server = { ...fine, settings: { ...fine.settings, paxos_variant: variant } };
-      expect(await told([server])).toContain('set paxos_variant: v2');
-      expect(await told([server], ['paxos-v1'])).toBe('fine');
+      expect(await sentenceOf([server])).toContain('set paxos_variant: v2');
+      expect(await sentenceOf([server], ['paxos-v1'])).toBe('fine');
     },
   );
 
   test('that does not answer in time is retried, with one sentence', async () => {
-    expect(await told([{ ...fine, fails: new Error('did not reply before timeout 10000 ms') }])).toBe(
+    expect(await sentenceOf([{ ...fine, fails: new Error('did not reply before timeout 10000 ms') }])).toBe(
       'Cassandra was reached, but did not answer (did not reply before timeout 10000 ms): see whether its nodes have the processor and memory they need, then try again.',
     );
   });
 
   test('with a periodic commit log is refused, whatever Paxos it is allowed', async () => {
     const server = { ...old, settings: { commitlog_sync: 'periodic' } };
-    expect(await told([server], ['paxos-v1'])).toContain('set commitlog_sync: batch');
-    expect(await told([server], ['paxos-v1', 'periodic-commit-log'])).toBe('fine');
-    expect(await told([old], ['paxos-v1'])).toBe('fine');
-    expect(await told([old], ['periodic-commit-log'])).toContain('Paxos v1 alone');
+    expect(await sentenceOf([server], ['paxos-v1'])).toContain('set commitlog_sync: batch');
+    expect(await sentenceOf([server], ['paxos-v1', 'periodic-commit-log'])).toBe('fine');
+    expect(await sentenceOf([old], ['paxos-v1'])).toBe('fine');
+    expect(await sentenceOf([old], ['periodic-commit-log'])).toContain('Paxos v1 alone');
   });
 });

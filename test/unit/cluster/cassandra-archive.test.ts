@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { classArchive } from '../../../../cluster/local/cassandra-archive.ts';
+import { classArchive } from '../../../cluster/local/cassandra-archive.ts';
 
 const said = { stdout: '', stderr: '' };
 
@@ -15,7 +15,7 @@ describe('the class archive of Cassandra', () => {
   });
   afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-  /** A Java of some version, and a jcmd that does what it is asked to. */
+  /** A Java of a version, and a jcmd that does `jcmd` in place of a dump. */
   const java = (version: string, jcmd: (draft: string) => void) => async (command: string, args: readonly string[]) => {
     if (command === 'java') return { ...said, stderr: version };
     asked.push(args.slice(0, -1).join(' '));
@@ -44,13 +44,11 @@ describe('the class archive of Cassandra', () => {
     for (const { args } of await Promise.all(others)) expect(args).toContain('-XX:+RecordDynamicDumpInfo');
   });
 
+  const fails = (message: string) => () => {
+    throw new Error(message);
+  };
   test.each<[string, (draft: string) => void]>([
-    [
-      'there is no jcmd',
-      () => {
-        throw new Error('ENOENT');
-      },
-    ],
+    ['there is no jcmd', fails('ENOENT')],
     ['it writes nothing', () => {}],
     [
       'it ends in the middle',

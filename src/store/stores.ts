@@ -1,0 +1,10 @@
+import type { AccessLog } from './access-log.ts';
+import type { LedgerStore } from './ledger-store.ts';
+import type { RecordStore } from './record-store.ts';
+
+/** The stores of one node. */
+export interface Stores {
+  readonly ledgers: LedgerStore;
+  readonly records: RecordStore;
+  readonly access: AccessLog;
+}
