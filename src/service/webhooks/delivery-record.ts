@@ -1,6 +1,7 @@
 import { seqOrder } from '../../domain/event/projection.ts';
 import { sha256 } from '../../domain/keys/hash.ts';
 import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/values/uuid.ts';
+import { count, objectOf, oneOf, orNull, text, time } from '../records/record-form.ts';
 
 /** The delivery of one event to one receiver, as stored. Times are ISO. */
 export interface DeliveryRecord {
@@ -24,20 +25,20 @@ export interface DeliveryRecord {
   readonly deliveredAt: string | null;
 }
 
-const statuses: ReadonlySet<unknown> = new Set(['PENDING', 'DELIVERED', 'FAILED'] satisfies DeliveryRecord['status'][]);
+type CheckedMember = 'id' | 'eventId' | 'eventType' | 'eventCreatedAt' | 'status' | 'attempts' | 'nextAttemptAt';
+const isDelivery = objectOf<Pick<DeliveryRecord, CheckedMember>>({
+  id: text,
+  eventId: text,
+  eventType: text,
+  eventCreatedAt: time,
+  status: oneOf('PENDING', 'DELIVERED', 'FAILED'),
+  attempts: count,
+  nextAttemptAt: orNull(time),
+});
 
 /** Throws TypeError if these cannot be members of a stored delivery. Sending relies on them. */
-export function checkDelivery(
-  of: Pick<DeliveryRecord, 'id' | 'eventId' | 'eventType' | 'eventCreatedAt' | 'status' | 'attempts' | 'nextAttemptAt'>,
-): void {
-  const isTime = (text: unknown) => typeof text === 'string' && !Number.isNaN(Date.parse(text));
-  const isDelivery =
-    [of.id, of.eventId, of.eventType].every((text) => typeof text === 'string') &&
-    isTime(of.eventCreatedAt) &&
-    statuses.has(of.status) &&
-    Number.isSafeInteger(of.attempts) &&
-    (of.nextAttemptAt === null || isTime(of.nextAttemptAt));
-  if (!isDelivery) throw new TypeError('This is no delivery.');
+export function checkDelivery(of: Pick<DeliveryRecord, CheckedMember>): void {
+  if (!isDelivery(of)) throw new TypeError('This is no delivery.');
 }
 
 /** The state of a delivery that is made now (ISO) and due at once. */
@@ -75,20 +76,19 @@ export function deliveryIdOf(
   return uuidV7(Math.max(0, Date.parse(event.createdAt)), bits);
 }
 
-/**
- * Whether the delivery was made by the log and has had no attempt. These deliveries keep the order of their ledger,
- * whatever the clock says.
- */
+/** Whether the log made the delivery, and it had no attempt. These keep the order of their ledger on any clock. */
 export function isNew(delivery: DeliveryRecord): boolean {
   return delivery.origin === 'log' && delivery.attempts === 0;
 }
 
-/**
- * The sort key of a PENDING delivery. New deliveries sort by their event's time, so that those of one ledger are in its
- * order.
- */
+/** The sort key of a PENDING delivery. New ones sort by their event's time, and so in the order of their ledger. */
 export function pendingOrder(delivery: DeliveryRecord): string {
   return isNew(delivery) ? newOrder(delivery) : orderAt(delivery.nextAttemptAt ?? delivery.createdAt, delivery);
+}
+
+/** The sort key of a block or delivery in its subscription's list. */
+export function listedOrder(createdAt: string, seq = 0): string {
+  return `${createdAt}|${seqOrder(seq)}`;
 }
 
 /** The first sort key of a delivery that the log made. */
