@@ -11,11 +11,11 @@ import { callerOf, demandEntitySignature } from '../calls/caller.ts';
 import { commandKeysOf } from './command-key.ts';
 
 interface SubmitOptions {
-  /** The ledger of the command. null if there is none. Asked only if the call is refused. */
+  /** The ledger of the command. null if there is none. Called only if the call is refused. */
   ledgerOf(): Promise<string | null>;
   /**
-   * Whether the call is signed as an event. If an entity's signature is its only credential, it must verify for a
-   * replay too: an unverified call may come from anybody, so it gets no event of the entity as an answer.
+   * Whether the call is signed as an event. Where that signature is the only credential it must verify for a replay
+   * too: an unverified call may come from anybody.
    */
   readonly isSignedEvent: boolean;
 }
@@ -29,8 +29,8 @@ export type PreparedCommand =
 
 /**
  * Submits commands to their ledgers so that each is written once, however often its call is sent. The ledger's actor
- * recognizes a command that was written before. This class also finds the first outcome of calls that are refused
- * before they get there: a retry needs a valid credential, but its signing key or grant may have ended since.
+ * recognizes a command that was written before. This class finds the first outcome of calls that are refused before
+ * they get there: the signing key or grant of a retry may have ended since.
  */
 export class OnceSubmitter {
   readonly #directory: Directory;
@@ -41,10 +41,7 @@ export class OnceSubmitter {
     this.#store = store;
   }
 
-  /**
-   * Makes the command of a call with `make`, and submits it. If either is refused, returns the first outcome of the
-   * same call, if there is one. Marks the call's answer if it is a replay.
-   */
+  /** Makes the command of a call and submits it. If either is refused, returns the call's first outcome if any. */
   async submitOnce(call: Call, options: SubmitOptions, make: () => Promise<UnkeyedCommand>): Promise<CommandOutcome> {
     if (options.isSignedEvent) demandEntitySignature(call);
     let outcome: CommandOutcome;
@@ -60,10 +57,7 @@ export class OnceSubmitter {
     return outcome;
   }
 
-  /**
-   * The first half of `submitOnce` for a signed event of a stream, which is submitted in a lane. Rejects with the error
-   * that the event is refused with.
-   */
+  /** The first half of `submitOnce` for a signed event of a stream, which is submitted in a lane. */
   async prepareOnce(
     call: Call,
     ledgerOf: SubmitOptions['ledgerOf'],
@@ -79,10 +73,7 @@ export class OnceSubmitter {
     }
   }
 
-  /**
-   * If another command with the same key is in flight, the event that was written with the key, if there is one, is the
-   * outcome of both.
-   */
+  /** If a command with the same key is in flight, the event that was written with the key is the outcome of both. */
   async #submit(command: Command): Promise<CommandOutcome> {
     try {
       return await this.#directory.submit(command);
@@ -96,10 +87,7 @@ export class OnceSubmitter {
     }
   }
 
-  /**
-   * If the look-up itself fails, an uncertain outcome stays uncertain: the look-up's `unavailable` would mean that
-   * nothing was written.
-   */
+  /** If the look-up fails, an unknown outcome stays unknown: its `unavailable` would say that nothing was written. */
   async #firstAfter(error: LedgerError, call: Call, { ledgerOf }: SubmitOptions): Promise<CommandOutcome | null> {
     try {
       return await this.#first(call, ledgerOf);
