@@ -55,7 +55,7 @@ import type { TargetPolicy } from '../service/webhooks/webhook-target.ts';
 import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
 import { webhookService } from '../service/webhooks/webhooks.ts';
 import { ledgerClosing } from '../service/writing/ledger-closing.ts';
-import { LedgerOpening } from '../service/writing/ledger-opening.ts';
+import { ledgerOpening } from '../service/writing/ledger-opening.ts';
 import type { AccessLog } from '../store/access-log.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
@@ -88,7 +88,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
   const reading = new LedgerReading(ledgers, now);
   const named = new LedgerNaming(reading, records);
   const commands = new OnceSubmitter(directory, ledgers);
-  const opening = new LedgerOpening(directory, reading);
+  const opening = ledgerOpening(directory, reading);
   const close = ledgerClosing(identities, commands);
   const seals = new SealCheck(authority, identities, parts.verifyRead);
   const appender = new EventAppender(identities, reading, commands);
