@@ -48,7 +48,7 @@ import { masterService } from '../service/masters/masters.ts';
 import { StreamsMemory } from '../service/masters/stream-memory.ts';
 import { organizationService } from '../service/organizations/organizations.ts';
 import { LedgerReading } from '../service/reading/ledger-reading.ts';
-import { SealCheck } from '../service/reading/seal-check.ts';
+import { sealCheck } from '../service/reading/seal-check.ts';
 import type { SecretBox } from '../service/records/secret-box.ts';
 import type { VerifySignature } from '../service/signatures/signature-verifier.ts';
 import type { TargetPolicy } from '../service/webhooks/webhook-target.ts';
@@ -90,7 +90,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
   const commands = new OnceSubmitter(directory, ledgers);
   const opening = ledgerOpening(directory, reading);
   const close = ledgerClosing(identities, commands);
-  const seals = new SealCheck(authority, identities, parts.verifyRead);
+  const seals = sealCheck(authority, identities, parts.verifyRead);
   const appender = new EventAppender(identities, reading, commands);
   const delegations = new Delegations(records, identities, reading, commands);
   return [

@@ -18,10 +18,8 @@ import { callerOf } from '../calls/caller.ts';
 import { checkListPage, tooFarInto } from '../calls/list-page.ts';
 import { refuseOtherWorld } from '../calls/world-check.ts';
 import { firstOrganizationOf, organizationCollection } from '../organizations/organization-record.ts';
-import { eventMessage } from '../reading/event-message.ts';
-import { type EventSource, readEventPage } from '../reading/event-page.ts';
+import { type EventSource, eventPageMessage, readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
-import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { parseLedgerLine } from '../reading/stored-lines.ts';
@@ -157,10 +155,7 @@ export function ledgerService(
       const page = await readEventPage(boundedLedgers(call.walk, store), seals, source, query);
       return {
         ledgerId,
-        count: page.events.length,
-        integrity: integrityMessage(page.issues),
-        events: page.events.map(eventMessage),
-        ...(page.nextCursor === null ? {} : { nextCursor: page.nextCursor }),
+        ...eventPageMessage(page),
       };
     },
 

@@ -25,10 +25,7 @@ const scopeCharsMax = pageCharsMax / scopesAtOnceMax;
 /** Reads the next chunk, of at most `count` entries. Resolves with null at the end. */
 type ReadNext = (count: number) => Promise<EventChunk | null>;
 
-/**
- * Yields the entries within bounds, in the direction of reading. A read never asks for more than what is left of
- * `wanted`, and for fewer entries if they are large.
- */
+/** Yields the entries within bounds. A read asks for what is left of `wanted` at most, and for fewer large entries. */
 export async function* entriesWithin(
   store: BoundedLedgers,
   place: EventPlace,
@@ -148,9 +145,7 @@ function alongScopes(
   };
 }
 
-/**
- * The entries by seq, with null for an entry that the log lacks. Entries beyond the limits of characters are left out.
- */
+/** The entries by seq, null for those that the log lacks. Entries beyond the limits of characters are left out. */
 async function readTaken(
   store: BoundedLedgers,
   ledgerId: string,

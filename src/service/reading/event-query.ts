@@ -19,10 +19,7 @@ export interface EventQuery {
   readonly from: string | null;
   readonly to: string | null;
   readonly verifySignatures: boolean;
-  /**
-   * The seq of a cursor, at which to start in the direction of reading. `offset` is then what the cursor's page had
-   * left to skip.
-   */
+  /** The seq of a cursor, at which reading starts. `offset` is then what the cursor's page had left to skip. */
   readonly startSeq: number | null;
 }
 

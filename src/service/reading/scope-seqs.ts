@@ -7,7 +7,6 @@ export interface ScopeSeq {
   readonly scope: string;
 }
 
-/** The read position in one scope. Each seq is read once. */
 interface ScopeCursor {
   readonly scope: string;
   /** Read and not merged yet, in the direction of reading. */
