@@ -9,9 +9,9 @@ import {
   listedOrder,
   newOrder,
   pendingKeptMs,
+  pendingLookup,
   pendingOrder,
 } from './delivery-record.ts';
-import { pendingLookup } from './due-slots.ts';
 
 /**
  * Deliveries of neighbouring events of one ledger to one subscription, fanned out together and stored in one record: a

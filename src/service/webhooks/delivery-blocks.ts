@@ -9,9 +9,9 @@ import {
   parseBlock,
   readBlock,
 } from './delivery-block.ts';
-import type { DeliveryRecord } from './delivery-record.ts';
+import { type DeliveryRecord, slotOf } from './delivery-record.ts';
 import type { DueDeliveries } from './due-deliveries.ts';
-import { DueSlots, slotOf } from './due-slots.ts';
+import { DueSlots } from './due-slots.ts';
 
 /** The deliveries of one range of a ledger to one subscription. */
 export interface DeliveryRange {

@@ -55,6 +55,8 @@ export function dueAtOnce(now: string) {
 }
 
 const TIME_CHARS = 24;
+/** Length of the prefix that ISO times of the same ten minutes share. */
+const SLOT_CHARS = 15;
 const dayMs = 24 * 60 * 60_000;
 /** How long a finished delivery is listed, ms. */
 export const finishedKeptMs = 30 * dayMs;
@@ -103,6 +105,20 @@ function orderAt(due: string, delivery: DeliveryRecord): string {
 /** The time at the beginning of a sort key, ISO. */
 export function dueTimeOf(order: string): string {
   return order.slice(0, TIME_CHARS);
+}
+
+/** The slot (ten minutes) of a sort key: the prefix of its ISO times. See DueSlots. */
+export function slotOf(order: string): string {
+  return order.slice(0, SLOT_CHARS);
+}
+
+export function slotValue(subscriptionId: string, slot: string): string {
+  return `${subscriptionId}|${slot}`;
+}
+
+/** The look-up of a record among a subscription's PENDING ones. */
+export function pendingLookup(subscriptionId: string, order: string) {
+  return { name: 'pending', value: slotValue(subscriptionId, slotOf(order)), order };
 }
 
 /** Whether the delivery may be sent at `now` (ISO). `order` is its sort key. */

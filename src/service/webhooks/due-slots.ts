@@ -1,11 +1,17 @@
 import type { FoundRecord, LookupName, RecordStore } from '../../store/record-store.ts';
 import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 import type { DeliveryBlock } from './delivery-block.ts';
-import { type DeliveryRecord, dueTimeOf, isDue, pendingKeptMs, pendingOrder } from './delivery-record.ts';
+import {
+  type DeliveryRecord,
+  dueTimeOf,
+  isDue,
+  pendingKeptMs,
+  pendingOrder,
+  slotOf,
+  slotValue,
+} from './delivery-record.ts';
 import { type DueDeliveries, earlier, type PendingDelivery } from './due-deliveries.ts';
 
-/** Length of the prefix that ISO times of the same ten minutes share. */
-const SLOT_CHARS = 15;
 const minuteMs = 60_000;
 const slotMs = 10 * minuteMs;
 /** How long after its end an opened slot is known to be open, ms. A slot may be closed after twice that time. */
@@ -13,16 +19,6 @@ const knownOpenMs = 5 * minuteMs;
 const slotsAtOnce = 16;
 const recordsAtFirst = 2;
 const recordsAtOnceMax = 32;
-
-/** The slot (ten minutes) of a sort key: the prefix of its ISO times. */
-export function slotOf(order: string): string {
-  return dueTimeOf(order).slice(0, SLOT_CHARS);
-}
-
-/** The look-up of a record among a subscription's PENDING ones. */
-export function pendingLookup(subscriptionId: string, order: string) {
-  return { name: 'pending', value: slotValue(subscriptionId, slotOf(order)), order };
-}
 
 /** What a record in a slot holds: a block with its deliveries, or one delivery. */
 interface SlotRecord {
@@ -144,10 +140,6 @@ export class DueSlots {
     for (const old of this.#opened.keys()) if (slotEndMs(old) + knownOpenMs <= nowMs) this.#opened.delete(old);
     this.#opened.set(slot, new Set([subscriptionId]));
   }
-}
-
-function slotValue(subscriptionId: string, slot: string): string {
-  return `${subscriptionId}|${slot}`;
 }
 
 function slotEndMs(slot: string): number {

@@ -6,9 +6,9 @@ import {
   finishedKeptMs,
   listedOrder,
   pendingKeptMs,
+  pendingLookup,
   pendingOrder,
 } from './delivery-record.ts';
-import { pendingLookup } from './due-slots.ts';
 
 /** Deliveries with a record of their own: those that a subscription's owner asks for (test, redeliver). */
 export const requestedKind = 'webhook_delivery';
