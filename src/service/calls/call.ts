@@ -5,7 +5,6 @@ import type { Walk } from '../walking/walk.ts';
 /** Sandbox and production are separate: an actor or API key belongs to one of them at most. */
 export type World = 'sandbox' | 'production';
 
-/** The caller, after its credential was checked. */
 export interface Caller {
   readonly actorId: string;
   /** null for an actor that belongs to neither world. */
@@ -13,7 +12,6 @@ export interface Caller {
   /** An API key, or an entity's identity headers alone. */
   readonly via: 'api_key' | 'entity_header';
   readonly apiKeyId: string | null;
-  /** The actor_type of the caller's events. */
   readonly actorType: ActorType;
   /** Identity headers need a signature: the entity has, or ever had, a key, or the node is in production mode. */
   readonly mustSign: boolean;
@@ -33,12 +31,8 @@ export interface EntityRequest {
   readonly method: string;
   /** As sent, with its query. For gRPC and Connect: /svc.v1.Service/Method. */
   readonly path: string;
-  /**
-   * SHA-256, lower-case hex, of the raw body. For gRPC and Connect: of the serialized request message, decompressed, as
-   * received.
-   */
+  /** SHA-256, lower-case hex, of the raw body. For gRPC and Connect: of the message as received, decompressed. */
   readonly bodyHash: string;
-  /** X-Timestamp as sent. */
   readonly timestamp: string;
 }
 
@@ -48,7 +42,6 @@ export interface Call {
   readonly caller: Caller | null;
   /** null if no signature was sent, or if it was that of an ENTITY_REQUEST, which is already checked. */
   readonly signature: CallSignature | null;
-  /** X-Delivery-Chain as sent. */
   readonly deliveryChain: string | null;
   /** The command key, on methods that write to an existing ledger. null if the call has no idempotency key. */
   readonly commandKey: CommandKey | null;
@@ -57,7 +50,6 @@ export interface Call {
   /** The next UUIDv7 of this call. A retry with the same idempotency key gets the same ids, and the same bytes. */
   newId(): string;
   randomBytes(length: number): Buffer;
-  /** Aborts when the caller has left or the deadline has passed. */
   readonly signal: AbortSignal;
   /** All reads of this call that may be long go through it. */
   readonly walk: Walk;

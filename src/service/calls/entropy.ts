@@ -4,7 +4,6 @@ import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/values/uuid.ts';
 /** Returns `lengthBytes` random bytes. No byte is given out twice. */
 export type Random = (lengthBytes: number) => Buffer;
 
-/** The source of a call's ids and secrets. */
 export interface Entropy {
   newId(): string;
   randomBytes(lengthBytes: number): Buffer;
@@ -29,7 +28,6 @@ export function pooledRandom(random: Random): Random {
   };
 }
 
-/** Makes ids with the time `nowMs` (Unix time, ms), and bytes, from a random source. */
 export function freshEntropy(random: Random, nowMs: number): Entropy {
   return {
     newId: () => uuidV7(nowMs, random(UUID_V7_RANDOM_BYTES)),

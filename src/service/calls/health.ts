@@ -2,7 +2,6 @@ import { setTimeout } from 'node:timers/promises';
 import type { GetHealthRequest, GetTermsRequest } from '../../gen/svc/v1/health_pb.ts';
 import type { Call } from './call.ts';
 
-/** The published terms of service. Onboarding stores the version that the caller accepted, as given. */
 const terms = {
   version: '1.0',
   text: [

@@ -7,7 +7,6 @@ interface ListRequest {
   readonly order?: string | undefined;
 }
 
-/** The page that a list request asks for. Throws `invalid_argument`. */
 export function checkListPage(request: ListRequest) {
   return {
     limit: checkLimit('limit', request.limit),
@@ -23,10 +22,7 @@ export function checkOrder(order: string | undefined): boolean {
   throw invalidField('order', '"asc" or "desc"');
 }
 
-/**
- * The error for a filtered list if more than `examinedMax` items would have to be examined for a page. A shorter page
- * would read as the end of the list.
- */
+/** The error for a page for which too many items would have to be examined. A shorter page would read as the end. */
 export function tooFarInto(what: string, examinedMax: number): LedgerError {
   return new LedgerError(
     'invalid_argument',

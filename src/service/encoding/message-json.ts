@@ -1,7 +1,6 @@
 import { type DescField, type DescMessage, type MessageInitShape, ScalarType } from '@bufbuild/protobuf';
 import { isOptional, jsonRule, noRestForm } from './json-field.ts';
 
-/** Returns the JSON text of one value. */
 type JsonWriter = (value: unknown) => string;
 
 const writers = new Map<DescMessage, JsonWriter>();

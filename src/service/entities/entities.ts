@@ -28,9 +28,9 @@ import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 import {
   type EntityRecord,
-  entityCollection,
   entityFilters,
   entityFingerprint,
+  entityRules,
   type FingerprintRecord,
   fingerprintRules,
   metadataBytesMax,
@@ -44,7 +44,6 @@ export function rootLedgerId(actorId: string): string {
   return uuidV5(actorId, 'entity-root');
 }
 
-/** Methods for entities, their root ledgers and the ARL gate. */
 export function entityService(
   records: RecordStore,
   identities: Identities,
@@ -52,7 +51,7 @@ export function entityService(
   reading: LedgerReading,
   close: LedgerClosing,
 ) {
-  const entities = entityCollection(records);
+  const entities = collection(records, entityRules);
   const fingerprints = collection(records, fingerprintRules);
 
   const ownEntity = async (call: Call): Promise<EntityRecord> => {
@@ -61,10 +60,7 @@ export function entityService(
     throw new LedgerError('permission_denied', 'Only the actor of an entity itself may make this call.');
   };
 
-  /**
-   * Creates the actor and the entity that a fingerprint record describes. A call that finds them unfinished finishes
-   * them: the entity record is written last.
-   */
+  /** Creates the actor and the entity of a fingerprint. The entity is written last, so a later call can finish them. */
   const finish = async ({ entity, publicKey }: FingerprintRecord): Promise<EntityRecord> => {
     const made = await entities.get(entity.actorId);
     if (made !== null) return made.value;

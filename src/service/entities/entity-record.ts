@@ -1,7 +1,6 @@
 import type { ActorType } from '../../domain/event/event.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
-import type { RecordStore } from '../../store/record-store.ts';
-import { type Collection, type CollectionRules, collection } from '../records/collection.ts';
+import type { CollectionRules } from '../records/collection.ts';
 import { flag, objectOf, text, textOrNull } from '../records/record-form.ts';
 
 /**
@@ -18,7 +17,6 @@ export interface EntityRecord {
   readonly displayName: string;
   readonly uniqueId: string;
   readonly ownerActorId: string | null;
-  /** Canonical JSON object. */
   readonly metadata: string;
   readonly trustLevel: 'BASIC';
   readonly createdAt: string;
@@ -56,10 +54,6 @@ export const entityRules: CollectionRules<EntityRecord> = {
     ...Object.entries(entityFilters).map(([name, of]) => ({ name, value: of(entity), order: entity.createdAt })),
   ],
 };
-
-export function entityCollection(store: RecordStore): Collection<EntityRecord> {
-  return collection(store, entityRules);
-}
 
 /** Claims a fingerprint for one entity. It has all that is needed to create the entity. */
 export interface FingerprintRecord {

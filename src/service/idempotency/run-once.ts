@@ -21,7 +21,6 @@ import { useEntityRequest } from './used-requests.ts';
 
 const KIND = 'idempotency';
 
-/** The value of the claim record. */
 interface Claim {
   readonly fingerprint: string;
   /** `free`: the run ended in an error, and the next call with the key runs it again. */
@@ -51,7 +50,6 @@ interface Held {
   readonly isFirstRun: boolean;
 }
 
-/** A call as idempotency changes it. */
 interface RepeatableCall extends Call {
   commandKey: CommandKey | null;
   /** Headers of every answer, errors too. */
@@ -61,13 +59,10 @@ interface RepeatableCall extends Call {
   repeat(entropy: Entropy, now: number): void;
 }
 
-/** A call that changes state, as it came. */
 interface OnceRequest {
-  /** The Idempotency-Key as sent. */
   readonly key: string | undefined;
   /** The request that an entity signed as a whole. It changes state once. null if there is none. */
   readonly signed: EntityRequest | null;
-  /** Whether the call writes an event to an existing ledger. */
   readonly writesLedger: boolean;
   readonly output: DescMessage;
   fingerprint(): string;
@@ -129,7 +124,6 @@ async function runClaimed(
   try {
     answer = create(output, (await run()) as MessageInitShape<DescMessage>);
   } catch (error) {
-    // If the first run is refused, nothing was made. The key is free again, for any call.
     if (isFirstRun && error instanceof LedgerError && !isRetryable(error))
       await ignoringStoreErrors(records.remove(KIND, id, version));
     else await settle({ ...claim, state: 'free', deadline: 0 });

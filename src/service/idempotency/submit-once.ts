@@ -20,7 +20,6 @@ interface SubmitOptions {
   readonly isSignedEvent: boolean;
 }
 
-/** An event of a stream that is ready to be submitted. */
 export type PreparedCommand =
   /** Validated and verified. `submit` runs it. */
   | { readonly kind: 'checked'; submit(lane: Lane | null): Promise<CommandOutcome> }
@@ -48,8 +47,11 @@ export class OnceSubmitter {
     try {
       outcome = await this.#submit(ofCall(call, await make()));
     } catch (error) {
-      const mayReplay = error instanceof LedgerError && !(options.isSignedEvent && callerOf(call).mustSign);
-      const first = mayReplay ? await this.#firstAfter(error, call, options) : null;
+      if (!(error instanceof LedgerError) || (options.isSignedEvent && callerOf(call).mustSign)) throw error;
+      const first = await this.#first(call, options.ledgerOf).catch((unread: unknown) => {
+        // An unknown outcome stays unknown: the look-up's `unavailable` would say that nothing was written.
+        throw mayBeWritten(error) ? error : unread;
+      });
       if (first === null) throw error;
       outcome = first;
     }
@@ -84,15 +86,6 @@ export class OnceSubmitter {
         if (first !== null) return first;
       }
       throw error;
-    }
-  }
-
-  /** If the look-up fails, an unknown outcome stays unknown: its `unavailable` would say that nothing was written. */
-  async #firstAfter(error: LedgerError, call: Call, { ledgerOf }: SubmitOptions): Promise<CommandOutcome | null> {
-    try {
-      return await this.#first(call, ledgerOf);
-    } catch (unread) {
-      throw mayBeWritten(error) ? error : unread;
     }
   }
 

@@ -12,13 +12,13 @@ import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { refuseOtherWorld } from '../calls/world-check.ts';
 import { rootLedgerId } from '../entities/entities.ts';
-import { entityCollection } from '../entities/entity-record.ts';
+import { entityRules } from '../entities/entity-record.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
+import { collection } from '../records/collection.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 
-/** Engagements: ledgers between a primary actor and a counterparty. */
 export function engagementService(
   records: RecordStore,
   identities: Identities,
@@ -26,7 +26,7 @@ export function engagementService(
   reading: LedgerReading,
   close: LedgerClosing,
 ) {
-  const entities = entityCollection(records);
+  const entities = collection(records, entityRules);
 
   const readable = async (request: { readonly ledgerId: string }, call: Call): Promise<LedgerFacts> => {
     const ledgerId = checkUuid('ledger_id', request.ledgerId);

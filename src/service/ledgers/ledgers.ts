@@ -36,7 +36,6 @@ const ledgerTypes = ['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT'];
 const statuses = ['OPEN', 'CLOSED'];
 const roles = ['buyer', 'supplier', 'primary', 'counterparty', 'delegate'];
 
-/** Methods for ledgers and their events. */
 export function ledgerService(
   store: LedgerStore,
   records: RecordStore,
@@ -203,7 +202,6 @@ function checkSides(request: CreateLedgerRequest, caller: Caller) {
   return { ...sides, counterpartyField: fieldOf(named, side) };
 }
 
-/** The request field that named a side. */
 function fieldOf(named: { readonly [field: string]: string | undefined }, side: 'buyer' | 'supplier'): string {
   return named[`${side}_svc_id`] === undefined ? `${side}_actor_id` : `${side}_svc_id`;
 }

@@ -9,7 +9,6 @@ const recordChars = 1_024;
  */
 export class EventLoopBudget {
   readonly #waiting: (() => void)[] = [];
-  /** Used in this turn of the event loop. */
   #usedChars = 0;
   #endsTurn = false;
 
@@ -49,5 +48,4 @@ export class EventLoopBudget {
   }
 }
 
-/** The budget of this thread. */
 export const eventLoopBudget = new EventLoopBudget();

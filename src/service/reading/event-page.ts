@@ -16,7 +16,6 @@ export interface EventSource extends EventPlace {
 }
 
 export interface EventPage {
-  /** In the direction of the query. */
   readonly events: readonly LedgerEvent[];
   readonly issues: readonly IntegrityIssue[];
   readonly nextCursor: string | null;

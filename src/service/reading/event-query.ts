@@ -1,6 +1,7 @@
 import { invalidField } from '../../domain/errors.ts';
 import { checkEventType, checkOffset, checkTime, checkUuid, listOffsetMax } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
+import type { ListLedgerEventsRequest } from '../../gen/svc/v1/ledgers_pb.ts';
 import { checkOrder } from '../calls/list-page.ts';
 
 /** Events of a page: the default and the maximum. */
@@ -28,18 +29,13 @@ export function isFiltered(query: EventQuery): boolean {
   return query.eventType !== null || query.eventId !== null;
 }
 
-export interface EventQueryFields {
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
-  readonly order?: string | undefined;
-  readonly offset?: number | undefined;
-  readonly eventType?: string | undefined;
-  readonly eventId?: string | undefined;
-  readonly fromSeq?: bigint | undefined;
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly verify?: string | undefined;
-}
+/** The fields that the requests of all event lists have. */
+export type EventQueryFields = Partial<
+  Pick<
+    ListLedgerEventsRequest,
+    'limit' | 'cursor' | 'order' | 'offset' | 'eventType' | 'eventId' | 'fromSeq' | 'from' | 'to' | 'verify'
+  >
+>;
 
 /** Throws `invalid_argument` with the field's name. */
 export function checkEventQuery(fields: EventQueryFields): EventQuery {

@@ -43,13 +43,11 @@ export class ScopeSeqs {
     this.#atOnce = atOnce;
   }
 
-  /** Takes the next seqs, `count` at most. Returns none at the end. */
   async take(count: number): Promise<readonly ScopeSeq[]> {
     if (this.#next.length === 0) await this.#merge();
     return this.#next.splice(0, count);
   }
 
-  /** Skips the next `count` seqs. */
   async skip(count: number): Promise<void> {
     for (let left = count; left > 0; ) {
       const skipped = (await this.take(left)).length;

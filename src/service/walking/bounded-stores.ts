@@ -11,10 +11,7 @@ interface Bound {
 export type BoundedLedgers = ReturnType<typeof boundedLedgers>;
 export type BoundedRecords = ReturnType<typeof boundedRecords>;
 
-/**
- * The ledgers as a walk reads them. Pages are bounded in characters too, so a page may be shorter than its limit
- * without being the last.
- */
+/** The ledgers as a walk reads them. Pages are bounded in characters, so a short page need not be the last. */
 export function boundedLedgers(walk: Walk, store: LedgerStore) {
   return {
     walk,

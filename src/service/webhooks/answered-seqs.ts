@@ -11,10 +11,7 @@ export type SeqsByLedger = Readonly<Record<string, number>>;
 export type AnsweredSeqs = ReturnType<typeof answeredSeqsIn>;
 
 const kind = 'webhook_start';
-/**
- * The seqs are needed until the events from before the subscription are fanned out. A ledger that lags longer may
- * deliver some of these events.
- */
+/** If a ledger lags longer, some events from before the subscription may be delivered. */
 const keptMs = 60 * 60_000;
 
 /** Stored in a record of their own: a subscription may have a thousand of them, and outlives their use. */

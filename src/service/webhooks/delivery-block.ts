@@ -13,10 +13,7 @@ import {
   pendingOrder,
 } from './delivery-record.ts';
 
-/**
- * Deliveries of neighbouring events of one ledger to one subscription, fanned out together and stored in one record: a
- * record each would cost more than sending it.
- */
+/** Deliveries of neighbouring events of one ledger to one subscription in one record: one each would cost too much. */
 export interface DeliveryBlock {
   readonly subscriptionId: string;
   readonly ledgerId: string;
@@ -42,7 +39,6 @@ export function blockIdOf(block: Pick<DeliveryBlock, 'subscriptionId' | 'ledgerI
   return `${block.ledgerId}|${seqOrder(block.fromSeq)}|${block.subscriptionId}`;
 }
 
-/** How many of these deliveries, from the first on, fit into one block. */
 export function blockLength(deliveries: readonly DeliveryRecord[]): number {
   const firstMs = Date.parse(deliveries[0]?.eventCreatedAt ?? '');
   const end = deliveries.findIndex(({ eventCreatedAt }) => Date.parse(eventCreatedAt) > firstMs + blockSpanMs);
@@ -121,7 +117,6 @@ export function blockOrder({ deliveries }: DeliveryBlock): string | null {
   return pending.map(pendingOrder).sort()[0] ?? null;
 }
 
-/** The record of a block. `now`: Unix time, ms. */
 export function blockWrite(block: DeliveryBlock, replaces: string, now: number): RecordWrite {
   const { subscriptionId: value, createdAt, deliveries } = block;
   const listed = `${listedOrder(createdAt, block.fromSeq)}|${deliveries.length}`;
@@ -135,7 +130,6 @@ export function blockWrite(block: DeliveryBlock, replaces: string, now: number):
   return { kind: blockKind, id: blockIdOf(block), replaces, value: formatBlock(block), lookups, expiresAt };
 }
 
-/** The number of a block's deliveries, from the key by which the block is listed. */
 export function blockLengthOf(listedOrder: string): number {
   return Number(listedOrder.slice(listedOrder.lastIndexOf('|') + 1));
 }

@@ -13,7 +13,6 @@ import { type DeliveryRecord, slotOf } from './delivery-record.ts';
 import type { DueDeliveries } from './due-deliveries.ts';
 import { DueSlots } from './due-slots.ts';
 
-/** The deliveries of one range of a ledger to one subscription. */
 export interface DeliveryRange {
   readonly subscriptionId: string;
   readonly ledgerId: string;
@@ -44,7 +43,6 @@ export class DeliveryBlocks {
   readonly #slots: DueSlots;
   readonly #open = new Map<string, OpenBlock>();
 
-  /** `now`: Unix time, ms. */
   constructor(store: RecordStore, now: () => number) {
     this.#store = store;
     this.#slots = new DueSlots(store, blockKind, now, (record) => {
@@ -144,7 +142,6 @@ export class DeliveryBlocks {
     }
   }
 
-  /** See DueSlots.pending. */
   pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries> {
     return this.#slots.pending(subscriptionId, limit, now);
   }

@@ -8,10 +8,7 @@ import { blockKind, blockLengthOf, blockSpanMs, readBlock } from './delivery-blo
 import type { DeliveryRecord } from './delivery-record.ts';
 import { parseRequested, requestedKind } from './requested-deliveries.ts';
 
-/**
- * Records of the first page, which is mostly enough, and of later pages. LMDB reads a page synchronously: 3 ms if the
- * blocks are full.
- */
+/** Records of the first page, which is mostly enough, and of later ones. LMDB reads a page synchronously, in 3 ms. */
 const recordsAtFirst = 8;
 const recordsAtOnceMax = 64;
 

@@ -1,3 +1,4 @@
+import type { LedgerEvent } from '../../domain/event/event.ts';
 import { seqOrder } from '../../domain/event/projection.ts';
 import { sha256 } from '../../domain/keys/hash.ts';
 import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/values/uuid.ts';
@@ -13,14 +14,12 @@ export interface DeliveryRecord {
   readonly place: { readonly ledgerId: string; readonly seq: number } | null;
   /** created_at of the event; for a PING its own time. */
   readonly eventCreatedAt: string;
-  /** Made by the log, or asked for by the owner (test, redeliver). */
   readonly origin: 'log' | 'owner';
   readonly status: 'PENDING' | 'DELIVERED' | 'FAILED';
   readonly attempts: number;
   readonly lastError: string | null;
   readonly lastResponseStatus: number | null;
   readonly createdAt: string;
-  /** null unless PENDING. */
   readonly nextAttemptAt: string | null;
   readonly deliveredAt: string | null;
 }
@@ -41,7 +40,6 @@ export function checkDelivery(of: Pick<DeliveryRecord, CheckedMember>): void {
   if (!isDelivery(of)) throw new TypeError('This is no delivery.');
 }
 
-/** The state of a delivery that is made now (ISO) and due at once. */
 export function dueAtOnce(now: string) {
   return {
     status: 'PENDING',
@@ -58,22 +56,12 @@ const TIME_CHARS = 24;
 /** Length of the prefix that ISO times of the same ten minutes share. */
 const SLOT_CHARS = 15;
 const dayMs = 24 * 60 * 60_000;
-/** How long a finished delivery is listed, ms. */
 export const finishedKeptMs = 30 * dayMs;
-/**
- * How long an unfinished delivery is kept, ms. Attempts end after three hours, so an older one belongs to a
- * subscription that has ended, or waits for a node that was off for months.
- */
+/** Attempts end after three hours: what is older belongs to an ended subscription, or the node was off for months. */
 export const pendingKeptMs = 180 * dayMs;
 
-/**
- * The id of the delivery of an event to a subscription, the same each time it is fanned out: a UUIDv7 with the event's
- * time, whose other bits are a hash of both ids.
- */
-export function deliveryIdOf(
-  subscriptionId: string,
-  event: { readonly id: string; readonly createdAt: string },
-): string {
+/** The same each time the event is fanned out: a UUIDv7 with the event's time, and a hash of both ids. */
+export function deliveryIdOf(subscriptionId: string, event: Pick<LedgerEvent, 'id' | 'createdAt'>): string {
   const bits = sha256(`${subscriptionId}|${event.id}`).subarray(0, UUID_V7_RANDOM_BYTES);
   return uuidV7(Math.max(0, Date.parse(event.createdAt)), bits);
 }
@@ -102,7 +90,6 @@ function orderAt(due: string, delivery: DeliveryRecord): string {
   return `${due}|${delivery.place?.ledgerId ?? ''}|${seqOrder(delivery.place?.seq ?? 0)}`;
 }
 
-/** The time at the beginning of a sort key, ISO. */
 export function dueTimeOf(order: string): string {
   return order.slice(0, TIME_CHARS);
 }

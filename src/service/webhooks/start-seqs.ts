@@ -11,12 +11,9 @@ import type { WebhookWork } from './webhook-work.ts';
 const linesMax = 500;
 
 /**
- * Returns the seqs up to which the owner's ledgers, or the named one, had answered when a subscription is created.
- *
- * It runs before the subscription is written, and so before its answer: an append in between has a later seq and is
- * delivered. The seq that a ledger's actor has answered counts, not the newest one in the log: an event may be in the
- * log long before its answer. For a ledger that is missing in the result, the subscription may get events that were
- * answered just before it.
+ * Returns the seqs up to which the owner's ledgers, or the named one, had answered. It runs before the subscription is
+ * written: what is appended in between is delivered. The newest event in the log does not count, since it may be there
+ * long before its answer. Of a ledger that is missing in the result, some earlier events may be delivered.
  */
 export async function seqsToStartAfter(
   ledgers: BoundedLedgers,

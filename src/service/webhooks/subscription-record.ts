@@ -5,7 +5,6 @@ import { type CollectionRules, collection } from '../records/collection.ts';
 import { decodeForm, listOf, oneOf, orNull, text, textOrNull, time, webAddress } from '../records/record-form.ts';
 import type { Walk } from '../walking/walk.ts';
 
-/** A webhook subscription as stored. Times are ISO. */
 export interface SubscriptionRecord {
   readonly id: string;
   /** The owner, whose access is checked at each delivery. */
@@ -16,7 +15,6 @@ export interface SubscriptionRecord {
   /** null: all ledgers that the owner may read. */
   readonly ledgerId: string | null;
   readonly createdAt: string;
-  /** The secret, sealed for this record. */
   readonly sealedSecret: string;
   /** null while the subscription is active. */
   readonly endedAt: string | null;
@@ -26,7 +24,6 @@ export interface SubscriptionRecord {
 
 const kind = 'webhook_subscription';
 
-/** How long an ended subscription is listed, ms. */
 const endedKeptMs = 30 * 24 * 60 * 60_000;
 
 export const subscriptionRules: CollectionRules<SubscriptionRecord> = {
@@ -60,7 +57,6 @@ const changesId = 'subscriptions';
 /** How long after an end another end also notes the change, ms: the first may have failed before it did. */
 const endNotedAgainMs = 60_000;
 
-/** The context that a subscription's secret is sealed for. */
 export const secretContext = (subscriptionId: string): string => `${kind}/${subscriptionId}/secret`;
 
 export type Subscriptions = ReturnType<typeof subscriptionsIn>;

@@ -1,7 +1,6 @@
 import type { DeliveryRecord } from './delivery-record.ts';
 import type { SubscriptionRecord } from './subscription-record.ts';
 
-/** A subscription as its owner reads it, without the secret. */
 export function subscriptionMessage(subscription: SubscriptionRecord) {
   return {
     id: subscription.id,

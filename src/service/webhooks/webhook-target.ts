@@ -8,7 +8,6 @@ export interface TargetPolicy {
   readonly production: boolean;
   /** Ports of this node, its store and its leases. They are always refused on loopback and on `ownAddresses`. */
   ownPorts(): ReadonlySet<number>;
-  /** The addresses of this machine, public ones included. */
   ownAddresses(): Iterable<string>;
 }
 

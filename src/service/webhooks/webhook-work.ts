@@ -12,6 +12,5 @@ export interface WebhookWork {
   ended(subscriptionId: string): void;
   /** The owner's DELETE at this time (ISO) had an unknown outcome. It is retried with that time until settled. */
   mayHaveEnded(subscriptionId: string, at: string): void;
-  /** A delivery was recorded for this subscription. */
   queued(subscriptionId: string): void;
 }

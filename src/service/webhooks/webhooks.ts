@@ -31,7 +31,6 @@ import type { WebhookWork } from './webhook-work.ts';
 
 /** Active subscriptions of one actor: each of them examines every event of the actor's ledgers. */
 const subscriptionsMax = 1_000;
-/** Event types that one subscription may name. */
 const eventTypesMax = 100;
 
 export function webhookService(
@@ -161,7 +160,6 @@ function hasEnded(): LedgerError {
   return new LedgerError('not_found', 'This webhook subscription has ended: make a new one.', { field: 'id' });
 }
 
-/** The common members of deliveries that the owner asks for. */
 function asked(call: Call, subscriptionId: string) {
   return { id: call.newId(), subscriptionId, origin: 'owner', ...dueAtOnce(isoTime(call.now)) } as const;
 }

@@ -9,7 +9,6 @@ import type { LedgerReading } from '../reading/ledger-reading.ts';
 
 type OpeningFacts = OpenLedger['facts'];
 
-/** The facts of a new ledger of this type. Facts that are not given are null. */
 export function facts(type: OpeningFacts['type'], present: Partial<OpeningFacts>): OpeningFacts {
   return {
     buyerActorId: null,
