@@ -48,14 +48,14 @@ import { masterService } from '../service/masters/masters.ts';
 import { StreamsMemory } from '../service/masters/stream-memory.ts';
 import { organizationService } from '../service/organizations/organizations.ts';
 import { LedgerReading } from '../service/reading/ledger-reading.ts';
-import { SealCheck } from '../service/reading/seal-check.ts';
+import { sealCheck } from '../service/reading/seal-check.ts';
 import type { SecretBox } from '../service/records/secret-box.ts';
 import type { VerifySignature } from '../service/signatures/signature-verifier.ts';
 import type { TargetPolicy } from '../service/webhooks/webhook-target.ts';
 import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
 import { webhookService } from '../service/webhooks/webhooks.ts';
 import { ledgerClosing } from '../service/writing/ledger-closing.ts';
-import { LedgerOpening } from '../service/writing/ledger-opening.ts';
+import { ledgerOpening } from '../service/writing/ledger-opening.ts';
 import type { AccessLog } from '../store/access-log.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
@@ -87,9 +87,9 @@ export function apiOf(parts: ApiParts): Implementation[] {
   const reading = new LedgerReading(ledgers, now);
   const named = new LedgerNaming(reading, records);
   const commands = new OnceSubmitter(directory, ledgers);
-  const opening = new LedgerOpening(directory, reading);
+  const opening = ledgerOpening(directory, reading);
   const close = ledgerClosing(identities, commands);
-  const seals = new SealCheck(authority, identities, parts.verifyRead);
+  const seals = sealCheck(authority, identities, parts.verifyRead);
   const appender = new EventAppender(identities, reading, commands);
   const delegations = new Delegations(records, identities, reading, commands);
   return [

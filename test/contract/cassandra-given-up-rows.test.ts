@@ -1,7 +1,7 @@
 import cassandra from 'cassandra-driver';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { blockKind } from '../../src/service/webhooks/delivery-block.ts';
-import { slotOf } from '../../src/service/webhooks/due-slots.ts';
+import { slotOf } from '../../src/service/webhooks/delivery-record.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import type { FindPage } from '../../src/store/record-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';

@@ -22,7 +22,7 @@ export function pageOf(
   fields: EventQueryFields,
   walk = unboundedWalk(),
 ): Promise<EventPage> {
-  return readEventPage(boundedLedgers(walk, store), { check: async () => [] }, source, checkEventQuery(fields));
+  return readEventPage(boundedLedgers(walk, store), async () => [], source, checkEventQuery(fields));
 }
 
 /** The seqs of a list from a first page on, by its cursors, and of how many pages. */

@@ -4,7 +4,7 @@ import { entityRules, fingerprintRules } from '../../service/entities/entity-rec
 import { organizationRules } from '../../service/organizations/organization-record.ts';
 import { anyObject, count, decodeForm, listOf, type RecordForm } from '../../service/records/record-form.ts';
 import { blockKind, parseBlock } from '../../service/webhooks/delivery-block.ts';
-import { subscriptionForm } from '../../service/webhooks/subscription-record.ts';
+import { subscriptionRules } from '../../service/webhooks/subscription-record.ts';
 import type { StoredRecord } from '../../store/record-store.ts';
 import { UnreadableRecord } from '../../store/unreadable-record.ts';
 import type { WholeStore } from '../../store/whole-store.ts';
@@ -61,7 +61,7 @@ function partOf(kind: string, form: object, id?: string): RecordForm<never> {
 /** Forms by kind, of the records whose loss or change does most harm. Other records must only be JSON. */
 const forms: ReadonlyMap<string, RecordForm<never>> = new Map(
   [
-    ...[apiKeyRules, actorRules, entityRules, fingerprintRules, organizationRules, subscriptionForm],
+    ...[apiKeyRules, actorRules, entityRules, fingerprintRules, organizationRules, subscriptionRules],
     partOf('webhook_delivery', {}, 'id'),
     partOf('webhook_cursor', { next_seq: count }),
     partOf('authority', { keys: listOf(anyObject) }),

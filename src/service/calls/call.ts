@@ -5,7 +5,6 @@ import type { Walk } from '../walking/walk.ts';
 /** Sandbox and production are separate: an actor or API key belongs to one of them at most. */
 export type World = 'sandbox' | 'production';
 
-/** The caller, after its credential was checked. */
 export interface Caller {
   readonly actorId: string;
   /** null for an actor that belongs to neither world. */
@@ -13,12 +12,8 @@ export interface Caller {
   /** An API key, or an entity's identity headers alone. */
   readonly via: 'api_key' | 'entity_header';
   readonly apiKeyId: string | null;
-  /** The actor_type of the caller's events. */
   readonly actorType: ActorType;
-  /**
-   * The identity headers must be backed by a signature: the entity has, or ever had, a key, or the node runs in
-   * production mode.
-   */
+  /** Identity headers need a signature: the entity has, or ever had, a key, or the node is in production mode. */
   readonly mustSign: boolean;
 }
 
@@ -36,59 +31,41 @@ export interface EntityRequest {
   readonly method: string;
   /** As sent, with its query. For gRPC and Connect: /svc.v1.Service/Method. */
   readonly path: string;
-  /**
-   * SHA-256, lower-case hex, of the raw body. For gRPC and Connect: of the serialized request message, decompressed, as
-   * received.
-   */
+  /** SHA-256, lower-case hex, of the raw body. For gRPC and Connect: of the message as received, decompressed. */
   readonly bodyHash: string;
-  /** X-Timestamp as sent. */
   readonly timestamp: string;
 }
 
-/** What a service function knows of its call, with any transport. */
 export interface Call {
   readonly requestId: string;
   /** null on methods that need no credential. */
   readonly caller: Caller | null;
   /** null if no signature was sent, or if it was that of an ENTITY_REQUEST, which is already checked. */
   readonly signature: CallSignature | null;
-  /** X-Delivery-Chain as sent. */
   readonly deliveryChain: string | null;
   /** The command key, on methods that write to an existing ledger. null if the call has no idempotency key. */
   readonly commandKey: CommandKey | null;
-  /** Milliseconds since 1970. If the call is retried with its idempotency key: the time of the first run. */
+  /** Unix time, ms. If the call is retried with its idempotency key: the time of the first run. */
   readonly now: number;
-  /** Returns the next UUIDv7 of this call. A retry with the same idempotency key gets the same sequence. */
+  /** The next UUIDv7 of this call. A retry with the same idempotency key gets the same ids, and the same bytes. */
   newId(): string;
-  /** Returns the next random bytes of this call. A retry with the same idempotency key gets the same bytes. */
   randomBytes(length: number): Buffer;
-  /** Aborts when the caller has left or the deadline has passed. */
   readonly signal: AbortSignal;
   /** All reads of this call that may be long go through it. */
   readonly walk: Walk;
-  /** When the answer must be given, milliseconds since 1970. */
+  /** When the answer must be given; Unix time, ms. */
   readonly deadline: number;
   /** Marks the answer as a replay of the first one (`Idempotent-Replayed: true`). */
   markReplayed(): void;
   /**
    * Returns the parsed form of a request field that is JSON text, by the field's name. The field itself has the
-   * canonical text. Returns null if there is none, and from the second call on: it is not kept in memory while the call
-   * waits.
+   * canonical text. null if there is none, and from the second time on: it is not kept while the call waits.
    */
   takeJson(field: string): JsonNode | null;
-  /**
-   * Sets a header of a successful answer, by its lower-case name; gRPC sends it as metadata. REST answers 304 by itself
-   * if the caller already has the `etag` that was set here.
-   */
+  /** Sets a header of a successful answer, by its lower-case name. REST answers 304 if the caller has this `etag`. */
   setHeader(name: string, value: string): void;
-  /**
-   * Reports that the caller's signature was verified. For an entity whose signature is its only credential, a refused
-   * call goes into its access history only from here on.
-   */
+  /** The caller's signature was verified. A refused call of a caller that must sign is recorded only from here on. */
   markVerified(): void;
-  /**
-   * Reports that the call names this ledger, whether it exists or not. It goes into the caller's access history. null:
-   * an object whose ledger the caller may not know.
-   */
+  /** The call names this ledger, which may not exist. null: an object whose ledger the caller may not know. */
   named(ledgerId: string | null): void;
 }

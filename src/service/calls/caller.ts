@@ -1,10 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { Call, Caller } from './call.ts';
 
-/**
- * Returns the caller. Throws `unauthenticated` if there is none; the pipeline refuses these calls before, on all
- * methods that need a credential.
- */
+/** Throws `unauthenticated` if there is no caller. The pipeline does so before, where a credential is needed. */
 export function callerOf(call: Call): Caller {
   if (call.caller === null)
     throw new LedgerError('unauthenticated', 'Send an API key: Authorization: Bearer <API_KEY>.');
@@ -12,9 +9,8 @@ export function callerOf(call: Call): Caller {
 }
 
 /**
- * Refuses an unsigned call of an entity that must sign. For these entities the signature is the credential: the call is
- * refused before anything is looked up, so that identity headers that name somebody else's entity reveal nothing.
- * Throws `signature_required`.
+ * Throws `signature_required` for an unsigned call of an entity that must sign. It comes before any look-up, so that
+ * identity headers that name somebody else's entity reveal nothing.
  */
 export function demandEntitySignature(call: Pick<Call, 'caller' | 'signature'>): void {
   const { caller, signature } = call;

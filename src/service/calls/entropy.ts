@@ -4,7 +4,6 @@ import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/values/uuid.ts';
 /** Returns `lengthBytes` random bytes. No byte is given out twice. */
 export type Random = (lengthBytes: number) => Buffer;
 
-/** The source of a call's ids and secrets. */
 export interface Entropy {
   newId(): string;
   randomBytes(lengthBytes: number): Buffer;
@@ -13,10 +12,7 @@ export interface Entropy {
 export const SEED_BYTES = 32;
 const POOL_BYTES = 8192;
 
-/**
- * Takes larger pieces from the source: ten bytes of `randomBytes` cost 3 µs, and 0.1 µs with this. No byte is given out
- * twice.
- */
+/** Takes larger pieces from the source: ten bytes of `randomBytes` cost 3 µs, and 0.1 µs with this. */
 export function pooledRandom(random: Random): Random {
   let pool = random(POOL_BYTES);
   let used = 0;
@@ -32,7 +28,6 @@ export function pooledRandom(random: Random): Random {
   };
 }
 
-/** Makes ids with the time `nowMs` (Unix time, ms), and bytes, from a random source. */
 export function freshEntropy(random: Random, nowMs: number): Entropy {
   return {
     newId: () => uuidV7(nowMs, random(UUID_V7_RANDOM_BYTES)),
@@ -41,21 +36,18 @@ export function freshEntropy(random: Random, nowMs: number): Entropy {
 }
 
 /**
- * Makes ids with the time `nowMs` (Unix time, ms), and bytes. The same seed gives the same sequence, so a call that
- * runs again makes the same ids and secrets.
- *
- * The stream is SHA-256 of label, seed and a counter, block by block.
+ * The same seed gives the same sequence, so a call that runs again makes the same ids and secrets. The stream is
+ * SHA-256 of label, seed and a counter, block by block. `nowMs`: Unix time, ms.
  */
 export function seededEntropy(seed: Uint8Array, nowMs: number): Entropy {
   let block = Buffer.alloc(0);
-  let counter = 0;
+  let counter = 0n;
   const take: Random = (lengthBytes) => {
     const piece = Buffer.alloc(lengthBytes);
     for (let at = 0; at < lengthBytes; ) {
       if (block.length === 0) {
         const number = Buffer.alloc(8);
-        number.writeBigUInt64BE(BigInt(counter));
-        counter += 1;
+        number.writeBigUInt64BE(counter++);
         block = createHash('sha256').update('svc-call-seed-v1\0').update(seed).update(number).digest();
       }
       const copied = block.copy(piece, at);

@@ -1,4 +1,19 @@
 import { invalidField, LedgerError } from '../../domain/errors.ts';
+import { checkLimit, checkOffset } from '../../domain/values/fields.ts';
+
+interface ListRequest {
+  readonly limit?: number | undefined;
+  readonly offset?: number | undefined;
+  readonly order?: string | undefined;
+}
+
+export function checkListPage(request: ListRequest) {
+  return {
+    limit: checkLimit('limit', request.limit),
+    offset: checkOffset('offset', request.offset),
+    descending: checkOrder(request.order),
+  };
+}
 
 /** Returns true for 'desc', and false for 'asc' or no order. Throws `invalid_argument` for other values. */
 export function checkOrder(order: string | undefined): boolean {
@@ -7,10 +22,7 @@ export function checkOrder(order: string | undefined): boolean {
   throw invalidField('order', '"asc" or "desc"');
 }
 
-/**
- * The error for a filtered list if more than `examinedMax` items would have to be examined for a page. A shorter page
- * would read as the end of the list.
- */
+/** The error for a page for which too many items would have to be examined. A shorter page would read as the end. */
 export function tooFarInto(what: string, examinedMax: number): LedgerError {
   return new LedgerError(
     'invalid_argument',

@@ -1,10 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { World } from './call.ts';
 
-/**
- * Throws `environment_mismatch` if two actors are of different worlds. An actor of neither world may be named in both.
- * `field` names the other actor.
- */
+/** Throws `environment_mismatch` if two actors are of different worlds. An actor of neither may be named in both. */
 export function refuseOtherWorld(own: World | null, other: World | null, field: string): void {
   if (own === null || other === null || own === other) return;
   throw new LedgerError(

@@ -21,10 +21,8 @@ import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Call } from '../calls/call.ts';
 import { checkOrder } from '../calls/list-page.ts';
 import { withNotFoundField } from '../calls/not-found-field.ts';
-import { eventMessage } from '../reading/event-message.ts';
-import { readEventPage } from '../reading/event-page.ts';
+import { eventPageMessage, readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
-import { integrityMessage } from '../reading/integrity-message.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { type Delegations, endedLink, type GrantFields, madeGrant } from './delegations.ts';
@@ -119,10 +117,7 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
       return {
         scope: name,
         scopeId: id,
-        count: page.events.length,
-        integrity: integrityMessage(page.issues),
-        events: page.events.map(eventMessage),
-        ...(page.nextCursor === null ? {} : { nextCursor: page.nextCursor }),
+        ...eventPageMessage(page),
       };
     },
   };

@@ -1,21 +1,20 @@
 import { type DescField, type DescMessage, type MessageInitShape, ScalarType } from '@bufbuild/protobuf';
 import { isOptional, jsonRule, noRestForm } from './json-field.ts';
 
-/** Returns the JSON text of one value. */
 type JsonWriter = (value: unknown) => string;
 
 const writers = new Map<DescMessage, JsonWriter>();
 
 /**
- * Returns a message as the JSON that REST answers and webhook bodies have: snake_case names; every field present (`false`, `0`, `""`, `[]`); an
- * absent `optional` as `null`, or left out if its json rule says so; int64 as a number; JSON text embedded as it is;
- * times unchanged. Takes messages and plain initializers. Writers are compiled once per message type.
+ * Returns a message, or its initializer, as the JSON of REST answers and webhook bodies: snake_case names; every field
+ * present (`false`, `0`, `""`, `[]`); an absent `optional` as `null`, or left out if its json rule says so; int64 as a
+ * number; JSON text embedded as it is; times unchanged.
  */
 export function restJson<Desc extends DescMessage>(desc: Desc, message: MessageInitShape<Desc>): string {
   return messageWriter(desc)(message);
 }
 
-/** Returns the writer of all messages of a type. */
+/** Returns the writer of all messages of a type. It is compiled once. */
 export function messageWriter(desc: DescMessage): JsonWriter {
   let writer = writers.get(desc);
   if (!writer) {
@@ -55,7 +54,7 @@ export function fieldWriter(field: DescField): JsonWriter {
     case 'list': {
       if (field.listKind === 'enum') throw noRestForm(field);
       const item = field.listKind === 'message' ? lateWriter(field.message) : scalarWriter(field, field.scalar, raw);
-      return (value) => (value === undefined ? '[]' : listText(value as readonly unknown[], item));
+      return (value) => `[${((value ?? []) as readonly unknown[]).map((one) => item(one)).join(',')}]`;
     }
     case 'message': {
       const write = lateWriter(field.message);
@@ -71,25 +70,15 @@ export function fieldWriter(field: DescField): JsonWriter {
   }
 }
 
-/** The writer is compiled at first use, because a message may contain its own type. */
+/** The writer is looked up at each use, because a message may contain its own type. */
 function lateWriter(desc: DescMessage): JsonWriter {
-  let writer: JsonWriter | undefined;
-  return (value) => {
-    writer ??= messageWriter(desc);
-    return writer(value);
-  };
-}
-
-function listText(items: readonly unknown[], write: JsonWriter): string {
-  let text = '[';
-  for (let at = 0; at < items.length; at += 1) text += at === 0 ? write(items[at]) : `,${write(items[at])}`;
-  return `${text}]`;
+  return (value) => messageWriter(desc)(value);
 }
 
 function scalarWriter(field: DescField, scalar: ScalarType, raw: boolean): JsonWriter {
   switch (scalar) {
     case ScalarType.STRING:
-      return raw ? rawText : stringText;
+      return raw ? rawText : JSON.stringify;
     case ScalarType.BOOL:
       return (value) => (value ? 'true' : 'false');
     case ScalarType.INT32:
@@ -105,10 +94,6 @@ function scalarWriter(field: DescField, scalar: ScalarType, raw: boolean): JsonW
 /** An empty text means that the field is not set: JSON text is never empty. */
 function rawText(value: unknown): string {
   return value === '' ? '{}' : (value as string);
-}
-
-function stringText(value: unknown): string {
-  return JSON.stringify(value);
 }
 
 function defaultText(scalar: ScalarType, raw: boolean): string {

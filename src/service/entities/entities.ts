@@ -1,7 +1,7 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { parseJsonField } from '../../domain/json/json.ts';
 import { checkPublicKey } from '../../domain/keys/public-key.ts';
-import { checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../../domain/values/fields.ts';
+import { checkLabel, checkName, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import { uuidV5 } from '../../domain/values/uuid.ts';
 import type {
@@ -19,61 +19,51 @@ import type { Identities } from '../actors/identities.ts';
 import { enrolKey } from '../actors/signing-keys.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
-import { checkOrder, tooFarInto } from '../calls/list-page.ts';
+import { checkListPage, tooFarInto } from '../calls/list-page.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
+import { collection } from '../records/collection.ts';
 import type { Walk } from '../walking/walk.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 import {
   type EntityRecord,
-  entityCollection,
   entityFilters,
   entityFingerprint,
+  entityRules,
   type FingerprintRecord,
-  fingerprintCollection,
+  fingerprintRules,
   metadataBytesMax,
 } from './entity-record.ts';
-
-type EntitySummary = Pick<EntityRecord, 'entityId' | 'actorId' | 'entityType' | 'displayName'>;
 
 /** Entities examined for one filtered page at most. */
 export const examinedMax = 20_000;
 
-/**
- * The id of the root ledger (ARL) of an entity's actor. It is derived from the actor's id, so that there can be no
- * second one.
- */
+/** The id of the root ledger (ARL) of an entity's actor. It is derived, so that there can be no second one. */
 export function rootLedgerId(actorId: string): string {
   return uuidV5(actorId, 'entity-root');
 }
 
-/** Methods for entities, their root ledgers and the ARL gate. */
 export function entityService(
   records: RecordStore,
   identities: Identities,
-  opening: LedgerOpening,
+  open: LedgerOpening,
   reading: LedgerReading,
   close: LedgerClosing,
 ) {
-  const entities = entityCollection(records);
-  const fingerprints = fingerprintCollection(records);
+  const entities = collection(records, entityRules);
+  const fingerprints = collection(records, fingerprintRules);
 
   const ownEntity = async (call: Call): Promise<EntityRecord> => {
     const held = await entities.get(callerOf(call).actorId);
-    if (held === null)
-      throw new LedgerError('permission_denied', 'Only the actor of an entity itself may make this call.');
-    return held.value;
+    if (held !== null) return held.value;
+    throw new LedgerError('permission_denied', 'Only the actor of an entity itself may make this call.');
   };
 
-  /**
-   * Creates the actor and the entity that a fingerprint record describes. A call that finds them unfinished finishes
-   * them: the entity record is written last.
-   */
-  const finish = async (claim: FingerprintRecord): Promise<EntityRecord> => {
-    const made = await entities.get(claim.entity.actorId);
+  /** Creates the actor and the entity of a fingerprint. The entity is written last, so a later call can finish them. */
+  const finish = async ({ entity, publicKey }: FingerprintRecord): Promise<EntityRecord> => {
+    const made = await entities.get(entity.actorId);
     if (made !== null) return made.value;
-    const { entity } = claim;
     const owner = entity.ownerActorId === null ? null : await identities.recent(entity.ownerActorId);
     const bare: ActorRecord = {
       actorId: entity.actorId,
@@ -84,18 +74,14 @@ export function entityService(
       createdAt: entity.createdAt,
       keys: [],
     };
-    await identities.create(
-      claim.publicKey === null ? bare : enrolKey(bare, claim.publicKey, Date.parse(entity.createdAt)),
-    );
+    await identities.create(publicKey === null ? bare : enrolKey(bare, publicKey, Date.parse(entity.createdAt)));
     await entities.create(entity);
     return entity;
   };
 
   const rootOf = async (call: Call, actorIdField: string) => {
-    const actorId = checkUuid('actor_id', actorIdField);
-    const ledgerId = rootLedgerId(actorId);
-    const { facts: root } = await reading.readable(call.walk, ledgerId, callerOf(call).actorId, 'ENTITY_ROOT');
-    return root;
+    const ledgerId = rootLedgerId(checkUuid('actor_id', actorIdField));
+    return (await reading.readable(call.walk, ledgerId, callerOf(call).actorId, 'ENTITY_ROOT')).facts;
   };
 
   return {
@@ -128,30 +114,21 @@ export function entityService(
       await fingerprints.create({ fingerprint, entity, publicKey });
       const claim = await afterPartialWrite(fingerprints.get(fingerprint));
       if (claim === null) throw new Error('the fingerprint that was claimed is not there');
-      const { entityId, actorId, actorType, trustLevel, ...made } = await afterPartialWrite(finish(claim.value));
-      return {
-        entityId,
-        actorId,
-        actorType,
-        entityType,
-        displayName: made.displayName,
-        trustLevel,
-        uniqueId,
-        fingerprint,
-      };
+      const made = await afterPartialWrite(finish(claim.value));
+      const { entityId, actorId, actorType, trustLevel } = made;
+      const given = { entityType, displayName: made.displayName, uniqueId };
+      return { entityId, actorId, actorType, trustLevel, ...given, fingerprint };
     },
 
     listEntities: async (request: ListEntitiesRequest, call: Call) => {
-      const limit = checkLimit('limit', request.limit);
-      const offset = checkOffset('offset', request.offset);
-      const descending = checkOrder(request.order);
+      const page = checkListPage(request);
       const filters = {
         unique_id: request.uniqueId,
         display_name: request.displayName,
         entity_type: request.entityType,
         trust_level: request.trustLevel,
       };
-      const found = await listed(filters, { limit, offset, descending }, call.walk);
+      const found = await listed(filters, page, call.walk);
       return { count: found.length, entities: found };
     },
 
@@ -166,7 +143,7 @@ export function entityService(
     createRootLedger: async (_request: CreateRootLedgerRequest, call: Call) => {
       const { actorId, entityId } = await ownEntity(call);
       const root = facts('ENTITY_ROOT', { primaryActorId: actorId, counterpartyActorId: actorId, entityId });
-      const opened = await opening.open(call, rootLedgerId(actorId), root, null);
+      const opened = await open(call, rootLedgerId(actorId), root);
       return {
         ledgerId: opened.ledgerId,
         entityActorId: actorId,
@@ -187,53 +164,40 @@ export function entityService(
     },
 
     closeRootLedger: async (request: CloseRootLedgerRequest, call: Call) => {
-      const root = await rootOf(call, request.actorId);
-      return close(call, root, 'optional');
+      return close(call, await rootOf(call, request.actorId), 'optional');
     },
 
     setArlGate: async (request: SetArlGateRequest, call: Call) => {
       const { requireArl } = request;
       if (requireArl === undefined) throw invalidField('require_arl', 'true or false');
       const { actorId } = await ownEntity(call);
-      const changed = await entities.update(actorId, (held) => ({
-        ...held,
-        requireArl,
-        arlGateUpdatedAt: isoTime(call.now),
-      }));
-      return { requireArl, updatedAt: changed?.arlGateUpdatedAt ?? isoTime(call.now) };
+      const updatedAt = isoTime(call.now);
+      await entities.update(actorId, (held) => ({ ...held, requireArl, arlGateUpdatedAt: updatedAt }));
+      return { requireArl, updatedAt };
     },
   };
 
-  /**
-   * Walks the list of the first filter that was given and checks the others on each entity. The filters are in the
-   * order of how few entities they leave.
-   */
+  /** Walks the list of the first filter that was given and checks the others on each entity. */
   async function listed(
     filters: Readonly<Record<keyof typeof entityFilters, string | undefined>>,
-    page: { readonly limit: number; readonly offset: number; readonly descending: boolean },
+    page: ReturnType<typeof checkListPage>,
     walk: Walk,
-  ): Promise<EntitySummary[]> {
+  ) {
     const names = Object.keys(entityFilters) as (keyof typeof entityFilters)[];
     const [first, ...others] = names.filter((name) => filters[name] !== undefined);
-    const isAsked = (entity: EntityRecord) =>
-      others.every((filter) => entityFilters[filter](entity) === filters[filter]);
     // Without a second filter the store can skip the offset.
-    const { limit, offset, descending } = page;
-    const walked = others.length === 0 ? page : { limit: examinedMax + 1, descending };
-    let toSkip = others.length === 0 ? 0 : offset;
+    const isSkippedByStore = others.length === 0;
+    const walked = isSkippedByStore ? page : { limit: examinedMax + 1, descending: page.descending };
+    let toSkip = isSkippedByStore ? 0 : page.offset;
     let examined = 0;
-    const found: EntitySummary[] = [];
-    for await (const entity of entities.walk(
-      walk,
-      first ?? 'all',
-      first === undefined ? '' : (filters[first] ?? ''),
-      walked,
-    )) {
+    const found: Pick<EntityRecord, 'entityId' | 'actorId' | 'entityType' | 'displayName'>[] = [];
+    const [name, value] = first === undefined ? ['all', ''] : [first, filters[first] ?? ''];
+    for await (const entity of entities.walk(walk, name, value, walked)) {
       if (++examined > examinedMax) throw tooFarInto('entities', examinedMax);
-      if (!isAsked(entity) || toSkip-- > 0) continue;
+      if (others.some((other) => entityFilters[other](entity) !== filters[other]) || toSkip-- > 0) continue;
       const { entityId, actorId, entityType, displayName } = entity;
       found.push({ entityId, actorId, entityType, displayName });
-      if (found.length === limit) break;
+      if (found.length === page.limit) break;
     }
     return found;
   }
@@ -243,9 +207,8 @@ function checkMetadata(metadata: string): string {
   const node = parseJsonField(metadata);
   if (node.kind !== 'object') throw invalidField('metadata', 'a JSON object');
   if (Buffer.byteLength(node.canonical) > metadataBytesMax) {
-    const limit_bytes = metadataBytesMax;
-    const message = `metadata has at most ${limit_bytes} bytes of canonical JSON.`;
-    throw new LedgerError('payload_too_large', message, { field: 'metadata', limit_bytes });
+    const message = `metadata has at most ${metadataBytesMax} bytes of canonical JSON.`;
+    throw new LedgerError('payload_too_large', message, { field: 'metadata', limit_bytes: metadataBytesMax });
   }
   return node.canonical;
 }

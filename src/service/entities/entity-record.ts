@@ -1,12 +1,11 @@
 import type { ActorType } from '../../domain/event/event.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
-import type { RecordStore } from '../../store/record-store.ts';
-import { type Collection, type CollectionRules, collection } from '../records/collection.ts';
+import type { CollectionRules } from '../records/collection.ts';
 import { flag, objectOf, text, textOrNull } from '../records/record-form.ts';
 
 /**
- * Bytes of an entity's metadata in canonical form. Onboarding an entity needs no credential, and lists read the
- * metadata with every record, so it is small.
+ * Bytes of an entity's metadata in canonical form. It is small, because onboarding needs no credential, and lists read
+ * the metadata with every record.
  */
 export const metadataBytesMax = 16 * 1024;
 
@@ -18,7 +17,6 @@ export interface EntityRecord {
   readonly displayName: string;
   readonly uniqueId: string;
   readonly ownerActorId: string | null;
-  /** Canonical JSON object. */
   readonly metadata: string;
   readonly trustLevel: 'BASIC';
   readonly createdAt: string;
@@ -57,14 +55,7 @@ export const entityRules: CollectionRules<EntityRecord> = {
   ],
 };
 
-export function entityCollection(store: RecordStore): Collection<EntityRecord> {
-  return collection(store, entityRules);
-}
-
-/**
- * Claims a fingerprint for one entity, so that there can be no second entity with it. It has all that is needed to
- * create the entity.
- */
+/** Claims a fingerprint for one entity. It has all that is needed to create the entity. */
 export interface FingerprintRecord {
   readonly fingerprint: string;
   readonly entity: EntityRecord;
@@ -78,10 +69,6 @@ export const fingerprintRules: CollectionRules<FingerprintRecord> = {
   id: (claim) => claim.fingerprint,
   lookups: () => [],
 };
-
-export function fingerprintCollection(store: RecordStore): Collection<FingerprintRecord> {
-  return collection(store, fingerprintRules);
-}
 
 /** SHA-256 hex of the entity type, 0x00 and the unique id. */
 export function entityFingerprint(entityType: string, uniqueId: string): string {

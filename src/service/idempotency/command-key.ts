@@ -9,8 +9,8 @@ import { callerOf } from '../calls/caller.ts';
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
 /**
- * The id of a command key, hex: the same with every transport and on every node. The length prefix keeps two different
- * pairs from giving the same text. Throws `invalid_argument` unless `key` has 1 to 255 printable ASCII characters.
+ * The id of a command key, hex. The length prefix keeps two different pairs from giving the same text. Throws
+ * `invalid_argument` unless `key` has 1 to 255 printable ASCII characters.
  */
 export function commandId(actorId: string, key: string): string {
   if (!IDEMPOTENCY_KEY.test(key)) {
@@ -26,24 +26,20 @@ export function commandKeyOf(actorId: string, key: string, fingerprint: string):
   return { id: commandId(actorId, key), fingerprint, permanent: false };
 }
 
-/** Commands whose signed event under header identity is written once for good. */
-const countedBySignature: ReadonlySet<Command['kind']> = new Set(['create_master', 'append_event', 'close_master']);
+const writtenOnceForGood: ReadonlySet<Command['kind']> = new Set(['create_master', 'append_event', 'close_master']);
 
 /**
  * The keys by which a command that is sent again is recognized: its idempotency key and, for a signed event under
- * header identity, its signed digest. Header identity has no secret, and reads show signatures to others. So such an
- * event is written once for good: otherwise a reader could send it again.
+ * header identity, its signed digest. Reads show signatures to others, and header identity has no other secret. So such
+ * an event is written once for good: otherwise a reader could send it again.
  */
 export function commandKeysOf(call: Call, command: UnkeyedCommand): readonly CommandKey[] {
   const { commandKey } = call;
   const { kind, ledgerId, signature } = command;
   const { actorId, via } = callerOf(call);
-  if (via !== 'entity_header' || signature === null || !countedBySignature.has(kind))
-    return commandKey === null ? none : [commandKey];
+  const keys = commandKey === null ? [] : [commandKey];
+  if (via !== 'entity_header' || signature === null || !writtenOnceForGood.has(kind)) return keys;
   const fingerprint = sigDigest(commandEventType(command), ledgerId, signature.signedForm).toString('hex');
   const id = sha256Hex(`signed\0${actorId}\0${fingerprint}`).slice(0, 32);
-  const signed: CommandKey = { id, fingerprint, permanent: true };
-  return commandKey === null ? [signed] : [commandKey, signed];
+  return [...keys, { id, fingerprint, permanent: true }];
 }
-
-const none: readonly CommandKey[] = [];

@@ -3,10 +3,9 @@ import { sha256Hex } from '../../domain/keys/hash.ts';
 import { AppendEventRequestSchema } from '../../gen/svc/v1/masters_pb.ts';
 
 /**
- * A hash, hex, of what a call with an idempotency key asks for: REST method, path with query, and body. It is the same
- * for all transports and nodes. The body counts as its message, in which fields of JSON text are canonical, so white
- * space, the order of members and the wire format make no difference. `rest` is the REST request that the call is or
- * would be; `query` is its query with the question mark, or ''.
+ * A hash, hex, of what a call with an idempotency key asks for: REST method, path with query, and body as its message.
+ * So it is the same for all transports, and for all forms of the same JSON. `rest` is the REST request that the call is
+ * or would be; `query` is its query with the question mark, or ''.
  */
 export function fingerprintOf(
   input: DescMessage,
@@ -20,10 +19,7 @@ export function fingerprintOf(
   return hashOf(verb, path + query, toBinary(input, message, { writeUnknownFields: false }));
 }
 
-/**
- * The same for POST /traceledger/master/{uuid}/events, from its parts. `payload` is canonical JSON. Events of a stream
- * have this fingerprint too, so that a retry may use another transport.
- */
+/** The same for an append, also by stream, so that a retry may use another transport. `payload`: canonical JSON. */
 export function appendFingerprint(masterId: string, eventType: string, payload: string, query = ''): string {
   const path = `/v1/traceledger/master/${masterId}/events${query}`;
   return hashOf('POST', path, `{"event_type":${JSON.stringify(eventType)},"payload":${payload}}`);

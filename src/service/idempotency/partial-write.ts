@@ -2,7 +2,7 @@ import { LedgerError, retryRuleOf } from '../../domain/errors.ts';
 
 /**
  * Awaits a step of a call that has written something in an earlier step. An error that means "nothing was written"
- * would be wrong then, so it becomes `outcome_unknown`. A retry with the same Idempotency-Key continues from there.
+ * becomes `outcome_unknown`. A retry with the same Idempotency-Key continues from there.
  */
 export async function afterPartialWrite<T>(step: Promise<T>): Promise<T> {
   try {

@@ -1,10 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { PutResult, RecordStore, RecordWrite } from '../../store/record-store.ts';
 
-/**
- * Stores a record that must exist before a call runs. Throws `unavailable` if the outcome of the write is unknown: the
- * call itself has not run yet.
- */
+/** Stores a record that must exist before a call runs. An unknown outcome is `unavailable`: the call has not run. */
 export async function putPrerequisite(records: RecordStore, write: RecordWrite): Promise<PutResult> {
   try {
     return await records.put(write);

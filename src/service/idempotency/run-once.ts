@@ -21,7 +21,6 @@ import { useEntityRequest } from './used-requests.ts';
 
 const KIND = 'idempotency';
 
-/** The value of the claim record. */
 interface Claim {
   readonly fingerprint: string;
   /** `free`: the run ended in an error, and the next call with the key runs it again. */
@@ -33,10 +32,7 @@ interface Claim {
   readonly deadline: number;
   /** Encrypted: the seed, or the answer message once the claim is done. */
   readonly sealed: string;
-  /**
-   * For a claim that is done: the ledgers that the call named, also those that its run opened and the request does not
-   * name. The access history needs them for a replay.
-   */
+  /** Once the claim is done: the ledgers that the call named or opened. The access history needs them for a replay. */
   readonly ledgers?: readonly string[];
 }
 
@@ -51,28 +47,22 @@ export interface RunOnceParts {
 interface Held {
   readonly claim: Claim;
   readonly version: string;
-  /** Whether no run came before this one. */
-  readonly first: boolean;
+  readonly isFirstRun: boolean;
 }
 
-/** A call as idempotency changes it. */
 interface RepeatableCall extends Call {
   commandKey: CommandKey | null;
   /** Headers of every answer, errors too. */
   readonly headers: [name: string, value: string][];
-  /** The ledgers that the call has named. */
   readonly ledgers: ReadonlySet<string> | null;
   /** From here on ids, bytes and the time are those of the call's first run. */
   repeat(entropy: Entropy, now: number): void;
 }
 
-/** A call that changes state, as it came. */
 interface OnceRequest {
-  /** The Idempotency-Key as sent. */
   readonly key: string | undefined;
   /** The request that an entity signed as a whole. It changes state once. null if there is none. */
   readonly signed: EntityRequest | null;
-  /** Whether the call writes an event to an existing ledger. */
   readonly writesLedger: boolean;
   readonly output: DescMessage;
   fingerprint(): string;
@@ -104,13 +94,12 @@ export async function runOnce(
 }
 
 /**
- * Runs a call under a claim, or returns the earlier answer. `id` is the id of the command key. The claim is a record
- * that is stored before the call runs. It holds a seed, from which every run of the call takes the same ids, secrets and
- * time, so a run that is repeated after a crash comes to the same result.
+ * Runs a call under a claim, or returns the earlier answer. The claim is a record that is stored before the call runs.
+ * It holds a seed, from which every run takes the same ids, secrets and time, so a run that is repeated after a crash
+ * comes to the same result. Seed and answer may contain secrets, so both are stored encrypted.
  *
  * A claim may therefore be taken over once its deadline has passed, and at once if its run ended in an error. If the
- * first run was refused, nothing was made and the claim is deleted. Seed and answer may contain secrets, so both are
- * stored encrypted.
+ * first run was refused, nothing was made and the claim is deleted. `id`: that of the command key.
  */
 async function runClaimed(
   parts: RunOnceParts,
@@ -120,93 +109,66 @@ async function runClaimed(
   output: DescMessage,
   run: () => Promise<object>,
 ): Promise<object> {
-  const taken = await takeClaim(parts, call, id, fingerprint);
-  if (taken.claim.state === 'done') {
+  const { records, secrets } = parts;
+  const { claim, version, isFirstRun } = await takeClaim(parts, call, id, fingerprint);
+  if (claim.state === 'done') {
     call.markReplayed();
-    for (const ledgerId of taken.claim.ledgers ?? []) call.named(ledgerId);
-    return fromBinary(output, parts.secrets.open(taken.claim.sealed, answerContext(id)));
+    for (const ledgerId of claim.ledgers ?? []) call.named(ledgerId);
+    return fromBinary(output, secrets.open(claim.sealed, answerContext(id)));
   }
-  call.repeat(
-    seededEntropy(parts.secrets.open(taken.claim.sealed, seedContext(id)), taken.claim.time),
-    taken.claim.time,
-  );
+  call.repeat(seededEntropy(secrets.open(claim.sealed, seedContext(id)), claim.time), claim.time);
+  // If another call took the claim over, it settles the claim and nothing changes here. If the store fails, the claim
+  // stays `running` until its deadline; then the call runs again, with the same result.
+  const settle = (settled: Claim) => ignoringStoreErrors(records.put(record(id, settled, version)));
   let answer: Message;
   try {
     answer = create(output, (await run()) as MessageInitShape<DescMessage>);
   } catch (error) {
-    // If the first run is refused, nothing was made. The key is free again, for any call.
-    if (taken.first && error instanceof LedgerError && !isRetryable(error)) await release(parts, id, taken);
-    else await settle(parts, id, taken, { ...taken.claim, state: 'free', deadline: 0 });
+    if (isFirstRun && error instanceof LedgerError && !isRetryable(error))
+      await ignoringStoreErrors(records.remove(KIND, id, version));
+    else await settle({ ...claim, state: 'free', deadline: 0 });
     throw error;
   }
-  const sealed = parts.secrets.seal(toBinary(output, answer), answerContext(id));
+  const sealed = secrets.seal(toBinary(output, answer), answerContext(id));
   const expires = parts.now() + limits.idempotencyStoredMs;
-  const ledgers = [...(call.ledgers ?? [])];
-  await settle(parts, id, taken, { ...taken.claim, state: 'done', expires, sealed, ledgers });
+  await settle({ ...claim, state: 'done', expires, sealed, ledgers: [...(call.ledgers ?? [])] });
   return answer;
+}
+
+async function ignoringStoreErrors(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (!(error instanceof LedgerError)) throw error;
+  }
 }
 
 /** How many lost races for the claim it takes to answer that another call with the key is running. */
 const RACES_MAX = 5;
 
 async function takeClaim(parts: RunOnceParts, call: RepeatableCall, id: string, fingerprint: string): Promise<Held> {
+  const deadline = call.deadline + limits.deadlineGraceMs;
   let found: StoredRecord | null = null;
   for (let race = 0; race < RACES_MAX; race += 1) {
-    const known = found === null ? null : readClaim(found);
+    const known = found === null ? null : decodeRecord(found, claimForm);
     const current = known !== null && known.expires > parts.now() ? known : null;
     if (found !== null && current !== null) {
       if (current.fingerprint !== fingerprint) throw keyReused();
-      if (current.state === 'done') return { claim: current, version: found.version, first: false };
+      if (current.state === 'done') return { claim: current, version: found.version, isFirstRun: false };
       if (current.state === 'running' && current.deadline > parts.now()) throw inProgress(call);
     }
-    const claim = current === null ? freshClaim(parts, call, id, fingerprint) : takenOver(current, call);
+    const claim: Claim = { ...(current ?? freshClaim(parts, id, fingerprint)), state: 'running', deadline };
     const put = await putPrerequisite(parts.records, record(id, claim, found?.version ?? 'absent'));
-    if (put.ok) return { claim, version: put.version, first: current === null };
+    if (put.ok) return { claim, version: put.version, isFirstRun: current === null };
     found = put.current;
   }
   throw inProgress(call);
 }
 
-function freshClaim(parts: RunOnceParts, call: RepeatableCall, id: string, fingerprint: string): Claim {
+function freshClaim(parts: RunOnceParts, id: string, fingerprint: string) {
   const time = parts.now();
   const sealed = parts.secrets.seal(parts.random(SEED_BYTES), seedContext(id));
-  return {
-    fingerprint,
-    state: 'running',
-    time,
-    expires: time + limits.idempotencyStoredMs,
-    deadline: deadlineOf(call),
-    sealed,
-  };
-}
-
-function takenOver(claim: Claim, call: RepeatableCall): Claim {
-  return { ...claim, state: 'running', deadline: deadlineOf(call) };
-}
-
-function deadlineOf(call: RepeatableCall): number {
-  return call.deadline + limits.deadlineGraceMs;
-}
-
-/**
- * Stores how the run ended. If another call took the claim over, that call settles it and nothing changes here. If the
- * store fails, the claim stays `running` until its deadline; then the call runs again, with the same result.
- */
-async function settle(parts: RunOnceParts, id: string, held: Held, claim: Claim): Promise<void> {
-  try {
-    await parts.records.put(record(id, claim, held.version));
-  } catch (error) {
-    if (!(error instanceof LedgerError)) throw error;
-  }
-}
-
-/** Deletes a claim. If that fails, the claim stays as if its run were lost. */
-async function release(parts: RunOnceParts, id: string, held: Held): Promise<void> {
-  try {
-    await parts.records.remove(KIND, id, held.version);
-  } catch (error) {
-    if (!(error instanceof LedgerError)) throw error;
-  }
+  return { fingerprint, time, expires: time + limits.idempotencyStoredMs, sealed };
 }
 
 function record(id: string, claim: Claim, replaces: string) {
@@ -225,10 +187,6 @@ const claimForm: RecordForm<Claim> = {
     ledgers: optional(listOf(text)),
   },
 };
-
-function readClaim(found: StoredRecord): Claim {
-  return decodeRecord(found, claimForm);
-}
 
 const seedContext = (id: string): string => `${KIND}/${id}/seed`;
 const answerContext = (id: string): string => `${KIND}/${id}/answer`;

@@ -11,16 +11,15 @@ import { callerOf, demandEntitySignature } from '../calls/caller.ts';
 import { commandKeysOf } from './command-key.ts';
 
 interface SubmitOptions {
-  /** The ledger of the command. null if there is none. Asked only if the call is refused. */
+  /** The ledger of the command. null if there is none. Called only if the call is refused. */
   ledgerOf(): Promise<string | null>;
   /**
-   * Whether the call is signed as an event. If an entity's signature is its only credential, it must verify for a
-   * replay too: an unverified call may come from anybody, so it gets no event of the entity as an answer.
+   * Whether the call is signed as an event. Where that signature is the only credential it must verify for a replay
+   * too: an unverified call may come from anybody.
    */
   readonly isSignedEvent: boolean;
 }
 
-/** An event of a stream that is ready to be submitted. */
 export type PreparedCommand =
   /** Validated and verified. `submit` runs it. */
   | { readonly kind: 'checked'; submit(lane: Lane | null): Promise<CommandOutcome> }
@@ -29,8 +28,8 @@ export type PreparedCommand =
 
 /**
  * Submits commands to their ledgers so that each is written once, however often its call is sent. The ledger's actor
- * recognizes a command that was written before. This class also finds the first outcome of calls that are refused
- * before they get there: a retry needs a valid credential, but its signing key or grant may have ended since.
+ * recognizes a command that was written before. This class finds the first outcome of calls that are refused before
+ * they get there: the signing key or grant of a retry may have ended since.
  */
 export class OnceSubmitter {
   readonly #directory: Directory;
@@ -41,18 +40,18 @@ export class OnceSubmitter {
     this.#store = store;
   }
 
-  /**
-   * Makes the command of a call with `make`, and submits it. If either is refused, returns the first outcome of the
-   * same call, if there is one. Marks the call's answer if it is a replay.
-   */
+  /** Makes the command of a call and submits it. If either is refused, returns the call's first outcome if any. */
   async submitOnce(call: Call, options: SubmitOptions, make: () => Promise<UnkeyedCommand>): Promise<CommandOutcome> {
     if (options.isSignedEvent) demandEntitySignature(call);
     let outcome: CommandOutcome;
     try {
       outcome = await this.#submit(ofCall(call, await make()));
     } catch (error) {
-      const mayReplay = error instanceof LedgerError && !(options.isSignedEvent && callerOf(call).mustSign);
-      const first = mayReplay ? await this.#firstAfter(error, call, options) : null;
+      if (!(error instanceof LedgerError) || (options.isSignedEvent && callerOf(call).mustSign)) throw error;
+      const first = await this.#first(call, options.ledgerOf).catch((unread: unknown) => {
+        // An unknown outcome stays unknown: the look-up's `unavailable` would say that nothing was written.
+        throw mayBeWritten(error) ? error : unread;
+      });
       if (first === null) throw error;
       outcome = first;
     }
@@ -60,10 +59,7 @@ export class OnceSubmitter {
     return outcome;
   }
 
-  /**
-   * The first half of `submitOnce` for a signed event of a stream, which is submitted in a lane. Rejects with the error
-   * that the event is refused with.
-   */
+  /** The first half of `submitOnce` for a signed event of a stream, which is submitted in a lane. */
   async prepareOnce(
     call: Call,
     ledgerOf: SubmitOptions['ledgerOf'],
@@ -79,10 +75,7 @@ export class OnceSubmitter {
     }
   }
 
-  /**
-   * If another command with the same key is in flight, the event that was written with the key, if there is one, is the
-   * outcome of both.
-   */
+  /** If a command with the same key is in flight, the event that was written with the key is the outcome of both. */
   async #submit(command: Command): Promise<CommandOutcome> {
     try {
       return await this.#directory.submit(command);
@@ -93,18 +86,6 @@ export class OnceSubmitter {
         if (first !== null) return first;
       }
       throw error;
-    }
-  }
-
-  /**
-   * If the look-up itself fails, an uncertain outcome stays uncertain: the look-up's `unavailable` would mean that
-   * nothing was written.
-   */
-  async #firstAfter(error: LedgerError, call: Call, { ledgerOf }: SubmitOptions): Promise<CommandOutcome | null> {
-    try {
-      return await this.#first(call, ledgerOf);
-    } catch (unread) {
-      throw mayBeWritten(error) ? error : unread;
     }
   }
 

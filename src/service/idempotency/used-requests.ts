@@ -9,9 +9,8 @@ import { putPrerequisite } from './prerequisite-record.ts';
 const KIND = 'entity_request';
 
 /**
- * Marks a signed request as used, so that it changes state once, on all nodes together. `claimId` is the idempotency
- * claim of the call; null if there is none. A retry under the same claim passes, because the claim already prevents a
- * second execution. Throws `invalid_signature` if the request was used before.
+ * Marks a signed request as used, so that it changes state once. Throws `invalid_signature` if it was used before. A
+ * retry under the same claim passes, because the claim prevents a second execution. `claimId`: null if there is none.
  */
 export async function useEntityRequest(
   records: RecordStore,
@@ -27,21 +26,16 @@ export async function useEntityRequest(
     replaces: 'absent',
     value: JSON.stringify({ claim: claimId }),
     lookups: [],
-    // A signature with an old timestamp is refused anyway. The timestamp may be one skew in the future, so twice the
-    // skew would do; the third is a margin.
+    // Afterwards the timestamp is refused. It may be one skew in the future, so twice the skew would do without margin.
     expiresAt: nowMs + 3 * limits.entityRequestSkewMs,
   });
   if (put.ok) return;
-  const used =
-    put.current === null
-      ? null
-      : decodeStored(put.current, (value) => parseMembers<{ claim: string | null }>(value, { claim: 'text or null' }));
-  if (used !== null && used.claim !== null && used.claim === claimId) return;
+  const parse = (value: string) => parseMembers<{ claim: string | null }>(value, { claim: 'text or null' });
+  const usedFor = put.current === null ? null : decodeStored(put.current, parse).claim;
+  if (usedFor !== null && usedFor === claimId) return;
   throw new LedgerError(
     'invalid_signature',
     'This signed request was used before: sign a new one with a new X-Timestamp.',
-    {
-      header: 'X-Actor-Sig',
-    },
+    { header: 'X-Actor-Sig' },
   );
 }

@@ -12,21 +12,26 @@ import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { refuseOtherWorld } from '../calls/world-check.ts';
 import { rootLedgerId } from '../entities/entities.ts';
-import { entityCollection } from '../entities/entity-record.ts';
+import { entityRules } from '../entities/entity-record.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
+import { collection } from '../records/collection.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 
-/** Engagements: ledgers between a primary actor and a counterparty. */
 export function engagementService(
   records: RecordStore,
   identities: Identities,
-  opening: LedgerOpening,
+  open: LedgerOpening,
   reading: LedgerReading,
   close: LedgerClosing,
 ) {
-  const entities = entityCollection(records);
+  const entities = collection(records, entityRules);
+
+  const readable = async (request: { readonly ledgerId: string }, call: Call): Promise<LedgerFacts> => {
+    const ledgerId = checkUuid('ledger_id', request.ledgerId);
+    return (await reading.readable(call.walk, ledgerId, callerOf(call).actorId, 'ENGAGEMENT')).facts;
+  };
 
   const isOpen = async (ledgerId: string) => (await reading.ledgerFacts(ledgerId)) !== null;
 
@@ -51,37 +56,22 @@ export function engagementService(
       refuseOtherWorld(caller.world, counterparty.world, 'counterparty_actor_id');
       const ledgerId = call.newId();
       const entity = (await entities.get(caller.actorId))?.value ?? null;
-      // A retry of this call finds the ledger that an earlier run opened, even if a root ledger has become required
-      // since.
+      // A retry finds the ledger that an earlier run opened, even if a root ledger has become required since.
       if (entity?.requireArl === true && !(await isOpen(rootLedgerId(entity.actorId))) && !(await isOpen(ledgerId))) {
         throw new LedgerError(
           'arl_required',
           'This entity asks for a root ledger first: POST /entities/root-ledger, then retry.',
         );
       }
-      const opened = await opening.open(
-        call,
-        ledgerId,
-        facts('ENGAGEMENT', {
-          primaryActorId: caller.actorId,
-          counterpartyActorId,
-          purpose,
-          entityId: entity?.entityId ?? null,
-        }),
-        null,
-      );
+      const sides = { primaryActorId: caller.actorId, counterpartyActorId };
+      const engagement = facts('ENGAGEMENT', { ...sides, purpose, entityId: entity?.entityId ?? null });
+      const opened = await open(call, ledgerId, engagement);
       return afterPartialWrite(message(opened));
     },
 
-    getEngagement: async (request: GetEngagementRequest, call: Call) => {
-      const ledgerId = checkUuid('ledger_id', request.ledgerId);
-      return message((await reading.readable(call.walk, ledgerId, callerOf(call).actorId, 'ENGAGEMENT')).facts);
-    },
+    getEngagement: async (request: GetEngagementRequest, call: Call) => message(await readable(request, call)),
 
-    closeEngagement: async (request: CloseEngagementRequest, call: Call) => {
-      const ledgerId = checkUuid('ledger_id', request.ledgerId);
-      const { facts: ledger } = await reading.readable(call.walk, ledgerId, callerOf(call).actorId, 'ENGAGEMENT');
-      return close(call, ledger, 'optional');
-    },
+    closeEngagement: async (request: CloseEngagementRequest, call: Call) =>
+      close(call, await readable(request, call), 'optional'),
   };
 }

@@ -1,6 +1,6 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { names } from '../../domain/event/projection.ts';
-import { checkActorUri, checkLimit, checkOffset, checkUuid } from '../../domain/values/fields.ts';
+import { checkActorUri, checkUuid } from '../../domain/values/fields.ts';
 import type {
   CloseLedgerRequest,
   CreateLedgerRequest,
@@ -15,13 +15,11 @@ import { decodeOrPassOver, passOverDamaged, storedLine } from '../../store/unrea
 import type { Identities } from '../actors/identities.ts';
 import type { Call, Caller } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
-import { checkOrder, tooFarInto } from '../calls/list-page.ts';
+import { checkListPage, tooFarInto } from '../calls/list-page.ts';
 import { refuseOtherWorld } from '../calls/world-check.ts';
 import { firstOrganizationOf, organizationCollection } from '../organizations/organization-record.ts';
-import { eventMessage } from '../reading/event-message.ts';
-import { type EventSource, readEventPage } from '../reading/event-page.ts';
+import { type EventSource, eventPageMessage, readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
-import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { parseLedgerLine } from '../reading/stored-lines.ts';
@@ -38,22 +36,18 @@ const ledgerTypes = ['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT'];
 const statuses = ['OPEN', 'CLOSED'];
 const roles = ['buyer', 'supplier', 'primary', 'counterparty', 'delegate'];
 
-/** Methods for ledgers and their events. */
 export function ledgerService(
   store: LedgerStore,
   records: RecordStore,
   identities: Identities,
   reading: LedgerReading,
-  opening: LedgerOpening,
+  open: LedgerOpening,
   close: LedgerClosing,
   seals: SealCheck,
 ) {
   const organizations = organizationCollection(records);
 
-  /**
-   * The organization of one side: the named one, which must belong to that actor, or else the actor's first one. null
-   * if the actor has none.
-   */
+  /** The organization of one side: the named one, which must belong to that actor, or the actor's first one if any. */
   const organizationOf = async (field: string, named: string | undefined, actorId: string): Promise<string | null> => {
     if (named === undefined) return (await firstOrganizationOf(organizations, actorId))?.organizationId ?? null;
     const held = await organizations.get(named);
@@ -64,23 +58,22 @@ export function ledgerService(
   return {
     createLedger: async (request: CreateLedgerRequest, call: Call) => {
       const caller = callerOf(call);
-      const named = checkOrganizations(request);
+      const named = {
+        buyer: checkIfGiven(checkUuid, 'buyer_organization_id', request.buyerOrganizationId),
+        supplier: checkIfGiven(checkUuid, 'supplier_organization_id', request.supplierOrganizationId),
+      };
       const { buyer, supplier, counterpartyField } = checkSides(request, caller);
       const counterparty = await identities.recent(buyer === caller.actorId ? supplier : buyer);
       if (counterparty === null) throw notFound('actor', counterpartyField);
       refuseOtherWorld(caller.world, counterparty.world, counterpartyField);
       const ledgerId = call.newId();
-      const opened = await opening.open(
-        call,
-        ledgerId,
-        facts('ORDER', {
-          buyerActorId: buyer,
-          supplierActorId: supplier,
-          buyerOrganizationId: await organizationOf('buyer_organization_id', named.buyer, buyer),
-          supplierOrganizationId: await organizationOf('supplier_organization_id', named.supplier, supplier),
-        }),
-        null,
-      );
+      const order = {
+        buyerActorId: buyer,
+        supplierActorId: supplier,
+        buyerOrganizationId: await organizationOf('buyer_organization_id', named.buyer, buyer),
+        supplierOrganizationId: await organizationOf('supplier_organization_id', named.supplier, supplier),
+      };
+      const opened = await open(call, ledgerId, facts('ORDER', order));
       return {
         id: ledgerId,
         buyerActorId: buyer,
@@ -100,9 +93,7 @@ export function ledgerService(
         status: checkOneOf('status', request.status, statuses),
         role: checkOneOf('role', request.role, roles),
       };
-      const limit = checkLimit('limit', request.limit);
-      const offset = checkOffset('offset', request.offset);
-      const descending = checkOrder(request.order);
+      const { limit, offset, descending } = checkListPage(request);
       const ledgers: { id: string; ledgerType: string; status: string }[] = [];
       const seen = new Set<string>();
       let examined = 0;
@@ -132,19 +123,15 @@ export function ledgerService(
     },
 
     getLedger: async (request: GetLedgerRequest, call: Call) => {
-      const { facts: ledger } = await reading.seen(
-        call.walk,
-        checkUuid('ledger_id', request.ledgerId),
-        callerOf(call).actorId,
-      );
+      const ledgerId = checkUuid('ledger_id', request.ledgerId);
+      const { facts: ledger } = await reading.seen(call.walk, ledgerId, callerOf(call).actorId);
       const isRoot = ledger.type === 'FACILITY_ROOT';
       return {
-        id: ledger.ledgerId,
+        id: ledgerId,
         buyerActorId: ledger.buyerActorId ?? undefined,
-        // An organization's root ledger shows its founder as the supplier: the signed form of a closing has these
-        // fields.
+        // An organization's root ledger shows its founder as the supplier, as the signed form of its closing does.
         supplierActorId: (isRoot ? ledger.primaryActorId : ledger.supplierActorId) ?? undefined,
-        status: await reading.ledgerStatus(ledger.ledgerId),
+        status: await reading.ledgerStatus(ledgerId),
         ledgerType: ledger.type,
         buyerOrganizationId: ledger.buyerOrganizationId ?? undefined,
         supplierOrganizationId: (isRoot ? ledger.organizationId : ledger.supplierOrganizationId) ?? undefined,
@@ -167,46 +154,33 @@ export function ledgerService(
       const page = await readEventPage(boundedLedgers(call.walk, store), seals, source, query);
       return {
         ledgerId,
-        count: page.events.length,
-        integrity: integrityMessage(page.issues),
-        events: page.events.map(eventMessage),
-        ...(page.nextCursor === null ? {} : { nextCursor: page.nextCursor }),
+        ...eventPageMessage(page),
       };
     },
 
     closeLedger: async (request: CloseLedgerRequest, call: Call) => {
-      const { facts: ledger } = await reading.readable(
-        call.walk,
-        checkUuid('ledger_id', request.ledgerId),
-        callerOf(call).actorId,
-      );
+      const ledgerId = checkUuid('ledger_id', request.ledgerId);
+      const { facts: ledger } = await reading.readable(call.walk, ledgerId, callerOf(call).actorId);
       return close(call, ledger, 'if_keyed');
     },
   };
 }
 
-/** The ids of the organizations that were named for the sides of a new ledger. */
-function checkOrganizations({ buyerOrganizationId: buyer, supplierOrganizationId: supplier }: CreateLedgerRequest) {
-  return {
-    buyer: buyer === undefined ? undefined : checkUuid('buyer_organization_id', buyer),
-    supplier: supplier === undefined ? undefined : checkUuid('supplier_organization_id', supplier),
-  };
+type Check = (field: string, value: unknown) => string;
+
+function checkIfGiven(check: Check, field: string, value: string | undefined): string | undefined {
+  return value === undefined ? undefined : check(field, value);
 }
 
 /**
  * Returns the buyer and the supplier of a new ledger. The caller must be one of them; the request names the other one.
  */
-function checkSides(
-  request: CreateLedgerRequest,
-  caller: Caller,
-): { readonly buyer: string; readonly supplier: string; readonly counterpartyField: string } {
+function checkSides(request: CreateLedgerRequest, caller: Caller) {
   const named = {
-    buyer_svc_id: request.buyerSvcId === undefined ? undefined : checkActorUri('buyer_svc_id', request.buyerSvcId),
-    supplier_svc_id:
-      request.supplierSvcId === undefined ? undefined : checkActorUri('supplier_svc_id', request.supplierSvcId),
-    buyer_actor_id: request.buyerActorId === undefined ? undefined : checkUuid('buyer_actor_id', request.buyerActorId),
-    supplier_actor_id:
-      request.supplierActorId === undefined ? undefined : checkUuid('supplier_actor_id', request.supplierActorId),
+    buyer_svc_id: checkIfGiven(checkActorUri, 'buyer_svc_id', request.buyerSvcId),
+    supplier_svc_id: checkIfGiven(checkActorUri, 'supplier_svc_id', request.supplierSvcId),
+    buyer_actor_id: checkIfGiven(checkUuid, 'buyer_actor_id', request.buyerActorId),
+    supplier_actor_id: checkIfGiven(checkUuid, 'supplier_actor_id', request.supplierActorId),
   };
   if (named.buyer_svc_id !== undefined && named.supplier_svc_id !== undefined) {
     throw invalidField('buyer_svc_id', 'left out beside supplier_svc_id: exactly one counterparty');
@@ -228,7 +202,6 @@ function checkSides(
   return { ...sides, counterpartyField: fieldOf(named, side) };
 }
 
-/** The request field that named a side. */
 function fieldOf(named: { readonly [field: string]: string | undefined }, side: 'buyer' | 'supplier'): string {
   return named[`${side}_svc_id`] === undefined ? `${side}_actor_id` : `${side}_svc_id`;
 }

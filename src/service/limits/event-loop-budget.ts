@@ -1,19 +1,14 @@
-/**
- * Characters that all long reads together may read and parse in one turn of the event loop: 2 to 5 ms of the main
- * thread.
- */
+/** Characters that all long reads together may read and parse in one turn of the event loop: 2 to 5 ms. */
 const shareChars = 256 * 1024;
 /** Fixed cost of a record, in characters. */
 const recordChars = 1_024;
 
 /**
  * Limits the main thread time of long reads. When they have used up the budget of a turn of the event loop they
- * continue in the next turn, first come first served. So other work waits for one budget at most, or for one larger
- * piece, however many reads run.
+ * continue in the next turn, first come first served. So other work waits for one budget or one larger piece at most.
  */
 export class EventLoopBudget {
   readonly #waiting: (() => void)[] = [];
-  /** Used in this turn of the event loop. */
   #usedChars = 0;
   #endsTurn = false;
 
@@ -53,5 +48,4 @@ export class EventLoopBudget {
   }
 }
 
-/** The budget of this thread. */
 export const eventLoopBudget = new EventLoopBudget();

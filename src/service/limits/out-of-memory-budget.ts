@@ -1,6 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
 
-/** The error of a node that holds as much as it may. */
 export function outOfMemoryBudget(): LedgerError {
   return new LedgerError(
     'overloaded',

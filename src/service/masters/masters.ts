@@ -22,10 +22,8 @@ import { checkOrder } from '../calls/list-page.ts';
 import { withNotFoundField } from '../calls/not-found-field.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { OnceSubmitter } from '../idempotency/submit-once.ts';
-import { eventMessage } from '../reading/event-message.ts';
-import { readEventPage } from '../reading/event-page.ts';
+import { eventPageMessage, readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
-import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { parseMasterLine } from '../reading/stored-lines.ts';
@@ -142,10 +140,7 @@ export function masterService(
       return {
         masterUuid: masterId,
         ledgerId: ledger.ledgerId,
-        count: page.events.length,
-        integrity: integrityMessage(page.issues),
-        events: page.events.map(eventMessage),
-        ...(page.nextCursor === null ? {} : { nextCursor: page.nextCursor }),
+        ...eventPageMessage(page),
       };
     },
 

@@ -31,7 +31,7 @@ import {
   organizationCollection,
 } from './organization-record.ts';
 
-export function organizationService(records: RecordStore, opening: LedgerOpening, reading: LedgerReading) {
+export function organizationService(records: RecordStore, open: LedgerOpening, reading: LedgerReading) {
   const organizations = organizationCollection(records);
 
   /**
@@ -68,12 +68,7 @@ export function organizationService(records: RecordStore, opening: LedgerOpening
         enriched: {},
       };
       const root = facts('FACILITY_ROOT', { primaryActorId: caller.actorId, organizationId });
-      await opening.open(
-        call,
-        frlLedgerId,
-        root,
-        organizationRegisteredPayload(organizationId, requestId, { ...onboarding }),
-      );
+      await open(call, frlLedgerId, root, organizationRegisteredPayload(organizationId, requestId, { ...onboarding }));
       // The record makes the organization visible, so it is written last.
       await afterPartialWrite(organizations.create(record));
       return { requestId, organizationId, frlLedgerId, status: 'APPROVED' };

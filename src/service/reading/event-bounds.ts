@@ -5,6 +5,15 @@ import type { StoredEntry } from '../../store/ledger-store.ts';
 import { pageCharsMax } from '../../store/pages.ts';
 import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import type { EventQuery } from './event-query.ts';
+import { ScopeSeqs } from './scope-seqs.ts';
+import type { EventPlace } from './stored-event.ts';
+
+/** Seqs of a scope that are read at once: some milliseconds of the main thread if the store answers from memory. */
+const seqsAtOnceMax = 4_000;
+/** The minimum, for many scopes of which few seqs each are enough. */
+const seqsAtOnceMin = 64;
+/** How many events are read to find one with a readable time. */
+const readableWithinEvents = 8;
 
 /** A range of a ledger's seqs, both ends inclusive. Empty if `low` is greater than `high`. */
 export interface SeqBounds {
@@ -21,11 +30,10 @@ export async function seqBounds(
 ): Promise<SeqBounds> {
   let low = query.fromSeq ?? 0;
   let high = headSeq;
-  let from = query.from;
-  let to = query.to;
-  const idTime = query.eventId === null ? null : uuidV7Time(query.eventId);
+  let { from, to } = query;
   if (query.eventId !== null) {
     // An event's id has its created_at in it, so an event is found by its id without an index.
+    const idTime = uuidV7Time(query.eventId);
     if (idTime === null || !isWritable(idTime)) return { low: 0, high: -1 };
     const at = isoTime(idTime);
     from = from === null || at > from ? at : from;
@@ -42,6 +50,27 @@ export async function seqBounds(
   return { low, high };
 }
 
+/** The bounds without the first `offset` events, in the direction of reading, for a list without a filter. */
+export async function boundsAfter(
+  store: Pick<BoundedLedgers, 'scopeSeqs'>,
+  place: EventPlace,
+  bounds: SeqBounds,
+  offset: number,
+  descending: boolean,
+): Promise<SeqBounds> {
+  if (offset === 0) return bounds;
+  const { low, high } = bounds;
+  // A ledger's seqs have no gaps. The seq of a lost event still counts.
+  if (place.scopes === null) return descending ? { low, high: high - offset } : { low: low + offset, high };
+  const { ledgerId, scopes } = place;
+  const atOnce = Math.min(seqsAtOnceMax, Math.max(seqsAtOnceMin, Math.ceil((offset + 1) / scopes.length)));
+  const seqs = new ScopeSeqs(store, ledgerId, scopes, descending ? high : low, descending, atOnce);
+  await seqs.skip(offset);
+  const [first] = await seqs.take(1);
+  if (first === undefined) return { low: 0, high: -1 };
+  return descending ? { low, high: first.seq } : { low: first.seq, high };
+}
+
 /** The first seq whose created_at meets a condition that all later events meet too. headSeq + 1 if none does. */
 export async function firstSeqAt(
   store: Pick<BoundedLedgers, 'read'>,
@@ -55,15 +84,12 @@ export async function firstSeqAt(
     const middle = Math.floor((low + high) / 2);
     // For a missing or damaged event the next readable one is taken. The bisection stays right.
     const entries = await store.read(ledgerId, middle, readableWithinEvents, pageCharsMax);
-    const told = entries.map(timeOf).find((time) => time !== null);
-    if (told === undefined || condition(told.createdAt)) high = middle;
-    else low = told.seq + 1;
+    const readable = entries.map(timeOf).find((time) => time !== null);
+    if (readable === undefined || condition(readable.createdAt)) high = middle;
+    else low = readable.seq + 1;
   }
   return low;
 }
-
-/** How many events are read to find one with a readable time. */
-const readableWithinEvents = 8;
 
 export function timeOf(entry: StoredEntry): { readonly seq: number; readonly createdAt: string } | null {
   try {

@@ -25,10 +25,7 @@ const scopeCharsMax = pageCharsMax / scopesAtOnceMax;
 /** Reads the next chunk, of at most `count` entries. Resolves with null at the end. */
 type ReadNext = (count: number) => Promise<EventChunk | null>;
 
-/**
- * Yields the entries within bounds, in the direction of reading. A read never asks for more than what is left of
- * `wanted`, and for fewer entries if they are large.
- */
+/** Yields the entries within bounds. A read asks for what is left of `wanted` at most, and for fewer large entries. */
 export async function* entriesWithin(
   store: BoundedLedgers,
   place: EventPlace,
@@ -38,7 +35,7 @@ export async function* entriesWithin(
 ): AsyncGenerator<EventChunk> {
   if (bounds.low > bounds.high) return;
   const isWithin = (seq: number): boolean => seq >= bounds.low && seq <= bounds.high;
-  const readNext = reading(store, place, bounds, descending);
+  const readNext = readerOf({ store, ledgerId: place.ledgerId, bounds, descending }, place.scopes);
   let left = wanted;
   let count = chunkEventsFirst;
   for (;;) {
@@ -55,16 +52,21 @@ export async function* entriesWithin(
   }
 }
 
-function reading(store: BoundedLedgers, place: EventPlace, bounds: SeqBounds, descending: boolean): ReadNext {
-  const { ledgerId, scopes } = place;
-  if (scopes === null) return descending ? downLedger(store, ledgerId, bounds) : upLedger(store, ledgerId, bounds);
-  const [scope, ...others] = scopes;
-  if (scope === undefined) return async () => null;
-  if (others.length === 0) return alongScope(store, ledgerId, scope, bounds, descending);
-  return alongScopes(store, ledgerId, scopes, bounds, descending);
+interface Reading {
+  readonly store: BoundedLedgers;
+  readonly ledgerId: string;
+  readonly bounds: SeqBounds;
+  readonly descending: boolean;
 }
 
-function upLedger(store: BoundedLedgers, ledgerId: string, bounds: SeqBounds): ReadNext {
+function readerOf(reading: Reading, scopes: EventPlace['scopes']): ReadNext {
+  if (scopes === null) return reading.descending ? downLedger(reading) : upLedger(reading);
+  const [scope, ...others] = scopes;
+  if (scope === undefined) return async () => null;
+  return others.length === 0 ? alongScope(reading, scope) : alongScopes(reading, scopes);
+}
+
+function upLedger({ store, ledgerId, bounds }: Reading): ReadNext {
   let next: number | null = bounds.low;
   return async (count) => {
     if (next === null || next > bounds.high) return null;
@@ -76,7 +78,7 @@ function upLedger(store: BoundedLedgers, ledgerId: string, bounds: SeqBounds): R
   };
 }
 
-function downLedger(store: BoundedLedgers, ledgerId: string, bounds: SeqBounds): ReadNext {
+function downLedger({ store, ledgerId, bounds }: Reading): ReadNext {
   let position = bounds.high;
   return async (count) => {
     if (position < bounds.low) return null;
@@ -98,13 +100,7 @@ function downLedger(store: BoundedLedgers, ledgerId: string, bounds: SeqBounds):
   };
 }
 
-function alongScope(
-  store: BoundedLedgers,
-  ledgerId: string,
-  scope: string,
-  bounds: SeqBounds,
-  descending: boolean,
-): ReadNext {
+function alongScope({ store, ledgerId, bounds, descending }: Reading, scope: string): ReadNext {
   let next: number | null = descending ? bounds.high : bounds.low;
   return async (count) => {
     if (next === null || next < bounds.low || next > bounds.high) return null;
@@ -119,13 +115,8 @@ function alongScope(
 }
 
 /** Merges several scopes in the order of the ledger. */
-function alongScopes(
-  store: BoundedLedgers,
-  ledgerId: string,
-  scopes: readonly string[],
-  bounds: SeqBounds,
-  descending: boolean,
-): ReadNext {
+function alongScopes(reading: Reading, scopes: readonly string[]): ReadNext {
+  const { store, ledgerId, bounds, descending } = reading;
   const from = descending ? bounds.high : bounds.low;
   const seqs = new ScopeSeqs(store, ledgerId, scopes, from, descending, scopeSeqsAtOnce);
   return async (count) => {
@@ -133,7 +124,7 @@ function alongScopes(
     if (taken.length === 0) return null;
     const entries: StoredEntry[] = [];
     const missing: number[] = [];
-    const read = await readTaken(store, ledgerId, taken, descending);
+    const read = await readTaken(reading, taken);
     // A scope with large events was read in part: from the first event that was not read on, all are put back.
     for (const [at, { seq }] of taken.entries()) {
       const entry = read.get(seq);
@@ -148,15 +139,8 @@ function alongScopes(
   };
 }
 
-/**
- * The entries by seq, with null for an entry that the log lacks. Entries beyond the limits of characters are left out.
- */
-async function readTaken(
-  store: BoundedLedgers,
-  ledgerId: string,
-  taken: readonly ScopeSeq[],
-  descending: boolean,
-): Promise<ReadonlyMap<number, StoredEntry | null>> {
+/** The entries by seq, null for those that the log lacks. Entries beyond the limits of characters are left out. */
+async function readTaken({ store, ledgerId, descending }: Reading, taken: readonly ScopeSeq[]) {
   const read = new Map<number, StoredEntry | null>();
   let chars = 0;
   await mapConcurrently([...Map.groupBy(taken, ({ scope }) => scope)], scopesAtOnceMax, async ([scope, own]) => {

@@ -2,10 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { EventSchema } from '../../gen/svc/v1/event_pb.ts';
 
-/**
- * An event as clients read it. It has all that the content hash covers, so that clients can recompute it, and never the
- * previous hash.
- */
+/** An event as clients read it: all that the content hash covers, and never the previous hash. */
 export function eventMessage(event: LedgerEvent): MessageInitShape<typeof EventSchema> {
   return {
     id: event.id,
@@ -33,8 +30,8 @@ export function eventMessage(event: LedgerEvent): MessageInitShape<typeof EventS
 const namesBytes = EventSchema.fields.reduce((sum, { name }) => sum + `"${name}":,`.length, '{}'.length - 1);
 
 /**
- * Bytes of an event's JSON as REST writes it, counted without writing it. Fields with JSON text are embedded as they
- * are. No other text of an event needs escaping, unless its row is damaged.
+ * Bytes of an event's JSON as REST writes it, counted without writing it. JSON text is embedded as it is, and no other
+ * text of an event needs escaping, unless its row is damaged.
  */
 export function eventJsonBytes(event: LedgerEvent): number {
   const { payload, actorSigPayload, ...others } = eventMessage(event);

@@ -2,9 +2,9 @@ import type { LedgerEvent } from '../../domain/event/event.ts';
 import { chainCheck, type IntegrityIssue, type Range } from '../../domain/event/integrity.ts';
 import { pageCharsMax } from '../../store/pages.ts';
 import type { BoundedLedgers } from '../walking/bounded-stores.ts';
-import { type SeqBounds, seqBounds } from './event-bounds.ts';
+import { boundsAfter, type SeqBounds, seqBounds } from './event-bounds.ts';
+import { eventMessage } from './event-message.ts';
 import { type EventQuery, type EventStart, isFiltered, makeCursor } from './event-query.ts';
-import { boundsAfter } from './event-skip.ts';
 import { walkEvents } from './event-walk.ts';
 import type { SealCheck } from './seal-check.ts';
 import { type EventPlace, missing, noEvent, readEvent } from './stored-event.ts';
@@ -16,16 +16,28 @@ export interface EventSource extends EventPlace {
 }
 
 export interface EventPage {
-  /** In the direction of the query. */
   readonly events: readonly LedgerEvent[];
   readonly issues: readonly IntegrityIssue[];
   readonly nextCursor: string | null;
 }
 
+/** The members that the answer of every event list has. */
+export function eventPageMessage({ events, issues, nextCursor }: EventPage) {
+  return {
+    count: events.length,
+    integrity: {
+      verified: issues.length === 0,
+      issues: issues.map(({ eventId, type, detail }) => ({ eventId, type, detail })),
+    },
+    events: events.map(eventMessage),
+    ...(nextCursor === null ? {} : { nextCursor }),
+  };
+}
+
 /** Reads a page of events and checks their integrity, from what is stored now: nothing is cached. */
 export async function readEventPage(
   store: BoundedLedgers,
-  seals: Pick<SealCheck, 'check'>,
+  seals: SealCheck,
   source: EventSource,
   query: EventQuery,
 ): Promise<EventPage> {
@@ -40,7 +52,7 @@ export async function readEventPage(
   const issues = [...walk.unreadable];
   issues.push(...(await chainIssues(store, source, ascending, unfiltered)));
   issues.push(...edgeIssues(source, ascending, unfiltered, query, bounds, walk.next, head));
-  issues.push(...(await seals.check(store.walk, ascending, query.verifySignatures)));
+  issues.push(...(await seals(store.walk, ascending, query.verifySignatures)));
   const nextCursor = walk.next === null ? null : makeCursor(walk.next, query.descending);
   return { events: showable(walk.events, issues), issues, nextCursor };
 }
@@ -48,19 +60,16 @@ export async function readEventPage(
 /** Leaves out events with a damaged payload that is no JSON any more: an answer could not hold them. */
 function showable(events: readonly LedgerEvent[], issues: readonly IntegrityIssue[]): readonly LedgerEvent[] {
   const damaged = new Set(issues.filter((issue) => issue.type === 'hash_mismatch').map((issue) => issue.eventId));
-  if (damaged.size === 0) return events;
-  return events.filter(
-    (event) => !damaged.has(event.id) || (isJson(event.payload) && isJson(event.actorSigPayload ?? '{}')),
-  );
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return events.filter(({ id, payload, actorSigPayload }) => {
+    if (!damaged.has(id)) return true;
+    try {
+      JSON.parse(payload);
+      JSON.parse(actorSigPayload ?? '{}');
+      return true;
+    } catch {
+      return false;
+    }
+  });
 }
 
 async function chainIssues(

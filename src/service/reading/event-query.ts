@@ -1,6 +1,7 @@
 import { invalidField } from '../../domain/errors.ts';
 import { checkEventType, checkOffset, checkTime, checkUuid, listOffsetMax } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
+import type { ListLedgerEventsRequest } from '../../gen/svc/v1/ledgers_pb.ts';
 import { checkOrder } from '../calls/list-page.ts';
 
 /** Events of a page: the default and the maximum. */
@@ -19,10 +20,7 @@ export interface EventQuery {
   readonly from: string | null;
   readonly to: string | null;
   readonly verifySignatures: boolean;
-  /**
-   * The seq of a cursor, at which to start in the direction of reading. `offset` is then what the cursor's page had
-   * left to skip.
-   */
+  /** The seq of a cursor, at which reading starts. `offset` is then what the cursor's page had left to skip. */
   readonly startSeq: number | null;
 }
 
@@ -31,18 +29,13 @@ export function isFiltered(query: EventQuery): boolean {
   return query.eventType !== null || query.eventId !== null;
 }
 
-export interface EventQueryFields {
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
-  readonly order?: string | undefined;
-  readonly offset?: number | undefined;
-  readonly eventType?: string | undefined;
-  readonly eventId?: string | undefined;
-  readonly fromSeq?: bigint | undefined;
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly verify?: string | undefined;
-}
+/** The fields that the requests of all event lists have. */
+export type EventQueryFields = Partial<
+  Pick<
+    ListLedgerEventsRequest,
+    'limit' | 'cursor' | 'order' | 'offset' | 'eventType' | 'eventId' | 'fromSeq' | 'from' | 'to' | 'verify'
+  >
+>;
 
 /** Throws `invalid_argument` with the field's name. */
 export function checkEventQuery(fields: EventQueryFields): EventQuery {

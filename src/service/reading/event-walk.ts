@@ -13,23 +13,18 @@ export const pageBytesMax = 2 * 1024 * 1024;
 const pageFrameBytes = 512;
 /** A filtered page ends after examining this many events. */
 const examinedMax = 10_000;
-/**
- * A filtered page also ends after examining this many characters of rows: ten thousand of the largest events would take
- * several seconds of the main thread.
- */
+/** Or this many characters of rows: ten thousand of the largest events would take seconds of the main thread. */
 const examinedCharsMax = 64 * 1024 * 1024;
 
 interface EventWalk {
   readonly events: LedgerEvent[];
+  /** Of rows that are missing or cannot be read. */
   readonly unreadable: IntegrityIssue[];
   /** Where the next page begins, in the direction of reading. null at the end. */
   readonly next: EventStart | null;
 }
 
-/**
- * Reads the events within bounds that match a query, in its direction, as many as a page holds. Rows that cannot be
- * read are reported as issues.
- */
+/** Reads the events within bounds that match a query, in its direction, as many as a page holds. */
 export async function walkEvents(
   store: BoundedLedgers,
   source: EventPlace,

@@ -25,9 +25,7 @@ import { parseGrantCell, parseLedgerFacts, parseMasterFacts, parseMasterLine } f
 /** Cached facts of ledgers and of masters, half a KB each. They never change. */
 const factsCachedMax = 50_000;
 
-/**
- * Masters of one ledger that are looked up for one delegate at most. If it ever had grants of more, the newest count.
- */
+/** Masters of one ledger that are looked up for one delegate at most: those of its newest grants. */
 const masterLinksMax = 10_000;
 /** Masters looked up at once: a millisecond of the main thread if the store answers from memory. */
 const masterLinksChunk = 100;
@@ -35,7 +33,7 @@ const masterLinksChunk = 100;
 /** A ledger as one caller may see it. */
 interface SeenLedger {
   readonly facts: LedgerFacts;
-  /** The masters that the caller may read, besides the ledger's own events. null if the caller may read everything. */
+  /** The masters that the caller may read, in the order of their creation. null if the caller may read everything. */
   readonly masters: readonly string[] | null;
 }
 
@@ -46,10 +44,7 @@ interface SeenMaster {
 
 type LinkStore = LinesOfLists & Pick<LedgerStore, 'cell'>;
 
-/**
- * Facts of ledgers and masters, and the read access of actors. Read from the projections, so any node can answer. Write
- * access is decided by the ledger's actor.
- */
+/** Facts of ledgers and masters, and the read access of actors. Read from the projections, so any node can answer. */
 export class LedgerReading {
   readonly #store: LedgerStore;
   readonly #now: () => number;
@@ -100,7 +95,7 @@ export class LedgerReading {
 
   /**
    * The ledger, if the actor may read all of it. Throws `not_found`, `permission_denied` (access to some masters only)
-   * or `access_expired`. `type` restricts to one ledger type.
+   * or `access_expired`. A ledger of another type than `type` is not found.
    */
   async readable(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
     const seen = await this.seen(walk, ledgerId, actorId, type);
@@ -111,17 +106,20 @@ export class LedgerReading {
     );
   }
 
-  /**
-   * The ledger, if the actor may read all of it or at least one of its masters. Throws `not_found` or `access_expired`.
-   */
+  /** The ledger, if the actor may read it or one of its masters. Throws `not_found` or `access_expired`. */
   async seen(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null || (type !== undefined && facts.type !== type)) throw notFound('ledger');
     const level = await this.ledgerAccess(facts, actorId);
     if (mayRead(level)) return { facts, masters: null };
-    const granted = await this.#grantedMasters(boundedLedgers(walk, this.#store), ledgerId, actorId);
-    demandAccess(strongerAccess(level, granted.level), 'read', 'ledger');
-    return { facts, masters: granted.masters };
+    const masters: string[] = [];
+    let strongest = level;
+    for await (const granted of this.#mastersGranted(boundedLedgers(walk, this.#store), ledgerId, actorId)) {
+      strongest = strongerAccess(strongest, granted.level);
+      if (mayRead(granted.level)) masters.push(granted.masterId);
+    }
+    demandAccess(strongest, 'read', 'ledger');
+    return { facts, masters: masters.reverse() };
   }
 
   /** The read rule for one event, now (eventGrantObjects). `masterId` null: an event of the ledger itself. */
@@ -135,24 +133,7 @@ export class LedgerReading {
     return false;
   }
 
-  /**
-   * The masters of a ledger that the actor may read by grants of single masters, in the order of their creation, and
-   * the strongest of these accesses.
-   */
-  async #grantedMasters(
-    store: LinkStore,
-    ledgerId: string,
-    actorId: string,
-  ): Promise<{ masters: readonly string[]; level: AccessLevel }> {
-    const masters: string[] = [];
-    let level: AccessLevel = 'none';
-    for await (const granted of this.#mastersGranted(store, ledgerId, actorId)) {
-      level = strongerAccess(level, granted.level);
-      if (mayRead(granted.level)) masters.push(granted.masterId);
-    }
-    return { masters: masters.reverse(), level };
-  }
-
+  /** The masters that the actor ever had a grant of, newest first, with its access now. */
   async *#mastersGranted(
     store: LinkStore,
     ledgerId: string,
@@ -162,10 +143,7 @@ export class LedgerReading {
       yield { masterId, level: await this.#byGrant({ scope: 'master', id: masterId }, actorId, store) };
   }
 
-  /**
-   * The master, if the actor may read its events. Synchronous for a party if the facts are cached. Throws `not_found`
-   * or `access_expired`.
-   */
+  /** The master, if the actor may read it. Throws `not_found` or `access_expired`. Synchronous if all is cached. */
   readableMaster(masterId: string, actorId: string): SeenMaster | Promise<SeenMaster> {
     const facts = this.#masters.get(masterId);
     const ledger = facts === undefined ? undefined : this.#ledgers.get(facts.ledgerId);
@@ -187,16 +165,13 @@ export class LedgerReading {
     return this.#access(facts, ledgerGrantObjects(facts), actorId);
   }
 
-  /**
-   * The root ledger of an organization, if the actor is its owner or a delegate of the organization. Throws `not_found`
-   * or `access_expired`.
-   */
+  /** The root ledger of an organization, for its owner and delegates. Throws `not_found` or `access_expired`. */
   async readableOrganization(rootLedgerId: string, actorId: string): Promise<LedgerFacts> {
     const facts = await this.ledgerFacts(rootLedgerId);
-    const organization =
-      facts === null ? [] : ledgerGrantObjects(facts).filter(({ scope }) => scope === 'organization');
-    const level = facts === null ? 'none' : await this.#access(facts, organization, actorId);
-    if (facts === null || level === 'none') throw notFound('organization');
+    if (facts === null) throw notFound('organization');
+    const organization = ledgerGrantObjects(facts).filter(({ scope }) => scope === 'organization');
+    const level = await this.#access(facts, organization, actorId);
+    if (level === 'none') throw notFound('organization');
     if (mayRead(level)) return facts;
     throw new LedgerError(
       'access_expired',
@@ -249,10 +224,7 @@ function keep<T>(cache: Map<string, T>, id: string, facts: T): T {
   return facts;
 }
 
-/**
- * Yields the masters of a ledger that an actor ever had a grant of, newest first, `masterLinksMax` at most. Reads
- * `atOnce` lines at a time and lets other work run in between.
- */
+/** The masters of a ledger that an actor ever had a grant of, newest first. Other work runs between two pages. */
 export async function* mastersEverGranted(
   store: LinesOfLists,
   ledgerId: string,

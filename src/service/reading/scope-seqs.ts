@@ -7,7 +7,6 @@ export interface ScopeSeq {
   readonly scope: string;
 }
 
-/** The read position in one scope. Each seq is read once. */
 interface ScopeCursor {
   readonly scope: string;
   /** Read and not merged yet, in the direction of reading. */
@@ -44,13 +43,11 @@ export class ScopeSeqs {
     this.#atOnce = atOnce;
   }
 
-  /** Takes the next seqs, `count` at most. Returns none at the end. */
   async take(count: number): Promise<readonly ScopeSeq[]> {
     if (this.#next.length === 0) await this.#merge();
     return this.#next.splice(0, count);
   }
 
-  /** Skips the next `count` seqs. */
   async skip(count: number): Promise<void> {
     for (let left = count; left > 0; ) {
       const skipped = (await this.take(left)).length;

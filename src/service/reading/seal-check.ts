@@ -10,47 +10,29 @@ import type { Walk } from '../walking/walk.ts';
 /** Signatures of one walk that are verified at once: enough to keep the verifying threads busy. */
 const checksAtOnceMax = 64;
 
-/** Verifies the authority's seals of stored events and, if asked for, the actors' signatures. */
-export class SealCheck {
-  readonly #authority: Authority;
-  readonly #identities: Identities;
-  readonly #verify: VerifySignature;
+export type SealCheck = (
+  walk: Walk,
+  events: readonly LedgerEvent[],
+  signatures: boolean,
+) => Promise<readonly IntegrityIssue[]>;
 
-  /** `verify` has a lower priority than the signatures of calls. */
-  constructor(authority: Authority, identities: Identities, verify: VerifySignature) {
-    this.#authority = authority;
-    this.#identities = identities;
-    this.#verify = verify;
-  }
-
-  async check(walk: Walk, events: readonly LedgerEvent[], signatures: boolean): Promise<IntegrityIssue[]> {
-    const checked = events.filter((event) => event.actorSig === null || signatures);
-    const issues = await mapConcurrently(checked, checksAtOnceMax, async (event) => {
-      const wait = walk.whenFree();
-      if (wait !== null) await wait;
-      if (event.actorSig === null) return this.#seal(event);
-      walk.use(1, event.payload.length);
-      walk.verify(1);
-      return this.#signature(event);
-    });
-    return issues.filter((issue) => issue !== null);
-  }
-
-  async #seal(event: LedgerEvent): Promise<IntegrityIssue | null> {
-    if (await this.#authority.verifySeal(event, this.#verify)) return null;
-    return {
-      eventId: event.id,
-      type: 'invalid_authority_sig',
-      detail: 'the seal of the authority does not verify over the hash',
-    };
-  }
+/**
+ * Verifies the authority's seals of stored events and, if asked for, the actors' signatures. `verify` has a lower
+ * priority than the signatures of calls.
+ */
+export function sealCheck(authority: Authority, identities: Identities, verify: VerifySignature): SealCheck {
+  const checkSeal = async (event: LedgerEvent): Promise<IntegrityIssue | null> => {
+    if (await authority.verifySeal(event, verify)) return null;
+    const detail = 'the seal of the authority does not verify over the hash';
+    return { eventId: event.id, type: 'invalid_authority_sig', detail };
+  };
 
   /** Verifies the signature with the key's validity at the event's time. */
-  async #signature(event: LedgerEvent): Promise<IntegrityIssue | null> {
+  const checkSignature = async (event: LedgerEvent): Promise<IntegrityIssue | null> => {
     const wrong = (detail: string): IntegrityIssue => ({ eventId: event.id, type: 'invalid_actor_sig', detail });
     const kid = event.signingKeyId === null ? null : parseKid(event.signingKeyId);
     if (kid === null || kid.actorId !== event.actorId) return wrong('the signing key is none of the actor that signed');
-    const key = await this.#identities.key(kid.actorId, event.signingKeyId ?? '');
+    const key = await identities.key(kid.actorId, event.signingKeyId ?? '');
     if (key === undefined) return wrong('the signing key is not known');
     if (event.createdAt < key.validFrom || (key.revokedAt !== null && event.createdAt >= key.revokedAt)) {
       return wrong('the signing key was not valid at the time of the event');
@@ -62,7 +44,20 @@ export class SealCheck {
       return wrong('the signature is not 64 bytes in base64');
     }
     const digest = sigDigest(event.eventType, event.ledgerId, event.actorSigPayload ?? event.payload);
-    const valid = await this.#identities.verify(key, digest, signature, this.#verify);
+    const valid = await identities.verify(key, digest, signature, verify);
     return valid ? null : wrong('the signature does not verify over the signed payload');
-  }
+  };
+
+  return async (walk, events, signatures) => {
+    const checked = events.filter((event) => event.actorSig === null || signatures);
+    const issues = await mapConcurrently(checked, checksAtOnceMax, async (event) => {
+      const wait = walk.whenFree();
+      if (wait !== null) await wait;
+      if (event.actorSig === null) return checkSeal(event);
+      walk.use(1, event.payload.length);
+      walk.verify(1);
+      return checkSignature(event);
+    });
+    return issues.filter((issue) => issue !== null);
+  };
 }

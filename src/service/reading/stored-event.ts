@@ -18,31 +18,19 @@ export interface EventPlace {
  */
 export function readEvent(entry: StoredEntry, place: EventPlace, issues: IntegrityIssue[]): LedgerEvent | null {
   const { ledgerId, scopes } = place;
+  const refuse = (type: IntegrityIssue['type'], detail: string, eventId = noEvent): null => {
+    issues.push({ eventId, type, detail });
+    return null;
+  };
   try {
     const event = parseRow(entry.row);
-    if (event.seq !== entry.seq || event.ledgerId !== ledgerId) {
-      issues.push({
-        eventId: event.id,
-        type: 'hash_mismatch',
-        detail: `the event stored at seq ${entry.seq} belongs elsewhere`,
-      });
-      return null;
-    }
+    if (event.seq !== entry.seq || event.ledgerId !== ledgerId)
+      return refuse('hash_mismatch', `the event stored at seq ${entry.seq} belongs elsewhere`, event.id);
     if (scopes === null || isOfSome(event, scopes)) return event;
-    issues.push({
-      eventId: noEvent,
-      type: 'broken_link',
-      detail: `the event at seq ${entry.seq} is listed here and does not belong here`,
-    });
-    return null;
+    return refuse('broken_link', `the event at seq ${entry.seq} is listed here and does not belong here`);
   } catch (error) {
     if (error instanceof LedgerError) throw error;
-    issues.push({
-      eventId: noEvent,
-      type: 'hash_mismatch',
-      detail: `what is stored at seq ${entry.seq} is no event any more`,
-    });
-    return null;
+    return refuse('hash_mismatch', `what is stored at seq ${entry.seq} is no event any more`);
   }
 }
 

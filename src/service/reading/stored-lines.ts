@@ -5,17 +5,18 @@ import { checkMembers, parseMembers } from '../../store/unreadable-record.ts';
 
 /** Parsers of the stored projections. Each throws if the text does not have its form. */
 
-export function parseLedgerLine(text: string): LedgerLine {
-  return parseMembers<LedgerLine>(text, { ledgerId: 'text', role: 'text' });
-}
+export const parseLedgerLine = (text: string) => parseMembers<LedgerLine>(text, { ledgerId: 'text', role: 'text' });
 
-export function parseMasterLine(text: string): MasterLine {
-  return parseMembers<MasterLine>(text, { masterId: 'text' });
-}
+export const parseMasterLine = (text: string) => parseMembers<MasterLine>(text, { masterId: 'text' });
+
+export const parseLedgerFacts = (text: string) => parseMembers<LedgerFacts>(text, { ledgerId: 'text', type: 'text' });
+
+export const parseMasterFacts = (text: string) =>
+  parseMembers<MasterFacts>(text, { masterId: 'text', ledgerId: 'text', createdSeq: 'count' });
 
 /** Parses a line of a list of links, which is a grant. */
-export function parseGrant(text: string): Grant {
-  return parseMembers<Grant>(text, {
+export const parseGrant = (text: string) =>
+  parseMembers<Grant>(text, {
     linkId: 'text',
     delegateActorId: 'text',
     role: 'text',
@@ -24,20 +25,11 @@ export function parseGrant(text: string): Grant {
     grantedAt: 'time',
     expiresAt: 'time or null',
   });
-}
 
 export function parseGrantCell(text: string): GrantCell {
   const cell = parseMembers<GrantCell>(text);
   if (cell.grant !== null) checkMembers<Grant>(cell.grant, { role: 'text', access: 'text', expiresAt: 'time or null' });
   return cell;
-}
-
-export function parseLedgerFacts(text: string): LedgerFacts {
-  return parseMembers<LedgerFacts>(text, { ledgerId: 'text', type: 'text' });
-}
-
-export function parseMasterFacts(text: string): MasterFacts {
-  return parseMembers<MasterFacts>(text, { masterId: 'text', ledgerId: 'text', createdSeq: 'count' });
 }
 
 /** Parses a cell that holds one ISO time. */

@@ -50,10 +50,7 @@ export interface RecordForm<T> {
 
 type Stored = Pick<StoredRecord, 'kind' | 'id' | 'value'>;
 
-/**
- * Parses and checks a stored record. Throws TypeError or SyntaxError if the value is no JSON, lacks this form, or
- * belongs to another record.
- */
+/** Parses a stored record. Throws if the value is no JSON, lacks this form, or belongs to another record. */
 export function decodeForm<T>({ id, value }: Stored, rules: RecordForm<T>): T {
   const parsed: unknown = JSON.parse(value);
   if (!objectOf(rules.form)(parsed)) throw new TypeError('it lacks a field, or has one of another type');

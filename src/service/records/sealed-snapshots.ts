@@ -10,9 +10,8 @@ const format = 'sealed1';
 
 /**
  * A store whose snapshots are sealed with an HMAC (SHA-256), under a key that is derived from the secrets key. The seal
- * covers the owner (a ledger or a master id, which the service makes), the fold version, the seq, the hash and the
- * state. A snapshot with a wrong seal, or none, is ignored: the state is rebuilt from the log. `refused` is called for
- * each.
+ * covers all of the snapshot, and its owner (a ledger or a master id). A snapshot with a wrong seal, or none, is
+ * ignored: the state is rebuilt from the log. `refused` is called for each.
  */
 export function sealedSnapshots(
   store: LedgerStore,
@@ -30,9 +29,10 @@ export function sealedSnapshots(
       const stored = await store.snapshot(owner);
       if (stored === null) return null;
       const parts = partsOf(stored.state);
-      const fault = faultOf(parts, parts === null ? null : sealOf(owner, { ...stored, state: parts.state }));
-      if (fault === null && parts !== null) return { ...stored, state: parts.state };
-      refused(owner, fault ?? 'unsealed');
+      if (parts === null) refused(owner, 'unsealed');
+      else if (isSame(parts.seal, sealOf(owner, { ...stored, state: parts.state })))
+        return { ...stored, state: parts.state };
+      else refused(owner, 'wrong_seal');
       return null;
     },
     saveSnapshot: (owner, snapshot) => {
@@ -52,8 +52,6 @@ function partsOf(stored: string): { readonly seal: Buffer; readonly state: strin
   return seal === undefined || state === undefined ? null : { seal: Buffer.from(seal, 'base64'), state };
 }
 
-function faultOf(parts: { readonly seal: Buffer } | null, expected: Buffer | null): SnapshotFault | null {
-  if (parts === null || expected === null) return 'unsealed';
-  const isRight = parts.seal.length === expected.length && timingSafeEqual(parts.seal, expected);
-  return isRight ? null : 'wrong_seal';
+function isSame(seal: Buffer, expected: Buffer): boolean {
+  return seal.length === expected.length && timingSafeEqual(seal, expected);
 }

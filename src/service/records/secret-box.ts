@@ -3,18 +3,15 @@ import { sha256Hex } from '../../domain/keys/hash.ts';
 
 /**
  * Encrypts secrets at rest with AES-256-GCM. Each secret has its own key, derived from the node's secrets key and a
- * random salt, so that no key is used twice with a nonce, however many secrets are stored. A sealed text opens only in
- * the context that it was sealed for, so that a row cannot be moved to another record.
+ * random salt, so that no key is used twice with a nonce. A sealed text opens only in the context that it was sealed
+ * for, so that a row cannot be moved to another record.
  */
 export interface SecretBox {
   /** Seals bytes for `context` (kind and id of their record). Returns base64 text. */
   seal(plain: Uint8Array, context: string): string;
   /** Opens a text that was sealed for the same context with the same key. Throws if it was changed. */
   open(sealed: string, context: string): Buffer;
-  /**
-   * Fingerprint of the secrets key, hex. It does not reveal the key. A node whose fingerprint differs from the store's
-   * refuses to start.
-   */
+  /** Fingerprint of the secrets key, hex. A node whose fingerprint differs from the store's refuses to start. */
   readonly fingerprint: string;
 }
 

@@ -14,7 +14,6 @@ export class SecretsKeyMismatch extends Error {
 const kind = 'node';
 const id = 'secrets-key';
 
-/** Whether the store has the fingerprint of a secrets key. */
 export async function hasSecretsKey(records: RecordStore): Promise<boolean> {
   return (await records.get(kind, id)) !== null;
 }

@@ -7,9 +7,7 @@ import { hasIdentityR } from '../../domain/keys/signature.ts';
  */
 export type VerifySignature = (digest: Uint8Array, signature: Uint8Array, key: KeyObject) => Promise<boolean>;
 
-/**
- * Verifies in libuv's thread pool, which LMDB's writer also needs. For the few signatures that do not belong to calls.
- */
+/** In libuv's thread pool, which LMDB's writer needs too: for the few signatures that do not belong to calls. */
 export const verifySignature: VerifySignature = (digest, signature, key) =>
   new Promise((resolve, reject) => {
     if (hasIdentityR(signature)) return resolve(false);

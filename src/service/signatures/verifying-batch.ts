@@ -1,7 +1,4 @@
-/**
- * Format of the messages to and from a verifying thread: items of a fixed length in one buffer, so that a batch costs
- * one message. A key is sent once with a number, and items refer to it by that number.
- */
+/** Messages to a verifying thread: items of a fixed length in one buffer. A key is sent once, with its number. */
 export const digestBytes = 32;
 export const signatureBytes = 64;
 const keyNumberBytes = 4;
@@ -17,35 +14,27 @@ export interface VerifyingBatch {
 /** One byte an item: 1 if the signature is valid, else 0. */
 export type VerifyingResults = Uint8Array<ArrayBuffer>;
 
+interface Item {
+  readonly keyNumber: number;
+  readonly digest: Uint8Array;
+  readonly signature: Uint8Array;
+}
+
 /** Writes the item at index `at`. */
-export function writeItem(
-  items: Uint8Array,
-  at: number,
-  keyNumber: number,
-  digest: Uint8Array,
-  signature: Uint8Array,
-): void {
+export function writeItem(items: Uint8Array<ArrayBuffer>, at: number, { keyNumber, digest, signature }: Item): void {
   const start = at * itemBytes;
-  items[start] = keyNumber >>> 24;
-  items[start + 1] = keyNumber >>> 16;
-  items[start + 2] = keyNumber >>> 8;
-  items[start + 3] = keyNumber;
+  new DataView(items.buffer).setUint32(start, keyNumber);
   items.set(digest, start + keyNumberBytes);
   items.set(signature, start + keyNumberBytes + digestBytes);
 }
 
 /** Reads the item at index `at`. Digest and signature share the memory of `items`. */
-export function readItem(
-  items: Uint8Array,
-  at: number,
-): { readonly keyNumber: number; readonly digest: Uint8Array; readonly signature: Uint8Array } {
+export function readItem(items: Uint8Array<ArrayBuffer>, at: number): Item {
   const start = at * itemBytes;
-  const keyNumber = new DataView(items.buffer, items.byteOffset + start).getUint32(0);
-  const digestAt = start + keyNumberBytes;
-  const signatureAt = digestAt + digestBytes;
+  const signatureAt = start + keyNumberBytes + digestBytes;
   return {
-    keyNumber,
-    digest: items.subarray(digestAt, signatureAt),
+    keyNumber: new DataView(items.buffer).getUint32(start),
+    digest: items.subarray(start + keyNumberBytes, signatureAt),
     signature: items.subarray(signatureAt, start + itemBytes),
   };
 }

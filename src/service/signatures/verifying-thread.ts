@@ -9,10 +9,7 @@ if (port === null) throw new Error('this runs as a thread of VerifyingThreads');
 const check = await signatureCheck();
 const keys = new Map<number, CheckingKey>();
 
-/**
- * On Linux this is the priority of this thread alone. If there are few cores, the main thread and LMDB's writer go
- * first: everything waits for them, and they soon wait for results from here.
- */
+/** On Linux this is the priority of this thread alone. On few cores the main thread and LMDB's writer go first. */
 const niceness = 5;
 try {
   setPriority(0, Math.min(getPriority(0) + niceness, constants.priority.PRIORITY_LOW));

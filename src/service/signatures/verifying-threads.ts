@@ -13,31 +13,18 @@ import {
 
 /** The main thread cannot keep more verifying threads busy. Each takes some 8 MiB. */
 const threadsMax = 4;
-/**
- * One core is left to the main thread. With a core each, a thread verifies twice as much as the main thread can hand
- * out.
- */
+/** One core is left to the main thread. */
 const threadCount = Math.max(1, Math.min(availableParallelism() - 1, threadsMax));
 /** Signatures of a message. A message costs about 10 µs of the main thread; 16 signatures take 2 ms to verify. */
 const batchItemsMax = 16;
-/**
- * Messages queued at a thread: 8 ms of work, as long as a turn of a busy event loop, so that the thread does not run
- * dry meanwhile.
- */
+/** Messages queued at a thread: 8 ms of work, so that it does not run dry during a turn of a busy event loop. */
 const batchesOpenMax = 8;
-/**
- * Signatures that may wait, about a second of work for one thread. Above it calls are refused. Signatures of reads have
- * their own count.
- */
+/** Signatures of calls, and likewise of reads, that may wait: about a second of work for one thread. */
 export const defaultWaitingMax = 10_000;
-/**
- * Messages with signatures of reads queued at a thread: one is verified while the next is ready. A call's signature
- * waits behind these.
- */
+/** Messages with signatures of reads queued at a thread. A call's signature waits behind these. */
 const readBatchesOpenMax = 2;
 /** Keys that a thread keeps, some 1 KiB each. A thread that has more is replaced by a new one without keys. */
 const keysMax = 10_000;
-/** The threads hold little more than keys. */
 const heapLimits = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 32 };
 
 const script = new URL(
@@ -64,8 +51,7 @@ interface Thread {
 
 /**
  * Threads that verify signatures. The signatures of one turn of the event loop are sent in batches, so that each costs
- * the main thread about 2 µs. In libuv's thread pool each would cost 10 to 50 µs, and LMDB's writer would wait behind
- * all of them.
+ * the main thread about 2 µs. In libuv's thread pool each would cost 10 to 50 µs, and LMDB's writer would wait.
  *
  * Invariant: a signature is in `#waiting`, in `#waitingReads` or in one batch of one thread, and is settled once. If a
  * thread fails, its batches are rejected and it is replaced.
@@ -80,7 +66,7 @@ export class VerifyingThreads {
   #scheduled = false;
   #closed = false;
 
-  /** `threadScript` is what a thread runs. `waitingMax`: signatures that may wait (SIGNATURE_QUEUE_MAX). */
+  /** `waitingMax`: signatures that may wait (SIGNATURE_QUEUE_MAX). */
   constructor(count: number = threadCount, threadScript: URL = script, waitingMax: number = defaultWaitingMax) {
     this.#script = threadScript;
     this.#waitingMax = waitingMax;
@@ -99,10 +85,7 @@ export class VerifyingThreads {
   readonly verify = (digest: Uint8Array, signature: Uint8Array, key: KeyObject): Promise<boolean> =>
     this.#ask(this.#waiting, digest, signature, key);
 
-  /**
-   * The same for stored events that are read. They wait behind the signatures of calls, and delay these by some
-   * milliseconds at most.
-   */
+  /** The same for stored events that are read. They delay the signatures of calls by some milliseconds at most. */
   readonly verifyRead = (digest: Uint8Array, signature: Uint8Array, key: KeyObject): Promise<boolean> =>
     this.#ask(this.#waitingReads, digest, signature, key);
 
@@ -112,7 +95,7 @@ export class VerifyingThreads {
         throw new TypeError(`a digest has ${digestBytes} bytes and a signature ${signatureBytes}`);
       }
       if (key.asymmetricKeyType !== 'ed25519') throw new TypeError('an Ed25519 key is needed');
-      if (this.#closed) throw new LedgerError('unavailable', 'This node is stopping; nothing was written, retry.');
+      if (this.#closed) throw stopping();
       if (waiting.length >= this.#waitingMax) {
         throw new LedgerError(
           'overloaded',
@@ -138,32 +121,24 @@ export class VerifyingThreads {
 
   #handOut(waiting: Waiting[], openMax: number): void {
     while (waiting.length > 0) {
-      const thread = this.#idlest(openMax);
-      if (thread === null) return;
+      const thread = this.#threads.reduce((idlest, one) => (one.open.length < idlest.open.length ? one : idlest));
+      if (thread.open.length >= openMax) return;
       const share = Math.ceil(waiting.length / this.#threads.length);
       this.#give(thread, waiting.splice(0, Math.min(share, batchItemsMax)));
     }
-  }
-
-  #idlest(openMax: number): Thread | null {
-    let idlest: Thread | null = null;
-    for (const thread of this.#threads) {
-      if (thread.open.length < (idlest?.open.length ?? openMax)) idlest = thread;
-    }
-    return idlest;
   }
 
   #give(thread: Thread, batch: readonly Waiting[]): void {
     const items = new Uint8Array(batch.length * itemBytes);
     const keys: [number, string][] = [];
     for (const [at, { key, digest, signature }] of batch.entries()) {
-      let number = thread.keys.get(key);
-      if (number === undefined) {
-        number = thread.keyCount++;
-        thread.keys.set(key, number);
-        keys.push([number, key.export({ format: 'jwk' }).x ?? '']);
+      let keyNumber = thread.keys.get(key);
+      if (keyNumber === undefined) {
+        keyNumber = thread.keyCount++;
+        thread.keys.set(key, keyNumber);
+        keys.push([keyNumber, key.export({ format: 'jwk' }).x ?? '']);
       }
-      writeItem(items, at, number, digest, signature);
+      writeItem(items, at, { keyNumber, digest, signature });
     }
     // A thread with work keeps the process alive.
     if (thread.open.length === 0) thread.worker.ref();
@@ -203,8 +178,11 @@ export class VerifyingThreads {
   /** Refuses all waiting signatures, and those that a thread is working on. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
-    const stopping = new LedgerError('unavailable', 'This node is stopping; nothing was written, retry.');
-    for (const { reject } of [...this.#waiting.splice(0), ...this.#waitingReads.splice(0)]) reject(stopping);
+    for (const { reject } of [...this.#waiting.splice(0), ...this.#waitingReads.splice(0)]) reject(stopping());
     await Promise.all(this.#threads.map(({ worker }) => worker.terminate()));
   }
+}
+
+function stopping(): LedgerError {
+  return new LedgerError('unavailable', 'This node is stopping; nothing was written, retry.');
 }

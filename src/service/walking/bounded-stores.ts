@@ -1,58 +1,49 @@
 import type { AccessEvent, AccessLog, AccessPage } from '../../store/access-log.ts';
 import type { LedgerStore, Page, ScopePage } from '../../store/ledger-store.ts';
 import { charsOf } from '../../store/pages.ts';
-import type { FindPage, RecordStore } from '../../store/record-store.ts';
+import type { FindPage, LookupName, RecordStore } from '../../store/record-store.ts';
 import type { Walk } from './walk.ts';
 
 interface Bound {
   readonly charsMax: number;
 }
 
-/**
- * The ledgers as a walk reads them. Pages are bounded in characters too, so a page may be shorter than its limit
- * without being the last.
- */
-export interface BoundedLedgers extends Pick<LedgerStore, 'head' | 'scopeSeqs' | 'cell'> {
-  readonly walk: Walk;
-  read(ledgerId: string, from: number, limit: number, charsMax: number): ReturnType<LedgerStore['read']>;
-  readScope(ledgerId: string, scope: string, page: ScopePage & Bound): ReturnType<LedgerStore['readScope']>;
-  lines(list: string, page: Page & Bound): ReturnType<LedgerStore['lines']>;
-}
+export type BoundedLedgers = ReturnType<typeof boundedLedgers>;
+export type BoundedRecords = ReturnType<typeof boundedRecords>;
 
-/** The records as a walk reads them. */
-export interface BoundedRecords {
-  readonly walk: Walk;
-  find(kind: string, lookup: RecordLookup, page: FindPage & Bound): ReturnType<RecordStore['find']>;
-}
-
-type RecordLookup = Parameters<RecordStore['find']>[1];
-
-export function boundedLedgers(walk: Walk, store: LedgerStore): BoundedLedgers {
+/** The ledgers as a walk reads them. Pages are bounded in characters, so a short page need not be the last. */
+export function boundedLedgers(walk: Walk, store: LedgerStore) {
   return {
     walk,
-    head: (ledgerId) => walk.readOne(() => store.head(ledgerId)),
-    cell: async (key) => {
+    head: (ledgerId: string) => walk.readOne(() => store.head(ledgerId)),
+    cell: async (key: string) => {
       const cell = await walk.readOne(() => store.cell(key));
       walk.use(1, cell?.value.length ?? 0);
       return cell;
     },
-    read: (ledgerId, from, limit, charsMax) => walk.readPage(() => store.read(ledgerId, from, limit, charsMax), sizeOf),
-    readScope: (ledgerId, scope, page) =>
+    read: (ledgerId: string, from: number, limit: number, charsMax: number) =>
+      walk.readPage(() => store.read(ledgerId, from, limit, charsMax), sizeOf),
+    readScope: (ledgerId: string, scope: string, page: ScopePage & Bound) =>
       walk.readPage(
         () => store.readScope(ledgerId, scope, page),
         ({ entries, missing }) => ({ count: entries.length + missing.length, chars: charsOf(entries) }),
       ),
-    scopeSeqs: (ledgerId, scope, page) =>
+    scopeSeqs: (ledgerId: string, scope: string, page: ScopePage) =>
       walk.readPage(
         () => store.scopeSeqs(ledgerId, scope, page),
         (seqs) => ({ count: Math.ceil(seqs.length / seqsOfEntry), chars: 0 }),
       ),
-    lines: (list, page) => walk.readPage(() => store.lines(list, page), sizeOf),
+    lines: (list: string, page: Page & Bound) => walk.readPage(() => store.lines(list, page), sizeOf),
   };
 }
 
-export function boundedRecords(walk: Walk, store: Pick<RecordStore, 'find'>): BoundedRecords {
-  return { walk, find: (kind, lookup, page) => walk.readPage(() => store.find(kind, lookup, page), sizeOf) };
+/** The records as a walk reads them. */
+export function boundedRecords(walk: Walk, store: Pick<RecordStore, 'find'>) {
+  return {
+    walk,
+    find: (kind: string, lookup: LookupName, page: FindPage & Bound) =>
+      walk.readPage(() => store.find(kind, lookup, page), sizeOf),
+  };
 }
 
 /** A page of an access history. */

@@ -1,5 +1,5 @@
 import { charsOf, pageCharsMax } from '../../store/pages.ts';
-import type { FindPage, FoundRecord, Lookup, RecordStore } from '../../store/record-store.ts';
+import type { FindPage, FoundRecord, LookupName, RecordStore } from '../../store/record-store.ts';
 import { type Decoded, decodeOrPassOver } from '../../store/unreadable-record.ts';
 import { boundedRecords } from './bounded-stores.ts';
 import type { Walk } from './walk.ts';
@@ -7,15 +7,12 @@ import type { Walk } from './walk.ts';
 /** Records of a list that are read, and in memory, at once. */
 const readAtOnceMax = 24;
 
-/**
- * Yields the records of a list. Records that cannot be read are skipped, and others take their places on the page.
- * Records are read in small pages, and each is decoded within the event loop budget.
- */
+/** Yields the records of a list. Records that cannot be read are skipped, and others take their places on the page. */
 export async function* walkRecords<T>(
   walk: Walk,
   store: Pick<RecordStore, 'find'>,
   kind: string,
-  lookup: Pick<Lookup, 'name' | 'value'>,
+  lookup: LookupName,
   page: Omit<FindPage, 'charsMax'>,
   decode: (record: FoundRecord) => T,
 ): AsyncGenerator<Decoded<T>> {

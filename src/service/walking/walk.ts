@@ -1,29 +1,20 @@
 import { LedgerError } from '../../domain/errors.ts';
+import type { FairPlaces } from '../../runtime/limits/fair-places.ts';
 import { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
-import { type EventLoopBudget, eventLoopBudget } from '../limits/event-loop-budget.ts';
+import { eventLoopBudget } from '../limits/event-loop-budget.ts';
 import { outOfMemoryBudget } from '../limits/out-of-memory-budget.ts';
 
-/**
- * Memory of each walk from its first page on: a page of the store (pageCharsMax and one entry more, two bytes a
- * character), and what the walk makes of it.
- */
+/** Memory of each walk from its first page on: a page of the store, two bytes a character, and what is made of it. */
 const pageHoldBytes = 4 * 1024 * 1024;
-/** Data kept for the answer is in memory three times: as it was read, as a message, and as encoded text. */
+/** What is kept for the answer is in memory as it was read, as a message, and as encoded text. */
 const copiesKept = 3;
 /** The held memory grows in steps of this size. */
 const holdStepBytes = 64 * 1024;
 
 /** What the walks of a node share. */
 export interface WalkParts {
-  readonly places: WalkPlaces;
+  readonly places: Pick<FairPlaces, 'take' | 'leave'>;
   readonly memory: MemoryBudget;
-  readonly share?: EventLoopBudget;
-}
-
-/** Places for walks that run at once; see FairPlaces. */
-interface WalkPlaces {
-  take(caller: string, signal: AbortSignal, ended: () => LedgerError): Promise<void> | null;
-  leave(caller: string): void;
 }
 
 /** What a walk has read. */
@@ -36,18 +27,15 @@ export interface WalkCost {
 }
 
 /**
- * All reads of one call that may be long. Every page of a store is requested through the walk, so that one class
- * enforces the bounds. The walk stops when the caller leaves or the deadline passes. It takes a place among the node's
- * walks before its first page, keeps to the event loop budget, holds its memory in the node's budget, and counts its
- * cost.
+ * All reads of one call that may be long. Every page of a store is requested through the walk, which enforces the
+ * bounds: a place among the node's walks, the event loop budget, the node's memory budget, and the end of the call.
  *
- * Invariant: the place and memory that `page` takes are released by `end`, which is called once, after the answer was
- * sent.
+ * Invariant: the place and memory that `readPage` takes are released by `end`, which is called once, after the answer
+ * was sent.
  */
 export class Walk {
   readonly signal: AbortSignal;
   readonly #parts: WalkParts;
-  readonly #share: EventLoopBudget;
   readonly #caller: string;
   #entering: Promise<void> | null = null;
   #hasPlace = false;
@@ -58,12 +46,9 @@ export class Walk {
   #chars = 0;
   #verified = 0;
 
-  /**
-   * `caller`: the key under which the walk is counted. `signal` aborts when the caller leaves or the deadline passes.
-   */
+  /** `caller`: the key under which the walk is counted. `signal` aborts at the end of the call. */
   constructor(parts: WalkParts, caller: string, signal: AbortSignal) {
     this.#parts = parts;
-    this.#share = parts.share ?? eventLoopBudget;
     this.#caller = caller;
     this.signal = signal;
   }
@@ -78,27 +63,24 @@ export class Walk {
   }
 
   /**
-   * To be called before a piece of work on the main thread. Returns null if the work may start at once, else a promise
-   * to await first. Throws, or rejects, as `check` does.
+   * To be called before a piece of work on the main thread. null: the work may start at once, else after the promise.
+   * Throws, or rejects, as `check` does.
    */
   whenFree(): Promise<void> | null {
     this.check();
-    return this.#share.whenFree()?.then(() => this.check()) ?? null;
+    return eventLoopBudget.whenFree()?.then(() => this.check()) ?? null;
   }
 
   /** Counts what was read, parsed or hashed. */
   use(records: number, chars: number): void {
-    this.#share.use(records, chars);
+    eventLoopBudget.use(records, chars);
   }
 
-  /** Counts signatures that are verified. */
   verify(signatures: number): void {
     this.#verified += signatures;
   }
 
-  /**
-   * Requests many things from a store in one read. Throws as `check` does; `overloaded` if there is no place or memory.
-   */
+  /** Requests many things from a store. Throws as `check` does; `overloaded` if there is no place or memory. */
   async readPage<T>(
     ask: () => Promise<T>,
     sizeOf: (found: T) => { readonly count: number; readonly chars: number },

@@ -1,48 +1,62 @@
-import type { FindPage, RecordStore } from '../../store/record-store.ts';
+import type { FindPage, PutResult, RecordStore } from '../../store/record-store.ts';
 import { decodeStored } from '../../store/unreadable-record.ts';
+import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import { boundedRecords } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
 import { DeliveryBlocks, type DeliveryRange } from './delivery-blocks.ts';
 import { blockDelivery, listDeliveries } from './delivery-listing.ts';
-import type { DeliveryRecord } from './delivery-record.ts';
+import { type DeliveryRecord, pendingOrder } from './delivery-record.ts';
 import { type DueDeliveries, earlier, type HeldDelivery } from './due-deliveries.ts';
-import { parseRequested, RequestedDeliveries, requestedKind } from './requested-deliveries.ts';
+import { DueSlots } from './due-slots.ts';
+import { parseRequested, requestedKind, requestedWrite } from './requested-deliveries.ts';
 
-/** Delivery records. Those made by the log are in blocks; each that an owner asked for has its own record. */
-export interface Deliveries {
-  get(walk: Walk, subscriptionId: string, id: string): Promise<DeliveryRecord | null>;
-  /** Records deliveries that the log makes. Returns how many of them are new. */
-  record(range: DeliveryRange): Promise<number>;
-  /** Records a delivery that the owner asks for. Returns false if it exists. */
-  create(delivery: DeliveryRecord): Promise<boolean>;
-  /** Returns false if the delivery was changed meanwhile. `now` in milliseconds since 1970. */
-  replace(held: HeldDelivery, delivery: DeliveryRecord, now: number): Promise<boolean>;
-  /** In the order of recording. */
-  ofSubscription(walk: Walk, subscriptionId: string, page: Omit<FindPage, 'after'>): Promise<DeliveryRecord[]>;
-  /** The deliveries to send at `now` (ISO), the first `limit` in the order of sending. */
-  pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries>;
-}
+export type Deliveries = ReturnType<typeof deliveriesIn>;
 
-/** `now` in milliseconds since 1970. */
-export function deliveriesIn(store: RecordStore, now: () => number = Date.now): Deliveries {
+/**
+ * Delivery records. Those made by the log are in blocks; each that an owner asked for has its own record. `now`: Unix
+ * time, ms.
+ */
+export function deliveriesIn(store: RecordStore, now: () => number = Date.now) {
   const blocks = new DeliveryBlocks(store, now);
-  const ofOwner = new RequestedDeliveries(store, now);
+  const slots = new DueSlots(store, requestedKind, now, (record) => ({
+    block: null,
+    deliveries: [parseRequested(record)],
+  }));
+
+  const putRequested = async (delivery: DeliveryRecord, replaces: string, nowMs: number): Promise<PutResult> => {
+    const write = requestedWrite(delivery, replaces, nowMs);
+    if (delivery.status !== 'PENDING') return store.put(write);
+    const openSlot = () => slots.open(delivery.subscriptionId, pendingOrder(delivery));
+    // Nothing repeats this write after a crash. So the slot is opened before the write, and again after it.
+    await openSlot();
+    const put = await store.put(write);
+    await afterPartialWrite(openSlot());
+    return put;
+  };
+
   return {
-    get: async (walk, subscriptionId, id) => {
+    get: async (walk: Walk, subscriptionId: string, id: string): Promise<DeliveryRecord | null> => {
       const own = await store.get(requestedKind, id);
       if (own !== null) return decodeStored(own, () => parseRequested(own));
       return blockDelivery(boundedRecords(walk, store), subscriptionId, id);
     },
-    record: (range) => blocks.record(range),
-    create: async (delivery) => (await ofOwner.put(delivery, 'absent', Date.parse(delivery.createdAt))).ok,
-    replace: async ({ delivery, block, version }, changed, nowMs) =>
+    /** Records deliveries that the log makes. Returns how many of them are new. */
+    record: (range: DeliveryRange) => blocks.record(range),
+    /** Records a delivery that the owner asks for. Returns false if it exists. */
+    create: async (delivery: DeliveryRecord) =>
+      (await putRequested(delivery, 'absent', Date.parse(delivery.createdAt))).ok,
+    /** Returns false if the delivery was changed meanwhile. `nowMs`: Unix time, ms. */
+    replace: async ({ delivery, block, version }: HeldDelivery, changed: DeliveryRecord, nowMs: number) =>
       block === null
-        ? (await ofOwner.put(changed, version, nowMs)).ok
+        ? (await putRequested(changed, version, nowMs)).ok
         : blocks.change({ delivery, block, version }, changed, nowMs),
-    ofSubscription: (walk, subscriptionId, page) => listDeliveries(boundedRecords(walk, store), subscriptionId, page),
-    pending: async (subscriptionId, limit, at) => {
+    /** In the order of recording. */
+    ofSubscription: (walk: Walk, subscriptionId: string, page: Omit<FindPage, 'after'>) =>
+      listDeliveries(boundedRecords(walk, store), subscriptionId, page),
+    /** The deliveries to send at `at` (ISO), the first `limit` in the order of sending. */
+    pending: async (subscriptionId: string, limit: number, at: string): Promise<DueDeliveries> => {
       const [own, ofLog] = await Promise.all([
-        ofOwner.pending(subscriptionId, limit, at),
+        slots.pending(subscriptionId, limit, at),
         blocks.pending(subscriptionId, limit, at),
       ]);
       const due = [...own.due, ...ofLog.due].sort((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));

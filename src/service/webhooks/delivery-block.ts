@@ -1,28 +1,23 @@
 import { seqOrder } from '../../domain/event/projection.ts';
 import type { RecordWrite, StoredRecord } from '../../store/record-store.ts';
-import { parseMembers } from '../../store/unreadable-record.ts';
+import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts';
 import {
   checkDelivery,
   type DeliveryRecord,
   finishedKeptMs,
   isNew,
+  listedOrder,
   newOrder,
   pendingKeptMs,
+  pendingLookup,
   pendingOrder,
 } from './delivery-record.ts';
-import { pendingLookup } from './due-slots.ts';
 
-/**
- * Deliveries of neighbouring events of one ledger to one subscription, fanned out together and stored in one record: a
- * record each would cost more than sending it.
- */
+/** Deliveries of neighbouring events of one ledger to one subscription in one record: one each would cost too much. */
 export interface DeliveryBlock {
   readonly subscriptionId: string;
   readonly ledgerId: string;
-  /**
-   * The range of the ledger's events that the block covers. A subscription and ledger have one block that begins at a
-   * seq.
-   */
+  /** The events that the block covers. A subscription and ledger have at most one block that begins at a seq. */
   readonly fromSeq: number;
   readonly throughSeq: number;
   readonly createdAt: string;
@@ -36,9 +31,7 @@ export const blockKind = 'webhook_deliveries';
 
 /** Deliveries of one block at most: each change writes the whole block. */
 const blockDeliveriesMax = 64;
-/**
- * Time from the first event of a block to its last at most, so that a delivery's block is found by the time in its id.
- */
+/** Time from a block's first event to its last at most: a delivery's block is found by the time in its id. */
 export const blockSpanMs = 60 * 60_000;
 
 /** The ids of one ledger's blocks sort next to each other: the blocks of its subscriptions are written together. */
@@ -46,7 +39,6 @@ export function blockIdOf(block: Pick<DeliveryBlock, 'subscriptionId' | 'ledgerI
   return `${block.ledgerId}|${seqOrder(block.fromSeq)}|${block.subscriptionId}`;
 }
 
-/** How many of these deliveries, from the first on, fit into one block. */
 export function blockLength(deliveries: readonly DeliveryRecord[]): number {
   const firstMs = Date.parse(deliveries[0]?.eventCreatedAt ?? '');
   const end = deliveries.findIndex(({ eventCreatedAt }) => Date.parse(eventCreatedAt) > firstMs + blockSpanMs);
@@ -99,6 +91,11 @@ export function parseBlock({ id: blockId, value }: Pick<StoredRecord, 'id' | 'va
   return { ...stored, inSlot: stored.inSlot ?? false, deliveries };
 }
 
+/** The block of a record. undefined if there is no record, or if it is damaged, which is reported. */
+export function readBlock(record: StoredRecord | null): DeliveryBlock | undefined {
+  return record === null ? undefined : decodeOrPassOver(record, () => parseBlock(record));
+}
+
 function formatBlock(block: DeliveryBlock): string {
   const deliveries = block.deliveries.map(
     (of): StoredDelivery => [
@@ -110,22 +107,19 @@ function formatBlock(block: DeliveryBlock): string {
 }
 
 /**
- * The sort key of a block, never after its first delivery that is PENDING. Returns null if none is. While some
- * deliveries are new the key is that of the block's first delivery: a block that moved at each attempt would leave a
- * deleted row behind each time.
+ * The sort key of a block, never after its first PENDING delivery. null if none is PENDING. While some deliveries are
+ * new it is the key of the block's first delivery: a block that moved at each attempt would leave deleted rows behind.
  */
 export function blockOrder({ deliveries }: DeliveryBlock): string | null {
   const pending = deliveries.filter(({ status }) => status === 'PENDING');
   const [first] = deliveries;
   if (first !== undefined && pending.some(isNew)) return newOrder(first);
-  const orders = pending.map(pendingOrder);
-  return orders.reduce<string | null>((least, order) => (least === null || order < least ? order : least), null);
+  return pending.map(pendingOrder).sort()[0] ?? null;
 }
 
-/** The record of a block. `now` in milliseconds since 1970. */
 export function blockWrite(block: DeliveryBlock, replaces: string, now: number): RecordWrite {
   const { subscriptionId: value, createdAt, deliveries } = block;
-  const listed = `${createdAt}|${seqOrder(block.fromSeq)}|${deliveries.length}`;
+  const listed = `${listedOrder(createdAt, block.fromSeq)}|${deliveries.length}`;
   const lookups = [
     { name: 'subscription', value, order: listed },
     { name: 'last_event', value, order: deliveries.at(-1)?.eventCreatedAt ?? createdAt },
@@ -136,7 +130,6 @@ export function blockWrite(block: DeliveryBlock, replaces: string, now: number):
   return { kind: blockKind, id: blockIdOf(block), replaces, value: formatBlock(block), lookups, expiresAt };
 }
 
-/** The number of a block's deliveries, from the key by which the block is listed. */
 export function blockLengthOf(listedOrder: string): number {
   return Number(listedOrder.slice(listedOrder.lastIndexOf('|') + 1));
 }

@@ -1,5 +1,4 @@
 import type { RecordStore } from '../../store/record-store.ts';
-import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 import {
   blockIdOf,
   blockKind,
@@ -8,21 +7,18 @@ import {
   blockWrite,
   type DeliveryBlock,
   parseBlock,
+  readBlock,
 } from './delivery-block.ts';
-import { type DeliveryRecord, dueTimeOf, isDue, pendingOrder } from './delivery-record.ts';
-import { type DueDeliveries, earlier, type PendingDelivery } from './due-deliveries.ts';
-import { DueSlots, slotOf } from './due-slots.ts';
+import { type DeliveryRecord, slotOf } from './delivery-record.ts';
+import type { DueDeliveries } from './due-deliveries.ts';
+import { DueSlots } from './due-slots.ts';
 
-/** The deliveries of one range of a ledger to one subscription. */
 export interface DeliveryRange {
   readonly subscriptionId: string;
   readonly ledgerId: string;
   readonly fromSeq: number;
   readonly throughSeq: number;
-  /**
-   * The deliveries of the range's events that the subscription wants, in the order of the ledger, all with the same
-   * `createdAt`.
-   */
+  /** Of the events that the subscription wants, in the order of the ledger, all with the same `createdAt`. */
   readonly deliveries: readonly DeliveryRecord[];
 }
 
@@ -41,19 +37,18 @@ interface OpenBlock {
   waiting: Change[];
 }
 
-const blocksAtFirst = 2;
-const blocksAtOnceMax = 32;
-
 /** Delivery blocks in a store. Changes of a block that arrive while it is being written are written together. */
 export class DeliveryBlocks {
   readonly #store: RecordStore;
   readonly #slots: DueSlots;
   readonly #open = new Map<string, OpenBlock>();
 
-  /** `now` in milliseconds since 1970. */
   constructor(store: RecordStore, now: () => number) {
     this.#store = store;
-    this.#slots = new DueSlots(store, blockKind, now);
+    this.#slots = new DueSlots(store, blockKind, now, (record) => {
+      const block = parseBlock(record);
+      return { block, deliveries: block.deliveries };
+    });
   }
 
   /**
@@ -80,40 +75,34 @@ export class DeliveryBlocks {
     return written;
   }
 
-  /**
-   * Stores a block, or returns the one that exists. A damaged block is replaced: none of its deliveries can be sent.
-   */
+  /** Stores a block, or returns the one that exists. A damaged block is replaced: its deliveries cannot be sent. */
   async #make(block: DeliveryBlock): Promise<DeliveryBlock> {
     for (let replaces = 'absent'; ; ) {
       const put = await this.#store.put(blockWrite(block, replaces, Date.parse(block.createdAt)));
       if (put.ok) return block;
-      const { current } = put;
-      const stored = current === null ? undefined : decodeOrPassOver(current, () => parseBlock(current));
+      const stored = readBlock(put.current);
       if (stored !== undefined) return stored;
-      replaces = current?.version ?? 'absent';
+      replaces = put.current?.version ?? 'absent';
     }
   }
 
-  /**
-   * Changes a delivery of a block. Resolves with false if it was changed meanwhile. `nowMs` in milliseconds since 1970.
-   */
+  /** Changes a delivery of a block. Resolves with false if it was changed meanwhile. `nowMs`: Unix time, ms. */
   change(
-    held: { readonly block: DeliveryBlock; readonly version: string; readonly delivery: DeliveryRecord },
+    { block, version, delivery }: { block: DeliveryBlock; version: string; delivery: DeliveryRecord },
     after: DeliveryRecord,
     nowMs: number,
   ): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      const change = { before: held.delivery, after, nowMs, resolve, reject };
-      const id = blockIdOf(held.block);
-      const open = this.#open.get(id);
-      if (open !== undefined) {
-        open.waiting.push(change);
-        return;
-      }
-      const opened = { block: held.block, version: held.version, waiting: [change] };
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+    const change = { before: delivery, after, nowMs, resolve, reject };
+    const id = blockIdOf(block);
+    const open = this.#open.get(id);
+    if (open !== undefined) open.waiting.push(change);
+    else {
+      const opened = { block, version, waiting: [change] };
       this.#open.set(id, opened);
       void this.#writeAll(id, opened);
-    });
+    }
+    return promise;
   }
 
   async #writeAll(id: string, open: OpenBlock): Promise<void> {
@@ -146,40 +135,15 @@ export class DeliveryBlocks {
         if (moves) await this.#openSlot(open.block);
         return taken;
       }
-      const { current } = put;
-      const stored = current === null ? undefined : decodeOrPassOver(current, () => parseBlock(current));
-      if (current === null || stored === undefined) return new Set();
+      const stored = readBlock(put.current);
+      if (put.current === null || stored === undefined) return new Set();
       open.block = stored;
-      open.version = current.version;
+      open.version = put.current.version;
     }
   }
 
-  /**
-   * The subscription's deliveries in blocks that are to be sent at `now` (ISO): at least `limit` of them if there are
-   * so many.
-   */
-  async pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries> {
-    const due: PendingDelivery[] = [];
-    let next: string | null = null;
-    let atOnce = blocksAtFirst;
-    for await (const found of this.#slots.pages(subscriptionId, () => atOnce)) {
-      atOnce = Math.min(blocksAtOnceMax, atOnce * 2);
-      for (const record of found) {
-        const { version } = record;
-        const block = decodeOrPassOver(record, () => parseBlock(record));
-        if (block === undefined) continue;
-        for (const delivery of block.deliveries) {
-          if (delivery.status !== 'PENDING') continue;
-          const order = pendingOrder(delivery);
-          if (isDue(delivery, order, now)) due.push({ delivery, block, version, order });
-          else next = earlier(next, dueTimeOf(order));
-        }
-      }
-      const last = dueTimeOf((found.at(-1) ?? found[0]).order);
-      if (last > now) return { due, next: earlier(next, last) };
-      if (due.length >= limit) break;
-    }
-    return { due, next };
+  pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries> {
+    return this.#slots.pending(subscriptionId, limit, now);
   }
 
   async #openSlot(block: DeliveryBlock): Promise<void> {

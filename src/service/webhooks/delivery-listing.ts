@@ -1,30 +1,18 @@
 import { isoTime, isWritable } from '../../domain/values/time.ts';
 import { uuidV7Time } from '../../domain/values/uuid.ts';
 import { charsOf, pageCharsMax } from '../../store/pages.ts';
-import type { FindPage, FoundRecord } from '../../store/record-store.ts';
+import type { FindPage, FoundRecord, LookupName } from '../../store/record-store.ts';
 import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 import type { BoundedRecords } from '../walking/bounded-stores.ts';
-import { blockKind, blockLengthOf, blockSpanMs, parseBlock } from './delivery-block.ts';
+import { blockKind, blockLengthOf, blockSpanMs, readBlock } from './delivery-block.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { parseRequested, requestedKind } from './requested-deliveries.ts';
 
-/**
- * Records of the first page, which is mostly enough, and of later pages. LMDB reads a page synchronously: 3 ms if the
- * blocks are full.
- */
+/** Records of the first page, which is mostly enough, and of later ones. LMDB reads a page synchronously, in 3 ms. */
 const recordsAtFirst = 8;
 const recordsAtOnceMax = 64;
 
-/** A record of a subscription's list: a block, or a delivery that the owner asked for. */
-interface Listed {
-  readonly order: string;
-  readonly length: number;
-  readonly chars: number;
-  /** In the order of the ledger. */
-  deliveries(): readonly DeliveryRecord[];
-}
-
-/** A subscription's deliveries in the order of recording. Records before `offset` are counted without parsing them. */
+/** A subscription's deliveries in the order of recording. Records before `offset` are counted without parsing. */
 export async function listDeliveries(
   store: BoundedRecords,
   subscriptionId: string,
@@ -32,17 +20,17 @@ export async function listDeliveries(
 ): Promise<DeliveryRecord[]> {
   const found: DeliveryRecord[] = [];
   let skip = offset;
-  for await (const listed of merged(
-    recordsOf(store, blockKind, subscriptionId, descending),
-    recordsOf(store, requestedKind, subscriptionId, descending),
-    descending,
-  )) {
-    if (skip >= listed.length) {
-      skip -= listed.length;
+  const lookup = { name: 'subscription', value: subscriptionId };
+  const blocks = walk(store, blockKind, lookup, { descending });
+  const requested = walk(store, requestedKind, lookup, { descending });
+  for await (const record of merged(blocks, requested, descending)) {
+    const length = record.kind === blockKind ? blockLengthOf(record.order) : 1;
+    if (skip >= length) {
+      skip -= length;
       continue;
     }
-    store.walk.keep(listed.chars);
-    const deliveries = listed.deliveries();
+    store.walk.keep(record.value.length);
+    const deliveries = deliveriesOf(record);
     found.push(...(descending ? deliveries.toReversed() : deliveries).slice(skip, skip + limit - found.length));
     skip = 0;
     if (found.length >= limit) break;
@@ -65,28 +53,17 @@ export async function blockDelivery(
   for await (const record of walk(store, blockKind, lookup, { after })) {
     if (record.order > latest) return null;
     if (!record.value.includes(id)) continue;
-    const block = decodeOrPassOver(record, () => parseBlock(record));
-    const delivery = block?.deliveries.find((one) => one.id === id);
+    const delivery = readBlock(record)?.deliveries.find((one) => one.id === id);
     if (delivery !== undefined) return delivery;
   }
   return null;
-}
-
-async function* recordsOf(
-  store: BoundedRecords,
-  kind: string,
-  subscriptionId: string,
-  descending: boolean,
-): AsyncGenerator<Listed> {
-  const lookup = { name: 'subscription', value: subscriptionId };
-  for await (const record of walk(store, kind, lookup, { descending })) yield listedOf(kind, record);
 }
 
 /** All records of a look-up, page by page. Other work runs between the pages. */
 async function* walk(
   store: BoundedRecords,
   kind: string,
-  lookup: { readonly name: string; readonly value: string },
+  lookup: LookupName,
   from: Pick<FindPage, 'after' | 'descending'>,
 ): AsyncGenerator<FoundRecord> {
   let behind = from;
@@ -100,21 +77,17 @@ async function* walk(
   }
 }
 
-function listedOf(kind: string, record: FoundRecord): Listed {
-  const { order, value } = record;
-  const chars = value.length;
-  if (kind === blockKind) {
-    const block = () => decodeOrPassOver(record, () => parseBlock(record));
-    return { order, chars, length: blockLengthOf(order), deliveries: () => block()?.deliveries ?? [] };
-  }
-  return { order, chars, length: 1, deliveries: () => decodeOrPassOver(record, () => [parseRequested(record)]) ?? [] };
+/** In the order of the ledger. Empty if the record is damaged. */
+function deliveriesOf(record: FoundRecord): readonly DeliveryRecord[] {
+  if (record.kind === blockKind) return readBlock(record)?.deliveries ?? [];
+  return decodeOrPassOver(record, () => [parseRequested(record)]) ?? [];
 }
 
 async function* merged(
-  one: AsyncGenerator<Listed>,
-  other: AsyncGenerator<Listed>,
+  one: AsyncGenerator<FoundRecord>,
+  other: AsyncGenerator<FoundRecord>,
   descending: boolean,
-): AsyncGenerator<Listed> {
+): AsyncGenerator<FoundRecord> {
   let [a, b] = [await one.next(), await other.next()];
   while (!a.done || !b.done) {
     const isOne = b.done || (!a.done && a.value.order < b.value.order !== descending);

@@ -1,6 +1,8 @@
+import type { LedgerEvent } from '../../domain/event/event.ts';
 import { seqOrder } from '../../domain/event/projection.ts';
 import { sha256 } from '../../domain/keys/hash.ts';
 import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/values/uuid.ts';
+import { count, objectOf, oneOf, orNull, text, time } from '../records/record-form.ts';
 
 /** The delivery of one event to one receiver, as stored. Times are ISO. */
 export interface DeliveryRecord {
@@ -12,35 +14,32 @@ export interface DeliveryRecord {
   readonly place: { readonly ledgerId: string; readonly seq: number } | null;
   /** created_at of the event; for a PING its own time. */
   readonly eventCreatedAt: string;
-  /** Made by the log, or asked for by the owner (test, redeliver). */
   readonly origin: 'log' | 'owner';
   readonly status: 'PENDING' | 'DELIVERED' | 'FAILED';
   readonly attempts: number;
   readonly lastError: string | null;
   readonly lastResponseStatus: number | null;
   readonly createdAt: string;
-  /** null unless PENDING. */
   readonly nextAttemptAt: string | null;
   readonly deliveredAt: string | null;
 }
 
-const statuses: ReadonlySet<unknown> = new Set(['PENDING', 'DELIVERED', 'FAILED'] satisfies DeliveryRecord['status'][]);
+type CheckedMember = 'id' | 'eventId' | 'eventType' | 'eventCreatedAt' | 'status' | 'attempts' | 'nextAttemptAt';
+const isDelivery = objectOf<Pick<DeliveryRecord, CheckedMember>>({
+  id: text,
+  eventId: text,
+  eventType: text,
+  eventCreatedAt: time,
+  status: oneOf('PENDING', 'DELIVERED', 'FAILED'),
+  attempts: count,
+  nextAttemptAt: orNull(time),
+});
 
 /** Throws TypeError if these cannot be members of a stored delivery. Sending relies on them. */
-export function checkDelivery(
-  of: Pick<DeliveryRecord, 'id' | 'eventId' | 'eventType' | 'eventCreatedAt' | 'status' | 'attempts' | 'nextAttemptAt'>,
-): void {
-  const isTime = (text: unknown) => typeof text === 'string' && !Number.isNaN(Date.parse(text));
-  const isDelivery =
-    [of.id, of.eventId, of.eventType].every((text) => typeof text === 'string') &&
-    isTime(of.eventCreatedAt) &&
-    statuses.has(of.status) &&
-    Number.isSafeInteger(of.attempts) &&
-    (of.nextAttemptAt === null || isTime(of.nextAttemptAt));
-  if (!isDelivery) throw new TypeError('This is no delivery.');
+export function checkDelivery(of: Pick<DeliveryRecord, CheckedMember>): void {
+  if (!isDelivery(of)) throw new TypeError('This is no delivery.');
 }
 
-/** The state of a delivery that is made now (ISO) and due at once. */
 export function dueAtOnce(now: string) {
   return {
     status: 'PENDING',
@@ -54,41 +53,32 @@ export function dueAtOnce(now: string) {
 }
 
 const TIME_CHARS = 24;
+/** Length of the prefix that ISO times of the same ten minutes share. */
+const SLOT_CHARS = 15;
 const dayMs = 24 * 60 * 60_000;
-/** How long a finished delivery is listed, ms. */
 export const finishedKeptMs = 30 * dayMs;
-/**
- * How long an unfinished delivery is kept, ms. Attempts end after three hours, so an older one belongs to a
- * subscription that has ended, or waits for a node that was off for months.
- */
+/** Attempts end after three hours: what is older belongs to an ended subscription, or the node was off for months. */
 export const pendingKeptMs = 180 * dayMs;
 
-/**
- * The id of the delivery of an event to a subscription, the same each time it is fanned out: a UUIDv7 with the event's
- * time, whose other bits are a hash of both ids.
- */
-export function deliveryIdOf(
-  subscriptionId: string,
-  event: { readonly id: string; readonly createdAt: string },
-): string {
+/** The same each time the event is fanned out: a UUIDv7 with the event's time, and a hash of both ids. */
+export function deliveryIdOf(subscriptionId: string, event: Pick<LedgerEvent, 'id' | 'createdAt'>): string {
   const bits = sha256(`${subscriptionId}|${event.id}`).subarray(0, UUID_V7_RANDOM_BYTES);
   return uuidV7(Math.max(0, Date.parse(event.createdAt)), bits);
 }
 
-/**
- * Whether the delivery was made by the log and has had no attempt. These deliveries keep the order of their ledger,
- * whatever the clock says.
- */
+/** Whether the log made the delivery, and it had no attempt. These keep the order of their ledger on any clock. */
 export function isNew(delivery: DeliveryRecord): boolean {
   return delivery.origin === 'log' && delivery.attempts === 0;
 }
 
-/**
- * The sort key of a PENDING delivery. New deliveries sort by their event's time, so that those of one ledger are in its
- * order.
- */
+/** The sort key of a PENDING delivery. New ones sort by their event's time, and so in the order of their ledger. */
 export function pendingOrder(delivery: DeliveryRecord): string {
   return isNew(delivery) ? newOrder(delivery) : orderAt(delivery.nextAttemptAt ?? delivery.createdAt, delivery);
+}
+
+/** The sort key of a block or delivery in its subscription's list. */
+export function listedOrder(createdAt: string, seq = 0): string {
+  return `${createdAt}|${seqOrder(seq)}`;
 }
 
 /** The first sort key of a delivery that the log made. */
@@ -100,9 +90,22 @@ function orderAt(due: string, delivery: DeliveryRecord): string {
   return `${due}|${delivery.place?.ledgerId ?? ''}|${seqOrder(delivery.place?.seq ?? 0)}`;
 }
 
-/** The time at the beginning of a sort key, ISO. */
 export function dueTimeOf(order: string): string {
   return order.slice(0, TIME_CHARS);
+}
+
+/** The slot (ten minutes) of a sort key: the prefix of its ISO times. See DueSlots. */
+export function slotOf(order: string): string {
+  return order.slice(0, SLOT_CHARS);
+}
+
+export function slotValue(subscriptionId: string, slot: string): string {
+  return `${subscriptionId}|${slot}`;
+}
+
+/** The look-up of a record among a subscription's PENDING ones. */
+export function pendingLookup(subscriptionId: string, order: string) {
+  return { name: 'pending', value: slotValue(subscriptionId, slotOf(order)), order };
 }
 
 /** Whether the delivery may be sent at `now` (ISO). `order` is its sort key. */

@@ -4,9 +4,7 @@ import type { DeliveryRecord } from './delivery-record.ts';
 /** A delivery, with what a change of it replaces. */
 export interface HeldDelivery {
   readonly delivery: DeliveryRecord;
-  /** The block of the delivery. null if it has a record of its own. */
   readonly block: DeliveryBlock | null;
-  /** Version of the block or record. */
   readonly version: string;
 }
 
@@ -21,7 +19,6 @@ export interface DueDeliveries {
   readonly next: string | null;
 }
 
-/** The earlier of two times. null if both are. */
 export function earlier(one: string | null, other: string | null): string | null {
   if (one === null || other === null) return one ?? other;
   return one < other ? one : other;

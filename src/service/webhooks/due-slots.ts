@@ -1,23 +1,29 @@
-import type { FoundRecord, RecordStore } from '../../store/record-store.ts';
-import { dueTimeOf, pendingKeptMs } from './delivery-record.ts';
+import type { FoundRecord, LookupName, RecordStore } from '../../store/record-store.ts';
+import { decodeOrPassOver } from '../../store/unreadable-record.ts';
+import type { DeliveryBlock } from './delivery-block.ts';
+import {
+  type DeliveryRecord,
+  dueTimeOf,
+  isDue,
+  pendingKeptMs,
+  pendingOrder,
+  slotOf,
+  slotValue,
+} from './delivery-record.ts';
+import { type DueDeliveries, earlier, type PendingDelivery } from './due-deliveries.ts';
 
-/** Length of the prefix that ISO times of the same ten minutes share. */
-const SLOT_CHARS = 15;
 const minuteMs = 60_000;
 const slotMs = 10 * minuteMs;
 /** How long after its end an opened slot is known to be open, ms. A slot may be closed after twice that time. */
 const knownOpenMs = 5 * minuteMs;
-const closableMs = 2 * knownOpenMs;
 const slotsAtOnce = 16;
+const recordsAtFirst = 2;
+const recordsAtOnceMax = 32;
 
-/** The slot (ten minutes) of a sort key: the prefix of its ISO times. */
-export function slotOf(order: string): string {
-  return dueTimeOf(order).slice(0, SLOT_CHARS);
-}
-
-/** The look-up of a record among a subscription's PENDING ones. */
-export function pendingLookup(subscriptionId: string, order: string) {
-  return { name: 'pending', value: slotValue(subscriptionId, slotOf(order)), order };
+/** What a record in a slot holds: a block with its deliveries, or one delivery. */
+interface SlotRecord {
+  readonly block: DeliveryBlock | null;
+  readonly deliveries: readonly DeliveryRecord[];
 }
 
 /**
@@ -33,17 +39,19 @@ export class DueSlots {
   readonly #kind: string;
   readonly #openKind: string;
   readonly #now: () => number;
+  readonly #parse: (record: FoundRecord) => SlotRecord;
   /** Subscriptions by slot, of slots that are too young to be closed. */
   readonly #opened = new Map<string, Set<string>>();
   /** Subscriptions without records from before there were slots. */
   readonly #moved = new Set<string>();
 
-  /** `kind` of the records. `now` in milliseconds since 1970. */
-  constructor(store: RecordStore, kind: string, now: () => number) {
+  /** `kind` of the records. `now`: Unix time, ms. `parse` throws if a record is damaged. */
+  constructor(store: RecordStore, kind: string, now: () => number, parse: (record: FoundRecord) => SlotRecord) {
     this.#store = store;
     this.#kind = kind;
     this.#openKind = `${kind}_slot`;
     this.#now = now;
+    this.#parse = parse;
   }
 
   /**
@@ -68,47 +76,56 @@ export class DueSlots {
     if (isYoung) this.#remember(subscriptionId, slot, nowMs);
   }
 
-  /**
-   * A subscription's PENDING records in their order, in pages that are never empty. `pageLength` is called before each
-   * page for its maximum length.
-   */
-  async *pages(
-    subscriptionId: string,
-    pageLength: () => number,
-  ): AsyncGenerator<readonly [FoundRecord, ...FoundRecord[]]> {
-    if (!this.#moved.has(subscriptionId)) {
-      if (yield* this.#pending(subscriptionId, pageLength)) this.#moved.add(subscriptionId);
+  /** The deliveries to send at `now` (ISO): at least `limit` of them if there are so many. */
+  async pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries> {
+    const due: PendingDelivery[] = [];
+    let next: string | null = null;
+    let atOnce = recordsAtFirst;
+    for await (const page of this.#pages(subscriptionId, () => atOnce)) {
+      atOnce = Math.min(recordsAtOnceMax, atOnce * 2);
+      for (const record of page) {
+        const parsed = decodeOrPassOver(record, () => this.#parse(record));
+        for (const delivery of parsed?.deliveries ?? []) {
+          if (delivery.status !== 'PENDING') continue;
+          const order = pendingOrder(delivery);
+          const block = parsed?.block ?? null;
+          if (isDue(delivery, order, now)) due.push({ delivery, block, version: record.version, order });
+          else next = earlier(next, dueTimeOf(order));
+        }
+      }
+      const last = dueTimeOf(page.at(-1)?.order ?? '');
+      if (last > now) return { due, next: earlier(next, last) };
+      if (due.length >= limit) break;
     }
-    for await (const slot of this.#open(subscriptionId)) {
-      const isEmpty = yield* this.#pending(slot.id, pageLength);
-      if (isEmpty && slotEndMs(slot.order) + closableMs < this.#now())
-        await this.#store.remove(this.#openKind, slot.id, slot.version);
-    }
+    return { due, next };
   }
 
-  /** Returns whether there were none. */
-  #pending(value: string, pageLength: () => number) {
-    return this.#found(this.#kind, { name: 'pending', value }, pageLength);
-  }
-
-  async *#open(subscriptionId: string): AsyncGenerator<FoundRecord> {
-    const lookup = { name: 'subscription', value: subscriptionId };
-    for await (const page of this.#found(this.#openKind, lookup, () => slotsAtOnce)) yield* page;
+  /** A subscription's PENDING records in their order, in pages that are never empty. */
+  async *#pages(subscriptionId: string, pageLength: () => number): AsyncGenerator<readonly FoundRecord[]> {
+    const pending = (value: string) => this.#found(this.#kind, { name: 'pending', value }, pageLength);
+    if (!this.#moved.has(subscriptionId) && (yield* pending(subscriptionId))) this.#moved.add(subscriptionId);
+    const slots = { name: 'subscription', value: subscriptionId };
+    for await (const page of this.#found(this.#openKind, slots, () => slotsAtOnce)) {
+      for (const slot of page) {
+        const isEmpty = yield* pending(slot.id);
+        if (isEmpty && slotEndMs(slot.order) + 2 * knownOpenMs < this.#now())
+          await this.#store.remove(this.#openKind, slot.id, slot.version);
+      }
+    }
   }
 
   /** The records of a look-up, in pages that are never empty. Returns whether there were none. */
   async *#found(
     kind: string,
-    lookup: { readonly name: string; readonly value: string },
+    lookup: LookupName,
     pageLength: () => number,
-  ): AsyncGenerator<readonly [FoundRecord, ...FoundRecord[]], boolean> {
+  ): AsyncGenerator<readonly FoundRecord[], boolean> {
     let after: FoundRecord | undefined;
     for (;;) {
       const limit = pageLength();
       const found = await this.#store.find(kind, lookup, { limit, ...(after === undefined ? {} : { after }) });
-      const [first, ...rest] = found;
-      if (first === undefined) return after === undefined;
-      yield [first, ...rest];
+      if (found.length === 0) return after === undefined;
+      yield found;
       if (found.length < limit) return false;
       after = found.at(-1);
     }
@@ -123,10 +140,6 @@ export class DueSlots {
     for (const old of this.#opened.keys()) if (slotEndMs(old) + knownOpenMs <= nowMs) this.#opened.delete(old);
     this.#opened.set(slot, new Set([subscriptionId]));
   }
-}
-
-function slotValue(subscriptionId: string, slot: string): string {
-  return `${subscriptionId}|${slot}`;
 }
 
 function slotEndMs(slot: string): number {

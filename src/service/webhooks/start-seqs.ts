@@ -7,19 +7,13 @@ import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import type { SeqsByLedger } from './answered-seqs.ts';
 import type { WebhookWork } from './webhook-work.ts';
 
-/**
- * Lines of an owner's list of ledgers that are read. If there are more, the ledgers that this node wrote last are
- * added, of any owner.
- */
+/** Lines of an owner's list of ledgers that are read. If there may be more, the ledgers written last are added. */
 const linesMax = 500;
 
 /**
- * Returns the seqs up to which the owner's ledgers, or the named one, had answered when a subscription is created.
- *
- * It runs before the subscription is written, and so before its answer: an append in between has a later seq and is
- * delivered. The seq that a ledger's actor has answered counts, not the newest one in the log: an event may be in the
- * log long before its answer. For a ledger that is missing in the result, the subscription may get events that were
- * answered just before it.
+ * Returns the seqs up to which the owner's ledgers, or the named one, had answered. It runs before the subscription is
+ * written: what is appended in between is delivered. The newest event in the log does not count, since it may be there
+ * long before its answer. Of a ledger that is missing in the result, some earlier events may be delivered.
  */
 export async function seqsToStartAfter(
   ledgers: BoundedLedgers,
@@ -37,18 +31,11 @@ async function ofOwner(ledgers: BoundedLedgers, work: WebhookWork, actorId: stri
   const lines = await linesOf(ledgers, list, { limit: linesMax, descending: true });
   const ids = lines.flatMap(({ value }) => decodeOrPassOver(storedLine(list, value), parseLedgerLine)?.ledgerId ?? []);
   if (lines.length === linesMax) ids.push(...work.writtenLately(linesMax));
-  const answered: Record<string, number> = {};
-  for (const id of ids) {
-    const seq = work.newestAnswered(id);
-    if (seq !== null) answered[id] = seq;
-  }
-  return answered;
+  const answered = ids.map((id) => [id, work.newestAnswered(id)] as const);
+  return Object.fromEntries(answered.filter((entry): entry is [string, number] => entry[1] !== null));
 }
 
-/**
- * If another node writes the ledger, this node does not know whether its newest commit is answered. All earlier commits
- * are.
- */
+/** If another node writes the ledger, its newest commit may not be answered yet. All earlier commits are. */
 async function lastBeforeNewestCommit(ledgers: BoundedLedgers, ledgerId: string): Promise<number | null> {
   const head = await ledgers.head(ledgerId);
   if (head === null) return null;

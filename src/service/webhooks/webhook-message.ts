@@ -1,9 +1,6 @@
 import type { DeliveryRecord } from './delivery-record.ts';
 import type { SubscriptionRecord } from './subscription-record.ts';
 
-const endedError = 'The subscription has ended.';
-
-/** A subscription as its owner reads it, without the secret. */
 export function subscriptionMessage(subscription: SubscriptionRecord) {
   return {
     id: subscription.id,
@@ -15,10 +12,7 @@ export function subscriptionMessage(subscription: SubscriptionRecord) {
   };
 }
 
-/**
- * A delivery as its owner reads it. Nothing is sent for a subscription that has ended, so a PENDING delivery of it
- * reads as FAILED.
- */
+/** A delivery as its owner reads it. A PENDING one of an ended subscription is never sent, so it reads as FAILED. */
 export function deliveryMessage(delivery: DeliveryRecord, endedAt: string | null) {
   const isCutOff = endedAt !== null && delivery.status === 'PENDING';
   return {
@@ -28,7 +22,7 @@ export function deliveryMessage(delivery: DeliveryRecord, endedAt: string | null
     eventType: delivery.eventType,
     status: isCutOff ? 'FAILED' : delivery.status,
     attempt: Math.max(0, delivery.attempts - 1),
-    lastError: isCutOff ? endedError : (delivery.lastError ?? undefined),
+    lastError: isCutOff ? 'The subscription has ended.' : (delivery.lastError ?? undefined),
     lastResponseStatus: delivery.lastResponseStatus ?? undefined,
     createdAt: delivery.createdAt,
     nextAttemptAt: isCutOff ? undefined : (delivery.nextAttemptAt ?? undefined),

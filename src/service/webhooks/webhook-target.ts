@@ -4,27 +4,17 @@ import { checkUrl } from '../../domain/values/fields.ts';
 
 /** Which addresses webhooks may be sent to (docs/security.md, Where webhooks go). */
 export interface TargetPolicy {
-  /**
-   * In production mode: https to public addresses only. In development mode also loopback addresses, with http or
-   * https.
-   */
+  /** true: https to public addresses only. false: also loopback addresses, with http or https. */
   readonly production: boolean;
-  /**
-   * Ports that this node, its store and its leases listen on. They are refused on loopback, even in development mode,
-   * and on `ownAddresses`.
-   */
+  /** Ports of this node, its store and its leases. They are always refused on loopback and on `ownAddresses`. */
   ownPorts(): ReadonlySet<number>;
-  /** The addresses of this machine, public ones included. */
   ownAddresses(): Iterable<string>;
 }
 
 /** Default ports of Redis and of Cassandra (client, node and JMX). No webhook receiver listens on these. */
 const backendPorts: ReadonlySet<number> = new Set([6379, 6380, 16379, 26379, 7000, 7001, 7199, 9042, 9142]);
 
-/**
- * Global unicast (RFC 4291, section 2.4; IANA IPv6 address space). All other addresses are not routed, or map to
- * something else.
- */
+/** Global unicast (RFC 4291, section 2.4). All other addresses are not routed, or map to something else. */
 const globalUnicast: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
 
 type AddressKind = 'public' | 'loopback' | 'forbidden';
@@ -42,10 +32,7 @@ export function addressKind(literal: string): AddressKind {
   return address.kind() === 'ipv6' && !(address as ipaddr.IPv6).match(globalUnicast) ? 'forbidden' : 'public';
 }
 
-/**
- * Whether a connection to this address and port may be made, or kept. `protocol` has the form of URLs, such as
- * `https:`.
- */
+/** Whether a connection may be made, or kept. `protocol` has the form of URLs, such as `https:`. */
 export function mayConnect(policy: TargetPolicy, protocol: string, address: string, port: number): boolean {
   switch (addressKind(address)) {
     case 'public':
@@ -64,20 +51,14 @@ export function mayConnect(policy: TargetPolicy, protocol: string, address: stri
 export function checkTarget(field: string, value: unknown, policy: TargetPolicy): string {
   const text = checkUrl(field, value);
   const url = new URL(text);
-  const host = hostOf(url);
-  const port = portOf(url);
   if (policy.production && url.protocol !== 'https:') throw invalidField(field, 'an https URL');
-  if (isLocalName(host)) {
-    if (!mayConnect(policy, url.protocol, '127.0.0.1', port)) throw forbidden(field, policy);
-  } else if (ipaddr.isValid(host)) {
-    if (!mayConnect(policy, url.protocol, host, port)) throw forbidden(field, policy);
-  }
-  return text;
+  const host = isLocalName(hostOf(url)) ? '127.0.0.1' : hostOf(url);
+  if (!ipaddr.isValid(host) || mayConnect(policy, url.protocol, host, portOf(url))) return text;
+  const loopback = policy.production ? '' : ' or loopback';
+  throw invalidField(field, `an https URL on a public address${loopback}, on a port that is not this service’s own`);
 }
 
-/**
- * The host of a URL, without the brackets of IPv6, normalized by the parser: `127.1` and `0x7f000001` become 127.0.0.1.
- */
+/** The host without the brackets of IPv6. The URL parser has normalized it: `0x7f000001` is 127.0.0.1. */
 export function hostOf(url: Pick<URL, 'hostname'>): string {
   return url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
 }
@@ -92,20 +73,11 @@ export function isLocalName(host: string): boolean {
   return /^(?:.*\.)?localhost\.?$/i.test(host);
 }
 
-/**
- * Whether this service listens at the address and port. On other addresses the same port, above all 443, belongs to
- * others.
- */
+/** Whether this service listens at the address and port. On other addresses the same port belongs to others. */
 function isOwn(policy: TargetPolicy, address: string, port: number): boolean {
   if (!policy.ownPorts().has(port)) return false;
   const normalized = ipaddr.parse(address).toNormalizedString();
-  for (const own of policy.ownAddresses()) {
-    if (ipaddr.isValid(own) && ipaddr.parse(own).toNormalizedString() === normalized) return true;
-  }
-  return false;
-}
-
-function forbidden(field: string, policy: TargetPolicy): Error {
-  const loopback = policy.production ? '' : ' or loopback';
-  return invalidField(field, `an https URL on a public address${loopback}, on a port that is not this service’s own`);
+  return Iterator.from(policy.ownAddresses()).some(
+    (own) => ipaddr.isValid(own) && ipaddr.parse(own).toNormalizedString() === normalized,
+  );
 }

@@ -1,6 +1,6 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../../domain/keys/webhook-signature.ts';
-import { checkEventType, checkLimit, checkOffset, checkUuid } from '../../domain/values/fields.ts';
+import { checkEventType, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type {
   CreateWebhookRequest,
@@ -14,7 +14,7 @@ import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
-import { checkOrder } from '../calls/list-page.ts';
+import { checkListPage } from '../calls/list-page.ts';
 import { withNotFoundField } from '../calls/not-found-field.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
@@ -31,10 +31,7 @@ import type { WebhookWork } from './webhook-work.ts';
 
 /** Active subscriptions of one actor: each of them examines every event of the actor's ledgers. */
 const subscriptionsMax = 1_000;
-/** Event types that one subscription may name. */
 const eventTypesMax = 100;
-
-const note = 'Store this secret now: it is not shown again.';
 
 export function webhookService(
   records: RecordStore,
@@ -60,10 +57,7 @@ export function webhookService(
     throw hasEnded();
   };
 
-  /**
-   * Checks a creation and returns the record to write. The seqs up to which its ledgers have answered are stored
-   * already.
-   */
+  /** Checks a creation, stores the seqs up to which its ledgers have answered, and returns the record to write. */
   const newSubscription = async (
     request: CreateWebhookRequest,
     call: Call,
@@ -94,8 +88,7 @@ export function webhookService(
     try {
       await deliveries.create(delivery);
     } finally {
-      // Also after a failure: the delivery may be recorded all the same, and a single node does not look for deliveries
-      // by itself.
+      // Also after a failure: the delivery may be recorded, and a single node does not look for deliveries by itself.
       work.queued(delivery.subscriptionId);
     }
     const stored = await afterPartialWrite(deliveries.get(call.walk, delivery.subscriptionId, delivery.id));
@@ -106,20 +99,15 @@ export function webhookService(
     createWebhook: async (request: CreateWebhookRequest, call: Call) => {
       const id = call.newId();
       const secret = webhookSecret(call.randomBytes(WEBHOOK_SECRET_BYTES));
-      // A retry finds the subscription of an earlier run, whatever would refuse it now. Its secret is the same, and
-      // only this answer shows it.
+      // A retry gets the subscription of an earlier run, whatever would refuse it now: only this answer has the secret.
       const earlier = await subscriptions.get(id);
       const made = await subscriptions.create(earlier ?? (await newSubscription(request, call, id, secret)));
       if (made.endedAt === null) work.subscribed(made);
-      return { ...subscriptionMessage(made), secret, note };
+      return { ...subscriptionMessage(made), secret, note: 'Store this secret now: it is not shown again.' };
     },
 
     listWebhooks: async (request: ListWebhooksRequest, call: Call) => {
-      const found = await subscriptions.ofActor(call.walk, callerOf(call).actorId, {
-        limit: checkLimit('limit', request.limit),
-        offset: checkOffset('offset', request.offset),
-        descending: checkOrder(request.order),
-      });
+      const found = await subscriptions.ofActor(call.walk, callerOf(call).actorId, checkListPage(request));
       return { count: found.length, subscriptions: found.map(subscriptionMessage) };
     },
 
@@ -140,11 +128,7 @@ export function webhookService(
     },
 
     listWebhookDeliveries: async (request: ListWebhookDeliveriesRequest, call: Call) => {
-      const page = {
-        limit: checkLimit('limit', request.limit),
-        offset: checkOffset('offset', request.offset),
-        descending: checkOrder(request.order),
-      };
+      const page = checkListPage(request);
       const subscription = await owned(call, 'id', request.id);
       const found = await deliveries.ofSubscription(call.walk, subscription.id, page);
       return {
@@ -156,14 +140,8 @@ export function webhookService(
 
     testWebhook: async (request: TestWebhookRequest, call: Call) => {
       const subscription = await inForce(call, request.id);
-      const eventId = call.newId();
-      return queue(call, {
-        ...asked(call, subscription.id),
-        eventId,
-        eventType: 'PING',
-        place: null,
-        eventCreatedAt: isoTime(call.now),
-      });
+      const ping = { eventId: call.newId(), eventType: 'PING', place: null, eventCreatedAt: isoTime(call.now) };
+      return queue(call, { ...asked(call, subscription.id), ...ping });
     },
 
     redeliverWebhook: async (request: RedeliverWebhookRequest, call: Call) => {
@@ -182,7 +160,6 @@ function hasEnded(): LedgerError {
   return new LedgerError('not_found', 'This webhook subscription has ended: make a new one.', { field: 'id' });
 }
 
-/** The common members of deliveries that the owner asks for. */
 function asked(call: Call, subscriptionId: string) {
   return { id: call.newId(), subscriptionId, origin: 'owner', ...dueAtOnce(isoTime(call.now)) } as const;
 }

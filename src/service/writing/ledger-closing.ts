@@ -6,19 +6,14 @@ import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import type { OnceSubmitter } from '../idempotency/submit-once.ts';
 
+export type LedgerClosing = ReturnType<typeof ledgerClosing>;
+
 /**
- * Closes a ledger that the caller may read. `rule` 'optional': a signature is not required, and verified if it is sent.
+ * Closes ledgers that the caller may read. `rule` 'optional': a signature is not required, and verified if it is sent.
  * An entity that calls by its header has signed the whole request then, so there is no event signature to verify.
  */
-export type LedgerClosing = (
-  call: Call,
-  ledger: LedgerFacts,
-  rule: 'if_keyed' | 'optional',
-) => Promise<{ ledgerId: string; status: string }>;
-
-/** Closes ledgers of all types. */
-export function ledgerClosing(identities: Identities, commands: OnceSubmitter): LedgerClosing {
-  return async (call, ledger, rule) => {
+export function ledgerClosing(identities: Identities, commands: OnceSubmitter) {
+  return async (call: Call, ledger: LedgerFacts, rule: 'if_keyed' | 'optional') => {
     const { ledgerId } = ledger;
     const { actorId, via } = callerOf(call);
     const requestSigned = rule === 'optional' && via === 'entity_header';

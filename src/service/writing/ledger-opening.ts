@@ -9,7 +9,6 @@ import type { LedgerReading } from '../reading/ledger-reading.ts';
 
 type OpeningFacts = OpenLedger['facts'];
 
-/** The facts of a new ledger of this type. Facts that are not given are null. */
 export function facts(type: OpeningFacts['type'], present: Partial<OpeningFacts>): OpeningFacts {
   return {
     buyerActorId: null,
@@ -26,35 +25,28 @@ export function facts(type: OpeningFacts['type'], present: Partial<OpeningFacts>
   };
 }
 
-/** Opens ledgers through their actors. */
-export class LedgerOpening {
-  readonly #directory: Directory;
-  readonly #reading: LedgerReading;
+export type LedgerOpening = ReturnType<typeof ledgerOpening>;
 
-  constructor(directory: Directory, reading: LedgerReading) {
-    this.#directory = directory;
-    this.#reading = reading;
-  }
-
-  /**
-   * Writes the first events of a ledger, and returns its facts. The id is the call's own, or derived from the ledger's
-   * owner. So a ledger that exists under it is this one, and is returned with its first facts: for a retry after a
-   * crash, and for the second opening of a root ledger.
-   */
-  async open(
+/**
+ * Opens ledgers: writes the first events of a ledger, and returns its facts. The id is the call's own, or derived from
+ * the ledger's owner. So a ledger that exists under it is this one, and is returned with its first facts: for a retry
+ * after a crash, and for the second opening of a root ledger.
+ */
+export function ledgerOpening(directory: Directory, reading: LedgerReading) {
+  return async (
     call: Call,
     ledgerId: string,
     opening: OpeningFacts,
-    registeredPayload: string | null,
-  ): Promise<LedgerFacts> {
-    const caller = callerOf(call);
+    registeredPayload: string | null = null,
+  ): Promise<LedgerFacts> => {
+    const { actorId, actorType } = callerOf(call);
     call.named(ledgerId);
     try {
-      await this.#directory.submit({
+      await directory.submit({
         kind: 'open_ledger',
         ledgerId,
-        actorId: caller.actorId,
-        actorType: caller.actorType,
+        actorId,
+        actorType,
         signature: null,
         signatureRule: 'optional',
         commandKeys: [],
@@ -65,8 +57,8 @@ export class LedgerOpening {
     } catch (error) {
       if (!(error instanceof LedgerError) || error.code !== 'already_exists') throw error;
     }
-    const opened = await afterPartialWrite(this.#reading.ledgerFacts(ledgerId));
+    const opened = await afterPartialWrite(reading.ledgerFacts(ledgerId));
     if (opened === null) throw new Error(`ledger ${ledgerId} was opened but is not there`);
     return opened;
-  }
+  };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { unboundedWalk } from '../../../src/service/walking/walk.ts';
 import { blockIdOf, blockKind } from '../../../src/service/webhooks/delivery-block.ts';
-import { slotOf } from '../../../src/service/webhooks/due-slots.ts';
+import { slotOf } from '../../../src/service/webhooks/delivery-record.ts';
 import {
   type DeliveryRig,
   delivered,

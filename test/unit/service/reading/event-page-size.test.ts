@@ -24,13 +24,8 @@ test('the bytes of an event are those of its JSON', () => {
 });
 
 test('a thousand small events are one page', async () => {
-  const store = await storeOf(
-    chainOf(
-      openLedger(),
-      createMaster(),
-      ...Array.from({ length: 1_100 }, (_, n) => append({ payload: `{"n":${n}}` })),
-    ),
-  );
+  const appends = Array.from({ length: 1_100 }, (_, n) => append({ payload: `{"n":${n}}` }));
+  const store = await storeOf(chainOf(openLedger(), createMaster(), ...appends));
   expect((await pageOf(store, source, { limit: 1_000 })).events).toHaveLength(1_000);
 });
 
@@ -38,9 +33,8 @@ test.each(['asc', 'desc'])(
   'a page ends before the event that takes its JSON beyond 2 MiB, and not sooner (%s)',
   async (order) => {
     const payloads = Array.from({ length: 700 }, (_, n) => `{"n":${n},"text":"${'界'.repeat(900 + (n % 97))}"}`);
-    const store = await storeOf(
-      chainOf(openLedger(), createMaster(), ...payloads.map((payload) => append({ payload }))),
-    );
+    const appends = payloads.map((payload) => append({ payload }));
+    const store = await storeOf(chainOf(openLedger(), createMaster(), ...appends));
     const { events, nextCursor } = await pageOf(store, source, { order });
     const next = await pageOf(store, source, { order, limit: 1, cursor: nextCursor ?? '' });
     const json = (more: typeof events) =>

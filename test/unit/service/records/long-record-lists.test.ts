@@ -36,22 +36,16 @@ const caller = { actorId: 'an actor', world: 'sandbox' };
 const call = { caller, walk: unboundedWalk() } as unknown as Call;
 
 function entitiesOf(count: number, pages: FindPage[] = [], signal = going) {
-  const records = recordsOf(
-    count,
-    (at) => ({
-      entityId: String(at),
-      displayName: 'x',
-      entityType: at === count - 1 ? 'LAST' : 'DEVICE',
-    }),
-    pages,
-  );
+  const entityAt = (at: number) => {
+    const entityType = at === count - 1 ? 'LAST' : 'DEVICE';
+    return { entityId: String(at), displayName: 'x', entityType };
+  };
+  const records = recordsOf(count, entityAt, pages);
   const parts = [records, {}, {}, {}, {}] as unknown as Parameters<typeof entityService>;
   const { listEntities } = entityService(...parts);
   return async (query: object) => {
-    const { entities } = await listEntities(query as Parameters<typeof listEntities>[0], {
-      ...call,
-      walk: unboundedWalk(signal),
-    });
+    const walked = { ...call, walk: unboundedWalk(signal) };
+    const { entities } = await listEntities(query as Parameters<typeof listEntities>[0], walked);
     return entities.map(({ entityId }) => Number(entityId));
   };
 }

@@ -40,11 +40,8 @@ interface Vector {
   readonly key_accepted: boolean;
   readonly valid: boolean;
 }
-const { vectors } = JSON.parse(
-  readFileSync(new URL('../../../vectors/tlog/ed25519.json', import.meta.url), 'utf8'),
-) as {
-  readonly vectors: readonly Vector[];
-};
+const file = new URL('../../../vectors/tlog/ed25519.json', import.meta.url);
+const { vectors } = JSON.parse(readFileSync(file, 'utf8')) as { readonly vectors: readonly Vector[] };
 
 const check = await signatureCheck();
 const bytes = (hex: string) => Buffer.from(hex, 'hex');

@@ -18,6 +18,9 @@ interface Pair {
 }
 const pairs: readonly Pair[] = Array.from({ length: 5 }, () => generateKeyPairSync('ed25519'));
 const pair = (at: number): Pair => pairs[at % pairs.length] as Pair;
+const { publicKey, privateKey } = pair(0);
+const digest = digestOf('event');
+const signature = sign(null, digest, privateKey);
 
 describe('VerifyingThreads', () => {
   test('each of many signatures gets its own verdict, whatever thread and batch it goes through', async () => {
@@ -35,47 +38,41 @@ describe('VerifyingThreads', () => {
 
   test('a good signature under another key does not verify', async () => {
     const { verify } = open(1);
-    const digest = digestOf('event');
-    const signature = sign(null, digest, pair(0).privateKey);
     expect(await verify(digest, signature, pair(1).publicKey)).toBe(false);
-    expect(await verify(digest, signature, pair(0).publicKey)).toBe(true);
+    expect(await verify(digest, signature, publicKey)).toBe(true);
   });
 
   test('a signature changed in any byte does not verify', async () => {
     const { verify } = open(2);
-    const digest = digestOf('event');
-    const signature = sign(null, digest, pair(0).privateKey);
     const changed = Array.from(signature, (byte, at) => {
       const copy = Buffer.from(signature);
       copy[at] = byte ^ 1;
-      return verify(digest, copy, pair(0).publicKey);
+      return verify(digest, copy, publicKey);
     });
     expect(await Promise.all(changed)).toEqual(changed.map(() => false));
   });
 
   test('what is changed after the call was made does not change the verdict', async () => {
     const { verify } = open(1);
-    const digest = digestOf('event');
-    const signature = sign(null, digest, pair(0).privateKey);
-    const asked = verify(digest, signature, pair(0).publicKey);
+    const changed = Buffer.from(signature);
+    const asked = verify(digest, changed, publicKey);
     await new Promise((resolve) => setImmediate(resolve));
-    signature.fill(0);
+    changed.fill(0);
     expect(await asked).toBe(true);
   });
 
-  test('a digest or signature of a wrong length is a mistake of the caller', async () => {
+  test.each([
+    ['a digest of 31 bytes', 31, 64, publicKey],
+    ['a signature of 63 bytes', 32, 63, publicKey],
+    ['a key of another kind', 32, 64, generateKeyPairSync('x25519').publicKey],
+  ])('%s is a mistake of the caller', async (_what, digestBytes, signatureBytes, key) => {
     const { verify } = open(1);
-    await expect(verify(Buffer.alloc(31), Buffer.alloc(64), pair(0).publicKey)).rejects.toThrow(TypeError);
-    await expect(verify(Buffer.alloc(32), Buffer.alloc(63), pair(0).publicKey)).rejects.toThrow(TypeError);
+    await expect(verify(Buffer.alloc(digestBytes), Buffer.alloc(signatureBytes), key)).rejects.toThrow(TypeError);
   });
 
   test('more than can be verified in a second is refused as overloaded, and the rest is answered', async () => {
     const { verify } = open(1);
-    const digest = digestOf('event');
-    const signature = sign(null, digest, pair(0).privateKey);
-    const asked = await Promise.allSettled(
-      Array.from({ length: 10_100 }, () => verify(digest, signature, pair(0).publicKey)),
-    );
+    const asked = await Promise.allSettled(Array.from({ length: 10_100 }, () => verify(digest, signature, publicKey)));
     const refused = asked.filter((one) => one.status === 'rejected');
     expect(refused.length).toBe(100);
     expect(refused[0]?.reason).toMatchObject({ code: 'overloaded' });
@@ -84,15 +81,12 @@ describe('VerifyingThreads', () => {
 
   test('signatures of calls go before those of reads, however many reads wait', async () => {
     const { verify, verifyRead } = open(1);
-    const digest = digestOf('event');
-    const signature = sign(null, digest, pair(0).privateKey);
     const order: string[] = [];
-    const read = () => verifyRead(digest, signature, pair(0).publicKey).then(() => void order.push('read'));
+    const read = () => verifyRead(digest, signature, publicKey).then(() => void order.push('read'));
     const reads = Array.from({ length: 2_000 }, read);
     await reads[0];
     order.length = 0;
-    const called = await verify(digest, signature, pair(0).publicKey);
-    expect(called).toBe(true);
+    expect(await verify(digest, signature, publicKey)).toBe(true);
     // Those that the thread has already: two messages of 16, and what it answered meanwhile.
     expect(order.length).toBeLessThan(80);
     await Promise.all(reads);
@@ -100,16 +94,8 @@ describe('VerifyingThreads', () => {
 
   test('reads that wait for their signatures are refused when the threads close', async () => {
     const closed = open(1);
-    const digest = digestOf('event');
-    const signature = sign(null, digest, pair(0).privateKey);
-    const asked = closed.verifyRead(digest, signature, pair(0).publicKey);
+    const asked = closed.verifyRead(digest, signature, publicKey);
     await Promise.all([closed[Symbol.asyncDispose](), expect(asked).rejects.toMatchObject({ code: 'unavailable' })]);
-  });
-
-  test('a key of another kind is a mistake of the caller', async () => {
-    const { verify } = open(1);
-    const { publicKey } = generateKeyPairSync('x25519');
-    await expect(verify(digestOf('event'), Buffer.alloc(64), publicKey)).rejects.toThrow(TypeError);
   });
 
   test('a thread that ends fails what it had and is replaced: nobody waits for ever', async () => {
@@ -121,9 +107,7 @@ describe('VerifyingThreads', () => {
 
   test('after closing, signatures are refused as unavailable', async () => {
     const closed = open(1);
-    const digest = digestOf('event');
-    const signature = sign(null, digest, pair(0).privateKey);
     await closed[Symbol.asyncDispose]();
-    await expect(closed.verify(digest, signature, pair(0).publicKey)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(closed.verify(digest, signature, publicKey)).rejects.toMatchObject({ code: 'unavailable' });
   });
 });
