@@ -20,6 +20,7 @@ import { enrolKey } from '../actors/signing-keys.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { checkOrder, tooFarInto } from '../calls/list-page.ts';
+import { changeOnce } from '../idempotency/change-once.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { Walk } from '../walking/walk.ts';
@@ -195,12 +196,12 @@ export function entityService(
       const { requireArl } = request;
       if (requireArl === undefined) throw invalidField('require_arl', 'true or false');
       const { actorId } = await ownEntity(call);
-      const changed = await entities.update(actorId, (held) => ({
-        ...held,
-        requireArl,
-        arlGateUpdatedAt: isoTime(call.now),
-      }));
-      return { requireArl, updatedAt: changed?.arlGateUpdatedAt ?? isoTime(call.now) };
+      const updatedAt = isoTime(call.now);
+      await entities.update(
+        actorId,
+        changeOnce(call, (held) => ({ ...held, requireArl, arlGateUpdatedAt: updatedAt })),
+      );
+      return { requireArl, updatedAt };
     },
   };
 

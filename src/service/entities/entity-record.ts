@@ -1,8 +1,9 @@
 import type { ActorType } from '../../domain/event/event.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
 import type { RecordStore } from '../../store/record-store.ts';
+import type { ChangedRecord } from '../idempotency/change-once.ts';
 import { type Collection, type CollectionRules, collection } from '../records/collection.ts';
-import { flag, objectOf, text, textOrNull } from '../records/record-form.ts';
+import { flag, listOf, objectOf, optional, text, textOrNull } from '../records/record-form.ts';
 
 /**
  * Bytes of an entity's metadata in canonical form. Onboarding an entity needs no credential, and lists read the
@@ -10,7 +11,7 @@ import { flag, objectOf, text, textOrNull } from '../records/record-form.ts';
  */
 export const metadataBytesMax = 16 * 1024;
 
-export interface EntityRecord {
+export interface EntityRecord extends ChangedRecord {
   readonly entityId: string;
   readonly actorId: string;
   readonly actorType: ActorType;
@@ -49,6 +50,7 @@ export const entityRules: CollectionRules<EntityRecord> = {
     createdAt: text,
     requireArl: flag,
     arlGateUpdatedAt: textOrNull,
+    changedBy: optional(listOf(text)),
   },
   id: (entity) => entity.actorId,
   lookups: (entity) => [
