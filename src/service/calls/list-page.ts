@@ -1,4 +1,20 @@
 import { invalidField, LedgerError } from '../../domain/errors.ts';
+import { checkLimit, checkOffset } from '../../domain/values/fields.ts';
+
+interface ListRequest {
+  readonly limit?: number | undefined;
+  readonly offset?: number | undefined;
+  readonly order?: string | undefined;
+}
+
+/** The page that a list request asks for. Throws `invalid_argument`. */
+export function checkListPage(request: ListRequest) {
+  return {
+    limit: checkLimit('limit', request.limit),
+    offset: checkOffset('offset', request.offset),
+    descending: checkOrder(request.order),
+  };
+}
 
 /** Returns true for 'desc', and false for 'asc' or no order. Throws `invalid_argument` for other values. */
 export function checkOrder(order: string | undefined): boolean {
