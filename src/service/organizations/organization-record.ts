@@ -1,7 +1,8 @@
 import type { RecordStore } from '../../store/record-store.ts';
 import type { World } from '../calls/call.ts';
+import type { ChangedRecord } from '../idempotency/change-once.ts';
 import { type Collection, type CollectionRules, collection } from '../records/collection.ts';
-import { anyObject, text, worldOrNull } from '../records/record-form.ts';
+import { anyObject, listOf, optional, text, worldOrNull } from '../records/record-form.ts';
 
 /** The onboarding fields as given, by their names in the API. */
 export interface OnboardingFields {
@@ -17,7 +18,7 @@ export interface OnboardingFields {
   readonly registered_address?: string | undefined;
 }
 
-export interface OrganizationRecord {
+export interface OrganizationRecord extends ChangedRecord {
   readonly organizationId: string;
   readonly actorId: string;
   readonly world: World | null;
@@ -40,6 +41,7 @@ export const organizationRules: CollectionRules<OrganizationRecord> = {
     createdAt: text,
     onboarding: anyObject,
     enriched: anyObject,
+    changedBy: optional(listOf(text)),
   },
   id: (organization) => organization.organizationId,
   lookups: (organization) => [{ name: 'actor', value: organization.actorId, order: organization.createdAt }],
@@ -50,9 +52,11 @@ export function organizationCollection(store: RecordStore): Collection<Organizat
 }
 
 /** The actor's oldest organization. null if it has none. */
-export async function firstOrganizationOf(
-  organizations: Collection<OrganizationRecord>,
-  actorId: string,
-): Promise<OrganizationRecord | null> {
+export function firstOrganizationOf(organizations: Collection<OrganizationRecord>, actorId: string) {
   return organizations.first('actor', actorId);
+}
+
+/** The organization with this id, or the oldest one of the actor with this id. null if there is none. */
+export async function findOrganization(organizations: Collection<OrganizationRecord>, id: string) {
+  return (await organizations.get(id))?.value ?? firstOrganizationOf(organizations, id);
 }
