@@ -129,11 +129,6 @@ function isOfType(value: unknown, type: MemberType): boolean {
   }
 }
 
-export interface Decoded<T> {
-  readonly record: FoundRecord;
-  readonly value: T;
-}
-
 /** Like RecordStore.find, but skips and reports unreadable records. Later records fill the page up to its limit. */
 export async function findReadable<T>(
   store: Pick<RecordStore, 'find'>,
@@ -141,15 +136,15 @@ export async function findReadable<T>(
   lookup: LookupName,
   page: FindPage,
   decode: (record: FoundRecord) => T,
-): Promise<Decoded<T>[]> {
-  const readable: Decoded<T>[] = [];
+): Promise<T[]> {
+  const readable: T[] = [];
   let behind = page;
   while (readable.length < page.limit) {
     const limit = page.limit - readable.length;
     const records = await store.find(kind, lookup, { ...behind, limit });
     for (const record of records) {
       const value = decodeOrPassOver(record, () => decode(record));
-      if (value !== undefined) readable.push({ record, value });
+      if (value !== undefined) readable.push(value);
     }
     const last = records.at(-1);
     if (last === undefined || records.length < limit) break;

@@ -96,11 +96,7 @@ async function chainIssues(
 }
 
 /** The event before the first one of a page, so that the first link is checked too. null if there is none. */
-async function eventBefore(
-  store: BoundedLedgers,
-  source: EventSource,
-  first: LedgerEvent,
-): Promise<LedgerEvent | null> {
+async function eventBefore(store: BoundedLedgers, source: EventSource, first: LedgerEvent) {
   if (first.seq === 0) return null;
   const [scope] = source.scopes ?? [];
   const from = first.seq - 1;
@@ -127,11 +123,8 @@ function edgeIssues(
   const issues: IntegrityIssue[] = [];
   const newest = ascending.at(-1);
   if (newest?.seq === head.seq && newest.hash !== head.hash) {
-    issues.push({
-      eventId: newest.id,
-      type: 'broken_link',
-      detail: 'the newest event is not the one that the ledger ends in',
-    });
+    const detail = 'the newest event is not the one that the ledger ends in';
+    issues.push({ eventId: newest.id, type: 'broken_link', detail });
   }
   if (source.kind !== 'ledger' || !unfiltered) return issues;
   const oldest = ascending[0];

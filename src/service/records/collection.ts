@@ -1,7 +1,12 @@
+import { charsOf, pageCharsMax } from '../../store/pages.ts';
 import type { FindPage, Lookup, RecordStore } from '../../store/record-store.ts';
+import { decodeOrPassOver } from '../../store/unreadable-record.ts';
+import { boundedRecords } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
-import { walkRecords } from '../walking/walk-records.ts';
 import { decodeForm, decodeRecord, type RecordForm } from './record-form.ts';
+
+/** Records of a list that are read, and in memory, at once. */
+const readAtOnceMax = 24;
 
 /** A record as read, with the version that a change replaces. */
 interface Held<T> {
@@ -38,8 +43,27 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>) {
     const record = await store.get(rules.kind, id);
     return record === null ? null : { version: record.version, value: decodeRecord(record, rules) };
   };
-  const walked = (walk: Walk, name: string, value: string, page: FindPage) =>
-    walkRecords(walk, store, rules.kind, { name, value }, page, (record) => decodeForm(record, rules));
+  /** Records that cannot be read are skipped, and others take their places on the page. */
+  async function* walked(walk: Walk, name: string, value: string, page: Omit<FindPage, 'charsMax'>) {
+    const records = boundedRecords(walk, store);
+    let behind: Omit<FindPage, 'limit'> = page;
+    for (let left = page.limit; left > 0; ) {
+      const limit = Math.min(left, readAtOnceMax);
+      const found = await records.find(rules.kind, { name, value }, { ...behind, limit, charsMax: pageCharsMax });
+      for (const record of found) {
+        const wait = walk.whenFree();
+        if (wait !== null) await wait;
+        walk.use(0, record.value.length);
+        const one = decodeOrPassOver(record, () => decodeForm(record, rules));
+        if (one === undefined) continue;
+        left -= 1;
+        yield { value: one, chars: record.value.length };
+      }
+      const last = found.at(-1);
+      if (last === undefined || (found.length < limit && charsOf(found) < pageCharsMax)) return;
+      behind = { ...page, offset: 0, after: last };
+    }
+  }
 
   return {
     /** Returns null if there is no record with this id. */
@@ -68,7 +92,7 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>) {
     find: async (walk: Walk, name: string, value: string, page: FindPage): Promise<T[]> => {
       const found: T[] = [];
       for await (const one of walked(walk, name, value, page)) {
-        walk.keep(one.record.value.length);
+        walk.keep(one.chars);
         found.push(one.value);
       }
       return found;

@@ -3,6 +3,7 @@ import { decodeStored } from '../../store/unreadable-record.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import { boundedRecords } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
+import { blockKind, parseBlock } from './delivery-block.ts';
 import { DeliveryBlocks, type DeliveryRange } from './delivery-blocks.ts';
 import { blockDelivery, listDeliveries } from './delivery-listing.ts';
 import { type DeliveryRecord, pendingOrder } from './delivery-record.ts';
@@ -17,11 +18,15 @@ export type Deliveries = ReturnType<typeof deliveriesIn>;
  * time, ms.
  */
 export function deliveriesIn(store: RecordStore, now: () => number = Date.now) {
-  const blocks = new DeliveryBlocks(store, now);
+  const blockSlots = new DueSlots(store, blockKind, now, (record) => {
+    const block = parseBlock(record);
+    return { block, deliveries: block.deliveries };
+  });
   const slots = new DueSlots(store, requestedKind, now, (record) => ({
     block: null,
     deliveries: [parseRequested(record)],
   }));
+  const blocks = new DeliveryBlocks(store, blockSlots);
 
   const putRequested = async (delivery: DeliveryRecord, replaces: string, nowMs: number): Promise<PutResult> => {
     const write = requestedWrite(delivery, replaces, nowMs);
@@ -57,7 +62,7 @@ export function deliveriesIn(store: RecordStore, now: () => number = Date.now) {
     pending: async (subscriptionId: string, limit: number, at: string): Promise<DueDeliveries> => {
       const [own, ofLog] = await Promise.all([
         slots.pending(subscriptionId, limit, at),
-        blocks.pending(subscriptionId, limit, at),
+        blockSlots.pending(subscriptionId, limit, at),
       ]);
       const due = [...own.due, ...ofLog.due].sort((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
       return { due: due.slice(0, limit), next: earlier(own.next, ofLog.next) };

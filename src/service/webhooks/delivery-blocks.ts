@@ -1,17 +1,7 @@
 import type { RecordStore } from '../../store/record-store.ts';
-import {
-  blockIdOf,
-  blockKind,
-  blockLength,
-  blockOrder,
-  blockWrite,
-  type DeliveryBlock,
-  parseBlock,
-  readBlock,
-} from './delivery-block.ts';
+import { blockIdOf, blockLength, blockOrder, blockWrite, type DeliveryBlock, readBlock } from './delivery-block.ts';
 import { type DeliveryRecord, slotOf } from './delivery-record.ts';
-import type { DueDeliveries } from './due-deliveries.ts';
-import { DueSlots } from './due-slots.ts';
+import type { DueSlots } from './due-slots.ts';
 
 export interface DeliveryRange {
   readonly subscriptionId: string;
@@ -43,12 +33,9 @@ export class DeliveryBlocks {
   readonly #slots: DueSlots;
   readonly #open = new Map<string, OpenBlock>();
 
-  constructor(store: RecordStore, now: () => number) {
+  constructor(store: RecordStore, slots: DueSlots) {
     this.#store = store;
-    this.#slots = new DueSlots(store, blockKind, now, (record) => {
-      const block = parseBlock(record);
-      return { block, deliveries: block.deliveries };
-    });
+    this.#slots = slots;
   }
 
   /**
@@ -140,10 +127,6 @@ export class DeliveryBlocks {
       open.block = stored;
       open.version = put.current.version;
     }
-  }
-
-  pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries> {
-    return this.#slots.pending(subscriptionId, limit, now);
   }
 
   async #openSlot(block: DeliveryBlock): Promise<void> {

@@ -77,12 +77,8 @@ export function subscriptionsIn(store: RecordStore) {
       counted = put.current;
     }
   };
-  const find = async (name: string, value: string, page: FindPage): Promise<SubscriptionRecord[]> => {
-    const found = await findReadable(store, kind, { name, value }, page, (record) =>
-      decodeForm(record, subscriptionRules),
-    );
-    return found.map((one) => one.value);
-  };
+  const find = (name: string, value: string, page: FindPage): Promise<SubscriptionRecord[]> =>
+    findReadable(store, kind, { name, value }, page, (record) => decodeForm(record, subscriptionRules));
   /** Returns null if there is none. Throws UnreadableRecord if the record is damaged; lists skip damaged records. */
   const get = async (id: string): Promise<SubscriptionRecord | null> => (await subscriptions.get(id))?.value ?? null;
   return {

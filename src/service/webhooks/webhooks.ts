@@ -45,14 +45,14 @@ export function webhookService(
   const deliveries = deliveriesIn(records);
   const answeredSeqs = answeredSeqsIn(records);
 
-  const owned = async (call: Call, field: string, id: string): Promise<SubscriptionRecord> => {
-    const subscription = await subscriptions.get(checkUuid(field, id));
-    if (subscription?.actorId !== callerOf(call).actorId) throw notFound('webhook subscription', field);
+  const owned = async (call: Call, id: string): Promise<SubscriptionRecord> => {
+    const subscription = await subscriptions.get(checkUuid('id', id));
+    if (subscription?.actorId !== callerOf(call).actorId) throw notFound('webhook subscription', 'id');
     return subscription;
   };
 
   const inForce = async (call: Call, id: string): Promise<SubscriptionRecord> => {
-    const subscription = await owned(call, 'id', id);
+    const subscription = await owned(call, id);
     if (subscription.endedAt === null) return subscription;
     throw hasEnded();
   };
@@ -70,11 +70,8 @@ export function webhookService(
     const ledgerId = request.ledgerId === undefined ? null : checkUuid('ledger_id', request.ledgerId);
     if (ledgerId !== null) await withNotFoundField('ledger_id', reading.seen(call.walk, ledgerId, actorId));
     if (await subscriptions.hasInForce(actorId, subscriptionsMax)) {
-      throw new LedgerError(
-        'invalid_argument',
-        `An actor has at most ${subscriptionsMax} subscriptions: delete one first.`,
-        { limit: subscriptionsMax },
-      );
+      const message = `An actor has at most ${subscriptionsMax} subscriptions: delete one first.`;
+      throw new LedgerError('invalid_argument', message, { limit: subscriptionsMax });
     }
     const answered = await seqsToStartAfter(boundedLedgers(call.walk, ledgers), work, actorId, ledgerId);
     // Stored before any node can find the subscription.
@@ -112,7 +109,7 @@ export function webhookService(
     },
 
     deleteWebhook: async (request: DeleteWebhookRequest, call: Call) => {
-      const { id } = await owned(call, 'id', request.id);
+      const { id } = await owned(call, request.id);
       const at = isoTime(call.now);
       let wasInForce: boolean;
       try {
@@ -129,7 +126,7 @@ export function webhookService(
 
     listWebhookDeliveries: async (request: ListWebhookDeliveriesRequest, call: Call) => {
       const page = checkListPage(request);
-      const subscription = await owned(call, 'id', request.id);
+      const subscription = await owned(call, request.id);
       const found = await deliveries.ofSubscription(call.walk, subscription.id, page);
       return {
         subscriptionId: subscription.id,

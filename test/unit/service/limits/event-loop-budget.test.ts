@@ -1,7 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { EventLoopBudget } from '../../../../src/service/limits/event-loop-budget.ts';
-
-const nextTurn = () => new Promise((resolve) => void setImmediate(resolve));
 
 /** Reads of so many pieces each, all begun at once: whose pieces were read in each turn of the event loop. */
 async function readersByTurn(reads: number, pieces: number, pieceChars: number): Promise<number[][]> {
@@ -18,7 +17,7 @@ async function readersByTurn(reads: number, pieces: number, pieceChars: number):
   const all = Array.from({ length: reads }, (_, reader) => readAll(reader));
   byTurn.push([]);
   while (byTurn.flat().length < reads * pieces) {
-    await nextTurn();
+    await setImmediate();
     byTurn.push([]);
   }
   await Promise.all(all);

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import { type ApiParts, apiOf } from '../../../../src/node/api.ts';
@@ -20,7 +21,6 @@ import { startMs } from '../../../support/world.ts';
 
 type Handler = (request: unknown, call: Call) => Promise<unknown>;
 
-const rest = () => new Promise((resolve) => void setImmediate(resolve));
 const events = { eventType: 'NOPE' };
 const world = { actorId: buyer };
 /** Somebody who holds no grant of the ledger, and may have held one of each of its masters. */
@@ -138,7 +138,7 @@ async function hungUpAt(method: string, nth: number) {
     () => 'answered',
     (error: unknown) => (error instanceof LedgerError ? error.code : String(error)),
   );
-  for (let turns = 0; turns < 5; turns++) await rest();
+  for (let turns = 0; turns < 5; turns++) await setImmediate();
   walk.end();
   return { outcome, pages, asksAfter, held: [places.held, memory.heldBytes()] };
 }

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
@@ -32,7 +33,7 @@ async function nodeOf(options: Omit<ListeningNodeOptions, 'handlers'>, keptChars
           () => ({ count: 500, chars: 0 }),
         );
         call.walk.keep(keptChars);
-        await new Promise((resolve) => setTimeout(resolve, 1));
+        await setTimeout(1);
       } while (!letGo);
       return answer;
     } finally {
@@ -59,7 +60,7 @@ test('a read ends when its caller hangs up, and who waits gets its place', async
   const first = list(bearer, hangUp.signal).catch(() => 'gone');
   await expect.poll(pages).toBeGreaterThan(0);
   const second = list(other);
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await setTimeout(50);
   expect(callers()).toBe(1);
   hangUp.abort();
   expect(await first).toBe('gone');
@@ -75,7 +76,7 @@ test('a read that waits ends when its caller hangs up, and never begins', async 
   await expect.poll(pages).toBeGreaterThan(0);
   const hangUp = new AbortController();
   const waiting = list(bearer, hangUp.signal).catch(() => 'gone');
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await setTimeout(50);
   hangUp.abort();
   expect(await waiting).toBe('gone');
   await expect.poll(() => ended.length).toBe(1);
@@ -88,7 +89,7 @@ test('a read that there is no room to wait for is refused as overloaded', async 
   const first = list(bearer);
   await expect.poll(pages).toBeGreaterThan(0);
   const waiting = list(bearer);
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await setTimeout(50);
   const refused = await list(bearer);
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
   expect(await refused.json()).toMatchObject({ error: { code: 'overloaded' } });
