@@ -1,7 +1,7 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import type { LedgerFacts, MasterFacts } from '../../domain/event/facts.ts';
 import { injectedFields } from '../../domain/event/service-events.ts';
-import { type JsonNode, memberOf, parseJson, withMembers } from '../../domain/json/json.ts';
+import { type JsonNode, memberOf, withMembers } from '../../domain/json/json.ts';
 import type { UnkeyedCommand } from '../../domain/ledger/command.ts';
 import { checkCallerEventType, checkUuid } from '../../domain/values/fields.ts';
 import { isUuid } from '../../domain/values/uuid.ts';
@@ -14,11 +14,12 @@ import { appendFingerprint } from '../idempotency/fingerprint.ts';
 import type { OnceSubmitter, PreparedCommand } from '../idempotency/submit-once.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import {
+  byName,
   checkDeliveryChain,
   checkPayload,
   type Injection,
-  injectFields,
   injectionOf,
+  missingFields,
   parsePayload,
 } from './payload.ts';
 
@@ -112,16 +113,16 @@ export class EventAppender {
     const chain = call.deliveryChain === null ? null : checkDeliveryChain(call.deliveryChain);
 
     const { facts: master, ledger } = await this.#reading.readableMaster(masterId, caller.actorId);
-    const injected = injectFields(object, this.#injection(ledger, master));
-    const asSubmitted = object.canonical;
+    const missing = missingFields(object, this.#injection(ledger, master));
+    const injected = withMembers(object, missing);
     // The payload as submitted may be signed only if it names its master, so that the signature fits no other master.
-    const alsoSubmitted = asSubmitted !== injected && memberOf(object, 'traceledger_master_uuid') !== undefined;
+    const alsoSubmitted = missing.length > 0 && memberOf(object, 'traceledger_master_uuid') !== undefined;
     return {
       masterId,
       ledgerId: ledger.ledgerId,
       eventType,
-      forms: alsoSubmitted ? [injected, asSubmitted] : [injected],
-      payload: chain === null ? injected : withChain(injected, chain),
+      forms: alsoSubmitted ? [injected, object.canonical] : [injected],
+      payload: chain === null ? injected : withMembers(object, [...missing, chain].sort(byName)),
       causedByHash,
     };
   }
@@ -140,12 +141,6 @@ export class EventAppender {
       causedByHash,
     };
   }
-}
-
-function withChain(payload: string, chain: string): string {
-  const object = parseJson(payload);
-  if (object.kind !== 'object') throw new Error('a payload is an object');
-  return withMembers(object, [{ name: 'delivery_chain', text: `"delivery_chain":${chain}` }]);
 }
 
 /** The answer to an append. It is made of the event alone, so that a replay gives the same answer again. */

@@ -7,7 +7,6 @@ import {
   memberOf,
   parseJson,
   parseJsonField,
-  withMembers,
 } from '../../domain/json/json.ts';
 import { checkHash, checkLabel, checkUuid } from '../../domain/values/fields.ts';
 
@@ -59,40 +58,36 @@ export function checkPayload(node: JsonNode): SubmittedPayload {
 }
 
 /** Fields that the service adds to payloads, in canonical order. */
-export type Injection = readonly (AddedMember & { readonly value: string; readonly canonical: string })[];
+export type Injection = readonly (AddedMember & { readonly value: string })[];
 
 /** Made once for each master: the canonical forms are the same for all its events. */
 export function injectionOf(fields: Readonly<Record<string, string>>): Injection {
   return Object.entries(fields)
-    .map(([name, value]) => {
-      const canonical = canonicalString(value);
-      return { name, value, canonical, text: `${canonicalString(name)}:${canonical}` };
-    })
-    .sort((left, right) => byCodeUnits(left.name, right.name));
+    .map(([name, value]) => ({ name, value, text: `${canonicalString(name)}:${canonicalString(value)}` }))
+    .sort(byName);
 }
 
-/** The payload with the service's fields, canonical. Throws `reserved_field` if a field was sent with another value. */
-export function injectFields(object: JsonObject, injection: Injection): string {
-  const missing: AddedMember[] = [];
-  for (const field of injection) {
-    const sent = memberOf(object, field.name);
-    if (sent === undefined) missing.push(field);
-    else if (sent.kind !== 'string' || sent.canonical !== field.canonical) {
-      throw new LedgerError(
-        'reserved_field',
-        `payload.${field.name} is set by the service: leave it out, or send the value in details.`,
-        {
-          field: `payload.${field.name}`,
-          expected: field.value,
-        },
-      );
-    }
-  }
-  return missing.length === 0 ? object.canonical : withMembers(object, missing);
+/** Canonical order. */
+export function byName(left: AddedMember, right: AddedMember): number {
+  return byCodeUnits(left.name, right.name);
 }
 
-/** X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}. Returns its canonical form. */
-export function checkDeliveryChain(text: string): string {
+/** The service's fields that were not sent. Throws `reserved_field` if one was sent with another value. */
+export function missingFields(object: JsonObject, injection: Injection): AddedMember[] {
+  return injection.filter(({ name, value }) => {
+    const sent = memberOf(object, name);
+    if (sent === undefined) return true;
+    if (sent.kind === 'string' && sent.value === value) return false;
+    throw new LedgerError(
+      'reserved_field',
+      `payload.${name} is set by the service: leave it out, or send the value in details.`,
+      { field: `payload.${name}`, expected: value },
+    );
+  });
+}
+
+/** X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}. Returns the member of the payload. */
+export function checkDeliveryChain(text: string): AddedMember {
   const field = 'X-Delivery-Chain';
   const node = parseJson(text, { maxDepth: 4 });
   if (node.kind !== 'array' || node.items.length > deliveryChainItemsMax) {
@@ -111,5 +106,5 @@ export function checkDeliveryChain(text: string): string {
     if (!actorTypes.has(String(member('actor_type'))))
       throw invalidField(`${name}.actor_type`, `one of ${[...actorTypes].join(', ')}`);
   }
-  return node.canonical;
+  return { name: 'delivery_chain', text: `"delivery_chain":${node.canonical}` };
 }
