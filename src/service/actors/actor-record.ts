@@ -1,6 +1,7 @@
 import type { ActorType } from '../../domain/event/event.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { World } from '../calls/call.ts';
+import type { ChangedRecord } from '../idempotency/change-once.ts';
 import { type Collection, type CollectionRules, collection } from '../records/collection.ts';
 import {
   type FormOf,
@@ -33,7 +34,7 @@ export interface SigningKeyRecord {
 }
 
 /** An actor with its keys, in one record: numbering the keys and keeping at most one preferred is one atomic write. */
-export interface ActorRecord {
+export interface ActorRecord extends ChangedRecord {
   readonly actorId: string;
   readonly role: string;
   /** null if the actor belongs to neither world. */
@@ -73,6 +74,7 @@ export const actorRules: CollectionRules<ActorRecord> = {
     developer: orNull(objectOf<NonNullable<ActorRecord['developer']>>({ name: text, email: text })),
     createdAt: text,
     keys: listOf(objectOf(signingKeyForm)),
+    changedBy: optional(listOf(text)),
   },
   id: (actor) => actor.actorId,
   lookups: (actor) => [{ name: 'world', value: actor.world ?? 'none', order: actor.createdAt }],

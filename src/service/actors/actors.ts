@@ -25,6 +25,7 @@ import type { FindPage } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
+import { changeOnce } from '../idempotency/change-once.ts';
 import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
 import type { RevokeKey } from './key-revocation.ts';
@@ -99,11 +100,9 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       checkPublicKey(request.publicKey);
       checkAlgorithm(request.algorithm);
       const { actorId } = await keyHolder(request.actorId, call);
-      const changed = await identities.update(actorId, (actor) =>
-        // A retry after a crash finds the key that the first run enrolled.
-        actor.keys.some((key) => key.publicKey === request.publicKey && key.createdAt === isoTime(call.now))
-          ? actor
-          : enrolKey(actor, request.publicKey, call.now),
+      const changed = await identities.update(
+        actorId,
+        changeOnce(call, (actor) => enrolKey(actor, request.publicKey, call.now)),
       );
       const key = changed.keys.find((held) => held.publicKey === request.publicKey);
       if (key === undefined) throw new Error(`the key enrolled for ${actorId} is not there`);
@@ -113,7 +112,10 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
     preferActorKey: async (request: PreferActorKeyRequest, call: Call) => {
       const { actorId } = await keyHolder(request.actorId, call);
       const kid = checkKid(actorId, request.kid);
-      await identities.update(actorId, (actor) => preferKey(actor, kid));
+      await identities.update(
+        actorId,
+        changeOnce(call, (actor) => preferKey(actor, kid)),
+      );
       return {};
     },
 

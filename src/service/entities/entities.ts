@@ -20,6 +20,7 @@ import { enrolKey } from '../actors/signing-keys.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { checkListPage, tooFarInto } from '../calls/list-page.ts';
+import { changeOnce } from '../idempotency/change-once.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { collection } from '../records/collection.ts';
@@ -172,7 +173,10 @@ export function entityService(
       if (requireArl === undefined) throw invalidField('require_arl', 'true or false');
       const { actorId } = await ownEntity(call);
       const updatedAt = isoTime(call.now);
-      await entities.update(actorId, (held) => ({ ...held, requireArl, arlGateUpdatedAt: updatedAt }));
+      await entities.update(
+        actorId,
+        changeOnce(call, (held) => ({ ...held, requireArl, arlGateUpdatedAt: updatedAt })),
+      );
       return { requireArl, updatedAt };
     },
   };

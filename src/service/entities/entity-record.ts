@@ -1,7 +1,8 @@
 import type { ActorType } from '../../domain/event/event.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
+import type { ChangedRecord } from '../idempotency/change-once.ts';
 import type { CollectionRules } from '../records/collection.ts';
-import { flag, objectOf, text, textOrNull } from '../records/record-form.ts';
+import { flag, listOf, objectOf, optional, text, textOrNull } from '../records/record-form.ts';
 
 /**
  * Bytes of an entity's metadata in canonical form. It is small, because onboarding needs no credential, and lists read
@@ -9,7 +10,7 @@ import { flag, objectOf, text, textOrNull } from '../records/record-form.ts';
  */
 export const metadataBytesMax = 16 * 1024;
 
-export interface EntityRecord {
+export interface EntityRecord extends ChangedRecord {
   readonly entityId: string;
   readonly actorId: string;
   readonly actorType: ActorType;
@@ -47,6 +48,7 @@ export const entityRules: CollectionRules<EntityRecord> = {
     createdAt: text,
     requireArl: flag,
     arlGateUpdatedAt: textOrNull,
+    changedBy: optional(listOf(text)),
   },
   id: (entity) => entity.actorId,
   lookups: (entity) => [

@@ -1,7 +1,8 @@
 import type { RecordStore } from '../../store/record-store.ts';
 import type { World } from '../calls/call.ts';
+import type { ChangedRecord } from '../idempotency/change-once.ts';
 import { type Collection, type CollectionRules, collection } from '../records/collection.ts';
-import { anyObject, text, worldOrNull } from '../records/record-form.ts';
+import { anyObject, listOf, optional, text, worldOrNull } from '../records/record-form.ts';
 
 /** The onboarding fields as given, by their names in the API. */
 export interface OnboardingFields {
@@ -17,7 +18,7 @@ export interface OnboardingFields {
   readonly registered_address?: string | undefined;
 }
 
-export interface OrganizationRecord {
+export interface OrganizationRecord extends ChangedRecord {
   readonly organizationId: string;
   readonly actorId: string;
   readonly world: World | null;
@@ -40,6 +41,7 @@ export const organizationRules: CollectionRules<OrganizationRecord> = {
     createdAt: text,
     onboarding: anyObject,
     enriched: anyObject,
+    changedBy: optional(listOf(text)),
   },
   id: (organization) => organization.organizationId,
   lookups: (organization) => [{ name: 'actor', value: organization.actorId, order: organization.createdAt }],

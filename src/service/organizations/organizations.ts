@@ -21,6 +21,7 @@ import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { checkOrder } from '../calls/list-page.ts';
+import { changeOnce } from '../idempotency/change-once.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
@@ -132,7 +133,10 @@ export function organizationService(records: RecordStore, open: LedgerOpening, r
       if (found.actorId !== actorId) {
         throw new LedgerError('permission_denied', 'An organization is enriched by its owner alone.');
       }
-      await organizations.update(organizationId, (held) => ({ ...held, enriched: { ...held.enriched, ...fields } }));
+      await organizations.update(
+        organizationId,
+        changeOnce(call, (held) => ({ ...held, enriched: { ...held.enriched, ...fields } })),
+      );
       return { organizationId, status: 'enriched' };
     },
   };
