@@ -134,8 +134,11 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       const descending = checkOrder(request.order);
       const worlds = caller.world === null ? ['none'] : [caller.world, 'none'];
       const lists = worlds.map((world) => (page: FindPage) => identities.list(call.walk, world, page));
-      const place = ({ createdAt, actorId }: ActorRecord) => ({ order: createdAt, id: actorId });
-      const actors = await mergedPage(lists, place, { limit, offset, descending });
+      const actors = await mergedPage(lists, ({ createdAt, actorId }) => ({ order: createdAt, id: actorId }), {
+        limit,
+        offset,
+        descending,
+      });
       return {
         count: actors.length,
         limit,

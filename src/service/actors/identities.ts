@@ -27,6 +27,8 @@ interface Cached {
   readonly order: number;
 }
 
+type ListedActor = Pick<ActorRecord, 'actorId' | 'role' | 'createdAt'>;
+
 /**
  * Actors and their keys, with a cache of what was read in the last second. An actor without keys is always read from
  * the store: its first key must count at once on every node.
@@ -103,8 +105,12 @@ export class Identities implements SigningKeys {
     return changed;
   }
 
-  async list(walk: Walk, world: string, page: FindPage): Promise<ActorRecord[]> {
-    return this.#actors.find(walk, 'world', world, page);
+  /** The actors of a world, in the order of their creation. */
+  async *list(walk: Walk, world: string, page: FindPage): AsyncGenerator<ListedActor> {
+    for await (const { actorId, role, createdAt } of this.#actors.walk(walk, 'world', world, page)) {
+      walk.keep(actorId.length + role.length + createdAt.length);
+      yield { actorId, role, createdAt };
+    }
   }
 
   fresh(actorId: string): ActorKeys | undefined {
