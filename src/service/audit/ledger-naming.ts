@@ -4,7 +4,7 @@ import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { rootLedgerId } from '../entities/entities.ts';
-import { firstOrganizationOf, organizationCollection } from '../organizations/organization-record.ts';
+import { findOrganization, organizationCollection } from '../organizations/organization-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { subscriptionsIn } from '../webhooks/subscription-record.ts';
 
@@ -15,9 +15,7 @@ import { subscriptionsIn } from '../webhooks/subscription-record.ts';
  */
 export type Naming<Request> = (request: Request, call: Call, refused: boolean) => Promise<void> | undefined;
 
-/**
- * Names the root ledger (ARL) of an entity's actor. Its id is derived from the actor's, whether it was opened or not.
- */
+/** Names the root ledger (ARL) of an entity's actor. Its id is derived, whether it was opened or not. */
 export function nameRootLedger(call: Call, actorId: string): undefined {
   if (isUuid(actorId)) call.named(rootLedgerId(actorId));
   return undefined;
@@ -25,7 +23,7 @@ export function nameRootLedger(call: Call, actorId: string): undefined {
 
 /**
  * Finds the ledger of a master or an organization, as far as the caller may know it: an access history must not tell a
- * stranger that an object exists. A call that answers `not_found` names no ledger.
+ * stranger that an object exists. A call that answers `not_found` names no ledger. An id that is no UUID names nothing.
  */
 export class LedgerNaming {
   readonly #reading: LedgerReading;
@@ -38,22 +36,15 @@ export class LedgerNaming {
     this.#subscriptions = subscriptionsIn(records);
   }
 
-  /**
-   * Names a master's ledger. `refused`: whether the caller may see the master is not certain yet. An id that is no UUID
-   * names nothing.
-   */
+  /** `refused`: whether the caller may see the master is not certain yet. */
   master(call: Call, masterId: string, refused: boolean): Promise<void> | undefined {
     const known = refused ? null : this.#reading.knownMaster(masterId);
-    if (known === null)
-      return isUuid(masterId) ? this.#note(call, () => this.#ledgerOfMaster(call, masterId)) : undefined;
-    call.named(known.ledgerId);
+    if (known !== null) call.named(known.ledgerId);
+    else if (isUuid(masterId)) return this.#note(call, () => this.#ledgerOfMaster(call, masterId));
     return undefined;
   }
 
-  /**
-   * Names an organization's root ledger. `id` is the organization's, or that of an actor whose first organization is
-   * meant.
-   */
+  /** `id` is the organization's, or that of an actor whose oldest organization is meant. */
   organization(call: Call, id: string): Promise<void> | undefined {
     return isUuid(id) ? this.#note(call, () => this.#ledgerOfOrganization(call, id)) : undefined;
   }
@@ -81,33 +72,28 @@ export class LedgerNaming {
   }
 
   async #ledgerOfMaster(call: Call, masterId: string): Promise<string | null> {
-    const ledgerId = (await this.#reading.masterFacts(masterId))?.ledgerId ?? null;
-    if (ledgerId === null) return null;
-    return this.#ifVisible(ledgerId, async () => {
-      await this.#reading.readableMaster(masterId, callerOf(call).actorId);
-    });
+    const facts = await this.#reading.masterFacts(masterId);
+    if (facts === null) return null;
+    return ifVisible(facts.ledgerId, () => this.#reading.readableMaster(masterId, callerOf(call).actorId));
   }
 
   async #ledgerOfOrganization(call: Call, id: string): Promise<string | null> {
     const { actorId } = callerOf(call);
-    const held = (await this.#organizations.get(id))?.value ?? (await firstOrganizationOf(this.#organizations, id));
-    if (held === null) return null;
-    if (held.actorId === actorId) return held.frlLedgerId;
-    return this.#ifVisible(held.frlLedgerId, async () => {
-      await this.#reading.readableOrganization(held.frlLedgerId, actorId);
-    });
+    const found = await findOrganization(this.#organizations, id);
+    if (found === null || found.actorId === actorId) return found?.frlLedgerId ?? null;
+    return ifVisible(found.frlLedgerId, () => this.#reading.readableOrganization(found.frlLedgerId, actorId));
   }
+}
 
-  /**
-   * Returns the ledger id, or null if `check` refuses. An expired grant counts as visible: its holder knows what it was
-   * for.
-   */
-  async #ifVisible(ledgerId: string, check: () => Promise<void>): Promise<string | null> {
-    try {
-      await check();
-    } catch (error) {
-      if (!(error instanceof LedgerError) || error.code !== 'access_expired') return null;
-    }
-    return ledgerId;
+/**
+ * Returns the ledger id, or null if `check` refuses. An expired grant counts as visible: its holder knows what it was
+ * for.
+ */
+async function ifVisible(ledgerId: string, check: () => Promise<unknown>): Promise<string | null> {
+  try {
+    await check();
+  } catch (error) {
+    if (!(error instanceof LedgerError) || error.code !== 'access_expired') return null;
   }
+  return ledgerId;
 }

@@ -8,6 +8,11 @@ import { type LedgerNaming, nameRootLedger } from './ledger-naming.ts';
  * once it is found (webhooks.ts), and AppendEvents names the ledgers of its events (append-stream.ts).
  */
 
+interface OfObject {
+  readonly organizationId?: string | undefined;
+  readonly masterId?: string | undefined;
+}
+
 export function masterNames(naming: LedgerNaming) {
   const byUuid = (request: { readonly uuid: string }, call: Call, refused: boolean) =>
     naming.master(call, request.uuid, refused);
@@ -25,11 +30,11 @@ export function masterNames(naming: LedgerNaming) {
 export function organizationNames(naming: LedgerNaming) {
   return {
     getOrganization: (request: { readonly id: string }, call: Call) => naming.organization(call, request.id),
-    enrichOrganization: (request: OfOrganization, call: Call) => naming.organization(call, request.organizationId),
+    enrichOrganization: (request: { readonly organizationId: string }, call: Call) =>
+      naming.organization(call, request.organizationId),
   };
 }
 
-/** A root ledger's id is derived from the entity's actor id, whether it was opened or not. */
 export function entityNames() {
   const ofActor = (request: { readonly actorId: string }, call: Call) => nameRootLedger(call, request.actorId);
   return {
@@ -40,22 +45,19 @@ export function entityNames() {
 }
 
 export function delegationNames(naming: LedgerNaming) {
-  const ofOrganization = (request: OfOrganization, call: Call) => naming.organization(call, request.organizationId);
-  const ofMaster = (request: { readonly masterId: string }, call: Call, refused: boolean) =>
-    naming.master(call, request.masterId, refused);
-  const ofScope = async (request: OfScope, call: Call, refused: boolean) => {
+  const ofObject = async (request: OfObject, call: Call, refused: boolean) => {
     if (request.organizationId !== undefined) await naming.organization(call, request.organizationId);
     if (request.masterId !== undefined) await naming.master(call, request.masterId, refused);
   };
   return {
-    grantOrganizationDelegation: ofOrganization,
-    revokeOrganizationDelegation: ofOrganization,
-    listOrganizationDelegations: ofOrganization,
-    grantMasterDelegation: ofMaster,
-    revokeMasterDelegation: ofMaster,
-    listMasterDelegations: ofMaster,
-    getDelegationSnapshot: ofScope,
-    getDelegationProof: ofScope,
+    grantOrganizationDelegation: ofObject,
+    revokeOrganizationDelegation: ofObject,
+    listOrganizationDelegations: ofObject,
+    grantMasterDelegation: ofObject,
+    revokeMasterDelegation: ofObject,
+    listMasterDelegations: ofObject,
+    getDelegationSnapshot: ofObject,
+    getDelegationProof: ofObject,
   };
 }
 
@@ -67,13 +69,4 @@ export function webhookNames(naming: LedgerNaming) {
     testWebhook: byId,
     redeliverWebhook: byId,
   };
-}
-
-interface OfOrganization {
-  readonly organizationId: string;
-}
-
-interface OfScope {
-  readonly organizationId?: string | undefined;
-  readonly masterId?: string | undefined;
 }

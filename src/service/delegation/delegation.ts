@@ -1,8 +1,8 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import { invalidField } from '../../domain/errors.ts';
-import { delegatesMax, type GrantScope } from '../../domain/event/grant.ts';
+import { delegatesMax, type GrantScope, grantOf } from '../../domain/event/grant.ts';
 import { names } from '../../domain/event/projection.ts';
-import { checkLimit, checkOffset, checkTime, checkUuid } from '../../domain/values/fields.ts';
+import { checkTime, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type {
   GetDelegationProofRequest,
@@ -19,34 +19,21 @@ import type {
 } from '../../gen/svc/v1/delegation_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Call } from '../calls/call.ts';
-import { checkOrder } from '../calls/list-page.ts';
+import { checkListPage } from '../calls/list-page.ts';
 import { withNotFoundField } from '../calls/not-found-field.ts';
 import { eventPageMessage, readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
-import { type Delegations, endedLink, type GrantFields, madeGrant } from './delegations.ts';
+import type { Delegations, GrantFields } from './delegations.ts';
 import { everyLink, heldAt, heldLinks, type Link } from './links.ts';
 
-interface DelegateField {
-  readonly delegateActorId: string;
-}
-
-interface ListFields {
-  readonly includeRevoked?: boolean | undefined;
-  readonly limit?: number | undefined;
-  readonly offset?: number | undefined;
-  readonly order?: string | undefined;
-}
+type ListFields = Omit<ListLedgerDelegationsRequest, '$typeName' | '$unknown' | 'ledgerId'>;
 
 /** Methods for delegation: grant, revoke, list, snapshot and proof. */
 export function delegationService(store: LedgerStore, delegations: Delegations, seals: SealCheck, now: () => number) {
   const list = async (scope: GrantScope, id: string, request: ListFields, call: Call) => {
-    const page = {
-      limit: checkLimit('limit', request.limit),
-      offset: checkOffset('offset', request.offset),
-      descending: checkOrder(request.order),
-    };
+    const page = checkListPage(request);
     const object = await delegations.readable(call, scope, id);
     const at = isoTime(now());
     const ledgers = boundedLedgers(call.walk, store);
@@ -55,35 +42,43 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
       : heldLinks(ledgers, object, at, page));
     return { count: links.length, members: links.map((link) => linkMessage(link, heldAt(link, at))) };
   };
-  // `field` is the request field that names the object. Errors about the object name it.
-  const grant = (call: Call, scope: GrantScope, field: string, id: string, request: GrantFields) =>
-    withNotFoundField(field, delegations.grant(call, scope, checkUuid(field, id), request));
-  const revoke = (call: Call, scope: GrantScope, field: string, id: string, { delegateActorId }: DelegateField) =>
-    withNotFoundField(field, delegations.revoke(call, scope, checkUuid(field, id), delegateActorId));
+
+  const grant = async (call: Call, scope: GrantScope, id: string, request: GrantFields) => {
+    const field = `${scope}_id`;
+    const granting = delegations.grant(call, scope, checkUuid(field, id), request);
+    const { linkId, delegateActorId, role, grantedAt } = grantOf((await withNotFoundField(field, granting)).event);
+    return { linkId, delegateActorId, role, isActive: true, grantedAt };
+  };
+
+  const revoke = async (call: Call, scope: GrantScope, id: string, request: Pick<GrantFields, 'delegateActorId'>) => {
+    const field = `${scope}_id`;
+    const revoking = delegations.revoke(call, scope, checkUuid(field, id), request.delegateActorId);
+    return endedLink(await withNotFoundField(field, revoking));
+  };
 
   return {
-    grantOrganizationDelegation: async (request: GrantOrganizationDelegationRequest, call: Call) =>
-      grantMessage(await grant(call, 'organization', 'organization_id', request.organizationId, request)),
-    revokeOrganizationDelegation: async (request: RevokeOrganizationDelegationRequest, call: Call) =>
-      endedLink(await revoke(call, 'organization', 'organization_id', request.organizationId, request)),
+    grantOrganizationDelegation: (request: GrantOrganizationDelegationRequest, call: Call) =>
+      grant(call, 'organization', request.organizationId, request),
+    revokeOrganizationDelegation: (request: RevokeOrganizationDelegationRequest, call: Call) =>
+      revoke(call, 'organization', request.organizationId, request),
     listOrganizationDelegations: async (request: ListOrganizationDelegationsRequest, call: Call) => {
       const organizationId = checkUuid('organization_id', request.organizationId);
       return { organizationId, ...(await list('organization', organizationId, request, call)) };
     },
 
-    grantLedgerDelegation: async (request: GrantLedgerDelegationRequest, call: Call) =>
-      grantMessage(await grant(call, 'ledger', 'ledger_id', request.ledgerId, request)),
-    revokeLedgerDelegation: async (request: RevokeLedgerDelegationRequest, call: Call) =>
-      endedLink(await revoke(call, 'ledger', 'ledger_id', request.ledgerId, request)),
+    grantLedgerDelegation: (request: GrantLedgerDelegationRequest, call: Call) =>
+      grant(call, 'ledger', request.ledgerId, request),
+    revokeLedgerDelegation: (request: RevokeLedgerDelegationRequest, call: Call) =>
+      revoke(call, 'ledger', request.ledgerId, request),
     listLedgerDelegations: async (request: ListLedgerDelegationsRequest, call: Call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       return { ledgerId, ...(await list('ledger', ledgerId, request, call)) };
     },
 
-    grantMasterDelegation: async (request: GrantMasterDelegationRequest, call: Call) =>
-      grantMessage(await grant(call, 'master', 'master_id', request.masterId, request)),
-    revokeMasterDelegation: async (request: RevokeMasterDelegationRequest, call: Call) =>
-      endedLink(await revoke(call, 'master', 'master_id', request.masterId, request)),
+    grantMasterDelegation: (request: GrantMasterDelegationRequest, call: Call) =>
+      grant(call, 'master', request.masterId, request),
+    revokeMasterDelegation: (request: RevokeMasterDelegationRequest, call: Call) =>
+      revoke(call, 'master', request.masterId, request),
     listMasterDelegations: async (request: ListMasterDelegationsRequest, call: Call) => {
       const masterId = checkUuid('master_id', request.masterId);
       return { masterId, ...(await list('master', masterId, request, call)) };
@@ -93,11 +88,9 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
       const { scope, name, id } = oneScope(request);
       const at = isoTime(request.at === undefined ? now() : checkTime('at', request.at));
       // Without a limit: as many as can be active at a time.
-      const limit = request.limit === undefined ? delegatesMax : checkLimit('limit', request.limit);
-      const offset = checkOffset('offset', request.offset);
-      const descending = checkOrder(request.order);
+      const page = checkListPage({ ...request, limit: request.limit ?? delegatesMax });
       const object = await delegations.readable(call, scope, id);
-      const links = await heldLinks(boundedLedgers(call.walk, store), object, at, { limit, offset, descending });
+      const links = await heldLinks(boundedLedgers(call.walk, store), object, at, page);
       return {
         scope: name,
         scopeId: id,
@@ -137,18 +130,18 @@ function oneScope(request: {
     { scope: 'ledger', name: 'ledger_id', id: request.ledgerId },
     { scope: 'master', name: 'master_id', id: request.masterId },
   ] as const;
-  const [one, ...others] = given.filter(({ id }) => id !== undefined);
+  const [one, second] = given.filter(({ id }) => id !== undefined);
   if (one?.id === undefined) {
     throw invalidField('ledger_id', 'given, or organization_id, or master_id: exactly one of them');
   }
-  const [second] = others;
   if (second !== undefined) throw invalidField(second.name, `left out beside ${one.name}: exactly one scope`);
   return { scope: one.scope, name: one.name, id: checkUuid(one.name, one.id) };
 }
 
-function grantMessage(outcome: CommandOutcome) {
-  const { linkId, delegateActorId, role, grantedAt } = madeGrant(outcome);
-  return { linkId, delegateActorId, role, isActive: true, grantedAt };
+/** The link that an outcome ended, and when. */
+function endedLink({ event }: CommandOutcome) {
+  const { link_id, delegate_actor_id, revoked_at } = JSON.parse(event.payload) as Readonly<Record<string, string>>;
+  return { linkId: link_id ?? '', delegateActorId: delegate_actor_id ?? '', revokedAt: revoked_at ?? '' };
 }
 
 function linkMessage({ grant, endedAt }: Link, isActive: boolean) {

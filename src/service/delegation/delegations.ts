@@ -1,7 +1,7 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import { invalidField, notFound } from '../../domain/errors.ts';
 import { parties } from '../../domain/event/facts.ts';
-import { type Grant, type GrantScope, grantOf } from '../../domain/event/grant.ts';
+import type { GrantScope } from '../../domain/event/grant.ts';
 import {
   accessSignedForms,
   grantedType,
@@ -16,16 +16,21 @@ import { checkLabel, checkTime, checkUuid } from '../../domain/values/fields.ts'
 import { isoTime } from '../../domain/values/time.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Identities } from '../actors/identities.ts';
-import { checkCallSignature } from '../actors/signing.ts';
+import { checkCallSignature, type SigningInput } from '../actors/signing.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { refuseOtherWorld } from '../calls/world-check.ts';
 import type { OnceSubmitter } from '../idempotency/submit-once.ts';
+import { type OrganizationRecord, organizationCollection } from '../organizations/organization-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { type DelegationObject, type DelegationObjects, delegationObjects } from './delegation-object.ts';
+import type { Collection } from '../records/collection.ts';
 
-/** Role of the grants of POST …/access. */
-const accessRole = 'ACCESS';
+/** The object of a delegation (an organization, a ledger or a master), and the ledger that has the events about it. */
+export interface DelegationObject {
+  readonly scope: GrantScope;
+  readonly id: string;
+  readonly ledgerId: string;
+}
 
 /** The request fields of a grant, besides its object. */
 export interface GrantFields {
@@ -35,15 +40,19 @@ export interface GrantFields {
   readonly permissions?: string | undefined;
 }
 
+/** What the two ways to grant have set. */
+type GrantParts = Pick<GrantAccess, 'delegateActorId' | 'role' | 'permissions' | 'expiresAt' | 'signatureRule'>;
+type DelegationCommand = Omit<Unkeyed<GrantAccess>, 'ledgerId'> | Omit<Unkeyed<RevokeAccess>, 'ledgerId'>;
+
 /** Grants and revokes access at all three scopes: organization, ledger and master. */
 export class Delegations {
-  readonly #objects: DelegationObjects;
+  readonly #organizations: Collection<OrganizationRecord>;
   readonly #identities: Identities;
   readonly #reading: LedgerReading;
   readonly #commands: OnceSubmitter;
 
   constructor(records: RecordStore, identities: Identities, reading: LedgerReading, commands: OnceSubmitter) {
-    this.#objects = delegationObjects(records, reading);
+    this.#organizations = organizationCollection(records);
     this.#identities = identities;
     this.#reading = reading;
     this.#commands = commands;
@@ -53,8 +62,17 @@ export class Delegations {
    * The object, if the caller may read all events of that scope. Throws `not_found`, `permission_denied` or
    * `access_expired`.
    */
-  readable(call: Call, scope: GrantScope, id: string): Promise<DelegationObject> {
-    return this.#objects.readable(call.walk, scope, id, callerOf(call).actorId);
+  async readable(call: Call, scope: GrantScope, id: string): Promise<DelegationObject> {
+    const { actorId } = callerOf(call);
+    if (scope === 'master') {
+      const { ledger } = await this.#reading.readableMaster(id, actorId);
+      return { scope, id, ledgerId: ledger.ledgerId };
+    }
+    const ledgerId = await this.#ledgerOf(scope, id);
+    if (ledgerId === null) throw notFound('organization');
+    if (scope === 'ledger') await this.#reading.readable(call.walk, ledgerId, actorId);
+    else await this.#reading.readableOrganization(ledgerId, actorId);
+    return { scope, id, ledgerId };
   }
 
   /** Grants a role with permissions. A caller that has signing keys must sign. */
@@ -67,24 +85,14 @@ export class Delegations {
         : checkPermissions(request.permissions, call.takeJson('permissions'));
     const value = permissions === undefined ? undefined : toValue(permissions);
     const forms = grantSignedForms(grantObject(scope, objectId), delegateActorId, role, value);
-    return this.#run(call, scope, objectId, async (object) => {
-      await this.#checkDelegate(call, object, 'delegate_actor_id', delegateActorId);
-      const input = { eventType: grantedType[scope], ledgerId: object.ledgerId, forms };
-      const signature = await checkCallSignature(this.#identities, call, 'if_keyed', input);
-      return {
-        kind: 'grant' as const,
-        scope,
-        masterId: scope === 'master' ? objectId : null,
-        linkId: call.newId(),
-        delegateActorId,
-        role,
-        permissions: permissions?.canonical ?? '{}',
-        expiresAt: null,
-        requested: forms[0],
-        signature,
-        signatureRule: 'if_keyed' as const,
-      };
-    });
+    const parts: GrantParts = {
+      delegateActorId,
+      role,
+      permissions: permissions?.canonical ?? '{}',
+      expiresAt: null,
+      signatureRule: 'if_keyed',
+    };
+    return this.#grant(call, scope, objectId, 'delegate_actor_id', parts, forms);
   }
 
   /** POST …/access: a master grant that may expire. A signature is optional, and verified if it is sent. */
@@ -96,92 +104,96 @@ export class Delegations {
     const delegateActorId = checkUuid('actor_id', request.actorId);
     const { access } = request;
     if (access !== 'read' && access !== 'write') throw invalidField('access', '"read" or "write"');
-    const expiresAt = request.expiresAt === undefined ? null : isoTime(checkTime('expires_at', request.expiresAt));
+    const parts: GrantParts = {
+      delegateActorId,
+      role: 'ACCESS',
+      permissions: `{"access":"${access}"}`,
+      expiresAt: request.expiresAt === undefined ? null : isoTime(checkTime('expires_at', request.expiresAt)),
+      signatureRule: 'optional',
+    };
     const forms = accessSignedForms(masterId, delegateActorId, access, request.expiresAt);
-    return this.#run(call, 'master', masterId, async (object) => {
-      await this.#checkDelegate(call, object, 'actor_id', delegateActorId);
-      const input = { eventType: grantedType.master, ledgerId: object.ledgerId, forms };
-      const signature = await checkCallSignature(this.#identities, call, 'optional', input);
-      return {
-        kind: 'grant' as const,
-        scope: 'master' as const,
-        masterId,
-        linkId: call.newId(),
-        delegateActorId,
-        role: accessRole,
-        permissions: `{"access":"${access}"}`,
-        expiresAt,
-        requested: forms[0],
-        signature,
-        signatureRule: 'optional' as const,
-      };
-    });
+    return this.#grant(call, 'master', masterId, 'actor_id', parts, forms);
   }
 
   async revoke(call: Call, scope: GrantScope, objectId: string, delegate: string): Promise<CommandOutcome> {
     const delegateActorId = checkUuid('delegate_actor_id', delegate);
-    return this.#run(call, scope, objectId, async (object) => {
-      const forms = revokeSignedForms(grantObject(scope, objectId), delegateActorId);
-      const input = { eventType: revokedType[scope], ledgerId: object.ledgerId, forms };
+    const forms = revokeSignedForms(grantObject(scope, objectId), delegateActorId);
+    return this.#submit(call, scope, objectId, async (ledgerId) => {
+      const input = { eventType: revokedType[scope], ledgerId, forms };
       const signature = await checkCallSignature(this.#identities, call, 'if_keyed', input);
       const masterId = scope === 'master' ? objectId : null;
-      return {
-        kind: 'revoke' as const,
-        scope,
-        masterId,
-        delegateActorId,
-        linkId: null,
-        signature,
-        signatureRule: 'if_keyed' as const,
-      };
+      return { kind: 'revoke', scope, masterId, delegateActorId, linkId: null, signature, signatureRule: 'if_keyed' };
     });
   }
 
   /** DELETE …/access/{link_id}. */
   async revokeLink(call: Call, masterId: string, link: string): Promise<CommandOutcome> {
     const linkId = checkUuid('link_id', link);
-    return this.#run(call, 'master', masterId, async () => ({
-      kind: 'revoke' as const,
-      scope: 'master' as const,
+    return this.#submit(call, 'master', masterId, async () => ({
+      kind: 'revoke',
+      scope: 'master',
       masterId,
       delegateActorId: null,
       linkId,
       signature: null,
-      signatureRule: 'optional' as const,
+      signatureRule: 'optional',
     }));
+  }
+
+  /** `field` is the request field that names the delegate. */
+  #grant(
+    call: Call,
+    scope: GrantScope,
+    objectId: string,
+    field: string,
+    parts: GrantParts,
+    forms: SigningInput['forms'],
+  ): Promise<CommandOutcome> {
+    return this.#submit(call, scope, objectId, async (ledgerId) => {
+      await this.#checkDelegate(call, ledgerId, field, parts.delegateActorId);
+      const input = { eventType: grantedType[scope], ledgerId, forms };
+      const signature = await checkCallSignature(this.#identities, call, parts.signatureRule, input);
+      const masterId = scope === 'master' ? objectId : null;
+      return { ...parts, kind: 'grant', scope, masterId, linkId: call.newId(), requested: forms[0], signature };
+    });
   }
 
   /**
    * Throws unless the delegate exists and is in the same world as the caller and the ledger's parties. An actor without
    * a world is allowed.
    */
-  async #checkDelegate(call: Call, object: DelegationObject, field: string, actorId: string): Promise<void> {
+  async #checkDelegate(call: Call, ledgerId: string, field: string, actorId: string): Promise<void> {
     const delegate = await this.#identities.recent(actorId);
     if (delegate === null) throw notFound('actor', field);
     refuseOtherWorld(callerOf(call).world, delegate.world, field);
-    const ledger = await this.#reading.ledgerFacts(object.ledgerId);
+    const ledger = await this.#reading.ledgerFacts(ledgerId);
     for (const party of ledger === null ? [] : parties(ledger)) {
       refuseOtherWorld((await this.#identities.recent(party))?.world ?? null, delegate.world, field);
     }
   }
 
   /** Finds the object, then makes the command with `make` and submits it. A retry returns the first outcome. */
-  async #run(
+  #submit(
     call: Call,
     scope: GrantScope,
     objectId: string,
-    make: (object: DelegationObject) => Promise<DelegationCommand>,
+    make: (ledgerId: string) => Promise<DelegationCommand>,
   ): Promise<CommandOutcome> {
-    const { actorId } = callerOf(call);
-    const options = { ledgerOf: () => this.#objects.ledgerOf(scope, objectId), isSignedEvent: false };
+    // An entity that must sign has signed the whole request, if these methods take its identity headers at all.
+    const options = { ledgerOf: () => this.#ledgerOf(scope, objectId), isSignedEvent: false };
     return this.#commands.submitOnce(call, options, async () => {
-      const object = await this.#objects.readable(call.walk, scope, objectId, actorId);
-      return { ...(await make(object)), ledgerId: object.ledgerId };
+      const { ledgerId } = await this.readable(call, scope, objectId);
+      return { ...(await make(ledgerId)), ledgerId };
     });
   }
-}
 
-type DelegationCommand = Omit<Unkeyed<GrantAccess>, 'ledgerId'> | Omit<Unkeyed<RevokeAccess>, 'ledgerId'>;
+  /** The ledger that has the events about an object, without any check of access. null if there is no such object. */
+  async #ledgerOf(scope: GrantScope, id: string): Promise<string | null> {
+    if (scope === 'ledger') return id;
+    if (scope === 'master') return (await this.#reading.masterFacts(id))?.ledgerId ?? null;
+    return (await this.#organizations.get(id))?.value.frlLedgerId ?? null;
+  }
+}
 
 /**
  * Checks the permissions. `access`, if given, must be read or write: a misspelt value must not become a grant. Other
@@ -195,23 +207,4 @@ function checkPermissions(text: string, parsed: JsonNode | null): JsonNode {
     throw invalidField('permissions.access', '"read" or "write"');
   }
   return node;
-}
-
-/** The grant that an outcome wrote. */
-export function madeGrant(outcome: CommandOutcome): Grant {
-  return grantOf(outcome.event);
-}
-
-/** The link that an outcome ended, and when. */
-export function endedLink(outcome: CommandOutcome): {
-  readonly linkId: string;
-  readonly delegateActorId: string;
-  readonly revokedAt: string;
-} {
-  const payload = JSON.parse(outcome.event.payload) as {
-    link_id: string;
-    delegate_actor_id: string;
-    revoked_at: string;
-  };
-  return { linkId: payload.link_id, delegateActorId: payload.delegate_actor_id, revokedAt: payload.revoked_at };
 }

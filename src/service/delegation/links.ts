@@ -5,9 +5,10 @@ import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { Line } from '../../store/ledger-store.ts';
 import { charsOf, linePages, linesOf } from '../../store/pages.ts';
 import { decodeOrPassOver, storedCell, storedLine } from '../../store/unreadable-record.ts';
+import type { checkListPage } from '../calls/list-page.ts';
 import { parseGrant, parseTime } from '../reading/stored-lines.ts';
 import type { BoundedLedgers } from '../walking/bounded-stores.ts';
-import type { DelegationObject } from './delegation-object.ts';
+import type { DelegationObject } from './delegations.ts';
 
 /** A delegation link in its state now, or at an earlier time. */
 export interface Link {
@@ -16,6 +17,9 @@ export interface Link {
   readonly endedAt: string | null;
 }
 
+type LinkedObject = Pick<DelegationObject, 'scope' | 'id'>;
+type LinkPage = ReturnType<typeof checkListPage>;
+
 /** Links of one read. */
 const linksChunk = 500;
 /** Links whose end is looked up at once. */
@@ -23,19 +27,8 @@ const looksAtOnceMax = 16;
 /** Links of one object that are examined for one list at most: as many as a list's last page reaches to. */
 export const linksMax = 101_000;
 
-/** The part of a list of links to return. */
-interface LinkPage {
-  readonly limit: number;
-  readonly offset: number;
-  readonly descending: boolean;
-}
-
 /** A page of all links that an object ever had, in the order of granting. Links that cannot be read are left out. */
-export async function everyLink(
-  store: BoundedLedgers,
-  { scope, id }: DelegationObject,
-  page: LinkPage,
-): Promise<Link[]> {
+export async function everyLink(store: BoundedLedgers, { scope, id }: LinkedObject, page: LinkPage): Promise<Link[]> {
   const list = names.links(scope, id);
   const lines = await linesOf(store, list, page);
   store.walk.keep(charsOf(lines));
@@ -49,49 +42,34 @@ export async function everyLink(
  */
 export async function heldLinks(
   store: BoundedLedgers,
-  object: DelegationObject,
+  { scope, id }: LinkedObject,
   at: string,
   page: LinkPage,
   wanted: (grant: Grant) => boolean = () => true,
 ): Promise<Link[]> {
-  const held = (link: Link) => heldAt(link, at) && wanted(link.grant);
-  const { found, isWhole } = await readLinks(store, object, true, delegatesMax, held);
-  if (!isWhole) {
-    throw new LedgerError(
-      'invalid_argument',
-      `This ${object.scope} has had more than ${linksMax} grants, too many for one list: its proof shows them all, page by page.`,
-      { limit: linksMax },
-    );
-  }
-  return (page.descending ? found : found.reverse()).slice(page.offset, page.offset + page.limit);
-}
-
-/**
- * Returns the first `countMax` links for which `wanted` returns true. `isWhole` is false if `linksMax` links were
- * examined before that many, or the end, were found.
- */
-async function readLinks(
-  store: BoundedLedgers,
-  { scope, id }: DelegationObject,
-  descending: boolean,
-  countMax: number,
-  wanted: (link: Link) => boolean,
-): Promise<{ readonly found: Link[]; readonly isWhole: boolean }> {
   const found: Link[] = [];
   let examined = 0;
   const list = names.links(scope, id);
-  for await (const { lines, isLast } of linePages(store, list, linksChunk, descending)) {
-    for (const [at, link] of (await linksOf(store, list, lines)).entries()) {
-      if (link === null || !wanted(link)) continue;
-      store.walk.keep(lines[at]?.value.length ?? 0);
+  for await (const { lines, isLast } of linePages(store, list, linksChunk, true)) {
+    for (const [index, link] of (await linksOf(store, list, lines)).entries()) {
+      if (link === null || !heldAt(link, at) || !wanted(link.grant)) continue;
+      store.walk.keep(lines[index]?.value.length ?? 0);
       found.push(link);
     }
-    if (found.length >= countMax) return { found: found.slice(0, countMax), isWhole: true };
-    if (isLast) return { found, isWhole: true };
     examined += lines.length;
-    if (examined >= linksMax) break;
+    if (isLast || found.length >= delegatesMax) break;
+    if (examined >= linksMax) throw tooManyLinks(scope);
   }
-  return { found, isWhole: false };
+  const held = found.slice(0, delegatesMax);
+  return (page.descending ? held : held.reverse()).slice(page.offset, page.offset + page.limit);
+}
+
+function tooManyLinks(scope: LinkedObject['scope']): LedgerError {
+  return new LedgerError(
+    'invalid_argument',
+    `This ${scope} has had more than ${linksMax} grants, too many for one list: its proof shows them all, page by page.`,
+    { limit: linksMax },
+  );
 }
 
 /**

@@ -1,7 +1,6 @@
-import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
-import type { Grant } from '../../domain/event/grant.ts';
+import { type Grant, grantOf } from '../../domain/event/grant.ts';
 import { mayRead } from '../../domain/ledger/permission.ts';
-import { checkLimit, checkOffset, checkUuid } from '../../domain/values/fields.ts';
+import { checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type {
   GrantMasterAccessRequest,
@@ -11,10 +10,10 @@ import type {
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
-import { checkOrder } from '../calls/list-page.ts';
+import { checkListPage } from '../calls/list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
-import { type Delegations, madeGrant } from './delegations.ts';
+import type { Delegations } from './delegations.ts';
 import { heldLinks } from './links.ts';
 
 /** Methods for access to one master that may expire. */
@@ -22,23 +21,20 @@ export function masterAccess(store: LedgerStore, delegations: Delegations, readi
   return {
     grantMasterAccess: async (request: GrantMasterAccessRequest, call: Call) => {
       const masterId = checkUuid('uuid', request.uuid);
-      const outcome: CommandOutcome = await delegations.grantAccess(call, masterId, request);
-      return accessMessage(masterId, madeGrant(outcome));
+      const { event } = await delegations.grantAccess(call, masterId, request);
+      return accessMessage(masterId, grantOf(event));
     },
 
     listMasterAccess: async (request: ListMasterAccessRequest, call: Call) => {
       const masterId = checkUuid('uuid', request.uuid);
-      const limit = checkLimit('limit', request.limit);
-      const offset = checkOffset('offset', request.offset);
-      const descending = checkOrder(request.order);
+      const page = checkListPage(request);
       const { actorId } = callerOf(call);
       const { ledger } = await reading.readableMaster(masterId, actorId);
       // A caller with no more than a grant of this master sees only its own grants.
       const ownOnly = !mayRead(await reading.ledgerAccess(ledger, actorId));
-      const at = isoTime(now());
-      const object = { scope: 'master', id: masterId, ledgerId: ledger.ledgerId } as const;
+      const object = { scope: 'master', id: masterId } as const;
       const shown = (grant: Grant) => !ownOnly || grant.delegateActorId === actorId;
-      const links = await heldLinks(boundedLedgers(call.walk, store), object, at, { limit, offset, descending }, shown);
+      const links = await heldLinks(boundedLedgers(call.walk, store), object, isoTime(now()), page, shown);
       return { count: links.length, access: links.map(({ grant }) => accessMessage(masterId, grant)) };
     },
 
@@ -50,13 +46,6 @@ export function masterAccess(store: LedgerStore, delegations: Delegations, readi
 }
 
 function accessMessage(masterId: string, grant: Grant) {
-  return {
-    linkId: grant.linkId,
-    masterId,
-    delegateActorId: grant.delegateActorId,
-    access: grant.access,
-    isActive: true,
-    grantedAt: grant.grantedAt,
-    expiresAt: grant.expiresAt ?? undefined,
-  };
+  const { linkId, delegateActorId, access, grantedAt, expiresAt } = grant;
+  return { linkId, masterId, delegateActorId, access, isActive: true, grantedAt, expiresAt: expiresAt ?? undefined };
 }

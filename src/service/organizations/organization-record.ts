@@ -52,9 +52,11 @@ export function organizationCollection(store: RecordStore): Collection<Organizat
 }
 
 /** The actor's oldest organization. null if it has none. */
-export async function firstOrganizationOf(
-  organizations: Collection<OrganizationRecord>,
-  actorId: string,
-): Promise<OrganizationRecord | null> {
+export function firstOrganizationOf(organizations: Collection<OrganizationRecord>, actorId: string) {
   return organizations.first('actor', actorId);
+}
+
+/** The organization with this id, or the oldest one of the actor with this id. null if there is none. */
+export async function findOrganization(organizations: Collection<OrganizationRecord>, id: string) {
+  return (await organizations.get(id))?.value ?? firstOrganizationOf(organizations, id);
 }

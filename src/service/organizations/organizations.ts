@@ -1,14 +1,6 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { organizationRegisteredPayload } from '../../domain/event/service-events.ts';
-import {
-  checkCountry,
-  checkEmail,
-  checkLimit,
-  checkName,
-  checkOffset,
-  checkUrl,
-  checkUuid,
-} from '../../domain/values/fields.ts';
+import { checkCountry, checkEmail, checkName, checkUrl, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import { uuidV5 } from '../../domain/values/uuid.ts';
 import type {
@@ -20,13 +12,13 @@ import type {
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
-import { checkOrder } from '../calls/list-page.ts';
+import { checkListPage } from '../calls/list-page.ts';
 import { changeOnce } from '../idempotency/change-once.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 import {
-  firstOrganizationOf,
+  findOrganization,
   type OnboardingFields,
   type OrganizationRecord,
   organizationCollection,
@@ -35,20 +27,12 @@ import {
 export function organizationService(records: RecordStore, open: LedgerOpening, reading: LedgerReading) {
   const organizations = organizationCollection(records);
 
-  /**
-   * The organization, if the actor is its owner or a delegate. Throws `not_found` for everyone else, and
-   * `access_expired`.
-   */
+  /** The organization, if the actor is its owner or a delegate. Throws `not_found` and `access_expired`. */
   const readable = async (organization: OrganizationRecord | null, actorId: string): Promise<OrganizationRecord> => {
     if (organization === null) throw notFound('organization');
     if (organization.actorId === actorId) return organization;
     await reading.readableOrganization(organization.frlLedgerId, actorId);
     return organization;
-  };
-
-  const find = async (id: string): Promise<OrganizationRecord | null> => {
-    const held = await organizations.get(id);
-    return held?.value ?? (await firstOrganizationOf(organizations, id));
   };
 
   return {
@@ -78,11 +62,7 @@ export function organizationService(records: RecordStore, open: LedgerOpening, r
     listOrganizations: async (request: ListOrganizationsRequest, call: Call) => {
       const caller = callerOf(call);
       const actorId = request.actorId === undefined ? caller.actorId : checkUuid('actor_id', request.actorId);
-      const page = {
-        limit: checkLimit('limit', request.limit),
-        offset: checkOffset('offset', request.offset),
-        descending: checkOrder(request.order),
-      };
+      const page = checkListPage(request);
       const own = actorId === caller.actorId ? await organizations.find(call.walk, 'actor', actorId, page) : [];
       return {
         actorId,
@@ -97,7 +77,7 @@ export function organizationService(records: RecordStore, open: LedgerOpening, r
     getOrganization: async (request: GetOrganizationRequest, call: Call) => {
       const id = checkUuid('id', request.id);
       const { organizationId, actorId, requestId, frlLedgerId, createdAt, onboarding, enriched } = await readable(
-        await find(id),
+        await findOrganization(organizations, id),
         callerOf(call).actorId,
       );
       const now = { ...onboarding, ...enriched };
@@ -126,7 +106,7 @@ export function organizationService(records: RecordStore, open: LedgerOpening, r
     },
 
     enrichOrganization: async (request: EnrichOrganizationRequest, call: Call) => {
-      const actorId = callerOf(call).actorId;
+      const { actorId } = callerOf(call);
       const organizationId = checkUuid('organization_id', request.organizationId);
       const fields = checkEnrichment(request);
       const found = await readable((await organizations.get(organizationId))?.value ?? null, actorId);
