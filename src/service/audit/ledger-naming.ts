@@ -89,7 +89,7 @@ export class LedgerNaming {
  * Returns the ledger id, or null if `check` refuses. An expired grant counts as visible: its holder knows what it was
  * for.
  */
-async function ifVisible(ledgerId: string, check: () => Promise<unknown>): Promise<string | null> {
+async function ifVisible(ledgerId: string, check: () => unknown): Promise<string | null> {
   try {
     await check();
   } catch (error) {
