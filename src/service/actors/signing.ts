@@ -89,7 +89,7 @@ function signatureRequired(caller: Caller, actor: ActorRecord): LedgerError {
   );
 }
 
-/** The key that is named, or the preferred one. Throws `unknown_signing_key`, `signature_required`, `signing_key_revoked`. */
+/** The key that is named, or the preferred one. Throws what `checkCallSignature` throws, but `invalid_signature`. */
 export function findKey(actor: ActorRecord, sent: CallSignature): { key: SigningKeyRecord; signature: string } {
   // An actor without keys need not sign: `signature_required` would mislead it.
   if (actor.keys.length === 0) throw unknownKey(sent);
