@@ -23,10 +23,7 @@ export interface SigningKeyRecord {
   readonly preferred: boolean;
   readonly validFrom: string;
   readonly createdAt: string;
-  /**
-   * When the revocation began. Once this is stored no signature under the key is accepted, even while `revokedAt` is
-   * null.
-   */
+  /** When the revocation began. From then on no signature under the key is accepted. */
   readonly endingSince?: string;
   /** null if the key's end is not dated. An event dated before it stays valid. */
   readonly revokedAt: string | null;

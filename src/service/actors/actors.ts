@@ -1,14 +1,7 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { checkPublicKey } from '../../domain/keys/public-key.ts';
 import { kidFromPath } from '../../domain/keys/signature.ts';
-import {
-  checkActorUri,
-  checkLabel,
-  checkLimit,
-  checkName,
-  checkOffset,
-  checkUuid,
-} from '../../domain/values/fields.ts';
+import { checkActorUri, checkLabel, checkName, checkUuid } from '../../domain/values/fields.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type {
@@ -24,7 +17,7 @@ import type {
 import type { FindPage } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
-import { checkOrder } from '../calls/list-page.ts';
+import { checkListPage } from '../calls/list-page.ts';
 import { changeOnce } from '../idempotency/change-once.ts';
 import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
@@ -40,14 +33,11 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
     return actor;
   };
 
-  /**
-   * The actor, if the caller may change its keys: the caller itself, or an entity that the caller owns. Throws
-   * `not_found` or `permission_denied`.
-   */
+  /** The actor, if the caller may change its keys. Throws `not_found` or `permission_denied`. */
   const keyHolder = async (actorId: string, call: Call): Promise<ActorRecord> => {
     const caller = callerOf(call);
     const actor = await known(actorId);
-    if (actor.actorId === caller.actorId || actor.entity?.ownerActorId === caller.actorId) return actor;
+    if ([actor.actorId, actor.entity?.ownerActorId].includes(caller.actorId)) return actor;
     throw new LedgerError(
       'permission_denied',
       'Keys are changed with an API key of their own actor, or of the owner of the entity.',
@@ -72,11 +62,8 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       const [key] = actor.keys;
       const answer = { actorId: actor.actorId, svcId: actorUri(actor.actorId), role };
       if (key === undefined) return answer;
-      const { kid, publicKey, preferred } = key;
-      return {
-        ...answer,
-        key: { kid, algorithm: 'Ed25519', publicKey, status: keyStatus(key), preferredSigning: preferred },
-      };
+      const { kid, algorithm, publicKey, status, preferredSigning } = keyMessage(key);
+      return { ...answer, key: { kid, algorithm, publicKey, status, preferredSigning } };
     },
 
     getActor: async (request: GetActorRequest, _call: Call) => {
@@ -128,21 +115,15 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
     },
 
     listNetworkActors: async (request: ListNetworkActorsRequest, call: Call) => {
-      const caller = callerOf(call);
-      const limit = checkLimit('limit', request.limit);
-      const offset = checkOffset('offset', request.offset);
-      const descending = checkOrder(request.order);
-      const worlds = caller.world === null ? ['none'] : [caller.world, 'none'];
-      const lists = worlds.map((world) => (page: FindPage) => identities.list(call.walk, world, page));
-      const actors = await mergedPage(lists, ({ createdAt, actorId }) => ({ order: createdAt, id: actorId }), {
-        limit,
-        offset,
-        descending,
-      });
+      const { world: own } = callerOf(call);
+      const page = checkListPage(request);
+      const worlds = own === null ? ['none'] : [own, 'none'];
+      const lists = worlds.map((world) => (part: FindPage) => identities.list(call.walk, world, part));
+      const actors = await mergedPage(lists, ({ createdAt, actorId }) => ({ order: createdAt, id: actorId }), page);
       return {
         count: actors.length,
-        limit,
-        offset,
+        limit: page.limit,
+        offset: page.offset,
         actors: actors.map(({ actorId, role }) => ({ actorId, svcId: actorUri(actorId), role })),
       };
     },

@@ -1,7 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { checkSignatureForm, sigDigest } from '../../domain/keys/signature.ts';
 import { type Command, commandEventType } from '../../domain/ledger/command.ts';
-import type { SigningKeyRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
 
 /**
@@ -13,7 +12,7 @@ import type { Identities } from './identities.ts';
 export async function checkCommandSignature(identities: Identities, command: Command): Promise<void> {
   const { signature, actorId, ledgerId } = command;
   if (signature === null) return;
-  const key = await findKey(identities, actorId, signature.keyId);
+  const key = await identities.key(actorId, signature.keyId);
   if (key === undefined)
     throw new LedgerError('unknown_signing_key', 'X-Signing-Key-ID names no key of this actor: enrol it first.');
   const digest = sigDigest(commandEventType(command), ledgerId, signature.signedForm);
@@ -23,11 +22,4 @@ export async function checkCommandSignature(identities: Identities, command: Com
     'The signature does not verify at the node that runs the ledger; nothing was written, send the call again.',
     { signing_key_id: key.kid },
   );
-}
-
-/** Reads the store if memory has no such key: another node may have enrolled it a moment ago. */
-async function findKey(identities: Identities, actorId: string, kid: string): Promise<SigningKeyRecord | undefined> {
-  const recent = identities.known(actorId) ?? (await identities.recent(actorId));
-  const held = recent?.keys.find((key) => key.kid === kid);
-  return held ?? (await identities.load(actorId))?.keys.find((key) => key.kid === kid);
 }

@@ -9,10 +9,7 @@ import { type VerifySignature, verifySignature } from '../signatures/signature-v
 import type { Walk } from '../walking/walk.ts';
 import { type ActorRecord, actorCollection, type SigningKeyRecord } from './actor-record.ts';
 
-/**
- * How old a cached actor may be, ms. Revoking a key relies on it: after this time all nodes know that the key is
- * ending.
- */
+/** How old a cached actor may be, ms. After this time all nodes know that a key is ending. */
 export const actorFreshMs = 1_000;
 /** Cached actors, some 2 KB each. */
 const cachedMax = 10_000;
@@ -21,9 +18,7 @@ interface Cached {
   readonly actor: ActorRecord;
   readonly keys: ActorKeys;
   readonly readAt: number;
-  /**
-   * Position among reads and changes: a read counts from its begin, a change made on this node from when it was stored.
-   */
+  /** Position among reads and changes: a read counts from its begin, a change of this node from when it was stored. */
   readonly order: number;
 }
 
@@ -48,7 +43,6 @@ export class Identities implements SigningKeys {
     this.#verify = verify;
   }
 
-  /** Reads the actor from the store. null if there is none. */
   async load(actorId: string): Promise<ActorRecord | null> {
     const readAt = this.#now();
     const order = ++this.#orders;
@@ -83,16 +77,13 @@ export class Identities implements SigningKeys {
     return read;
   }
 
-  /**
-   * A key of an actor by its kid. undefined if there is none. A key that the cache lacks may have been enrolled on
-   * another node, so the store is read.
-   */
+  /** Reads the store if the cache lacks the key: it may have been enrolled on another node. */
   async key(actorId: string, kid: string): Promise<SigningKeyRecord | undefined> {
-    const named = (actor: ActorRecord | null | undefined) => actor?.keys.find((held) => held.kid === kid);
-    return named(this.#fresh(actorId)?.actor) ?? named(await this.load(actorId));
+    const named = (actor: ActorRecord | null) => actor?.keys.find((held) => held.kid === kid);
+    return named(this.known(actorId) ?? (await this.recent(actorId))) ?? named(await this.load(actorId));
   }
 
-  async create(actor: ActorRecord): Promise<boolean> {
+  create(actor: ActorRecord): Promise<boolean> {
     return this.#actors.create(actor);
   }
 
@@ -124,17 +115,12 @@ export class Identities implements SigningKeys {
   }
 
   /** Whether the signature (64 bytes) of a digest verifies under the key. */
-  verify(
-    key: SigningKeyRecord,
-    digest: Uint8Array,
-    signature: Uint8Array,
-    verify: VerifySignature = this.#verify,
-  ): Promise<boolean> {
+  async verify(key: SigningKeyRecord, digest: Uint8Array, signature: Uint8Array, verify = this.#verify) {
     const ready = this.#keyObject(key);
-    return ready === null ? Promise.resolve(false) : verify(digest, signature, ready);
+    return ready !== null && verify(digest, signature, ready);
   }
 
-  /** The key prepared for verifying, cached. null if the stored key is not valid: a key that was enrolled always is. */
+  /** The key prepared for verifying. null if the stored key is not valid. */
   #keyObject(key: SigningKeyRecord): KeyObject | null {
     const known = this.#keyObjects.get(key.kid);
     if (known !== undefined) return known;

@@ -29,9 +29,8 @@ export class KeyEndings implements SigningKeys {
   }
 
   /**
-   * Runs `store`, which stores the end of a key. The end counts from `revokedAt` (ISO) on, also while `store` runs. If
-   * `store` certainly failed the key stays valid. If its outcome is unknown the end still counts, because it may be
-   * stored.
+   * Runs `store`, which stores the end of a key. The end counts also while `store` runs, and after it unless it has
+   * certainly failed.
    */
   async during<T>(kid: string, revokedAt: string, store: () => Promise<T>): Promise<T> {
     const ending = { kid, revokedAt };

@@ -6,7 +6,6 @@ import type { Identities } from './identities.ts';
 import type { KeyEndings } from './key-endings.ts';
 import { beginEnd, revokedAtOf, revokeKey } from './signing-keys.ts';
 
-/** A request to revoke a key. */
 interface Revocation {
   readonly actorId: string;
   readonly kid: string;
@@ -17,15 +16,12 @@ interface Revocation {
 }
 
 /**
- * Revokes a key for good. Resolves once no ledger can date an event before the revocation any more. Rejects with
- * `not_found` or `key_not_active`.
+ * Resolves once no ledger can date an event before the revocation any more. Rejects with `not_found` or
+ * `key_not_active`.
  */
 export type RevokeKey = (revocation: Revocation) => Promise<void>;
 
-/**
- * Returns the function that revokes keys. `leadMs`: how far ahead the end is dated, so that all other nodes know of it
- * by then. 0 for a single node.
- */
+/** `leadMs`: how far ahead the end is dated, so that all other nodes know of it by then. 0 for a single node. */
 export function keyRevocation(identities: Identities, endings: KeyEndings, clock: Clock, leadMs: number): RevokeKey {
   const endsAt = (askedMs: number, aheadMs: number) => Math.max(askedMs, clock.now()) + aheadMs;
 
@@ -43,10 +39,9 @@ export function keyRevocation(identities: Identities, endings: KeyEndings, clock
   };
 
   /**
-   * Two writes, on a cluster. Other nodes accept events under the key until they read that its end has begun, and how
-   * long storing that takes is not known. So the end is dated only after the first write has resolved; a stored
-   * `endingSince` that was merely read is not enough. Between the writes nobody can use the key, and another revocation
-   * of it continues from there.
+   * Two writes, on a cluster. Other nodes accept events under the key until they read that its end has begun. So the
+   * end is dated only after the first write has resolved; a stored `endingSince` that was merely read is not enough.
+   * Between the writes nobody can use the key, and another revocation of it continues from there.
    */
   const endAmongOthers = async ({ actorId, kid, reason, askedMs }: Revocation): Promise<ActorRecord> => {
     const marked = await identities.update(actorId, (actor) =>
@@ -65,7 +60,6 @@ export function keyRevocation(identities: Identities, endings: KeyEndings, clock
   return async (revocation) => {
     const ended = await (leadMs === 0 ? endAlone(revocation) : endAmongOthers(revocation));
     const endMs = Date.parse(revokedAtOf(ended, revocation.kid) ?? '');
-    // Once this is answered no ledger may date an event before the revocation.
     while (clock.now() < endMs) await sleep(clock, endMs - clock.now());
   };
 }

@@ -6,16 +6,12 @@ import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 
 /** Active keys of one actor: enough for one per machine, and a new one beside each during a change. */
 const activeKeysMax = 200;
-/**
- * Keys of one actor in all. Old signatures need the revoked keys, so all keys are in its record and its public
- * document, of some 350 KB then.
- */
+/** Keys of one actor in all, some 350 KB: old signatures need the revoked keys too. */
 const keysEverMax = 1_000;
 
 /**
- * Returns the actor with a new key (base64). An actor's first key becomes the preferred one, and so does a new key if
- * none is preferred. Throws `invalid_public_key`, `already_exists`, or `invalid_argument` if the actor has too many
- * keys.
+ * Adds a key (base64). It becomes the preferred one if there is none. Throws `invalid_public_key`, `already_exists`, or
+ * `invalid_argument` if the actor has too many keys.
  */
 export function enrolKey(actor: ActorRecord, publicKey: string, nowMs: number): ActorRecord {
   checkPublicKey(publicKey);
@@ -56,22 +52,19 @@ export function preferKey(actor: ActorRecord, kid: string): ActorRecord {
 }
 
 /**
- * Sets `endingSince`. If the key was preferred, the newest key in use becomes the preferred one. A key that already has
- * `endingSince` keeps it; the returned record is new, so that it is written again. Throws `not_found` or
- * `key_not_active`.
+ * Sets `endingSince`. A key that already has it keeps it; the returned record is new, so that it is written again.
+ * Throws `not_found` or `key_not_active`.
  */
 export function beginEnd(actor: ActorRecord, kid: string, nowMs: number): ActorRecord {
   return changeEnd(actor, kid, ({ endingSince = isoTime(nowMs) }) => ({ endingSince }));
 }
 
-/**
- * Revokes a key for good. If the key was preferred, the newest key in use becomes the preferred one. Throws `not_found`
- * or `key_not_active`.
- */
+/** Revokes a key for good. Throws `not_found` or `key_not_active`. */
 export function revokeKey(actor: ActorRecord, kid: string, reason: string | null, revokedAtMs: number): ActorRecord {
   return changeEnd(actor, kid, () => ({ revokedAt: isoTime(revokedAtMs), revokedReason: reason }));
 }
 
+/** If the key was preferred, the newest key in use becomes the preferred one. */
 function changeEnd(
   actor: ActorRecord,
   kid: string,
@@ -95,10 +88,7 @@ function findKid(actor: ActorRecord, kid: string): SigningKeyRecord {
   return found;
 }
 
-/**
- * Whether calls may be signed with the key. A key whose end has begun is not in use, although its status is ACTIVE
- * until its end is dated.
- */
+/** Whether calls may be signed with the key. A key whose end has begun is ACTIVE until the end is dated. */
 export function isInUse(key: SigningKeyRecord): boolean {
   return key.revokedAt === null && key.endingSince === undefined;
 }

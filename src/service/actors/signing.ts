@@ -1,5 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { checkSignatureForm, parseKid, sigDigest } from '../../domain/keys/signature.ts';
+import { checkSignatureForm, sigDigest } from '../../domain/keys/signature.ts';
 import type { CommandSignature } from '../../domain/ledger/command.ts';
 import type { Call, Caller, CallSignature } from '../calls/call.ts';
 import { callerOf, entitySignatureRequired } from '../calls/caller.ts';
@@ -16,9 +16,9 @@ export interface SigningInput {
 }
 
 /**
- * Verifies the caller's signature over one of the forms. Returns null if the caller sent none and need not. `rule`
- * 'if_keyed': an actor that has, or ever had, a key must sign. 'optional': a signature is verified only if it was sent.
- * Throws `signature_required`, `unknown_signing_key`, `signing_key_revoked` or `invalid_signature`.
+ * Verifies the caller's signature over one of the forms. Returns null if the caller sent none and need not: by the rule
+ * 'if_keyed' an actor that has, or ever had, a key must sign. Throws `signature_required`, `unknown_signing_key`,
+ * `signing_key_revoked` or `invalid_signature`.
  */
 export async function checkCallSignature(
   identities: Identities,
@@ -63,10 +63,7 @@ async function checkForms(
   );
 }
 
-/**
- * Runs `check` with a cached actor. If it fails for a key that another node may have just enrolled or preferred, runs
- * it once more with the stored actor.
- */
+/** Runs `check` with a cached actor, and once more with the stored one if another node may have changed the key. */
 export function withKeys<T>(
   identities: Identities,
   recent: ActorRecord,
@@ -92,17 +89,14 @@ function signatureRequired(caller: Caller, actor: ActorRecord): LedgerError {
   );
 }
 
-/**
- * Returns the key that the headers name, or the preferred one, and the signature text. Throws `unknown_signing_key`,
- * `signature_required` or `signing_key_revoked`.
- */
+/** The key that is named, or the preferred one. Throws what `checkCallSignature` throws, but `invalid_signature`. */
 export function findKey(actor: ActorRecord, sent: CallSignature): { key: SigningKeyRecord; signature: string } {
   // An actor without keys need not sign: `signature_required` would mislead it.
   if (actor.keys.length === 0) throw unknownKey(sent);
   if (sent.signature === null) {
     throw new LedgerError('signature_required', 'X-Signing-Key-ID came without X-Actor-Sig: send the signature too.');
   }
-  const key = sent.keyId === null ? actor.keys.find((held) => held.preferred) : ownKey(actor, sent.keyId);
+  const key = actor.keys.find(sent.keyId === null ? (held) => held.preferred : (held) => held.kid === sent.keyId);
   if (key === undefined) throw unknownKey(sent);
   if (!isInUse(key)) {
     throw new LedgerError('signing_key_revoked', 'The signing key is revoked: sign with another key.', {
@@ -120,10 +114,4 @@ function unknownKey(sent: CallSignature): LedgerError {
       ? 'This actor has no active key: enrol one, or name the key in X-Signing-Key-ID.'
       : 'X-Signing-Key-ID names no key of this actor: enrol it first.',
   );
-}
-
-function ownKey(actor: ActorRecord, keyId: string): SigningKeyRecord | undefined {
-  const kid = parseKid(keyId);
-  if (kid === null || kid.actorId !== actor.actorId) return undefined;
-  return actor.keys.find((held) => held.kid === keyId);
 }

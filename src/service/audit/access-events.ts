@@ -6,10 +6,7 @@ import type { AccessRecord } from './access-record.ts';
 const idsPerMs = 4096;
 const idRandomBytes = 8;
 
-/**
- * Makes access events of records. Their ids ascend even if the clock goes back: the order of the answers is the order
- * of the history.
- */
+/** Makes access events of records. Their ids ascend in the order of the answers, even if the clock goes back. */
 export class AccessEvents {
   readonly #random: (lengthBytes: number) => Uint8Array;
   #lastMs = 0;

@@ -5,10 +5,7 @@ import { StoreStopped } from '../../store/ledger-store.ts';
 import { AccessEvents } from './access-events.ts';
 import type { AccessRecord } from './access-record.ts';
 
-/**
- * A record, or a promise of the records of one call whose ledgers are still looked up. The entry keeps its place in the
- * order. If the promise rejects, its records alone are lost.
- */
+/** A record, or a promise of the records of one call whose ledgers are still looked up. It keeps its place. */
 export type AccessEntry = AccessRecord | Promise<readonly AccessRecord[]>;
 
 /** Keeps access records. Returns undefined, or a promise that the answer has to wait for. The promise never rejects. */
@@ -19,22 +16,17 @@ export const accessKeptMs = 90 * 24 * 60 * 60 * 1000;
 
 /** Bounds of the queue of access records. */
 export const historyBounds = Object.freeze({
-  /**
-   * How long records wait before they are written, ms: what a killed process loses at most, and how far a history lags
-   * behind on other nodes.
-   */
+  /** ms. A killed process loses the records of this time at most. */
   flushAfterMs: 100,
   /** Records of one write at most: some 350 KB, never more than 1 MB. A write starts at once when this many wait. */
   flushRecords: 1_000,
-  /**
-   * From this number on, answers wait for room: a store that does not keep up slows its callers down (back-pressure).
-   */
+  /** From this number on, answers wait for room (back-pressure). */
   waitRecords: 10_000,
   /** Look-ups under way at once after their answers were given. Above it, an answer waits for its own look-up. */
   lookUpsMax: 256,
   /**
-   * Some 35 MB, and never more than 100 MB, whatever callers send. Further records are lost, counted and reported. It
-   * is reached only if callers do not wait for their answers.
+   * Some 35 MB, never more than 100 MB. Further records are lost. It is reached only if callers do not wait for their
+   * answers.
    */
   heldRecordsMax: 100_000,
   /** Pause after a failed write, ms. It doubles with each failure up to `retryMaxMs`. */
@@ -48,12 +40,8 @@ export const historyBounds = Object.freeze({
 export interface HistoryReport {
   /** Writes have begun to fail and are retried. `held` records wait. */
   failing(error: unknown, held: number): void;
-  /** Writes succeed again. */
   recovered(): void;
-  /**
-   * Records are lost. `cause` says why they could not be made or stored. It is null if the store accepted none for too
-   * long.
-   */
+  /** `cause`: why records could not be made or stored. null if the store accepted none for too long. */
   lost(records: number, cause: unknown): void;
 }
 
@@ -100,12 +88,10 @@ export class AccessQueue implements AsyncDisposable {
     this.#events = new AccessEvents(parts.random);
   }
 
-  /** Records that are not in the store yet. */
   get held(): number {
     return this.#waiting.length + this.#writing;
   }
 
-  /** Records that were lost since the queue was made. */
   get lost(): number {
     return this.#lostInAll;
   }
@@ -132,14 +118,10 @@ export class AccessQueue implements AsyncDisposable {
       this.#room ??= Promise.withResolvers();
       return this.#room.promise;
     }
-    // Too many look-ups are under way: the answer has to wait for its own.
     return entry instanceof Promise && this.#lookUps > historyBounds.lookUpsMax ? entry.then(() => {}) : undefined;
   }
 
-  /**
-   * Resolves with the records, or with none if the look-up fails. A failed look-up is a fault of this service, and must
-   * not hold up later entries.
-   */
+  /** A failed look-up is a fault of this service: its records alone are lost. */
   async #lookUp(entry: Promise<readonly AccessRecord[]>): Promise<readonly AccessRecord[]> {
     this.#lookUps += 1;
     try {
@@ -189,7 +171,6 @@ export class AccessQueue implements AsyncDisposable {
     this.#running = this.#run();
   }
 
-  /** Writes batches while a full one waits, or while a caller of flush() or dispose waits. */
   async #run(): Promise<void> {
     do {
       const entries = this.#waiting.splice(0, historyBounds.flushRecords);
@@ -199,7 +180,7 @@ export class AccessQueue implements AsyncDisposable {
       this.#writing = 0;
       this.#finished += entries.length;
       this.#release(this.#finished);
-    } while (this.#waiting.length >= historyBounds.flushRecords || (this.#waiting.length > 0 && this.#isAwaited));
+    } while (this.#waiting.length >= (this.#isAwaited ? 1 : historyBounds.flushRecords));
     this.#running = null;
     if (this.#waiting.length > 0)
       this.#stopTimer = this.#parts.clock.after(historyBounds.flushAfterMs, () => this.#start());
@@ -249,20 +230,16 @@ export class AccessQueue implements AsyncDisposable {
     cancel();
   }
 
-  /**
-   * Resolves the flushes that wait for entries up to a number, and, if there is room again, the answers that wait for
-   * it.
-   */
+  /** Resolves the flushes that wait for entries up to a number, and the answers that wait for room if there is any. */
   #release(upTo: number, room = true): void {
-    const ready = this.#flushes.filter((flush) => flush.upTo <= upTo);
+    for (const { resolve } of this.#flushes.filter((flush) => flush.upTo <= upTo)) resolve();
     this.#flushes = this.#flushes.filter((flush) => flush.upTo > upTo);
-    for (const { resolve } of ready) resolve();
     if (!room || (this.held >= historyBounds.waitRecords && !this.#closed)) return;
     this.#room?.resolve();
     this.#room = null;
   }
 
-  /** Records that could not be made or stored, whatever the store's state. Reported at once. */
+  /** Records that could not be made or stored are reported at once. */
   #loseBroken(records: number, cause: unknown): void {
     this.#lostInAll += records;
     this.#parts.report.lost(records, cause);

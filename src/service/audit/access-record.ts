@@ -4,9 +4,7 @@ export interface AccessRecord {
   readonly apiKeyId: string | null;
   /** null for a master or organization that does not exist, or whose ledger the caller may not know. */
   readonly ledgerId: string | null;
-  /**
-   * REST method and path without the query, also for calls by other transports. The path has at most 512 characters.
-   */
+  /** REST method and path without the query, also for calls by other transports. */
   readonly method: string;
   readonly path: string;
   /** HTTP status. */
@@ -16,18 +14,14 @@ export interface AccessRecord {
   readonly requestId: string;
 }
 
-/** Paths of the API are shorter. The rest of a longer one is made up by the caller and not worth keeping. */
+/** Paths of the API are shorter. */
 export const accessPathMaxChars = 512;
 
-/** A path as records keep it. */
 export function cutPath(path: string): string {
   return path.length <= accessPathMaxChars ? path : `${ownText(path.slice(0, accessPathMaxChars - 1))}…`;
 }
 
-/**
- * Copies a text. The engine lets a substring keep the whole text in memory that it was cut from, which may be a body of
- * 1 MiB.
- */
+/** Copies a text: a substring would keep the whole text in memory that it was cut from, which may have 1 MiB. */
 export function ownText(text: string): string {
   return Buffer.from(text).toString();
 }

@@ -1,10 +1,10 @@
-import { checkLimit, checkOffset, checkUuid } from '../../domain/values/fields.ts';
+import { checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { ListAccessEventsRequest } from '../../gen/svc/v1/audit_pb.ts';
 import { type AccessEvent, type AccessLog, accessTime } from '../../store/access-log.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
-import { checkOrder } from '../calls/list-page.ts';
+import { checkListPage } from '../calls/list-page.ts';
 import { boundedAccesses } from '../walking/bounded-stores.ts';
 import { accessKeptMs } from './access-history.ts';
 
@@ -19,9 +19,7 @@ export function auditService(log: AccessLog, flush: () => Promise<void>, now: ()
       const page = {
         ledgerId: request.ledgerId === undefined ? null : checkUuid('ledger_id', request.ledgerId),
         since: now() - accessKeptMs,
-        limit: checkLimit('limit', request.limit),
-        offset: checkOffset('offset', request.offset),
-        descending: request.order === undefined || checkOrder(request.order),
+        ...checkListPage({ ...request, order: request.order ?? 'desc' }),
       };
       await flush();
       const events = await boundedAccesses(call.walk, log, actorId, page);

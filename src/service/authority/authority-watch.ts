@@ -6,7 +6,7 @@ import { type Authority, readAuthority } from './authority.ts';
 /** How long after a read of the authority record a node may seal with its key: several reads may fail meanwhile. */
 const authorityTrustMs = 10_000;
 const lookEveryMs = 2_000;
-/** Interval after a failed read. It is shorter, so that the node recovers soon after the store does. */
+/** Interval after a failed read. */
 const lookAgainMs = 500;
 /** Two clocks may each be off by half a second. */
 const clocksDifferMs = 1_000;
@@ -21,14 +21,12 @@ interface AuthorityWatchParts {
   readonly records: RecordStore;
   readonly authority: Authority;
   readonly clock: Clock;
-  /** Receives what failed, or what the operator has to know. The node continues. */
   readonly warn: (what: string, error?: unknown) => void;
 }
 
 /**
- * Checks periodically whether this node's key is still the authority's. A seal made with an ended key would be invalid
- * for good. Rotations rely on this check, so that nodes need not be stopped: a rotation begins, waits for
- * `rotationLeadMs`, and then ends the key.
+ * Checks periodically whether this node's key is still the authority's: a seal made with an ended key would be invalid
+ * for good. A rotation begins, waits for `rotationLeadMs`, and then ends the key, so that nodes need not be stopped.
  */
 export class AuthorityWatch {
   readonly #parts: AuthorityWatchParts;
@@ -39,7 +37,7 @@ export class AuthorityWatch {
     this.#parts = parts;
   }
 
-  /** Checks once, then periodically. Rejects if the first check fails. */
+  /** Rejects if the first check fails. */
   async start(): Promise<void> {
     await this.#look();
     this.#lookIn(lookEveryMs);

@@ -19,14 +19,10 @@ export interface AuthorityKeyRecord {
   readonly validFrom: string;
   /** null while the key is in use. */
   readonly validTo: string | null;
-  /**
-   * Signature by the previous key over SHA-256 of the canonical JSON of kid, public_key and valid_from. null for the
-   * first key.
-   */
+  /** By the previous key, over SHA-256 of the canonical JSON of kid, public_key and valid_from. null: the first key. */
   readonly startSig: string | null;
 }
 
-/** The authority's keys as stored. */
 interface StoredAuthority {
   /** Oldest first. */
   readonly keys: readonly AuthorityKeyRecord[];
@@ -37,7 +33,6 @@ interface StoredAuthority {
 const kind = 'authority';
 const id = 'keys';
 
-/** The authority's private key does not belong to this store. */
 export class AuthorityMismatch extends Error {
   constructor() {
     super(
@@ -55,16 +50,14 @@ export function readAuthorityKey(pem: string | Buffer): KeyObject {
   return key;
 }
 
-/** The public key: 32 bytes, base64. */
+/** 32 bytes, base64. */
 export function publicKeyOf(privateKey: KeyObject): string {
   const { x } = createPublicKey(privateKey).export({ format: 'jwk' });
   if (x === undefined) throw new Error('the authority key has no public part');
   return Buffer.from(x, 'base64url').toString('base64');
 }
 
-/**
- * The stored authority, with the version of its record. No keys and 'absent' if there is none. Throws UnreadableRecord.
- */
+/** With the version of the record; 'absent' if there is none. Throws UnreadableRecord. */
 export async function readAuthority(records: RecordStore): Promise<StoredAuthority & { readonly version: string }> {
   const record = await records.get(kind, id);
   if (record === null) return { keys: [], rotating: false, version: 'absent' };
@@ -74,7 +67,6 @@ export async function readAuthority(records: RecordStore): Promise<StoredAuthori
   return { keys, rotating, version: record.version };
 }
 
-/** All keys of the store's authority, oldest first. */
 export async function readAuthorityKeys(records: RecordStore): Promise<readonly AuthorityKeyRecord[]> {
   return (await readAuthority(records)).keys;
 }
@@ -92,10 +84,7 @@ function startDigest(kid: string, publicKey: string, validFrom: string): Buffer 
   return sha256(canonicalJson({ kid, public_key: publicKey, valid_from: validFrom }));
 }
 
-/**
- * Opens this node's authority, which signs seals with the key in use and verifies seals with all keys. In a store
- * without keys this key becomes the first. Throws AuthorityMismatch if the key in use is another one.
- */
+/** In a store without keys this key becomes the first. Throws AuthorityMismatch if the key in use is another one. */
 export async function openAuthority(records: RecordStore, privateKey: KeyObject, nowIso: string): Promise<Authority> {
   const publicKey = publicKeyOf(privateKey);
   let { keys, version } = await readAuthority(records);
@@ -111,9 +100,8 @@ export async function openAuthority(records: RecordStore, privateKey: KeyObject,
 }
 
 /**
- * Starts a rotation: nodes that read the store from now on do not renew their trust in the key in use. A node that read
- * it before may seal until its trust ends (AuthorityWatch). Then nothing is sealed until a rotation is finished, with
- * whatever new key. Throws AuthorityMismatch.
+ * Starts a rotation: nodes that read the store from now on do not renew their trust in the key in use. Once the trust
+ * of all nodes has ended (AuthorityWatch), nothing is sealed until a rotation is finished. Throws AuthorityMismatch.
  */
 export async function beginRotation(records: RecordStore, oldKey: KeyObject): Promise<void> {
   const { keys, version } = await readAuthority(records);
@@ -125,10 +113,7 @@ function changedMeanwhile(): Error {
   return new Error('the keys of the authority were changed meanwhile: try again');
 }
 
-/**
- * Finishes a rotation: enrols the authority's next key, signed by the one in use, which ends. Returns the new key's
- * record. Throws AuthorityMismatch.
- */
+/** Enrols the authority's next key, signed by the one in use, which ends. Throws AuthorityMismatch. */
 export async function rotateAuthority(
   records: RecordStore,
   oldKey: KeyObject,
@@ -177,14 +162,12 @@ export class Authority implements AuthoritySigner {
     return this.#keys;
   }
 
-  /** State of this node's key as of the last read: in use, being rotated, or replaced by another. */
+  /** State of this node's key as of the last read. 'ended': replaced by another. */
   get standing(): 'in use' | 'rotating' | 'ended' {
     return this.#standing;
   }
 
-  /**
-   * Takes over what a read of the store returned. `trustedUntil`: the end of trust that follows from this read, ISO.
-   */
+  /** Takes over what was read. `trustedUntil`: the end of trust that follows from this read, ISO. */
   learn({ keys, rotating }: StoredAuthority, trustedUntil: string): void {
     if (keys.length !== this.#keys.length) this.#take(keys);
     if (keys.at(-1)?.kid !== this.keyId) this.#standing = 'ended';

@@ -1,5 +1,11 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
-import type { Region } from '../../domain/keys/api-key.ts';
+import {
+  API_KEY_RANDOM_BYTES,
+  apiKeyHash,
+  apiKeyPrefix,
+  formatApiKey,
+  type Region,
+} from '../../domain/keys/api-key.ts';
 import { checkEmail, checkName, checkUuid } from '../../domain/values/fields.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import { isoTime } from '../../domain/values/time.ts';
@@ -18,14 +24,12 @@ import { callerOf } from '../calls/caller.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { Walk } from '../walking/walk.ts';
 import { type ApiKeyRecord, apiKeyCollection, apiKeysPerActorMax } from './api-key-record.ts';
-import { mintApiKey } from './api-keys.ts';
 import type { KeyCache } from './entity-credentials.ts';
 
 /** Methods for developers: registration, and their API keys. */
 export function developerService(records: RecordStore, identities: Identities, cache: KeyCache) {
   const keys = apiKeyCollection(records);
 
-  /** All active keys in order of creation, however many revoked ones come before them. */
   const activeKeys = async (actorId: string, walk: Walk): Promise<ApiKeyRecord[]> => {
     const active: ApiKeyRecord[] = [];
     for await (const key of keys.walk(walk, 'actor', actorId, { limit: Number.POSITIVE_INFINITY })) {
@@ -80,12 +84,12 @@ export function developerService(records: RecordStore, identities: Identities, c
         role: actor.role,
         environment: caller.world ?? '',
         createdAt: actor.createdAt,
-        keys: held.map((key) => ({
-          keyId: key.keyId,
-          keyPrefix: key.prefix,
-          environment: key.environment,
-          name: key.name,
-          createdAt: key.createdAt,
+        keys: held.map(({ keyId, prefix, environment, name, createdAt }) => ({
+          keyId,
+          keyPrefix: prefix,
+          environment,
+          name,
+          createdAt,
         })),
       };
     },
@@ -125,6 +129,21 @@ export function developerService(records: RecordStore, identities: Identities, c
       return {};
     },
   };
+}
+
+/**
+ * Makes an API key. Returns the secret, which is shown once, and the record to store. The key is made of the call's own
+ * random bytes, so that a retry makes the same one.
+ */
+function mintApiKey(
+  call: Call,
+  owner: Pick<ApiKeyRecord, 'actorId' | 'environment' | 'name'> & { readonly region: Region | null },
+): { readonly secret: string; readonly record: ApiKeyRecord } {
+  const { environment, region } = owner;
+  const keyId = call.newId();
+  const secret = formatApiKey({ environment, region, random: call.randomBytes(API_KEY_RANDOM_BYTES) });
+  const made = { hash: apiKeyHash(secret), keyId, prefix: apiKeyPrefix(secret) };
+  return { secret, record: { ...owner, ...made, createdAt: isoTime(call.now), revokedAt: null } };
 }
 
 function checkRegion(region: string): Region {

@@ -12,8 +12,9 @@ import type { Credentials, KeyOwner } from './credentials.ts';
 export const keyFreshMs = 1_000;
 const keysCachedMax = 10_000;
 
-/** A cache of valid API keys. `forget` removes a revoked key, so that this node refuses it at once. */
+/** A cache of valid API keys. */
 export interface KeyCache {
+  /** Removes a revoked key, so that this node refuses it at once. */
   forget(hash: string): void;
 }
 
@@ -70,16 +71,13 @@ export function storedCredentials(
       await withKeys(identities, recent, sent, async (actor) => {
         const { key, signature: text } = findKey(actor, sent);
         if (await identities.verify(key, digest, checkSignatureForm(text))) return;
-        throw new LedgerError(
-          'invalid_signature',
-          'X-Actor-Sig does not verify as an ENTITY_REQUEST over the JSON given in details.',
-          {
-            event_type: 'ENTITY_REQUEST',
-            ledger_id: actorId,
-            expected_canonical_json: expected,
-            signing_key_id: key.kid,
-          },
-        );
+        const message = 'X-Actor-Sig does not verify as an ENTITY_REQUEST over the JSON given in details.';
+        throw new LedgerError('invalid_signature', message, {
+          event_type: 'ENTITY_REQUEST',
+          ledger_id: actorId,
+          expected_canonical_json: expected,
+          signing_key_id: key.kid,
+        });
       });
     },
   };

@@ -48,7 +48,7 @@ export class EventAppender {
   readonly #identities: Identities;
   readonly #reading: LedgerReading;
   readonly #commands: OnceSubmitter;
-  /** By the facts of a master, which never change and are cached by LedgerReading. */
+  /** The facts of a master never change and are cached by LedgerReading. */
   readonly #injections = new WeakMap<MasterFacts, Injection>();
 
   constructor(identities: Identities, reading: LedgerReading, commands: OnceSubmitter) {
@@ -62,7 +62,7 @@ export class EventAppender {
     return this.#reading.knownMaster(masterId)?.ledgerId ?? null;
   }
 
-  /** The ledger of a master, read from the store if need be. null if there is none, or if the id is no UUID. */
+  /** Reads the store if need be. null if there is no such master, or if the id is no UUID. */
   async findLedger(masterId: string): Promise<string | null> {
     if (!isUuid(masterId)) return null;
     return (await this.#reading.masterFacts(masterId))?.ledgerId ?? null;
@@ -73,10 +73,7 @@ export class EventAppender {
     return this.#commands.submitOnce(call, options, () => this.#check(call, request, call.takeJson('payload')));
   }
 
-  /**
-   * The first half of an append of a stream. `key` is its idempotency key. Rejects with the error that the append is
-   * refused with.
-   */
+  /** The first half of an append of a stream. `key` is its idempotency key. Rejects if the append is refused. */
   async prepare(call: StreamedCall, request: AppendFields, key: string | undefined): Promise<PreparedCommand> {
     demandEntitySignature(call);
     const parsed = parsePayload(request.payload);
@@ -143,7 +140,7 @@ export class EventAppender {
   }
 }
 
-/** The answer to an append. It is made of the event alone, so that a replay gives the same answer again. */
+/** It is made of the event alone, so that a replay gives the same answer again. */
 export function appendedMessage({ event }: CommandOutcome) {
   return {
     traceledgerMasterUuid: event.master?.id ?? '',

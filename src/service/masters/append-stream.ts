@@ -13,21 +13,15 @@ import type { Walk } from '../walking/walk.ts';
 import { appendedMessage, type EventAppender } from './append-event.ts';
 import { OpenEvents } from './open-events.ts';
 import { type LedgerLane, LedgerLanes, type Promised } from './stream-lanes.ts';
-import type { StreamMemory, StreamsMemory } from './stream-memory.ts';
+import type { StreamsMemory } from './stream-memory.ts';
 
 /** The outcome of one event, as sent to the caller. */
-type Answer =
-  | {
-      readonly clientIndex: bigint;
-      readonly outcome: { case: 'appended'; value: { event: object; replayed: boolean } };
-    }
-  | {
-      readonly clientIndex: bigint;
-      readonly outcome: {
-        case: 'error';
-        value: { code: string; message: string; details: string; resumeFrom?: bigint; cut?: string };
-      };
-    };
+interface Answer {
+  readonly clientIndex: bigint;
+  readonly outcome:
+    | { case: 'appended'; value: { event: object; replayed: boolean } }
+    | { case: 'error'; value: { code: string; message: string; details: string; resumeFrom?: bigint; cut?: string } };
+}
 
 /** One event of a stream, as a call of its own. */
 class StreamedCall implements Call {
@@ -85,7 +79,7 @@ class StreamedCall implements Call {
  */
 export function appendStream(appender: EventAppender, naming: LedgerNaming, memory: StreamsMemory, now: () => number) {
   return async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call): AsyncIterable<Answer> {
-    const stream = new AppendStream(appender, naming, memory.ofStream(), call, now);
+    const stream = new AppendStream(appender, naming, memory, call, now);
     void stream.take(requests);
     try {
       yield* stream.answers();
@@ -95,10 +89,9 @@ export function appendStream(appender: EventAppender, naming: LedgerNaming, memo
   };
 }
 
-/** An outcome that waits to be sent. */
+/** An outcome that waits to be sent. `length` is that of its event, in characters. */
 interface Ready {
   readonly answer: Answer;
-  /** Length of its event, in characters. */
   readonly length: number;
   /** What the outcome counts for in the memory budget. */
   readonly bytes: number;
@@ -111,20 +104,19 @@ class AppendStream {
   readonly #caller: Caller;
   readonly #now: () => number;
   readonly #lanes: LedgerLanes;
-  readonly #memory: StreamMemory;
+  readonly #memory: StreamsMemory;
   #ready: Ready[] = [];
-  /** Bytes of all outcomes that are ready, with the one that is being sent. */
+  /** With the outcome that is being sent. */
   #readyBytes = 0;
   readonly #open = new OpenEvents();
   #sent = 0;
   #ended = false;
-  /** The caller reads no more outcomes. */
   #closed = false;
   #failure: unknown = null;
   #wakeReader: (() => void) | null = null;
   #wakeWriter: (() => void) | null = null;
 
-  constructor(appender: EventAppender, naming: LedgerNaming, memory: StreamMemory, call: Call, now: () => number) {
+  constructor(appender: EventAppender, naming: LedgerNaming, memory: StreamsMemory, call: Call, now: () => number) {
     this.#memory = memory;
     this.#appender = appender;
     this.#naming = naming;
@@ -135,14 +127,14 @@ class AppendStream {
   }
 
   async take(requests: AsyncIterable<AppendEventsRequest>): Promise<void> {
-    /** Bytes of an event that is not in a lane yet. */
+    // Of an event that is not in a lane yet.
     let heldBytes = 0;
     try {
       for await (const request of requests) {
         const length = lengthOf(request);
         heldBytes = bytesOf(length);
-        this.#memory.hold(heldBytes);
-        // Each ledger has its own lane, so the ledger must be known before any later event is looked at.
+        this.#memory.hold(this, heldBytes);
+        // The lane must be known before any later event is looked at.
         const ledgerId = this.#appender.ledgerOf(request.uuid) ?? (await this.#appender.findLedger(request.uuid));
         if (this.#closed) break;
         this.#begin(request, ledgerId, length, heldBytes);
@@ -156,23 +148,23 @@ class AppendStream {
     } catch (error) {
       this.#failure = error;
     }
-    this.#memory.hold(-heldBytes);
+    this.#memory.hold(this, -heldBytes);
     this.#ended = true;
     this.#wake();
   }
 
   /** A closed stream drops what it takes, so it need not wait for room. */
   get #mayTake(): boolean {
-    return this.#closed || (this.#open.mayTake && this.#memory.mayTake);
+    return this.#closed || (this.#open.mayTake && this.#memory.mayTake(this));
   }
 
-  /** Yields outcomes as they become ready. An event counts as open until its outcome is taken from here. */
+  /** An event counts as open until its outcome is taken from here. */
   async *answers(): AsyncIterable<Answer> {
     for (;;) {
       for (let next = this.#ready.shift(); next !== undefined; next = this.#ready.shift()) {
         yield next.answer;
         this.#open.handedOut(next.length);
-        this.#memory.hold(-next.bytes);
+        this.#memory.hold(this, -next.bytes);
         this.#readyBytes -= next.bytes;
       }
       this.#wakeTaker();
@@ -191,7 +183,7 @@ class AppendStream {
   close(): void {
     this.#closed = true;
     this.#ready = [];
-    this.#memory.hold(-this.#readyBytes);
+    this.#memory.hold(this, -this.#readyBytes);
     this.#wakeTaker();
   }
 
@@ -206,9 +198,7 @@ class AppendStream {
     if (!lane.sending) void this.#send(lane);
   }
 
-  /**
-   * Names the master's ledger for the stream. The caller's access history gets each ledger once, when the stream ends.
-   */
+  /** Names the master's ledger for the stream's access record. */
   async #named(masterId: string, preparing: Promise<PreparedCommand>): Promise<PreparedCommand> {
     try {
       const prepared = await preparing;
@@ -291,7 +281,7 @@ class AppendStream {
   /** Queues an outcome. Its event's own text is not in memory from here on. */
   #addReady({ length, bytes }: Promised, answer: Answer): void {
     const answerBytes = this.#closed ? 0 : bytesOf(lengthOfAnswer(answer));
-    this.#memory.hold(answerBytes - bytes);
+    this.#memory.hold(this, answerBytes - bytes);
     if (this.#closed) return;
     this.#readyBytes += answerBytes;
     this.#ready.push({ answer, length, bytes: answerBytes });
@@ -312,8 +302,7 @@ class AppendStream {
     };
     if (!mayBeRetried(thrown)) return { clientIndex, outcome: { case: 'error', value } };
     lane.resumeFrom ??= clientIndex;
-    const resumable = { ...value, resumeFrom: lane.resumeFrom };
-    return { clientIndex, outcome: { case: 'error', value: resumable } };
+    return { clientIndex, outcome: { case: 'error', value: { ...value, resumeFrom: lane.resumeFrom } } };
   }
 
   #wake(): void {
@@ -326,18 +315,14 @@ class AppendStream {
   }
 }
 
-/** Length of the fields of an event that a caller can make long, in characters. */
+/** Characters of the fields that a caller can make long. */
 function lengthOf(request: AppendEventsRequest): number {
   const { uuid, eventType, payload, signingKeyId, actorSig, idempotencyKey, deliveryChain } = request;
-  const optional =
-    (signingKeyId?.length ?? 0) +
-    (actorSig?.length ?? 0) +
-    (idempotencyKey?.length ?? 0) +
-    (deliveryChain?.length ?? 0);
-  return uuid.length + eventType.length + payload.length + optional;
+  const optional = [signingKeyId, actorSig, idempotencyKey, deliveryChain];
+  return optional.reduce((sum, text) => sum + (text?.length ?? 0), uuid.length + eventType.length + payload.length);
 }
 
-/** Length of an outcome's message and details, in characters. The rest of an outcome is short. */
+/** Characters. The rest of an outcome is short. */
 function lengthOfAnswer({ outcome }: Answer): number {
   return outcome.case === 'error' ? outcome.value.message.length + outcome.value.details.length : 0;
 }

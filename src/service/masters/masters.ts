@@ -1,7 +1,7 @@
 import { masterFacts } from '../../domain/event/facts.ts';
 import { names } from '../../domain/event/projection.ts';
 import { masterClosedSignedForms, masterCreatedSignedForms } from '../../domain/event/service-events.ts';
-import { checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../../domain/values/fields.ts';
+import { checkLabel, checkName, checkUuid } from '../../domain/values/fields.ts';
 import type {
   AppendEventRequest,
   CloseMasterRequest,
@@ -18,7 +18,7 @@ import type { Identities } from '../actors/identities.ts';
 import { checkCallSignature } from '../actors/signing.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
-import { checkOrder } from '../calls/list-page.ts';
+import { checkListPage } from '../calls/list-page.ts';
 import { withNotFoundField } from '../calls/not-found-field.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { OnceSubmitter } from '../idempotency/submit-once.ts';
@@ -85,11 +85,7 @@ export function masterService(
     listMasters: async (request: ListMastersRequest, call: Call) => {
       const caller = callerOf(call);
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
-      const page = {
-        limit: checkLimit('limit', request.limit),
-        offset: checkOffset('offset', request.offset),
-        descending: checkOrder(request.order),
-      };
+      const page = checkListPage(request);
       const seen = await reading.seen(call.walk, ledgerId, caller.actorId);
       const list = seen.masters === null ? names.mastersOf(ledgerId) : null;
       const masterIds =
@@ -156,13 +152,7 @@ export function masterService(
           const eventType = 'MASTER_CLOSED';
           const forms = masterClosedSignedForms(ledger, masterId, caller.actorId);
           const signature = await checkCallSignature(identities, call, 'if_keyed', { eventType, ledgerId, forms });
-          return {
-            kind: 'close_master',
-            ledgerId,
-            masterId,
-            signature,
-            signatureRule: 'if_keyed',
-          };
+          return { kind: 'close_master', ledgerId, masterId, signature, signatureRule: 'if_keyed' };
         },
       );
       return { traceledgerMasterUuid: masterId, ledgerId: outcome.event.ledgerId, status: 'CLOSED' };
@@ -171,10 +161,7 @@ export function masterService(
 }
 
 /** A page of UUIDv7 ids, which sort by their time of creation. */
-function pageOf(
-  ids: readonly string[],
-  page: { readonly limit: number; readonly offset: number; readonly descending: boolean },
-): string[] {
-  const sorted = page.descending ? ids.toSorted().reverse() : ids.toSorted();
-  return sorted.slice(page.offset, page.offset + page.limit);
+function pageOf(ids: readonly string[], { limit, offset, descending }: ReturnType<typeof checkListPage>): string[] {
+  const sorted = descending ? ids.toSorted().reverse() : ids.toSorted();
+  return sorted.slice(offset, offset + limit);
 }

@@ -2,10 +2,7 @@ import { batchEventsMax } from '../../actors/bounds.ts';
 
 /** Upper limit of a stream's open events. */
 const eventsMax = 512;
-/**
- * Initial and lowest limit. It starts low because outcomes show whether the node is busy. A lower limit would keep one
- * ledger's batches below the size that every store accepts.
- */
+/** Initial and lowest limit. With a lower one a ledger's batches would be smaller than every store accepts. */
 const eventsMin = batchEventsMax;
 /** How much the limit grows after as many timely outcomes as the limit allows. */
 const growth = 16;
@@ -19,10 +16,9 @@ const lengthMax = 8 * 1024 * 1024;
 const timelyMs = 1_000;
 
 /**
- * Counts the open events of a stream, from their arrival until their outcome is sent, and says whether the stream may
- * take more. The limit grows slowly while outcomes are timely and is halved when they are late, as TCP's congestion
- * window, so that the streams of a node converge to equal limits. Excess events of a busy node then wait with their
- * caller instead of timing out here.
+ * Limits the open events of a stream, from their arrival until their outcome is sent. The limit grows slowly while
+ * outcomes are timely and is halved when they are late, as TCP's congestion window, so that the streams of a node
+ * converge to equal limits. Excess events of a busy node wait with their caller instead of timing out here.
  */
 export class OpenEvents {
   #count = 0;
@@ -42,9 +38,7 @@ export class OpenEvents {
     this.#length += length;
   }
 
-  /**
-   * Records an outcome, `tookMs` milliseconds after the event was taken. Infinity means that the caller has to retry.
-   */
+  /** Records an outcome, `tookMs` milliseconds after the event was taken; Infinity if the caller has to retry. */
   settled(tookMs: number): void {
     const change = tookMs <= timelyMs ? growth / this.#most : -1 / 2;
     this.#most = Math.min(Math.max(this.#most + change, eventsMin), eventsMax);

@@ -15,23 +15,14 @@ const payloadBytesMax = 256 * 1024;
 const deliveryChainItemsMax = 16;
 const actorTypes = new Set(['human', 'service', 'external', 'device']);
 
-/** A caller's payload, validated. */
-interface SubmittedPayload {
-  readonly object: JsonObject;
-  readonly causedByHash: string | null;
-}
-
-/**
- * Parses the payload of an append as sent. A field that was left out is an empty text here: it is reported as a missing
- * object instead of broken JSON. Throws `invalid_argument` for an empty text, and the errors of parseJson.
- */
+/** A field that was left out is an empty text: it is reported as a missing object instead of broken JSON. */
 export function parsePayload(text: string): JsonNode {
   if (text === '') throw invalidField('payload', 'a JSON object');
   return parseJsonField(text);
 }
 
 /** Validates the payload of an append. Throws `invalid_argument`, `payload_too_large` or `reserved_field`. */
-export function checkPayload(node: JsonNode): SubmittedPayload {
+export function checkPayload(node: JsonNode): { readonly object: JsonObject; readonly causedByHash: string | null } {
   if (node.kind !== 'object') throw invalidField('payload', 'a JSON object');
   // A UTF-16 unit has three bytes of UTF-8 at most, so most payloads need no counting.
   if (node.canonical.length * 3 > payloadBytesMax && Buffer.byteLength(node.canonical) > payloadBytesMax) {
@@ -44,9 +35,7 @@ export function checkPayload(node: JsonNode): SubmittedPayload {
     throw new LedgerError(
       'reserved_field',
       'delivery_chain is written by the service: send it in the header X-Delivery-Chain.',
-      {
-        field: 'payload.delivery_chain',
-      },
+      { field: 'payload.delivery_chain' },
     );
   }
   const cause = memberOf(node, 'caused_by_hash');

@@ -2,7 +2,7 @@ import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import type { PreparedCommand } from '../idempotency/submit-once.ts';
 
-/** Lanes of a stream, a KB each. More than the events that can be open on it. */
+/** A KB each. More than the events that can be open on a stream. */
 const lanesMax = 1_024;
 
 /** An event of a stream whose outcome is not sent yet. */
@@ -28,18 +28,13 @@ export interface LedgerLane {
   answering: boolean;
   lastSent: number | null;
   open: number;
-  /** An event failed with a retryable error: no more events of this ledger are accepted. */
+  /** An event failed with a retryable error: no more events of this ledger are sent. */
   failed: boolean;
-  /**
-   * The client index of the first event that failed with a retryable error. Set once all events before it are answered.
-   */
+  /** Client index of the first event that failed so. Set once all events before it are answered. */
   resumeFrom: bigint | null;
 }
 
-/**
- * The lanes of a stream. An idle lane has no state that a new one would lack, so it is kept only for reuse and removed
- * when there is no room. A failed lane stays until the stream ends.
- */
+/** The lanes of a stream. When there is no room idle lanes are forgotten. A failed lane stays until the stream ends. */
 export class LedgerLanes {
   /** Unique to this stream. */
   readonly #id: string;
@@ -49,10 +44,7 @@ export class LedgerLanes {
     this.#id = id;
   }
 
-  /**
-   * Returns the lane of a ledger; null for the events whose masters do not exist. Throws `unavailable` if so many lanes
-   * have failed that there is no room.
-   */
+  /** `ledgerId` is null for events whose masters do not exist. Throws `unavailable` if too many lanes have failed. */
   of(ledgerId: string | null): LedgerLane {
     let lane = this.#lanes.get(ledgerId);
     if (lane === undefined) {

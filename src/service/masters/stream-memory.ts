@@ -15,7 +15,7 @@ const stepBytes = 64 * 1024;
  */
 export class StreamsMemory {
   readonly #memory: MemoryBudget;
-  readonly #streams: FairShare<StreamMemory>;
+  readonly #streams: FairShare<object>;
   #countedBytes = 0;
 
   constructor(memory: MemoryBudget) {
@@ -23,11 +23,8 @@ export class StreamsMemory {
     this.#streams = new FairShare(memory.maxBytes * share);
   }
 
-  ofStream(): StreamMemory {
-    return new StreamMemory(this);
-  }
-
-  hold(stream: StreamMemory, bytes: number): void {
+  /** Adds bytes. Negative bytes are released. */
+  hold(stream: object, bytes: number): void {
     this.#streams.add(stream, bytes);
     if (Math.abs(this.#streams.heldBytes - this.#countedBytes) >= stepBytes) this.#update();
   }
@@ -36,7 +33,7 @@ export class StreamsMemory {
    * Whether a stream may take one more event. A stream that holds nothing always may, so that none stops for good. A
    * stream below its equal share may while the node has room, whatever the other streams hold.
    */
-  mayTake(stream: StreamMemory): boolean {
+  mayTake(stream: object): boolean {
     const own = this.#streams.heldBy(stream);
     if (own === 0) return true;
     if (this.#memory.heldBytes() >= this.#memory.maxBytes) return false;
@@ -49,23 +46,5 @@ export class StreamsMemory {
     if (bytes > this.#countedBytes) this.#memory.add('stream', bytes - this.#countedBytes);
     else this.#memory.release('stream', this.#countedBytes - bytes);
     this.#countedBytes = bytes;
-  }
-}
-
-/** The bytes that one stream holds. */
-export class StreamMemory {
-  readonly #all: StreamsMemory;
-
-  constructor(all: StreamsMemory) {
-    this.#all = all;
-  }
-
-  get mayTake(): boolean {
-    return this.#all.mayTake(this);
-  }
-
-  /** Adds bytes. Negative bytes are released. */
-  hold(bytes: number): void {
-    this.#all.hold(this, bytes);
   }
 }

@@ -16,48 +16,48 @@ import { bearer, type ListeningNode, startListeningNode } from '../../../support
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
-describe('what streams tell the budget', () => {
-  test('it goes in steps of 64 KiB of all streams together, up and down', () => {
+describe('the budget of all streams', () => {
+  test('is updated in steps of 64 KiB of all streams together, up and down', () => {
     const budget = new MemoryBudget(64 * MiB);
     const streams = new StreamsMemory(budget);
-    const [one, other] = [streams.ofStream(), streams.ofStream()];
-    one.hold(63 * KiB);
+    const [one, other] = [{}, {}];
+    streams.hold(one, 63 * KiB);
     expect(budget.heldBytes('stream')).toBe(0);
-    other.hold(KiB);
+    streams.hold(other, KiB);
     expect(budget.heldBytes('stream')).toBe(64 * KiB);
-    one.hold(200 * KiB);
+    streams.hold(one, 200 * KiB);
     expect(budget.heldBytes('stream')).toBe(256 * KiB);
-    one.hold(-263 * KiB);
+    streams.hold(one, -263 * KiB);
     expect(budget.heldBytes('stream')).toBe(0);
-    other.hold(-KiB);
+    streams.hold(other, -KiB);
     expect(budget.heldBytes()).toBe(0);
   });
 
-  test('all together may have a quarter of the budget open, and each stream its equal part of that', () => {
+  test('is a quarter of the node’s, and each stream may have its equal part of that', () => {
     const streams = new StreamsMemory(new MemoryBudget(64 * MiB));
-    const [large, small] = [streams.ofStream(), streams.ofStream()];
-    small.hold(KiB);
-    large.hold(16 * MiB - 2 * KiB);
-    expect(large.mayTake).toBe(true);
-    large.hold(KiB);
-    expect(large.mayTake).toBe(false);
-    expect(small.mayTake).toBe(true);
-    small.hold(8 * MiB);
-    expect(small.mayTake).toBe(false);
-    large.hold(-16 * MiB + KiB);
-    expect(small.mayTake).toBe(true);
+    const [large, small] = [{}, {}];
+    streams.hold(small, KiB);
+    streams.hold(large, 16 * MiB - 2 * KiB);
+    expect(streams.mayTake(large)).toBe(true);
+    streams.hold(large, KiB);
+    expect(streams.mayTake(large)).toBe(false);
+    expect(streams.mayTake(small)).toBe(true);
+    streams.hold(small, 8 * MiB);
+    expect(streams.mayTake(small)).toBe(false);
+    streams.hold(large, -16 * MiB + KiB);
+    expect(streams.mayTake(small)).toBe(true);
   });
 
-  test('where the node has no room, a stream that holds nothing takes one event, and no other stream takes any', () => {
+  test('lets a stream that holds nothing take one event while the node has no room, and no other stream', () => {
     const budget = new MemoryBudget(64 * MiB);
     const streams = new StreamsMemory(budget);
-    const stream = streams.ofStream();
+    const stream = {};
     budget.hold('request', 64 * MiB);
-    expect(stream.mayTake).toBe(true);
-    stream.hold(KiB);
-    expect(stream.mayTake).toBe(false);
+    expect(streams.mayTake(stream)).toBe(true);
+    streams.hold(stream, KiB);
+    expect(streams.mayTake(stream)).toBe(false);
     budget.release('request', 64 * MiB);
-    expect(stream.mayTake).toBe(true);
+    expect(streams.mayTake(stream)).toBe(true);
   });
 });
 
