@@ -20,10 +20,8 @@ import { LoadedMasters } from './loaded-masters.ts';
 import { checkRows } from './row-check.ts';
 import { SnapshotSaving } from './snapshot-saving.ts';
 
-/**
- * stands; fenced, not_written: nothing of the batch is or will be in the log; unsettled: that could not be found out.
- */
-export type WriteResult = 'stands' | 'fenced' | 'not_written' | 'unsettled';
+/** stands: the batch is in the log. fenced, not_written: nothing of it is or will be in the log. */
+export type WriteResult = 'stands' | 'fenced' | 'not_written';
 
 interface CommittedLedgerParts {
   readonly store: LedgerStore;
@@ -45,6 +43,8 @@ export class CommittedLedger {
   #state: LedgerState = emptyLedger;
   #masters: LoadedMasters;
   #saving: SnapshotSaving;
+  /** What the store said of the running write, while its outcome is not known. */
+  #doubt: OutcomeUnknown | null = null;
 
   constructor(ledgerId: string, parts: CommittedLedgerParts) {
     this.#ledgerId = ledgerId;
@@ -107,9 +107,9 @@ export class CommittedLedger {
       await this.#parts.store.append(claim, batch.entries);
     } catch (error) {
       if (error instanceof Fenced) return 'fenced';
-      if (error instanceof OutcomeUnknown) return await this.#settle(batch);
+      if (error instanceof OutcomeUnknown) return await this.#findOutcome(batch, error);
       if (error instanceof LedgerError) throw error;
-      // A store must not throw anything else, so whether it wrote is unknown.
+      // A defect of this service or of the store, so whether it wrote is unknown.
       throw outcomeUnknown(error);
     }
     this.#parts.meter.committed(batch.entries.length, (this.#parts.clock.now() - started) / 1_000);
@@ -120,30 +120,41 @@ export class CommittedLedger {
 
   /**
    * Finds out whether a write landed, by a new claim: it shuts the write out or finds it done. Tries again until the
-   * last deadline of the batch, or until the store has stopped.
+   * last deadline of the batch, or until the store has stopped. Then it throws `outcome_unknown`.
    */
-  async #settle(batch: DecidedBatch): Promise<WriteResult> {
+  async #findOutcome(batch: DecidedBatch, doubt: OutcomeUnknown): Promise<WriteResult> {
     const [first] = batch.entries;
     if (first === undefined) throw new Error('a batch without entries was written');
     const lastDeadline = Math.max(...batch.results.map(({ pending }) => pending.command.deadline));
-    for (let attempt = 0; ; attempt++) {
-      try {
-        await this.activate('unknown_outcome');
-        const [entry] = await this.#parts.store.read(this.#ledgerId, first.seq, 1);
-        const isWritten = entry?.seq === first.seq && parseRow(entry.row).hash === first.hash;
-        this.#parts.meter.unknownOutcome(isWritten ? 'written' : 'not_written');
-        return isWritten ? 'stands' : 'not_written';
-      } catch (error) {
-        this.forget();
-        const isInVain =
-          !(error instanceof LedgerError) || error instanceof StoreStopped || error instanceof BrokenChain;
-        if (isInVain || this.#parts.clock.now() >= lastDeadline) {
-          this.#parts.meter.unknownOutcome('unsettled');
-          return 'unsettled';
+    this.#doubt = doubt;
+    try {
+      for (let attempt = 0; ; attempt++) {
+        try {
+          await this.activate('unknown_outcome');
+          const [entry] = await this.#parts.store.read(this.#ledgerId, first.seq, 1);
+          const isWritten = entry?.seq === first.seq && parseRow(entry.row).hash === first.hash;
+          this.#parts.meter.unknownOutcome(isWritten ? 'written' : 'not_written');
+          return isWritten ? 'stands' : 'not_written';
+        } catch (error) {
+          this.forget();
+          const isInVain =
+            !(error instanceof LedgerError) || error instanceof StoreStopped || error instanceof BrokenChain;
+          if (isInVain || this.#parts.clock.now() >= lastDeadline) {
+            this.#parts.meter.unknownOutcome('unsettled');
+            throw this.outcomeUnknown();
+          }
+          await sleep(this.#parts.clock, Math.min(settleRestMaxMs, 10 * 2 ** attempt));
         }
-        await sleep(this.#parts.clock, Math.min(settleRestMaxMs, 10 * 2 ** attempt));
       }
+    } finally {
+      this.#doubt = null;
     }
+  }
+
+  /** The answer to a command of the running write. If the store has failed, the cause names the ledger in the log. */
+  outcomeUnknown(): LedgerError {
+    const cause = this.#doubt;
+    return outcomeUnknown(cause === null ? undefined : new Error(`a write to ledger ${this.#ledgerId}`, { cause }));
   }
 
   /** Saves snapshots that are due, and removes masters from memory if there are too many. */

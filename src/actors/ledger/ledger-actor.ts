@@ -12,7 +12,7 @@ import type { DeadlineWatch } from '../inbox/deadline-watch.ts';
 import type { MailboxLimits } from '../inbox/mailbox.ts';
 import type { CommandOutcome } from '../inbox/outcome.ts';
 import type { PendingCommand } from '../inbox/pending-command.ts';
-import { clockIsOff, damagedReplay, outcomeUnknown, reloading, somethingWrong, timeIsUp } from '../inbox/refusals.ts';
+import { clockIsOff, damagedReplay, reloading, somethingWrong, timeIsUp } from '../inbox/refusals.ts';
 import type { ActorMeter, ClaimReason } from '../meter.ts';
 import { readForBatch } from './batch-reads.ts';
 import { BrokenChain } from './broken-chain.ts';
@@ -208,7 +208,6 @@ export class LedgerActor {
         this.#batch = [...decided.deferred];
         continue;
       }
-      if (written === 'unsettled') throw outcomeUnknown();
       if (written === 'fenced') {
         meter.fenced();
         const [byte = 0] = random(1);
@@ -246,14 +245,14 @@ export class LedgerActor {
     const { outbox } = this.#parts;
     this.#sent = decided;
     outbox?.writing(this.ledgerId, decided.entries[0]?.seq ?? 0);
-    let written: WriteResult = 'unsettled';
+    let written: WriteResult | null = null;
     try {
       written = await this.#ledger.write(claim, decided);
       return written;
     } finally {
       this.#sent = null;
       outbox?.settled(this.ledgerId);
-      if (written === 'unsettled') outbox?.unsettled(this.ledgerId, decided.entries);
+      if (written === null) outbox?.unsettled(this.ledgerId, decided.entries);
     }
   }
 
@@ -283,7 +282,9 @@ export class LedgerActor {
   }
 
   #lookAtDeadlines(): void {
-    this.#queue.refuseDue(this.#batch, (pending) => (this.#isInFlight(pending) ? outcomeUnknown() : timeIsUp()));
+    this.#queue.refuseDue(this.#batch, (pending) =>
+      this.#isInFlight(pending) ? this.#ledger.outcomeUnknown() : timeIsUp(),
+    );
   }
 
   #isInFlight(pending: PendingCommand): boolean {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { LedgerError } from '../../../src/domain/errors.ts';
-import { Fenced, type LedgerStore } from '../../../src/store/ledger-store.ts';
+import { Fenced, type LedgerStore, OutcomeUnknown } from '../../../src/store/ledger-store.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
 import {
   append,
@@ -213,7 +213,8 @@ describe('an append of which nobody knows whether it landed', () => {
       fail('claim', ...Array<StoreFault>(400).fill('unavailable'));
       const command = append({ commandKeys: [commandKey('k1')], deadline: startMs + 10_000 });
       const outcome = codeOf(actor.submit(command));
-      const behind = codeOf(actor.submit(append({ deadline: startMs + 60_000 })));
+      const submitted = actor.submit(append({ deadline: startMs + 60_000 }));
+      const behind = codeOf(submitted);
       await settled();
       const waiting = codeOf(actor.submit(append({ deadline: startMs + 60_000 })));
       await clock.advance(61_000);
@@ -222,6 +223,8 @@ describe('an append of which nobody knows whether it landed', () => {
         'outcome_unknown',
         'unavailable',
       ]);
+      const { cause } = (await submitted.catch((error: LedgerError) => error)) as LedgerError;
+      expect(cause).toMatchObject({ message: expect.stringContaining(ledgerId), cause: expect.any(OutcomeUnknown) });
       expect(actor.stopped).toBe(true);
       expect(world.meter.unknown).toEqual(['unsettled']);
       const healthy = rig({ clock, data: world.data });
