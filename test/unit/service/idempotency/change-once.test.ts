@@ -12,6 +12,7 @@ import {
   organizationCollection,
 } from '../../../../src/service/organizations/organization-record.ts';
 import { organizationService } from '../../../../src/service/organizations/organizations.ts';
+import { collection } from '../../../../src/service/records/collection.ts';
 import { bareActor } from '../../../support/actor-record.ts';
 import { buyer, ledgerId } from '../../../support/commands.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
@@ -43,7 +44,7 @@ async function preferring(): Promise<Changing> {
 
 async function gating(): Promise<Changing> {
   const records = new MemoryRecordStore();
-  const entities = entityCollection(records);
+  const entities = collection(records, entityRules);
   const entity = { actorId: buyer, requireArl: false, arlGateUpdatedAt: null, ownerActorId: null, trustLevel: 'BASIC' };
   const texts = { entityId: ledgerId, actorType: 'device', entityType: 'T', displayName: 'N', uniqueId: 'U' };
   await entities.create({ ...entity, ...texts, metadata: '{}', createdAt: '' } as EntityRecord);
