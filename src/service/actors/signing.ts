@@ -22,7 +22,7 @@ export interface SigningInput {
  */
 export async function checkCallSignature(
   identities: Identities,
-  call: Call,
+  call: Pick<Call, 'caller' | 'signature' | 'markVerified'>,
   rule: 'if_keyed' | 'optional',
   input: SigningInput,
 ): Promise<CommandSignature | null> {

@@ -36,6 +36,12 @@ export interface EntityRequest {
   readonly timestamp: string;
 }
 
+/** What the append of an event needs of its call. */
+export type AppendCall = Pick<
+  Call,
+  'caller' | 'signature' | 'deliveryChain' | 'commandKey' | 'deadline' | 'markVerified'
+>;
+
 export interface Call {
   readonly requestId: string;
   /** null on methods that need no credential. */

@@ -2,7 +2,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import type { Call, Caller } from './call.ts';
 
 /** Throws `unauthenticated` if there is no caller. The pipeline does so before, where a credential is needed. */
-export function callerOf(call: Call): Caller {
+export function callerOf(call: Pick<Call, 'caller'>): Caller {
   if (call.caller === null)
     throw new LedgerError('unauthenticated', 'Send an API key: Authorization: Bearer <API_KEY>.');
   return call.caller;

@@ -33,7 +33,10 @@ const writtenOnceForGood: ReadonlySet<Command['kind']> = new Set(['create_master
  * header identity, its signed digest. Reads show signatures to others, and header identity has no other secret. So such
  * an event is written once for good: otherwise a reader could send it again.
  */
-export function commandKeysOf(call: Call, command: UnkeyedCommand): readonly CommandKey[] {
+export function commandKeysOf(
+  call: Pick<Call, 'caller' | 'commandKey'>,
+  command: UnkeyedCommand,
+): readonly CommandKey[] {
   const { commandKey } = call;
   const { kind, ledgerId, signature } = command;
   const { actorId, via } = callerOf(call);

@@ -6,7 +6,7 @@ import type { CommandKey } from '../../domain/event/event.ts';
 import { parseRow } from '../../domain/event/row.ts';
 import type { Command, Lane, UnkeyedCommand } from '../../domain/ledger/command.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import type { Call } from '../calls/call.ts';
+import type { AppendCall, Call } from '../calls/call.ts';
 import { callerOf, demandEntitySignature } from '../calls/caller.ts';
 import { commandKeysOf } from './command-key.ts';
 
@@ -61,7 +61,7 @@ export class OnceSubmitter {
 
   /** The first half of `submitOnce` for a signed event of a stream, which is submitted in a lane. */
   async prepareOnce(
-    call: Call,
+    call: AppendCall,
     ledgerOf: SubmitOptions['ledgerOf'],
     made: Promise<UnkeyedCommand>,
   ): Promise<PreparedCommand> {
@@ -90,7 +90,10 @@ export class OnceSubmitter {
   }
 
   /** The event that the call's idempotency key wrote to its ledger before. null if there is none. */
-  async #first({ commandKey }: Call, ledgerOf: SubmitOptions['ledgerOf']): Promise<CommandOutcome | null> {
+  async #first(
+    { commandKey }: Pick<Call, 'commandKey'>,
+    ledgerOf: SubmitOptions['ledgerOf'],
+  ): Promise<CommandOutcome | null> {
     const ledgerId = commandKey === null ? null : await ledgerOf();
     return commandKey === null || ledgerId === null ? null : this.#written(ledgerId, commandKey);
   }
@@ -108,7 +111,7 @@ export class OnceSubmitter {
   }
 }
 
-function ofCall(call: Call, made: UnkeyedCommand): Command {
+function ofCall(call: AppendCall, made: UnkeyedCommand): Command {
   const { actorId, actorType } = callerOf(call);
   return { ...made, actorId, actorType, commandKeys: commandKeysOf(call, made), deadline: call.deadline } as Command;
 }

@@ -7,7 +7,7 @@ import { checkCallerEventType, checkUuid } from '../../domain/values/fields.ts';
 import { isUuid } from '../../domain/values/uuid.ts';
 import type { Identities } from '../actors/identities.ts';
 import { checkCallSignature, type SigningInput } from '../actors/signing.ts';
-import type { Call } from '../calls/call.ts';
+import type { AppendCall, Call } from '../calls/call.ts';
 import { callerOf, demandEntitySignature } from '../calls/caller.ts';
 import { commandKeyOf } from '../idempotency/command-key.ts';
 import { appendFingerprint } from '../idempotency/fingerprint.ts';
@@ -36,11 +36,6 @@ interface ReadAppend extends SigningInput {
   /** Canonical JSON, with all fields that the service adds. */
   readonly payload: string;
   readonly causedByHash: string | null;
-}
-
-/** A call whose command key is set once its payload is parsed. */
-interface StreamedCall extends Call {
-  commandKey: Call['commandKey'];
 }
 
 /** Appends of callers' events, one at a time or from a stream. */
@@ -74,15 +69,14 @@ export class EventAppender {
   }
 
   /** The first half of an append of a stream. `key` is its idempotency key. Rejects if the append is refused. */
-  async prepare(call: StreamedCall, request: AppendFields, key: string | undefined): Promise<PreparedCommand> {
+  async prepare(call: AppendCall, request: AppendFields, key: string | undefined): Promise<PreparedCommand> {
     demandEntitySignature(call);
     const parsed = parsePayload(request.payload);
-    if (key !== undefined) {
-      const fingerprint = appendFingerprint(request.uuid, request.eventType, parsed.canonical);
-      call.commandKey = commandKeyOf(callerOf(call).actorId, key, fingerprint);
-    }
+    const { uuid, eventType } = request;
+    const fingerprint = () => appendFingerprint(uuid, eventType, parsed.canonical);
+    const commandKey = key === undefined ? null : commandKeyOf(callerOf(call).actorId, key, fingerprint());
     const made = this.#check(call, request, parsed);
-    return this.#commands.prepareOnce(call, () => this.findLedger(request.uuid), made);
+    return this.#commands.prepareOnce({ ...call, commandKey }, () => this.findLedger(uuid), made);
   }
 
   #injection(ledger: LedgerFacts, master: MasterFacts): Injection {
@@ -98,11 +92,11 @@ export class EventAppender {
    * No `await` here: it would keep all of `parsed`, ten times as large as its text, in memory until the signature is
    * verified.
    */
-  #check(call: Call, request: AppendFields, parsed: JsonNode | null): Promise<UnkeyedCommand> {
+  #check(call: AppendCall, request: AppendFields, parsed: JsonNode | null): Promise<UnkeyedCommand> {
     return this.#read(call, request, parsed).then((read) => this.#verified(call, read));
   }
 
-  async #read(call: Call, request: AppendFields, parsed: JsonNode | null): Promise<ReadAppend> {
+  async #read(call: AppendCall, request: AppendFields, parsed: JsonNode | null): Promise<ReadAppend> {
     const caller = callerOf(call);
     const masterId = checkUuid('uuid', request.uuid);
     const eventType = checkCallerEventType('event_type', request.eventType);
@@ -124,7 +118,7 @@ export class EventAppender {
     };
   }
 
-  async #verified(call: Call, read: ReadAppend): Promise<UnkeyedCommand> {
+  async #verified(call: AppendCall, read: ReadAppend): Promise<UnkeyedCommand> {
     const { masterId, ledgerId, eventType, forms, payload, causedByHash } = read;
     const signature = await checkCallSignature(this.#identities, call, 'if_keyed', { eventType, ledgerId, forms });
     return {

@@ -1,15 +1,12 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import { boundError, namesOf, trailerBounds } from '../../domain/error-bounds.ts';
 import { isRetryable, LedgerError, notFound } from '../../domain/errors.ts';
-import type { CommandKey } from '../../domain/event/event.ts';
-import type { JsonNode } from '../../domain/json/json.ts';
 import type { AppendEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { LedgerNaming } from '../audit/ledger-naming.ts';
-import type { Call, Caller, CallSignature } from '../calls/call.ts';
+import type { AppendCall, Call, Caller } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import type { PreparedCommand } from '../idempotency/submit-once.ts';
-import type { Walk } from '../walking/walk.ts';
 import { appendedMessage, type EventAppender } from './append-event.ts';
 import { OpenEvents } from './open-events.ts';
 import { type LedgerLane, LedgerLanes, type Promised } from './stream-lanes.ts';
@@ -21,55 +18,6 @@ interface Answer {
   readonly outcome:
     | { case: 'appended'; value: { event: object; replayed: boolean } }
     | { case: 'error'; value: { code: string; message: string; details: string; resumeFrom?: bigint; cut?: string } };
-}
-
-/** One event of a stream, as a call of its own. */
-class StreamedCall implements Call {
-  readonly requestId: string;
-  readonly caller: Caller;
-  readonly signature: CallSignature | null;
-  readonly deliveryChain: string | null;
-  /** Set once the payload is parsed: the fingerprint covers it. */
-  commandKey: CommandKey | null = null;
-  readonly now: number;
-  readonly deadline: number;
-  readonly #stream: Call;
-
-  constructor(stream: Call, caller: Caller, request: AppendEventsRequest, now: number) {
-    this.#stream = stream;
-    this.requestId = stream.requestId;
-    this.caller = caller;
-    const { actorSig, signingKeyId } = request;
-    this.signature =
-      actorSig === undefined && signingKeyId === undefined
-        ? null
-        : { keyId: signingKeyId ?? null, signature: actorSig ?? null };
-    this.deliveryChain = request.deliveryChain ?? null;
-    this.now = now;
-    this.deadline = now + limits.callTimeoutMs;
-  }
-
-  get signal(): AbortSignal {
-    return this.#stream.signal;
-  }
-  get walk(): Walk {
-    return this.#stream.walk;
-  }
-  newId(): string {
-    return this.#stream.newId();
-  }
-  randomBytes(length: number): Buffer {
-    return this.#stream.randomBytes(length);
-  }
-  takeJson(): JsonNode | null {
-    return null;
-  }
-  markVerified(): void {
-    this.#stream.markVerified();
-  }
-  markReplayed(): void {}
-  setHeader(): void {}
-  named(): void {}
 }
 
 /**
@@ -103,6 +51,7 @@ class AppendStream {
   readonly #call: Call;
   readonly #caller: Caller;
   readonly #now: () => number;
+  readonly #markVerified = () => this.#call.markVerified();
   readonly #lanes: LedgerLanes;
   readonly #memory: StreamsMemory;
   #ready: Ready[] = [];
@@ -191,11 +140,25 @@ class AppendStream {
     const lane = this.#lanes.of(ledgerId);
     const { clientIndex } = request;
     this.#open.taken(length);
-    const call = new StreamedCall(this.#call, this.#caller, request, this.#now());
-    const prepared = this.#named(request.uuid, this.#appender.prepare(call, request, request.idempotencyKey));
+    const takenAt = this.#now();
+    const preparing = this.#appender.prepare(this.#callOf(request, takenAt), request, request.idempotencyKey);
+    const prepared = this.#named(request.uuid, preparing);
     prepared.catch(() => {});
-    lane.waiting.push({ clientIndex, length, bytes, takenAt: call.now, prepared });
+    lane.waiting.push({ clientIndex, length, bytes, takenAt, prepared });
     if (!lane.sending) void this.#send(lane);
+  }
+
+  /** One event of the stream, as a call of its own. */
+  #callOf({ actorSig, signingKeyId, deliveryChain }: AppendEventsRequest, now: number): AppendCall {
+    const isSigned = actorSig !== undefined || signingKeyId !== undefined;
+    return {
+      caller: this.#caller,
+      signature: isSigned ? { keyId: signingKeyId ?? null, signature: actorSig ?? null } : null,
+      deliveryChain: deliveryChain ?? null,
+      commandKey: null,
+      deadline: now + limits.callTimeoutMs,
+      markVerified: this.#markVerified,
+    };
   }
 
   /** Names the master's ledger for the stream's access record. */

@@ -55,8 +55,8 @@ async function known(actor: ActorRecord) {
   };
 }
 
-describe('what is known of an actor for a second', () => {
-  test('is read once for all who ask while it is read again', async () => {
+describe('a cached actor', () => {
+  test('is read once for all callers that ask while it is read again', async () => {
     const { identities, wait, reads, release } = await known(enrolled(bare));
     wait(1_001);
     const asked = Array.from({ length: 20 }, () => identities.recent(actorId));
@@ -65,7 +65,7 @@ describe('what is known of an actor for a second', () => {
     for (const actor of await Promise.all(asked)) expect(actor?.keys).toHaveLength(1);
   });
 
-  test('is not waited for from a read that began more than a second ago', async () => {
+  test('is not taken from a read that began more than a second ago', async () => {
     const { identities, elsewhere, wait, reads, release } = await known(enrolled(bare));
     wait(1_001);
     const early = identities.recent(actorId);
@@ -81,7 +81,7 @@ describe('what is known of an actor for a second', () => {
     expect((await identities.recent(actorId))?.keys).toHaveLength(2);
   });
 
-  test('is not believed any longer once the clock was set back: how old it is nobody knows', async () => {
+  test('is read again after the clock was set back, since its age is unknown', async () => {
     const { identities, elsewhere, wait, reads, release } = await known(enrolled(bare));
     expect(identities.fresh(actorId)).toBeDefined();
     wait(-30_000);
@@ -97,7 +97,7 @@ describe('what is known of an actor for a second', () => {
     expect((await late)?.keys).toHaveLength(2);
   });
 
-  test('is read anew by each who asks while it has no keys: its first one counts at once', async () => {
+  test('is read for each caller while it has no keys, so that its first key counts at once', async () => {
     const { identities, elsewhere, reads, release } = await known(bare);
     const before = identities.recent(actorId);
     expect(await reads()).toBe(1);
@@ -110,7 +110,7 @@ describe('what is known of an actor for a second', () => {
   });
 });
 
-test('nothing verifies under a stored key that enrolment would refuse, whatever the library says', async () => {
+test('no signature verifies under a stored key that enrolment would refuse', async () => {
   const yes = async () => true;
   const identities = new Identities(new MemoryRecordStore(), () => startMs, yes);
   const [good] = enrolled(bare).keys;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { LedgerActor } from '../../../../src/actors/ledger/ledger-actor.ts';
 import { actorService } from '../../../../src/service/actors/actors.ts';
@@ -25,7 +26,6 @@ let slow: SlowRecords;
 let here: ReturnType<typeof node>;
 let there: ReturnType<typeof node>;
 
-/** An event that is signed with the key. */
 const signed = () =>
   append({ signature: signature(kid), signatureRule: 'if_keyed', deadline: world.clock.now() + 10_000 });
 
@@ -36,15 +36,14 @@ function node(records: RecordStore, lead = leadMs) {
   const ledger = new LedgerActor(ledgerId, { ...parts, keys: endings });
   const service = actorService(identities, keyRevocation(identities, endings, clock, lead));
   const call = (now = clock.now()) =>
-    ({ now, caller: { actorId: supplier, mustSign: false } }) as Partial<Call> as Call;
+    ({ now, caller: { actorId: supplier, mustSign: false }, newId: randomUUID }) as Partial<Call> as Call;
   return {
     identities,
     ledger,
     keys: endings,
     call,
-    /** What the ledger's actor on this node says to such an event. */
     append: () => codeOf(ledger.submit(signed())),
-    /** What becomes of a revocation; `now`: when its call first came, if it is run again. */
+    /** `now`: when the call first came, if it is run again. */
     revoke: (reason = 'lost', now = clock.now()) =>
       codeOf(service.revokeActorKey({ actorId: supplier, kid, reason } as never, call(now))),
     enrol: () => service.enrollActorKey({ actorId: supplier, publicKey: newKeyPair().publicKey } as never, call()),
@@ -69,7 +68,7 @@ beforeEach(async () => {
   ]);
 });
 
-/** Lets time pass in which the other node is asked to append again and again; the times at which it did, from now on. */
+/** Lets time pass in which `there` tries to append. Returns after how many milliseconds it succeeded. */
 async function appending(ms: number): Promise<number[]> {
   const begunMs = world.clock.now();
   const taken: number[] = [];
@@ -80,7 +79,7 @@ async function appending(ms: number): Promise<number[]> {
   return taken;
 }
 
-/** When the key ended (ISO), with all events under it dated before: none of them is invalid. */
+/** When the key ended (ISO). Expects that all events under it are dated before. */
 async function endOfKey(): Promise<string> {
   const end = (await there.identities.load(supplier))?.keys[0]?.revokedAt ?? '';
   expect(end).not.toBe('');
@@ -91,8 +90,8 @@ async function endOfKey(): Promise<string> {
 
 const iso = (ms: number) => new Date(ms).toISOString();
 
-describe('the revocation of a key whose writes are slow', () => {
-  test('the first one hangs: what another node took meanwhile stays valid, and the end lies two seconds behind the write', async () => {
+describe('a revocation on a cluster', () => {
+  test('whose first write hangs dates the end two seconds after that write, and events until then stay valid', async () => {
     slow.next('hangs');
     let answeredMs = 0;
     const answer = here.revoke().finally(() => {
@@ -108,7 +107,7 @@ describe('the revocation of a key whose writes are slow', () => {
     expect(await endOfKey()).toBe(iso(landedMs + leadMs));
   });
 
-  test('nobody can say what became of the first one, and it lands late: from then on nobody uses the key, and it is not over', async () => {
+  test('whose first write lands late, after an unknown outcome, keeps everybody from the key, which has no end yet', async () => {
     slow.next('untold');
     expect(await here.revoke()).toBe('outcome_unknown');
     expect(await appending(3_000)).toContain(3_000);
@@ -123,7 +122,7 @@ describe('the revocation of a key whose writes are slow', () => {
     expect(await endOfKey()).toBe(iso(againMs + leadMs));
   });
 
-  test('the first one lands after another call has begun anew: nothing of it counts', async () => {
+  test('whose first write lands after another call has revoked the key changes nothing', async () => {
     slow.next('untold');
     expect(await here.revoke('mislaid')).toBe('outcome_unknown');
     const answer = here.revoke('stolen');
@@ -134,7 +133,7 @@ describe('the revocation of a key whose writes are slow', () => {
     await endOfKey();
   });
 
-  test('the second one hangs: the end is told once it is stored, and everybody has long stopped', async () => {
+  test('whose second write hangs is answered once the end is stored, while nobody uses the key', async () => {
     slow.next('at once', 'hangs');
     let answered = false;
     const begunMs = world.clock.now();
@@ -149,7 +148,7 @@ describe('the revocation of a key whose writes are slow', () => {
     expect(await endOfKey()).toBe(iso(begunMs + leadMs));
   });
 
-  test('the second one is not there: that may not be called nothing, and the same call run again goes on', async () => {
+  test('whose second write fails has an unknown outcome, and a retry of the call finishes it', async () => {
     slow.next('at once', 'never');
     const begunMs = world.clock.now();
     expect(await here.revoke('lost', begunMs)).toBe('outcome_unknown');
@@ -164,7 +163,7 @@ describe('the revocation of a key whose writes are slow', () => {
     expect(await here.revoke()).toBe('key_not_active');
   });
 
-  test('the second one lands after the call was run again on another node: one end stands', async () => {
+  test('whose second write lands after a retry on another node has one end', async () => {
     slow.next('at once', 'untold');
     const begunMs = world.clock.now();
     expect(await here.revoke('lost', begunMs)).toBe('outcome_unknown');
@@ -177,7 +176,7 @@ describe('the revocation of a key whose writes are slow', () => {
     expect(await endOfKey()).toBe(iso(begunMs + 5_000 + leadMs));
   });
 
-  test('a mark that was only read is written once more, since no read says that every node would find it', async () => {
+  test('writes a begun end again if it was only read, since other nodes may not find it yet', async () => {
     slow.next('at once', 'never');
     await here.revoke();
     const puts = slow.puts;
@@ -188,7 +187,7 @@ describe('the revocation of a key whose writes are slow', () => {
     expect((await there.shown())[0]).not.toHaveProperty('revokedAt');
   });
 
-  test('two nodes revoke it at once: both say so, when its one end has come', async () => {
+  test('is answered by two nodes that revoke at once, when the one end has come', async () => {
     slow.next('at once', 'hangs');
     const first = here.revoke();
     await world.clock.advance(500);
@@ -225,7 +224,7 @@ describe('a key whose end has begun', () => {
     }
   });
 
-  test('is not over for who verifies what it signed before, and the newest one in use is preferred in its place', async () => {
+  test('is still shown as active, and the newest key in use is preferred in its place', async () => {
     expect(await there.shown()).toMatchObject([
       { kid, status: 'ACTIVE', preferredSigning: false },
       { status: 'ACTIVE', preferredSigning: true },
@@ -250,7 +249,7 @@ describe('a key whose end has begun', () => {
     ]);
   });
 
-  test('is ended by one write where it has come to a node that stands alone', async () => {
+  test('is ended by one write on a node that stands alone', async () => {
     const alone = node(slow.records, 0);
     const puts = slow.puts;
     const answer = alone.revoke();
@@ -279,7 +278,7 @@ describe('on a node that stands alone', () => {
     expect(await endOfKey()).toBe(iso(begunMs + 1));
   });
 
-  test('a reader that fetched the record while it was written brings nothing of the key back', async () => {
+  test('a read during the write does not make the key valid again', async () => {
     slow.next('hangs');
     const answer = here.revoke();
     await world.clock.advance(5);
@@ -292,7 +291,7 @@ describe('on a node that stands alone', () => {
     await endOfKey();
   });
 
-  test('an event whose keys were read just before the write came through is refused', async () => {
+  test('an event whose keys were read just before the write landed is refused', async () => {
     slow.next('hangs');
     const answer = here.revoke();
     await world.clock.advance(3_000);
@@ -308,7 +307,7 @@ describe('on a node that stands alone', () => {
     await endOfKey();
   });
 
-  test('the end counts though another call that revokes the key fails meanwhile', async () => {
+  test('the end counts although another revocation of the key fails meanwhile', async () => {
     slow.next('hangs', 'never');
     const answer = here.revoke();
     await world.clock.advance(5);
@@ -319,7 +318,7 @@ describe('on a node that stands alone', () => {
     await endOfKey();
   });
 
-  test('what nobody can say was written counts as if it were, and what was certainly not does not', async () => {
+  test('an end with an unknown outcome counts, and one that was certainly not written does not', async () => {
     slow.next('never');
     expect(await here.revoke()).toBe('unavailable');
     await world.clock.advance(10);

@@ -20,7 +20,7 @@ function withRevoked(count: number): ActorRecord {
   return actor;
 }
 
-test('an actor has at most 200 active keys, and one more again when one of them is revoked', () => {
+test('an actor has at most 200 active keys, and may enrol another one when one is revoked', () => {
   const full = withKeys(200);
   const refusal = expect.objectContaining({
     code: 'invalid_argument',
@@ -32,13 +32,13 @@ test('an actor has at most 200 active keys, and one more again when one of them 
   expect(enrol(oneLess).keys.at(-1)).toMatchObject({ kid: expect.stringMatching(/#key-201$/), preferred: false });
 });
 
-test('an actor whose many keys are all revoked enrols another, and signs with that', () => {
+test('an actor whose keys are all revoked may enrol another one and sign with it', () => {
   const [key, ...others] = enrol(withRevoked(999)).keys.toReversed();
   expect(key).toMatchObject({ kid: expect.stringMatching(/#key-1000$/), preferred: true });
   expect(new Set(others.map(keyStatus))).toEqual(new Set(['REVOKED']));
 });
 
-test('an actor has at most 1,000 keys in all: they all stand in its public document', () => {
+test('an actor has at most 1,000 keys in all', () => {
   const usedUp = withRevoked(1_000);
   const refusal = { code: 'invalid_argument', details: { field: 'public_key', limit: 1_000 } };
   expect(() => enrol(usedUp)).toThrow(expect.objectContaining(refusal));

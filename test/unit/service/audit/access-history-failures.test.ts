@@ -10,7 +10,7 @@ const { flushAfterMs, flushRecords, waitRecords, heldRecordsMax, retryFirstMs, r
   historyBounds;
 
 describe('a store that fails', () => {
-  test('records are kept, tried again after longer and longer pauses, and all written in their order', async () => {
+  test('gets its records again after growing pauses, and all of them in order', async () => {
     const { note, appends, clock, store, stored, reports } = rig();
     store.fault = unavailable();
     note(3);
@@ -36,7 +36,7 @@ describe('a store that fails', () => {
     expect(reports).toEqual(['failing true 3', 'recovered']);
   });
 
-  test('a batch that is tried again is the same batch, so that one which was written after all stands there once', async () => {
+  test('gets the same batch at each attempt, so that a batch with an unknown outcome is stored once', async () => {
     const { note, appends, clock, store } = rig();
     store.fault = unavailable();
     note(2);
@@ -47,7 +47,7 @@ describe('a store that fails', () => {
     expect(appends[1]).toEqual(appends[0]);
   });
 
-  test('once the store has stopped for good no answer waits for room, and every record counts as lost', async () => {
+  test('and has stopped for good lets no answer wait for room, and every record counts as lost', async () => {
     const { note, appends, clock, store, queue, reports } = rig();
     store.fault = new StoreStopped();
     note(1);
@@ -59,7 +59,7 @@ describe('a store that fails', () => {
     expect(reports).toEqual([`lost ${waitRecords + 11} true`]);
   });
 
-  test('flush does not wait for a store that fails', async () => {
+  test('is not waited for by flush', async () => {
     const { note, clock, queue, store } = rig();
     store.fault = unavailable();
     note(1);
@@ -70,7 +70,7 @@ describe('a store that fails', () => {
     expect(queue.held).toBe(0);
   });
 
-  test('when too many records wait, answers wait for room, and no record is lost', async () => {
+  test('makes answers wait for room when too many records wait, and no record is lost', async () => {
     const { note, queue, record, clock, store, stored, reports } = rig();
     store.fault = unavailable();
     expect(note(waitRecords - 1).every((room) => room === undefined)).toBe(true);
@@ -89,7 +89,7 @@ describe('a store that fails', () => {
     expect(reports.filter((line) => line.startsWith('lost'))).toEqual([]);
   });
 
-  test('beyond the last bound records are lost, nothing more is held, and it is said how many', async () => {
+  test('loses and reports the records beyond the last bound', async () => {
     const { note, queue, clock, store, reports } = rig();
     store.fault = unavailable();
     note(heldRecordsMax + 5);
@@ -100,7 +100,7 @@ describe('a store that fails', () => {
     expect(reports).toContain('lost 5 true');
   });
 
-  test('events that no store takes are given up and do not hold up the others', async () => {
+  test('gives up events that no store accepts, and goes on with the others', async () => {
     const { note, clock, store, stored, reports } = rig();
     store.fault = new RangeError('no UUID');
     note(2);
@@ -114,7 +114,7 @@ describe('a store that fails', () => {
 });
 
 describe('a stopping node', () => {
-  test('writes what waits, at once', async () => {
+  test('writes the waiting records at once', async () => {
     const { note, queue, stored, clock } = rig();
     note(flushRecords + 3);
     await queue[Symbol.asyncDispose]();
@@ -122,7 +122,7 @@ describe('a stopping node', () => {
     expect(clock.timers).toBe(0);
   });
 
-  test('waits for the write under way and writes what came behind it', async () => {
+  test('waits for the write in flight and writes the later records', async () => {
     const { note, queue, store, stored, clock } = rig();
     const gate = Promise.withResolvers<void>();
     store.gate = gate.promise;
@@ -136,7 +136,7 @@ describe('a stopping node', () => {
     expect(numbers(await stored())).toEqual([0, 1]);
   });
 
-  test('tries a failing store again before it gives up, says what was lost, and lets waiting answers go', async () => {
+  test('retries a failing store before it gives up, reports what was lost, and releases waiting answers', async () => {
     const { note, queue, record, store, clock, reports, appends } = rig();
     store.fault = unavailable();
     note(waitRecords);
@@ -155,7 +155,7 @@ describe('a stopping node', () => {
     expect(appends).toHaveLength(tries);
   });
 
-  test('a store that recovers while the node stops gets everything', async () => {
+  test('writes everything to a store that recovers meanwhile', async () => {
     const { note, queue, store, clock, stored, reports } = rig();
     store.fault = unavailable();
     note(2);
@@ -168,7 +168,7 @@ describe('a stopping node', () => {
     expect(reports.at(-1)).toBe('recovered');
   });
 
-  test('a store that hangs does not keep the node from stopping', async () => {
+  test('ends although the store hangs', async () => {
     const { note, queue, store, clock, reports } = rig();
     store.gate = new Promise(() => {});
     note(2);
@@ -178,7 +178,7 @@ describe('a stopping node', () => {
     expect(reports).toEqual(['lost 2 true']);
   });
 
-  test('a record that comes too late is counted, and its answer does not wait', async () => {
+  test('counts a record that comes too late, and its answer does not wait', async () => {
     const { queue, record, reports } = rig();
     await queue[Symbol.asyncDispose]();
     expect(queue.note(record())).toBeUndefined();
@@ -187,8 +187,8 @@ describe('a stopping node', () => {
   });
 });
 
-describe('what operators see', () => {
-  test('how many records wait, and how many were lost, whyever', async () => {
+describe('metrics', () => {
+  test('show how many records wait, and how many were lost for any reason', async () => {
     const { note, queue, clock, store } = rig();
     const registry = new Registry();
     meterAccesses(registry, queue);

@@ -18,7 +18,7 @@ import { settled } from '../../../support/clock.ts';
 const { flushAfterMs, flushRecords, waitRecords, lookUpsMax, lastFlushMs } = historyBounds;
 
 describe('writing behind the answers', () => {
-  test('a record waits for no write, and is written with those of the same moment', async () => {
+  test('an answer waits for no write, and its record is written with those of the same 100 ms', async () => {
     const { note, appends, clock, stored, queue } = rig();
     expect(note(3)).toEqual([undefined, undefined, undefined]);
     await clock.advance(flushAfterMs - 1);
@@ -46,7 +46,7 @@ describe('writing behind the answers', () => {
     expect(numbers(await stored())).toEqual(upTo(flushRecords * 2 + 7));
   });
 
-  test('what is noted during a write is written after it, without being asked for', async () => {
+  test('records that are noted during a write are written after it', async () => {
     const { note, clock, store, stored } = rig();
     const gate = Promise.withResolvers<void>();
     store.gate = gate.promise;
@@ -74,7 +74,7 @@ describe('writing behind the answers', () => {
     expect(accessTime(events[5010]?.id ?? '')).toBe(startMs + 60_000);
   });
 
-  test('flush resolves when what was noted before is written, and not for what comes later', async () => {
+  test('flush resolves when the earlier records are written, and does not wait for later ones', async () => {
     const { note, queue, store, stored } = rig();
     const gate = Promise.withResolvers<void>();
     store.gate = gate.promise;
@@ -95,7 +95,7 @@ describe('records whose ledgers are still looked up', () => {
   /** An entry that is looked up until the test says what was found. */
   const lookUp = () => Promise.withResolvers<readonly AccessRecord[]>();
 
-  test('keep their place, and hold back what comes behind them', async () => {
+  test('keep their place, and hold back later records', async () => {
     const { queue, record, note, clock, stored, appends } = rig();
     const { promise, resolve } = lookUp();
     note(1);
@@ -112,7 +112,7 @@ describe('records whose ledgers are still looked up', () => {
     expect(queue.held).toBe(0);
   });
 
-  test('are waited for by a flush, and by a stop', async () => {
+  test('are waited for by flush and by a stop', async () => {
     for (const wait of [(queue: AccessQueue) => queue.flush(), (queue: AccessQueue) => queue[Symbol.asyncDispose]()]) {
       const { queue, record, stored } = rig();
       const { promise, resolve } = lookUp();
@@ -138,7 +138,7 @@ describe('records whose ledgers are still looked up', () => {
     expect(await stored()).toEqual([]);
   });
 
-  test('that turn out to be none are not written', async () => {
+  test('are not written if no ledger is found', async () => {
     const { queue, appends, clock } = rig();
     queue.note(Promise.resolve([]));
     await queue.flush();
@@ -147,7 +147,7 @@ describe('records whose ledgers are still looked up', () => {
     expect(queue.held).toBe(0);
   });
 
-  test('let their answers go, until too many are looked up at once: then an answer waits for its own', async () => {
+  test('do not delay their answers, until too many are looked up at once: then an answer waits for its own look-up', async () => {
     const { queue, record } = rig();
     const early = Array.from({ length: lookUpsMax }, lookUp);
     expect(early.map(({ promise }) => queue.note(promise)).every((wait) => wait === undefined)).toBe(true);
@@ -161,7 +161,7 @@ describe('records whose ledgers are still looked up', () => {
     expect(queue.note(lookUp().promise)).toBeUndefined();
   });
 
-  test('that cannot be looked up are lost and told, and hold up neither those behind them nor their answers', async () => {
+  test('are lost and reported if the look-up fails, and hold up neither later records nor answers', async () => {
     const { queue, record, note, stored, reports } = rig();
     note(1);
     expect(queue.note(Promise.reject(new URIError('URI malformed')))).toBeUndefined();
@@ -184,7 +184,7 @@ describe('records whose ledgers are still looked up', () => {
     expect(queue.lost).toBe(2);
   });
 
-  test('that fail after a stop has given them up are lost once', async () => {
+  test('are counted as lost once if they fail after a stop has given them up', async () => {
     const { queue, clock, reports } = rig();
     const { promise, reject } = lookUp();
     queue.note(promise);
@@ -200,7 +200,7 @@ describe('records whose ledgers are still looked up', () => {
     expect(queue.lost).toBe(2);
   });
 
-  test('count as waiting: with too many, answers wait for room', async () => {
+  test('count as waiting records: if there are too many, answers wait for room', async () => {
     const { queue, note, record, store } = rig();
     store.gate = new Promise(() => {});
     note(waitRecords - 1);
@@ -211,7 +211,7 @@ describe('records whose ledgers are still looked up', () => {
 describe('90 days', () => {
   const dayMs = 24 * 60 * 60_000;
 
-  test('a call is listed to the millisecond, whether its record was swept or not, and swept by then', async () => {
+  test('a call is listed for exactly that time, and its record can be swept afterwards', async () => {
     const { clock, queue, note, log } = rig();
     const audit = auditService(
       log,

@@ -30,15 +30,12 @@ import {
 import { MemoryAccessLog } from '../../../support/memory-store/access-log.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
 
-/**
- * The access history changes no answer and ends no node, whatever is sent: the same calls go to a node that keeps one and to one that keeps
- * none, and both answer alike.
- */
+/** The same calls go to a node with an access history and to one without: both must answer alike, whatever is sent. */
 
 const nowMs = Date.UTC(2026, 10, 21);
 const unavailable = new LedgerError('unavailable', 'The store is away.');
 
-/** Ledgers are looked up in a store that knows one master, and is away for those whose ids end in a letter. */
+/** A store that knows one master, and is unavailable for ids that end in a letter. */
 const lookUp = async (id: string) => {
   if (/[a-f]$/.test(id)) throw unavailable;
   return id === masterId ? { ledgerId } : null;
@@ -60,7 +57,7 @@ const names = {
   WebhookService: webhookNames(naming),
 };
 
-/** Of the methods that may leave a record. */
+/** The methods whose calls may be recorded. */
 const routes = restRoutes().filter(
   ({ method }) =>
     method.methodKind === 'unary' &&
@@ -68,7 +65,7 @@ const routes = restRoutes().filter(
       Object.hasOwn(names[method.parent.name as keyof typeof names] ?? {}, method.localName)),
 );
 
-/** Answers or refuses, by nothing but the request. */
+/** Answers or refuses, depending on the request alone. */
 const answering: FakeHandler = async (request: object) => {
   const size = Object.values(request).join('').length % 5;
   if (size === 1) throw new LedgerError('not_found', 'There is no such thing.');
@@ -111,7 +108,7 @@ const headers = fc
   .tuple(callers, fc.constantFrom('', '', 'key', 'x'.repeat(300)))
   .map(([caller, key]) => ({ ...caller, ...(key === '' ? {} : { 'idempotency-key': key }), 'x-request-id': 'r' }));
 
-/** Ids that are there and that are not, halves of characters, and what else is no id. */
+/** Ids that exist and that do not, lone surrogates, and other texts. */
 const texts = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(ledgerId, masterId, actorId, masterId.replace(/.$/, 'a')) },
   { weight: 2, arbitrary: fc.constantFrom('', '..', '%', '\ud800', 'a\udc00b') },
@@ -120,7 +117,7 @@ const texts = fc.oneof(
 );
 const values = fc.oneof({ weight: 4, arbitrary: texts }, fc.jsonValue({ maxDepth: 2 }));
 
-/** What breaks a body: nothing, its end cut off, something behind it, other bytes in it. */
+/** Changes of a body: none, its end cut off, bytes added, a byte replaced. */
 const breaks = fc.oneof(
   { weight: 5, arbitrary: fc.constant((bytes: Buffer) => bytes) },
   fc.nat(40).map((cut) => (bytes: Buffer) => bytes.subarray(0, -1 - cut)),
@@ -132,7 +129,7 @@ const breaks = fc.oneof(
   }),
 );
 
-/** A JSON body: a method's own fields, by either of their names and some twice, and at times others. */
+/** A JSON body: a method's fields by either of their names, some twice, and at times other members. */
 function jsonBody({ input }: DescMethod): fc.Arbitrary<Buffer> {
   const member = (names: readonly string[]) => fc.tuple(fc.constantFrom(...names), values);
   const own = fc.tuple(...input.fields.map(({ name, jsonName }) => member([name, jsonName])));
@@ -190,7 +187,7 @@ async function overGrpc(node: 0 | 1, [method, more, bytes]: Call): Promise<reado
   return [message, error?.code, error?.details, info];
 }
 
-/** Makes each call at both nodes; then the history has grown, no record was lost, and none is larger than it may be. */
+/** Makes each call at both nodes. Expects equal answers, more records, no lost record and no path beyond its bound. */
 async function answeredAlike<T>(
   calls: fc.Arbitrary<T>,
   make: (node: 0 | 1, call: T) => Promise<unknown>,

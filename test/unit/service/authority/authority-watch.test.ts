@@ -61,7 +61,7 @@ function seals(authority: Authority, clock: ManualClock, inMs = 0): boolean {
   }
 }
 
-test('a node that looks at the store seals for as long as it runs', async () => {
+test('a node that can read the store seals for as long as it runs', async () => {
   const { authority, clock, told } = await scene();
   for (let minutes = 0; minutes < 5; minutes++) {
     expect(seals(authority, clock)).toBe(true);
@@ -70,7 +70,7 @@ test('a node that looks at the store seals for as long as it runs', async () => 
   expect(told).toEqual([]);
 });
 
-test('a node that cannot look seals for a while, then nothing, and again once it can', async () => {
+test('a node that cannot read the store seals until its trust ends, and again once it can', async () => {
   const { authority, clock, cut, told } = await scene();
   cut(true);
   await clock.advance(5_000);
@@ -83,7 +83,7 @@ test('a node that cannot look seals for a while, then nothing, and again once it
   expect(seals(authority, clock)).toBe(true);
 });
 
-test('a node that slept over a rotation seals nothing that is dated after the end of its key', async () => {
+test('a node that was paused during a rotation seals nothing dated after the end of its key', async () => {
   const { authority, clock, records, key } = await scene();
   await beginRotation(records, key);
   // No timer of the node runs from here on.
@@ -97,7 +97,7 @@ test('a node that slept over a rotation seals nothing that is dated after the en
   expect(untrusted(authority)).toContain('AUTHORITY_KEY_FILE');
 });
 
-test('a running node stops to seal while a rotation is under way, and says why, once', async () => {
+test('a running node stops sealing during a rotation, and warns once', async () => {
   const { authority, clock, records, key, told } = await scene();
   await beginRotation(records, key);
   await clock.advance(5_000);
@@ -115,7 +115,7 @@ test('a running node stops to seal while a rotation is under way, and says why, 
   expect(seals(opened, clock)).toBe(true);
 });
 
-test('a node that starts while a rotation is under way seals nothing, whatever its clock says', async () => {
+test('a node that starts during a rotation seals nothing, whatever its clock says', async () => {
   const { clock, records, key } = await scene();
   await beginRotation(records, key);
   const authority = await openAuthority(records, key, isoTime(clock.now()));
@@ -126,7 +126,7 @@ test('a node that starts while a rotation is under way seals nothing, whatever i
   watch.stop();
 });
 
-test('a rotation that was broken off is begun again and finished, with another key too', async () => {
+test('an interrupted rotation can be begun again and finished, also with another key', async () => {
   const { clock, records, key } = await scene();
   await beginRotation(records, key);
   await beginRotation(records, key);
@@ -137,7 +137,7 @@ test('a rotation that was broken off is begun again and finished, with another k
   await expect(rotateAuthority(records, key, newKey(), isoTime(clock.now()))).rejects.toThrow(AuthorityMismatch);
 });
 
-test('a node that has stopped looks no more', async () => {
+test('a node that has stopped does not read the keys again', async () => {
   const { clock, watch } = await scene();
   watch.stop();
   expect(clock.timers).toBe(0);

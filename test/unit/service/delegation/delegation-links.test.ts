@@ -11,7 +11,7 @@ const startMs = Date.parse('2026-11-21T02:00:00.000Z');
 const now = isoTime(startMs + 1_000_000_000);
 const page = { limit: 1_000, offset: 0, descending: false };
 
-/** A store of so many links, the n-th granted n ms after the start; those that `holds` does not ask for were revoked an instant later. */
+/** A store of links, of which the n-th was granted n ms after the start, and revoked 1 ms later unless `holds`. */
 function storeOf(count: number, holds: (index: number) => boolean) {
   const read = { lines: 0 };
   const grant = (index: number): Partial<Grant> => ({

@@ -13,7 +13,7 @@ import { appendStream } from '../../../../src/service/masters/append-stream.ts';
 import { StreamsMemory } from '../../../../src/service/masters/stream-memory.ts';
 import { heldBytes } from '../../../support/held-bytes.ts';
 
-/** What stands for the service behind a stream: by default nothing is there. */
+/** The service behind a stream. By default no master exists. */
 interface Behind {
   ledgerOf?(masterId: string): string | null;
   findLedger?(masterId: string): Promise<string | null>;
@@ -57,7 +57,7 @@ function* eventsOf(uuids: Iterable<string>): Iterable<AppendEventsRequest> {
   for (const uuid of uuids) yield event(index++, uuid);
 }
 
-/** `ok`, or the code, and behind a failure that may be retried the index to resume from. */
+/** `ok`, or the code of the error with the index to resume from. */
 async function codes(answers: ReturnType<typeof answersOf>, seen: string[] = []): Promise<string[]> {
   for await (const { outcome } of answers) {
     const { case: kind, value } = outcome;
@@ -80,7 +80,7 @@ const unavailable = async () => {
 test.each<[string, (n: number) => string, number]>([
   ['20,000 masters that are not there', (n) => uuidV7(n, new Uint8Array(10)), 20_000],
   ['100 names of a megabyte each that are no ids', (n) => Buffer.alloc(1024 * 1024, `${n}.`).toString('latin1'), 100],
-])('a stream holds nothing of %s once they are answered', async (_, name, count) => {
+])('a stream holds nothing of %s once their events are answered', async (_, name, count) => {
   const growthMiB: number[] = [];
   async function* events() {
     const before = await heldBytes();
@@ -95,7 +95,7 @@ test.each<[string, (n: number) => string, number]>([
   expect(Math.max(...growthMiB)).toBeLessThan(6);
 });
 
-test('what is no id is not looked for in the store', async () => {
+test('a name that is no UUID is not looked up in the store', async () => {
   const looked: string[] = [];
   const reading = { masterFacts: async (id: string) => void looked.push(id) };
   const parts = [null, reading, null] as unknown as ConstructorParameters<typeof EventAppender>;
@@ -121,7 +121,7 @@ test.each(['uuid', 'eventType', 'payload', 'signingKeyId', 'actorSig', 'idempote
   },
 );
 
-test('more events are taken while outcomes are in time, fewer while they are late or to be tried again', async () => {
+test('a stream takes more events while outcomes are timely, and fewer while they are late or must be retried', async () => {
   let nowMs = 0;
   const held: PromiseWithResolvers<CommandOutcome>[] = [];
   const prepare = async () =>
@@ -132,7 +132,7 @@ test('more events are taken while outcomes are in time, fewer while they are lat
   // Each of a ledger of its own: none waits behind one that failed.
   const behind = { prepare, ledgerOf: (id: string) => id };
   void codes(answersOf(behind, eventsOf(masters(100_000)), call, () => nowMs));
-  /** Settles all that is open, and answers how many are open behind that. */
+  /** Settles all open events, and returns how many are open afterwards. */
   const settle = async (settleOne: (one: PromiseWithResolvers<CommandOutcome>) => void): Promise<number> => {
     for (const one of held.splice(0)) settleOne(one);
     for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
@@ -149,7 +149,7 @@ test('more events are taken while outcomes are in time, fewer while they are lat
   expect(await settle(({ reject }) => reject(overloaded))).toBe(128);
 });
 
-test('an event whose master comes while it is looked at is answered as one whose master is not there', async () => {
+test('an event whose master is created while it is prepared is refused as not found', async () => {
   const sent: (Lane | null)[] = [];
   const prepare = async () =>
     checked(async (lane) => {
@@ -160,7 +160,7 @@ test('an event whose master comes while it is looked at is answered as one whose
   expect(sent).toEqual([]);
 });
 
-test('a store that fails for one master that is not there holds up no other one', async () => {
+test('a failed look-up of one absent master does not fail the events of others', async () => {
   const [first] = masters(1);
   const prepare = ({ uuid }: AppendEventsRequest) =>
     uuid === first ? unavailable() : Promise.reject(notFound('master'));
@@ -171,7 +171,7 @@ test('a store that fails for one master that is not there holds up no other one'
   ]);
 });
 
-test('more ledgers than a stream remembers are taken, and one that failed is remembered beyond them all', async () => {
+test('a stream takes events of more ledgers than it has lanes, and keeps the lane that failed', async () => {
   const many = [...masters(3_000)];
   const [first = ''] = many;
   let failing = true;
@@ -185,7 +185,7 @@ test('more ledgers than a stream remembers are taken, and one that failed is rem
   expect(answers.filter((code) => code === 'ok')).toHaveLength(2_999);
 });
 
-test('what follows on a ledger that was forgotten is sent behind nothing; on one with open events, behind these', async () => {
+test('the next event of an idle ledger follows no event, and that of a busy ledger follows the open one', async () => {
   const many = [...masters(2_000)];
   const [busy = '', idle = ''] = many;
   const lanes = new Map<string, Lane[]>();
@@ -209,14 +209,14 @@ test('what follows on a ledger that was forgotten is sent behind nothing; on one
   expect(behind?.id).toBe(before?.id);
 });
 
-test('a stream of which more ledgers failed than it remembers ends once all that was taken is answered', async () => {
+test('a stream ends when more ledgers have failed than it has lanes, after the events that it took are answered', async () => {
   const seen: string[] = [];
   const stream = answersOf({ ledgerOf: (id) => id, prepare: unavailable }, eventsOf(masters(2_000)));
   await expect(codes(stream, seen)).rejects.toMatchObject({ code: 'unavailable' });
   expect(seen).toEqual(Array.from({ length: 1_024 }, (_, n) => `unavailable ${n}`));
 });
 
-test('one that was carried out before takes no place: what follows stands behind the last one that was sent', async () => {
+test('a replayed event takes no place in its lane: the next event follows the last one that was sent', async () => {
   const [master = ''] = masters(1);
   const sent: Lane[] = [];
   const first = { ...outcome, replayed: true };
@@ -235,7 +235,7 @@ test('one that was carried out before takes no place: what follows stands behind
 });
 
 test.each(['internal', 'unavailable', 'outcome_unknown'] as const)(
-  'behind an event that failed as %s nothing is sent',
+  'no event is sent after one that failed as %s',
   async (code) => {
     const [master = ''] = masters(1);
     const sent: (Lane | null)[] = [];
@@ -250,7 +250,7 @@ test.each(['internal', 'unavailable', 'outcome_unknown'] as const)(
   },
 );
 
-test('two streams that are called the same have lanes of their own', async () => {
+test('lanes of two streams with the same request id have different ids', async () => {
   const [master = ''] = masters(1);
   const ids: (string | undefined)[] = [];
   let made = 0;
@@ -266,7 +266,7 @@ test('two streams that are called the same have lanes of their own', async () =>
   expect(ids[0]).not.toBe(ids[1]);
 });
 
-test('of an outcome with long details the beginning leaves, as in trailers, and what was cut is named', async () => {
+test('an outcome with long details is cut as in trailers, and names what was cut', async () => {
   const long = { event_type: 'NOTED', expected_canonical_json: '"é'.repeat(60_000) };
   const short = { event_type: 'NOTED', expected_canonical_json: '{"a":1}' };
   const errors = [

@@ -17,11 +17,11 @@ function settleAll(open: OpenEvents, times: number, tookMs: number): void {
   for (let n = 0; n < times; n += 1) for (let left = room(open); left > 0; left -= 1) open.settled(tookMs);
 }
 
-test('a stream begins with as many events open as a commit holds', () => {
+test('a stream begins with 64 open events', () => {
   expect(room(new OpenEvents())).toBe(64);
 });
 
-test('once all that it may have open were in time it may have 16 more, up to 512', () => {
+test('the limit grows by 16, up to 512, once as many outcomes as it allows were timely', () => {
   const open = new OpenEvents();
   settleAll(open, 1, timelyMs);
   expect(room(open)).toBeGreaterThan(75);
@@ -30,7 +30,7 @@ test('once all that it may have open were in time it may have 16 more, up to 512
   expect(room(open)).toBe(512);
 });
 
-test('once all were late it may have half as many, down to a commit of them, and grows again behind that', () => {
+test('the limit is halved, down to 64, once all outcomes were late, and grows again', () => {
   const open = new OpenEvents();
   settleAll(open, 40, 0);
   settleAll(open, 1, timelyMs + 1);
@@ -41,7 +41,7 @@ test('once all were late it may have half as many, down to a commit of them, and
   expect(room(open)).toBeGreaterThan(75);
 });
 
-test('of two streams of a node that is now quick and now late, the one that had more comes to what the other one has', () => {
+test('two streams of a node that is sometimes late converge to equal limits', () => {
   const [rich, poor] = [new OpenEvents(), new OpenEvents()];
   settleAll(rich, 40, 0);
   for (let round = 0; round < 20; round += 1)
@@ -49,7 +49,7 @@ test('of two streams of a node that is now quick and now late, the one that had 
   expect(room(rich) / room(poor)).toBeLessThan(1.1);
 });
 
-test('8 Mi characters are enough, however few events they are', () => {
+test('a stream takes no more events beyond 8 Mi characters', () => {
   const open = new OpenEvents();
   open.taken(8 * 1024 * 1024 - 1);
   expect(open.mayTake).toBe(true);
@@ -59,7 +59,7 @@ test('8 Mi characters are enough, however few events they are', () => {
   expect(open.mayTake).toBe(true);
 });
 
-test('whatever was late, what was handed out makes room again: no stream stands still for good', () => {
+test('a stream whose outcomes were all handed out may always take 64 events again', () => {
   const step = fc.record({ tookMs: fc.nat(20_000), length: fc.nat(300_000) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 2_000 }), (steps) => {
