@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { run as grpcFloods } from '../support/attacks/grpc-floods.ts';
 import { run as grpcHandshakes } from '../support/attacks/grpc-handshakes.ts';
@@ -46,6 +47,8 @@ const registerHead = 'POST /v1/developer/register HTTP/1.1\r\nHost: a\r\nContent
 
 /** Every attack of the soak, by the name that `--attack` takes. */
 export const attacks: Readonly<Record<string, Attack>> = {
+  // The honest appends alone: what the others are compared with.
+  none: async (_target, signal) => void (await once(signal, 'abort')),
   'slow headers': repeated(async ({ http }, signal) => {
     const socket = slowHeaders(http);
     await new Promise((resolve) => {

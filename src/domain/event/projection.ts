@@ -22,6 +22,7 @@ export const grantChangesPrefix = 'grant-changes:';
 /** The names under which readers find projections. */
 export const names = {
   ledger: (ledgerId: string) => `ledger:${ledgerId}`,
+  /** The time of the closing, as JSON text. So for `masterClosed`. */
   ledgerClosed: (ledgerId: string) => `ledger-closed:${ledgerId}`,
   master: (masterId: string) => `master:${masterId}`,
   masterClosed: (masterId: string) => `master-closed:${masterId}`,

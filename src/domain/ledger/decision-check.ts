@@ -148,7 +148,10 @@ export class DecisionCheck {
       : faults;
   }
 
-  /** Checks an event after a gap, as if its actor were a party: its rights are not known. */
+  /**
+   * Checks an event after a gap, as if its actor were a party: its rights are not known. That refuses no honest event,
+   * because a party may do everything.
+   */
   #partFaults(event: LedgerEvent, payload: Members, command: Command): DecisionFault[] {
     if (command.kind === 'open_ledger') return [];
     const known = this.#masterOf(event);

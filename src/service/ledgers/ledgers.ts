@@ -147,6 +147,7 @@ export function ledgerService(
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const query = checkEventQuery(request);
       const { masters } = await reading.seen(call.walk, ledgerId, callerOf(call).actorId);
+      // Who may read the whole ledger may read each of its events.
       const source: EventSource =
         masters === null
           ? { ledgerId, scopes: null, kind: 'ledger' }

@@ -83,6 +83,7 @@ export class LedgerReading {
     return this.#masters.get(masterId) ?? null;
   }
 
+  /** The cell of a closing need not be readable: a ledger that has one is closed. */
   async ledgerStatus(ledgerId: string): Promise<'OPEN' | 'CLOSED'> {
     return (await this.#store.cell(names.ledgerClosed(ledgerId))) === null ? 'OPEN' : 'CLOSED';
   }
