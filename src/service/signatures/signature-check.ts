@@ -15,6 +15,9 @@ export function checkingKey(x: string): CheckingKey {
   };
 }
 
+type Sodium = Pick<typeof import('sodium-native'), 'crypto_sign_verify_detached'>;
+type LoadSodium = () => Promise<{ readonly default: Sodium }>;
+
 /** Whether a signature of a 32-byte digest is valid under a key. */
 type SignatureCheck = (digest: Uint8Array, signature: Uint8Array, key: CheckingKey) => boolean;
 
@@ -24,8 +27,8 @@ type SignatureCheck = (digest: Uint8Array, signature: Uint8Array, key: CheckingK
  * differ in one case, an R that is the identity point: libsodium refuses it, OpenSSL only in some versions. Our own
  * check refuses it first, so that all platforms give the same result.
  */
-export async function signatureCheck(): Promise<SignatureCheck> {
-  const sodium = await import('sodium-native').catch(() => null);
+export async function signatureCheck(load: LoadSodium = () => import('sodium-native')): Promise<SignatureCheck> {
+  const sodium = await load().catch(() => null);
   if (sodium === null) return (digest, signature, key) => verifyDigest(digest, signature, key.object);
   const verify = sodium.default.crypto_sign_verify_detached;
   return (digest, signature, key) =>
