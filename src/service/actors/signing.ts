@@ -34,42 +34,39 @@ export async function checkCallSignature(
     if (rule === 'if_keyed' && (actor.keys.length > 0 || caller.mustSign)) throw signatureRequired(caller, actor);
     return null;
   }
-  const signature = await withKeys(identities, actor, sent, (held) => checkForms(identities, held, sent, input));
+  const signature = await verifyForms(identities, actor, sent, input, notVerified);
   call.markVerified();
   return signature;
 }
 
-async function checkForms(
-  identities: Identities,
-  actor: ActorRecord,
-  sent: CallSignature,
-  input: SigningInput,
-): Promise<CommandSignature> {
-  const { key, signature } = findKey(actor, sent);
-  const bytes = checkSignatureForm(signature);
-  for (const signedForm of input.forms) {
-    const digest = sigDigest(input.eventType, input.ledgerId, signedForm);
-    if (await identities.verify(key, digest, bytes)) return { signature, keyId: key.kid, signedForm };
-  }
-  throw new LedgerError(
-    'invalid_signature',
-    'X-Actor-Sig does not verify: sign SHA-256 of event type, 0x00, ledger id, 0x00 and the canonical JSON given in details.',
-    {
-      event_type: input.eventType,
-      ledger_id: input.ledgerId,
-      expected_canonical_json: input.forms[0],
-      signing_key_id: key.kid,
-    },
-  );
-}
+const notVerified =
+  'X-Actor-Sig does not verify: sign SHA-256 of event type, 0x00, ledger id, 0x00 and the canonical JSON given in details.';
 
-/** Runs `check` with a cached actor, and once more with the stored one if another node may have changed the key. */
-export function withKeys<T>(
+/**
+ * Verifies a signature with a cached actor, and once more with the stored one if another node may have changed the key.
+ * `message` is that of `invalid_signature`. Throws `unknown_signing_key` and `signing_key_revoked` too.
+ */
+export function verifyForms(
   identities: Identities,
   recent: ActorRecord,
   sent: CallSignature,
-  check: (actor: ActorRecord) => Promise<T>,
-): Promise<T> {
+  { eventType, ledgerId, forms }: SigningInput,
+  message: string,
+): Promise<CommandSignature> {
+  const check = async (actor: ActorRecord): Promise<CommandSignature> => {
+    const { key, signature } = findKey(actor, sent);
+    const bytes = checkSignatureForm(signature);
+    for (const signedForm of forms) {
+      const digest = sigDigest(eventType, ledgerId, signedForm);
+      if (await identities.verify(key, digest, bytes)) return { signature, keyId: key.kid, signedForm };
+    }
+    throw new LedgerError('invalid_signature', message, {
+      event_type: eventType,
+      ledger_id: ledgerId,
+      expected_canonical_json: forms[0],
+      signing_key_id: key.kid,
+    });
+  };
   return check(recent).catch(async (error: unknown) => {
     const isNews = error instanceof LedgerError && (error.code === 'unknown_signing_key' || sent.keyId === null);
     if (!isNews) throw error;
@@ -90,7 +87,7 @@ function signatureRequired(caller: Caller, actor: ActorRecord): LedgerError {
 }
 
 /** The key that is named, or the preferred one. Throws what `checkCallSignature` throws, but `invalid_signature`. */
-export function findKey(actor: ActorRecord, sent: CallSignature): { key: SigningKeyRecord; signature: string } {
+function findKey(actor: ActorRecord, sent: CallSignature): { key: SigningKeyRecord; signature: string } {
   // An actor without keys need not sign: `signature_required` would mislead it.
   if (actor.keys.length === 0) throw unknownKey(sent);
   if (sent.signature === null) {

@@ -1,10 +1,9 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { canonicalJson } from '../../domain/json/canonical.ts';
 import { apiKeyHash, parseApiKey } from '../../domain/keys/api-key.ts';
-import { checkSignatureForm, sigDigest } from '../../domain/keys/signature.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Identities } from '../actors/identities.ts';
-import { findKey, withKeys } from '../actors/signing.ts';
+import { verifyForms } from '../actors/signing.ts';
 import { apiKeyCollection } from './api-key-record.ts';
 import type { Credentials, KeyOwner } from './credentials.ts';
 
@@ -66,19 +65,9 @@ export function storedCredentials(
       if (recent === null) throw new LedgerError('invalid_actor_identity', 'X-ACTOR-ID names no entity.');
       const { method, path, bodyHash, timestamp } = request;
       const expected = canonicalJson({ method, path, body_hash: bodyHash, timestamp });
-      const digest = sigDigest('ENTITY_REQUEST', actorId, expected);
-      const sent = { keyId, signature };
-      await withKeys(identities, recent, sent, async (actor) => {
-        const { key, signature: text } = findKey(actor, sent);
-        if (await identities.verify(key, digest, checkSignatureForm(text))) return;
-        const message = 'X-Actor-Sig does not verify as an ENTITY_REQUEST over the JSON given in details.';
-        throw new LedgerError('invalid_signature', message, {
-          event_type: 'ENTITY_REQUEST',
-          ledger_id: actorId,
-          expected_canonical_json: expected,
-          signing_key_id: key.kid,
-        });
-      });
+      const input = { eventType: 'ENTITY_REQUEST', ledgerId: actorId, forms: [expected] } as const;
+      const message = 'X-Actor-Sig does not verify as an ENTITY_REQUEST over the JSON given in details.';
+      await verifyForms(identities, recent, { keyId, signature }, input, message);
     },
   };
 }

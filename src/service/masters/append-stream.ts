@@ -99,7 +99,7 @@ class AppendStream {
     }
     this.#memory.hold(this, -heldBytes);
     this.#ended = true;
-    this.#wake();
+    this.#wakeWriter?.();
   }
 
   /** A closed stream drops what it takes, so it need not wait for room. */
@@ -185,7 +185,7 @@ class AppendStream {
         const prepared = await promised.prepared;
         outcome = lane.failed ? Promise.reject(behindFailure()) : this.#submit(lane, prepared);
       } catch (error) {
-        noteFailure(lane, error);
+        lane.failed ||= mayBeRetried(error);
         outcome = Promise.reject(error);
       }
       outcome.catch(() => {});
@@ -219,7 +219,7 @@ class AppendStream {
       },
       (error) => {
         // Set before another event can be sent on this lane.
-        noteFailure(lane, error);
+        lane.failed ||= mayBeRetried(error);
         lane.open -= 1;
       },
     );
@@ -248,7 +248,7 @@ class AppendStream {
     if (this.#closed) return;
     this.#readyBytes += answerBytes;
     this.#ready.push({ answer, length, bytes: answerBytes });
-    this.#wake();
+    this.#wakeWriter?.();
   }
 
   #refusal(lane: LedgerLane, clientIndex: bigint, thrown: unknown): Answer {
@@ -266,10 +266,6 @@ class AppendStream {
     if (!mayBeRetried(thrown)) return { clientIndex, outcome: { case: 'error', value } };
     lane.resumeFrom ??= clientIndex;
     return { clientIndex, outcome: { case: 'error', value: { ...value, resumeFrom: lane.resumeFrom } } };
-  }
-
-  #wake(): void {
-    this.#wakeWriter?.();
   }
 
   #wakeTaker(): void {
@@ -298,13 +294,9 @@ function bytesOf(length: number): number {
   return objectBytes + 2 * length;
 }
 
-/** An unexpected error counts as retryable: it may not happen again. */
+/** An unexpected error may not happen again. */
 function mayBeRetried(error: unknown): boolean {
   return !(error instanceof LedgerError) || isRetryable(error);
-}
-
-function noteFailure(lane: LedgerLane, error: unknown): void {
-  if (mayBeRetried(error)) lane.failed = true;
 }
 
 function behindFailure(): LedgerError {

@@ -30,7 +30,6 @@ import { parseMasterLine } from '../reading/stored-lines.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { appendedMessage, type EventAppender } from './append-event.ts';
 
-/** Masters of a list that are read at once. */
 const mastersAtOnceMax = 16;
 /** Cells that are read for each master. */
 const masterLooks = 3;
@@ -58,15 +57,8 @@ export function masterService(
           const eventType = 'TRACELEDGER_MASTER_CREATED';
           const forms = masterCreatedSignedForms(ledgerId, businessRef, scope);
           const signature = await checkCallSignature(identities, call, 'if_keyed', { eventType, ledgerId, forms });
-          return {
-            kind: 'create_master',
-            ledgerId,
-            masterId: call.newId(),
-            businessRef,
-            scope,
-            signature,
-            signatureRule: 'if_keyed',
-          };
+          const made = { ledgerId, masterId: call.newId(), businessRef, scope };
+          return { kind: 'create_master', ...made, signature, signatureRule: 'if_keyed' };
         },
       );
       const made = masterFacts(outcome.event);
