@@ -110,10 +110,13 @@ export class Commits {
   }
 }
 
+/** How long the real error may come after the writes are rejected, in a later turn of the event loop. */
+const realErrorMaxMs = 1_000;
+
 /** lmdb-js rejects each write of a commit with an error that carries a promise of the real error. */
 function realError(error: unknown): Promise<unknown> {
   const real = error instanceof Error && 'commitError' in error ? error.commitError : null;
   if (!(real instanceof Promise)) return Promise.resolve(error);
-  const nextTurn = new Promise((resolve) => setImmediate(resolve, error));
-  return Promise.race([real.catch((cause: unknown) => cause), nextTurn]);
+  const tooLate = new Promise((resolve) => setTimeout(resolve, realErrorMaxMs, error).unref());
+  return Promise.race([real.catch((cause: unknown) => cause), tooLate]);
 }
