@@ -12,8 +12,8 @@ export class Outgoing<T> {
   #open: boolean;
 
   /**
-   * `write` returns false if nothing more may be written until `drained` is called. `sizeOf` returns bytes. If `open` is
-   * false, the first write waits for `drained`.
+   * `write` returns false if nothing more may be written until `drained` is called. `sizeOf` returns bytes. If `open`
+   * is false, the first write waits for `drained`.
    */
   constructor(write: (items: T[]) => boolean, sizeOf: (item: T) => number, open = true) {
     this.#write = write;

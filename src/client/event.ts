@@ -30,8 +30,8 @@ export function readEvent(event: Event): ReadEvent {
 }
 
 /**
- * What the event's content hash covers (docs/verifying.md, section 2). `masterPrevHash` is the content hash of the event
- * before it in its master, '' for the master's first event.
+ * What the event's content hash covers (docs/verifying.md, section 2). `masterPrevHash` is the content hash of the
+ * event before it in its master, '' for the master's first event.
  */
 export function eventContent(read: ReadEvent, masterPrevHash: string): EventContent {
   const { event } = read;

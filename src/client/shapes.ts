@@ -44,8 +44,8 @@ type AnswerField<K, T> = K extends JsonField
 type AnswerValue<T> = T extends bigint ? number : T extends { readonly $typeName: string } ? Answer<T> : T;
 
 /**
- * A request, derived from the generated message. Optional fields and lists may be left out, 64-bit integers are numbers,
- * JSON text is an object.
+ * A request, derived from the generated message. Optional fields and lists may be left out, 64-bit integers are
+ * numbers, JSON text is an object.
  */
 export type Request<M> = {
   readonly [K in keyof M as K extends Inner ? never : M[K] extends readonly unknown[] ? never : K]: RequestField<

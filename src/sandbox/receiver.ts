@@ -7,7 +7,9 @@ export interface Receiver {
   readonly url: string;
   /** Sets the secret to verify all requests with, also those received before: a subscription must exist to have one. */
   useSecret(secret: string): void;
-  /** The first delivery that is `wanted`. Rejects after `timeoutMs`, with the signal, or if a request does not verify. */
+  /**
+   * The first delivery that is `wanted`. Rejects after `timeoutMs`, with the signal, or if a request does not verify.
+   */
   delivery(
     wanted: (delivery: WebhookDelivery) => boolean,
     timeoutMs: number,

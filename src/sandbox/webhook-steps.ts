@@ -17,7 +17,9 @@ const deliveryTimeoutMs = 30_000;
 /** Subscriptions made until this node sends for one. With ten nodes, one run in a thousand finds none. */
 const triesMax = 64;
 
-/** `sentHere`: whether this node sends for the subscription. Other nodes cannot reach the receiver's loopback address. */
+/**
+ * `sentHere`: whether this node sends for the subscription. Other nodes cannot reach the receiver's loopback address.
+ */
 export function webhookSteps(sentHere: (subscriptionId: string) => boolean): WebhookSteps {
   let receiver: Receiver | null = null;
   let subscribed: { readonly id: string; readonly owner: Party } | null = null;

@@ -33,7 +33,9 @@ await describeOnCassandra('Reading while another node fills buckets of eight eve
     };
     return { ledgerId: claim.ledgerId, add };
   }
-  /** What a reader gets if `meanwhile` is done before its request number `at`, and how many requests it made till then. */
+  /**
+   * What a reader gets if `meanwhile` is done before its request number `at`, and how many requests it made till then.
+   */
   async function during<T>(work: () => Promise<T>, at: number | null, meanwhile: () => unknown) {
     let requests = 0;
     let isDone = false;

@@ -58,7 +58,9 @@ const timings: PlacementTimings = {
   handOversMax: 3,
 };
 const timeoutsMs = { plain: 60, conditional: 150, redis: 50, peers: 300 };
-/** Cassandra keeps a plain write for a replica that was away: its sender has long since gone on, and others have, too. */
+/**
+ * Cassandra keeps a plain write for a replica that was away: its sender has long since gone on, and others have, too.
+ */
 const lateWriteMaxMs = 2_000;
 
 /** A quick stand-in for the authority's key: seals are not what is simulated. */

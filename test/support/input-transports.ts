@@ -23,8 +23,8 @@ export interface SentInput {
 
 /**
  * One transport: `ok`, or the refusal in words that are the same at all transports, its code and the field that its
- * details name. What differs from the table of codes (code-statuses.ts) stands in the words too: a status that does not go with the
- * code, a domain, a missing request id. null: this transport has no way to say it.
+ * details name. What differs from the table of codes (code-statuses.ts) stands in the words too: a status that does not
+ * go with the code, a domain, a missing request id. null: this transport has no way to say it.
  */
 export type InputTransport = (sent: SentInput) => Promise<string | null>;
 

@@ -8,8 +8,8 @@ const barSteps = 1_000;
 const lookEveryMs = 100;
 
 /**
- * `ledger-trust backup DIR`: copies the data of DATA_DIR, and the keys that the node made for itself. Returns a sentence
- * for the user. Throws StartError with a sentence that says what to correct.
+ * `ledger-trust backup DIR`: copies the data of DATA_DIR, and the keys that the node made for itself. Returns a
+ * sentence for the user. Throws StartError with a sentence that says what to correct.
  */
 export async function backup(terminal: Terminal, target: string): Promise<string> {
   const { dataDir } = readConfig({ ...terminal.env, SVC_MODE: 'development' });

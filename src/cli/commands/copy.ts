@@ -14,8 +14,8 @@ import { CliError, type Terminal } from '../terminal/terminal.ts';
 
 /**
  * `ledger-trust copy --from lmdb --to cassandra`: copies the data of DATA_DIR, which no node may serve meanwhile, into
- * the keyspace that the CASSANDRA_ variables name. Run again after an interruption, it resumes. Returns the exit code: 1
- * if something was not copied. Throws CliError or StartError with one sentence if the copy cannot be completed.
+ * the keyspace that the CASSANDRA_ variables name. Run again after an interruption, it resumes. Returns the exit code:
+ * 1 if something was not copied. Throws CliError or StartError with one sentence if the copy cannot be completed.
  */
 export async function copy(terminal: Terminal, { from, to }: { from: string; to: string }): Promise<number> {
   if (from !== 'lmdb' || to !== 'cassandra')
@@ -47,7 +47,10 @@ export async function copy(terminal: Terminal, { from, to }: { from: string; to:
   return refusalCount > 0 ? 1 : 0;
 }
 
-/** The error of a copy that broke off, as a CliError with one sentence for the operator. Returns any other error as it is. */
+/**
+ * The error of a copy that broke off, as a CliError with one sentence for the operator. Returns any other error as it
+ * is.
+ */
 export function brokenOff(error: unknown): unknown {
   if (error instanceof CopyRefused) return new CliError(error.message);
   if (error instanceof UnreadableRecord)

@@ -15,8 +15,8 @@ const defaultReplicas = 3;
 const shardsMax = 65_536;
 
 /**
- * `ledger-trust schema apply`: creates what is missing of the keyspace and its tables. Returns a sentence that says what
- * is there now. Throws StartError with a sentence that says what to correct.
+ * `ledger-trust schema apply`: creates what is missing of the keyspace and its tables. Returns a sentence that says
+ * what is there now. Throws StartError with a sentence that says what to correct.
  */
 export async function applySchema(env: Environment, options: SchemaCommandOptions): Promise<string> {
   const settings = cassandraSettings(env);

@@ -1,8 +1,8 @@
 import { inputError } from './terminal.ts';
 
 /**
- * Bytes. An event of an export has up to 256 KiB of payload, the same again as signed payload, and its fields; six times
- * as much if another program wrote it with escapes. A longer line must not fill the memory.
+ * Bytes. An event of an export has up to 256 KiB of payload, the same again as signed payload, and its fields; six
+ * times as much if another program wrote it with escapes. A longer line must not fill the memory.
  */
 const LINE_MAX_BYTES = 4 * 1024 * 1024;
 const LINE_FEED = 0x0a;

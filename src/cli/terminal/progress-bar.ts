@@ -5,7 +5,9 @@ interface ProgressBar extends Disposable {
   set(value: number): void;
 }
 
-/** Starts a progress bar on stderr, until it is disposed. `format` is that of cli-progress. Needs a terminal to show. */
+/**
+ * Starts a progress bar on stderr, until it is disposed. `format` is that of cli-progress. Needs a terminal to show.
+ */
 export async function progressBar(terminal: Terminal, format: string, total: number): Promise<ProgressBar> {
   if (!terminal.isWatched) return { add: () => {}, set: () => {}, [Symbol.dispose]: () => {} };
   const { SingleBar } = await import('cli-progress');

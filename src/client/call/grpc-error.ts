@@ -49,8 +49,9 @@ export function grpcError(error: ServiceError): LedgerTrustError {
 }
 
 /**
- * The same for a stream of many messages. If gRPC itself finds a message too large, it ends the stream without an answer
- * to the others: for all of them the connection is lost. The service answers all messages before it reports this.
+ * The same for a stream of many messages. If gRPC itself finds a message too large, it ends the stream without an
+ * answer to the others: for all of them the connection is lost. The service answers all messages before it reports
+ * this.
  */
 export function grpcStreamError(error: ServiceError): LedgerTrustError {
   const known = grpcError(error);

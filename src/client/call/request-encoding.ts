@@ -65,7 +65,9 @@ export function jsonBody(fields: readonly DescField[], given: ReadonlyMap<DescFi
   return members.length === 0 ? null : `{${members.join(',')}}`;
 }
 
-/** The path of a call, with the fields that are in neither path nor body as query. Throws TypeError for unusable fields. */
+/**
+ * The path of a call, with the fields that are in neither path nor body as query. Throws TypeError for unusable fields.
+ */
 export function pathAndQuery(rest: RestPlace, given: ReadonlyMap<DescField, unknown>): string {
   let path = rest.template;
   for (const field of rest.pathFields) {

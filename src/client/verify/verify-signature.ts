@@ -32,8 +32,8 @@ const ENROLMENT_TOLERANCE_MS = 15_000;
 const mayBeUnsigned: ReadonlySet<string> = new Set(['MASTER_DELEGATION_GRANTED', 'MASTER_DELEGATION_REVOKED']);
 
 /**
- * Makes a function that checks the actor signature and the authority seal of an event (docs/verifying.md, sections 1 and
- * 4). It rejects with what `keys` throws.
+ * Makes a function that checks the actor signature and the authority seal of an event (docs/verifying.md, sections 1
+ * and 4). It rejects with what `keys` throws.
  */
 export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKeys | null) {
   const parsed = new Map<string, KeyObject | null>();

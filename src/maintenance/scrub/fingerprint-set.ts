@@ -6,8 +6,8 @@ const initialSlots = 1_024;
 const loadMax = 0.6;
 
 /**
- * A set of texts that keeps 48 bits of each text's hash: 13 to 27 bytes a text. It also finds a text that was not added,
- * with a probability of size / 2^48: a scrub that looks for extra data then overlooks one.
+ * A set of texts that keeps 48 bits of each text's hash: 13 to 27 bytes a text. It also finds a text that was not
+ * added, with a probability of size / 2^48: a scrub that looks for extra data then overlooks one.
  */
 export class FingerprintSet {
   #slots = new Float64Array(initialSlots).fill(-1);

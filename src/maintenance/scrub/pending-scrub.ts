@@ -9,7 +9,9 @@ import type { Finding } from './finding.ts';
 /** More events than a batch has, with room for what is written meanwhile. */
 const eventsMax = 4_096;
 
-/** Finds projections that the newest batch of a ledger keeps for the next claim, and that follow from no event of it. */
+/**
+ * Finds projections that the newest batch of a ledger keeps for the next claim, and that follow from no event of it.
+ */
 export async function wrongPending(
   ledgers: Pick<LedgerStore, 'read'>,
   ledgerId: string,

@@ -17,7 +17,9 @@ import { FingerprintSet } from './fingerprint-set.ts';
 
 const readsAtOnceMax = 16;
 const listPageLines = 1_000;
-/** Milliseconds. Command keys that are not permanent are kept for 24 hours. Near their end a missing one is no fault. */
+/**
+ * Milliseconds. Command keys that are not permanent are kept for 24 hours. Near their end a missing one is no fault.
+ */
 const keySureMs = 23 * 60 * 60_000;
 
 /** The cells and lines that follow from the events of a set of ledgers. */

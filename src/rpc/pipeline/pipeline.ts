@@ -104,11 +104,14 @@ export function createPipeline(parts: PipelineParts) {
         const { changesState, rule, method } = endpoint;
         const key = call.caller !== null && changesState ? incoming.idempotencyKey() : undefined;
         const handle = () => (endpoint.handler as UnaryHandler)(message, call);
-        const fingerprint = () =>
-          fingerprintOf(method.input, message, () => incoming.equivalent(message), incoming.query);
-        const once = { key, signed, writesLedger: rule.writesLedger, output: method.output, fingerprint };
-        const isOnce = key !== undefined || (signed !== null && changesState);
-        const answer = isOnce ? await runOnce(parts, call, once, handle) : await handle();
+        let answer: object;
+        if (key === undefined && (signed === null || !changesState)) answer = await handle();
+        else {
+          const fingerprint = () =>
+            fingerprintOf(method.input, message, () => incoming.equivalent(message), incoming.query);
+          const once = { key, signed, writesLedger: rule.writesLedger, output: method.output, fingerprint };
+          answer = await runOnce(parts, call, once, handle);
+        }
         if (call.openedWalk !== null) await call.openedWalk.beforeAnswer();
         incoming.encode?.(answer);
         await parts.answers.succeeded(call, incoming);

@@ -22,9 +22,9 @@ type Fields = ReadonlyMap<string, DescField>;
 type Init = Record<string, unknown>;
 
 /**
- * Returns the function that reads the request message of a REST call. Decoding is strict: unknown fields of the body and
- * values of a wrong JSON type are `invalid_argument` with the field in `details`. null counts as absent for an optional
- * field or list, and is refused otherwise. Unknown query parameters are ignored.
+ * Returns the function that reads the request message of a REST call. Decoding is strict: unknown fields of the body
+ * and values of a wrong JSON type are `invalid_argument` with the field in `details`. null counts as absent for an
+ * optional field or list, and is refused otherwise. Unknown query parameters are ignored.
  *
  * The service checks what values mean and whether required fields are present, for all transports alike.
  */

@@ -92,7 +92,9 @@ export function lookupPrefix(kind: string, name: string, value: string): Buffer 
   return sha256(JSON.stringify([kind, name, value]));
 }
 
-/** prefix | order. A too long order, which is never stored, is cut one byte after the limit, so that it sorts the same. */
+/**
+ * prefix | order. A too long order, which is never stored, is cut one byte after the limit, so that it sorts the same.
+ */
 export function orderKey(prefix: Buffer, order: string): Buffer {
   return Buffer.concat([prefix, Buffer.from(order).subarray(0, orderMaxBytes + 1)]);
 }

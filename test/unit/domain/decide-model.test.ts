@@ -32,8 +32,8 @@ import {
 import { Chain, faultsOf, startMs } from '../../support/world.ts';
 
 /**
- * A second account of who may do what, written from the rules of access (docs/api.md) and not from the code: random commands are
- * put to both, and have to be carried out or refused alike.
+ * A second account of who may do what, written from the rules of access (docs/api.md) and not from the code: random
+ * commands are put to both, and have to be carried out or refused alike.
  */
 
 const parties = [buyer, supplier];

@@ -30,13 +30,12 @@ const functionsIn = (text: string) => [...text.matchAll(/`((?:src|cluster)\/[\w.
 async function calledBy(call: () => Promise<unknown>): Promise<Set<string>> {
   const session = new Session();
   session.connect();
+  using _session = { [Symbol.dispose]: () => session.disconnect() };
   await session.post('Profiler.enable');
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
   await session.post('Profiler.takePreciseCoverage');
   await call();
   const { result } = await session.post('Profiler.takePreciseCoverage');
-  await session.post('Profiler.stopPreciseCoverage');
-  session.disconnect();
   const called = result
     .filter(({ url }) => url.startsWith('file:'))
     .flatMap(({ url, functions }) =>

@@ -89,10 +89,10 @@ function isStandard(path: string): boolean {
 const callerGone = 'Internal server error';
 
 /**
- * Reports to the main thread every status that is not the service's own: of a call that grpc-js refuses before a handler
- * has it, or takes away from its handler. The main thread answers it with ErrorInfo and logs it. grpc-js has no hook for
- * that, so the method is replaced by which it sends the status. Requests for which grpc-js makes no call are redirected
- * in call-streams.ts.
+ * Reports to the main thread every status that is not the service's own: of a call that grpc-js refuses before a
+ * handler has it, or takes away from its handler. The main thread answers it with ErrorInfo and logs it. grpc-js has no
+ * hook for that, so the method is replaced by which it sends the status. Requests for which grpc-js makes no call are
+ * redirected in call-streams.ts.
  */
 function refusalInterceptor(parts: AnsweringServerParts): ServerInterceptor {
   return ({ path }, call) => {
@@ -169,8 +169,8 @@ function isReading(own: WorkerCall): own is WorkerArrivingCall | WorkerStreamCal
 const timeoutForm = 'The header grpc-timeout must be 1 to 8 digits and a unit, which is one of H, M, S, m, u and n.';
 
 /**
- * grpc-js reports what was wrong only as a sentence, which may repeat text that the caller sent. The third member is the
- * message in its place; '' if the main thread has one for the code.
+ * grpc-js reports what was wrong only as a sentence, which may repeat text that the caller sent. The third member is
+ * the message in its place; '' if the main thread has one for the code.
  */
 const sentences: readonly [RegExp, ErrorCode, string?][] = [
   [/^Received message (larger than|that decompresses to)/, 'payload_too_large', ''],

@@ -96,8 +96,8 @@ function keyspaceStatement(keyspace: string, replication: ReadonlyMap<string, nu
 }
 
 /**
- * Executes a statement and waits until every node agrees on the schema. If there is no answer, it is sent again once all
- * nodes agree, which is harmless because of IF NOT EXISTS.
+ * Executes a statement and waits until every node agrees on the schema. If there is no answer, it is sent again once
+ * all nodes agree, which is harmless because of IF NOT EXISTS.
  */
 async function change(client: cassandra.Client, nodes: ReadSchemaNodes, statement: string): Promise<void> {
   for (let tries = 1; ; tries++) {

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { StartError } from '../../../../src/runtime/start-error.ts';
 import { checkReplicas, joinedMaxMs } from '../../../../src/store/cassandra/session/server-checks.ts';
 
-/** The sentence that an operator reads, or `fine`, and how long that took. `nodes`: the data centre of each, by time. */
+/**
+ * The sentence that an operator reads, or `fine`, and how long that took. `nodes`: the data centre of each, by time.
+ */
 async function sentenceAfter(
   nodes: (nowMs: number) => readonly string[],
   replication: Readonly<Record<string, number>>,
