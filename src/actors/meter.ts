@@ -1,12 +1,22 @@
 export type ClaimReason = 'activation' | 'fenced' | 'unknown_outcome' | 'certainty';
 
-/** What the actors tell the metrics. */
+/** A batch of which the store did not say whether it wrote it. */
+export interface DoubtfulBatch {
+  readonly ledgerId: string;
+  /** Of its first event. */
+  readonly seq: number;
+  readonly events: number;
+  /** What the store said instead. */
+  readonly cause: unknown;
+}
+
+/** What the actors tell the metrics and the log. */
 export interface ActorMeter {
   committed(events: number, seconds: number): void;
   answered(result: 'written' | 'replayed' | 'refused'): void;
   claimed(reason: ClaimReason): void;
   fenced(): void;
   damaged(): void;
-  unknownOutcome(resolution: 'written' | 'not_written' | 'unsettled'): void;
+  unknownOutcome(resolution: 'written' | 'not_written' | 'unsettled', batch: DoubtfulBatch): void;
   activated(seconds: number): void;
 }

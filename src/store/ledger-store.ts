@@ -12,7 +12,7 @@ export interface Head {
 }
 
 /**
- * The right to append to one ledger until the next claim of it. `head` is the head at the time of the claim. The caller
+ * The right to append to one ledger until the next claim of it, also after the process has ended. `head` is the head at the time of the claim. The caller
  * keeps track of the head from then on. The fence is opaque: only the adapter that made it reads it.
  */
 export interface Claim {
@@ -28,7 +28,7 @@ export interface LedgerEntry {
   /** Lower-case hex; '' for seq 0. */
   readonly prevHash: string;
   readonly hash: string;
-  /** The stored text of the event (domain/row.ts). Opaque to the store. */
+  /** The stored text of the event (src/domain/event/row.ts). Opaque to the store. */
   readonly row: string;
   readonly projections: readonly Projection[];
 }
@@ -38,7 +38,10 @@ export interface StoredEntry {
   readonly row: string;
 }
 
-/** A value by key. Each key belongs to one ledger, because versions are seqs of that ledger. */
+/**
+ * A value by key. Each key belongs to one ledger, because versions are seqs of that ledger. A value of a smaller version
+ * never replaces one of a greater version.
+ */
 export interface Cell {
   /** Seq of the event that the value came from. */
   readonly version: number;
@@ -117,7 +120,7 @@ export class OutcomeUnknown extends Error {
 
 /**
  * A write has failed, so the store accepts no more writes in this process. Nothing was written, and a retry in this
- * process fails too. Reads go on.
+ * process fails too. Reads go on. Only a store on a disk of this node throws it.
  */
 export class StoreStopped extends LedgerError {
   constructor() {
@@ -133,7 +136,8 @@ export class StoreStopped extends LedgerError {
  * The append-only logs of all ledgers. Every method may throw LedgerError `unavailable` if the store cannot be reached.
  * Then nothing was written: an append that may have been written throws OutcomeUnknown instead.
  *
- * Reads see every acknowledged append of every node. Ids, scopes, keys and lists are any well-formed Unicode text.
+ * Reads see every acknowledged append of every node. Ids, scopes, keys, lists and rows are any well-formed Unicode text,
+ * NUL included.
  * Arguments and results are never shared with the store.
  */
 export interface LedgerStore {
@@ -148,7 +152,8 @@ export interface LedgerStore {
    * Writes all entries or none, provided that `claim` is the newest one and the head is the one that `entries[0]`
    * follows: entries[0].seq is the head's seq + 1, and entries[0].prevHash is the head's hash (0 and '' in an empty
    * ledger). When it resolves, the entries and their projections are durable and visible to every reader. Throws Fenced
-   * or OutcomeUnknown. Throws TypeError, without writing, if the entries do not follow one another.
+   * or OutcomeUnknown. Throws TypeError, without writing, if the entries do not follow one another. A batch has at most
+   * 64 entries and 256 KiB of rows, or one larger entry (src/actors/bounds.ts): every store must take it.
    * The caller must not start an append of a claim while another one of that claim is in flight.
    */
   append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void>;

@@ -84,7 +84,7 @@ export interface RecordStore {
 }
 
 /** The error of a put or removal that may or may not have been written. */
-export function unsettled(cause?: unknown): LedgerError {
+export function writeUnknown(cause?: unknown): LedgerError {
   return new LedgerError(
     'outcome_unknown',
     'The store did not say whether this was written: retry with the same Idempotency-Key to learn which.',

@@ -1,5 +1,5 @@
 import { LedgerError } from '../../src/domain/errors.ts';
-import { type CqlSession, type Row, type Statement, Undecided } from '../../src/store/cassandra/session/session.ts';
+import { type CqlSession, MaybeApplied, type Row, type Statement } from '../../src/store/cassandra/session/session.ts';
 import type { PlantedBug } from './bugs.ts';
 import type { HalfDone, SimulatedTables } from './tables.ts';
 import { request, type WireParts } from './wire.ts';
@@ -53,7 +53,7 @@ export function simulatedSession(tables: SimulatedTables, wires: CassandraWires,
             isHalfDone ? random.pick(waysHalfDone) : null,
           );
         },
-        () => new Undecided(new TimedOut()),
+        () => new MaybeApplied(new TimedOut()),
       );
       const [first] = statements;
       if (first !== undefined && decision.applied) {

@@ -2,8 +2,8 @@ import { LedgerError } from '../../src/domain/errors.ts';
 import {
   type CqlSession,
   type Decision,
+  MaybeApplied,
   type Statement,
-  Undecided,
 } from '../../src/store/cassandra/session/session.ts';
 
 /**
@@ -70,7 +70,7 @@ export function faultySession(): FaultySession {
         if (fault === 'unsent') throw unavailable();
         if (fault === 'applied') await session.decide(statements);
         if (fault === 'late') kept.push(() => session.decide(statements));
-        throw new Undecided(new Error(`injected: ${fault}`));
+        throw new MaybeApplied(new Error(`injected: ${fault}`));
       },
     }),
   };

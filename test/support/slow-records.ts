@@ -1,5 +1,5 @@
 import { LedgerError } from '../../src/domain/errors.ts';
-import { type RecordStore, unsettled } from '../../src/store/record-store.ts';
+import { type RecordStore, writeUnknown } from '../../src/store/record-store.ts';
 import { recordsWith } from './world.ts';
 
 /**
@@ -33,7 +33,7 @@ export function slowRecords(inner: RecordStore): SlowRecords {
             return Promise.reject(new LedgerError('unavailable', 'The store does not answer.'));
           case 'untold':
             held.push(() => inner.put(write));
-            return Promise.reject(unsettled());
+            return Promise.reject(writeUnknown());
           case 'hangs':
             return new Promise((resolve, reject) => {
               held.push(() => inner.put(write).then(resolve, reject));

@@ -7,7 +7,7 @@ import {
   OutcomeUnknown,
   StoreStopped,
 } from '../../src/store/ledger-store.ts';
-import { type RecordStore, unsettled } from '../../src/store/record-store.ts';
+import { type RecordStore, writeUnknown } from '../../src/store/record-store.ts';
 
 /** What can be made to fail: an append, a claim, a write or removal of a record, any read, or saving a snapshot. */
 export type StoreOperation = 'append' | 'claim' | 'read' | 'snapshot' | 'record-write' | 'record-read';
@@ -135,7 +135,7 @@ export function faultyRecordStore(inner: RecordStore, choose: ChooseFault): Reco
     if (fault === null) return write();
     if (fault === 'unavailable') throw unavailable();
     if (fault === 'applied') await write();
-    throw unsettled();
+    throw writeUnknown();
   };
   return {
     get: (kind, id) => reading(() => inner.get(kind, id)),

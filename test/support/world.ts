@@ -4,7 +4,7 @@ import { batchLimits } from '../../src/actors/bounds.ts';
 import { DeadlineWatch } from '../../src/actors/inbox/deadline-watch.ts';
 import { LedgerActor, type LedgerActorParts } from '../../src/actors/ledger/ledger-actor.ts';
 import type { ActorKeys, KeyLife, SigningKeys } from '../../src/actors/ledger/signing-keys.ts';
-import type { ActorMeter } from '../../src/actors/meter.ts';
+import type { ActorMeter, DoubtfulBatch } from '../../src/actors/meter.ts';
 import { Directory, type DirectoryParts } from '../../src/actors/routing/directory.ts';
 import { noPeers } from '../../src/actors/routing/peers.ts';
 import { localPlacement } from '../../src/actors/routing/placement.ts';
@@ -172,8 +172,10 @@ export class TestMeter implements ActorMeter {
   damaged(): void {
     this.damages++;
   }
-  unknownOutcome(resolution: string): void {
+  readonly doubts: DoubtfulBatch[] = [];
+  unknownOutcome(resolution: string, batch: DoubtfulBatch): void {
     this.unknown.push(resolution);
+    this.doubts.push(batch);
   }
   activated(): void {}
 }

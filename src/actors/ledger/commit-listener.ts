@@ -10,7 +10,7 @@ export interface CommitListener {
   settled(ledgerId: string): void;
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void;
   /** These entries may be in the log, or may still land until `claimed`. */
-  unsettled(ledgerId: string, entries: readonly LedgerEntry[]): void;
+  outcomeUnknown(ledgerId: string, entries: readonly LedgerEntry[]): void;
   /** The ledger was claimed: no earlier write can land any more. One that landed may have had no `committed`. */
   claimed(ledgerId: string): void;
 }

@@ -43,8 +43,6 @@ export class CommittedLedger {
   #state: LedgerState = emptyLedger;
   #masters: LoadedMasters;
   #saving: SnapshotSaving;
-  /** What the store said of the running write, while its outcome is not known. */
-  #doubt: OutcomeUnknown | null = null;
 
   constructor(ledgerId: string, parts: CommittedLedgerParts) {
     this.#ledgerId = ledgerId;
@@ -110,6 +108,7 @@ export class CommittedLedger {
       if (error instanceof OutcomeUnknown) return await this.#findOutcome(batch, error);
       if (error instanceof LedgerError) throw error;
       // A defect of this service or of the store, so whether it wrote is unknown.
+      this.#tellDoubt('unsettled', batch, error);
       throw outcomeUnknown(error);
     }
     this.#parts.meter.committed(batch.entries.length, (this.#parts.clock.now() - started) / 1_000);
@@ -126,35 +125,29 @@ export class CommittedLedger {
     const [first] = batch.entries;
     if (first === undefined) throw new Error('a batch without entries was written');
     const lastDeadline = Math.max(...batch.results.map(({ pending }) => pending.command.deadline));
-    this.#doubt = doubt;
-    try {
-      for (let attempt = 0; ; attempt++) {
-        try {
-          await this.activate('unknown_outcome');
-          const [entry] = await this.#parts.store.read(this.#ledgerId, first.seq, 1);
-          const isWritten = entry?.seq === first.seq && parseRow(entry.row).hash === first.hash;
-          this.#parts.meter.unknownOutcome(isWritten ? 'written' : 'not_written');
-          return isWritten ? 'stands' : 'not_written';
-        } catch (error) {
-          this.forget();
-          const isInVain =
-            !(error instanceof LedgerError) || error instanceof StoreStopped || error instanceof BrokenChain;
-          if (isInVain || this.#parts.clock.now() >= lastDeadline) {
-            this.#parts.meter.unknownOutcome('unsettled');
-            throw this.outcomeUnknown();
-          }
-          await sleep(this.#parts.clock, Math.min(settleRestMaxMs, 10 * 2 ** attempt));
+    for (let attempt = 0; ; attempt++) {
+      try {
+        await this.activate('unknown_outcome');
+        const [entry] = await this.#parts.store.read(this.#ledgerId, first.seq, 1);
+        const isWritten = entry?.seq === first.seq && parseRow(entry.row).hash === first.hash;
+        this.#tellDoubt(isWritten ? 'written' : 'not_written', batch, doubt);
+        return isWritten ? 'stands' : 'not_written';
+      } catch (error) {
+        this.forget();
+        const isInVain =
+          !(error instanceof LedgerError) || error instanceof StoreStopped || error instanceof BrokenChain;
+        if (isInVain || this.#parts.clock.now() >= lastDeadline) {
+          this.#tellDoubt('unsettled', batch, doubt);
+          throw outcomeUnknown(doubt);
         }
+        await sleep(this.#parts.clock, Math.min(settleRestMaxMs, 10 * 2 ** attempt));
       }
-    } finally {
-      this.#doubt = null;
     }
   }
 
-  /** The answer to a command of the running write. If the store has failed, the cause names the ledger in the log. */
-  outcomeUnknown(): LedgerError {
-    const cause = this.#doubt;
-    return outcomeUnknown(cause === null ? undefined : new Error(`a write to ledger ${this.#ledgerId}`, { cause }));
+  #tellDoubt(resolution: 'written' | 'not_written' | 'unsettled', { entries }: DecidedBatch, cause: unknown): void {
+    const seq = entries[0]?.seq ?? -1;
+    this.#parts.meter.unknownOutcome(resolution, { ledgerId: this.#ledgerId, seq, events: entries.length, cause });
   }
 
   /** Saves snapshots that are due, and removes masters from memory if there are too many. */

@@ -12,7 +12,7 @@ import type { DeadlineWatch } from '../inbox/deadline-watch.ts';
 import type { MailboxLimits } from '../inbox/mailbox.ts';
 import type { CommandOutcome } from '../inbox/outcome.ts';
 import type { PendingCommand } from '../inbox/pending-command.ts';
-import { clockIsOff, damagedReplay, reloading, somethingWrong, timeIsUp } from '../inbox/refusals.ts';
+import { clockIsOff, damagedReplay, outcomeUnknown, reloading, somethingWrong, timeIsUp } from '../inbox/refusals.ts';
 import type { ActorMeter, ClaimReason } from '../meter.ts';
 import { readForBatch } from './batch-reads.ts';
 import { BrokenChain } from './broken-chain.ts';
@@ -143,7 +143,7 @@ export class LedgerActor {
       this.#batch = this.#queue.take(batches.maxEvents, batches.maxBytes);
       batches.begin();
       try {
-        await this.#settle();
+        await this.#writeAll();
       } catch (error) {
         this.#stop(error);
       } finally {
@@ -175,7 +175,7 @@ export class LedgerActor {
     }
   }
 
-  async #settle(): Promise<void> {
+  async #writeAll(): Promise<void> {
     const { store, keys, clock, authority, random, meter } = this.#parts;
     const replays: Promise<void>[] = [];
     let reason: ClaimReason = 'activation';
@@ -252,7 +252,7 @@ export class LedgerActor {
     } finally {
       this.#sent = null;
       outbox?.settled(this.ledgerId);
-      if (written === null) outbox?.unsettled(this.ledgerId, decided.entries);
+      if (written === null) outbox?.outcomeUnknown(this.ledgerId, decided.entries);
     }
   }
 
@@ -282,9 +282,7 @@ export class LedgerActor {
   }
 
   #lookAtDeadlines(): void {
-    this.#queue.refuseDue(this.#batch, (pending) =>
-      this.#isInFlight(pending) ? this.#ledger.outcomeUnknown() : timeIsUp(),
-    );
+    this.#queue.refuseDue(this.#batch, (pending) => (this.#isInFlight(pending) ? outcomeUnknown() : timeIsUp()));
   }
 
   #isInFlight(pending: PendingCommand): boolean {

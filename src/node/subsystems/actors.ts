@@ -27,7 +27,7 @@ export function startActors(
     authority: () => authority,
     clock: node.clock,
     random: node.random,
-    meter: actorMeter(metrics),
+    meter: actorMeter(metrics, log),
     outbox,
     self: node.self,
     shardCount: membership?.shardCount ?? defaultShardCount,

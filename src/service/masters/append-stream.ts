@@ -190,15 +190,15 @@ class AppendStream {
       }
       outcome.catch(() => {});
       lane.outcomes.push({ promised, outcome });
-      if (!lane.answering) void this.#answer(lane);
+      if (!lane.answering) void this.#answerInOrder(lane);
     }
     lane.sending = false;
   }
 
-  async #answer(lane: LedgerLane): Promise<void> {
+  async #answerInOrder(lane: LedgerLane): Promise<void> {
     lane.answering = true;
     for (let next = lane.outcomes.shift(); next !== undefined; next = lane.outcomes.shift()) {
-      await this.#settle(lane, next.promised, next.outcome);
+      await this.#answer(lane, next.promised, next.outcome);
     }
     lane.answering = false;
   }
@@ -226,7 +226,7 @@ class AppendStream {
     return outcome;
   }
 
-  async #settle(lane: LedgerLane, promised: Promised, outcome: Promise<CommandOutcome>): Promise<void> {
+  async #answer(lane: LedgerLane, promised: Promised, outcome: Promise<CommandOutcome>): Promise<void> {
     let answer: Answer;
     let isDone = true;
     try {

@@ -8,8 +8,8 @@ import { acquireServingLock } from './file/serving-lock.ts';
 import { lookupPrefixBytes, orderIdOfKey } from './keys.ts';
 import { parseHead } from './log/stored-values.ts';
 import { type LmdbStores, storesIn } from './open.ts';
-import { idOf, parseRecord } from './records/record-form.ts';
 import { lookupKeys } from './records/record-store.ts';
+import { idOf, parseRecord } from './records/stored-record.ts';
 import { openTables, type Tables } from './tables.ts';
 
 const pageEntries = 500;

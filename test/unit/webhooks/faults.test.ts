@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { requestedKind } from '../../../src/service/webhooks/requested-deliveries.ts';
-import { unsettled } from '../../../src/store/record-store.ts';
+import { writeUnknown } from '../../../src/store/record-store.ts';
 import { append, supplier } from '../../support/commands.ts';
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
 import { faultyRecordStore, scriptedFaults } from '../../support/store-faults.ts';
@@ -31,7 +31,7 @@ describe('faults', () => {
     const records = recordsWith(memory, {
       put: async (write) => {
         const put = await memory.put(write);
-        if (write.kind === requestedKind && write.replaces === 'absent') throw unsettled();
+        if (write.kind === requestedKind && write.replaces === 'absent') throw writeUnknown();
         return put;
       },
     });

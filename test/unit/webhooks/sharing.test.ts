@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { LedgerError } from '../../../src/domain/errors.ts';
-import { type RecordStore, unsettled } from '../../../src/store/record-store.ts';
+import { type RecordStore, writeUnknown } from '../../../src/store/record-store.ts';
 import { append, createMaster, ledgerId, openLedger, supplier } from '../../support/commands.ts';
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
 import { heldReceiver, type WebhookRig, webhookRig } from '../../support/webhook-rig.ts';
@@ -141,7 +141,7 @@ test('the last event of a burst is sent at once too if the write of the cursor h
           const put = await inner.put(write);
           if (!isInDoubt || write.kind !== 'webhook_cursor') return put;
           isInDoubt = false;
-          throw unsettled();
+          throw writeUnknown();
         },
       }),
   });

@@ -1,7 +1,7 @@
 import { type Claim, Fenced, type Head, type LedgerEntry, OutcomeUnknown } from '../../ledger-store.ts';
 import { decodeStored } from '../../unreadable-record.ts';
 import { checkEntryRun } from '../../write-checks.ts';
-import { type CqlSession, textOf, Undecided } from '../session/session.ts';
+import { type CqlSession, MaybeApplied, textOf } from '../session/session.ts';
 import { type BatchProjections, parsePending, projectionsOfBatch } from './batch-projections.ts';
 import {
   type Batch,
@@ -81,7 +81,7 @@ export async function writeBatch(
   before: BatchCondition,
 ): Promise<void> {
   const decision = await session.decide(batchStatements(claim, batch, before)).catch((error: unknown) => {
-    throw error instanceof Undecided ? new OutcomeUnknown(error) : error;
+    throw error instanceof MaybeApplied ? new OutcomeUnknown(error) : error;
   });
   if (decision.applied) return;
   // The head is this batch's own, under its own claim: the batch may have been written. Only a new claim settles that.

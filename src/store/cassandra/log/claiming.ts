@@ -1,6 +1,6 @@
 import { LedgerError } from '../../../domain/errors.ts';
 import type { Claim } from '../../ledger-store.ts';
-import { Undecided } from '../session/session.ts';
+import { MaybeApplied } from '../session/session.ts';
 import { claimStatement, type LedgerLog, readBucketState } from './bucket.ts';
 import { findLogEnd, type LogEnd } from './log-end.ts';
 
@@ -35,7 +35,7 @@ export async function takeClaim(
         return { claim: Object.freeze({ ledgerId, fence, head: end.head }), end };
       }
     } catch (error) {
-      if (!(error instanceof Undecided)) throw error;
+      if (!(error instanceof MaybeApplied)) throw error;
       throw new LedgerError('unavailable', 'The store did not say whether the ledger was taken over.', {}, error);
     }
     await new Promise((resolve) => setTimeout(resolve, Math.min(pauseMaxMs, attempt)));

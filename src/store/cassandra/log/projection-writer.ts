@@ -1,7 +1,7 @@
 import { LedgerError } from '../../../domain/errors.ts';
 import type { ProjectionWriter } from '../../store-inspection.ts';
 import { keyText } from '../keys.ts';
-import { type CqlSession, inParts, type Statement, Undecided } from '../session/session.ts';
+import { type CqlSession, inParts, MaybeApplied, type Statement } from '../session/session.ts';
 import { projectionsOfBatch } from './batch-projections.ts';
 import { type LedgerLog, readBucketState, scopesOf } from './bucket.ts';
 import { writeProjections } from './projecting.ts';
@@ -55,7 +55,7 @@ async function isWritten(session: CqlSession, rows: readonly Statement[]): Promi
   try {
     return (await session.decide(rows)).applied;
   } catch (error) {
-    if (!(error instanceof Undecided)) throw error;
+    if (!(error instanceof MaybeApplied)) throw error;
     throw new LedgerError('unavailable', 'The store did not say if rows of a scope went in: try again.', {}, error);
   }
 }

@@ -9,11 +9,11 @@ import {
   type RecordWrite,
   type StoredRecord,
   type Swept,
-  unsettled,
+  writeUnknown,
 } from '../../record-store.ts';
 import { recordIdMaxBytes } from '../../store-text.ts';
 import { checkRecordWrite } from '../../write-checks.ts';
-import { type CqlSession, type Statement, textOf, Undecided } from '../session/session.ts';
+import { type CqlSession, MaybeApplied, type Statement, textOf } from '../session/session.ts';
 import { findRecords } from './record-finding.ts';
 import {
   addPlaces,
@@ -104,7 +104,7 @@ export class CassandraRecordStore implements RecordStore {
     const outcome = await this.#putPlaced(kind, id, added, () =>
       this.#settle(putStatement(kind, id, { version, value, places }, before.version), version),
     );
-    if (outcome === 'unsure') throw unsettled();
+    if (outcome === 'unsure') throw writeUnknown();
     if (outcome === 'refused') {
       await this.#tidy(kind, id, added);
       return { ok: false, current: await this.get(kind, id) };
@@ -135,7 +135,7 @@ export class CassandraRecordStore implements RecordStore {
     if (before.shown === null) return false;
     const versionLeft = this.#newVersion();
     const outcome = await this.#settle(removeStatement(kind, id, versionLeft, version), versionLeft);
-    if (outcome === 'unsure') throw unsettled();
+    if (outcome === 'unsure') throw writeUnknown();
     if (outcome === 'refused') return false;
     await this.#tidy(kind, id, before.places);
     return true;
@@ -158,13 +158,13 @@ export class CassandraRecordStore implements RecordStore {
         if (applied || textOf(row, 'version') === version) return 'applied';
         return sentBefore ? 'unsure' : 'refused';
       } catch (error) {
-        if (error instanceof Undecided) sentBefore = true;
+        if (error instanceof MaybeApplied) sentBefore = true;
         else if (!sentBefore) throw error;
-        if (pauseMs === null) throw unsettled(error);
+        if (pauseMs === null) throw writeUnknown(error);
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     }
-    throw unsettled();
+    throw writeUnknown();
   }
 
   /** Removes index rows that no longer count. Those that stay do no harm: reads check them against the record. */

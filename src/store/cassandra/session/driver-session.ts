@@ -3,7 +3,7 @@ import { LedgerError } from '../../../domain/errors.ts';
 import { AvoidingPolicy } from './avoiding-policy.ts';
 import { Circuit, DeadlinePassed, type Health } from './circuit.ts';
 import { controlConnectionOf, searchOnceAtATime } from './control-connection.ts';
-import { type CqlSession, type Decision, type Row, type Statement, Undecided } from './session.ts';
+import { type CqlSession, type Decision, MaybeApplied, type Row, type Statement } from './session.ts';
 import { type CassandraSettings, portOf } from './settings.ts';
 
 /** Time limit for a read on one node. Cassandra's own limit is 5 s. */
@@ -121,7 +121,7 @@ export function driverSession(settings: CassandraSettings): OpenSession {
       } catch (error) {
         // A LedgerError comes from the circuit: the write was not sent. After any other error the write may be applied.
         if (error instanceof LedgerError) throw error;
-        throw new Undecided(error);
+        throw new MaybeApplied(error);
       }
     },
   };

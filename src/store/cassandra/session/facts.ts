@@ -1,5 +1,5 @@
 import { LedgerError } from '../../../domain/errors.ts';
-import { type CqlSession, textOf, Undecided } from './session.ts';
+import { type CqlSession, MaybeApplied, textOf } from './session.ts';
 
 const GET = 'SELECT value FROM fact WHERE name = ?';
 const SET = 'UPDATE fact SET value = ? WHERE name = ? IF value = ?';
@@ -36,7 +36,7 @@ export class ClusterFacts {
         return stored;
       } catch (error) {
         // The same write again settles the outcome, because an old value never comes back.
-        if (!(error instanceof Undecided)) throw error;
+        if (!(error instanceof MaybeApplied)) throw error;
         if (attempt === attemptsMax)
           throw new LedgerError('unavailable', 'The store did not say whether the fact was written.', {}, error);
       }

@@ -14,10 +14,10 @@ export interface Decision {
 }
 
 /** The outcome of a conditional write is unknown: it may have been applied, or may still be applied later. */
-export class Undecided extends Error {
+export class MaybeApplied extends Error {
   constructor(cause: unknown) {
     super('Cassandra did not say whether the condition held', { cause });
-    this.name = 'Undecided';
+    this.name = 'MaybeApplied';
   }
 }
 
@@ -37,7 +37,7 @@ export interface CqlSession {
    */
   write(statements: readonly Statement[]): Promise<void>;
   /**
-   * A conditional write to one partition. Never sent twice. Throws Undecided if it may have been applied, and
+   * A conditional write to one partition. Never sent twice. Throws MaybeApplied if it may have been applied, and
    * LedgerError only if it was not sent.
    */
   decide(statements: readonly Statement[]): Promise<Decision>;

@@ -8,7 +8,7 @@ import {
   type RecordWrite,
   type StoredRecord,
   type Swept,
-  unsettled,
+  writeUnknown,
 } from '../../record-store.ts';
 import { decodeOrPassOver, decodeStored } from '../../unreadable-record.ts';
 import { checkRecordWrite } from '../../write-checks.ts';
@@ -24,13 +24,13 @@ import {
 } from '../keys.ts';
 import { keysIn } from '../ranges.ts';
 import { NOTHING, type Tables } from '../tables.ts';
-import { formatRecord, idOf, parseRecord, type RecordForm } from './record-form.ts';
+import { formatRecord, idOf, parseRecord, type RecordEntry } from './stored-record.ts';
 
 /** Versions reserved at a time, so that one write of the reservation serves for as many puts. */
 const RESERVED_AT_ONCE = 2 ** 20;
 const RESERVED = Buffer.from('record-versions');
 
-interface Stored extends RecordForm {
+interface Stored extends RecordEntry {
   readonly version: number;
 }
 
@@ -181,11 +181,11 @@ export class LmdbRecordStore implements RecordStore {
       );
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
-      throw unsettled(error);
+      throw writeUnknown(error);
     }
   }
 
-  #replaceLookups(before: RecordForm | null, after: RecordForm | null): void {
+  #replaceLookups(before: RecordEntry | null, after: RecordEntry | null): void {
     const { lookups } = this.#tables;
     const kept = new Map(after === null ? [] : lookupKeys(after));
     for (const [name, key] of before === null ? [] : lookupKeys(before)) if (!kept.delete(name)) lookups.remove(key);
@@ -200,7 +200,7 @@ export class LmdbRecordStore implements RecordStore {
   }
 }
 
-export function lookupKeys({ kind, id, lookups }: Pick<RecordForm, 'kind' | 'id' | 'lookups'>): [string, Buffer][] {
+export function lookupKeys({ kind, id, lookups }: Pick<RecordEntry, 'kind' | 'id' | 'lookups'>): [string, Buffer][] {
   return lookups.map(({ name, value, order }) => {
     const key = orderIdKey(lookupPrefix(kind, name, value), order, id);
     return [key.toString('latin1'), key];

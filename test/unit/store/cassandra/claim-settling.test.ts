@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { CassandraLedgerStore } from '../../../../src/store/cassandra/log/ledger-store.ts';
-import { type CqlSession, numberOf, Undecided } from '../../../../src/store/cassandra/session/session.ts';
+import { type CqlSession, MaybeApplied, numberOf } from '../../../../src/store/cassandra/session/session.ts';
 import { OutcomeUnknown } from '../../../../src/store/ledger-store.ts';
 import { directSession } from '../../../simulation/cassandra.ts';
 import { SimulatedTables } from '../../../simulation/tables.ts';
@@ -36,7 +36,7 @@ function halfCommitted(session: CqlSession) {
       if (!isHalf || bucket === undefined) return decision;
       isHalf = false;
       unsettled.set(bucket, Number(statements[1]?.params[2]));
-      throw new Undecided(new Error('injected'));
+      throw new MaybeApplied(new Error('injected'));
     },
   };
   return {

@@ -2,7 +2,7 @@ import type { Lookup } from '../../record-store.ts';
 import { recordKey, recordKindBytes } from '../keys.ts';
 
 /** A record as LMDB stores it: a line of JSON with what the store itself needs, then the unchanged value. */
-export interface RecordForm {
+export interface RecordEntry {
   readonly kind: string;
   readonly id: string;
   readonly lookups: readonly Lookup[];
@@ -17,13 +17,13 @@ type Header = readonly [
   expiresAt: number | null,
 ];
 
-export function formatRecord({ kind, id, lookups, expiresAt, value }: RecordForm): string {
+export function formatRecord({ kind, id, lookups, expiresAt, value }: RecordEntry): string {
   const header: Header = [kind, id, lookups.map((lookup) => [lookup.name, lookup.value, lookup.order]), expiresAt];
   return `${JSON.stringify(header)}\n${value}`;
 }
 
 /** Parses the record that is stored under `key`. Throws TypeError if it is damaged, or belongs under another key. */
-export function parseRecord(key: Uint8Array, text: string): RecordForm {
+export function parseRecord(key: Uint8Array, text: string): RecordEntry {
   const at = text.indexOf('\n');
   const header = readHeader(text.slice(0, Math.max(0, at)));
   if (header === null) throw new TypeError('its first line cannot be read, which says of which kind it is');
