@@ -6,7 +6,9 @@ export function nearestName(name: string, known: readonly string[]): string | nu
   const words = wordsOf(name);
   const sharesWords = (candidate: string): boolean => {
     const others = wordsOf(candidate);
-    return words.length > 0 && (words.every((word) => others.includes(word)) || others.every((word) => words.includes(word)));
+    return (
+      words.length > 0 && (words.every((word) => others.includes(word)) || others.every((word) => words.includes(word)))
+    );
   };
   const alike = known.filter(sharesWords);
   let nearest: string | null = null;
