@@ -225,7 +225,11 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
       const found: string[] = [];
       let from: string | null = null;
       for (let round = 1; ; round += 1) {
-        const lines = await store().lines(list, { limit: 2, descending, ...(from === null ? {} : { from, offset: 1 }) });
+        const lines = await store().lines(list, {
+          limit: 2,
+          descending,
+          ...(from === null ? {} : { from, offset: 1 }),
+        });
         found.push(...lines.map(({ value }) => value));
         from = lines.at(-1)?.order ?? null;
         if (from === null) break;
