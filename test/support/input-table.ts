@@ -105,7 +105,7 @@ export const inputTable: Readonly<Record<string, FieldRules>> = {
   'MasterService.CreateMaster': { ledger_id: bad.uuid, business_ref: bad.name, scope: bad.label },
   'MasterService.ListMasters': {
     ledger_id: bad.uuid,
-    business_ref: bad.name,
+    business_ref: bad.nameInQuery,
     scope: bad.label,
     status: bad.oneOf('open'),
     cursor: bad.cursor,

@@ -17,7 +17,7 @@ export interface ListChunk<Entry> {
   readonly isLast: boolean;
 }
 
-export interface ListWalk<Entry, Item> {
+interface ListWalk<Entry, Item> {
   /** What the entries are, for errors. */
   readonly what: string;
   /** In the order of the page, from its first entry on. */
