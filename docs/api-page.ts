@@ -74,9 +74,25 @@ Where the contract leaves something open, this is how it is here:
   to revoke them is then \`404\`. Granting to an actor that holds a grant at that scope replaces it.
 - How far lists look: those of the grants that hold, and snapshots, look through the newest 101,000 grants ever made at that
   scope; where that is not enough to be sure that none is left out, they are refused (\`invalid_argument\`) and the proof shows all of them, page
-  by page. A page of \`GET /v1/ledgers\`, or of \`GET /v1/entities\` by several filters, for which more than 20,000 would have to be looked through is refused alike. A delegate of
+  by page. A page of \`GET /v1/ledgers\`, of \`GET /v1/entities\` by several filters, or of \`GET /v1/traceledger/master\`
+  by a filter, for which more than 20,000 would have to be looked through is refused alike. \`from\` and \`to\` cost
+  nothing there: they bound what is looked through. A delegate of
   masters alone sees, in the lists and segment of a ledger, those among the newest 10,000 masters of that ledger that it ever had a grant of;
   older ones it reads by their own ids, and a ledger where all that it still holds are older is \`404\` to it.
+- Cursors of the lists of ledgers and of masters: \`next_cursor\` goes on behind the last entry of a page, so that each
+  entry comes once, however many are added in front of it meanwhile. It is there as long as more may follow, on pages by
+  \`offset\` too; the page after it may be empty. \`cursor\` goes with the same \`order\`, with the same filters, and without
+  \`offset\`. A page after a cursor is never refused for what it would look through: it ends there, with what it found
+  (\`count\` may be 0) and a \`next_cursor\`. The refusal of a page by \`offset\` names in \`details.next_cursor\` the cursor at
+  which that page begins. A cursor of the list of masters is refused once its caller has gained or lost the whole
+  ledger.
+- In the lists of ledgers and masters all entries show what they are, those from before this version too: it was
+  stored with each of them. \`business_ref\` or \`created_at\` of a master is null if its stored record has lost it.
+- A query parameter that a call does not have is ignored, and named in the answer's header \`X-Ignored-Parameters\`:
+  percent-encoded, separated by commas, refusals included, \`...\` for those that do not fit into 2 KiB. With
+  \`X-Strict: 1\` it is refused (\`invalid_argument\`): \`details.field\` names it, and \`details.nearest\` the known name that
+  is nearest. Calls with a body take no parameters in their query. Over gRPC, gRPC-Web and Connect a field cannot be
+  misspelt in this way: protobuf has numbers, and unknown fields of Connect's JSON are always refused.
 - A ledger grant of role OWNER with \`permissions.access\` \`read\` reads, and neither grants nor revokes.
 - Where calls have a rate limit, a read counts as one more call for each 500 events, lines or records that it looks through, each 50 signatures that it
   verifies, and each 1 MiB that it reads; parts do not count. What is counted is taken after the read, so that the next call may be \`rate_limited\`:

@@ -216,6 +216,30 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     expect(await store().lines(list, { limit: 1 })).toEqual([{ order: 'B', value: 'v3' }]);
   });
 
+  test.each([false, true])(
+    'pages that begin behind the last line give each line once while others come in front (descending: %s)',
+    async (descending) => {
+      const list = `list ${newLedgerId()}`;
+      const lineOf = (at: number): Projection => ({ kind: 'line', list, order: String(at), value: `v${at}` });
+      await ledgerOf(9, (seq) => [lineOf(500 + seq)]);
+      const found: string[] = [];
+      let from: string | null = null;
+      for (let round = 1; ; round += 1) {
+        const lines = await store().lines(list, {
+          limit: 2,
+          descending,
+          ...(from === null ? {} : { from, offset: 1 }),
+        });
+        found.push(...lines.map(({ value }) => value));
+        from = lines.at(-1)?.order ?? null;
+        if (from === null) break;
+        await ledgerOf(1, () => [lineOf(descending ? 900 + round : 100 + round)]);
+      }
+      const all = Array.from({ length: 9 }, (_, seq) => `v${500 + seq}`);
+      expect(found).toEqual(descending ? all.toReversed() : all);
+    },
+  );
+
   test('a line that is written twice is listed once', async () => {
     const list = `list ${newLedgerId()}`;
     const line: Projection = { kind: 'line', list, order: 'o', value: 'v' };

@@ -23,8 +23,10 @@ const id = nobody;
 
 export const uuid = refused('', id.toUpperCase(), `svc:actor:${id}`);
 /** Characters are counted as code points. */
+/** A name in a query, where half a character cannot be said. */
+export const nameInQuery = refused('', '\u{1f600}'.repeat(257), 'a\u0085b');
 export const name = [
-  ...refused('', '\u{1f600}'.repeat(257), 'a\u0085b'),
+  ...nameInQuery,
   // Half a character, which only JSON's escapes can say.
   ...refusedAs('invalid_string', null, ['a\ud800']),
 ];

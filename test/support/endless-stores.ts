@@ -1,5 +1,5 @@
 import type { LedgerEvent } from '../../src/domain/event/event.ts';
-import { names } from '../../src/domain/event/projection.ts';
+import { names, seqOrder } from '../../src/domain/event/projection.ts';
 import { formatRow } from '../../src/domain/event/row.ts';
 import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import { rootLedgerId } from '../../src/service/entities/entities.ts';
@@ -81,7 +81,7 @@ export function endlessLedgers(onAsk: OnAsk): LedgerStore {
     lines: async (_list, { from, limit, offset = 0 }) => {
       onAsk('page');
       const first = (from === undefined ? 0 : Number(from)) + offset;
-      return seqs(first, limit).map((at) => ({ order: String(at), value: JSON.stringify(line(at)) }));
+      return seqs(first, limit).map((at) => ({ order: seqOrder(at), value: JSON.stringify(line(at)) }));
     },
   };
   return store as LedgerStore;

@@ -4,14 +4,14 @@ import * as bad from './bad-values.ts';
 type FieldRules = Readonly<Record<string, Kind>>;
 
 const page: FieldRules = { limit: bad.limit, offset: bad.offset, order: bad.order };
+const createdIn: FieldRules = { from: bad.time, to: bad.time };
 const eventPage: FieldRules = {
   ...page,
   cursor: bad.cursor,
   event_type: bad.eventType,
   event_id: bad.uuid,
   from_seq: bad.seq,
-  from: bad.time,
-  to: bad.time,
+  ...createdIn,
   verify: bad.oneOf('all', 'SIGNATURES'),
 };
 const scope: FieldRules = { organization_id: bad.uuid, ledger_id: bad.uuid, master_id: bad.uuid };
@@ -94,13 +94,24 @@ export const inputTable: Readonly<Record<string, FieldRules>> = {
     ledger_type: bad.oneOf('X', 'order'),
     status: bad.oneOf('open'),
     role: bad.oneOf('owner'),
+    counterparty_actor_id: bad.uuid,
+    cursor: bad.cursor,
+    ...createdIn,
     ...page,
   },
   'LedgerService.GetLedger': { ledger_id: bad.uuid },
   'LedgerService.ListLedgerEvents': { ledger_id: bad.uuid, ...eventPage },
   'LedgerService.CloseLedger': { ledger_id: bad.uuid },
   'MasterService.CreateMaster': { ledger_id: bad.uuid, business_ref: bad.name, scope: bad.label },
-  'MasterService.ListMasters': { ledger_id: bad.uuid, ...page },
+  'MasterService.ListMasters': {
+    ledger_id: bad.uuid,
+    business_ref: bad.nameInQuery,
+    scope: bad.label,
+    status: bad.oneOf('open'),
+    cursor: bad.cursor,
+    ...createdIn,
+    ...page,
+  },
   'MasterService.GetMaster': { uuid: bad.uuid },
   'MasterService.AppendEvent': append,
   'MasterService.AppendEvents': {

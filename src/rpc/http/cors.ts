@@ -9,11 +9,11 @@ export interface Cors {
 const METHODS = 'GET, HEAD, POST, PATCH, DELETE';
 const REQUEST_HEADERS = [
   'Authorization, Content-Type, Accept, Idempotency-Key, If-None-Match, X-Request-Id',
-  'X-Actor-Id, X-Actor-Type, X-Actor-Sig, X-Signing-Key-Id, X-Timestamp, X-Delivery-Chain',
+  'X-Actor-Id, X-Actor-Type, X-Actor-Sig, X-Signing-Key-Id, X-Timestamp, X-Delivery-Chain, X-Strict',
   'Connect-Protocol-Version, Connect-Timeout-Ms, Connect-Content-Encoding, Grpc-Timeout, X-Grpc-Web, X-User-Agent',
 ].join(', ');
 const EXPOSED = [
-  'X-Request-Id, Idempotent-Replayed, Retry-After, RateLimit, RateLimit-Policy, ETag',
+  'X-Request-Id, Idempotent-Replayed, Retry-After, RateLimit, RateLimit-Policy, ETag, X-Ignored-Parameters',
   'Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin',
 ].join(', ');
 const PREFLIGHT_MAX_AGE_S = '7200';

@@ -51,10 +51,9 @@ export function errorStatuses(route: RestRoute): readonly number[] {
   const { method, rule, httpMethod } = route;
   const needsCredential = rule.auth !== Auth.NONE;
   const writes = httpMethod === 'POST' || httpMethod === 'PATCH';
-  const statuses = new Set([429, 500, 503]);
-  if (method.input.fields.length > 0) statuses.add(400).add(404);
-  // A write whose request has no fields still refuses a body that has some.
-  if (writes) statuses.add(400);
+  // Each call refuses unknown parameters if it is asked to (X-Strict).
+  const statuses = new Set([400, 429, 500, 503]);
+  if (method.input.fields.length > 0) statuses.add(404);
   if (needsCredential) statuses.add(401).add(403).add(404);
   if (writes || rule.writesLedger) statuses.add(409).add(504);
   if (writes) statuses.add(413).add(415);
@@ -88,6 +87,7 @@ function errorResponse(status: number): JsonObject {
     description: codes.map((name) => `\`${name}\`: ${meanings[name]}.`).join('\n\n'),
     headers: {
       'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
+      'X-Ignored-Parameters': { $ref: '#/components/headers/X-Ignored-Parameters' },
       ...(status === 429 ? rateHeaders : {}),
       ...(status === 405 ? { Allow: { description: 'Methods of the path.', schema: { type: 'string' } } } : {}),
     },

@@ -76,6 +76,9 @@ export const headerParameters: JsonObject = {
     'JSON array of at most 16 `{actor_id, actor_type, role}`, stored in the payload as `delivery_chain`.',
     {},
   ),
+  Strict: header('X-Strict', '`1`: a query parameter that this call does not have is refused, not ignored.', {
+    enum: ['0', '1'],
+  }),
   IfNoneMatch: header('If-None-Match', 'An `ETag` of this document: the answer is 304 while it stands.', {}),
 };
 
@@ -94,7 +97,7 @@ export function headersOf(route: RestRoute): JsonObject[] {
   const { rule, method, httpMethod } = route;
   const entityToo = rule.auth === Auth.BEARER_OR_ENTITY || rule.auth === Auth.ENTITY;
   const signable = rule.signed || entityToo || rule.writesLedger;
-  const names = ['RequestId'];
+  const names = ['RequestId', 'Strict'];
   if (rule.auth !== Auth.NONE && (httpMethod === 'POST' || httpMethod === 'PATCH')) names.push('IdempotencyKey');
   if (signable) names.push('SigningKeyId', 'ActorSig');
   if (entityToo) names.push('Timestamp');
@@ -107,6 +110,11 @@ export function headersOf(route: RestRoute): JsonObject[] {
 /** `components.headers`: the headers of answers. */
 export const answerHeaders: JsonObject = {
   'X-Request-Id': { description: "The call's request id, on every answer.", schema: { type: 'string' } },
+  'X-Ignored-Parameters': {
+    description:
+      'Names of query parameters that this call does not have, percent-encoded, separated by commas; only if there are any.',
+    schema: { type: 'string' },
+  },
   'Idempotent-Replayed': {
     description: '`true` where the answer is the first one again.',
     schema: { type: 'string', enum: ['true'] },
@@ -116,7 +124,7 @@ export const answerHeaders: JsonObject = {
 };
 
 export function answerHeadersOf(route: RestRoute): JsonObject {
-  const names = ['X-Request-Id'];
+  const names = ['X-Request-Id', 'X-Ignored-Parameters'];
   if (route.rule.auth !== Auth.NONE && (route.httpMethod === 'POST' || route.httpMethod === 'PATCH')) {
     names.push('Idempotent-Replayed');
   }

@@ -24,19 +24,28 @@ type Init = Record<string, unknown>;
 /**
  * Returns the function that reads the request message of a REST call. Decoding is strict: unknown fields of the body
  * and values of a wrong JSON type are `invalid_argument` with the field in `details`. null counts as absent for an
- * optional field or list, and is refused otherwise. Unknown query parameters are ignored.
+ * optional field or list, and is refused otherwise. Unknown query parameters are passed over.
  *
  * The service checks what values mean and whether required fields are present, for all transports alike.
  */
 export function requestReader(route: RestRoute): (input: RestInput) => Message {
   const request = route.method.input;
   const inPath = request.fields.filter((field) => route.pathParams.includes(field.name));
-  const free = byName(request.fields.filter((field) => !inPath.includes(field)));
+  const free = fieldsOutsidePath(route);
   return (input) => {
     const init = route.hasBody ? readBody(free, input.body) : readQuery(free, input.query);
     for (const field of inPath) init[field.localName] = input.pathParams[field.name] ?? '';
     return create(request, init);
   };
+}
+
+/** The parameters of a route's query, by name. */
+export function queryParameters(route: RestRoute): Fields {
+  return route.hasBody ? new Map() : fieldsOutsidePath(route);
+}
+
+function fieldsOutsidePath(route: RestRoute): Fields {
+  return byName(route.method.input.fields.filter((field) => !route.pathParams.includes(field.name)));
 }
 
 /** `path` is the object's path for errors; '' for the body itself. */

@@ -3,7 +3,7 @@ import { invalidField } from '../../domain/errors.ts';
 import { noRestForm } from '../../service/encoding/json-field.ts';
 
 /**
- * Reads a raw query, encoded like HTML forms, into fields by their local names. Unknown parameters are ignored. A
+ * Reads a raw query, encoded like HTML forms, into fields by their local names. Unknown parameters are passed over. A
  * parameter that is given twice, or has a value of another type, is `invalid_argument`.
  */
 export function readQuery(fields: ReadonlyMap<string, DescField>, query: string): Record<string, unknown> {
@@ -21,6 +21,17 @@ export function readQuery(fields: ReadonlyMap<string, DescField>, query: string)
     init[field.localName] = readText(field, field.scalar, value);
   }
   return init;
+}
+
+/** The names of a raw query. A name whose percent-encoding is broken, or that is empty, is shown as it was sent. */
+export function parameterNames(query: string): string[] {
+  return query
+    .split('&')
+    .filter((pair) => pair !== '')
+    .map((pair) => {
+      const [name = ''] = pair.split('=', 1);
+      return name === '' ? pair : (decodePart(name) ?? name);
+    });
 }
 
 /** Returns null if the percent-encoding is broken. */

@@ -19,8 +19,9 @@ import type { HttpHandlerParts } from '../http/handler-parts.ts';
 import { HttpCall } from '../http/http-call.ts';
 import type { HttpResponse } from '../http/response.ts';
 import { jsonHeaders, NO_SNIFF } from '../http/server.ts';
-import { type RestInput, requestReader } from './decode.ts';
+import { queryParameters, type RestInput, requestReader } from './decode.ts';
 import { answerWriter } from './encode.ts';
+import { ignoredParametersValue, isStrict, unknownParameter, unknownParameters } from './unknown-parameters.ts';
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;\s*(?:charset=("?)utf-8\1\s*)?)*$/i;
 
@@ -28,11 +29,13 @@ const JSON_MEDIA_TYPE = /^application\/json\s*(?:;\s*(?:charset=("?)utf-8\1\s*)?
 export interface RestEntry extends RestRoute {
   readonly endpoint: Endpoint;
   readonly read: (input: RestInput) => Message;
+  readonly parameters: ReturnType<typeof queryParameters>;
   readonly write: (answer: object) => string | null;
 }
 
 export function restEntry(route: RestRoute, endpoint: Endpoint): RestEntry {
-  return { ...route, endpoint, read: requestReader(route), write: answerWriter(route) };
+  const parameters = queryParameters(route);
+  return { ...route, endpoint, read: requestReader(route), parameters, write: answerWriter(route) };
 }
 
 export class RestCall extends HttpCall implements UnaryCall {
@@ -79,6 +82,7 @@ export class RestCall extends HttpCall implements UnaryCall {
   }
 
   decode(): Decoded {
+    this.#tellUnknownParameters();
     const body = this.#readJson();
     const { read, endpoint } = this.entry;
     const message = read({ pathParams: this.#params, query: this.query.slice(1), body });
@@ -90,6 +94,18 @@ export class RestCall extends HttpCall implements UnaryCall {
       }
     }
     return { message, json };
+  }
+
+  /** A misspelt filter would otherwise select everything without a word. */
+  #tellUnknownParameters(): void {
+    const strict = isStrict(this.header('x-strict'));
+    const { query } = this;
+    if (query === '') return;
+    const { parameters } = this.entry;
+    const [first, ...others] = unknownParameters(parameters, query.slice(1));
+    if (first === undefined) return;
+    if (strict) throw unknownParameter(first, [...parameters.keys()]);
+    this.call?.headers.push(['x-ignored-parameters', ignoredParametersValue([first, ...others])]);
   }
 
   readable(): Message {

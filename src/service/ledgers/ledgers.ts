@@ -9,32 +9,21 @@ import type {
   ListLedgersRequest,
 } from '../../gen/svc/v1/ledgers_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import { linePages } from '../../store/pages.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { decodeOrPassOver, passOverDamaged, storedLine } from '../../store/unreadable-record.ts';
 import type { Identities } from '../actors/identities.ts';
 import type { Call, Caller } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
-import { checkListPage, tooFarInto } from '../calls/list-page.ts';
+import { checkIfGiven } from '../calls/given-fields.ts';
 import { refuseOtherWorld } from '../calls/world-check.ts';
 import { firstOrganizationOf, organizationCollection } from '../organizations/organization-record.ts';
 import { type EventSource, eventPageMessage, readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
-import { parseLedgerLine } from '../reading/stored-lines.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
-
-/** Lines of one read while a filtered list of ledgers is made. */
-const listChunk = 200;
-/** Lines examined for one page at most. */
-export const examinedMax = 20_000;
-
-const ledgerTypes = ['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT'];
-const statuses = ['OPEN', 'CLOSED'];
-const roles = ['buyer', 'supplier', 'primary', 'counterparty', 'delegate'];
+import { checkLedgerQuery, ledgerMessage, readLedgerPage } from './ledger-list.ts';
 
 export function ledgerService(
   store: LedgerStore,
@@ -88,59 +77,15 @@ export function ledgerService(
 
     listLedgers: async (request: ListLedgersRequest, call: Call) => {
       const { actorId } = callerOf(call);
-      const filter = {
-        type: checkOneOf('ledger_type', request.ledgerType, ledgerTypes),
-        status: checkOneOf('status', request.status, statuses),
-        role: checkOneOf('role', request.role, roles),
-      };
-      const { limit, offset, descending } = checkListPage(request);
-      const ledgers: { id: string; ledgerType: string; status: string }[] = [];
-      const seen = new Set<string>();
-      let examined = 0;
-      const list = names.ledgersOf(actorId);
-      for await (const { lines, isLast } of linePages(boundedLedgers(call.walk, store), list, listChunk, descending)) {
-        for (const line of lines) {
-          const wait = call.walk.whenFree();
-          if (wait !== null) await wait;
-          call.walk.use(1, line.value.length);
-          const entry = decodeOrPassOver(storedLine(list, line.value), parseLedgerLine);
-          if (entry === undefined) continue;
-          if (seen.has(entry.ledgerId) || (filter.role !== undefined && entry.role !== filter.role)) continue;
-          const ledger = await passOverDamaged(reading.ledgerFacts(entry.ledgerId));
-          if (ledger === null || (filter.type !== undefined && ledger.type !== filter.type)) continue;
-          if (entry.role === 'delegate' && !(await reading.holdsGrant(entry, actorId))) continue;
-          const status = await reading.ledgerStatus(entry.ledgerId);
-          if (filter.status !== undefined && status !== filter.status) continue;
-          seen.add(entry.ledgerId);
-          ledgers.push({ id: entry.ledgerId, ledgerType: ledger.type, status });
-        }
-        examined += lines.length;
-        if (ledgers.length >= offset + limit || isLast) break;
-        if (examined >= examinedMax) throw tooFarInto('ledgers', examinedMax);
-      }
-      const page = ledgers.slice(offset, offset + limit);
-      return { actorId, count: page.length, ledgers: page };
+      const query = checkLedgerQuery(request);
+      const { items, nextCursor } = await readLedgerPage(call.walk, store, reading, actorId, query);
+      return { actorId, count: items.length, ledgers: items, ...(nextCursor === null ? {} : { nextCursor }) };
     },
 
     getLedger: async (request: GetLedgerRequest, call: Call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const { facts: ledger } = await reading.seen(call.walk, ledgerId, callerOf(call).actorId);
-      const isRoot = ledger.type === 'FACILITY_ROOT';
-      return {
-        id: ledgerId,
-        buyerActorId: ledger.buyerActorId ?? undefined,
-        // An organization's root ledger shows its founder as the supplier, as the signed form of its closing does.
-        supplierActorId: (isRoot ? ledger.primaryActorId : ledger.supplierActorId) ?? undefined,
-        status: await reading.ledgerStatus(ledgerId),
-        ledgerType: ledger.type,
-        buyerOrganizationId: ledger.buyerOrganizationId ?? undefined,
-        supplierOrganizationId: (isRoot ? ledger.organizationId : ledger.supplierOrganizationId) ?? undefined,
-        createdAt: ledger.createdAt,
-        primaryActorId: ledger.primaryActorId ?? undefined,
-        counterpartyActorId: ledger.counterpartyActorId ?? undefined,
-        entityId: ledger.entityId ?? undefined,
-        purpose: ledger.purpose ?? undefined,
-      };
+      return ledgerMessage(ledger, await reading.ledgerStatus(ledgerId));
     },
 
     listLedgerEvents: async (request: ListLedgerEventsRequest, call: Call) => {
@@ -165,12 +110,6 @@ export function ledgerService(
       return close(call, ledger, 'if_keyed');
     },
   };
-}
-
-type Check = (field: string, value: unknown) => string;
-
-function checkIfGiven(check: Check, field: string, value: string | undefined): string | undefined {
-  return value === undefined ? undefined : check(field, value);
 }
 
 /**
@@ -212,9 +151,4 @@ function oneSide(side: string, byUri: string | undefined, byId: string | undefin
     throw invalidField(`${side}_actor_id`, `the same actor as ${side}_svc_id`);
   }
   return byUri ?? byId;
-}
-
-function checkOneOf(field: string, value: string | undefined, allowed: readonly string[]): string | undefined {
-  if (value === undefined || allowed.includes(value)) return value;
-  throw invalidField(field, `one of ${allowed.join(', ')}`);
 }

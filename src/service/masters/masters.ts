@@ -10,15 +10,11 @@ import type {
   ListMasterEventsRequest,
   ListMastersRequest,
 } from '../../gen/svc/v1/masters_pb.ts';
-import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import { linesOf } from '../../store/pages.ts';
-import { decodeOrPassOver, passOverDamaged, storedLine, tellUnreadable } from '../../store/unreadable-record.ts';
 import type { Identities } from '../actors/identities.ts';
 import { checkCallSignature } from '../actors/signing.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
-import { checkListPage } from '../calls/list-page.ts';
 import { withNotFoundField } from '../calls/not-found-field.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { OnceSubmitter } from '../idempotency/submit-once.ts';
@@ -26,13 +22,9 @@ import { eventPageMessage, readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
-import { parseMasterLine } from '../reading/stored-lines.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { appendedMessage, type EventAppender } from './append-event.ts';
-
-const mastersAtOnceMax = 16;
-/** Cells that are read for each master. */
-const masterLooks = 3;
+import { checkMasterQuery, readMasterPage } from './master-list.ts';
 
 /** Methods for masters and their events. */
 export function masterService(
@@ -77,29 +69,10 @@ export function masterService(
     listMasters: async (request: ListMastersRequest, call: Call) => {
       const caller = callerOf(call);
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
-      const page = checkListPage(request);
-      const seen = await reading.seen(call.walk, ledgerId, caller.actorId);
-      const list = seen.masters === null ? names.mastersOf(ledgerId) : null;
-      const masterIds =
-        list === null
-          ? pageOf(seen.masters ?? [], page)
-          : (await linesOf(boundedLedgers(call.walk, store), list, page)).flatMap(
-              ({ value }) => decodeOrPassOver(storedLine(list, value), parseMasterLine)?.masterId ?? [],
-            );
-      const found = await mapConcurrently(masterIds, mastersAtOnceMax, async (masterId) => {
-        const wait = call.walk.whenFree();
-        if (wait !== null) await wait;
-        call.walk.use(masterLooks, 0);
-        const master = await passOverDamaged(reading.masterFacts(masterId));
-        if (master === null) {
-          const error = new Error('it is listed but not there');
-          tellUnreadable({ kind: 'cell', id: names.master(masterId), error });
-          return [];
-        }
-        return [{ uuid: masterId, scope: master.scope, status: await reading.masterStatus(master) }];
-      });
-      const masters = found.flat();
-      return { ledgerId, count: masters.length, masters };
+      const query = checkMasterQuery(request);
+      const { masters: readable } = await reading.seen(call.walk, ledgerId, caller.actorId);
+      const { items, nextCursor } = await readMasterPage(call.walk, store, reading, ledgerId, readable, query);
+      return { ledgerId, count: items.length, masters: items, ...(nextCursor === null ? {} : { nextCursor }) };
     },
 
     getMaster: async (request: GetMasterRequest, call: Call) => {
@@ -150,10 +123,4 @@ export function masterService(
       return { traceledgerMasterUuid: masterId, ledgerId: outcome.event.ledgerId, status: 'CLOSED' };
     },
   };
-}
-
-/** A page of UUIDv7 ids, which sort by their time of creation. */
-function pageOf(ids: readonly string[], { limit, offset, descending }: ReturnType<typeof checkListPage>): string[] {
-  const sorted = descending ? ids.toSorted().reverse() : ids.toSorted();
-  return sorted.slice(offset, offset + limit);
 }

@@ -26,7 +26,7 @@ export async function seqBounds(
   store: Pick<BoundedLedgers, 'read'>,
   ledgerId: string,
   headSeq: number,
-  query: EventQuery,
+  query: Pick<EventQuery, 'fromSeq' | 'eventId' | 'from' | 'to' | 'startSeq' | 'descending'>,
 ): Promise<SeqBounds> {
   let low = query.fromSeq ?? 0;
   let high = headSeq;

@@ -4,7 +4,7 @@ import { pageCharsMax } from '../../store/pages.ts';
 import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import { boundsAfter, type SeqBounds, seqBounds } from './event-bounds.ts';
 import { eventMessage } from './event-message.ts';
-import { type EventQuery, type EventStart, isFiltered, makeCursor } from './event-query.ts';
+import { type EventQuery, type EventStart, isFiltered, makeEventCursor } from './event-query.ts';
 import { walkEvents } from './event-walk.ts';
 import type { SealCheck } from './seal-check.ts';
 import { type EventPlace, missing, noEvent, readEvent } from './stored-event.ts';
@@ -53,7 +53,7 @@ export async function readEventPage(
   issues.push(...(await chainIssues(store, source, ascending, unfiltered)));
   issues.push(...edgeIssues(source, ascending, unfiltered, query, bounds, walk.next, head));
   issues.push(...(await seals(store.walk, ascending, query.verifySignatures)));
-  const nextCursor = walk.next === null ? null : makeCursor(walk.next, query.descending);
+  const nextCursor = walk.next === null ? null : makeEventCursor(walk.next, query.descending);
   return { events: showable(walk.events, issues), issues, nextCursor };
 }
 

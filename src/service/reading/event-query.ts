@@ -2,6 +2,7 @@ import { invalidField } from '../../domain/errors.ts';
 import { checkEventType, checkOffset, checkTime, checkUuid, listOffsetMax } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { ListLedgerEventsRequest } from '../../gen/svc/v1/ledgers_pb.ts';
+import { makeCursor, readCursor, unknownCursor } from '../calls/list-cursor.ts';
 import { checkOrder } from '../calls/list-page.ts';
 
 /** Events of a page: the default and the maximum. */
@@ -40,7 +41,7 @@ export type EventQueryFields = Partial<
 /** Throws `invalid_argument` with the field's name. */
 export function checkEventQuery(fields: EventQueryFields): EventQuery {
   const descending = checkOrder(fields.order);
-  const start = fields.cursor === undefined ? null : readCursor(fields.cursor, descending);
+  const start = fields.cursor === undefined ? null : readEventCursor(fields.cursor, descending);
   return {
     limit: fields.limit === undefined ? eventsPageMax : checkEventLimit(fields.limit),
     offset: start === null ? checkOffset('offset', fields.offset) : start.skip,
@@ -77,19 +78,17 @@ export interface EventStart {
   readonly skip: number;
 }
 
-/** Makes a cursor, which is opaque to clients: the direction, the seq and what is left to skip. */
-export function makeCursor({ seq, skip }: EventStart, descending: boolean): string {
-  const text = `${descending ? 'd' : 'a'}${seq}${skip === 0 ? '' : `+${skip}`}`;
-  return Buffer.from(text).toString('base64url');
+/** Makes a cursor of the seq and what is left to skip. */
+export function makeEventCursor({ seq, skip }: EventStart, descending: boolean): string {
+  return makeCursor(`${seq}${skip === 0 ? '' : `+${skip}`}`, descending);
 }
 
-function readCursor(cursor: string, descending: boolean): EventStart {
-  const [, direction, digits, skipped = '0'] =
-    /^([ad])(0|[1-9]\d{0,15})(?:\+([1-9]\d{0,5}))?$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
-  const start = { seq: Number(digits), skip: Number(skipped) };
-  if (direction === undefined || makeCursor(start, direction === 'd') !== cursor || start.skip > listOffsetMax) {
-    throw invalidField('cursor', 'the next_cursor of a page of this list');
-  }
-  if ((direction === 'd') !== descending) throw invalidField('cursor', 'used with the order that it was given for');
-  return start;
+const EVENT_PLACE = /^(0|[1-9]\d{0,15})(?:\+([1-9]\d{0,5}))?$/;
+
+const isEventPlace = (text: string): boolean => EVENT_PLACE.test(text);
+
+function readEventCursor(cursor: string, descending: boolean): EventStart {
+  const [, seq, skip = '0'] = EVENT_PLACE.exec(readCursor(cursor, descending, isEventPlace)) ?? [];
+  if (Number(skip) > listOffsetMax) throw unknownCursor();
+  return { seq: Number(seq), skip: Number(skip) };
 }

@@ -242,6 +242,47 @@ describe('REST refusals', () => {
   });
 });
 
+describe('unknown query parameters', () => {
+  const list = `/v1/traceledger/master?ledger_id=${ledgerId}`;
+  const ignored = (response: Response) => response.headers.get('x-ignored-parameters');
+
+  it('are named in a header of the answer, of refusals and of calls with a body too', async () => {
+    const answer = await get(`${list}&staus=OPEN&b%2Cc=1`, { headers: bearer });
+    expect([answer.status, ignored(answer)]).toEqual([200, 'staus, b%2Cc']);
+    expect(ignored(await get(list, { headers: bearer }))).toBe(null);
+    const refusedField = await get(`${list}&staus=OPEN&limit=x`, { headers: bearer });
+    expect([refusedField.status, ignored(refusedField)]).toEqual([400, 'staus']);
+    const refusedByService = await get(`/v1/ledgers/${ledgerId}?ledger_id=x`, { headers: bearer });
+    expect([refusedByService.status, ignored(refusedByService)]).toEqual([403, 'ledger_id']);
+    const posted = await post(`${eventsPath}?event_type=Y`, event, bearer);
+    expect([posted.status, ignored(posted)]).toEqual([200, 'event_type']);
+    const emptied = await get('/v1/developer/keys/k?x', { method: 'DELETE', headers: bearer });
+    expect([emptied.status, ignored(emptied)]).toEqual([204, 'x']);
+    const streamed = await get('/v1/sandbox/run?speed=2');
+    expect([streamed.status, ignored(streamed)]).toEqual([200, 'speed']);
+    const known = await get('/v1/.well-known/svc-authority?v=1', { headers: { 'if-none-match': '"abc"' } });
+    expect([known.status, ignored(known)]).toEqual([304, 'v']);
+  });
+
+  it('are refused by name, with the nearest known one, if X-Strict asks for it', async () => {
+    const headers = { ...bearer, 'x-strict': '1' };
+    const refused = await get(`${list}&staus=OPEN`, { headers });
+    expect([refused.status, ignored(refused)]).toEqual([400, null]);
+    expect(await envelope(refused)).toMatchObject({
+      code: 'invalid_argument',
+      details: { field: 'staus', nearest: 'status', expected: expect.stringContaining('business_ref') },
+    });
+    expect((await get(`${list}&status=OPEN`, { headers })).status).toBe(200);
+    seen = null;
+    const posted = await post(`${eventsPath}?event_type=Y`, event, headers);
+    expect(await envelope(posted)).toMatchObject({ details: { field: 'event_type', expected: 'no parameters' } });
+    expect(seen).toBe(null);
+    const badValue = await get(list, { headers: { ...bearer, 'x-strict': 'yes' } });
+    expect(await envelope(badValue)).toMatchObject({ code: 'invalid_argument', details: { header: 'X-Strict' } });
+    expect(ignored(await get(`${list}&staus=OPEN`, { headers: { ...bearer, 'x-strict': '0' } }))).toBe('staus');
+  });
+});
+
 describe('CORS', () => {
   it('a preflight from an allowed origin gets permission, and another one does not', async () => {
     const preflight = (origin: string) =>
@@ -250,13 +291,16 @@ describe('CORS', () => {
     const origin = allowed.headers.get('access-control-allow-origin');
     expect([allowed.status, origin]).toEqual([204, 'https://app.example.com']);
     expect(allowed.headers.get('access-control-allow-headers')).toContain('Idempotency-Key');
+    expect(allowed.headers.get('access-control-allow-headers')).toContain('X-Strict');
     expect((await preflight('https://evil.example')).headers.get('access-control-allow-origin')).toBe(null);
   });
 
   it('answers and refusals carry the permission', async () => {
     const headers = { origin: 'https://app.example.com' };
     for (const path of ['/v1/health', '/v1/nothing', '/v1/developer/me']) {
-      expect((await get(path, { headers })).headers.get('access-control-allow-origin')).toBe(headers.origin);
+      const answer = (await get(path, { headers })).headers;
+      expect(answer.get('access-control-allow-origin')).toBe(headers.origin);
+      expect(answer.get('access-control-expose-headers')).toContain('X-Ignored-Parameters');
     }
   });
 });

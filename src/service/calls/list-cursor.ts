@@ -1,0 +1,21 @@
+import { invalidField, type LedgerError } from '../../domain/errors.ts';
+
+/** Makes a cursor, which is opaque to clients: the direction, and the place in the list to go on from. */
+export function makeCursor(place: string, descending: boolean): string {
+  return Buffer.from(`${descending ? 'd' : 'a'}${place}`).toString('base64url');
+}
+
+/** Returns the place. Throws `invalid_argument` if the list has no such place, or the order is another one. */
+export function readCursor(cursor: string, descending: boolean, isPlace: (text: string) => boolean): string {
+  const text = Buffer.from(cursor, 'base64url').toString('latin1');
+  const [direction, found] = [text.charAt(0), text.slice(1)];
+  if (!/^[ad]$/.test(direction) || !isPlace(found)) throw unknownCursor();
+  // Other texts decode to the same bytes.
+  if (makeCursor(found, direction === 'd') !== cursor) throw unknownCursor();
+  if ((direction === 'd') !== descending) throw invalidField('cursor', 'used with the order that it was given for');
+  return found;
+}
+
+export function unknownCursor(): LedgerError {
+  return invalidField('cursor', 'the next_cursor of a page of this list');
+}
