@@ -1,5 +1,6 @@
 import { ActorService } from '../../gen/svc/v1/actors_pb.ts';
 import { DeveloperService } from '../../gen/svc/v1/developer_pb.ts';
+import { EntityService } from '../../gen/svc/v1/entities_pb.ts';
 import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
 import { jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
@@ -28,6 +29,8 @@ export function operation(book: SchemaBook, route: RestRoute): JsonObject {
     summary: firstSentence(description),
     description,
     security: securityOf(route),
+    // An actor with keys must sign the event that the call writes.
+    ...(route.rule.signed ? { 'x-signed': true } : {}),
     parameters: [...pathAndQuery(book, route), ...headersOf(route)],
     ...requestBody(book, route),
     responses: {
@@ -96,6 +99,7 @@ function requestBody(book: SchemaBook, route: RestRoute): JsonObject {
  */
 function leftOutOfExample(route: RestRoute): readonly string[] {
   if (route.method === DeveloperService.method.registerDeveloper) return ['public_key'];
+  if (route.method === EntityService.method.onboardEntity) return ['public_key'];
   if (route.method === ActorService.method.createActor) return ['public_key', 'algorithm'];
   if (route.method !== LedgerService.method.createLedger) return [];
   return route.method.input.fields.map((field) => field.name).filter((name) => name !== 'supplier_svc_id');
