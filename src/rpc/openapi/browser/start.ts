@@ -5,6 +5,8 @@ import { type SigningKey, signingKey } from './signing-key.ts';
 
 interface SwaggerUi {
   readonly specSelectors: { specJson(): { toJS(): { readonly paths?: Paths } } };
+  /** Opens the operation of a deep link and scrolls to it. */
+  readonly layoutActions: { parseDeepLinkHash(hash: string): void };
 }
 
 declare const SwaggerUIBundle: (options: object) => SwaggerUi;
@@ -39,6 +41,9 @@ const ui = SwaggerUIBundle({
   persistAuthorization: false,
   requestInterceptor: withSignature,
 });
+
+// Swagger UI reads the deep link of the first load only.
+addEventListener('hashchange', () => ui.layoutActions.parseDeepLinkHash(location.hash));
 
 const pem = elementOf('signing-key', HTMLTextAreaElement);
 const forget = elementOf('signing-forget', HTMLButtonElement);
