@@ -13,7 +13,8 @@ COPY package.json package-lock.json ./
 RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts --no-audit --no-fund
 COPY buf.yaml buf.gen.yaml ./
 COPY proto ./proto
-# The messages; Node runs all other sources as they are.
+COPY src ./src
+# The messages and the script of /docs; Node runs all other sources as they are.
 RUN npm run prepare
 
 FROM node:24-bookworm-slim

@@ -1,5 +1,10 @@
 /** The API as one page of text, made from the OpenAPI document and so from the descriptors. */
 
+/** Headings with links from elsewhere on the page. */
+const transports = 'Transports';
+const openPoints = 'What the contract leaves open';
+const types = 'Types';
+
 interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -13,7 +18,7 @@ interface Schema {
 }
 
 interface Body {
-  readonly content?: Readonly<Record<string, { readonly schema?: Schema }>>;
+  readonly content?: Readonly<Record<string, { readonly schema?: Schema; readonly example?: unknown }>>;
   readonly description?: string;
 }
 
@@ -27,20 +32,49 @@ interface Operation {
     readonly name?: string;
     readonly in?: string;
     readonly description?: string;
+    readonly example?: unknown;
   }[];
   readonly requestBody?: Body;
   readonly responses: Readonly<Record<string, Body>>;
 }
 
+/** A method that REST does not have. */
+export interface RpcMethod {
+  readonly name: string;
+  readonly group: string;
+  readonly description: string;
+  /** Names of the schemas of a request and an answer. */
+  readonly request: string;
+  readonly answer: string;
+  readonly requestExample: unknown;
+  readonly answerExample: unknown;
+}
+
+/** What the page says of methods and the OpenAPI document does not. */
+export interface MoreOfApi {
+  readonly rpcOnly: readonly RpcMethod[];
+  readonly rpcSchemas: Readonly<Record<string, Schema>>;
+  /** `/svc.v1.Service/Method` by operation, such as `GET /v1/ledgers`. */
+  readonly rpcPaths: ReadonlyMap<string, string>;
+  /** Operations whose event an actor with keys must sign. */
+  readonly signed: ReadonlySet<string>;
+}
+
 export interface ApiDocument {
   readonly tags: readonly { readonly name: string; readonly description?: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  /** Requests that the service makes. */
+  readonly webhooks: Readonly<Record<string, { readonly post: Operation }>>;
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
-const head = `# The API
+const title = `# The API
 
-Made from the descriptors in \`proto/svc/v1\` by \`node docs/make.ts\`; the same methods, to try out, are at \`/docs\`.
+Made from the descriptors in \`proto/svc/v1\` by \`node docs/make.ts\`; the same methods, to try out, are at \`/docs\`. The
+examples are made from the descriptors too: each value has the right form, and belongs to no real object.
+`;
+
+const head = `## ${transports}
 
 Every method below is served over REST as shown, and over gRPC, gRPC-Web and Connect as \`/svc.v1.<Service>/<Method>\` with the same fields and,
 as metadata, the same headers. Errors of REST have one envelope, \`{"error": {"code", "message", "request_id", "details"}}\`; those of gRPC, gRPC-Web and
@@ -61,7 +95,7 @@ JSON
 
 It answers with \`"status":"recorded"\` and, behind the walk of the README, whose BASE, BUYER_API_KEY and MASTER these are, with \`"seq":"6"\`.
 
-Where the contract leaves something open, this is how it is here:
+## ${openPoints}
 
 - An idempotency key is compared by what the call means: white space, the order of members and the transport make no difference. A first call
   that is refused (4xx) frees its key; one that fails (5xx) keeps it, with what it was for.
@@ -121,40 +155,196 @@ Where the contract leaves something open, this is how it is here:
 `;
 
 /** Markdown. */
-export function apiPage(document: ApiDocument): string {
-  const operations = Object.entries(document.paths).flatMap(([path, verbs]) =>
-    Object.entries(verbs).map(([verb, operation]) => ({ path, verb: verb.toUpperCase(), operation })),
-  );
-  const sections = document.tags.map(({ name, description }) => {
-    const own = operations.filter(({ operation }) => operation.tags.includes(name));
-    const entries = own.map(({ path, verb, operation }) => operationText(document, path, verb, operation));
-    return [`## ${name}`, '', description ?? '', '', ...entries].join('\n');
-  });
-  return `${[head, ...sections].join('\n').trimEnd()}\n`;
+export function apiPage(document: ApiDocument, more: MoreOfApi): string {
+  return new ApiPage(document, more).text();
 }
 
-function operationText(document: ApiDocument, path: string, verb: string, operation: Operation): string {
-  const lines = [
-    `### ${verb} ${path}`,
-    '',
-    `\`${operation.operationId}\` · ${auth(operation)}`,
-    '',
-    operation.description,
-    '',
-  ];
-  const asked = [
-    ...(operation.parameters ?? [])
+interface Entry {
+  readonly group: string;
+  readonly heading: string;
+  /** Names the method in the table of contents. */
+  readonly name: string;
+  readonly lines: readonly string[];
+}
+
+class ApiPage {
+  readonly #document: ApiDocument;
+  readonly #more: MoreOfApi;
+  readonly #schemas: Readonly<Record<string, Schema>>;
+  /** Schemas whose fields stand with the one method that uses them. All others are in the section of types. */
+  readonly #inlined: ReadonlySet<string>;
+
+  constructor(document: ApiDocument, more: MoreOfApi) {
+    this.#document = document;
+    this.#more = more;
+    this.#schemas = { ...more.rpcSchemas, ...document.components.schemas };
+    this.#inlined = this.#usedOnce();
+  }
+
+  text(): string {
+    const entries = [
+      ...this.#operations().map(([id, operation]) => this.#restEntry(id, operation)),
+      ...this.#more.rpcOnly.map((method) => this.#rpcEntry(method)),
+      ...this.#webhooks().map((operation) => this.#webhookEntry(operation)),
+    ];
+    const sections = this.#document.tags.map(({ name, description }) => {
+      const own = entries.filter(({ group }) => group === name);
+      const texts = own.map(({ heading, lines }) => [`### ${heading}`, '', ...lines].join('\n'));
+      return { name, own, text: [`## ${name}`, '', description ?? '', '', ...texts].join('\n') };
+    });
+    const contents = [
+      ...[transports, openPoints].map((heading) => `- ${linkTo(heading)}`),
+      ...sections.flatMap(({ name, own }) => [
+        `- ${linkTo(name)}`,
+        ...own.map(({ name: method, heading }) => `  - ${linkTo(heading, method)}: \`${heading}\``),
+      ]),
+      `- ${linkTo(types)}`,
+    ];
+    const texts = [title, ...contents, '', head, ...sections.map(({ text }) => text), this.#typesText()];
+    return `${texts.join('\n').trimEnd()}\n`;
+  }
+
+  #operations(): (readonly [id: string, Operation])[] {
+    return Object.entries(this.#document.paths).flatMap(([path, verbs]) =>
+      Object.entries(verbs).map(([verb, operation]) => [`${verb.toUpperCase()} ${path}`, operation] as const),
+    );
+  }
+
+  #webhooks(): Operation[] {
+    return Object.values(this.#document.webhooks).map(({ post }) => post);
+  }
+
+  #webhookEntry({ operationId: name, tags: [group = ''], description, requestBody }: Operation): Entry {
+    const body = jsonOf(requestBody);
+    const lines = [
+      ...['A request that the service makes to a receiver.', '', description, ''],
+      ...table('request', this.#bodyRows(body?.schema)),
+      ...fenced('json', JSON.stringify(body?.example, null, 2)),
+    ];
+    return { group, heading: name, name, lines };
+  }
+
+  #restEntry(id: string, operation: Operation): Entry {
+    const { operationId: name, description } = operation;
+    const [group = ''] = operation.tags;
+    const rpcPath = this.#more.rpcPaths.get(id) ?? '';
+    const signed = this.#more.signed.has(id) ? ' · signed' : '';
+    const facts = `\`${name}\` · ${auth(operation)}${signed} · gRPC \`${rpcPath}\``;
+    const main = this.#operations().find(([other]) => this.#more.rpcPaths.get(other) === rpcPath)?.[0];
+    if (main !== undefined && main !== id)
+      return { group, heading: id, name, lines: [facts, '', `The same as ${linkTo(main)}.`, ''] };
+    const lines = [facts, '', description, ''];
+    const parameters = (operation.parameters ?? [])
       .filter((parameter) => parameter.name !== undefined && parameter.in !== 'header')
-      .map((parameter) => `| \`${parameter.name}\` | ${parameter.in} | ${cell(parameter.description)} |`),
-    ...fields(document, operation.requestBody).map(([name, type, text]) => `| \`${name}\` | ${type} | ${text} |`),
-  ];
-  if (asked.length > 0) lines.push('| request | | |', '|---|---|---|', ...asked, '');
-  const answered = fields(document, operation.responses['200']).map(
-    ([name, type, text]) => `| \`${name}\` | ${type} | ${text} |`,
-  );
-  if (answered.length > 0) lines.push('| answer | | |', '|---|---|---|', ...answered, '');
-  else if (operation.responses['204'] !== undefined) lines.push('Answers 204.', '');
-  return lines.join('\n');
+      .map((parameter) => row(parameter.name ?? '', parameter.in ?? '', parameter.description));
+    const request = jsonOf(operation.requestBody);
+    const answer = jsonOf(operation.responses['200']);
+    lines.push(...table('request', [...parameters, ...this.#bodyRows(request?.schema)]));
+    lines.push(...fenced('http', requestText(id, operation, this.#more.signed.has(id))));
+    lines.push(...table('answer', this.#bodyRows(answer?.schema)));
+    if (answer !== undefined) lines.push(...fenced('json', JSON.stringify(answer.example, null, 2)));
+    else if (operation.responses['204'] !== undefined) lines.push('Answers 204.', '');
+    return { group, heading: id, name, lines };
+  }
+
+  #rpcEntry({ name, group, description, request, answer, requestExample, answerExample }: RpcMethod): Entry {
+    const ref = (schema: string) => this.#bodyRows({ $ref: `#/${schema}` });
+    const lines = [
+      ...['gRPC alone.', '', description, ''],
+      ...table('request', ref(request)),
+      ...fenced('json', JSON.stringify(requestExample, null, 2)),
+      ...table('answer', ref(answer)),
+      ...fenced('json', JSON.stringify(answerExample, null, 2)),
+    ];
+    return { group, heading: name, name, lines };
+  }
+
+  /** The fields of a body, or one row that names its type if other methods have it too. */
+  #bodyRows(schema: Schema | undefined): string[] {
+    if (schema === undefined) return [];
+    const name = refName(schema);
+    if (name === undefined) return [row('', this.#typeName(schema), schema.description)];
+    if (!this.#inlined.has(name)) return [row('', this.#typeName(schema), this.#schemas[name]?.description)];
+    return this.#fieldRows(name);
+  }
+
+  #fieldRows(name: string): string[] {
+    const { properties = {}, required = [] } = this.#schemas[name] ?? {};
+    return Object.entries(properties).map(([field, schema]) => {
+      const type = `${this.#typeName(schema)}${required.includes(field) ? '' : ', optional'}`;
+      return row(field, type, schema.description ?? this.#schemas[refName(schema) ?? '']?.description);
+    });
+  }
+
+  #typesText(): string {
+    const names = Object.keys(this.#schemas).filter((name) => name !== 'Error' && !this.#inlined.has(name));
+    const texts = names.sort().map((name) => {
+      const rows = this.#fieldRows(name);
+      return [`### ${name}`, '', this.#schemas[name]?.description ?? '', '', ...table('field', rows)].join('\n');
+    });
+    return [`## ${types}`, '', 'Types that fields have, or several methods.', '', ...texts].join('\n');
+  }
+
+  #usedOnce(): ReadonlySet<string> {
+    const roots = [
+      ...this.#operations().flatMap(([, operation]) => [
+        jsonOf(operation.requestBody)?.schema,
+        jsonOf(operation.responses['200'])?.schema,
+      ]),
+      ...this.#webhooks().map(({ requestBody }) => jsonOf(requestBody)?.schema),
+      ...this.#more.rpcOnly.flatMap(({ request, answer }) => [{ $ref: `#/${request}` }, { $ref: `#/${answer}` }]),
+    ].flatMap((schema) => (schema === undefined ? [] : (refName(schema) ?? [])));
+    const named = new Set(
+      Object.values(this.#schemas).flatMap((schema) => Object.values(schema.properties ?? {}).flatMap(refsOf)),
+    );
+    return new Set(roots.filter((name) => !named.has(name)));
+  }
+
+  #typeName(schema: Schema): string {
+    const name = refName(schema);
+    if (name !== undefined) return this.#inlined.has(name) ? name : linkTo(name);
+    const choices = schema.anyOf ?? schema.oneOf;
+    if (choices !== undefined) return choices.map((choice) => this.#typeName(choice)).join(' or ');
+    if (schema.items !== undefined) return `array of ${this.#typeName(schema.items)}`;
+    return typeof schema.type === 'string' ? schema.type : (schema.type ?? ['object']).join(' or ');
+  }
+}
+
+function jsonOf(body: Body | undefined): { readonly schema?: Schema; readonly example?: unknown } | undefined {
+  return body?.content?.['application/json'];
+}
+
+function refName(schema: Schema): string | undefined {
+  return schema.$ref?.split('/').at(-1);
+}
+
+/** The names of the schemas that a field refers to. */
+function refsOf(schema: Schema): string[] {
+  const inner = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.items ? [schema.items] : [])];
+  return [refName(schema) ?? [], ...inner.map(refsOf)].flat();
+}
+
+/** The request as it goes over HTTP, without the headers that every client sets. */
+function requestText(id: string, operation: Operation, isSigned: boolean): string {
+  const parameters = operation.parameters ?? [];
+  const exampleOf = (name: string | undefined) =>
+    encodeURIComponent(String(parameters.find((parameter) => parameter.name === name)?.example ?? ''));
+  const query = parameters.filter((parameter) => parameter.in === 'query' && parameter.example !== undefined);
+  const pairs = query.map(({ name }) => `${name}=${exampleOf(name)}`).join('&');
+  const line = id.replaceAll(/\{(\w+)\}/g, (_, name: string) => exampleOf(name)) + (pairs === '' ? '' : `?${pairs}`);
+  const body = jsonOf(operation.requestBody);
+  return [
+    line,
+    ...credentialLines(operation),
+    ...(isSigned ? ['X-Signing-Key-ID: <name of the key>', 'X-Actor-Sig: <signature>'] : []),
+    ...(body === undefined ? [] : ['Content-Type: application/json', '', JSON.stringify(body.example, null, 2)]),
+  ].join('\n');
+}
+
+function credentialLines(operation: Operation): string[] {
+  const first = Object.keys(operation.security?.[0] ?? {});
+  if (first.includes('ApiKey')) return ['Authorization: Bearer <API key>'];
+  return first.length === 0 ? [] : ['X-ACTOR-ID: <actor of the entity>', 'X-ACTOR-TYPE: device'];
 }
 
 function auth(operation: Operation): string {
@@ -164,30 +354,25 @@ function auth(operation: Operation): string {
   return ways.filter((way) => way !== '').join(' or ');
 }
 
-function fields(document: ApiDocument, body: Body | undefined): [name: string, type: string, text: string][] {
-  const schema = resolve(document, body?.content?.['application/json']?.schema);
-  const shape = schema?.type === 'array' ? resolve(document, schema.items) : schema;
-  return Object.entries(shape?.properties ?? {}).map(([name, field]) => {
-    const required = shape?.required?.includes(name) === true;
-    return [
-      name,
-      `${typeName(field)}${required ? '' : ', optional'}`,
-      cell(field.description ?? resolve(document, field)?.description),
-    ];
-  });
+function table(heading: string, rows: readonly string[]): string[] {
+  return rows.length === 0 ? [] : [`| ${heading} | | |`, '|---|---|---|', ...rows, ''];
 }
 
-function resolve(document: ApiDocument, schema: Schema | undefined): Schema | undefined {
-  const name = schema?.$ref?.split('/').at(-1);
-  return name === undefined ? schema : document.components.schemas[name];
+function row(name: string, type: string, text: string | undefined): string {
+  return `| ${name === '' ? '' : `\`${name}\``} | ${type} | ${cell(text)} |`;
 }
 
-function typeName(schema: Schema): string {
-  if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1) ?? 'object';
-  const choices = schema.anyOf ?? schema.oneOf;
-  if (choices !== undefined) return choices.map(typeName).join(' or ');
-  if (schema.items !== undefined) return `array of ${typeName(schema.items)}`;
-  return typeof schema.type === 'string' ? schema.type : (schema.type ?? ['object']).join(' or ');
+function fenced(language: string, text: string): string[] {
+  return [`\`\`\`${language}`, text, '```', ''];
+}
+
+/** A link to a heading of this page, by the rule of GitHub. */
+function linkTo(heading: string, text = heading): string {
+  const slug = heading
+    .toLowerCase()
+    .replaceAll(/[^\w -]/g, '')
+    .replaceAll(' ', '-');
+  return `[${text}](#${slug})`;
 }
 
 function cell(text: string | undefined): string {

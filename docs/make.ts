@@ -1,9 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type DescMessage, type DescMethod, fromJson, type JsonValue, toJson } from '@bufbuild/protobuf';
 import { clusterConfigTable } from '../cluster/config-table.ts';
+import { apiServices, type RestRoute, restRoutes } from '../src/rpc/endpoints/routes.ts';
+import { readComments } from '../src/rpc/openapi/comments.ts';
 import { openApiDocument } from '../src/rpc/openapi/document.ts';
+import { groupOf } from '../src/rpc/openapi/groups.ts';
+import { commentOf, messageExample, messageRef, type SchemaBook } from '../src/rpc/openapi/schema.ts';
 import { type ConfigVariable, configTable } from '../src/runtime/config/config-table.ts';
-import { type ApiDocument, apiPage } from './api-page.ts';
+import { jsonRule } from '../src/service/encoding/json-field.ts';
+import { type ApiDocument, apiPage, type RpcMethod } from './api-page.ts';
 import { webhookLimitsTable } from './webhook-limits.ts';
 
 /** Writes what the documentation repeats from the code into it: `node docs/make.ts`. A test fails where it was not run. */
@@ -28,7 +34,46 @@ function tableOf(variables: readonly ConfigVariable[]): string {
 
 /** docs/api.md */
 export function apiText(): string {
-  return apiPage(openApiDocument() as unknown as ApiDocument);
+  const routes = restRoutes();
+  const idOf = ({ httpMethod, template }: RestRoute) => `${httpMethod} ${template}`;
+  const inRest = new Set(routes.map(({ method }) => method));
+  const book: SchemaBook = { comments: readComments(), schemas: new Map() };
+  const rpcOnly = apiServices.flatMap(({ methods }) => methods.filter((method) => !inRest.has(method)));
+  const more = {
+    rpcOnly: rpcOnly.map((method) => rpcMethod(book, method)),
+    rpcSchemas: Object.fromEntries(book.schemas),
+    rpcPaths: new Map(routes.map((route) => [idOf(route), pathOf(route.method)])),
+    signed: new Set(routes.filter((route) => route.rule.signed).map(idOf)),
+  };
+  return apiPage(openApiDocument() as unknown as ApiDocument, more);
+}
+
+function pathOf({ parent, name }: DescMethod): string {
+  return `/${parent.typeName}/${name}`;
+}
+
+function rpcMethod(book: SchemaBook, method: DescMethod): RpcMethod {
+  messageRef(book, method.input, 'request');
+  messageRef(book, method.output, 'answer');
+  return {
+    name: method.name,
+    group: groupOf(method),
+    description: `\`${pathOf(method)}\`: ${commentOf(book, `${method.parent.typeName}.${method.name}`)}`,
+    request: method.input.name,
+    answer: method.output.name,
+    requestExample: rpcExample(method.input),
+    answerExample: rpcExample(method.output),
+  };
+}
+
+/** An example in the JSON of protobuf, with the first field of each oneof. */
+function rpcExample(desc: DescMessage): unknown {
+  const others = desc.oneofs.flatMap(({ fields }) => fields.slice(1)).map(({ name }) => name);
+  const example = messageExample(desc, others);
+  for (const field of desc.fields)
+    if (jsonRule(field).raw && field.name in example) example[field.name] = JSON.stringify(example[field.name]);
+  const message = fromJson(desc, example as JsonValue);
+  return toJson(desc, message, { useProtoFieldName: true, alwaysEmitImplicit: true });
 }
 
 if (import.meta.main) {

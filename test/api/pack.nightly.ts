@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -55,12 +55,26 @@ describe('the package', () => {
 
   it('contains built files and no sources, tests or data', async () => {
     const installed = readdirSync(join(dir, 'node_modules', 'ledger-trust')).sort();
-    expect(installed).toEqual(['LICENSE', 'README.md', 'dist', 'package.json', 'proto']);
+    expect(installed).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
     const built = readdirSync(join(dir, 'node_modules', 'ledger-trust', 'dist'), { recursive: true }).map(String);
     expect(
-      built.filter((name) => /\.[a-z]+$/.test(name) && !/(\.js|\.d\.ts|src\/gen\/api\.binpb)$/.test(name)),
+      built.filter((name) => /\.[a-z]+$/.test(name) && !/(\.js|\.d\.ts|\.proto|src\/gen\/api\.binpb)$/.test(name)),
     ).toEqual([]);
     expect(built.filter((name) => /^(test|bench|docs|cluster\/local)\b/.test(name))).toEqual([]);
+  });
+
+  it('has protos that compile in an empty folder, each with packages for Go and Java', async () => {
+    const alone = join(dir, 'alone');
+    cpSync(join(dir, 'node_modules', 'ledger-trust', 'dist', 'proto'), alone, { recursive: true });
+    const image = join(alone, 'image.json');
+    await run(join(root, 'node_modules', '.bin', 'buf'), ['build', '-o', image], { cwd: alone, env });
+    const { file } = JSON.parse(readFileSync(image, 'utf8')) as {
+      file: { name: string; options?: { goPackage?: string; javaPackage?: string } }[];
+    };
+    const own = file.filter(({ name }) => name.startsWith('svc/v1/'));
+    expect(own.length).toBeGreaterThan(10);
+    for (const { name, options } of file)
+      expect([name, options?.goPackage, options?.javaPackage]).toEqual([name, expect.any(String), expect.any(String)]);
   });
 
   it('contains the full text of the licence that it names', () => {

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, KeyObject } from 'node:crypto';
-import { canonicalJson } from '../../domain/json/canonical.ts';
+import { entityRequestForm } from '../../domain/keys/entity-request.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
 import { sigDigest, signDigest } from '../../domain/keys/signature.ts';
 import type { Headers, Wire } from '../transport.ts';
@@ -70,6 +70,6 @@ export function entityRequestInput(
   { httpMethod, path, body }: Pick<Wire, 'httpMethod' | 'path' | 'body'>,
   timestamp: string,
 ): SigningInput {
-  const signed = { method: httpMethod, path, body_hash: sha256Hex(body), timestamp };
-  return { eventType: 'ENTITY_REQUEST', ledgerId: entityActorId, canonical: canonicalJson(signed) };
+  const canonical = entityRequestForm({ method: httpMethod, path, bodyHash: sha256Hex(body), timestamp });
+  return { eventType: 'ENTITY_REQUEST', ledgerId: entityActorId, canonical };
 }

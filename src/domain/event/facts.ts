@@ -21,7 +21,7 @@ export interface LedgerFacts {
   readonly genesisHash: string;
 }
 
-export function ledgerFacts(genesis: LedgerEvent): LedgerFacts {
+export function ledgerFacts(genesis: Pick<LedgerEvent, 'ledgerId' | 'payload' | 'createdAt' | 'hash'>): LedgerFacts {
   const payload = JSON.parse(genesis.payload) as Record<string, string | undefined>;
   return {
     ledgerId: genesis.ledgerId,

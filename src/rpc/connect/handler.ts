@@ -15,9 +15,11 @@ import { limits } from '../../runtime/limits/limits.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { HttpHandlerParts } from '../http/handler-parts.ts';
 import type { HttpHandler, HttpResponse } from '../http/response.ts';
-import { answerOptions, refuseMethod, refuseRequest } from '../http/unrouted-request.ts';
+import { requestIdIn } from '../http/server.ts';
+import { answerOptions, noteUnrouted, refuseMethod, refuseRequest } from '../http/unrouted-request.ts';
 import { type ConnectFormat, connectFormat } from './body.ts';
 import { ConnectCall } from './connect-call.ts';
+import { addReflection, reflectionPath } from './reflection.ts';
 
 interface NodeRequest {
   readonly request: IncomingMessage;
@@ -27,9 +29,9 @@ interface NodeRequest {
 const nodeRequest = createContextKey<NodeRequest | null>(null);
 
 /**
- * Serves Connect and gRPC-Web over HTTP/1.1 with connect-es, for all methods but bidirectional streams. connect-es gets
- * an empty message in place of the body: it would read the body before the caller's credential is checked, and its JSON
- * reader accepts duplicate keys. ConnectCall reads the body later.
+ * Serves Connect and gRPC-Web over HTTP/1.1 with connect-es, for all methods but bidirectional streams, and reflection.
+ * Of methods, connect-es gets an empty message in place of the body: it would read the body before the caller's
+ * credential is checked, and its JSON reader accepts duplicate keys. ConnectCall reads the body later.
  */
 export function createConnectHandler(parts: HttpHandlerParts): HttpHandler {
   const router = createConnectRouter({
@@ -39,6 +41,7 @@ export function createConnectHandler(parts: HttpHandlerParts): HttpHandler {
     jsonOptions: { alwaysEmitImplicit: true },
   });
   for (const endpoint of parts.endpoints.values()) register(parts, router, endpoint);
+  addReflection(router);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
   return (request, response) => {
@@ -78,13 +81,20 @@ async function run(
 ): Promise<void> {
   const gone = new AbortController();
   response.on('close', () => gone.abort());
+  const isReflection = handler.requestPath === reflectionPath;
+  if (isReflection) {
+    const requestId = requestIdIn(request, parts.newId);
+    response.setHeader('x-request-id', requestId);
+    noteUnrouted(parts, request, { route: reflectionPath, status: 200, code: null, requestId });
+  }
   try {
     const answer = await handler({
-      httpVersion: request.httpVersion,
+      // connect-es refuses streams both ways over HTTP/1.1, where reflection works with one request after another.
+      httpVersion: isReflection ? '2.0' : request.httpVersion,
       method: 'POST',
       url: `http://localhost${handler.requestPath}`,
-      header: headersWithoutBody(request),
-      body: emptyMessage(request),
+      header: headersWithoutBody(request, isReflection),
+      body: isReflection ? request : emptyMessage(request),
       signal: gone.signal,
       contextValues: createContextValues().set(nodeRequest, { request, response }),
     });
@@ -106,10 +116,10 @@ const bodyHeaders = new Set([
   'transfer-encoding',
 ]);
 
-function headersWithoutBody(request: IncomingMessage): Headers {
+function headersWithoutBody(request: IncomingMessage, isBodyRead: boolean): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
-    if (typeof value === 'string' && !bodyHeaders.has(name)) headers.set(name, value);
+    if (typeof value === 'string' && (isBodyRead || !bodyHeaders.has(name))) headers.set(name, value);
   }
   return headers;
 }

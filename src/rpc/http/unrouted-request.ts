@@ -9,8 +9,8 @@ import { jsonHeaders, NO_SNIFF, requestIdIn } from './server.ts';
 
 // Answers to requests on the HTTP port that call no method.
 
-/** Paths of Connect and gRPC-Web begin with this. */
-const CONNECT_PREFIX = '/svc.v1.';
+/** Paths of Connect and gRPC-Web begin with one of these. */
+const CONNECT_PREFIXES = ['/svc.v1.', '/grpc.reflection.'];
 /** Paths of REST begin with this, except for a few at the root. */
 const REST_PREFIX = '/v1/';
 
@@ -75,7 +75,7 @@ export function noteUnrouted(
 
 /** Returns the transport that a path belongs to. */
 export function transportOf(path: string): 'connect' | 'rest' | 'http' {
-  if (path.startsWith(CONNECT_PREFIX)) return 'connect';
+  if (CONNECT_PREFIXES.some((prefix) => path.startsWith(prefix))) return 'connect';
   return path.startsWith(REST_PREFIX) ? 'rest' : 'http';
 }
 

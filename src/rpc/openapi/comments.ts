@@ -1,15 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { fromBinary } from '@bufbuild/protobuf';
-import { type DescriptorProto, type FileDescriptorProto, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import type { DescriptorProto, FileDescriptorProto } from '@bufbuild/protobuf/wkt';
+import { descriptorFiles } from '../endpoints/descriptor-image.ts';
 
 /** By full name: `svc.v1.Event`, `svc.v1.Event.seq`, `svc.v1.LedgerService.GetLedger`. */
 export type Comments = ReadonlyMap<string, string>;
-
-/**
- * The descriptors with their comments, which `prepare` writes. Generated code has no comments that a program could
- * read.
- */
-const imageUrl = new URL('../../gen/api.binpb', import.meta.url);
 
 // Field numbers of google.protobuf.FileDescriptorProto, DescriptorProto and ServiceDescriptorProto.
 const FILE_MESSAGES = 4;
@@ -20,8 +13,7 @@ const SERVICE_METHODS = 2;
 
 export function readComments(): Comments {
   const comments = new Map<string, string>();
-  const image = fromBinary(FileDescriptorSetSchema, readFileSync(imageUrl));
-  for (const file of image.file) if (file.package.startsWith('svc.')) addFile(comments, file);
+  for (const file of descriptorFiles()) if (file.package.startsWith('svc.')) addFile(comments, file);
   return comments;
 }
 

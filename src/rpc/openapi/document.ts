@@ -1,12 +1,13 @@
 import { WebhookBodySchema } from '../../gen/svc/v1/webhooks_pb.ts';
-import { apiServices, restRoutes } from '../endpoints/routes.ts';
+import { restRoutes } from '../endpoints/routes.ts';
 import { sharedBytes } from '../http/response.ts';
 import { readComments } from './comments.ts';
 import { errorResponses, errorSchema } from './errors.ts';
 import type { JsonObject } from './format.ts';
+import { groups } from './groups.ts';
 import { answerHeaders, headerParameters, securitySchemes } from './headers.ts';
 import { operation } from './operation.ts';
-import { commentOf, messageExample, messageRef, type SchemaBook } from './schema.ts';
+import { messageExample, messageRef, type SchemaBook } from './schema.ts';
 
 const DESCRIPTION = `A ledger of signed, hash-chained business events that several parties share.
 
@@ -37,7 +38,7 @@ function makeDocument(book: SchemaBook): JsonObject {
     openapi: '3.1.0',
     info: { title: 'Ledger Trust Service', version: 'v1', description: DESCRIPTION, license: { name: 'Apache-2.0' } },
     servers: [{ url: '/', description: 'This node.' }],
-    tags: apiServices.map((service) => ({ name: service.name, description: commentOf(book, service.typeName) })),
+    tags: groups.map(({ name, description }) => ({ name, description })),
     paths,
     webhooks,
     components: {
@@ -66,7 +67,7 @@ function makeWebhooks(book: SchemaBook): JsonObject {
     event: {
       post: {
         operationId: 'receiveEvent',
-        tags: ['WebhookService'],
+        tags: ['Webhooks'],
         summary: 'An event that a subscription matches.',
         description:
           'Delivered at least once: a 2xx within 10 seconds is success, redirects are not followed, 410 ends the subscription. After the first attempt come four more, 30 seconds, 5 minutes, 30 minutes and 2 hours apart.',

@@ -1,9 +1,13 @@
+import { ActorService } from '../../gen/svc/v1/actors_pb.ts';
+import { DeveloperService } from '../../gen/svc/v1/developer_pb.ts';
+import { EntityService } from '../../gen/svc/v1/entities_pb.ts';
 import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
 import { jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import { errorStatuses } from './errors.ts';
 import type { JsonObject } from './format.ts';
+import { groupOf } from './groups.ts';
 import { answerHeadersOf, headersOf, securityOf } from './headers.ts';
 import {
   commentOf,
@@ -21,10 +25,12 @@ export function operation(book: SchemaBook, route: RestRoute): JsonObject {
   const description = commentOf(book, `${method.parent.typeName}.${method.name}`);
   return {
     operationId: route.alias ? `${method.name}At${route.template.replaceAll(/[^A-Za-z]+(.)/g, upper)}` : method.name,
-    tags: [method.parent.name],
+    tags: [groupOf(method)],
     summary: firstSentence(description),
     description,
     security: securityOf(route),
+    // An actor with keys must sign the event that the call writes.
+    ...(route.rule.signed ? { 'x-signed': true } : {}),
     parameters: [...pathAndQuery(book, route), ...headersOf(route)],
     ...requestBody(book, route),
     responses: {
@@ -87,8 +93,14 @@ function requestBody(book: SchemaBook, route: RestRoute): JsonObject {
   };
 }
 
-/** Fields that exclude each other cannot all be in one example. */
+/**
+ * Fields that exclude each other cannot all be in one example. An actor that is made without a key may call without
+ * signatures, so who tries the example needs no private key.
+ */
 function leftOutOfExample(route: RestRoute): readonly string[] {
+  if (route.method === DeveloperService.method.registerDeveloper) return ['public_key'];
+  if (route.method === EntityService.method.onboardEntity) return ['public_key'];
+  if (route.method === ActorService.method.createActor) return ['public_key', 'algorithm'];
   if (route.method !== LedgerService.method.createLedger) return [];
   return route.method.input.fields.map((field) => field.name).filter((name) => name !== 'supplier_svc_id');
 }

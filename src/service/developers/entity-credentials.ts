@@ -1,6 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { canonicalJson } from '../../domain/json/canonical.ts';
 import { apiKeyHash, parseApiKey } from '../../domain/keys/api-key.ts';
+import { entityRequestForm } from '../../domain/keys/entity-request.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Identities } from '../actors/identities.ts';
 import { verifyForms } from '../actors/signing.ts';
@@ -63,9 +63,8 @@ export function storedCredentials(
     verifyEntityRequest: async (actorId, keyId, signature, request) => {
       const recent = await identities.recent(actorId);
       if (recent === null) throw new LedgerError('invalid_actor_identity', 'X-ACTOR-ID names no entity.');
-      const { method, path, bodyHash, timestamp } = request;
-      const expected = canonicalJson({ method, path, body_hash: bodyHash, timestamp });
-      const input = { eventType: 'ENTITY_REQUEST', ledgerId: actorId, forms: [expected] } as const;
+      const forms = [entityRequestForm(request)] as const;
+      const input = { eventType: 'ENTITY_REQUEST', ledgerId: actorId, forms } as const;
       const message = 'X-Actor-Sig does not verify as an ENTITY_REQUEST over the JSON given in details.';
       await verifyForms(identities, recent, { keyId, signature }, input, message);
     },

@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect, test } from 'vitest';
+import type { DescMessage, DescMethod } from '@bufbuild/protobuf';
+import { describe, expect, test } from 'vitest';
 import { apiText, withTables } from '../../../docs/make.ts';
+import { apiServices, restRoutes } from '../../../src/rpc/endpoints/routes.ts';
 
 const read = (name: string) => readFileSync(join(import.meta.dirname, '../../../docs', name), 'utf8');
 
@@ -82,6 +84,78 @@ test('the page of the API is made from the descriptors', () => {
   expect(read('api.md')).toContain('### POST /v1/traceledger/master/{uuid}/events');
   expect(apiText()).toBe(read('api.md'));
 });
+
+describe('the page of the API', () => {
+  const page = read('api.md');
+  const headings = [...page.matchAll(/^#{2,3} (.+)$/gm)].map(([, heading = '']) => heading);
+  const slugs = headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  );
+  const sections = page.split(/^(?=#{2,3} )/m);
+  const sectionOf = (heading: string) => sections.filter((text) => text.startsWith(`### ${heading}\n`));
+
+  test('has no heading twice, and each link on it leads to one', () => {
+    const links = [...page.matchAll(/\]\(#([^)]+)\)/g)].map(([, slug = '']) => slug);
+    expect(links.length).toBeGreaterThan(100);
+    expect(new Set(slugs).size).toBe(slugs.length);
+    expect(links.filter((slug) => !slugs.includes(slug))).toEqual([]);
+  });
+
+  test('lists every method and group in its contents', () => {
+    const contents = page.slice(0, page.indexOf('\n## '));
+    const shown = slugs.slice(0, slugs.indexOf('types') + 1);
+    expect(shown.length).toBeGreaterThan(70);
+    expect(shown.filter((slug) => !contents.includes(`](#${slug})`))).toEqual([]);
+  });
+
+  test('shows every field of every message of the API once', () => {
+    const messages = new Set<DescMessage>();
+    const collect = (message: DescMessage): void => {
+      if (messages.has(message)) return;
+      messages.add(message);
+      for (const field of message.fields) if (field.message) collect(field.message);
+    };
+    const methods = apiServices.flatMap((service) => service.methods);
+    for (const { input, output } of methods) [input, output].forEach(collect);
+    const used = new Map<string, number>();
+    for (const message of messages) {
+      const rows = sectionOf(message.name);
+      if (rows.length > 0) used.set(message.name, rows.length);
+      for (const { name } of rows.length > 0 ? message.fields : []) expect(rows[0]).toContain(`| \`${name}\` | `);
+    }
+    expect([...used.values()].filter((times) => times !== 1)).toEqual([]);
+    expect(used.size).toBeGreaterThan(19);
+    // All other messages are the request or the answer of one method, which shows their fields.
+    for (const method of methods) {
+      const { name, input, output } = method;
+      const text = sections.find((section) => section.includes(`\`${name}\` ·`)) ?? sectionOf(name)[0] ?? '';
+      const shown = [input, output].filter((message) => !used.has(message.name) && !isShownAsArray(method));
+      const fields = shown.flatMap((message) => message.fields.map((field) => field.name));
+      const isLines = method.methodKind === 'server_streaming';
+      expect([name, isLines ? [] : fields.filter((field) => !text.includes(`| \`${field}\` | `))]).toEqual([name, []]);
+    }
+  });
+
+  test('has an example of each request and of each answer that has a body', () => {
+    const operations = sections.filter((text) => /^### (GET|POST|PATCH|DELETE) /.test(text));
+    expect(operations.length).toBe(restRoutes().length);
+    const silent = operations.filter(
+      (text) =>
+        !text.includes('The same as [') &&
+        !(text.includes('```http\n') && (text.includes('```json\n') || text.includes('Answers 204.'))),
+    );
+    // It answers with lines of text.
+    expect(silent.map((text) => text.split('\n', 1)[0])).toEqual(['### GET /v1/sandbox/run']);
+  });
+});
+
+/** REST answers with one field of the message, and the page shows its type. */
+function isShownAsArray(method: DescMethod): boolean {
+  return restRoutes().some((route) => route.method === method && route.responseBody !== null);
+}
 
 test('every published bound of webhooks is in the list of their limits', () => {
   const folder = join(import.meta.dirname, '../../../src/webhooks');

@@ -1,10 +1,9 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { type DescFile, toBinary } from '@bufbuild/protobuf';
-import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { limits } from '../../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
 import type { ClientAddress } from '../../call/client-address.ts';
+import { serializedDescriptorFiles } from '../../endpoints/descriptor-image.ts';
 import type { Endpoint } from '../../endpoints/endpoint.ts';
 import type { TlsKeys } from '../../http/server.ts';
 import type { Listener } from '../../listening.ts';
@@ -53,7 +52,7 @@ export async function openGrpcListener(parts: GrpcListenerParts, host: string, p
   const workerData: GrpcWorkerData = {
     ...{ host, port, tls: parts.tls, bounds: parts.bounds, memory: parts.memory.shared, backlog: backlog.shared },
     methods: endpoints.map(grpcMethod),
-    files: descriptorFiles(endpoints),
+    files: serializedDescriptorFiles(),
   };
   const worker = new Worker(script, { workerData, execArgv: [], resourceLimits, stdout: false, stderr: false });
   const thread = new Thread(worker, backlog, parts, endpoints);
@@ -246,16 +245,4 @@ function grpcMethod({ method, rpcPath: path, changesState }: Endpoint, number: n
   const { methodKind: kind } = method;
   if (kind === 'client_streaming') throw new TypeError(`${path}: no transport serves ${kind}`);
   return { number, path, kind, changesState };
-}
-
-/** Returns the serialized descriptors of all endpoints and what they import, each after the files that it imports. */
-function descriptorFiles(endpoints: readonly Endpoint[]): Uint8Array[] {
-  const files = new Set<DescFile>();
-  const collect = (file: DescFile): void => {
-    if (files.has(file)) return;
-    file.dependencies.forEach(collect);
-    files.add(file);
-  };
-  for (const { method } of endpoints) collect(method.parent.file);
-  return Array.from(files, (file) => toBinary(FileDescriptorProtoSchema, file.proto));
 }
