@@ -24,7 +24,9 @@ function production() {
   };
 }
 
-test('every example of the concepts is what a node answers, but for its ids, hashes and times', async () => {
+test('every example of the concepts is what a node answers, but for its ids, hashes and times', {
+  timeout: 60_000,
+}, async () => {
   await using node = await runNode({ env: production() });
   const live = await conceptExamples(node.base);
   expect(withoutChance(documentedJson('docs/concepts.md'))).toEqual(withoutChance(live));

@@ -22,7 +22,9 @@ export async function conceptExamples(base: string): Promise<ReadonlyMap<string,
     const path = `/v1/ledgers/${ledgerId}/events?order=desc&limit=1`;
     return (await done(base, 'GET', path, { headers: supplier.bearer })).rows('events')[0] ?? {};
   };
-  const genesis = (await done(base, 'GET', `/v1/ledgers/${ledgerId}/events`, { headers: buyer.bearer })).rows('events')[0];
+  const genesis = (await done(base, 'GET', `/v1/ledgers/${ledgerId}/events`, { headers: buyer.bearer })).rows(
+    'events',
+  )[0];
   const master = await newMaster(order, supplier, 'PO-2026-0001');
   const other = await newMaster(order, supplier, 'PO-2026-0002');
 

@@ -1,15 +1,16 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { apiText, withTables } from '../../../docs/make.ts';
+import { apiText, pagesWithTables, withTables } from '../../../docs/make.ts';
 
 const read = (name: string) => readFileSync(join(import.meta.dirname, '../../../docs', name), 'utf8');
 
 test('the tables of variables and limits in the documentation are those of the code', () => {
   expect(read('operations.md')).toContain('`SVC_MODE`');
   expect(read('operations.md')).toContain('`CASSANDRA_CONTACT_POINTS`');
+  expect(read('webhooks.md')).toContain('| 5 | 2 h after attempt 4 has failed |');
   expect(read('operations.md')).toContain('| attempts at one target at once, a node | 4 |');
-  expect(withTables(read('operations.md'))).toBe(read('operations.md'));
+  for (const page of pagesWithTables) expect(withTables(read(page))).toBe(read(page));
 });
 
 const root = join(import.meta.dirname, '../../..');
