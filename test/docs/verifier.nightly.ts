@@ -91,14 +91,15 @@ const stranger = '0193a000-0000-7000-8000-0000000000ff';
 const sealed = { actorSig: null, signingKeyId: null, actorSigPayload: null, authorityKeyId: 'svc:authority#key-1' };
 const late = { ...at(5), id: stranger, seq: 9, masterSeq: 2, createdAt: '2026-11-21T02:06:39.109Z' };
 
-/** Every field of every event with another value, as it is and with all hashes and seals made to fit. */
-const changes = chain.flatMap((event, index) =>
-  (Object.keys(event) as (keyof Event)[]).flatMap((name) => {
+/** Every field of one event of each kind with another value, as it is and with all hashes and seals made to fit. */
+const changes = [0, 1, 2, 4, 6, 8].flatMap((index) => {
+  const event = at(index);
+  return (Object.keys(event) as (keyof Event)[]).flatMap((name) => {
     const events = changed(index, { [name]: otherValue(name, event[name]) });
     const fitting = resealed(events, index);
     return [ofEvents(`${name} of #${index}`, events), ofEvents(`${name} of #${index}, resealed`, fitting)];
-  }),
-);
+  });
+});
 
 const forger = forgedLedger();
 const forgeries: readonly Case[] = [
@@ -269,8 +270,8 @@ testWith(
       if (!isDeepStrictEqual(given, expected)) differing.push({ name: one.name, expected, given });
     }
     expect(differing).toEqual([]);
-    expect(all.length).toBeGreaterThan(300);
+    expect(all.length).toBeGreaterThan(200);
     expect(codes.slice(0, 6)).toEqual([0, 2, 2, 0, 0, 1]);
   },
-  600_000,
+  1_800_000,
 );

@@ -96,3 +96,19 @@ test('every published bound of webhooks is in the list of their limits', () => {
   const listed = readFileSync(join(import.meta.dirname, '../../../docs/webhook-limits.ts'), 'utf8');
   expect(bounds.filter((bound) => listed.match(new RegExp(`\\b${bound}\\b`, 'g'))?.length !== 2)).toEqual([]);
 });
+
+test('everything that verify can find is in the page on verifying, and the threat model names nothing else', () => {
+  const types = [
+    'src/client/verify/verification.ts',
+    'src/domain/event/integrity.ts',
+    'src/domain/ledger/decision-fault.ts',
+  ].flatMap((path) => [...textOf(path).matchAll(/^ {2}\| '(\w+)'/gm)].map(([, type = '']) => type));
+  // The first is reported as a broken link.
+  const known = new Set([...types, 'malformed_event']);
+  known.delete('dated_backwards');
+  expect(known.size).toBeGreaterThan(15);
+  expect([...known].filter((type) => !read('verifying.md').includes(`\`${type}\``))).toEqual([]);
+  const found = [...read('threat-model.md').matchAll(/`((?:invalid|hash|broken|missing|dated|not)_\w+|\w+_untrusted)`/g)];
+  expect(found.length).toBeGreaterThan(10);
+  expect(found.map(([, type = '']) => type).filter((type) => !known.has(type))).toEqual([]);
+});
