@@ -222,34 +222,43 @@ async function grant(
 
 type Finding = readonly [eventId: string, type: string];
 
-/** A contradiction beside another finding at the same event says nothing more, and not every verifier looks for it. */
-function sortedIssues(issues: readonly Finding[]): string[] {
-  const counted = issues.filter(
-    ([id, type]) => type !== 'contradiction' || issues.every(([other, found]) => other !== id || found === type),
-  );
-  return [...new Set(counted.map((finding) => finding.join(' ')))].sort();
+/**
+ * The findings at the first event that has any: what is found at later events may follow from it. A contradiction beside
+ * another finding at the same event says nothing more, and not every verifier looks for it.
+ */
+function firstIssues(issues: readonly Finding[]): string[] {
+  const [first] = issues.map(([id]) => id).sort();
+  const types = new Set(issues.filter(([id]) => id === first).map(([, type]) => type));
+  if (types.size > 1) types.delete('contradiction');
+  return [...types].sort().map((type) => `${first} ${type}`);
 }
 
-/** `ledger-trust verify`: its exit code, each issue, and what is incomplete. */
+/** What both must decide. What could not be checked counts if nothing is wrong. */
+function decision(code: number, issues: readonly Finding[], incomplete: readonly string[]) {
+  return { code, issues: firstIssues(issues), incomplete: code === 1 ? [] : [...new Set(incomplete)].sort() };
+}
+
+/** What `ledger-trust verify` decides. */
 async function ours({ file, keys, authority }: Case) {
   const named = [...keys.flatMap((key) => ['--keys', key]), ...(authority === null ? [] : ['--authority', authority])];
   const { code, out } = await runHere(['verify', file, '--json', ...named]);
-  if (code === 66) return { code, issues: [], incomplete: [] };
+  if (code === 66) return decision(code, [], []);
   type Shown = { readonly event_id: string; readonly type: string };
   const { issues, incomplete } = JSON.parse(out) as Record<'issues' | 'incomplete', readonly Shown[]>;
-  return {
+  const found = issues.map(({ event_id, type }) => [event_id, type] as const);
+  return decision(
     code,
-    issues: sortedIssues(issues.map(({ event_id, type }) => [event_id, type])),
-    incomplete: [...new Set(incomplete.map(({ type }) => type))].sort(),
-  };
+    found,
+    incomplete.map(({ type }) => type),
+  );
 }
 
 function theirs(found: readonly Finding[]) {
-  if (found[0]?.[1] === 'unreadable') return { code: 66, issues: [], incomplete: [] };
-  const issues = sortedIssues(found.filter(([, type]) => !type.startsWith('? ')));
-  const open = found.filter(([, type]) => type.startsWith('? ')).map(([, type]) => type.slice(2));
-  const code = issues.length > 0 ? 1 : open.length > 0 ? 2 : 0;
-  return { code, issues, incomplete: [...new Set(open)].sort() };
+  if (found[0]?.[1] === 'unreadable') return decision(66, [], []);
+  const isOpen = ([, type]: Finding) => type.startsWith('? ');
+  const issues = found.filter((finding) => !isOpen(finding));
+  const open = found.filter(isOpen).map(([, type]) => type.slice(2));
+  return decision(issues.length > 0 ? 1 : open.length > 0 ? 2 : 0, issues, open);
 }
 
 testWith(

@@ -81,7 +81,7 @@ def content_hash(e, master_prev_hash):
     content["payload_hash"] = sha256(jcs(e["payload"])).hex()
     content["actor_sig_payload_hash"] = None if signed is None else sha256(jcs(signed)).hex()
     content["seq"] = e["seq"]
-    content["master"] = e["master_id"] and {"id": e["master_id"], "prev_hash": master_prev_hash, "seq": e["master_seq"]}
+    content["master"] = e["master_id"] and {"id": e["master_id"], "prev_hash": master_prev_hash, "seq": e["master_seq"] or 0.0}
     return sha256(jcs(content)).hex()
 
 class Chain:

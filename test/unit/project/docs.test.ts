@@ -108,7 +108,9 @@ test('everything that verify can find is in the page on verifying, and the threa
   known.delete('dated_backwards');
   expect(known.size).toBeGreaterThan(15);
   expect([...known].filter((type) => !read('verifying.md').includes(`\`${type}\``))).toEqual([]);
-  const found = [...read('threat-model.md').matchAll(/`((?:invalid|hash|broken|missing|dated|not)_\w+|\w+_untrusted)`/g)];
+  const found = [
+    ...read('threat-model.md').matchAll(/`((?:invalid|hash|broken|missing|dated|not)_\w+|\w+_untrusted)`/g),
+  ];
   expect(found.length).toBeGreaterThan(10);
   expect(found.map(([, type = '']) => type).filter((type) => !known.has(type))).toEqual([]);
 });

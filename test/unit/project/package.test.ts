@@ -6,7 +6,10 @@ import { expect, test } from 'vitest';
 const root = join(import.meta.dirname, '../../..');
 
 test('the package holds every test vector and the public protos', () => {
-  const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root, encoding: 'utf8' });
+  const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
   const [{ files }] = JSON.parse(packed) as [{ readonly files: readonly { readonly path: string }[] }];
   const paths = new Set(files.map(({ path }) => path));
   const inFolder = (folder: string) =>
