@@ -100,7 +100,8 @@ class Rules:
         objects = self.grants | ({"traceledger_master_id": master["grants"]} if master else {})
         if self.level(e, objects) < needed:
             return ["not_permitted"]
-        if change != "REVOKED" and (self.closed or (master and master["closed"])):
+        of_master = master and not re.fullmatch(OF_LEDGER, kind)
+        if change != "REVOKED" and (self.closed or (of_master and master["closed"])):
             return ["closed"]
         return []
 
