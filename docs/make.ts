@@ -10,14 +10,19 @@ import { commentOf, messageExample, messageRef, type SchemaBook } from '../src/r
 import { type ConfigVariable, configTable } from '../src/runtime/config/config-table.ts';
 import { jsonRule } from '../src/service/encoding/json-field.ts';
 import { type ApiDocument, apiPage, type RpcMethod } from './api-page.ts';
-import { webhookLimitsTable } from './webhook-limits.ts';
+import { receiverLimitsTable, webhookLimitsTable, webhookScheduleTable } from './webhook-limits.ts';
 
 /** Writes what the documentation repeats from the code into it: `node docs/make.ts`. A test fails where it was not run. */
 const tables: ReadonlyMap<string, string> = new Map([
   ['configuration table', tableOf(configTable)],
   ['cluster configuration table', tableOf(clusterConfigTable)],
   ['webhook limits table', webhookLimitsTable()],
+  ['receiver limits table', receiverLimitsTable()],
+  ['webhook schedule table', webhookScheduleTable()],
 ]);
+
+/** Pages that hold such tables. */
+export const pagesWithTables = ['operations.md', 'webhooks.md'];
 
 /** The page with its made tables replaced. Each stands between the comment that names it and the next heading. */
 export function withTables(page: string): string {
@@ -77,7 +82,9 @@ function rpcExample(desc: DescMessage): unknown {
 }
 
 if (import.meta.main) {
-  const operations = join(import.meta.dirname, 'operations.md');
-  writeFileSync(operations, withTables(readFileSync(operations, 'utf8')));
+  for (const name of pagesWithTables) {
+    const page = join(import.meta.dirname, name);
+    writeFileSync(page, withTables(readFileSync(page, 'utf8')));
+  }
   writeFileSync(join(import.meta.dirname, 'api.md'), apiText());
 }

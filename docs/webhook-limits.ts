@@ -1,4 +1,6 @@
 import { deliveryWaitsMs } from '../src/domain/values/delivery-schedule.ts';
+import { finishedKeptMs } from '../src/service/webhooks/delivery-record.ts';
+import { eventTypesMax, subscriptionsMax } from '../src/service/webhooks/webhooks.ts';
 import { answerHeadersMaxBytes, attemptTimeoutMs } from '../src/webhooks/post/http-post.ts';
 import { answerMaxBytes } from '../src/webhooks/post/outgoing-request.ts';
 import { addressesMax } from '../src/webhooks/post/receiver-connect.ts';
@@ -17,8 +19,13 @@ import {
 import { heldMax, windowQuick, windowSlow, windowTight } from '../src/webhooks/send/subscription-queue.ts';
 import { quickMs } from '../src/webhooks/send/target-health.ts';
 
-/** The limits of sending webhooks as the code has them: what, how much, and what it means. */
-const rows: readonly (readonly [string, number | string, string])[] = [
+type Row = readonly [what: string, much: number | string, meaning: string];
+
+/** What owners of subscriptions and receivers meet. */
+const receiverRows: readonly Row[] = [
+  ['active subscriptions of one actor', number(subscriptionsMax), ''],
+  ['event types of one subscription', eventTypesMax, ''],
+  ['deliveries that have ended are kept', time(finishedKeptMs), ''],
   [
     'attempts at one subscription’s deliveries of one ledger at once',
     1,
@@ -26,6 +33,29 @@ const rows: readonly (readonly [string, number | string, string])[] = [
   ],
   ['attempts at one target at once, a node', attemptsPerTargetMax, 'a target is an origin: scheme, host, port'],
   ['… of them before its first answer', attemptsPerUntriedMax, 'the first one shows how the target takes it'],
+  ['one attempt', time(attemptTimeoutMs), 'name, connection, request, answer; a 2xx within it is success'],
+  [
+    'attempts at one delivery',
+    deliveryWaitsMs.map(waitText).join(', '),
+    'each counted from the end of the one before; then it is FAILED',
+  ],
+  ['a quick answer', time(quickMs), 'whatever its status'],
+  ['addresses of one name that are tried', addressesMax, ''],
+  [
+    'an answer',
+    `${answerMaxBytes / 1_024} KiB`,
+    'what is beyond it is not read, and the connection closed; the status counts',
+  ],
+  ['an answer’s headers', `${answerHeadersMaxBytes / 1_024} KiB`, 'beyond it the attempt has failed'],
+  [
+    'deliveries of one subscription and ledger that may be sent again after a crash',
+    2 * recordedTogetherMax,
+    'those that were answered and whose record was not written yet',
+  ],
+];
+
+/** What bounds the work of a node. */
+const nodeRows: readonly Row[] = [
   ['attempts at once, a node', attemptsMax, ''],
   [
     '… at targets that answered the last one quickly',
@@ -38,33 +68,41 @@ const rows: readonly (readonly [string, number | string, string])[] = [
     attemptsAtSlowMax,
     `dead ones among them; ${apart(apartAtSlowMs)}`,
   ],
-  ['a quick answer', time(quickMs), 'whatever its status'],
-  ['one attempt', time(attemptTimeoutMs), 'name, connection, request, answer; a 2xx within it is success'],
-  [
-    'attempts at one delivery',
-    deliveryWaitsMs.map((ms) => (ms === 0 ? 'at once' : time(ms))).join(', '),
-    'each counted from the end of the one before; then it is FAILED',
-  ],
-  ['addresses of one name that are tried', addressesMax, ''],
-  [
-    'an answer',
-    `${answerMaxBytes / 1_024} KiB`,
-    'what is beyond it is not read, and the connection closed; the status counts',
-  ],
-  ['an answer’s headers', `${answerHeadersMaxBytes / 1_024} KiB`, 'beyond it the attempt has failed'],
   ['deliveries of one subscription in memory', windowQuick, 'the rest waits in the store'],
   ['… of a target that does not answer quickly', windowSlow, ''],
-  ['deliveries in memory, a node', heldMax.toLocaleString('en'), `beyond it a subscription has ${windowTight}`],
-  [
-    'deliveries of one subscription and ledger that may be sent again after a crash',
-    2 * recordedTogetherMax,
-    'those that were answered and whose record was not written yet',
-  ],
+  ['deliveries in memory, a node', number(heldMax), `beyond it a subscription has ${windowTight}`],
 ];
 
+/** The limits of sending webhooks as the code has them: what, how much, and what it means. */
 export function webhookLimitsTable(): string {
+  return limitsTable([...receiverRows, ...nodeRows]);
+}
+
+/** Those of them that owners of subscriptions and receivers meet. */
+export function receiverLimitsTable(): string {
+  return limitsTable(receiverRows);
+}
+
+/** When each attempt at a delivery begins. */
+export function webhookScheduleTable(): string {
+  const lines = deliveryWaitsMs.map((ms, at) => {
+    const begins = ms === 0 ? waitText(ms) : `${waitText(ms)} after attempt ${at} has failed`;
+    return `| ${at + 1} | ${begins} |`;
+  });
+  return ['| attempt | begins |', '|---|---|', ...lines].join('\n');
+}
+
+function limitsTable(rows: readonly Row[]): string {
   const lines = rows.map(([what, much, meaning]) => `| ${what} | ${much} | ${meaning} |`);
   return ['| limit | | |', '|---|---|---|', ...lines].join('\n');
+}
+
+function waitText(ms: number): string {
+  return ms === 0 ? 'at once' : time(ms);
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en');
 }
 
 function apart(ms: number): string {
@@ -72,6 +110,7 @@ function apart(ms: number): string {
 }
 
 function time(ms: number): string {
+  if (ms % 86_400_000 === 0) return `${ms / 86_400_000} days`;
   if (ms % 3_600_000 === 0) return `${ms / 3_600_000} h`;
   return ms % 60_000 === 0 ? `${ms / 60_000} min` : `${ms / 1_000} s`;
 }

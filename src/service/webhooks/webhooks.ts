@@ -30,8 +30,8 @@ import { checkTarget, type TargetPolicy } from './webhook-target.ts';
 import type { WebhookWork } from './webhook-work.ts';
 
 /** Active subscriptions of one actor: each of them examines every event of the actor's ledgers. */
-const subscriptionsMax = 1_000;
-const eventTypesMax = 100;
+export const subscriptionsMax = 1_000;
+export const eventTypesMax = 100;
 
 export function webhookService(
   records: RecordStore,

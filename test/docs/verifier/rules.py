@@ -1,0 +1,183 @@
+"""Whether an event had a right to be there, and is what the service writes (docs/verifying.md, sections 1 and 6)."""
+import re
+
+from formulas import canonical, time_of
+
+OF_GENESIS = ("ledger_type buyer_actor_id supplier_actor_id buyer_organization_id supplier_organization_id purpose"
+              " primary_actor_id counterparty_actor_id organization_id entity_id").split()
+PARTIES = "buyer_actor_id supplier_actor_id primary_actor_id counterparty_actor_id".split()
+NAMES = "traceledger_master_uuid business_ref scope buyer_actor_id supplier_actor_id".split()
+OBJECTS = {"SUPPLIER": "organization_id", "LEDGER": "ledger_id", "MASTER": "traceledger_master_id"}
+WRITERS = {"OWNER", "OPS", "AGENT", "FINANCE"}
+NONE, READ, WRITE, OWNER, PARTY = range(5)
+UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+OPENINGS = ("ORDER_OPENED", "ORGANIZATION_REGISTERED")
+OF_LEDGER = "GENESIS|ORDER_OPENED|ORGANIZATION_REGISTERED|LEDGER_CLOSED|(SUPPLIER|LEDGER)_DELEGATION_(GRANTED|REVOKED)"
+
+
+def delegation(e):
+    """(object, GRANTED or REVOKED), (None, None) for other events."""
+    match = re.fullmatch("(SUPPLIER|LEDGER|MASTER)_DELEGATION_(GRANTED|REVOKED)", e["event_type"])
+    return (OBJECTS[match[1]], match[2]) if match else (None, None)
+
+def holds(grant, at):
+    return "expires_at" not in grant or time_of(grant["expires_at"]) > time_of(at)
+
+def signed_faults(e):
+    """What stands in the payload and was not signed, or the other way round."""
+    payload, signed, kind = e["payload"], e["actor_sig_payload"], e["event_type"]
+    if signed is None:
+        return False
+    _, change = delegation(e)
+    added = {"TRACELEDGER_MASTER_CREATED": [NAMES[0], *NAMES[3:]], "MASTER_CLOSED": [],
+             "LEDGER_CLOSED": ["requestor_sig", "requestor_signing_key_id"]}.get(kind, [*NAMES, "delivery_chain"])
+    if change == "REVOKED":
+        added = ["link_id", "revoked_at"]
+    if change == "GRANTED":
+        access = {"access": signed["access"]} if "access" in signed else {}
+        added = ["link_id", "granted_at", "replaces_link_id"] + ["role"] * bool(access)
+        added += ["permissions"] * (canonical(payload.get("permissions")) == canonical(access))
+    for name, value in signed.items():
+        if value is None and name not in payload and kind.endswith("_CLOSED"):
+            continue
+        if name not in payload or canonical(payload[name]) != canonical(value):
+            return True
+    is_callers = not change and kind not in ("TRACELEDGER_MASTER_CREATED", "MASTER_CLOSED", "LEDGER_CLOSED")
+    return any(name not in signed and name not in added for name in payload) or (
+        is_callers and signed.get(NAMES[0]) != e["master_id"])
+
+
+class Rules:
+    """The state of one ledger, and of its masters. Takes its events in order."""
+    def __init__(self):
+        self.genesis, self.closed, self.previous = None, False, None
+        self.grants = {"organization_id": {}, "ledger_id": {}}
+        self.masters = {}
+
+    def take(self, e, is_whole):
+        found = ["contradiction"] * (signed_faults(e) or self.misplaced(e))
+        if is_whole:
+            refused = self.refused(e)
+            found += refused if refused else ["contradiction"] * (not self.is_written(e))
+            if not refused:
+                self.apply(e)
+        self.previous = e["event_type"]
+        return found
+
+    def misplaced(self, e):
+        kind, master_id = e["event_type"], e["master_id"]
+        return (
+            (kind == "GENESIS") != (e["seq"] == 0) or (kind == "GENESIS") != (e["actor_id"] is None)
+            or (master_id is None) != bool(re.fullmatch(OF_LEDGER, kind))
+            or (master_id is None) != (e["master_seq"] is None)
+            or (master_id and (kind == "TRACELEDGER_MASTER_CREATED") != (e["master_seq"] == 0))
+            or e["payload"].get("caused_by_hash") != e["caused_by_hash"])
+
+    def level(self, e, objects):
+        """What its actor may do, by the parties and by the grants of these objects."""
+        if e["actor_id"] in [self.genesis.get(name) for name in PARTIES]:
+            return PARTY
+        best = NONE
+        for name, grants in objects.items():
+            grant = grants.get(e["actor_id"])
+            if grant is None or not holds(grant, e["created_at"]):
+                continue
+            access = grant["permissions"].get("access", "write" if grant["role"] in WRITERS else "read")
+            is_owner = name == "ledger_id" and grant["role"] == "OWNER"
+            best = max(best, READ if access != "write" else OWNER if is_owner else WRITE)
+        return best
+
+    def refused(self, e):
+        kind, master = e["event_type"], self.masters.get(e["master_id"])
+        if kind == "GENESIS":
+            return []
+        if self.genesis is None or (e["master_id"] and not master and kind != "TRACELEDGER_MASTER_CREATED"):
+            return ["contradiction"]
+        name, change = delegation(e)
+        needed = OWNER if change and name != "organization_id" else WRITE
+        if name == "organization_id" or kind in (*OPENINGS, "LEDGER_CLOSED", "MASTER_CLOSED"):
+            needed = PARTY
+        objects = self.grants | ({"traceledger_master_id": master["grants"]} if master else {})
+        if self.level(e, objects) < needed:
+            return ["not_permitted"]
+        of_master = master and not re.fullmatch(OF_LEDGER, kind)
+        if change != "REVOKED" and (self.closed or (of_master and master["closed"])):
+            return ["closed"]
+        return []
+
+    def is_written(self, e):
+        """Whether the payload is what the service writes."""
+        g, p, kind = self.genesis or {}, e["payload"], e["event_type"]
+        master = self.masters.get(e["master_id"], {"names": p})["names"]
+        is_order, is_root = g.get("ledger_type") == "ORDER", g.get("ledger_type") == "FACILITY_ROOT"
+        supplier = g.get("supplier_actor_id") if is_order else g.get("primary_actor_id") if is_root else None
+        names = {"traceledger_master_uuid": e["master_id"], "business_ref": master.get("business_ref"),
+                 "scope": master.get("scope"), "buyer_actor_id": g.get("buyer_actor_id"), "supplier_actor_id": supplier}
+        closing = {"ledger_id": e["ledger_id"], "ledger_type": g.get("ledger_type"), "status": "CLOSED",
+                   "requested_by_actor_id": e["actor_id"], "supplier_actor_id": supplier,
+                   "buyer_organization_id": g.get("buyer_organization_id"),
+                   "supplier_organization_id": g.get("organization_id" if is_root else "supplier_organization_id")}
+        name, change = delegation(e)
+        if kind in ("GENESIS", "ORDER_OPENED", "LEDGER_CLOSED") and e["actor_type"] != "service":
+            return False
+        opening = {"ORDER": "ORDER_OPENED", "FACILITY_ROOT": "ORGANIZATION_REGISTERED"}.get(g.get("ledger_type"))
+        if (kind in OPENINGS or self.previous == "GENESIS" and opening) and (
+                self.previous, kind) != ("GENESIS", opening):
+            return False
+        if kind == "GENESIS":
+            expected = {one: p.get(one) for one in OF_GENESIS}
+        elif kind == "ORDER_OPENED":
+            expected = {one: g[one] for one in PARTIES[:2]}
+        elif kind == "ORGANIZATION_REGISTERED":
+            expected = p | {"organization_id": g["organization_id"]}
+        elif kind == "TRACELEDGER_MASTER_CREATED":
+            expected = names | {"ledger_id": e["ledger_id"]}
+        elif kind == "MASTER_CLOSED":
+            expected = closing | {"traceledger_master_uuid": e["master_id"], "entity_id": g.get("entity_id")}
+        elif kind == "LEDGER_CLOSED":
+            request = {one: p.get(one) for one in ("requestor_sig", "requestor_signing_key_id")}
+            expected = closing | request | {"buyer_actor_id": g.get("buyer_actor_id")}
+        elif change:
+            return self.is_delegation(e, name, change)
+        else:
+            expected = p | {one: value for one, value in names.items() if one in p or one in NAMES[:3]}
+        return canonical(p) == canonical({one: value for one, value in expected.items() if value is not None})
+
+    def is_delegation(self, e, name, change):
+        p, at = e["payload"], e["created_at"]
+        grants = self.grants_of(e, name)
+        old = grants.get(p.get("delegate_actor_id"), {}).get("link_id")
+        ids = {"organization_id": self.genesis.get("organization_id"), "ledger_id": e["ledger_id"]}
+        object_id = ids.get(name, e["master_id"])
+        if not all(re.fullmatch(UUID, str(p.get(one))) for one in ("link_id", "delegate_actor_id")):
+            return False
+        if p.get(name) != object_id:
+            return False
+        if change == "REVOKED":
+            return old == p["link_id"] and p == {name: object_id, "revoked_at": at, "link_id": old,
+                                                 "delegate_actor_id": p["delegate_actor_id"]}
+        holding = [one for one in grants.values() if holds(one, at)]
+        return (isinstance(p.get("role"), str) and isinstance(p.get("permissions"), dict)
+                and p["permissions"].get("access", "read") in ("read", "write")
+                and p.get("granted_at") == at and p.get("replaces_link_id") == old
+                and holds(p, at)
+                and len([one for one in holding if one["link_id"] != old]) < 1000)
+
+    def grants_of(self, e, name):
+        return self.masters[e["master_id"]]["grants"] if name == "traceledger_master_id" else self.grants[name]
+
+    def apply(self, e):
+        kind, p = e["event_type"], e["payload"]
+        name, change = delegation(e)
+        if kind == "GENESIS":
+            self.genesis = p
+        elif kind == "TRACELEDGER_MASTER_CREATED":
+            self.masters[e["master_id"]] = {"names": p, "closed": False, "grants": {}}
+        elif kind == "LEDGER_CLOSED":
+            self.closed = True
+        elif kind == "MASTER_CLOSED":
+            self.masters[e["master_id"]]["closed"] = True
+        elif change == "GRANTED":
+            self.grants_of(e, name)[p.get("delegate_actor_id")] = p
+        elif change == "REVOKED":
+            self.grants_of(e, name).pop(p.get("delegate_actor_id"), None)

@@ -1,0 +1,189 @@
+"""Verifies an export of a ledger, written from docs/verifying.md alone.
+
+python3 verify.py EXPORT [--keys FILE ...] [--authority FILE] [--head HASH ...]
+
+Needs the package cryptography. Prints the verdict, and each finding on a line: its event and its type. What could not
+be checked begins with a question mark. Exit code: 0 valid, 1 invalid, 2 incomplete, 66 no export.
+"""
+import argparse, json, re, sys
+from datetime import datetime, timedelta, timezone
+
+from formulas import jcs, parse, sha256, time_of, verifies
+from rules import Rules
+
+FIELDS = ("id ledger_id seq master_id master_seq event_type actor_id actor_type payload hash content_hash actor_sig"
+          " caused_by_hash signing_key_id actor_sig_payload authority_sig authority_key_id created_at").split()
+CONTENT = "actor_id actor_sig actor_type caused_by_hash created_at event_type id ledger_id signing_key_id".split()
+SEALED = "GENESIS ORDER_OPENED LEDGER_CLOSED ORGANIZATION_REGISTERED".split()
+UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+
+def is_form(e):
+    ids = [e["id"], e["ledger_id"], e["master_id"] or e["id"]]
+    places = [e["seq"], e["seq"] if e["master_seq"] is None else e["master_seq"]]
+    return (all(re.fullmatch(UUID, one) for one in ids) and all(0 <= n < 2**53 and n % 1 == 0 for n in places)
+            and all(re.fullmatch("[0-9a-f]{64}", e[name]) for name in ("hash", "content_hash"))
+            and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", e["created_at"])
+            and "\0" not in e["event_type"])
+
+
+# Sections 1 and 4: signatures and seals. Each function gives the findings of one event.
+def signature(e, kid, sig, signed, actors):
+    if not re.fullmatch(rf"svc:actor:{e['actor_id']}#key-[1-9][0-9]{{0,8}}", kid):
+        return ["invalid_actor_sig"]
+    if e["actor_id"] not in actors:
+        return ["? actor_keys_unknown"]
+    key = next((key for key in actors[e["actor_id"]]["keys"] if key["kid"] == kid), None)
+    if key is None:
+        return ["invalid_actor_sig"]
+    at, end = time_of(e["created_at"]), key.get("revoked_at")
+    held = time_of(key["valid_from"]) <= at and (at < time_of(end) if end else key["status"] == "ACTIVE")
+    digest = sha256(f"{e['event_type']}\0{e['ledger_id']}\0".encode() + jcs(signed))
+    return [] if held and verifies(key["public_key"], sig, digest) else ["invalid_actor_sig"]
+
+def seal(e, authority):
+    if e["authority_sig"] is None or not re.fullmatch("svc:authority#key-[1-9][0-9]{0,8}", e["authority_key_id"] or ""):
+        return ["invalid_authority_sig"]
+    if not authority["keys"]:
+        return ["? authority_keys_unknown"]
+    key, at = next((one for one in authority["keys"] if one["kid"] == e["authority_key_id"]), None), e["created_at"]
+    if key is None or time_of(at) < time_of(key["valid_from"], -1):
+        return ["invalid_authority_sig"]
+    held = key["valid_to"] is None or time_of(at) <= time_of(key["valid_to"], 1)
+    digest = sha256(b"svc-authority-v1\0" + bytes.fromhex(e["hash"]))
+    return [] if held and verifies(key["public_key"], e["authority_sig"], digest) else ["invalid_authority_sig"]
+
+def attribution(e, actors, authority):
+    event_type, signed = e["event_type"], e["actor_sig_payload"]
+    if e["actor_sig"] is not None:
+        if event_type in SEALED or e["authority_sig"] is not None or e["authority_key_id"] is not None:
+            return ["invalid_actor_sig"]
+        signed = e["payload"] if signed is None else signed
+        return signature(e, e["signing_key_id"] or "", e["actor_sig"], signed, actors)
+    found = seal(e, authority)
+    keys = actors.get(e["actor_id"], {"keys": []})["keys"]
+    had_keys = any(time_of(key["valid_from"], 15) <= time_of(e["created_at"]) for key in keys)
+    exempt = SEALED + ["MASTER_DELEGATION_GRANTED", "MASTER_DELEGATION_REVOKED"]
+    request = [e["payload"].get("requestor_sig"), e["payload"].get("requestor_signing_key_id"), signed]
+    if (had_keys and event_type not in exempt) or e["signing_key_id"] is not None:
+        found.append("invalid_actor_sig")
+    if event_type != "LEDGER_CLOSED":
+        return found + ["invalid_actor_sig"] * (signed is not None)
+    if None in request:
+        return found + ["invalid_actor_sig"] * (request != [None] * 3)
+    return found + signature(e, request[1], request[0], signed, actors)
+
+
+# Sections 2 and 3: contents and chains
+def content_hash(e, master_prev_hash):
+    content = {name: e[name] for name in CONTENT}
+    signed = e["actor_sig_payload"]
+    content["payload_hash"] = sha256(jcs(e["payload"])).hex()
+    content["actor_sig_payload_hash"] = None if signed is None else sha256(jcs(signed)).hex()
+    content["seq"] = e["seq"]
+    content["master"] = e["master_id"] and {"id": e["master_id"], "prev_hash": master_prev_hash, "seq": e["master_seq"] or 0.0}
+    return sha256(jcs(content)).hex()
+
+class Chain:
+    """Takes events in order. `kind`: ledger, master or segment, as the end of the export says."""
+    def __init__(self, kind, ledger_id, master_id):
+        self.kind, self.ledger_id, self.master_id, self.latest = kind, ledger_id, master_id, None
+        self.previous, self.masters, self.is_whole = None, {}, True
+
+    def take(self, e):
+        previous, found = self.previous, []
+        gap = ["missing_event"] if self.kind != "segment" else ["? middle_unknown"]
+        if e["ledger_id"] != self.ledger_id or (self.master_id and e["master_id"] != self.master_id):
+            found.append("broken_link")
+        if e["created_at"] > self.latest:
+            found.append("dated_ahead")
+        if previous and e["created_at"] < previous["created_at"]:
+            found.append("broken_link")
+        last = previous["seq"] if previous else -1
+        if e["seq"] != last + 1:
+            self.is_whole = False
+            if e["seq"] <= last:
+                found.append("broken_link")
+            elif self.kind != "master":
+                found += gap if previous or self.kind == "ledger" else ["? start_unknown"]
+        if e["seq"] == 0 or e["seq"] == last + 1:
+            before = bytes.fromhex(previous["hash"]) if e["seq"] > 0 else b""
+            hash = sha256(b"svc-event-v1\0" + before + bytes.fromhex(e["content_hash"])).hex()
+            found += ["hash_mismatch"] * (hash != e["hash"])
+        else:
+            found.append("? hash_unchecked")
+        self.previous = e
+        return found + self.content(e)
+
+    def content(self, e):
+        if e["master_id"] is None or e["master_seq"] is None:
+            return ["hash_mismatch"] * (content_hash(e, "") != e["content_hash"])
+        last, prev_hash = self.masters.get(e["master_id"], (-1, ""))
+        self.masters[e["master_id"]] = e["master_seq"], e["content_hash"]
+        if e["master_seq"] <= last:
+            return ["broken_link"]
+        if e["master_seq"] > last + 1:
+            return ["? content_unchecked"] if self.kind == "segment" else ["missing_event"]
+        return ["hash_mismatch"] * (content_hash(e, prev_hash) != e["content_hash"])
+
+
+def read_export(path):
+    lines = open(path, "rb").read().split(b"\n")
+    header, *rest = [parse(line.removesuffix(b"\r").decode()) for line in lines if line.strip()]
+    found = {"event": [], "actor": [], "authority": [], "end": []}
+    for line in rest:
+        [(name, value)] = line.items()
+        if found["end"]:
+            raise ValueError("a line behind the end")
+        found[name].append(value)
+    [end], [authority] = found["end"], found["authority"]
+    if header["format"] != "ledger-trust-export/1" or end["count"] != len(found["event"]):
+        raise ValueError("cut short, or no export")
+    if any(sorted(e) != sorted(FIELDS) for e in found["event"]):
+        raise ValueError("an event with other fields")
+    return header, end, found["event"], found["actor"], authority
+
+def verify(path, key_files, authority_file, heads, now):
+    header, end, events, documents, authority = read_export(path)
+    findings = set()
+    if key_files:
+        documents = [parse(open(file, encoding="utf-8").read()) for file in key_files]
+    if authority_file:
+        authority = parse(open(authority_file, encoding="utf-8").read())
+    actors = {one["actor_id"]: one for one in documents}
+    chain, rules = Chain(end.get("kind", "segment"), header["ledger_id"], header.get("master_id")), Rules()
+    chain.latest = (now + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%S.999Z")
+    for e in events:
+        if not is_form(e):
+            findings.add((e["id"], "malformed_event"))
+            continue
+        found = chain.take(e) + attribution(e, actors, authority) + rules.take(e, chain.is_whole)
+        if not key_files and e["signing_key_id"]:
+            found.append("? actor_keys_untrusted")
+        if not authority_file and authority["keys"] and e["authority_key_id"]:
+            found.append("? authority_keys_untrusted")
+        findings.update((e["id"], finding) for finding in found)
+    for head in set(heads) - {e["hash"] for e in events}:
+        findings.add((head, "missing_event"))
+    if not events:
+        findings.add(("", "? start_unknown"))
+    return sorted(findings)
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("export")
+    options.add_argument("--keys", nargs="*", default=[])
+    options.add_argument("--authority")
+    options.add_argument("--head", nargs="*", default=[])
+    given = options.parse_args()
+    try:
+        found = verify(given.export, given.keys, given.authority, given.head, datetime.now(timezone.utc))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        sys.exit(print(f"no export: {error!r}") or 66)
+    is_open = [finding.startswith("?") for _, finding in found]
+    verdict = 1 if not all(is_open) else 2 if found else 0
+    print(["VALID", "INVALID", "INCOMPLETE"][verdict], *(f"{event} {finding}" for event, finding in found), sep="\n")
+    sys.exit(verdict)
+
+if __name__ == "__main__":
+    main()
