@@ -41,7 +41,9 @@ test('a retry returns the opened ledger although its buyer has founded an organi
   const answer = await retry();
   expect([answer.status, answer.body.buyer_organization_id]).toEqual([200, null]);
   const { body } = await done(node.base, 'GET', '/v1/ledgers?ledger_type=ORDER', { headers: supplier.bearer });
-  expect(body.ledgers).toMatchObject([{ id: answer.body.id, ledger_type: 'ORDER', status: 'OPEN' }]);
+  const opened = await done(node.base, 'GET', `/v1/ledgers/${answer.body.id}`, { headers: supplier.bearer });
+  expect(opened.body).toMatchObject({ id: answer.body.id, ledger_type: 'ORDER', status: 'OPEN' });
+  expect(body.ledgers).toEqual([opened.body]);
 });
 
 test('a retry returns the opened engagement although its entity requires a root ledger since', async () => {
@@ -52,6 +54,8 @@ test('a retry returns the opened engagement although its entity requires a root 
   const answer = await retry();
   expect([answer.status, answer.raw]).toEqual([200, expect.any(String)]);
   const { body } = await done(node.base, 'GET', '/v1/ledgers', { headers: supplier.bearer });
-  expect(body.ledgers).toMatchObject([{ id: answer.body.ledger_id, ledger_type: 'ENGAGEMENT', status: 'OPEN' }]);
+  const opened = await done(node.base, 'GET', `/v1/ledgers/${answer.body.ledger_id}`, { headers: supplier.bearer });
+  expect(opened.body).toMatchObject({ id: answer.body.ledger_id, ledger_type: 'ENGAGEMENT', status: 'OPEN' });
+  expect(body.ledgers).toEqual([opened.body]);
   expectRefused(await rest(node.base, 'POST', '/v1/engagements', { headers, body: asked }), 409, 'arl_required');
 });
