@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 
 /** Runs a test that needs a program. Where there is none, it is skipped and says so, or fails if REQUIRE_BACKENDS=1. */
 export function testWith(
@@ -19,4 +19,19 @@ export function testWith(
       throw new Error(missing);
     });
   } else test.skip(missing, () => {});
+}
+
+/** Runs a program that reads `input` as JSON and writes nothing to stderr. Returns the JSON of each line that it writes. */
+export function jsonLinesOf(
+  program: 'python3' | 'go',
+  args: readonly string[],
+  input: unknown,
+  options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
+): unknown[] {
+  const { stdout, stderr } = spawnSync(program, args, { ...options, input: JSON.stringify(input), encoding: 'utf8' });
+  expect(stderr).toBe('');
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
 }

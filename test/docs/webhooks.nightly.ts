@@ -1,9 +1,8 @@
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { suiteDir } from '../support/running-node.ts';
-import { testWith } from './toolchain.ts';
+import { jsonLinesOf, testWith } from './toolchain.ts';
 import { requests, snippet } from './webhook-snippets.ts';
 
 const folder = suiteDir();
@@ -47,19 +46,9 @@ testWith(
     writeFileSync(join(folder, 'webhook', 'verify.go'), snippet('go'));
     writeFileSync(join(folder, 'main.go'), harness);
     const env = { ...process.env, GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'local' };
-    const { stdout, stderr } = spawnSync('go', ['run', '.'], {
-      cwd: folder,
-      env,
-      input: JSON.stringify(requests),
-      encoding: 'utf8',
-    });
-    expect(stderr).toBe('');
-    expect(
-      stdout
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line)),
-    ).toEqual(requests.map(({ name, isGenuine }) => [name, isGenuine]));
+    expect(jsonLinesOf('go', ['run', '.'], requests, { cwd: folder, env })).toEqual(
+      requests.map(({ name, isGenuine }) => [name, isGenuine]),
+    );
   },
   120_000,
 );

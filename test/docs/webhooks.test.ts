@@ -7,7 +7,7 @@ import { append, newMaster, newOrder } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
 import { runNode, suiteDir } from '../support/running-node.ts';
 import { type ReceivedWebhook, receiveWebhooks } from '../support/webhook-receiver.ts';
-import { testWith } from './toolchain.ts';
+import { jsonLinesOf, testWith } from './toolchain.ts';
 import { requests, type SignedRequest, snippet } from './webhook-snippets.ts';
 
 const folder = suiteDir();
@@ -74,17 +74,7 @@ for case in json.load(sys.stdin):
     print(json.dumps([case["name"], is_from_service(case["secret"], case["headers"], body, case["nowS"])]))
 `;
   writeFileSync(join(folder, 'verify.py'), snippet('py') + harness);
-  const { stdout, stderr } = spawnSync('python3', [join(folder, 'verify.py')], {
-    input: JSON.stringify(cases),
-    encoding: 'utf8',
-  });
-  expect(stderr).toBe('');
-  expect(
-    stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line)),
-  ).toEqual(expected);
+  expect(jsonLinesOf('python3', [join(folder, 'verify.py')], cases)).toEqual(expected);
 });
 
 test('the openssl command of webhooks.md makes X-SVC-Signature', () => {
