@@ -4,6 +4,7 @@ import { clusterConfigTable } from '../cluster/config-table.ts';
 import { openApiDocument } from '../src/rpc/openapi/document.ts';
 import { type ConfigVariable, configTable } from '../src/runtime/config/config-table.ts';
 import { type ApiDocument, apiPage } from './api-page.ts';
+import { entityRequestsTable, exampleWorldTable, signingExamplesText } from './signing-examples.ts';
 import { webhookLimitsTable } from './webhook-limits.ts';
 
 /** Writes what the documentation repeats from the code into it: `node docs/make.ts`. A test fails where it was not run. */
@@ -11,11 +12,14 @@ const tables: ReadonlyMap<string, string> = new Map([
   ['configuration table', tableOf(configTable)],
   ['cluster configuration table', tableOf(clusterConfigTable)],
   ['webhook limits table', webhookLimitsTable()],
+  ['entity requests table', entityRequestsTable()],
+  ['example world table', exampleWorldTable()],
+  ['signing examples', signingExamplesText()],
 ]);
 
-/** The page with its made tables replaced. Each stands between the comment that names it and the next heading. */
+/** The page with its made parts replaced. Each stands between the comment that names it and the next heading. */
 export function withTables(page: string): string {
-  return page.replace(/<!-- ([a-z ]+ table) -->[\s\S]*?(?=\n## |$)/g, (text, name: string) => {
+  return page.replace(/<!-- ([a-z ]+ (?:table|examples)) -->[\s\S]*?(?=\n## |$)/g, (text, name: string) => {
     const table = tables.get(name);
     return table === undefined ? text : `<!-- ${name} -->\n\n${table}\n`;
   });
@@ -31,8 +35,13 @@ export function apiText(): string {
   return apiPage(openApiDocument() as unknown as ApiDocument);
 }
 
+/** The pages that have made parts. */
+export const madePages = ['operations.md', 'signing.md'] as const;
+
 if (import.meta.main) {
-  const operations = join(import.meta.dirname, 'operations.md');
-  writeFileSync(operations, withTables(readFileSync(operations, 'utf8')));
+  for (const name of madePages) {
+    const page = join(import.meta.dirname, name);
+    writeFileSync(page, withTables(readFileSync(page, 'utf8')));
+  }
   writeFileSync(join(import.meta.dirname, 'api.md'), apiText());
 }

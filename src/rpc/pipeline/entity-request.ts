@@ -36,6 +36,6 @@ export async function checkEntityRequest(
     throw new LedgerError('invalid_signature', message, details);
   }
   const request: EntityRequest = { ...incoming.signedRequest(), timestamp };
-  await credentials.verifyEntityRequest(caller.actorId, signature.keyId, signature.signature, request);
+  await credentials.verifyEntityRequest(caller.actorId, signature, request);
   return request;
 }
