@@ -4,6 +4,7 @@ import { clusterConfigTable } from '../cluster/config-table.ts';
 import { openApiDocument } from '../src/rpc/openapi/document.ts';
 import { type ConfigVariable, configTable } from '../src/runtime/config/config-table.ts';
 import { type ApiDocument, apiPage } from './api-page.ts';
+import { errorCodesTable } from './error-codes.ts';
 import { entityRequestsTable, exampleWorldTable, signingExamplesText } from './signing-examples.ts';
 import { webhookLimitsTable } from './webhook-limits.ts';
 
@@ -12,6 +13,7 @@ const tables: ReadonlyMap<string, string> = new Map([
   ['configuration table', tableOf(configTable)],
   ['cluster configuration table', tableOf(clusterConfigTable)],
   ['webhook limits table', webhookLimitsTable()],
+  ['error codes table', errorCodesTable()],
   ['entity requests table', entityRequestsTable()],
   ['example world table', exampleWorldTable()],
   ['signing examples', signingExamplesText()],
@@ -36,7 +38,7 @@ export function apiText(): string {
 }
 
 /** The pages that have made parts. */
-export const madePages = ['operations.md', 'signing.md'] as const;
+export const madePages = ['operations.md', 'signing.md', 'errors.md'] as const;
 
 if (import.meta.main) {
   for (const name of madePages) {

@@ -1,8 +1,8 @@
 import { ed25519Key, publicKeyBase64 } from '../src/client/signing/signing.ts';
-import { Auth } from '../src/gen/svc/v1/options_pb.ts';
 import { canonicalJson } from '../src/domain/json/canonical.ts';
 import { sha256Hex } from '../src/domain/keys/hash.ts';
 import { actorKid, sigDigest, signDigest } from '../src/domain/keys/signature.ts';
+import { Auth } from '../src/gen/svc/v1/options_pb.ts';
 import { rpcPathOf } from '../src/rpc/endpoints/endpoint.ts';
 import { apiServices, methodRule, restRoutes } from '../src/rpc/endpoints/routes.ts';
 
@@ -276,7 +276,12 @@ export const signingExamples: readonly Example[] = [
     `GET /v1/traceledger/master/${engagementMaster}/events?limit=10&order=desc`,
     '',
   ),
-  entityRequest('Write as an entity', 'EntityService.SetArlGate', 'PATCH /v1/entities/arl-gate', '{"require_arl": true}'),
+  entityRequest(
+    'Write as an entity',
+    'EntityService.SetArlGate',
+    'PATCH /v1/entities/arl-gate',
+    '{"require_arl": true}',
+  ),
   entityRequest(
     'Write as an entity over gRPC or Connect',
     'EntityService.SetArlGate',
@@ -304,7 +309,9 @@ export function exampleWorldTable(): string {
     '',
     '| master | its ledger | `business_ref` | `scope` |',
     '|---|---|---|---|',
-    ...masters.map(([id, ledgerId, businessRef, scope]) => `| \`${id}\` | \`${ledgerId}\` | ${businessRef} | ${scope} |`),
+    ...masters.map(
+      ([id, ledgerId, businessRef, scope]) => `| \`${id}\` | \`${ledgerId}\` | ${businessRef} | ${scope} |`,
+    ),
   ].join('\n');
 }
 

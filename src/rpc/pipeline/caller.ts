@@ -74,7 +74,7 @@ export function signatureOf(request: HeaderReader): CallSignature | null {
   const canonical = request.header('x-actor-canonical') ?? null;
   return digest === null && canonical === null
     ? { keyId, signature }
-    : { keyId, signature, claim: { digest, canonical } };
+    : { keyId, signature, stated: { digest, canonical } };
 }
 
 function sentTwice(header: string): LedgerError {

@@ -1,6 +1,6 @@
 import type { ErrorDetails } from '../../domain/errors.ts';
 import { sigDigest } from '../../domain/keys/signature.ts';
-import type { SignedClaim } from '../calls/call.ts';
+import type { StatedInput } from '../calls/call.ts';
 
 /** What a caller has to sign. */
 export interface SigningInput {
@@ -23,16 +23,16 @@ const excerptBytes = 32;
 export function signatureDetails(
   { eventType, ledgerId, forms }: SigningInput,
   keyId: string,
-  claim: SignedClaim,
+  stated: StatedInput,
 ): ErrorDetails {
   const digestOf = (form: string) => sigDigest(eventType, ledgerId, form).toString('hex');
-  const digest = claim.digest !== null && /^[0-9a-f]{64}$/.test(claim.digest) ? claim.digest : null;
-  const canonical = claim.canonical === null ? null : canonicalBytes(claim.canonical);
+  const digest = stated.digest !== null && /^[0-9a-f]{64}$/.test(stated.digest) ? stated.digest : null;
+  const canonical = stated.canonical === null ? null : canonicalBytes(stated.canonical);
   const form = forms.find((one) => digestOf(one) === digest) ?? nearest(forms, canonical);
   const expectedBytes = Buffer.from(form);
   const expectedDigest = digestOf(form);
   const differsAt = canonical === null ? null : firstDifference(expectedBytes, canonical);
-  const hint = hintOf(claim, { digest, canonical, expectedDigest, differsAt });
+  const hint = hintOf(stated, { digest, canonical, expectedDigest, differsAt });
   return {
     event_type: eventType,
     ledger_id: ledgerId,
@@ -65,16 +65,17 @@ interface Compared {
   readonly differsAt: number | null;
 }
 
-function hintOf(claim: SignedClaim, { digest, canonical, expectedDigest, differsAt }: Compared): string | null {
-  if (claim.digest !== null && digest === null)
+function hintOf(stated: StatedInput, { digest, canonical, expectedDigest, differsAt }: Compared): string | null {
+  if (stated.digest !== null && digest === null)
     return 'X-Actor-Digest is not the SHA-256 in 64 lower-case hexadecimal digits.';
-  if (claim.canonical !== null && canonical === null) {
+  if (stated.canonical !== null && canonical === null) {
     const what = `standard base64 with padding, of 1 to ${canonicalMaxChars} characters`;
     return `X-Actor-Canonical is not the canonical JSON in ${what}.`;
   }
   if (digest === expectedDigest)
     return 'The digest that you signed is the expected one: check the key, and that Ed25519 signs the 32 bytes of it.';
-  if (differsAt !== null) return `The canonical JSON that you signed differs from the expected one at byte ${differsAt}.`;
+  if (differsAt !== null)
+    return `The canonical JSON that you signed differs from the expected one at byte ${differsAt}.`;
   if (canonical !== null) {
     const rest = 'check the event type, the ledger id and the zero byte behind each of them';
     return digest === null

@@ -1,7 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { checkSignatureForm, sigDigest } from '../../domain/keys/signature.ts';
 import type { CommandSignature } from '../../domain/ledger/command.ts';
-import type { Call, Caller, CallSignature, SignedClaim } from '../calls/call.ts';
+import type { Call, Caller, CallSignature, StatedInput } from '../calls/call.ts';
 import { callerOf, entitySignatureRequired } from '../calls/caller.ts';
 import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
@@ -32,7 +32,7 @@ export async function checkCallSignature(
   return signature;
 }
 
-const noClaim: SignedClaim = { digest: null, canonical: null };
+const nothingStated: StatedInput = { digest: null, canonical: null };
 
 const notVerified =
   'X-Actor-Sig does not verify: sign SHA-256 of event type, 0x00, ledger id, 0x00 and the canonical JSON given in details.';
@@ -56,7 +56,7 @@ export function verifyForms(
       const digest = sigDigest(eventType, ledgerId, signedForm);
       if (await identities.verify(key, digest, bytes)) return { signature, keyId: key.kid, signedForm };
     }
-    const details = signatureDetails(input, key.kid, sent.claim ?? noClaim);
+    const details = signatureDetails(input, key.kid, sent.stated ?? nothingStated);
     throw new LedgerError('invalid_signature', message, details);
   };
   return check(recent).catch(async (error: unknown) => {

@@ -24,18 +24,18 @@ export interface CallSignature {
   /** X-Actor-Sig, base64. null if it was left out. */
   readonly signature: string | null;
   /** If left out, the caller does not say what it signed. */
-  readonly claim?: SignedClaim;
+  readonly stated?: StatedInput;
 }
 
 /** What the caller says that it signed, as sent. Read only to explain a signature that does not verify. */
-export interface SignedClaim {
+export interface StatedInput {
   /** X-Actor-Digest, hex. null if it was left out. */
   readonly digest: string | null;
   /** X-Actor-Canonical, base64. null if it was left out. */
   readonly canonical: string | null;
 }
 
-/** What an ENTITY_REQUEST signature covers (docs/api.md). */
+/** What an ENTITY_REQUEST signature covers (docs/signing.md). */
 export interface EntityRequest {
   /** In upper case. For gRPC and Connect: POST. */
   readonly method: string;

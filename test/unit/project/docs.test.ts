@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { apiText, withTables } from '../../../docs/make.ts';
+import { apiText, madePages, withTables } from '../../../docs/make.ts';
 
 const read = (name: string) => readFileSync(join(import.meta.dirname, '../../../docs', name), 'utf8');
 
@@ -9,7 +9,10 @@ test('the tables of variables and limits in the documentation are those of the c
   expect(read('operations.md')).toContain('`SVC_MODE`');
   expect(read('operations.md')).toContain('`CASSANDRA_CONTACT_POINTS`');
   expect(read('operations.md')).toContain('| attempts at one target at once, a node | 4 |');
-  expect(withTables(read('operations.md'))).toBe(read('operations.md'));
+});
+
+test.each(madePages)('the made parts of %s are those of the code', (name) => {
+  expect(withTables(read(name))).toBe(read(name));
 });
 
 const root = join(import.meta.dirname, '../../..');

@@ -10,7 +10,14 @@ import { rpcPathOf } from '../../../src/rpc/endpoints/endpoint.ts';
 import { methodRule, restRoutes } from '../../../src/rpc/endpoints/routes.ts';
 import { headerParameters } from '../../../src/rpc/openapi/headers.ts';
 import { apiMethods, methodNamed } from '../../support/access-transports.ts';
-import { quoted, sectionOf, signedCallRow, signedCallRows, signingPage, tableRows } from '../../support/signing-page.ts';
+import {
+  quoted,
+  sectionOf,
+  signedCallRow,
+  signedCallRows,
+  signingPage,
+  tableRows,
+} from '../../support/signing-page.ts';
 import { at } from '../../support/vector-chain.ts';
 
 const plain = (text: string) => text.replaceAll('`', '');
@@ -166,7 +173,9 @@ describe('the table of signed calls', () => {
   test('names the routes of the descriptors', () => {
     for (const { call, method } of signedCallRows.filter((row) => !row.call.startsWith('the same'))) {
       const route = restRoutes().find((candidate) => candidate.method === methodNamed(method));
-      expect(call.startsWith(route === undefined ? 'gRPC only' : `\`${route.httpMethod} ${route.template}\``)).toBe(true);
+      expect(call.startsWith(route === undefined ? 'gRPC only' : `\`${route.httpMethod} ${route.template}\``)).toBe(
+        true,
+      );
     }
   });
 
@@ -199,7 +208,10 @@ test('every header of signed calls is in the table of headers', () => {
 
 describe('the traps of canonical JSON', () => {
   const traps = new Map(
-    [...signingPage.matchAll(/<!-- trap: (.+) -->\n```json\n(.+)\n```/g)].map(([, name = '', text = '']) => [name, text]),
+    [...signingPage.matchAll(/<!-- trap: (.+) -->\n```json\n(.+)\n```/g)].map(([, name = '', text = '']) => [
+      name,
+      text,
+    ]),
   );
   const input = traps.get('input') ?? '';
 

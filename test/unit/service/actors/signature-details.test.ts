@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { signatureDetails } from '../../../../src/service/actors/signature-details.ts';
-import type { SignedClaim } from '../../../../src/service/calls/call.ts';
+import type { StatedInput } from '../../../../src/service/calls/call.ts';
 
 const ledgerId = '0193a000-0000-7000-8000-000000000001';
 const kid = 'svc:actor:0193a000-0000-7000-8000-00000000000a#key-1';
 const expected = '{"note":"Müller & Söhne <dock 7>","pallets":4}';
-const digestOf = (canonical: string) =>
-  createHash('sha256').update(`NOTED\0${ledgerId}\0${canonical}`).digest('hex');
+const digestOf = (canonical: string) => createHash('sha256').update(`NOTED\0${ledgerId}\0${canonical}`).digest('hex');
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
-function detailsOf(claim: SignedClaim, forms: readonly [string, ...string[]] = [expected]) {
-  return signatureDetails({ eventType: 'NOTED', ledgerId, forms }, kid, claim);
+function detailsOf(stated: StatedInput, forms: readonly [string, ...string[]] = [expected]) {
+  return signatureDetails({ eventType: 'NOTED', ledgerId, forms }, kid, stated);
 }
 
 const always = {
@@ -23,7 +22,7 @@ const always = {
   expected_digest: digestOf(expected),
 };
 
-test('without a claim the details have the expected form, its length and its digest', () => {
+test('without the two headers the details have the expected form, its length and its digest', () => {
   expect(detailsOf({ digest: null, canonical: null })).toEqual(always);
 });
 
