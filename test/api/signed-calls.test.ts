@@ -1,15 +1,19 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import { accessRequests } from '../support/access-calls.ts';
 import { type AccessRow, accessRows } from '../support/access-matrix.ts';
 import { apiMethods, hasRest, methodNamed, restCall } from '../support/access-transports.ts';
 import { newAccessWorld } from '../support/access-world.ts';
+import { callGrpc, grpcClient } from '../support/grpc-client.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { newKeyPair } from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
 import { type SignedCallRow, signedCallRow, signedCallRows } from '../support/signing-page.ts';
 
 /** Every call of the access matrix that may be made, with a signature of nothing: the service tells what it expects. */
-const { base } = await nodeForTests();
+const { base, grpcAddress } = await nodeForTests();
+const client = grpcClient(grpcAddress);
+afterAll(() => client.close());
 const world = await newAccessWorld(base);
 
 const ofNothing = Buffer.alloc(64, 7).toString('base64');
@@ -113,11 +117,11 @@ test('every method that can be signed was tried, but for the stream and the key 
   expect(methodNamed('MasterService.AppendEvents').methodKind).toBe('bidi_streaming');
 });
 
-test('the details compare what the caller says that it signed, on unary calls of REST', async () => {
+describe('the details compare what the caller says that it signed', () => {
   const row = accessRows.find(({ name }) => name === 'MasterService.CreateMaster@order');
-  if (row === undefined) throw new Error('no such row');
-  const fields = { ledger_id: world.targets.order.ledgerId, business_ref: 'R & D', scope: 'ORDER' };
-  const expected = `{"business_ref":"R & D","ledger_id":"${fields.ledger_id}","scope":"ORDER"}`;
+  const ledgerId = world.targets.order.ledgerId;
+  const fields = { business_ref: 'R & D', ledger_id: ledgerId, scope: 'ORDER' };
+  const expected = JSON.stringify(fields);
   const sent = expected.replace('&', '\\u0026');
   const headers = {
     ...world.party.bearer,
@@ -125,8 +129,7 @@ test('the details compare what the caller says that it signed, on unary calls of
     'x-actor-digest': 'f'.repeat(64),
     'x-actor-canonical': Buffer.from(sent).toString('base64'),
   };
-  const answer = await send(row, fields, headers);
-  expect(expectedBy(answer)).toMatchObject({
+  const shown = {
     expected_canonical_json: expected,
     sent_canonical_json: sent,
     sent_digest: 'f'.repeat(64),
@@ -135,5 +138,17 @@ test('the details compare what the caller says that it signed, on unary calls of
       expected: expect.stringMatching(/^& D","ledger_id/),
       sent: expect.stringMatching(/^\\u0026 D/),
     },
+  };
+
+  test('over REST', async () => {
+    if (row === undefined) throw new Error('no such row');
+    expect(expectedBy(await send(row, fields, headers))).toMatchObject(shown);
+  });
+
+  test('over gRPC', async () => {
+    const { createMaster } = MasterService.method;
+    const { info } = await callGrpc(client, createMaster, { businessRef: 'R & D', ledgerId, scope: 'ORDER' }, headers);
+    expect(info?.reason).toBe('invalid_signature');
+    expect(JSON.parse(info?.metadata.details ?? '{}')).toMatchObject(shown);
   });
 });
