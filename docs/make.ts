@@ -10,6 +10,8 @@ import { commentOf, messageExample, messageRef, type SchemaBook } from '../src/r
 import { type ConfigVariable, configTable } from '../src/runtime/config/config-table.ts';
 import { jsonRule } from '../src/service/encoding/json-field.ts';
 import { type ApiDocument, apiPage, type RpcMethod } from './api-page.ts';
+import { errorCodesTable } from './error-codes.ts';
+import { entityRequestsTable, exampleWorldTable, signingExamplesText } from './signing-examples.ts';
 import { receiverLimitsTable, webhookLimitsTable, webhookScheduleTable } from './webhook-limits.ts';
 
 /** Writes what the documentation repeats from the code into it: `node docs/make.ts`. A test fails where it was not run. */
@@ -19,14 +21,15 @@ const tables: ReadonlyMap<string, string> = new Map([
   ['webhook limits table', webhookLimitsTable()],
   ['receiver limits table', receiverLimitsTable()],
   ['webhook schedule table', webhookScheduleTable()],
+  ['error codes table', errorCodesTable()],
+  ['entity requests table', entityRequestsTable()],
+  ['example world table', exampleWorldTable()],
+  ['signing examples', signingExamplesText()],
 ]);
 
-/** Pages that hold such tables. */
-export const pagesWithTables = ['operations.md', 'webhooks.md'];
-
-/** The page with its made tables replaced. Each stands between the comment that names it and the next heading. */
+/** The page with its made parts replaced. Each stands between the comment that names it and the next heading. */
 export function withTables(page: string): string {
-  return page.replace(/<!-- ([a-z ]+ table) -->[\s\S]*?(?=\n## |$)/g, (text, name: string) => {
+  return page.replace(/<!-- ([a-z ]+ (?:table|examples)) -->[\s\S]*?(?=\n## |$)/g, (text, name: string) => {
     const table = tables.get(name);
     return table === undefined ? text : `<!-- ${name} -->\n\n${table}\n`;
   });
@@ -81,8 +84,11 @@ function rpcExample(desc: DescMessage): unknown {
   return toJson(desc, message, { useProtoFieldName: true, alwaysEmitImplicit: true });
 }
 
+/** The pages that have made parts. */
+export const madePages = ['operations.md', 'webhooks.md', 'signing.md', 'errors.md'] as const;
+
 if (import.meta.main) {
-  for (const name of pagesWithTables) {
+  for (const name of madePages) {
     const page = join(import.meta.dirname, name);
     writeFileSync(page, withTables(readFileSync(page, 'utf8')));
   }

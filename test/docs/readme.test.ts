@@ -10,7 +10,7 @@ import type { RunningNode } from '../../src/node/node-parts.ts';
 import { createLog } from '../../src/runtime/telemetry/log.ts';
 import { compileCache } from '../support/compile-cache.ts';
 
-/** Runs exactly what the README tells a newcomer to type, and behind it what the page of the API does, against a node of its own. */
+/** Runs the commands of the README, and behind them those of docs/api.md and docs/idempotency.md, on one node. */
 const root = resolve(import.meta.dirname, '../..');
 const blocksOf = (page: string) =>
   [...readFileSync(join(root, page), 'utf8').matchAll(/<!-- run -->\n```sh\n([\s\S]*?)```/g)].map(
@@ -18,6 +18,7 @@ const blocksOf = (page: string) =>
   );
 const blocks = blocksOf('README.md');
 const apiBlocks = blocksOf('docs/api.md');
+const idempotencyBlocks = blocksOf('docs/idempotency.md');
 
 const place = mkdtempSync(join(tmpdir(), 'readme-'));
 let node: RunningNode;
@@ -83,7 +84,7 @@ test('the walk from nothing to a first signed, verified event does what the READ
 }, async () => {
   expect(blocks.length).toBeGreaterThan(6);
   const [words = '', ...steps] = blocks;
-  const { code, out, err } = await shell([words, slowListen, ...steps, ...apiBlocks].join('\n'));
+  const { code, out, err } = await shell([words, slowListen, ...steps, ...apiBlocks, ...idempotencyBlocks].join('\n'));
   expect({ code, err }).toMatchObject({ code: 0 });
   expect(out).toContain('"status":"recorded"');
   expect(out).toMatch(/^true$/m);
@@ -99,6 +100,10 @@ test('the walk from nothing to a first signed, verified event does what the READ
   // Connect's JSON: names in camel case, 64-bit integers as strings.
   expect(apiBlocks).toHaveLength(1);
   expect(out).toMatch(/\{"traceledgerMasterUuid":.*"eventType":"GOODS_COUNTED","status":"recorded".*"seq":"6"/);
+  expect(idempotencyBlocks).toHaveLength(6);
+  const [, retries = ''] = out.split('"eventType":"GOODS_COUNTED","status":"recorded"');
+  expect(retries).toMatch(/idempotent-replayed: true\r?\none API key was made\nidempotency_key_reused\n/i);
+  expect(retries).toMatch(/\nreserved_event_type\nrecorded\n1\nthe same event over Connect\n$/);
   const metrics = await (await fetch(`http://127.0.0.1:${node.ops.port}/metrics`)).text();
   expect(metrics).toMatch(/^svc_webhook_attempts_total\{verdict="delivered"\} 1$/m);
   expect(metrics).not.toMatch(/^svc_webhook_attempts_total\{verdict="failed"\} [1-9]/m);

@@ -61,7 +61,7 @@ export function fakeCredentials(): Credentials & { revoked: Set<string>; verifie
       }
       return { actorId: id, world: null, actorType, mustSign: id === keyedEntityId };
     },
-    async verifyEntityRequest(_id, _keyId, signature, request) {
+    async verifyEntityRequest(_id, { signature }, request) {
       if (signature !== 'good-signature') throw new LedgerError('invalid_signature', 'The signature does not verify.');
       verified.push(request);
     },

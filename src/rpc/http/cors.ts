@@ -10,6 +10,7 @@ const METHODS = 'GET, HEAD, POST, PATCH, DELETE';
 const REQUEST_HEADERS = [
   'Authorization, Content-Type, Accept, Idempotency-Key, If-None-Match, X-Request-Id',
   'X-Actor-Id, X-Actor-Type, X-Actor-Sig, X-Signing-Key-Id, X-Timestamp, X-Delivery-Chain, X-Strict',
+  'X-Actor-Digest, X-Actor-Canonical',
   'Connect-Protocol-Version, Connect-Timeout-Ms, Connect-Content-Encoding, Grpc-Timeout, X-Grpc-Web, X-User-Agent',
 ].join(', ');
 const EXPOSED = [

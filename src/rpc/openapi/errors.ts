@@ -6,7 +6,7 @@ import type { RestRoute } from '../endpoints/routes.ts';
 import type { JsonObject } from './format.ts';
 
 /** What each code means to a caller. */
-const meanings: { readonly [code in ErrorCode]: string } = {
+export const errorMeanings: { readonly [code in ErrorCode]: string } = {
   invalid_json: 'the body is not JSON',
   invalid_argument: 'a field or parameter is missing, unknown or not what it must be; `details` names it',
   duplicate_key: 'an object has the same key twice',
@@ -84,7 +84,7 @@ function errorResponse(status: number): JsonObject {
   const codes = errorCodes.filter((code) => statusOf(code).http === status);
   const code = codes[0] ?? 'internal';
   return {
-    description: codes.map((name) => `\`${name}\`: ${meanings[name]}.`).join('\n\n'),
+    description: codes.map((name) => `\`${name}\`: ${errorMeanings[name]}.`).join('\n\n'),
     headers: {
       'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
       'X-Ignored-Parameters': { $ref: '#/components/headers/X-Ignored-Parameters' },
@@ -99,7 +99,7 @@ function errorResponse(status: number): JsonObject {
             { properties: { error: { properties: { code: { enum: codes } } } } },
           ],
         },
-        example: { error: { code, message: `${capitalized(meanings[code])}.`, request_id: 'req-7', details: {} } },
+        example: { error: { code, message: `${capitalized(errorMeanings[code])}.`, request_id: 'req-7', details: {} } },
       },
     },
   };

@@ -63,6 +63,16 @@ export const headerParameters: JsonObject = {
     'Base64 Ed25519 signature of the digest: SHA-256 of the event type, a zero byte, the ledger id, a zero byte and the canonical JSON of what is signed. An actor that ever had a key must sign.',
     { contentEncoding: 'base64' },
   ),
+  ActorDigest: header(
+    'X-Actor-Digest',
+    'The digest that you signed, hex. The details of `invalid_signature` compare it with the expected one.',
+    { pattern: '^[0-9a-f]{64}$' },
+  ),
+  ActorCanonical: header(
+    'X-Actor-Canonical',
+    'Base64 of the canonical JSON that you signed. The details of `invalid_signature` show where it differs.',
+    { maxLength: 8192 },
+  ),
   Timestamp: header(
     'X-Timestamp',
     'ISO time of an ENTITY_REQUEST signature, at most 300 seconds off: for signed calls of entities that have no signing input of their own.',
@@ -99,7 +109,7 @@ export function headersOf(route: RestRoute): JsonObject[] {
   const signable = rule.signed || entityToo || rule.writesLedger;
   const names = ['RequestId', 'Strict'];
   if (rule.auth !== Auth.NONE && (httpMethod === 'POST' || httpMethod === 'PATCH')) names.push('IdempotencyKey');
-  if (signable) names.push('SigningKeyId', 'ActorSig');
+  if (signable) names.push('SigningKeyId', 'ActorSig', 'ActorDigest', 'ActorCanonical');
   if (entityToo) names.push('Timestamp');
   if (rule.writesLedger && !sealedAlone.has(method)) names.push('ActorType');
   if (method === MasterService.method.appendEvent) names.push('DeliveryChain');

@@ -70,7 +70,11 @@ export function signatureOf(request: HeaderReader): CallSignature | null {
   if (signature === null && keyId === null) return null;
   if (signature?.includes(',')) throw sentTwice('X-Actor-Sig');
   if (keyId?.includes(',')) throw sentTwice('X-Signing-Key-ID');
-  return { keyId, signature };
+  const digest = request.header('x-actor-digest') ?? null;
+  const canonical = request.header('x-actor-canonical') ?? null;
+  return digest === null && canonical === null
+    ? { keyId, signature }
+    : { keyId, signature, stated: { digest, canonical } };
 }
 
 function sentTwice(header: string): LedgerError {

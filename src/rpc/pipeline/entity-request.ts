@@ -6,7 +6,7 @@ import type { Credentials } from '../../service/developers/credentials.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
 
 /**
- * Checks that an entity signed this request (ENTITY_REQUEST, see docs/api.md). A signature is required in production
+ * Checks that an entity signed this request (ENTITY_REQUEST, see docs/signing.md). A signature is required in production
  * mode, and if the entity has or ever had a key. A signature that is not required is checked too.
  *
  * Returns what was signed; null if nothing was. Throws `signature_required` or `invalid_signature`, and the errors of
@@ -36,6 +36,6 @@ export async function checkEntityRequest(
     throw new LedgerError('invalid_signature', message, details);
   }
   const request: EntityRequest = { ...incoming.signedRequest(), timestamp };
-  await credentials.verifyEntityRequest(caller.actorId, signature.keyId, signature.signature, request);
+  await credentials.verifyEntityRequest(caller.actorId, signature, request);
   return request;
 }

@@ -1,19 +1,12 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { checkSignatureForm, sigDigest } from '../../domain/keys/signature.ts';
 import type { CommandSignature } from '../../domain/ledger/command.ts';
-import type { Call, Caller, CallSignature } from '../calls/call.ts';
+import type { Call, Caller, CallSignature, StatedInput } from '../calls/call.ts';
 import { callerOf, entitySignatureRequired } from '../calls/caller.ts';
 import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
+import { type SigningInput, signatureDetails } from './signature-details.ts';
 import { isInUse } from './signing-keys.ts';
-
-/** What a caller has to sign. */
-export interface SigningInput {
-  readonly eventType: string;
-  readonly ledgerId: string;
-  /** Canonical JSON texts, any of which may have been signed. Errors show the first one as expected. */
-  readonly forms: readonly [string, ...string[]];
-}
 
 /**
  * Verifies the caller's signature over one of the forms. Returns null if the caller sent none and need not: by the rule
@@ -39,6 +32,8 @@ export async function checkCallSignature(
   return signature;
 }
 
+const nothingStated: StatedInput = { digest: null, canonical: null };
+
 const notVerified =
   'X-Actor-Sig does not verify: sign SHA-256 of event type, 0x00, ledger id, 0x00 and the canonical JSON given in details.';
 
@@ -50,9 +45,10 @@ export function verifyForms(
   identities: Identities,
   recent: ActorRecord,
   sent: CallSignature,
-  { eventType, ledgerId, forms }: SigningInput,
+  input: SigningInput,
   message: string,
 ): Promise<CommandSignature> {
+  const { eventType, ledgerId, forms } = input;
   const check = async (actor: ActorRecord): Promise<CommandSignature> => {
     const { key, signature } = findKey(actor, sent);
     const bytes = checkSignatureForm(signature);
@@ -60,12 +56,8 @@ export function verifyForms(
       const digest = sigDigest(eventType, ledgerId, signedForm);
       if (await identities.verify(key, digest, bytes)) return { signature, keyId: key.kid, signedForm };
     }
-    throw new LedgerError('invalid_signature', message, {
-      event_type: eventType,
-      ledger_id: ledgerId,
-      expected_canonical_json: forms[0],
-      signing_key_id: key.kid,
-    });
+    const details = signatureDetails(input, key.kid, sent.stated ?? nothingStated);
+    throw new LedgerError('invalid_signature', message, details);
   };
   return check(recent).catch(async (error: unknown) => {
     const isNews = error instanceof LedgerError && (error.code === 'unknown_signing_key' || sent.keyId === null);

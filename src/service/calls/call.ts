@@ -23,9 +23,19 @@ export interface CallSignature {
   readonly keyId: string | null;
   /** X-Actor-Sig, base64. null if it was left out. */
   readonly signature: string | null;
+  /** If left out, the caller does not say what it signed. */
+  readonly stated?: StatedInput;
 }
 
-/** What an ENTITY_REQUEST signature covers (docs/api.md). */
+/** What the caller says that it signed, as sent. Read only to explain a signature that does not verify. */
+export interface StatedInput {
+  /** X-Actor-Digest, hex. null if it was left out. */
+  readonly digest: string | null;
+  /** X-Actor-Canonical, base64. null if it was left out. */
+  readonly canonical: string | null;
+}
+
+/** What an ENTITY_REQUEST signature covers (docs/signing.md). */
 export interface EntityRequest {
   /** In upper case. For gRPC and Connect: POST. */
   readonly method: string;

@@ -16,7 +16,8 @@ import { checkLabel, checkTime, checkUuid } from '../../domain/values/fields.ts'
 import { isoTime } from '../../domain/values/time.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Identities } from '../actors/identities.ts';
-import { checkCallSignature, type SigningInput } from '../actors/signing.ts';
+import type { SigningInput } from '../actors/signature-details.ts';
+import { checkCallSignature } from '../actors/signing.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { refuseOtherWorld } from '../calls/world-check.ts';

@@ -1,5 +1,5 @@
 import type { ActorType } from '../../domain/event/event.ts';
-import type { EntityRequest, World } from '../calls/call.ts';
+import type { CallSignature, EntityRequest, World } from '../calls/call.ts';
 
 /** The owner of an API key. */
 export interface KeyOwner {
@@ -30,8 +30,7 @@ export interface Credentials {
 
   /**
    * Checks the signature of an ENTITY_REQUEST under an active key of the entity. The caller has checked its timestamp.
-   * `keyId` is null if the preferred key is meant. Throws `invalid_signature`, `unknown_signing_key` (also if the
-   * entity has no keys) or `signing_key_revoked`.
+   * Throws `invalid_signature`, `unknown_signing_key` (also if the entity has no keys) or `signing_key_revoked`.
    */
-  verifyEntityRequest(actorId: string, keyId: string | null, signature: string, request: EntityRequest): Promise<void>;
+  verifyEntityRequest(actorId: string, sent: CallSignature, request: EntityRequest): Promise<void>;
 }

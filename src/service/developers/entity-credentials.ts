@@ -60,13 +60,13 @@ export function storedCredentials(
       }
       return { actorId, world: actor.world, actorType, mustSign: options.production || actor.keys.length > 0 };
     },
-    verifyEntityRequest: async (actorId, keyId, signature, request) => {
+    verifyEntityRequest: async (actorId, sent, request) => {
       const recent = await identities.recent(actorId);
       if (recent === null) throw new LedgerError('invalid_actor_identity', 'X-ACTOR-ID names no entity.');
       const forms = [entityRequestForm(request)] as const;
       const input = { eventType: 'ENTITY_REQUEST', ledgerId: actorId, forms } as const;
       const message = 'X-Actor-Sig does not verify as an ENTITY_REQUEST over the JSON given in details.';
-      await verifyForms(identities, recent, { keyId, signature }, input, message);
+      await verifyForms(identities, recent, sent, input, message);
     },
   };
 }
