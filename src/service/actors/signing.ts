@@ -61,6 +61,7 @@ export function verifyForms(
       if (await identities.verify(key, digest, bytes)) return { signature, keyId: key.kid, signedForm };
     }
     throw new LedgerError('invalid_signature', message, {
+      header: 'X-Actor-Sig',
       event_type: eventType,
       ledger_id: ledgerId,
       expected_canonical_json: forms[0],
@@ -83,6 +84,7 @@ function signatureRequired(caller: Caller, actor: ActorRecord): LedgerError {
     allRevoked
       ? `This actor’s signing keys are all revoked, and the call must be signed: enrol a new one, then ${send}`
       : `This actor has signing keys, so the call must be signed: ${send}`,
+    { header: 'X-Actor-Sig' },
   );
 }
 
@@ -91,12 +93,15 @@ function findKey(actor: ActorRecord, sent: CallSignature): { key: SigningKeyReco
   // An actor without keys need not sign: `signature_required` would mislead it.
   if (actor.keys.length === 0) throw unknownKey(sent);
   if (sent.signature === null) {
-    throw new LedgerError('signature_required', 'X-Signing-Key-ID came without X-Actor-Sig: send the signature too.');
+    throw new LedgerError('signature_required', 'X-Signing-Key-ID came without X-Actor-Sig: send the signature too.', {
+      header: 'X-Actor-Sig',
+    });
   }
   const key = actor.keys.find(sent.keyId === null ? (held) => held.preferred : (held) => held.kid === sent.keyId);
   if (key === undefined) throw unknownKey(sent);
   if (!isInUse(key)) {
     throw new LedgerError('signing_key_revoked', 'The signing key is revoked: sign with another key.', {
+      header: 'X-Signing-Key-ID',
       signing_key_id: key.kid,
       ...(key.revokedAt === null ? {} : { revoked_at: key.revokedAt }),
     });
@@ -110,5 +115,6 @@ function unknownKey(sent: CallSignature): LedgerError {
     sent.keyId === null
       ? 'This actor has no active key: enrol one, or name the key in X-Signing-Key-ID.'
       : 'X-Signing-Key-ID names no key of this actor: enrol it first.',
+    { header: 'X-Signing-Key-ID' },
   );
 }

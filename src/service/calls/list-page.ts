@@ -1,4 +1,4 @@
-import { invalidField, LedgerError } from '../../domain/errors.ts';
+import { LedgerError, refusedValue } from '../../domain/errors.ts';
 import { checkLimit, checkOffset } from '../../domain/values/fields.ts';
 
 interface ListRequest {
@@ -19,7 +19,7 @@ export function checkListPage(request: ListRequest) {
 export function checkOrder(order: string | undefined): boolean {
   if (order === undefined || order === 'asc') return false;
   if (order === 'desc') return true;
-  throw invalidField('order', '"asc" or "desc"');
+  throw refusedValue('order', order, '"asc" or "desc"');
 }
 
 /** The error for a page for which too many items would have to be examined. A shorter page would read as the end. */

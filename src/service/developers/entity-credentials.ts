@@ -56,13 +56,15 @@ export function storedCredentials(
         throw new LedgerError(
           'invalid_actor_identity',
           'X-ACTOR-ID and X-ACTOR-TYPE must name an onboarded entity and its type; every other actor sends an API key.',
+          { header: 'X-ACTOR-ID' },
         );
       }
       return { actorId, world: actor.world, actorType, mustSign: options.production || actor.keys.length > 0 };
     },
     verifyEntityRequest: async (actorId, keyId, signature, request) => {
       const recent = await identities.recent(actorId);
-      if (recent === null) throw new LedgerError('invalid_actor_identity', 'X-ACTOR-ID names no entity.');
+      if (recent === null)
+        throw new LedgerError('invalid_actor_identity', 'X-ACTOR-ID names no entity.', { header: 'X-ACTOR-ID' });
       const { method, path, bodyHash, timestamp } = request;
       const expected = canonicalJson({ method, path, body_hash: bodyHash, timestamp });
       const input = { eventType: 'ENTITY_REQUEST', ledgerId: actorId, forms: [expected] } as const;
@@ -75,6 +77,7 @@ export function storedCredentials(
 function badKey(): LedgerError {
   return new LedgerError(
     'invalid_api_key',
-    'The API key is not valid: check it for typing errors, or make a new one if it was revoked.',
+    'The API key in the Authorization header is not valid: check it for typing errors, or make a new one if it was revoked.',
+    { header: 'Authorization' },
   );
 }

@@ -1,4 +1,4 @@
-import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
+import { invalidField, LedgerError, notFound, refusedValue } from '../../domain/errors.ts';
 import { names } from '../../domain/event/projection.ts';
 import { checkActorUri, checkUuid } from '../../domain/values/fields.ts';
 import type {
@@ -208,13 +208,13 @@ function fieldOf(named: { readonly [field: string]: string | undefined }, side: 
 }
 
 function oneSide(side: string, byUri: string | undefined, byId: string | undefined): string | undefined {
-  if (byUri !== undefined && byId !== undefined && byUri !== byId) {
-    throw invalidField(`${side}_actor_id`, `the same actor as ${side}_svc_id`);
+  if (byUri !== undefined && byId !== undefined) {
+    throw invalidField(`${side}_actor_id`, `left out beside ${side}_svc_id: name the actor once`);
   }
   return byUri ?? byId;
 }
 
 function checkOneOf(field: string, value: string | undefined, allowed: readonly string[]): string | undefined {
   if (value === undefined || allowed.includes(value)) return value;
-  throw invalidField(field, `one of ${allowed.join(', ')}`);
+  throw refusedValue(field, value, `one of ${allowed.join(', ')}`);
 }

@@ -1,4 +1,4 @@
-import { invalidField } from '../../domain/errors.ts';
+import { invalidField, refusedValue } from '../../domain/errors.ts';
 import { checkEventType, checkOffset, checkTime, checkUuid, listOffsetMax } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { ListLedgerEventsRequest } from '../../gen/svc/v1/ledgers_pb.ts';
@@ -67,7 +67,7 @@ function checkSeq(seq: bigint): number {
 
 function checkVerify(verify: string | undefined): boolean {
   if (verify === undefined || verify === 'signatures') return verify === 'signatures';
-  throw invalidField('verify', '"signatures"');
+  throw refusedValue('verify', verify, '"signatures"');
 }
 
 /** Where a page begins. */
@@ -88,7 +88,7 @@ function readCursor(cursor: string, descending: boolean): EventStart {
     /^([ad])(0|[1-9]\d{0,15})(?:\+([1-9]\d{0,5}))?$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
   const start = { seq: Number(digits), skip: Number(skipped) };
   if (direction === undefined || makeCursor(start, direction === 'd') !== cursor || start.skip > listOffsetMax) {
-    throw invalidField('cursor', 'the next_cursor of a page of this list');
+    throw refusedValue('cursor', cursor, 'the next_cursor of a page of this list');
   }
   if ((direction === 'd') !== descending) throw invalidField('cursor', 'used with the order that it was given for');
   return start;
