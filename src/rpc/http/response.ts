@@ -13,6 +13,11 @@ export function sharedBytes(bytes: Buffer): Buffer {
   return bytes;
 }
 
+/** Whether the bytes are kept for the life of the process. */
+export function isShared(bytes: Uint8Array): boolean {
+  return shared.has(bytes);
+}
+
 /** What the answers of one server have in common. */
 export interface AnswerRules {
   readonly memory: MemoryBudget;
