@@ -122,11 +122,7 @@ describe.each(['gzip', 'br'] as const)('with Accept-Encoding: %s', (encoding) =>
     expect((await raw('GET', terms, {})).headers.etag).toBe('"abc"');
     expect((await raw('GET', terms, accept)).headers.etag).toBe('W/"abc"');
     const known = await raw('GET', terms, { ...accept, 'if-none-match': 'W/"abc"' });
-    expect([known.status, known.headers.etag, known.headers.vary]).toEqual([
-      304,
-      'W/"abc"',
-      'Origin, Accept-Encoding',
-    ]);
+    expect([known.status, known.headers.etag, known.headers.vary]).toEqual([304, 'W/"abc"', 'Origin, Accept-Encoding']);
     expect((await raw('GET', terms, { 'if-none-match': 'W/"abc"' })).status).toBe(304);
   });
 });
@@ -151,7 +147,9 @@ it('the encoding is the one that Accept-Encoding gives the most weight', () => {
 test('every field of an answer that may hold a secret is marked as one, and its method known to have one', () => {
   const withSecret = apiServices
     .flatMap((service) => service.methods)
-    .filter(({ output }) => fieldsOf(output).some(({ name }) => /(^|_)(api_key|secret|token|password|private_key)$/.test(name)))
+    .filter(({ output }) =>
+      fieldsOf(output).some(({ name }) => /(^|_)(api_key|secret|token|password|private_key)$/.test(name)),
+    )
     .map(({ name }) => name);
   const handlers = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, async () => ({})]));
   const endpoints = endpointsOf(
