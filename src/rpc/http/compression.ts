@@ -57,7 +57,7 @@ export function compressAnswer(
   text: string,
   encoding: ContentEncoding,
 ): Promise<Buffer | null> | null {
-  if (running >= limits.compressionsMax || !response.holdAnswer(heldBytes(text.length))) return null;
+  if (running >= limits.compressionsMax || !response.holdAnswerIfFree(heldBytes(text.length))) return null;
   running += 1;
   return compress(text, encoding, 'answer')
     .catch(() => null)

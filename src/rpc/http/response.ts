@@ -102,6 +102,15 @@ export class HttpResponse extends ServerResponse {
     return true;
   }
 
+  /** Like holdAnswer, but only if there is room already: no other connection ends for it. */
+  holdAnswerIfFree(bytes: number): boolean {
+    const { rules } = this;
+    if (rules === null) return true;
+    const more = inSteps(bytes) - this.#answerBytes;
+    const isFree = rules.memory.heldBytes('answer') + more <= rules.memory.maxBytes / 2;
+    return isFree && this.holdAnswer(bytes);
+  }
+
   get heldRequestBytes(): number {
     return this.#requestBytes;
   }
