@@ -3,7 +3,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { missedAims } from './aims.ts';
 import { benchCluster } from './cluster.ts';
-import { type BenchOptions, readOptions, type Transport } from './options.ts';
+import { type BenchOptions, benchUsage, readOptions, type Transport } from './options.ts';
 import { readPages } from './pages.ts';
 import { echoLimit, lmdbLimit } from './raw-limits.ts';
 import { loadJob, measureRun, type PreparedRun, prepareRun } from './run.ts';
@@ -93,6 +93,10 @@ function progress(line: string): void {
   process.stderr.write(`bench: ${line}\n`);
 }
 
+if (process.argv.includes('--help')) {
+  console.log(benchUsage);
+  process.exit(0);
+}
 const options = readOptions(process.argv.slice(2));
 const measured = options.cluster ? await benchCluster(options, progress) : await bench(options);
 const result = JSON.stringify(measured, null, 2);

@@ -23,7 +23,7 @@ export interface BenchOptions {
   readonly profileDir: string | null;
 }
 
-const usage = `npm run bench -- [options]
+export const benchUsage = `npm run bench -- [options]
   --quick               20,000 events a run instead of 100,000
   --only rest|grpc|stream
   --ledgers 1|100       one hot ledger, or a hundred; both if left out
@@ -32,7 +32,8 @@ const usage = `npm run bench -- [options]
   --memory              a million events on one ledger: memory, and reading pages of 1,000
   --json FILE           writes the result there too
   --profile DIR         the server writes CPU profiles there (slows it down)
-  --unverified          reads nothing back: for profiles of the appends alone`;
+  --unverified          reads nothing back: for profiles of the appends alone
+  --help`;
 
 /** Reads the command line; throws Error with the usage for one that means nothing. */
 export function readOptions(args: readonly string[]): BenchOptions {
@@ -56,7 +57,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
   const events = Number(values.events ?? byDefault);
   const ledgers = values.ledgers === undefined ? [1, 100] : [Number(values.ledgers)];
   if (only.length === 0 || !Number.isInteger(events) || events < 1_600 || !ledgers.every((n) => n === 1 || n === 100)) {
-    throw new Error(usage);
+    throw new Error(benchUsage);
   }
   return {
     transports: values.memory ? ['stream'] : only,

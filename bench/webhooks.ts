@@ -7,6 +7,7 @@ const usage = `npm run bench:webhooks -- [options]: webhooks with real connectio
   --alone       isolation without the sick receivers only, for profiles
   --pairs N     appends through a whole server beside 3 matching subscriptions and beside none, in turns; 7 if left out, 0: not run
   --only rest|grpc|stream
+  --help
 
 Ends with 1 where a bound is not kept: twice the time, order, memory; a tenth of the appends.`;
 
@@ -21,8 +22,13 @@ const options = {
   pairs: { type: 'string' },
   alone: { type: 'boolean' },
   only: { type: 'string' },
+  help: { type: 'boolean' },
 } as const;
 const { values } = parseArgs({ options });
+if (values.help) {
+  console.log(usage);
+  process.exit(0);
+}
 const [events, pairs] = [Number(values.events ?? 10_000), Number(values.pairs ?? 7)];
 const transports = (['stream', 'grpc', 'rest'] as const).filter(
   (transport) => values.only === undefined || values.only === transport,

@@ -27,6 +27,16 @@ const stopped = new Promise<void>((resolve) => stopping.signal.addEventListener(
 
 const program = new Command('cluster:local').description('A whole cluster on this machine, for trying and for tests.');
 program.exitOverride();
+program.addHelpText(
+  'after',
+  `
+Without a command it does what \`up\` does, with the same options: \`npm run cluster:local -- up --help\` lists them.
+
+Environment:
+  PORT, GRPC_PORT  ports of the one address (8080, 50051); 0: any free port
+  INTERNAL_PORT    of \`balance\`: the internal port of the nodes (9100)
+  Other variables of docs/operations.md go to the nodes.`,
+);
 program
   .command('up', { isDefault: true })
   .description('Start Redis, Cassandra, the nodes, and one address in front of them, until Ctrl-C.')
@@ -101,7 +111,7 @@ ${rows.join('\n')}
   Redis     ${env.REDIS_URL}
   Cassandra ${env.CASSANDRA_CONTACT_POINTS}
   try it    curl ${base}/v1/sandbox/run
-  look      REDIS_URL=${env.REDIS_URL} node cluster/cli.ts cluster status
+  look      REDIS_URL=${env.REDIS_URL} npm run --silent ledger-trust -- cluster status
   stop      Ctrl-C`);
 }
 

@@ -99,6 +99,34 @@ export function invalidField(field: string, expected: string): LedgerError {
   return new LedgerError('invalid_argument', `Field ${field} must be ${expected}.`, { field, expected });
 }
 
+/** Refuses the value of a field that is checked by itself. */
+export function refusedValue(field: string, value: unknown, expected: string): LedgerError {
+  return isAbsent(value)
+    ? new LedgerError('invalid_argument', absent(field, expected), { field, expected })
+    : invalidField(field, expected);
+}
+
+/** A text that was left out cannot be told from an empty one: in protobuf they are the same. */
+export function isAbsent(value: unknown): boolean {
+  return value === undefined || value === '';
+}
+
+/** The sentence about a field that is absent and must not be. */
+export function absent(field: string, expected: string): string {
+  return `Field ${field} is missing or empty; expected: ${expected}.`;
+}
+
+/** `part` is what stands behind the header's name, such as `[0].role`. It is told as the field. */
+export function invalidHeader(header: string, expected: string, part = ''): LedgerError {
+  const field = header + part;
+  return new LedgerError('invalid_argument', `Header ${field} must be ${expected}.`, { header, field, expected });
+}
+
+/** The error of a header's content, with the header's name. */
+export function inHeader(header: string, { code, message, details, cause }: LedgerError): LedgerError {
+  return new LedgerError(code, `Header ${header}: ${message}`, { header, ...details }, cause);
+}
+
 /** The words are the same whether the object does not exist or the caller may not see it. */
 export function notFound(what: string, field?: string): LedgerError {
   return new LedgerError('not_found', `There is no such ${what}, or you may not see it.`, field ? { field } : {});

@@ -1,6 +1,5 @@
 import { LedgerError } from '../domain/errors.ts';
 import { limits } from '../runtime/limits/limits.ts';
-import type { MemoryBudget } from '../runtime/limits/memory-budget.ts';
 import { createConnectHandler } from './connect/handler.ts';
 import { HttpConnections } from './http/connections.ts';
 import type { HttpHandlerParts } from './http/handler-parts.ts';
@@ -14,7 +13,6 @@ export interface HttpPortParts extends HttpHandlerParts {
   readonly tls: TlsKeys | null;
   /** Whether browsers are told that this host speaks TLS only (RFC 6797). */
   readonly tlsOnly: boolean;
-  readonly memory: MemoryBudget;
   monotonicMs(): number;
   readonly pages: Pages;
 }

@@ -144,3 +144,20 @@ test('SIGTERM to npm start stops npm and the node', async () => {
   expect(await npm.terminate()).toEqual([0, null]);
   await expect(fetch(health)).rejects.toThrow();
 });
+
+test('SIGTERM to npm run cluster:local stops npm and the process that it started', async () => {
+  const ports = { PORT: '0', GRPC_PORT: '0', INTERNAL_PORT: '1' };
+  await using npm = startNpmScript('cluster:local', { ...process.env, ...ports }, ['balance', '127.0.0.1']);
+  await expect.poll(() => npm.said(), { timeout: 40_000 }).toContain('One address');
+  const port = /REST on port (\d+)/.exec(npm.said())?.[1];
+  await npm.terminate();
+  // The balancer has ended: nothing listens on its port any more.
+  await expect
+    .poll(() =>
+      fetch(`http://127.0.0.1:${port}/`).then(
+        () => 'open',
+        (error) => error.cause?.code,
+      ),
+    )
+    .toBe('ECONNREFUSED');
+});

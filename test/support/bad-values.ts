@@ -75,14 +75,10 @@ export const reservedNamespace = refusedAs('namespace_reserved', null, [
   'svc:tlid:',
 ]);
 /** Any other name of a key names none. */
-export const kid = refusedAs('not_found', '', [
-  '',
-  'key-0',
-  'key-01',
-  'key-99',
-  `svc:actor:${id}#key-1`,
-  'svc:authority#key-1',
-]);
+export const kid = [
+  ...refused(''),
+  ...refusedAs('not_found', '', ['key-0', 'key-01', 'key-99', `svc:actor:${id}#key-1`, 'svc:authority#key-1']),
+];
 
 const bytes = (hex: string) => Buffer.from(hex, 'hex').toString('base64');
 export const publicKey = refusedAs('invalid_public_key', '', [

@@ -5,6 +5,7 @@ import { apiMethods, methodNamed } from './access-transports.ts';
 import { type Kind, nobody, pastTime } from './bad-values.ts';
 import { inputTable } from './input-table.ts';
 import { refusal } from './input-transports.ts';
+import { JsonText } from './json-text.ts';
 import type { Fields } from './parties-rest.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -42,7 +43,11 @@ export function tableCases(): InputCase[] {
       kind.map(({ value, code, part, as = field }) => ({
         method,
         change: changed(method, field, value),
-        expected: refusal(code, part === null ? null : as + part),
+        expected: refusal(
+          code,
+          part === null ? null : as + part,
+          isEmpty(value) && isToldMissing(code, as) ? 'missing' : undefined,
+        ),
       })),
     ),
   );
@@ -88,7 +93,18 @@ export function orderCases(good: (method: string) => Fields): InputCase[] {
 /** What is left out is refused as what is empty. */
 function refusalOfEmpty(field: string, kind: Kind): string {
   const empty = kind.find(({ value }) => value === '');
-  return refusal(empty?.code ?? 'invalid_argument', empty?.part === null ? null : field);
+  return refusal(empty?.code ?? 'invalid_argument', field, 'missing');
+}
+
+/** Whether the value, or the one item or member of it, is the empty text. */
+function isEmpty(value: unknown): boolean {
+  if (value instanceof JsonText || typeof value !== 'object' || value === null) return value === '';
+  return Object.values(value).length === 1 && Object.values(value)[0] === '';
+}
+
+/** Whether an empty text is told to be missing. What is also a header has sentences of its own. */
+function isToldMissing(code: string, field: string): boolean {
+  return !field.includes('-') && ['invalid_argument', 'invalid_public_key'].includes(code);
 }
 
 /** Those that can be called with JSON. */

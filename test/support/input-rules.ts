@@ -11,6 +11,7 @@ export const usedKey = 'input rules: used';
 
 const { nobody } = bad;
 const invalid = (field: string | null) => refusal('invalid_argument', field);
+const missing = (field: string) => refusal('invalid_argument', field, 'missing');
 
 /** Rules that are about more than one field, or about who and what is named. */
 export function namingCases({ party, partner, organizationId, targets }: AccessWorld): InputCase[] {
@@ -25,7 +26,7 @@ export function namingCases({ party, partner, organizationId, targets }: AccessW
   const { ledgerId, mine } = targets.order;
   return [
     rule('OrganizationService.EnrichOrganization', { trade_name: undefined }, invalid('body')),
-    rule('EntityService.SetArlGate', { require_arl: undefined }, invalid('require_arl')),
+    rule('EntityService.SetArlGate', { require_arl: undefined }, missing('require_arl')),
     rule('EntityService.OnboardEntity', { owner_actor_id: nobody }, refusal('not_found', 'owner_actor_id')),
     // Its form comes before who is named.
     rule(
@@ -41,6 +42,11 @@ export function namingCases({ party, partner, organizationId, targets }: AccessW
       opening({ [`${side}_svc_id`]: party.svcId }, invalid(`${side}_svc_id`)),
       opening({ [`${side}_actor_id`]: party.actorId }, invalid(`${side}_actor_id`)),
       opening({ [`${side}_svc_id`]: partner.svcId, [`${side}_actor_id`]: nobody }, invalid(`${side}_actor_id`)),
+      // One actor is named once, though both names agree.
+      opening(
+        { [`${side}_svc_id`]: partner.svcId, [`${side}_actor_id`]: partner.actorId },
+        invalid(`${side}_actor_id`),
+      ),
       opening({ [`${side}_svc_id`]: `svc:actor:${nobody}` }, refusal('not_found', `${side}_svc_id`)),
       opening({ [`${side}_actor_id`]: nobody }, refusal('not_found', `${side}_actor_id`)),
       opening({ [`${side}_svc_id`]: `svc:actor:${otherWorld}` }, refusal('environment_mismatch', `${side}_svc_id`)),
@@ -63,12 +69,9 @@ export function namingCases({ party, partner, organizationId, targets }: AccessW
     ].flatMap(([method, field]) => [
       rule(method, { [field]: nobody }, refusal('not_found', field)),
       rule(method, { [field]: otherWorld }, refusal('environment_mismatch', field)),
+      // The caller itself.
+      rule(method, { [field]: party.actorId }, invalid(field)),
     ]),
-    rule(
-      'EngagementService.CreateEngagement',
-      { counterparty_actor_id: party.actorId },
-      invalid('counterparty_actor_id'),
-    ),
 
     ...['DelegationService.GetDelegationSnapshot', 'DelegationService.GetDelegationProof'].flatMap((method) => [
       rule(method, {}, invalid('ledger_id'), {}),

@@ -38,15 +38,37 @@ export function inputTransports(base: string, client: Client): ReadonlyMap<strin
   ]);
 }
 
-/** How a refusal is told here. */
-export function refusal(code: string, field: string | null): string {
-  return field === null ? code : `${code} of ${field}`;
+/** How a refusal is told here. `missing`: its sentence says that the field is missing. */
+export function refusal(code: string, field: string | null, missing?: 'missing'): string {
+  return (field === null ? code : `${code} of ${field}`) + (missing === undefined ? '' : ', missing');
 }
 
-function told(code: string, faults: readonly (string | false)[], details: unknown): string {
-  const { field } = (details ?? {}) as { field?: string };
-  const wrong = faults.filter((fault) => fault !== false);
-  return [refusal(code, field ?? null), ...wrong].join(', ');
+/** Codes that are about headers alone. */
+const headerCodes: ReadonlySet<string> = new Set([
+  'unauthenticated',
+  'invalid_api_key',
+  'invalid_actor_identity',
+  'signature_required',
+  'invalid_signature',
+  'unknown_signing_key',
+]);
+
+function told(code: string, message: string, faults: readonly (string | false)[], details: unknown): string {
+  const { field, header } = (details ?? {}) as { field?: string; header?: string };
+  const headerFaults = [
+    header === undefined && headerCodes.has(code) && 'without the name of the header',
+    header !== undefined && !message.includes(header) && 'in a sentence without the name of the header',
+  ];
+  const wrong = [...faults, ...headerFaults].filter((fault) => fault !== false);
+  const missing = message.includes(`Field ${field} is missing or empty; expected: `) ? 'missing' : undefined;
+  return [refusal(code, field ?? null, missing), ...wrong].join(', ');
+}
+
+interface RestError {
+  readonly code: string;
+  readonly message: string;
+  readonly request_id: string;
+  readonly details?: unknown;
 }
 
 function restTransport(base: string): InputTransport {
@@ -69,9 +91,10 @@ function restTransport(base: string): InputTransport {
       ...(call.body === undefined ? {} : { body: jsonOf(call.body) }),
     });
     if (answer.code === null) return 'ok';
-    const { code, details, request_id } = answer.body.error as { code: string; details?: unknown; request_id: string };
+    const { code, message, details, request_id } = answer.body.error as RestError;
     return told(
       code,
+      message,
       [
         answer.status !== httpStatusOf(code) && `with status ${answer.status}`,
         request_id !== answer.headers.get('x-request-id') && 'under another request id',
@@ -99,11 +122,15 @@ function connectTransport(
       await response.arrayBuffer();
       return 'ok';
     }
-    const error = (await response.json()) as { code: string; details?: { type: string; value: string }[] };
+    const error = (await response.json()) as {
+      code: string;
+      message: string;
+      details?: { type: string; value: string }[];
+    };
     const [detail] = error.details ?? [];
     const info = fromBinary(ErrorInfoSchema, Buffer.from(detail?.value ?? '', 'base64'));
     const status = codeFromString(error.code as Parameters<typeof codeFromString>[0]);
-    return toldByInfo(info, status, response.headers.get('x-request-id'));
+    return toldByInfo(info, error.message, status, response.headers.get('x-request-id'));
   };
 }
 
@@ -116,15 +143,21 @@ function grpcTransport(client: Client): InputTransport {
     const { error, info, metadata } = await callGrpc(client, method, messageOf(method, fields), headers);
     if (error === null) return 'ok';
     const [requestId] = metadata.get('x-request-id');
-    return toldByInfo(info, error.code, requestId === undefined ? null : String(requestId));
+    return toldByInfo(info, error.details, error.code, requestId === undefined ? null : String(requestId));
   };
 }
 
-function toldByInfo(info: ErrorInfo | null, status: number | undefined, requestId: string | null): string {
+function toldByInfo(
+  info: ErrorInfo | null,
+  message: string,
+  status: number | undefined,
+  requestId: string | null,
+): string {
   if (info === null) return `status ${status} without ErrorInfo`;
   const { reason, domain, metadata } = info;
   return told(
     reason,
+    message,
     [
       status !== grpcStatusOf(reason) && `with status ${status}`,
       domain !== 'svc' && `of domain ${domain}`,
@@ -146,7 +179,9 @@ function streamTransport(client: Client): InputTransport {
         const { outcome } = answer as unknown as AppendEventsResponse;
         stream.end();
         resolve(
-          outcome.case === 'error' ? told(outcome.value.code, [], JSON.parse(outcome.value.details || '{}')) : 'ok',
+          outcome.case === 'error'
+            ? told(outcome.value.code, outcome.value.message, [], JSON.parse(outcome.value.details || '{}'))
+            : 'ok',
         );
       });
       stream.on('error', ({ message }) => resolve(`the stream ended: ${message}`));

@@ -12,8 +12,8 @@ export interface NpmScript extends AsyncDisposable {
   interrupt(): Promise<unknown[]>;
 }
 
-export function startNpmScript(script: string, env: NodeJS.ProcessEnv): NpmScript {
-  const npm = spawn('npm', ['run', script], {
+export function startNpmScript(script: string, env: NodeJS.ProcessEnv, args: readonly string[] = []): NpmScript {
+  const npm = spawn('npm', ['run', script, '--', ...args], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     env,
     stdio: ['ignore', 'pipe', 'ignore'],

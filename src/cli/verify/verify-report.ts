@@ -76,8 +76,7 @@ function places({ type, count }: IncompleteReason): string {
 /** The first line: what was verified, then what was not. */
 function headline(result: Verification): string {
   if (result.verdict === 'invalid') {
-    const { length } = result.issues;
-    return length === 1 ? '1 thing is wrong' : `${length} things are wrong`;
+    return counted(result.issues.length, 'problem');
   }
   const verified = verifiedParts(result).join(', ');
   if (result.verdict === 'valid') return `everything was recomputed and verified: ${verified}`;

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import sodium from 'libsodium-wrappers';
-import { LedgerError } from '../errors.ts';
+import { absent, isAbsent, LedgerError } from '../errors.ts';
 import { decodeBase64 } from './base64.ts';
 import { sha256Hex } from './hash.ts';
 
@@ -19,7 +19,8 @@ const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 /** Throws `invalid_public_key` unless it is a point of prime order in one spelling (docs/verifying.md, section 7). */
 export function checkPublicKey(base64: string): Uint8Array {
   const key = decodeBase64(base64, PUBLIC_KEY_BYTES);
-  if (key === null) throw invalidPublicKey(`${PUBLIC_KEY_BYTES} bytes in standard base64 with padding`);
+  if (key === null)
+    throw invalidPublicKey(`${PUBLIC_KEY_BYTES} bytes in standard base64 with padding`, isAbsent(base64));
   if (!isCanonicalPoint(key)) throw invalidPublicKey('the canonical encoding of a point');
   if (!hasPrimeOrder(key)) throw invalidPublicKey('a point of prime order on the curve');
   return key;
@@ -68,9 +69,8 @@ function hasPrimeOrder(key: Uint8Array): boolean {
   }
 }
 
-function invalidPublicKey(expected: string): LedgerError {
-  return new LedgerError('invalid_public_key', `The Ed25519 public key must be ${expected}.`, {
-    field: 'public_key',
-    expected,
-  });
+function invalidPublicKey(expected: string, isMissing = false): LedgerError {
+  const field = 'public_key';
+  const message = isMissing ? absent(field, expected) : `The Ed25519 public key must be ${expected}.`;
+  return new LedgerError('invalid_public_key', message, { field, expected });
 }

@@ -19,7 +19,7 @@ export function checkSignatureForm(base64: string): Uint8Array {
   const signature = decodeBase64(base64, SIGNATURE_BYTES);
   if (signature !== null) return signature;
   const expected = `${SIGNATURE_BYTES} bytes in standard base64 with padding`;
-  throw new LedgerError('invalid_signature', `The signature must be ${expected}.`, { expected });
+  throw new LedgerError('invalid_signature', `X-Actor-Sig must be ${expected}.`, { header: 'X-Actor-Sig', expected });
 }
 
 /**

@@ -1,10 +1,13 @@
-import { invalidField, LedgerError } from '../errors.ts';
+import { LedgerError, refusedValue } from '../errors.ts';
 import { sha256HexForm } from '../keys/hash.ts';
 import { parseSvcUri } from './svc-uri.ts';
 import { parseRfc3339 } from './time.ts';
 import { isUuid } from './uuid.ts';
 
-/** Every check returns the typed value, or throws `invalid_argument` with the name of the field. */
+/**
+ * Every check returns the typed value, or throws `invalid_argument` with the name of the field. A value that is absent
+ * is told to be missing.
+ */
 
 export const SERVICE_EVENT_TYPES = [
   'GENESIS',
@@ -58,8 +61,8 @@ export function checkCallerEventType(field: string, value: unknown): string {
 /** Free text: 1 to 256 characters (code points) of any script, no control characters. */
 export function checkName(field: string, value: unknown): string {
   const expected = `1 to ${NAME_MAX_CHARS} characters, none of them a control character`;
-  if (typeof value !== 'string' || value === '' || !value.isWellFormed()) throw invalidField(field, expected);
-  if (charactersExceed(value, NAME_MAX_CHARS) || CONTROL.test(value)) throw invalidField(field, expected);
+  if (typeof value !== 'string' || value === '' || !value.isWellFormed()) throw refusedValue(field, value, expected);
+  if (charactersExceed(value, NAME_MAX_CHARS) || CONTROL.test(value)) throw refusedValue(field, value, expected);
   return value;
 }
 
@@ -76,7 +79,7 @@ export function checkCountry(field: string, value: unknown): string {
 /** Only the form: whether the address exists is not checked. */
 export function checkEmail(field: string, value: unknown): string {
   if (typeof value === 'string' && value.length > EMAIL_MAX_CHARS) {
-    throw invalidField(field, `at most ${EMAIL_MAX_CHARS} characters`);
+    throw refusedValue(field, value, `at most ${EMAIL_MAX_CHARS} characters`);
   }
   return matching(field, value, EMAIL, 'an e-mail address');
 }
@@ -87,23 +90,23 @@ export function checkEmail(field: string, value: unknown): string {
  */
 export function checkUrl(field: string, value: unknown): string {
   const expected = `an http or https URL of at most ${URL_MAX_CHARS} characters, without user info`;
-  if (typeof value !== 'string' || value.length > URL_MAX_CHARS) throw invalidField(field, expected);
-  if (!/^https?:\/\/[^/?#]/i.test(value) || /[\s\p{Cc}\\]/u.test(value)) throw invalidField(field, expected);
+  if (typeof value !== 'string' || value.length > URL_MAX_CHARS) throw refusedValue(field, value, expected);
+  if (!/^https?:\/\/[^/?#]/i.test(value) || /[\s\p{Cc}\\]/u.test(value)) throw refusedValue(field, value, expected);
   const url = URL.parse(value);
   const authority = value.split(/[/?#]/, 3)[2] ?? '';
-  if (url === null || authority.includes('@')) throw invalidField(field, expected);
+  if (url === null || authority.includes('@')) throw refusedValue(field, value, expected);
   return value;
 }
 
 export function checkUuid(field: string, value: unknown): string {
-  if (typeof value !== 'string' || !isUuid(value)) throw invalidField(field, 'a UUID in lower case');
+  if (typeof value !== 'string' || !isUuid(value)) throw refusedValue(field, value, 'a UUID in lower case');
   return value;
 }
 
 /** A field named `…_svc_id`. Returns the actor id of the URI. */
 export function checkActorUri(field: string, value: unknown): string {
   const uri = typeof value === 'string' ? parseSvcUri(value) : null;
-  if (uri?.kind !== 'actor') throw invalidField(field, 'an actor URI, svc:actor:<uuid>, in lower case');
+  if (uri?.kind !== 'actor') throw refusedValue(field, value, 'an actor URI, svc:actor:<uuid>, in lower case');
   return uri.actorId;
 }
 
@@ -114,7 +117,7 @@ export function checkHash(field: string, value: unknown): string {
 /** Returns milliseconds since 1970. */
 export function checkTime(field: string, value: unknown): number {
   const timeMs = typeof value === 'string' ? parseRfc3339(value) : null;
-  if (timeMs === null) throw invalidField(field, 'an RFC 3339 time such as 2026-11-21T02:06:39Z');
+  if (timeMs === null) throw refusedValue(field, value, 'an RFC 3339 time such as 2026-11-21T02:06:39Z');
   return timeMs;
 }
 
@@ -130,12 +133,12 @@ export function checkOffset(field: string, value: unknown): number {
 
 function integer(field: string, value: unknown, min: number, max: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
-  throw invalidField(field, `an integer from ${min} to ${max}`);
+  throw refusedValue(field, value, `an integer from ${min} to ${max}`);
 }
 
 function matching(field: string, value: unknown, form: RegExp, expected: string): string {
   if (typeof value === 'string' && form.test(value)) return value;
-  throw invalidField(field, expected);
+  throw refusedValue(field, value, expected);
 }
 
 /** Whether the text has more than `max` code points. Does not count them if the text is far too long. */

@@ -49,8 +49,11 @@ export interface IncomingCall {
 }
 
 export interface UnaryCall extends IncomingCall {
-  /** Encodes the answer early. Throws `overloaded` for a read if the node has no room for the answer. */
-  encode?(answer: object): void;
+  /**
+   * Encodes the answer early. Throws `overloaded` for a read if the node has no room for the answer. Returns a promise
+   * if the answer is being compressed.
+   */
+  encode?(answer: object): Promise<void> | void;
   /** Answers. Call it once. `answer` is a message or its plain form. */
   succeed(call: RunningCall, answer: object): void;
 }

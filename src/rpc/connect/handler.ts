@@ -9,10 +9,11 @@ import {
   type MethodImpl,
 } from '@connectrpc/connect';
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
-import { compressionBrotli, compressionGzip, universalResponseToNodeResponse } from '@connectrpc/connect-node';
+import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
+import { connectCompressions, encodingFor } from '../http/compression.ts';
 import type { HttpHandlerParts } from '../http/handler-parts.ts';
 import type { HttpHandler, HttpResponse } from '../http/response.ts';
 import { requestIdIn } from '../http/server.ts';
@@ -36,7 +37,8 @@ const nodeRequest = createContextKey<NodeRequest | null>(null);
 export function createConnectHandler(parts: HttpHandlerParts): HttpHandler {
   const router = createConnectRouter({
     grpc: false,
-    acceptCompression: [compressionGzip, compressionBrotli],
+    acceptCompression: connectCompressions(parts.memory),
+    compressMinBytes: limits.compressedMinBytes,
     readMaxBytes: limits.requestBodyMaxBytes,
     jsonOptions: { alwaysEmitImplicit: true },
   });
@@ -93,7 +95,7 @@ async function run(
       httpVersion: isReflection ? '2.0' : request.httpVersion,
       method: 'POST',
       url: `http://localhost${handler.requestPath}`,
-      header: headersWithoutBody(request, isReflection),
+      header: headersOf(request, isReflection, parts.endpoints.get(handler.requestPath)?.hasSecret !== false),
       body: isReflection ? request : emptyMessage(request),
       signal: gone.signal,
       contextValues: createContextValues().set(nodeRequest, { request, response }),
@@ -116,11 +118,19 @@ const bodyHeaders = new Set([
   'transfer-encoding',
 ]);
 
-function headersWithoutBody(request: IncomingMessage, isBodyRead: boolean): Headers {
+const acceptHeaders = ['accept-encoding', 'connect-accept-encoding', 'grpc-accept-encoding'];
+
+/** The headers of the call for connect-es. Without those that accept an encoding, it compresses nothing. */
+function headersOf(request: IncomingMessage, isBodyRead: boolean, hasSecret: boolean): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
     if (typeof value === 'string' && (isBodyRead || !bodyHeaders.has(name))) headers.set(name, value);
   }
+  // connect-es knows no weights: it takes the first encoding that is named.
+  const encoding = encodingFor(headers.get('accept-encoding') ?? undefined);
+  if (encoding === null) headers.delete('accept-encoding');
+  else headers.set('accept-encoding', encoding);
+  if (hasSecret) for (const name of acceptHeaders) headers.delete(name);
   return headers;
 }
 

@@ -1,4 +1,4 @@
-import { type DescField, type DescMethod, getOption, type Message } from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, type DescMethod, getOption, type Message } from '@bufbuild/protobuf';
 import { MasterService } from '../../gen/svc/v1/masters_pb.ts';
 import { json, type MethodRule } from '../../gen/svc/v1/options_pb.ts';
 import type { Naming } from '../../service/audit/ledger-naming.ts';
@@ -19,6 +19,8 @@ export interface Endpoint {
   readonly isAppend: boolean;
   readonly rawFields: readonly DescField[];
   readonly ledgerField: DescField | null;
+  /** Whether its answer has a field that is a secret, such as an API key. Such an answer is never compressed. */
+  readonly hasSecret: boolean;
   /** Finds the ledger of a method without `ledger_id`; null if the method has no such rule. */
   readonly names: Naming<Message> | null;
   readonly handler: AnyHandler;
@@ -42,6 +44,15 @@ export function rpcPathOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
+/** `seen`: messages that were looked at already, as a message may contain its own type. */
+function holdsSecret(desc: DescMessage, seen = new Set<DescMessage>()): boolean {
+  if (seen.has(desc)) return false;
+  seen.add(desc);
+  return desc.fields.some(
+    (field) => getOption(field, json).secret || (field.message && holdsSecret(field.message, seen)),
+  );
+}
+
 const appendEventPath = rpcPathOf(MasterService.method.appendEvent);
 const appendEventsPath = rpcPathOf(MasterService.method.appendEvents);
 
@@ -57,6 +68,7 @@ function endpointOf(method: DescMethod, handler: AnyHandler, names: Naming<Messa
     isAppend: rpcPath === appendEventPath || rpcPath === appendEventsPath,
     ledgerField: method.input.fields.find((field) => field.name === 'ledger_id') ?? null,
     rawFields: method.input.fields.filter((field) => getOption(field, json).raw),
+    hasSecret: holdsSecret(method.output),
     names,
     handler,
   });

@@ -1,3 +1,4 @@
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { AnswerLog } from '../pipeline/answer-log.ts';
@@ -10,6 +11,7 @@ export interface HttpHandlerParts {
   readonly pipeline: Pipeline;
   readonly answers: AnswerLog;
   readonly cors: Cors;
+  readonly memory: MemoryBudget;
   readonly clientAddress: ClientAddress;
   newId(): string;
 }

@@ -1,8 +1,10 @@
 import { LedgerError } from '../../domain/errors.ts';
+import { limits } from '../../runtime/limits/limits.ts';
 import { statusOf } from '../call/status.ts';
+import { compressOnce, encodingFor } from './compression.ts';
 import { errorEnvelope } from './error-envelope.ts';
 import type { HttpHandlerParts } from './handler-parts.ts';
-import type { HttpHandler } from './response.ts';
+import { type HttpHandler, isShared, sharedBytes } from './response.ts';
 import { JSON_TYPE, requestIdIn } from './server.ts';
 import { answerOptions, refuseMethod } from './unrouted-request.ts';
 
@@ -31,14 +33,32 @@ export function createPageHandler(parts: HttpHandlerParts, pages: Pages, serveOt
     const requestId = requestIdIn(request, parts.newId);
     response.requestId = requestId;
     const { answer, code, cause } = answerOf(page, requestId);
-    const { status, body } = answer;
+    const { status } = answer;
     response.once('close', () => {
       const ms = performance.now() - startedMs;
       parts.answers.unrouted({ transport: 'page', verb, route, status, code, requestId, ms, cause });
     });
-    const more = ['x-request-id', requestId, ...answer.headers, 'content-length', String(body.length)];
-    response.writeHead(status, more).end(body);
+    const send = (body: Buffer, headers: readonly string[] = []): void => {
+      const length = ['content-length', String(body.length)];
+      response.writeHead(status, ['x-request-id', requestId, ...answer.headers, ...headers, ...length]).end(body);
+    };
+    if (!isCompressible(answer)) return send(answer.body);
+    const vary = ['vary', 'Accept-Encoding'];
+    const encoding = encodingFor(request.headers['accept-encoding'] as string | undefined);
+    if (encoding === null) return send(answer.body, vary);
+    compressOnce(answer.body, encoding, sharedBytes).then(
+      (compressed) => send(compressed, [...vary, 'content-encoding', encoding]),
+      () => send(answer.body, vary),
+    );
   };
+}
+
+const TEXT = /^(text\/|application\/json)/;
+
+/** Whether the page is text that never changes, so that it is compressed once. */
+function isCompressible({ headers, body }: PageAnswer): boolean {
+  const type = headers[headers.indexOf('content-type') + 1] ?? '';
+  return isShared(body) && body.length > limits.compressedMinBytes && TEXT.test(type);
 }
 
 /** Returns the path of a target, decoded and without a trailing slash; '' if it cannot be decoded. */

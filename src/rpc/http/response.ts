@@ -13,6 +13,11 @@ export function sharedBytes(bytes: Buffer): Buffer {
   return bytes;
 }
 
+/** Whether the bytes are kept for the life of the process. */
+export function isShared(bytes: Uint8Array): boolean {
+  return shared.has(bytes);
+}
+
 /** What the answers of one server have in common. */
 export interface AnswerRules {
   readonly memory: MemoryBudget;
@@ -95,6 +100,15 @@ export class HttpResponse extends ServerResponse {
     if (!this.rules.makeRoom(this, more) || !this.rules.memory.hold('answer', more)) return false;
     this.#answerBytes += more;
     return true;
+  }
+
+  /** Like holdAnswer, but only if there is room already: no other connection ends for it. */
+  holdAnswerIfFree(bytes: number): boolean {
+    const { rules } = this;
+    if (rules === null) return true;
+    const more = inSteps(bytes) - this.#answerBytes;
+    const isFree = rules.memory.heldBytes('answer') + more <= rules.memory.maxBytes / 2;
+    return isFree && this.holdAnswer(bytes);
   }
 
   get heldRequestBytes(): number {

@@ -113,7 +113,7 @@ export function createHttpServer(
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Headers of a JSON body, as `name, value, …`. */
-export function jsonHeaders(body: string): string[] {
+export function jsonHeaders(body: string | Buffer): string[] {
   return ['content-type', JSON_TYPE, 'content-length', String(Buffer.byteLength(body))];
 }
 

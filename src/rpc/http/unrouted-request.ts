@@ -79,7 +79,9 @@ export function transportOf(path: string): 'connect' | 'rest' | 'http' {
   return path.startsWith(REST_PREFIX) ? 'rest' : 'http';
 }
 
-/** Makes `route_not_found`, for a path that no method has. */
-export function noRoute(): LedgerError {
-  return new LedgerError('route_not_found', 'There is no such path; /docs lists all.');
+/** Makes `route_not_found`, for a path that no method has. `instead` is the path that was probably meant. */
+export function noRoute(instead?: string): LedgerError {
+  if (instead === undefined) return new LedgerError('route_not_found', 'There is no such path; /docs lists all.');
+  const message = `There is no such path; the paths of the API begin with /v1: ${instead}`;
+  return new LedgerError('route_not_found', message, { expected: instead });
 }

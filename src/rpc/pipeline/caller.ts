@@ -36,7 +36,9 @@ async function byBearer(
 ): Promise<Caller> {
   const key = BEARER.exec(authorization)?.[1];
   if (key === undefined)
-    throw new LedgerError('invalid_api_key', 'The Authorization header must be "Bearer" and one API key.');
+    throw new LedgerError('invalid_api_key', 'The Authorization header must be "Bearer" and one API key.', {
+      header: 'Authorization',
+    });
   const { actorId, world, apiKeyId } = await credentials.byApiKey(key);
   const type = actorType === undefined ? 'service' : checkedActorType(actorType);
   return { actorId, world, via: 'api_key', apiKeyId, actorType: type, mustSign: false };
@@ -60,7 +62,8 @@ function badIdentity(message: string, header: string): LedgerError {
 
 function noCredential(rule: MethodRule): LedgerError {
   const entity = rule.auth === Auth.BEARER ? '' : ', or the identity headers of an entity';
-  return new LedgerError('unauthenticated', `This call needs an API key in the Authorization header${entity}.`);
+  const message = `This call needs an API key in the Authorization header${entity}.`;
+  return new LedgerError('unauthenticated', message, { header: 'Authorization' });
 }
 
 /** Returns the signing headers as sent; null if neither was sent. Throws `invalid_signature` if one was sent twice. */

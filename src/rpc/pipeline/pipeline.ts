@@ -113,7 +113,8 @@ export function createPipeline(parts: PipelineParts) {
           answer = await runOnce(parts, call, once, handle);
         }
         if (call.openedWalk !== null) await call.openedWalk.beforeAnswer();
-        incoming.encode?.(answer);
+        const encoding = incoming.encode?.(answer);
+        if (encoding !== undefined) await encoding;
         await parts.answers.succeeded(call, incoming);
         if (call.answered) return;
         incoming.succeed(call, answer);

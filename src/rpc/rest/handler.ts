@@ -18,6 +18,11 @@ export function createRestHandler(parts: HttpHandlerParts): HttpHandler {
     return endpoint === undefined ? [] : [restEntry(route, endpoint)];
   });
   const match = makeMatcher(entries);
+  /** The path with the API's version before it, if that is a path of the API. */
+  const versioned = (verb: string, path: string): string | undefined => {
+    const [candidate = ''] = `/v1${path}`.split(/[?#]/, 1);
+    return match(verb, candidate).kind === 'not_found' ? undefined : candidate;
+  };
 
   return function handleRestRequest(request, response) {
     const verb = request.method ?? '';
@@ -32,7 +37,7 @@ export function createRestHandler(parts: HttpHandlerParts): HttpHandler {
     }
     if (verb === 'OPTIONS')
       return answerOptions(parts, request, response, found.kind === 'method_not_allowed' ? found.allow : null);
-    if (found.kind === 'not_found') return refuse(noRoute());
+    if (found.kind === 'not_found') return refuse(noRoute(versioned(verb, path)));
     if (found.kind === 'method_not_allowed') return refuseMethod(parts, request, response, found.allow);
     const { route: entry, params } = found;
     const { endpoint } = entry;

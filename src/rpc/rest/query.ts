@@ -1,5 +1,5 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
-import { invalidField } from '../../domain/errors.ts';
+import { invalidField, refusedValue } from '../../domain/errors.ts';
 import { noRestForm } from '../../service/encoding/json-field.ts';
 
 /**
@@ -50,15 +50,16 @@ function readText(field: DescField, scalar: ScalarType, text: string): unknown {
     case ScalarType.STRING:
       return text;
     case ScalarType.BOOL:
-      if (text !== 'true' && text !== 'false') throw invalidField(field.name, 'true or false');
+      if (text !== 'true' && text !== 'false') throw refusedValue(field.name, text, 'true or false');
       return text === 'true';
     case ScalarType.INT32: {
       const value = Number(text);
-      if (!INTEGER.test(text) || (value | 0) !== value) throw invalidField(field.name, 'a 32-bit integer');
+      if (!INTEGER.test(text) || (value | 0) !== value) throw refusedValue(field.name, text, 'a 32-bit integer');
       return value;
     }
     case ScalarType.INT64:
-      if (!INTEGER.test(text) || !Number.isSafeInteger(Number(text))) throw invalidField(field.name, 'an integer');
+      if (!INTEGER.test(text) || !Number.isSafeInteger(Number(text)))
+        throw refusedValue(field.name, text, 'an integer');
       return BigInt(text);
     default:
       throw noRestForm(field);

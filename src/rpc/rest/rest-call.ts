@@ -14,6 +14,7 @@ import { statusOf } from '../call/status.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import { dropBody, endAfterUnreadBody, hasBody, readBody } from '../http/body.ts';
+import { type ContentEncoding, compressAnswer, encodingFor } from '../http/compression.ts';
 import { errorEnvelope } from '../http/error-envelope.ts';
 import type { HttpHandlerParts } from '../http/handler-parts.ts';
 import { HttpCall } from '../http/http-call.ts';
@@ -48,6 +49,9 @@ export class RestCall extends HttpCall implements UnaryCall {
   /** SHA-256, in hex, of a body that the route does not take. */
   #droppedHash: string | null = null;
   #answer: string | null = null;
+  /** The answer in #encoding; null if it is sent as it is. */
+  #compressed: Buffer | null = null;
+  #encoding: ContentEncoding | null = null;
 
   constructor(
     parts: HttpHandlerParts,
@@ -139,18 +143,34 @@ export class RestCall extends HttpCall implements UnaryCall {
     return { verb: this.entry.httpMethod, path: filledPath(this.entry, (name) => this.#params[name] ?? '') };
   }
 
-  encode(answer: object): void {
+  encode(answer: object): Promise<void> | void {
     this.#answer = this.entry.write(answer);
     const bytes = this.#answer?.length ?? 0;
     // A call that changes state is answered whatever the answer's size: a refusal would say that nothing was written.
     const mayRefuse = bytes > limits.smallAnswerMaxBytes && !this.entry.endpoint.changesState;
     if (mayRefuse && !this.response.holdAnswer(bytes)) throw outOfMemoryBudget();
+    if (this.#answer !== null && this.#isCompressible) return this.#compress(this.#answer);
+  }
+
+  /** Whether the answer is compressed for a caller that accepts it. */
+  get #isCompressible(): boolean {
+    return !this.entry.endpoint.hasSecret && (this.#answer?.length ?? 0) > limits.compressedMinBytes;
+  }
+
+  #compress(text: string): Promise<void> | void {
+    const encoding = encodingFor(this.header('accept-encoding'));
+    const compressing = encoding === null ? null : compressAnswer(this.response, text, encoding);
+    return compressing?.then((compressed) => {
+      this.#compressed = compressed;
+      this.#encoding = compressed === null ? null : encoding;
+    });
   }
 
   succeed(call: RunningCall): void {
     const body = this.#answer;
     const headers = this.headers(call);
-    for (const [name, value] of call.answerHeaders) headers.push(name, value);
+    for (const [name, value] of call.answerHeaders) headers.push(name, name === 'etag' ? this.#etag(value) : value);
+    if (this.#isCompressible) headers.push('vary', 'Accept-Encoding');
     if (call.replayed) headers.push('idempotent-replayed', 'true');
     if (!call.answerHeaders.some(([name]) => name === 'cache-control')) headers.push('cache-control', 'no-store');
     const etag = call.answerHeaders.find(([name]) => name === 'etag')?.[1];
@@ -159,9 +179,16 @@ export class RestCall extends HttpCall implements UnaryCall {
     } else if (body === null) {
       this.response.writeHead(204, headers).end();
     } else {
-      headers.push(...jsonHeaders(body));
-      this.response.writeHead(200, headers).end(body);
+      const sent = this.#compressed ?? body;
+      if (this.#encoding !== null) headers.push('content-encoding', this.#encoding);
+      headers.push(...jsonHeaders(sent));
+      this.response.writeHead(200, headers).end(sent);
     }
+  }
+
+  /** A strong tag names one sequence of bytes, so the compressed one has a weak tag (RFC 9110, section 8.8.1). */
+  #etag(strong: string): string {
+    return this.#encoding === null ? strong : `W/${strong}`;
   }
 
   /** Whether If-None-Match names the ETag, by the weak comparison (RFC 9110, section 13.1.2). */

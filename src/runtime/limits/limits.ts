@@ -59,6 +59,12 @@ export const limits = Object.freeze({
   answerLookMs: 100,
   /** A larger answer of a read is refused if answers hold half of the memory budget, or if there is no room for it. */
   smallAnswerMaxBytes: 64 * 1024,
+  /** JSON up to this size is sent as it is: compressing it saves no packet. */
+  compressedMinBytes: 1024,
+  /** Answers that are compressed at once, in libuv's four threads, which files and names share. Others are sent as they are. */
+  compressionsMax: 8,
+  /** The most that gzip or brotli, at the settings of compression.ts, hold beside input and output. */
+  compressorBytes: 1024 * 1024,
   /** How long a stopping node keeps idle connections: a request in transit gets `connection: close`. */
   drainIdleMs: 500,
   /** How long an ended connection waits for its client's end: data that arrives meanwhile causes no reset. */

@@ -1,4 +1,4 @@
-import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
+import { isAbsent, LedgerError, notFound, refusedValue } from '../../domain/errors.ts';
 import { checkPublicKey } from '../../domain/keys/public-key.ts';
 import { kidFromPath } from '../../domain/keys/signature.ts';
 import { checkActorUri, checkLabel, checkName, checkUuid } from '../../domain/values/fields.ts';
@@ -97,6 +97,7 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
     },
 
     preferActorKey: async (request: PreferActorKeyRequest, call: Call) => {
+      demandKid(request.kid);
       const { actorId } = await keyHolder(request.actorId, call);
       const kid = checkKid(actorId, request.kid);
       await identities.update(
@@ -108,6 +109,7 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
 
     revokeActorKey: async (request: RevokeActorKeyRequest, call: Call) => {
       const reason = request.reason === undefined ? null : checkName('reason', request.reason);
+      demandKid(request.kid);
       const { actorId } = await keyHolder(request.actorId, call);
       const kid = checkKid(actorId, request.kid);
       await revoke({ actorId, kid, reason, askedMs: call.now });
@@ -146,7 +148,11 @@ export function keyMessage(key: SigningKeyRecord) {
 }
 
 function checkAlgorithm(algorithm: string | undefined): void {
-  if (algorithm !== undefined && algorithm !== 'Ed25519') throw invalidField('algorithm', '"Ed25519"');
+  if (algorithm !== undefined && algorithm !== 'Ed25519') throw refusedValue('algorithm', algorithm, '"Ed25519"');
+}
+
+function demandKid(kid: string): void {
+  if (isAbsent(kid)) throw refusedValue('kid', kid, 'the kid of a key of this actor');
 }
 
 function checkKid(actorId: string, text: string): string {

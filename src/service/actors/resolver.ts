@@ -1,4 +1,4 @@
-import { invalidField, notFound } from '../../domain/errors.ts';
+import { notFound, refusedValue } from '../../domain/errors.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
 import { actorUri, namespaceReserved, parseSvcUri } from '../../domain/values/svc-uri.ts';
 import type { GetAuthorityRequest, ResolveActorRequest } from '../../gen/svc/v1/resolver_pb.ts';
@@ -13,7 +13,8 @@ export function resolverService(identities: Identities, authority: Authority, pr
     resolveActor: async (request: ResolveActorRequest, call: Call) => {
       const uri = parseSvcUri(request.svcUri);
       if (uri.kind === 'reserved') throw namespaceReserved(uri.namespace);
-      if (uri.kind === 'invalid') throw invalidField('svc_uri', 'an actor URI, svc:actor:<uuid>, in lower case');
+      if (uri.kind === 'invalid')
+        throw refusedValue('svc_uri', request.svcUri, 'an actor URI, svc:actor:<uuid>, in lower case');
       const actor = await identities.load(uri.actorId);
       if (actor === null) throw notFound('actor');
       const preferred = actor.keys.find((key) => key.preferred);

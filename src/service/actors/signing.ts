@@ -57,7 +57,7 @@ export function verifyForms(
       if (await identities.verify(key, digest, bytes)) return { signature, keyId: key.kid, signedForm };
     }
     const details = signatureDetails(input, key.kid, sent.stated ?? nothingStated);
-    throw new LedgerError('invalid_signature', message, details);
+    throw new LedgerError('invalid_signature', message, { header: 'X-Actor-Sig', ...details });
   };
   return check(recent).catch(async (error: unknown) => {
     const isNews = error instanceof LedgerError && (error.code === 'unknown_signing_key' || sent.keyId === null);
@@ -75,6 +75,7 @@ function signatureRequired(caller: Caller, actor: ActorRecord): LedgerError {
     allRevoked
       ? `This actor’s signing keys are all revoked, and the call must be signed: enrol a new one, then ${send}`
       : `This actor has signing keys, so the call must be signed: ${send}`,
+    { header: 'X-Actor-Sig' },
   );
 }
 
@@ -83,12 +84,15 @@ function findKey(actor: ActorRecord, sent: CallSignature): { key: SigningKeyReco
   // An actor without keys need not sign: `signature_required` would mislead it.
   if (actor.keys.length === 0) throw unknownKey(sent);
   if (sent.signature === null) {
-    throw new LedgerError('signature_required', 'X-Signing-Key-ID came without X-Actor-Sig: send the signature too.');
+    throw new LedgerError('signature_required', 'X-Signing-Key-ID came without X-Actor-Sig: send the signature too.', {
+      header: 'X-Actor-Sig',
+    });
   }
   const key = actor.keys.find(sent.keyId === null ? (held) => held.preferred : (held) => held.kid === sent.keyId);
   if (key === undefined) throw unknownKey(sent);
   if (!isInUse(key)) {
     throw new LedgerError('signing_key_revoked', 'The signing key is revoked: sign with another key.', {
+      header: 'X-Signing-Key-ID',
       signing_key_id: key.kid,
       ...(key.revokedAt === null ? {} : { revoked_at: key.revokedAt }),
     });
@@ -102,5 +106,6 @@ function unknownKey(sent: CallSignature): LedgerError {
     sent.keyId === null
       ? 'This actor has no active key: enrol one, or name the key in X-Signing-Key-ID.'
       : 'X-Signing-Key-ID names no key of this actor: enrol it first.',
+    { header: 'X-Signing-Key-ID' },
   );
 }

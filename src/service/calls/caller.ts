@@ -4,7 +4,9 @@ import type { Call, Caller } from './call.ts';
 /** Throws `unauthenticated` if there is no caller. The pipeline does so before, where a credential is needed. */
 export function callerOf(call: Pick<Call, 'caller'>): Caller {
   if (call.caller === null)
-    throw new LedgerError('unauthenticated', 'Send an API key: Authorization: Bearer <API_KEY>.');
+    throw new LedgerError('unauthenticated', 'Send an API key: Authorization: Bearer <API_KEY>.', {
+      header: 'Authorization',
+    });
   return call.caller;
 }
 
@@ -21,5 +23,6 @@ export function entitySignatureRequired(): LedgerError {
   return new LedgerError(
     'signature_required',
     'This call must be signed: enrol a key for the entity, then send X-Signing-Key-ID and X-Actor-Sig.',
+    { header: 'X-Actor-Sig' },
   );
 }

@@ -1,4 +1,4 @@
-import { invalidField } from '../../domain/errors.ts';
+import { refusedValue } from '../../domain/errors.ts';
 
 /** Checks an optional field if it was given. */
 export function checkIfGiven<T>(
@@ -11,7 +11,7 @@ export function checkIfGiven<T>(
 
 export function checkOneOf(field: string, value: string | undefined, allowed: readonly string[]): string | undefined {
   if (value === undefined || allowed.includes(value)) return value;
-  throw invalidField(field, `one of ${allowed.join(', ')}`);
+  throw refusedValue(field, value, `one of ${allowed.join(', ')}`);
 }
 
 /** Values of the filter `status`. */

@@ -1,4 +1,4 @@
-import { invalidField, LedgerError } from '../../domain/errors.ts';
+import { invalidField, LedgerError, refusedValue } from '../../domain/errors.ts';
 import { checkLimit, checkOffset } from '../../domain/values/fields.ts';
 import { readCursor } from './list-cursor.ts';
 
@@ -42,7 +42,7 @@ export function checkCursorPage(
 export function checkOrder(order: string | undefined): boolean {
   if (order === undefined || order === 'asc') return false;
   if (order === 'desc') return true;
-  throw invalidField('order', '"asc" or "desc"');
+  throw refusedValue('order', order, '"asc" or "desc"');
 }
 
 /**

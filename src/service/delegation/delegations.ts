@@ -1,5 +1,5 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
-import { invalidField, notFound } from '../../domain/errors.ts';
+import { invalidField, notFound, refusedValue } from '../../domain/errors.ts';
 import { parties } from '../../domain/event/facts.ts';
 import type { GrantScope } from '../../domain/event/grant.ts';
 import {
@@ -104,7 +104,7 @@ export class Delegations {
   ): Promise<CommandOutcome> {
     const delegateActorId = checkUuid('actor_id', request.actorId);
     const { access } = request;
-    if (access !== 'read' && access !== 'write') throw invalidField('access', '"read" or "write"');
+    if (access !== 'read' && access !== 'write') throw refusedValue('access', access, '"read" or "write"');
     const parts: GrantParts = {
       delegateActorId,
       role: 'ACCESS',
@@ -160,10 +160,12 @@ export class Delegations {
   }
 
   /**
-   * Throws unless the delegate exists and is in the same world as the caller and the ledger's parties. An actor without
-   * a world is allowed.
+   * Throws unless the delegate is another actor than the caller, exists, and is in the same world as the caller and the
+   * ledger's parties. An actor without a world is allowed. This is no rule of the ledger: older logs may hold grants of
+   * actors to themselves.
    */
   async #checkDelegate(call: Call, ledgerId: string, field: string, actorId: string): Promise<void> {
+    if (actorId === callerOf(call).actorId) throw invalidField(field, 'another actor than the caller');
     const delegate = await this.#identities.recent(actorId);
     if (delegate === null) throw notFound('actor', field);
     refuseOtherWorld(callerOf(call).world, delegate.world, field);
@@ -205,7 +207,7 @@ function checkPermissions(text: string, parsed: JsonNode | null): JsonNode {
   if (node.kind !== 'object') throw invalidField('permissions', 'a JSON object');
   const access = memberOf(node, 'access');
   if (access !== undefined && (access.kind !== 'string' || (access.value !== 'read' && access.value !== 'write'))) {
-    throw invalidField('permissions.access', '"read" or "write"');
+    throw refusedValue('permissions.access', toValue(access), '"read" or "write"');
   }
   return node;
 }

@@ -1,4 +1,4 @@
-import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
+import { LedgerError, notFound, refusedValue } from '../../domain/errors.ts';
 import {
   API_KEY_RANDOM_BYTES,
   apiKeyHash,
@@ -148,5 +148,5 @@ function mintApiKey(
 
 function checkRegion(region: string): Region {
   if (region === 'in' || region === 'eu') return region;
-  throw invalidField('region', '"in" or "eu"');
+  throw refusedValue('region', region, '"in" or "eu"');
 }

@@ -56,13 +56,15 @@ export function storedCredentials(
         throw new LedgerError(
           'invalid_actor_identity',
           'X-ACTOR-ID and X-ACTOR-TYPE must name an onboarded entity and its type; every other actor sends an API key.',
+          { header: 'X-ACTOR-ID' },
         );
       }
       return { actorId, world: actor.world, actorType, mustSign: options.production || actor.keys.length > 0 };
     },
     verifyEntityRequest: async (actorId, sent, request) => {
       const recent = await identities.recent(actorId);
-      if (recent === null) throw new LedgerError('invalid_actor_identity', 'X-ACTOR-ID names no entity.');
+      if (recent === null)
+        throw new LedgerError('invalid_actor_identity', 'X-ACTOR-ID names no entity.', { header: 'X-ACTOR-ID' });
       const forms = [entityRequestForm(request)] as const;
       const input = { eventType: 'ENTITY_REQUEST', ledgerId: actorId, forms } as const;
       const message = 'X-Actor-Sig does not verify as an ENTITY_REQUEST over the JSON given in details.';
@@ -74,6 +76,7 @@ export function storedCredentials(
 function badKey(): LedgerError {
   return new LedgerError(
     'invalid_api_key',
-    'The API key is not valid: check it for typing errors, or make a new one if it was revoked.',
+    'The API key in the Authorization header is not valid: check it for typing errors, or make a new one if it was revoked.',
+    { header: 'Authorization' },
   );
 }

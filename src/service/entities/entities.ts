@@ -1,4 +1,4 @@
-import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
+import { invalidField, LedgerError, notFound, refusedValue } from '../../domain/errors.ts';
 import { parseJsonField } from '../../domain/json/json.ts';
 import { checkPublicKey } from '../../domain/keys/public-key.ts';
 import { checkLabel, checkName, checkUuid } from '../../domain/values/fields.ts';
@@ -170,7 +170,7 @@ export function entityService(
 
     setArlGate: async (request: SetArlGateRequest, call: Call) => {
       const { requireArl } = request;
-      if (requireArl === undefined) throw invalidField('require_arl', 'true or false');
+      if (requireArl === undefined) throw refusedValue('require_arl', requireArl, 'true or false');
       const { actorId } = await ownEntity(call);
       const updatedAt = isoTime(call.now);
       await entities.update(

@@ -1,4 +1,4 @@
-import { LedgerError } from '../../domain/errors.ts';
+import { invalidHeader } from '../../domain/errors.ts';
 import type { CommandKey } from '../../domain/event/event.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
 import { sigDigest } from '../../domain/keys/signature.ts';
@@ -14,9 +14,7 @@ const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
  */
 export function commandId(actorId: string, key: string): string {
   if (!IDEMPOTENCY_KEY.test(key)) {
-    throw new LedgerError('invalid_argument', 'The Idempotency-Key must be 1 to 255 printable ASCII characters.', {
-      field: 'Idempotency-Key',
-    });
+    throw invalidHeader('Idempotency-Key', '1 to 255 printable ASCII characters');
   }
   return sha256Hex(`svc-command-v1\0${actorId.length}\0${actorId}${key}`);
 }

@@ -193,11 +193,11 @@ const answerContext = (id: string): string => `${KIND}/${id}/answer`;
 
 function keyReused(): LedgerError {
   const message = 'This Idempotency-Key was used for another request: send a new key with a new request.';
-  return new LedgerError('idempotency_key_reused', message, { field: 'Idempotency-Key' });
+  return new LedgerError('idempotency_key_reused', message, { header: 'Idempotency-Key', field: 'Idempotency-Key' });
 }
 
 function inProgress(call: RepeatableCall): LedgerError {
   call.headers.push(['retry-after', '1']);
   const message = 'The first request with this Idempotency-Key is still running: retry with the same key in a moment.';
-  return new LedgerError('idempotency_in_progress', message, { field: 'Idempotency-Key' });
+  return new LedgerError('idempotency_in_progress', message, { header: 'Idempotency-Key', field: 'Idempotency-Key' });
 }

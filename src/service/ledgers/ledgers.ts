@@ -147,8 +147,8 @@ function fieldOf(named: { readonly [field: string]: string | undefined }, side: 
 }
 
 function oneSide(side: string, byUri: string | undefined, byId: string | undefined): string | undefined {
-  if (byUri !== undefined && byId !== undefined && byUri !== byId) {
-    throw invalidField(`${side}_actor_id`, `the same actor as ${side}_svc_id`);
+  if (byUri !== undefined && byId !== undefined) {
+    throw invalidField(`${side}_actor_id`, `left out beside ${side}_svc_id: name the actor once`);
   }
   return byUri ?? byId;
 }

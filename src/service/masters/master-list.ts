@@ -60,7 +60,7 @@ export async function readMasterPage(
   query: MasterQuery,
 ): Promise<ListedPage<ReturnType<typeof masterSummary>>> {
   // Whether the caller may read the whole ledger may have changed since it got the cursor.
-  if (query.after !== null && SEQ_PLACE.test(query.after) !== (readable === null)) throw unknownCursor();
+  if (query.after !== null && SEQ_PLACE.test(query.after) !== (readable === null)) throw unknownCursor(query.after);
   const isFiltered = isFilteredBy(query, readable !== null);
   const show = async ({ masterId }: MasterEntry) => {
     if (masterId === null) return null;

@@ -1,4 +1,4 @@
-import { invalidField, LedgerError } from '../../domain/errors.ts';
+import { inHeader, invalidField, invalidHeader, LedgerError, refusedValue } from '../../domain/errors.ts';
 import { byCodeUnits, canonicalString } from '../../domain/json/canonical.ts';
 import {
   type AddedMember,
@@ -7,17 +7,19 @@ import {
   memberOf,
   parseJson,
   parseJsonField,
+  toValue,
 } from '../../domain/json/json.ts';
 import { checkHash, checkLabel, checkUuid } from '../../domain/values/fields.ts';
 
 /** Bytes of a payload in canonical form. */
 const payloadBytesMax = 256 * 1024;
 const deliveryChainItemsMax = 16;
+const DELIVERY_CHAIN = 'X-Delivery-Chain';
 const actorTypes = new Set(['human', 'service', 'external', 'device']);
 
 /** A field that was left out is an empty text: it is reported as a missing object instead of broken JSON. */
 export function parsePayload(text: string): JsonNode {
-  if (text === '') throw invalidField('payload', 'a JSON object');
+  if (text === '') throw refusedValue('payload', text, 'a JSON object');
   return parseJsonField(text);
 }
 
@@ -40,9 +42,7 @@ export function checkPayload(node: JsonNode): { readonly object: JsonObject; rea
   }
   const cause = memberOf(node, 'caused_by_hash');
   const causedByHash =
-    cause === undefined || cause.kind === 'null'
-      ? null
-      : checkHash('payload.caused_by_hash', cause.kind === 'string' ? cause.value : undefined);
+    cause === undefined || cause.kind === 'null' ? null : checkHash('payload.caused_by_hash', toValue(cause));
   return { object: node, causedByHash };
 }
 
@@ -77,23 +77,32 @@ export function missingFields(object: JsonObject, injection: Injection): AddedMe
 
 /** X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}. Returns the member of the payload. */
 export function checkDeliveryChain(text: string): AddedMember {
-  const field = 'X-Delivery-Chain';
-  const node = parseJson(text, { maxDepth: 4 });
+  const node = namedAsHeader(() => parseJson(text, { maxDepth: 4 }));
   if (node.kind !== 'array' || node.items.length > deliveryChainItemsMax) {
-    throw invalidField(field, `a JSON array of at most ${deliveryChainItemsMax} items`);
+    throw invalidHeader(DELIVERY_CHAIN, `a JSON array of at most ${deliveryChainItemsMax} items`);
   }
   for (const [index, item] of node.items.entries()) {
-    const name = `${field}[${index}]`;
     if (item.kind !== 'object' || item.members.length !== 3)
-      throw invalidField(name, 'an object of actor_id, actor_type and role');
+      throw invalidHeader(DELIVERY_CHAIN, 'an object of actor_id, actor_type and role', `[${index}]`);
+    const name = `${DELIVERY_CHAIN}[${index}]`;
     const member = (key: string): unknown => {
       const value = memberOf(item, key);
-      return value?.kind === 'string' ? value.value : undefined;
+      return value === undefined ? undefined : toValue(value);
     };
-    checkUuid(`${name}.actor_id`, member('actor_id'));
-    checkLabel(`${name}.role`, member('role'));
+    namedAsHeader(() => {
+      checkUuid(`${name}.actor_id`, member('actor_id'));
+      checkLabel(`${name}.role`, member('role'));
+    });
     if (!actorTypes.has(String(member('actor_type'))))
-      throw invalidField(`${name}.actor_type`, `one of ${[...actorTypes].join(', ')}`);
+      throw invalidHeader(DELIVERY_CHAIN, `one of ${[...actorTypes].join(', ')}`, `[${index}].actor_type`);
   }
   return { name: 'delivery_chain', text: `"delivery_chain":${node.canonical}` };
+}
+
+function namedAsHeader<T>(check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw error instanceof LedgerError ? inHeader(DELIVERY_CHAIN, error) : error;
+  }
 }

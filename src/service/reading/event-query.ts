@@ -1,4 +1,4 @@
-import { invalidField } from '../../domain/errors.ts';
+import { invalidField, refusedValue } from '../../domain/errors.ts';
 import { checkEventType, checkOffset, checkTime, checkUuid, listOffsetMax } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { ListLedgerEventsRequest } from '../../gen/svc/v1/ledgers_pb.ts';
@@ -68,7 +68,7 @@ function checkSeq(seq: bigint): number {
 
 function checkVerify(verify: string | undefined): boolean {
   if (verify === undefined || verify === 'signatures') return verify === 'signatures';
-  throw invalidField('verify', '"signatures"');
+  throw refusedValue('verify', verify, '"signatures"');
 }
 
 /** Where a page begins. */
@@ -89,6 +89,6 @@ const isEventPlace = (text: string): boolean => EVENT_PLACE.test(text);
 
 function readEventCursor(cursor: string, descending: boolean): EventStart {
   const [, seq, skip = '0'] = EVENT_PLACE.exec(readCursor(cursor, descending, isEventPlace)) ?? [];
-  if (Number(skip) > listOffsetMax) throw unknownCursor();
+  if (Number(skip) > listOffsetMax) throw unknownCursor(cursor);
   return { seq: Number(seq), skip: Number(skip) };
 }

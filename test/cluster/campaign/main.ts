@@ -12,10 +12,23 @@ import { runCampaign } from './campaign.ts';
  * takes 30 to 40 minutes; `--faults 9 --acknowledged 5000` is a short one. Restarted nodes run the code of this tree,
  * so run a long one from a copy.
  */
+const usage = `Usage: npm run campaign -- [options]
+  --faults N           how many faults (220)
+  --kind A,B           faults of these kinds only: ${Object.keys(faults).join(', ')}
+  --seed N             of the order of faults (another one each time)
+  --acknowledged N     appends that must be acknowledged before it ends (100000)
+  --ledgers N          (24)
+  --workers N          callers over REST and gRPC (16)
+  --streams N          callers with a stream each (2)
+  --rest-ms N          the longest pause between two calls of a caller (100)
+  --minutes N          no new fault begins after so many (600)
+  --cassandra-nodes N  1 or 3 (1)
+  --keep               keeps the nodes' logs and data
+  --out FILE           writes the report there too
+  --help`;
 const { values } = parseArgs({
   options: {
     faults: { type: 'string', default: '220' },
-    /** Faults of these kinds only, separated by commas. */
     kind: { type: 'string' },
     seed: { type: 'string' },
     acknowledged: { type: 'string', default: '100000' },
@@ -23,14 +36,18 @@ const { values } = parseArgs({
     workers: { type: 'string', default: '16' },
     streams: { type: 'string', default: '2' },
     'rest-ms': { type: 'string', default: '100' },
-    /** No new fault begins after so many. */
     minutes: { type: 'string', default: '600' },
     'cassandra-nodes': { type: 'string', default: '1' },
-    /** Keeps the nodes' logs and data. */
     keep: { type: 'boolean', default: false },
     out: { type: 'string' },
+    help: { type: 'boolean', default: false },
   },
 });
+
+if (values.help) {
+  console.log(usage);
+  process.exit(0);
+}
 
 const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed);
 const kinds = kindsOf(Number(values.faults));

@@ -47,7 +47,7 @@ describe('an export in which a forger replaced every key, amount, hash and signa
   });
 
   it('is invalid under the keys of the honest service', async () => {
-    expect(await verdict(forged(), ...resolver)).toEqual({ code: 1, first: 'INVALID  10 things are wrong' });
+    expect(await verdict(forged(), ...resolver)).toEqual({ code: 1, first: 'INVALID  10 problems' });
     expect((await verdict(forged(), '--keys', keysFile, '--authority', authorityFile)).code).toBe(1);
   });
 

@@ -107,7 +107,7 @@ describe('verify', () => {
   it('exits with 1 and names a changed event', async () => {
     const { code, out } = await verify(exported(tampered));
     expect(code).toBe(1);
-    expect(out).toMatch(/^INVALID {2}2 things are wrong/);
+    expect(out).toMatch(/^INVALID {2}2 problems/);
     expect(out).toContain(`✗ hash_mismatch  event ${vectors.chain[4]?.content.id}`);
   });
 

@@ -164,6 +164,15 @@ describe('REST refusals', () => {
     expect((await envelope(posted)).code).toBe('route_not_found');
   });
 
+  it('the 404 at a path without the version names the path with it, if there is one', async () => {
+    const { message, details } = await envelope(await get(`/ledgers/${ledgerId}?limit=1`));
+    expect(details).toEqual({ expected: `/v1/ledgers/${ledgerId}` });
+    expect(message).toContain(`/v1/ledgers/${ledgerId}`);
+    expect((await envelope(await post('/legal/terms', '{}'))).details).toEqual({ expected: '/v1/legal/terms' });
+    for (const path of ['/nothing', '/v1/nothing', '/v1/v1/ledgers'])
+      expect((await envelope(await get(path))).details).toBeUndefined();
+  });
+
   it('a method that a path does not take is refused with 405 and Allow', async () => {
     const response = await get('/v1/health', { method: 'DELETE' });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
