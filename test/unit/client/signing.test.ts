@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { type Event, type JsonObject, publicKeyBase64, signerFromPrivateKey } from '../../../src/client/index.ts';
 import { createFacts } from '../../../src/client/signing/facts.ts';
 import { eventSigningInput } from '../../../src/client/signing/signed-calls.ts';
-import { digestOf, ed25519Key, entityRequestInput, signatureHeaders } from '../../../src/client/signing/signing.ts';
+import { digestOf, entityRequestInput, signatureHeaders } from '../../../src/client/signing/signing.ts';
 import { canonicalJson } from '../../../src/domain/json/canonical.ts';
 import { sha256Hex } from '../../../src/domain/keys/hash.ts';
+import { ed25519Key } from '../../../src/domain/keys/key-object.ts';
 import { at } from '../../support/vector-chain.ts';
 import { vectors } from '../../support/vectors.ts';
 
