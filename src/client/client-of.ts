@@ -74,7 +74,7 @@ function restOf(baseUrl: string, sender: (origin: string) => HttpSender): Transp
   return createRestTransport(prefix, sender(origin));
 }
 
-/** `crypto.randomUUID` is missing on pages that were loaded without TLS. */
+/** Pages that were loaded without TLS have no `crypto.randomUUID`. */
 function randomId(): string {
-  return toHex(crypto.getRandomValues(new Uint8Array(16)));
+  return crypto.randomUUID?.() ?? toHex(crypto.getRandomValues(new Uint8Array(16)));
 }

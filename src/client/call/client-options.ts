@@ -54,6 +54,6 @@ export interface ClientOptions extends Credential {
   readonly now?: () => number;
   /** The time and randomness of retries. The system's if left out. */
   readonly retryClock?: RetryClock;
-  /** Makes idempotency keys. If left out, each is 128 random bits in hex. */
+  /** Makes idempotency keys. Random UUIDs if left out. */
   readonly newId?: () => string;
 }

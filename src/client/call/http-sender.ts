@@ -3,7 +3,7 @@ import type { Headers, Wire } from '../transport.ts';
 /** A page of events is 2 MiB, or one event of some 600 KiB. An answer far beyond that is not one of this API. */
 export const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
-export interface HttpRequest extends Pick<Wire, 'path'> {
+interface HttpRequest extends Pick<Wire, 'path'> {
   readonly method: string;
   readonly headers: Headers;
   /** null: the request has no body. */
