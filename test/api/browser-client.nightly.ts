@@ -4,15 +4,20 @@ import type { AddressInfo } from 'node:net';
 import { join, normalize } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeOn } from '../support/backends/for-tests.ts';
 import type { Backend } from '../support/backends/backend.ts';
+import { describeOn } from '../support/backends/for-tests.ts';
 import { exampleOf, installClient } from '../support/client-package.ts';
 import { type RunningTestNode, runNode, suiteDir } from '../support/running-node.ts';
 
 const dir = suiteDir();
 
 function chromiumHere(): Backend<string> {
-  const places = [process.env.CHROMIUM_PATH, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+  const places = [
+    process.env.CHROMIUM_PATH,
+    '/usr/bin/chromium',
+    '/usr/bin/chromium-browser',
+    '/usr/bin/google-chrome',
+  ];
   const path = places.find((place) => place !== undefined && existsSync(place));
   return path === undefined
     ? { kind: 'missing', reason: 'install the package chromium, or set CHROMIUM_PATH' }
@@ -93,7 +98,7 @@ describeOn('the client in Chromium', 'Chromium', chromiumHere(), (executablePath
       'events.push(event)',
       "events.push(event.eventType === 'SHIPMENT_DISPATCHED' ? { ...event, payload: { ...event.payload, pallets: 5 } } : event)",
     );
-    expect(await said('/forged', forged)).toMatch(/^4 events, 2 signatures, [1-9]\d* problems$/);
+    expect(await said('/forged', forged)).toBe('4 events, 1 signatures, 2 problems');
   });
 
   it('cannot call a node that does not name its origin', async () => {

@@ -5,8 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { webhookSecret } from '../../src/domain/keys/webhook-signature.ts';
-import { exampleOf } from '../support/client-package.ts';
-import { installClient } from '../support/client-package.ts';
+import { exampleOf, installClient } from '../support/client-package.ts';
 import { runNode, suiteDir } from '../support/running-node.ts';
 
 const run = promisify(execFile);
@@ -39,10 +38,17 @@ export const signer = signerFromPrivateKey(generateKeyPairSync('ed25519').privat
 export const client = createClient({ baseUrl: 'http://a', grpcUrl: 'http://a', dispatcher: new Agent(), signer });
 `;
 const compilers = [
-  { module: 'nodenext', moduleResolution: 'nodenext', file: 'use.ts', text: typed, lib: ['es2022'], types: [] },
-  { module: 'nodenext', moduleResolution: 'nodenext', file: 'use.cts', text: typed, lib: ['es2022'], types: [] },
+  { module: 'nodenext', moduleResolution: 'nodenext', file: 'use.ts', text: typed, lib: ['es2022', 'dom'], types: [] },
+  { module: 'nodenext', moduleResolution: 'nodenext', file: 'use.cts', text: typed, lib: ['es2022'], types: ['node'] },
   { module: 'esnext', moduleResolution: 'bundler', file: 'use.ts', text: typed, lib: ['es2022', 'dom'], types: [] },
-  { module: 'nodenext', moduleResolution: 'nodenext', file: 'node.ts', text: typedForNode, lib: ['es2024'], types: ['node'] },
+  {
+    module: 'nodenext',
+    moduleResolution: 'nodenext',
+    file: 'node.ts',
+    text: typedForNode,
+    lib: ['es2024'],
+    types: ['node'],
+  },
 ];
 
 describe('the package ledger-trust-client', () => {
@@ -120,8 +126,14 @@ call({ baseUrl: 'http://127.0.0.1:1' }).then(async (rest) => {
 
   it('runs the webhook example of its README', async () => {
     const secret = webhookSecret(new Uint8Array(32).fill(7));
-    writeFileSync(join(dir, 'webhook.cjs'), exampleOf('webhook', '').replace('process.env.PORT ?? 3000', "0, () => console.log(server.address().port)"));
-    const server = spawn(process.execPath, ['webhook.cjs'], { ...inProject, env: { ...inProject.env, WEBHOOK_SECRET: secret } });
+    writeFileSync(
+      join(dir, 'webhook.cjs'),
+      exampleOf('webhook', '').replace('process.env.PORT ?? 3000', '0, () => console.log(server.address().port)'),
+    );
+    const server = spawn(process.execPath, ['webhook.cjs'], {
+      ...inProject,
+      env: { ...inProject.env, WEBHOOK_SECRET: secret },
+    });
     onTestFinished(() => void server.kill('SIGKILL'));
     let said = '';
     server.stdout.on('data', (data: Buffer) => {

@@ -34,7 +34,10 @@ describe('the client in a browser', () => {
 
   test('sends by fetch, without cookies, and follows no redirect', async () => {
     const spy = fetching(() => answered(200, '{"status":"ok","version":"1","phase":1}'));
-    await browser.createClient({ baseUrl }).getHealth().catch(() => {});
+    await browser
+      .createClient({ baseUrl })
+      .getHealth()
+      .catch(() => {});
     expect(spy.mock.calls[0]?.[0]).toBe('http://ledger.example/at/health');
     expect(spy.mock.calls[0]?.[1]).toMatchObject({ method: 'GET', credentials: 'omit', redirect: 'manual' });
   });
@@ -42,7 +45,10 @@ describe('the client in a browser', () => {
   test('gives the status and the code of a refusal', async () => {
     const body = '{"error":{"code":"not_found","message":"There is no such ledger.","request_id":"r-2"}}';
     fetching(() => answered(404, body));
-    const error = await browser.createClient({ baseUrl, apiKey: 'k' }).getLedger({ ledgerId: 'x' }).catch((e) => e);
+    const error = await browser
+      .createClient({ baseUrl, apiKey: 'k' })
+      .getLedger({ ledgerId: 'x' })
+      .catch((e) => e);
     expect(error).toMatchObject({ code: 'not_found', status: 404, grpcStatus: null, requestId: 'r-2' });
   });
 
@@ -53,9 +59,12 @@ describe('the client in a browser', () => {
   });
 
   test('rejects with the reason of an aborted signal', async () => {
-    fetching((_, init) => new Promise((_resolve, reject) => {
-      init?.signal?.addEventListener('abort', () => reject(init.signal?.reason));
-    }));
+    fetching(
+      (_, init) =>
+        new Promise((_resolve, reject) => {
+          init?.signal?.addEventListener('abort', () => reject(init.signal?.reason));
+        }),
+    );
     const reason = new Error('enough');
     const controller = new AbortController();
     const call = browser.createClient({ baseUrl }).getHealth({}, { signal: controller.signal });
@@ -73,14 +82,20 @@ describe('the client in a browser', () => {
         },
       });
     fetching(() => answered(200, endless()));
-    const error = await browser.createClient({ baseUrl, attemptsMax: 1 }).getHealth().catch((e) => e);
+    const error = await browser
+      .createClient({ baseUrl, attemptsMax: 1 })
+      .getHealth()
+      .catch((e) => e);
     expect(error).toMatchObject({ code: 'invalid_answer', status: 200 });
     expect(cancelled).toBe(true);
   });
 
   test('calls a redirect an answer that is not one of this API', async () => {
     fetching(() => Promise.resolve(Response.error()));
-    const error = await browser.createClient({ baseUrl, attemptsMax: 1 }).getHealth().catch((e) => e);
+    const error = await browser
+      .createClient({ baseUrl, attemptsMax: 1 })
+      .getHealth()
+      .catch((e) => e);
     expect(error).toMatchObject({ code: 'invalid_answer', status: 302 });
   });
 

@@ -40,8 +40,8 @@ describe.each(ports)('the crypto port on $name', ({ port }) => {
   });
 
   test('accepts no signature of the speccheck cases: their keys or their S are not canonical', () => {
-    const accepted = speccheck.filter(
-      ({ message, pub_key, signature }) => digestVerifier(base64(pub_key), port)?.(bytes(message), bytes(signature)),
+    const accepted = speccheck.filter(({ message, pub_key, signature }) =>
+      digestVerifier(base64(pub_key), port)?.(bytes(message), bytes(signature)),
     );
     expect(accepted).toEqual([]);
   });

@@ -235,7 +235,8 @@ describe('dependencies', () => {
       '@noble/hashes/utils.js',
     ]);
     const ofNode = [...loaded].filter(
-      (name) => name.startsWith('src/') && /\bBuffer\.|\bprocess\.(?!getBuiltin)/.test(readFileSync(join(root, name), 'utf8')),
+      (name) =>
+        name.startsWith('src/') && /\bBuffer\.|\bprocess\.(?!getBuiltin)/.test(readFileSync(join(root, name), 'utf8')),
     );
     expect(ofNode).toEqual(['src/domain/keys/crypto-node.ts']);
   });

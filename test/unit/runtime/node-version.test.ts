@@ -21,9 +21,7 @@ describe('a Node that is too old', () => {
   };
 
   test.each(['v20.20.2', 'v22.19.0', 'v23.11.1'])('%s is refused in one sentence', (version) => {
-    expect(refusal(version)).toBe(
-      `ledger-trust: Node 24 or later is needed, and this is Node ${version.slice(1)}.`,
-    );
+    expect(refusal(version)).toBe(`ledger-trust: Node 24 or later is needed, and this is Node ${version.slice(1)}.`);
   });
 
   test.each([process.version, 'v24.0.0', 'v26.1.0'])('%s is not refused', (version) => {
