@@ -38,7 +38,7 @@ describe('the client in a browser', () => {
       .createClient({ baseUrl })
       .getHealth()
       .catch(() => {});
-    expect(spy.mock.calls[0]?.[0]).toBe('http://ledger.example/at/health');
+    expect(spy.mock.calls[0]?.[0]).toBe('http://ledger.example/at/v1/health');
     expect(spy.mock.calls[0]?.[1]).toMatchObject({ method: 'GET', credentials: 'omit', redirect: 'manual' });
   });
 

@@ -219,7 +219,7 @@ describe('dependencies', () => {
       if (loaded.has(path)) return;
       loaded.add(path);
       const text = readFileSync(join(root, path), 'utf8');
-      for (const [, from = ''] of text.matchAll(/^(?:import|export) (?!type)[^;']*from '([^']+)'/gm))
+      for (const [, from = ''] of text.matchAll(/^(?:import|export) (?!type)[^;'"]*from ['"]([^'"]+)['"]/gm))
         if (from.startsWith('.')) load(relative(root, resolve(root, dirname(path), from)));
         else loaded.add(from);
     };
