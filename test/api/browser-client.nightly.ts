@@ -2,27 +2,20 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, normalize } from 'node:path';
-import { type Browser, chromium } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Backend } from '../support/backends/backend.ts';
 import { describeOn } from '../support/backends/for-tests.ts';
 import { exampleOf, installClient } from '../support/client-package.ts';
+import { noBrowser, openBrowser } from '../support/docs-browser.ts';
 import { type RunningTestNode, runNode, suiteDir } from '../support/running-node.ts';
 
 const dir = suiteDir();
 
-function chromiumHere(): Backend<string> {
-  const places = [
-    process.env.CHROMIUM_PATH,
-    '/usr/bin/chromium',
-    '/usr/bin/chromium-browser',
-    '/usr/bin/google-chrome',
-  ];
-  const path = places.find((place) => place !== undefined && existsSync(place));
-  return path === undefined
-    ? { kind: 'missing', reason: 'install the package chromium, or set CHROMIUM_PATH' }
-    : { kind: 'there', address: path, startupMs: 0, from: path };
-}
+const chromium: Backend<null> =
+  noBrowser === null
+    ? { kind: 'there', address: null, startupMs: 0, from: 'this machine' }
+    : { kind: 'missing', reason: `${noBrowser}: install the package chromium, or set CHROMIUM` };
 
 /** How a page without a bundler finds the packages. */
 const importMap = {
@@ -48,7 +41,7 @@ const server = createServer((request, response) => {
   } else response.writeHead(404).end();
 });
 
-describeOn('the client in Chromium', 'Chromium', chromiumHere(), (executablePath) => {
+describeOn('the client in Chromium', 'Chromium', chromium, () => {
   let browser: Browser;
   let node: RunningTestNode;
   let origin: string;
@@ -58,7 +51,7 @@ describeOn('the client in Chromium', 'Chromium', chromiumHere(), (executablePath
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     node = await runNode({ env: { CORS_ORIGINS: origin } });
-    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+    browser = await openBrowser();
   }, 300_000);
   afterAll(async () => {
     await browser?.close();
