@@ -2,7 +2,8 @@ import { createHash, createPrivateKey } from 'node:crypto';
 import type { LedgerFacts } from '../src/domain/event/facts.ts';
 import { injectedFields } from '../src/domain/event/service-events.ts';
 import { canonicalJson } from '../src/domain/json/canonical.ts';
-import { sigDigest, signDigest } from '../src/domain/keys/signature.ts';
+import { signDigest } from '../src/domain/keys/key-object.ts';
+import { sigDigest } from '../src/domain/keys/signature.ts';
 import type { Transport } from './options.ts';
 import { benchEventType, payloadOf } from './payload.ts';
 import { LaneWriter, type RequestFile } from './request-file.ts';
@@ -105,6 +106,6 @@ function factsOf(ledger: BenchLedger): LedgerFacts {
   };
 }
 
-function otherDigest(digest: Buffer): Buffer {
+function otherDigest(digest: Uint8Array): Uint8Array {
   return createHash('sha256').update(digest).digest();
 }

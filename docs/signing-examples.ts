@@ -1,7 +1,9 @@
-import { ed25519Key, publicKeyBase64 } from '../src/client/signing/signing.ts';
+import { publicKeyBase64 } from '../src/client/signing/signing.ts';
 import { canonicalJson } from '../src/domain/json/canonical.ts';
+import { platformCrypto } from '../src/domain/keys/crypto.ts';
 import { sha256Hex } from '../src/domain/keys/hash.ts';
-import { actorKid, sigDigest, signDigest } from '../src/domain/keys/signature.ts';
+import { toHex } from '../src/domain/keys/hex.ts';
+import { actorKid, sigDigest } from '../src/domain/keys/signature.ts';
 import { Auth } from '../src/gen/svc/v1/options_pb.ts';
 import { rpcPathOf } from '../src/rpc/endpoints/endpoint.ts';
 import { apiServices, methodRule, restRoutes } from '../src/rpc/endpoints/routes.ts';
@@ -293,7 +295,7 @@ export const signingExamples: readonly Example[] = [
 /** Markdown: the actors, ledgers and masters that the examples are about. */
 export function exampleWorldTable(): string {
   const keys = (Object.keys(seeds) as SignerName[]).map((name) => {
-    const publicKey = publicKeyBase64(ed25519Key(Buffer.from(seeds[name], 'hex')));
+    const publicKey = publicKeyBase64(platformCrypto.fromHex(seeds[name]));
     return `| ${name} | \`${actors[name]}\` | \`${seeds[name]}\` | \`${publicKey}\` |`;
   });
   const ids = [`| buyer | \`${buyer}\` | | |`, `| delegate | \`${delegate}\` | | |`];
@@ -324,14 +326,14 @@ function exampleText(example: Example): string {
   const { title, method, by, call, body, eventType, ledgerId, headers = {} } = example;
   const canonical = canonicalJson(example.signed);
   const digest = sigDigest(eventType, ledgerId, canonical);
-  const signature = signDigest(digest, ed25519Key(Buffer.from(seeds[by], 'hex')));
+  const signature = platformCrypto.toBase64(platformCrypto.ed25519Signer(platformCrypto.fromHex(seeds[by]))(digest));
   const lines = Object.entries({
     Call: call,
     ...(body === undefined ? {} : { Body: typeof body === 'string' ? body : JSON.stringify(body) }),
     'Event type': eventType,
     'Ledger id': ledgerId,
     'Canonical JSON': canonical,
-    'SHA-256': digest.toString('hex'),
+    'SHA-256': toHex(digest),
     ...headers,
     'X-Signing-Key-ID': actorKid(actors[by], 1),
     'X-Actor-Sig': signature,

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { shardOf } from '../../src/actors/routing/shard.ts';
-import { isUuid } from '../../src/domain/values/uuid.ts';
+import { isUuid } from '../../src/domain/values/uuid-form.ts';
 import { ConfigError, type Environment } from '../../src/node/config.ts';
 import type { LeaseServer } from '../placement/lease-server.ts';
 import { isLeaving, type Member, type MemberBoard, type Order } from '../placement/members.ts';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { exitCodes } from '../../src/cli/terminal/exit-codes.ts';
 import { CliError, type Terminal, usageError } from '../../src/cli/terminal/terminal.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
-import { isUuid } from '../../src/domain/values/uuid.ts';
+import { isUuid } from '../../src/domain/values/uuid-form.ts';
 import { exitCodeOf, scrubJson, scrubText } from './scrub-report.ts';
 import type { VerifyOptions } from './verify-ledgers.ts';
 

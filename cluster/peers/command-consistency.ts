@@ -18,7 +18,7 @@ import type {
   RevokeAccess,
 } from '../../src/domain/ledger/command.ts';
 import { isoTime, parseRfc3339 } from '../../src/domain/values/time.ts';
-import { isUuid } from '../../src/domain/values/uuid.ts';
+import { isUuid } from '../../src/domain/values/uuid-form.ts';
 import { canonicalObject, UnreadableCommand } from './wire-fields.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { LedgerError } from '../../src/domain/errors.ts';
 import { type JsonObject, parseJson } from '../../src/domain/json/json.ts';
 import { isoTime, parseRfc3339 } from '../../src/domain/values/time.ts';
-import { isUuid } from '../../src/domain/values/uuid.ts';
+import { isUuid } from '../../src/domain/values/uuid-form.ts';
 import { limits } from '../../src/runtime/limits/limits.ts';
 
 /** A command of another node that this node cannot read, perhaps of another version. */

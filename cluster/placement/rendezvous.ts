@@ -1,5 +1,5 @@
 import type { NodeId } from '../../src/actors/routing/placement.ts';
-import { sha256 } from '../../src/domain/keys/hash.ts';
+import { sha256Buffer } from '../../src/domain/keys/hash-buffer.ts';
 import { isLeaving, type Member } from './members.ts';
 
 /** Rendezvous hashing, so that a node that joins or leaves moves its own shards only. null: there is no node. */
@@ -7,7 +7,7 @@ export function desiredOwner(shard: number, nodes: readonly NodeId[]): NodeId | 
   let best: NodeId | null = null;
   let bestWeight = -1;
   for (const node of nodes) {
-    const weight = sha256(`${shard}|${node}`).readUIntBE(0, 6);
+    const weight = sha256Buffer(`${shard}|${node}`).readUIntBE(0, 6);
     if (weight > bestWeight || (weight === bestWeight && best !== null && node < best)) {
       best = node;
       bestWeight = weight;

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { isUuid } from '../../src/domain/values/uuid.ts';
+import { isUuid } from '../../src/domain/values/uuid-form.ts';
 import type { MetBadValue } from './bad-values.ts';
 
 /**

@@ -11,7 +11,7 @@ import {
   verifyEvents,
   verifyWebhook,
   type WebhookDelivery,
-} from 'ledger-trust/client';
+} from 'ledger-trust-client';
 
 const baseUrl = process.env.BASE ?? 'http://localhost:8080';
 

@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-import { runProgram } from './program.ts';
-import { processTerminal, programVersion } from './terminal/process-terminal.ts';
+import { refuseOldNode } from '../runtime/node-version.ts';
+
+refuseOldNode(process.version);
+const { runProgram } = await import('./program.ts');
+const { processTerminal, programVersion } = await import('./terminal/process-terminal.ts');
 
 await runProgram(processTerminal(), process.argv.slice(2), programVersion());

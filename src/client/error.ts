@@ -28,8 +28,10 @@ export class LedgerTrustError extends Error {
   readonly cut: readonly string[];
   /** X-Request-Id of the answer. null if there was none. */
   readonly requestId: string | null;
-  /** The HTTP status, or over gRPC the gRPC status code. null if no answer came. */
+  /** The HTTP status of the answer. null over gRPC, and if no answer came. `code` is the same over both transports. */
   readonly status: number | null;
+  /** The gRPC status code of the answer. null over REST, and if no answer came. */
+  readonly grpcStatus: number | null;
   /** Milliseconds that the service asked to wait before a retry. null if it did not ask. */
   readonly retryAfterMs: number | null;
 
@@ -41,6 +43,7 @@ export class LedgerTrustError extends Error {
     this.cut = facts.cut ?? [];
     this.requestId = facts.requestId ?? null;
     this.status = facts.status ?? null;
+    this.grpcStatus = facts.grpcStatus ?? null;
     this.retryAfterMs = facts.retryAfterMs ?? null;
   }
 }

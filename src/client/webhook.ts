@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { MessageShape } from '@bufbuild/protobuf';
 import {
   isWebhookSecret,
@@ -48,7 +47,7 @@ export function verifyWebhook(
     );
   }
   const keys = webhookKeys(secret);
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
   const signature = header(headers, 'x-svc-signature');
   if (!isSame(signature, svcSignature(keys, bytes))) throw refused('X-SVC-Signature is not that of this body.');
   const id = header(headers, 'webhook-id');
@@ -79,10 +78,12 @@ function header(headers: WebhookHeaders, name: string): string {
   return value;
 }
 
+/** Takes as long for a wrong text as for the right one of the same length. */
 function isSame(given: string, expected: string): boolean {
-  const a = Buffer.from(given);
-  const b = Buffer.from(expected);
-  return a.length === b.length && timingSafeEqual(a, b);
+  if (given.length !== expected.length) return false;
+  let difference = 0;
+  for (let at = 0; at < expected.length; at += 1) difference |= given.charCodeAt(at) ^ expected.charCodeAt(at);
+  return difference === 0;
 }
 
 function parsed(bytes: Uint8Array): unknown {

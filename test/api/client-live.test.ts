@@ -199,7 +199,8 @@ describe.each(['rest', 'grpc'] as const)('over %s', (transport) => {
       name: 'LedgerTrustError',
       code: 'not_found',
       requestId: 'mine-1',
-      status: transport === 'rest' ? 404 : 5,
+      status: transport === 'rest' ? 404 : null,
+      grpcStatus: transport === 'rest' ? null : 5,
     });
     await expect(client.listLedgers({ limit: 5_000 })).rejects.toMatchObject({
       code: 'invalid_argument',

@@ -111,6 +111,25 @@ describe('the package', () => {
     expect(stdout).toBe('true connection_lost\n');
   });
 
+  it('loads its client by require', async () => {
+    const text = "console.log(typeof require('ledger-trust/client').createClient)";
+    const { stdout, stderr } = await run(process.execPath, ['--input-type=commonjs', '-e', text], inProject);
+    expect([stdout, stderr]).toEqual(['function\n', '']);
+  });
+
+  it.each(['dist/src/main.js', 'dist/cluster/main.js', 'dist/cluster/cli.js'])(
+    'says in one sentence that a Node is too old: %s',
+    async (file) => {
+      const old = "data:text/javascript,Object.defineProperty(process, 'version', { value: 'v20.20.2' })";
+      const main = join(dir, 'node_modules', 'ledger-trust', file);
+      const failed = await run(process.execPath, ['--import', old, main, '--help'], inProject).catch((error) => error);
+      expect(failed).toMatchObject({
+        code: 1,
+        stderr: 'ledger-trust: Node 24 or later is needed, and this is Node 20.20.2.\n',
+      });
+    },
+  );
+
   it('runs the example of the README', async () => {
     await using node = await runNode();
     writeFileSync(join(dir, 'shown.ts'), shown);

@@ -40,7 +40,7 @@ async function toolchain(command: string, args: readonly string[], isNewEnough: 
 function clientFromSources(): string {
   const client = JSON.stringify(new URL('../../src/client/index.ts', import.meta.url).href);
   const hook = `import { registerHooks } from 'node:module';
-    registerHooks({ resolve: (name, context, next) => next(name === 'ledger-trust/client' ? ${client} : name, context) });`;
+    registerHooks({ resolve: (name, context, next) => next(name === 'ledger-trust-client' ? ${client} : name, context) });`;
   return `data:text/javascript,${encodeURIComponent(hook)}`;
 }
 

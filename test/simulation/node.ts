@@ -64,7 +64,10 @@ const timeoutsMs = { plain: 60, conditional: 150, redis: 50, peers: 300 };
 const lateWriteMaxMs = 2_000;
 
 /** A quick stand-in for the authority's key: seals are not what is simulated. */
-export const authority: AuthoritySigner = { keyId: 'svc:authority#key-1', sign: (digest) => digest.toString('base64') };
+export const authority: AuthoritySigner = {
+  keyId: 'svc:authority#key-1',
+  sign: (digest) => Buffer.from(digest).toString('base64'),
+};
 const noKeys: SigningKeys = { fresh: () => ({ keys: new Map() }), read: async () => ({ keys: new Map() }) };
 
 /** A node as it is when it has no fault: the real actors, store adapter and placement, over simulated wires. */

@@ -1,7 +1,7 @@
 import { eventToJson } from '../../src/client/call/answer-encoding.ts';
-import { digestOf, ed25519Key } from '../../src/client/signing/signing.ts';
+import { digestOf } from '../../src/client/signing/signing.ts';
 import { canonicalJson } from '../../src/domain/json/canonical.ts';
-import { signDigest } from '../../src/domain/keys/signature.ts';
+import { ed25519Key, signDigest } from '../../src/domain/keys/key-object.ts';
 import { at, changed, resealed } from './vector-chain.ts';
 import { vectors } from './vectors.ts';
 

@@ -3,7 +3,7 @@ import { eventContent, readEvent } from '../../src/client/event.ts';
 import { digestOf } from '../../src/client/signing/signing.ts';
 import { authorityDigest, contentHash, contentJson, eventHash } from '../../src/domain/event/content.ts';
 import { canonicalJson } from '../../src/domain/json/canonical.ts';
-import { signDigest } from '../../src/domain/keys/signature.ts';
+import { signDigest } from '../../src/domain/keys/key-object.ts';
 import { newKeyPair } from './parties.ts';
 import { chain } from './vector-chain.ts';
 

@@ -8,9 +8,8 @@ import {
   type VerifyOptions,
   verifyEvents,
 } from '../../src/client/index.ts';
-import { ed25519Key } from '../../src/client/signing/signing.ts';
 import { authorityDigest, contentHash, contentJson, eventHash } from '../../src/domain/event/content.ts';
-import { signDigest } from '../../src/domain/keys/signature.ts';
+import { ed25519Key, signDigest } from '../../src/domain/keys/key-object.ts';
 import { type VectorEvent, vectors } from './vectors.ts';
 
 export const supplier = '0193a000-0000-7000-8000-00000000000a';

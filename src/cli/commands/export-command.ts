@@ -4,7 +4,7 @@ import type { LedgerTrustClient } from '../../client/client.ts';
 import type { Event } from '../../client/event.ts';
 import type { EventReadingOptions } from '../../client/event-reading.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
-import { isUuid } from '../../domain/values/uuid.ts';
+import { isUuid } from '../../domain/values/uuid-form.ts';
 import { progressBar } from '../terminal/progress-bar.ts';
 import { fileSink, stdoutSink, type Write } from '../terminal/sink.ts';
 import { CliError, inputError, readInput, type Terminal, usageError } from '../terminal/terminal.ts';

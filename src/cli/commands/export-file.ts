@@ -2,7 +2,7 @@ import { invalidAnswer } from '../../client/error.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import { type JsonNode, parseJsonBytes, toValue } from '../../domain/json/json.ts';
 import { parseRfc3339 } from '../../domain/values/time.ts';
-import { isUuid } from '../../domain/values/uuid.ts';
+import { isUuid } from '../../domain/values/uuid-form.ts';
 
 /**
  * The file of an export: JSON lines, so that ledgers of any length are read a line at a time.

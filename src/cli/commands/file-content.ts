@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { LedgerTrustError } from '../../client/error.ts';
-import { ed25519Key } from '../../client/signing/signing.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import { type JsonLimits, type JsonNode, parseJsonBytes } from '../../domain/json/json.ts';
+import { ed25519Key } from '../../domain/keys/key-object.ts';
 import { inputError, readInput, type Terminal } from '../terminal/terminal.ts';
 
 export function nameOf(path: string): string {

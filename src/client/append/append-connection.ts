@@ -2,22 +2,17 @@ import { fromBinary } from '@bufbuild/protobuf';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import {
   type AppendError,
-  type AppendEventResponse,
   AppendEventResponseSchema,
   AppendEventsResponseSchema,
 } from '../../gen/svc/v1/masters_pb.ts';
 import { answerFromMessage } from '../call/answer-decoding.ts';
-import { detailsOf, grpcStreamError } from '../call/grpc-error.ts';
-import { isServiceError } from '../call/grpc-transport.ts';
+import { detailsOf, grpcStreamError, isServiceError } from '../call/grpc-error.ts';
 import { isUncertain, reportedError } from '../call/retry.ts';
 import { answeredError, cutNames, invalidAnswer, LedgerTrustError } from '../error.ts';
-import type { Answer } from '../shapes.ts';
+import type { Appended } from './append-api.ts';
 
 /** Milliseconds. The service answers every event within 10 s, so a connection without an outcome for longer is dead. */
 const STALL_MS = 20_000;
-
-/** The answer of appendEvent. `replayed`: the event was recorded earlier, under the same idempotency key. */
-export type Appended = Answer<AppendEventResponse> & { readonly replayed: boolean };
 
 /** An event that was accepted and has no outcome yet. */
 export interface OpenEvent {

@@ -1,7 +1,25 @@
-import type { ChannelOptions } from '@grpc/grpc-js';
-import type { Dispatcher } from 'undici';
 import type { Credential } from './credential.ts';
 import type { RetryClock } from './retry.ts';
+
+/**
+ * A dispatcher of undici, as far as the client uses it. The types of undici and of grpc-js are not named here: they need
+ * the types of Node, which pages do not have.
+ */
+export interface RestDispatcher {
+  request(options: {
+    readonly origin: string;
+    readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
+    readonly path: string;
+    readonly headers: Record<string, string>;
+    readonly body: Uint8Array | null;
+    readonly signal: AbortSignal;
+  }): Promise<{
+    readonly statusCode: number;
+    readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+    readonly body: AsyncIterable<Uint8Array> & { text(): Promise<string> };
+  }>;
+  close(): Promise<void>;
+}
 
 /** What a client is made with. Without a credential, only methods that need none succeed. */
 export interface ClientOptions extends Credential {
@@ -12,7 +30,8 @@ export interface ClientOptions extends Credential {
   readonly baseUrl?: string;
   /**
    * `http://host:port` for plain text, `https://host:port` for TLS. Required for append streams, and if `transport` is
-   * `grpc`.
+   * `grpc`. Node only, as are `ca`, `connections`, `dispatcher` and `grpcChannel`: a page that gives one of these gets
+   * a TypeError.
    */
   readonly grpcUrl?: string;
   /** The transport of all calls but append streams; `rest` if left out. */
@@ -28,9 +47,9 @@ export interface ClientOptions extends Credential {
   /** Certificates to trust in place of the system's, PEM. */
   readonly ca?: string;
   /** An undici dispatcher (proxy, mock) in place of the client's own pool. The client does not close it. */
-  readonly dispatcher?: Dispatcher;
+  readonly dispatcher?: RestDispatcher;
   /** Channel options of grpc-js. They override the client's own. */
-  readonly grpcChannel?: ChannelOptions;
+  readonly grpcChannel?: { readonly [name: string]: string | number | undefined };
   /** Milliseconds since 1970, for X-Timestamp. `Date.now` if left out. */
   readonly now?: () => number;
   /** The time and randomness of retries. The system's if left out. */

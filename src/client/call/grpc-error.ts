@@ -1,17 +1,27 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
-import { status as grpcStatus, type Metadata, type ServiceError } from '@grpc/grpc-js';
+import type { Metadata, ServiceError } from '@grpc/grpc-js';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import { answeredError, cutNames, LedgerTrustError } from '../error.ts';
 import { retryAfterOf } from './rest-error.ts';
+
+/** Of grpc-js, which is loaded with the first call. */
+const statuses = {
+  CANCELLED: 1,
+  UNKNOWN: 2,
+  DEADLINE_EXCEEDED: 4,
+  RESOURCE_EXHAUSTED: 8,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+};
 
 /** The service's error from the trailers (google.rpc.ErrorInfo of domain `svc`), else what grpc-js reports. */
 export function grpcError(error: ServiceError): LedgerTrustError {
   const metadata = error.metadata as Metadata | undefined;
   const requestId = textOf(metadata, 'x-request-id');
   const retryAfterMs = retryAfterOf(textOf(metadata, 'retry-after'));
-  const facts = { status: error.code, requestId, retryAfterMs };
+  const facts = { grpcStatus: error.code, requestId, retryAfterMs };
   const info = infoOf(metadata);
   if (info !== null) {
     return answeredError(info.reason, error.details, {
@@ -22,12 +32,12 @@ export function grpcError(error: ServiceError): LedgerTrustError {
     });
   }
   switch (error.code) {
-    case grpcStatus.DEADLINE_EXCEEDED:
+    case statuses.DEADLINE_EXCEEDED:
       return new LedgerTrustError('timeout', 'The call took longer than it may: its outcome is not known.', facts);
-    case grpcStatus.UNAVAILABLE:
-    case grpcStatus.CANCELLED:
-    case grpcStatus.INTERNAL:
-    case grpcStatus.UNKNOWN: {
+    case statuses.UNAVAILABLE:
+    case statuses.CANCELLED:
+    case statuses.INTERNAL:
+    case statuses.UNKNOWN: {
       const sent = !/no connection established|name resolution|failed to connect|closed before call started/i.test(
         error.details,
       );
@@ -38,7 +48,7 @@ export function grpcError(error: ServiceError): LedgerTrustError {
     }
     default: {
       // grpc-js itself reports this, on the server or here.
-      if (error.code === grpcStatus.RESOURCE_EXHAUSTED && /message .*larger than/.test(error.details)) {
+      if (error.code === statuses.RESOURCE_EXHAUSTED && /message .*larger than/.test(error.details)) {
         const message = `A message is larger than gRPC takes: ${error.details}.`;
         return new LedgerTrustError('payload_too_large', message, facts);
       }
@@ -56,9 +66,13 @@ export function grpcError(error: ServiceError): LedgerTrustError {
 export function grpcStreamError(error: ServiceError): LedgerTrustError {
   const known = grpcError(error);
   if (known.code !== 'payload_too_large' || infoOf(error.metadata) !== null) return known;
-  const { status, requestId } = known;
+  const { grpcStatus, requestId } = known;
   const message = `The stream ended before all outcomes were there. ${known.message}`;
-  return new LedgerTrustError('connection_lost', message, { status, requestId, cause: error });
+  return new LedgerTrustError('connection_lost', message, { grpcStatus, requestId, cause: error });
+}
+
+export function isServiceError(thrown: unknown): thrown is ServiceError {
+  return thrown instanceof Error && 'code' in thrown && 'details' in thrown && typeof thrown.code === 'number';
 }
 
 export function textOf(metadata: Metadata | null | undefined, name: string): string | null {

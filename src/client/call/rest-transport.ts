@@ -1,52 +1,43 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
-import { type Dispatcher, Pool } from 'undici';
 import type { Endpoint } from '../endpoint.ts';
 import { clientClosed, decoding, LedgerTrustError } from '../error.ts';
 import type { Headers, Received, Transport, Wire } from '../transport.ts';
 import { answerFromJson, parsed } from './answer-decoding.ts';
-import type { ClientOptions } from './client-options.ts';
+import type { HttpAnswer, HttpSender } from './http-sender.ts';
 import { jsonBody, pathAndQuery } from './request-encoding.ts';
 import { connectionError, restError } from './rest-error.ts';
 
-/** A page of events is 2 MiB, or one event of some 600 KiB. An answer far beyond that is not one of this API. */
-const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 const noBody = new Uint8Array(0);
 
 /**
- * Redirects are not followed, because they would take the credential to another address. Throws TypeError for a base
- * URL that is not an http(s) address and a path alone.
+ * Parses the base URL of the service. Throws TypeError for one that is not an http(s) address and a path alone.
+ * `prefix` is its path, without a slash at the end.
  */
-export function createRestTransport(baseUrl: string, options: ClientOptions): Transport {
+export function restAddress(baseUrl: string): { readonly origin: string; readonly prefix: string } {
   const url = new URL(baseUrl);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw new TypeError('baseUrl must be an http or https URL');
   if (url.username !== '' || url.search !== '' || url.hash !== '')
     throw new TypeError('baseUrl is an address and a path alone');
-  const prefix = url.pathname.replace(/\/$/, '');
-  const dispatcher =
-    options.dispatcher ??
-    new Pool(url.origin, {
-      connections: options.connections ?? 64,
-      maxResponseSize: ANSWER_MAX_BYTES,
-      ...(options.ca === undefined ? {} : { connect: { ca: options.ca } }),
-    });
+  return { origin: url.origin, prefix: url.pathname.replace(/\/$/, '') };
+}
 
+export function createRestTransport(prefix: string, sender: HttpSender): Transport {
   let closing: Promise<void> | null = null;
   /** Sends a request. Throws the error of an answer with status 300 or above. */
-  const request = async (wire: Wire, headers: Headers, signal: AbortSignal): Promise<Dispatcher.ResponseData> => {
+  const request = async (wire: Wire, headers: Headers, signal: AbortSignal): Promise<HttpAnswer> => {
     if (closing !== null) throw clientClosed();
     const body = wire.body.length === 0 ? null : wire.body;
-    const answer = await dispatcher.request({
-      origin: url.origin,
-      method: wire.httpMethod as Dispatcher.HttpMethod,
+    const answer = await sender.send({
+      method: wire.httpMethod,
       path: wire.path,
       headers: body === null ? headers : { ...headers, 'content-type': 'application/json' },
       body,
       signal,
     });
-    if (answer.statusCode < 300) return answer;
-    const text = await answer.body.text();
-    throw restError(answer.statusCode, text, headerOf(answer, 'x-request-id'), headerOf(answer, 'retry-after'));
+    if (answer.status < 300) return answer;
+    const text = await answer.text();
+    throw restError(answer.status, text, answer.header('x-request-id'), answer.header('retry-after'));
   };
 
   return {
@@ -55,7 +46,7 @@ export function createRestTransport(baseUrl: string, options: ClientOptions): Tr
     async send(wire, headers, signal) {
       try {
         const answer = await request(wire, headers, signal);
-        return received(wire.endpoint, answer, await answer.body.text());
+        return received(wire.endpoint, answer, await answer.text());
       } catch (thrown) {
         throw outward(thrown, signal);
       }
@@ -64,14 +55,14 @@ export function createRestTransport(baseUrl: string, options: ClientOptions): Tr
     async *stream(wire, headers, signal) {
       try {
         const answer = await request(wire, { ...headers, accept: 'text/plain' }, signal);
-        for await (const line of linesOf(answer.body)) yield { line };
+        for await (const line of linesOf(answer.chunks())) yield { line };
       } catch (thrown) {
         throw outward(thrown, signal);
       }
     },
 
     async close() {
-      closing ??= options.dispatcher === undefined ? dispatcher.close() : Promise.resolve();
+      closing ??= sender.close();
       await closing;
     },
   };
@@ -82,23 +73,18 @@ function encode(endpoint: Endpoint, given: ReadonlyMap<DescField, unknown>, pref
   if (rest === null) throw new TypeError(`${endpoint.name} is gRPC alone`);
   const path = prefix + pathAndQuery(rest, given);
   const json = rest.hasBody ? jsonBody(rest.otherFields, given) : null;
-  return { endpoint, httpMethod: rest.httpMethod, path, body: json === null ? noBody : Buffer.from(json) };
+  return { endpoint, httpMethod: rest.httpMethod, path, body: json === null ? noBody : new TextEncoder().encode(json) };
 }
 
-function received(endpoint: Endpoint, answer: Dispatcher.ResponseData, text: string): Received {
+function received(endpoint: Endpoint, answer: HttpAnswer, text: string): Received {
   const desc: DescMessage = endpoint.method.output;
-  const requestId = headerOf(answer, 'x-request-id');
+  const requestId = answer.header('x-request-id');
   const whole = endpoint.rest?.responseField ?? null;
-  const replayed = headerOf(answer, 'idempotent-replayed') === 'true';
-  return decoding({ status: answer.statusCode, requestId }, () => {
+  const replayed = answer.header('idempotent-replayed') === 'true';
+  return decoding({ status: answer.status, requestId }, () => {
     const json = text === '' ? {} : parsed(text, `The answer to ${endpoint.name}`);
     return { answer: answerFromJson(desc, whole === null ? json : { [whole.name]: json }), requestId, replayed };
   });
-}
-
-function headerOf(answer: Dispatcher.ResponseData, name: string): string | null {
-  const value = answer.headers[name];
-  return typeof value === 'string' ? value : null;
 }
 
 async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncIterable<string> {

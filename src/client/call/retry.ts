@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { isErrorCode, type RetryRule, retryRuleOf } from '../../domain/errors.ts';
 import { LedgerTrustError } from '../error.ts';
 
@@ -27,9 +26,24 @@ export interface RetryClock {
 
 export const systemRetryClock: RetryClock = Object.freeze({
   monotonicMs: () => performance.now(),
-  sleep: (ms: number, signal: AbortSignal | undefined) => delay(ms, undefined, { signal }),
+  sleep,
   random: Math.random,
 });
+
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const abort = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', abort, { once: true });
+  });
+}
 
 /** The rules of the client's own codes. The others are rules of the service's codes. */
 const ownRules: { readonly [code: string]: RetryRule } = {

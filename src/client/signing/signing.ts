@@ -1,7 +1,8 @@
-import { createPrivateKey, createPublicKey, KeyObject } from 'node:crypto';
+import { platformCrypto } from '../../domain/keys/crypto.ts';
 import { entityRequestForm } from '../../domain/keys/entity-request.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
-import { sigDigest, signDigest } from '../../domain/keys/signature.ts';
+import { toHex } from '../../domain/keys/hex.ts';
+import { sigDigest } from '../../domain/keys/signature.ts';
 import type { Headers, Wire } from '../transport.ts';
 
 /** Signs for an actor, for example with a private key in this process, a hardware module or a remote signer. */
@@ -12,37 +13,53 @@ export interface Signer {
   sign(digest: Uint8Array): Promise<string> | string;
 }
 
-/** The bytes before the seed in the PKCS#8 form of an Ed25519 private key (RFC 8410, section 7). */
-const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
-const SEED_BYTES = 32;
-
-/**
- * Makes a signer from an Ed25519 private key: PEM text (PKCS#8), a KeyObject, or the 32 bytes of the seed. Throws
- * TypeError for any other key, and the error of node:crypto for text that is no key in PEM form.
- */
-export function signerFromPrivateKey(key: string | KeyObject | Uint8Array, keyId?: string): Signer {
-  const privateKey = ed25519Key(key);
-  return { keyId, sign: (digest) => signDigest(digest, privateKey) };
+/** A KeyObject of node:crypto, as far as it is used here. */
+interface ExportableKey {
+  readonly type: string;
+  export(options: { readonly format: 'jwk' }): object;
 }
 
-/** Forms and errors are those of signerFromPrivateKey. */
-export function ed25519Key(key: string | KeyObject | Uint8Array): KeyObject {
-  let read: KeyObject;
-  if (key instanceof KeyObject) read = key;
-  else if (typeof key === 'string') read = createPrivateKey(key);
-  else {
-    if (key.length !== SEED_BYTES) throw new TypeError(`A seed has ${SEED_BYTES} bytes`);
-    read = createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, key]), format: 'der', type: 'pkcs8' });
-  }
-  if (read.type !== 'private' || read.asymmetricKeyType !== 'ed25519')
-    throw new TypeError('An Ed25519 private key is needed');
-  return read;
+/** An Ed25519 private key: PEM text (PKCS#8, not encrypted), a KeyObject of Node, or the 32 bytes of the seed. */
+export type PrivateKey = string | ExportableKey | Uint8Array;
+
+/** Makes a signer from an Ed25519 private key. Throws TypeError for any other key. */
+export function signerFromPrivateKey(key: PrivateKey, keyId?: string): Signer {
+  const sign = platformCrypto.ed25519Signer(seedOf(key));
+  return { keyId, sign: (digest) => platformCrypto.toBase64(sign(digest)) };
 }
 
 /** The public key to enrol: 32 bytes in standard base64. Throws TypeError unless the key is an Ed25519 private key. */
-export function publicKeyBase64(privateKey: KeyObject): string {
-  const { x = '' } = createPublicKey(ed25519Key(privateKey)).export({ format: 'jwk' });
-  return Buffer.from(x, 'base64url').toString('base64');
+export function publicKeyBase64(privateKey: PrivateKey): string {
+  return platformCrypto.toBase64(platformCrypto.ed25519PublicKey(seedOf(privateKey)));
+}
+
+const SEED_BYTES = 32;
+/** The DER of a PKCS#8 key up to its seed (RFC 8410, section 7); in version 2 the public key follows the seed. */
+const PKCS8_FORM = /^(?:302e020100|30..020101)300506032b657004220420/;
+const PKCS8_PREFIX_BYTES = 16;
+
+function seedOf(key: PrivateKey): Uint8Array {
+  if (key instanceof Uint8Array) {
+    if (key.length !== SEED_BYTES) throw new TypeError(`A seed has ${SEED_BYTES} bytes`);
+    return key;
+  }
+  const seed = typeof key === 'string' ? seedOfPem(key) : seedOfKeyObject(key);
+  if (seed?.length !== SEED_BYTES) throw new TypeError('An Ed25519 private key is needed');
+  return seed;
+}
+
+function seedOfPem(pem: string): Uint8Array | null {
+  const [, base64 = ''] = /-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]*)-----END PRIVATE KEY-----/.exec(pem) ?? [];
+  const der = platformCrypto.fromBase64(base64.replace(/\s/g, ''));
+  const seedEnd = PKCS8_PREFIX_BYTES + SEED_BYTES;
+  return PKCS8_FORM.test(toHex(der)) ? der.slice(PKCS8_PREFIX_BYTES, seedEnd) : null;
+}
+
+function seedOfKeyObject(key: ExportableKey): Uint8Array | null {
+  if (key.type !== 'private') return null;
+  const { crv, d }: { readonly crv?: unknown; readonly d?: unknown } = key.export({ format: 'jwk' });
+  if (crv !== 'Ed25519' || typeof d !== 'string') return null;
+  return platformCrypto.fromBase64(`${d.replaceAll('-', '+').replaceAll('_', '/')}=`);
 }
 
 /** What an actor signs for a call (docs/verifying.md, section 1). */

@@ -2,7 +2,7 @@ import type { IssueType } from '../../domain/event/integrity.ts';
 import { sha256HexForm } from '../../domain/keys/hash.ts';
 import type { DecisionIssueType } from '../../domain/ledger/decision-fault.ts';
 import { parseRfc3339 } from '../../domain/values/time.ts';
-import { isUuid } from '../../domain/values/uuid.ts';
+import { isUuid } from '../../domain/values/uuid-form.ts';
 import type { Event } from '../event.ts';
 
 /** The issues that the service reports too, events of a wrong form, and those that the service cannot have decided. */

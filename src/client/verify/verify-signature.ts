@@ -1,12 +1,11 @@
-import type { KeyObject } from 'node:crypto';
 import { authorityDigest } from '../../domain/event/content.ts';
-import { verifyingKey } from '../../domain/keys/public-key.ts';
+import type { Ed25519Verifier } from '../../domain/keys/crypto-port.ts';
 import {
   checkSignatureForm,
+  digestVerifier,
   parseAuthorityKid,
   parseKid,
   sigDigest,
-  verifyDigest,
 } from '../../domain/keys/signature.ts';
 import { parseRfc3339 } from '../../domain/values/time.ts';
 import type { Event, ReadEvent } from '../event.ts';
@@ -36,15 +35,15 @@ const mayBeUnsigned: ReadonlySet<string> = new Set(['MASTER_DELEGATION_GRANTED',
  * and 4). It rejects with what `keys` throws.
  */
 export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKeys | null) {
-  const parsed = new Map<string, KeyObject | null>();
+  const verifiers = new Map<string, Ed25519Verifier | null>();
   /** Returns null for a key that the service would not have enrolled: no signature verifies under it. */
-  const parsedKey = (publicKey: string): KeyObject | null => {
-    let key = parsed.get(publicKey);
-    if (key === undefined) {
-      key = verifyingKey(publicKey);
-      parsed.set(publicKey, key);
+  const verifierOf = (publicKey: string): Ed25519Verifier | null => {
+    let verifier = verifiers.get(publicKey);
+    if (verifier === undefined) {
+      verifier = digestVerifier(publicKey);
+      verifiers.set(publicKey, verifier);
     }
-    return key;
+    return verifier;
   };
 
   const actorSignature = async (
@@ -65,7 +64,7 @@ export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKe
     if (key === undefined) return badSignature('the signing key is not among the keys of the actor');
     if (!heldAt(key, event.createdAt)) return badSignature('the signing key was not valid at the time of the event');
     const digest = sigDigest(event.eventType, event.ledgerId, signed);
-    return verifies(parsedKey(key.publicKey), signature, digest)
+    return verifies(verifierOf(key.publicKey), signature, digest)
       ? { kind: 'actor', outcome: 'good', detail: '' }
       : badSignature('the signature does not verify over what was signed');
   };
@@ -83,7 +82,7 @@ export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKe
     const to = key.validTo === null ? Number.POSITIVE_INFINITY : timeOf(key.validTo) + CLOCK_TOLERANCE_MS;
     if (!(time >= timeOf(key.validFrom) - CLOCK_TOLERANCE_MS && time <= to))
       return badSeal('the key of the authority was not in use at the time of the event');
-    return verifies(parsedKey(key.publicKey), authoritySig, authorityDigest(hash))
+    return verifies(verifierOf(key.publicKey), authoritySig, authorityDigest(hash))
       ? { kind: 'authority', outcome: 'good', detail: '' }
       : badSeal('the seal of the authority does not verify over the hash');
   };
@@ -131,10 +130,10 @@ function heldAt(key: ActorDocumentKey, createdAt: string): boolean {
   return time >= timeOf(key.validFrom) && time < timeOf(key.revokedAt);
 }
 
-function verifies(key: KeyObject | null, signature: string, digest: Uint8Array): boolean {
-  if (key === null) return false;
+function verifies(verifier: Ed25519Verifier | null, signature: string, digest: Uint8Array): boolean {
+  if (verifier === null) return false;
   try {
-    return verifyDigest(digest, checkSignatureForm(signature), key);
+    return verifier(digest, checkSignatureForm(signature));
   } catch {
     return false;
   }

@@ -1,9 +1,10 @@
-import { hash } from 'node:crypto';
+import { platformCrypto } from '../keys/crypto.ts';
 import { sha256, sha256Hex } from '../keys/hash.ts';
+import { toHex } from '../keys/hex.ts';
 import type { EventContent } from './event.ts';
 
-const eventPrefix = Buffer.from('svc-event-v1\0', 'ascii');
-const authorityPrefix = Buffer.from('svc-authority-v1\0', 'ascii');
+const eventPrefixHex = toHex(new TextEncoder().encode('svc-event-v1\0'));
+const authorityPrefixHex = toHex(new TextEncoder().encode('svc-authority-v1\0'));
 
 /**
  * The RFC 8785 form of what content_hash covers (docs/verifying.md, section 2): keys in their sorted order.
@@ -32,14 +33,10 @@ export function contentHash(canonicalContent: string): string {
 
 /** SHA-256("svc-event-v1" 0x00 ‖ hash of the previous event ‖ content hash), hex. `prevHash` is '' for GENESIS. */
 export function eventHash(prevHash: string, contentHashHex: string): string {
-  const message = Buffer.allocUnsafe(eventPrefix.length + prevHash.length / 2 + 32);
-  eventPrefix.copy(message);
-  message.write(prevHash, eventPrefix.length, 'hex');
-  message.write(contentHashHex, eventPrefix.length + prevHash.length / 2, 'hex');
-  return hash('sha256', message, 'hex');
+  return sha256Hex(platformCrypto.fromHex(eventPrefixHex + prevHash + contentHashHex));
 }
 
 /** SHA-256("svc-authority-v1" 0x00 ‖ hash), 32 bytes. `eventHashHex` is the chain hash. */
-export function authorityDigest(eventHashHex: string): Buffer {
-  return sha256(Buffer.concat([authorityPrefix, Buffer.from(eventHashHex, 'hex')]));
+export function authorityDigest(eventHashHex: string): Uint8Array {
+  return sha256(platformCrypto.fromHex(authorityPrefixHex + eventHashHex));
 }

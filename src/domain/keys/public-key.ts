@@ -1,5 +1,4 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
-import sodium from 'libsodium-wrappers';
+import { ed25519 } from '@noble/curves/ed25519.js';
 import { absent, isAbsent, LedgerError } from '../errors.ts';
 import { decodeBase64 } from './base64.ts';
 import { sha256Hex } from './hash.ts';
@@ -9,36 +8,16 @@ import { sha256Hex } from './hash.ts';
  * signature may verify. Under a key of mixed order verifiers disagree.
  */
 
-await sodium.ready;
-
 const PUBLIC_KEY_BYTES = 32;
 
-/** The bytes before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410, section 4). */
-const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
-
 /** Throws `invalid_public_key` unless it is a point of prime order in one spelling (docs/verifying.md, section 7). */
-export function checkPublicKey(base64: string): Uint8Array {
+export function checkPublicKey(base64: string, isPrimeOrder = hasPrimeOrder): Uint8Array {
   const key = decodeBase64(base64, PUBLIC_KEY_BYTES);
   if (key === null)
     throw invalidPublicKey(`${PUBLIC_KEY_BYTES} bytes in standard base64 with padding`, isAbsent(base64));
   if (!isCanonicalPoint(key)) throw invalidPublicKey('the canonical encoding of a point');
-  if (!hasPrimeOrder(key)) throw invalidPublicKey('a point of prime order on the curve');
+  if (!isPrimeOrder(key)) throw invalidPublicKey('a point of prime order on the curve');
   return key;
-}
-
-/** null: checkPublicKey refuses the key (base64), so nothing verifies under it. */
-export function verifyingKey(base64: string): KeyObject | null {
-  try {
-    return keyObject(checkPublicKey(base64));
-  } catch (error) {
-    if (error instanceof LedgerError) return null;
-    throw error;
-  }
-}
-
-/** The bytes must have passed checkPublicKey: see verifyingKey. */
-export function keyObject(publicKey: Uint8Array): KeyObject {
-  return createPublicKey({ key: Buffer.concat([SPKI_PREFIX, publicKey]), format: 'der', type: 'spki' });
 }
 
 export function fingerprint(publicKey: Uint8Array): string {
@@ -59,11 +38,11 @@ function isCanonicalPoint(key: Uint8Array): boolean {
   return (key[0] ?? 0) < 0xed;
 }
 
-/** This conversion refuses bytes that are no point of the main subgroup, and small orders. */
+/** Takes 1.7 ms. */
 function hasPrimeOrder(key: Uint8Array): boolean {
   try {
-    sodium.crypto_sign_ed25519_pk_to_curve25519(key);
-    return true;
+    const point = ed25519.Point.fromBytes(key);
+    return !point.is0() && point.isTorsionFree();
   } catch {
     return false;
   }

@@ -1,7 +1,9 @@
-import { type KeyObject, sign, verify } from 'node:crypto';
 import { LedgerError } from '../errors.ts';
 import { decodeBase64 } from './base64.ts';
+import { platformCrypto } from './crypto.ts';
+import type { CryptoPort, Ed25519Verifier } from './crypto-port.ts';
 import { sha256 } from './hash.ts';
+import { checkPublicKey } from './public-key.ts';
 
 /** Ed25519 signatures of digests (docs/verifying.md, sections 1 and 7), and the names of the keys that made them. */
 
@@ -26,20 +28,15 @@ export function checkSignatureForm(base64: string): Uint8Array {
  * The digest that an actor signs (docs/verifying.md, section 1): SHA-256 of event type, 0x00, ledger id, 0x00, and the
  * canonical signed payload. TypeError for a NUL in type or id: two inputs could have the same bytes.
  */
-export function sigDigest(eventType: string, ledgerId: string, canonicalPayload: string): Buffer {
+export function sigDigest(eventType: string, ledgerId: string, canonicalPayload: string): Uint8Array {
   if (eventType.includes('\0') || ledgerId.includes('\0')) throw new TypeError('NUL in an event type or ledger id');
-  const head = `${eventType}\0${ledgerId}\0`;
-  const headBytes = Buffer.byteLength(head);
-  const message = Buffer.allocUnsafe(headBytes + Buffer.byteLength(canonicalPayload));
-  message.write(head);
-  message.write(canonicalPayload, headBytes);
-  return sha256(message);
+  return sha256(`${eventType}\0${ledgerId}\0${canonicalPayload}`);
 }
 
 /**
  * Whether R, the first half of a signature, is the identity point. This service calls these signatures invalid:
  * libraries differ on them (docs/verifying.md, "Ed25519"), and making one reveals the private key. Under a key that
- * verifyingKey accepts, no other R of small order satisfies the equation.
+ * checkPublicKey accepts, no other R of small order satisfies the equation.
  */
 export function hasIdentityR(signature: Uint8Array): boolean {
   if (signature[0] !== 1) return false;
@@ -48,16 +45,18 @@ export function hasIdentityR(signature: Uint8Array): boolean {
 }
 
 /**
- * RFC 8032, section 5.1.7, without the cofactor, and without an R that is the identity point. Takes about 70 µs. `key`
- * must come from verifyingKey.
+ * The check of signatures (64 bytes) of digests under a public key (base64), without KeyObjects. null: checkPublicKey
+ * refuses the key, so nothing verifies under it.
  */
-export function verifyDigest(digest: Uint8Array, signature: Uint8Array, key: KeyObject): boolean {
-  return !hasIdentityR(signature) && verify(null, digest, key, signature);
-}
-
-/** The signature of the 32-byte digest, in base64. */
-export function signDigest(digest: Uint8Array, privateKey: KeyObject): string {
-  return sign(null, digest, privateKey).toString('base64');
+export function digestVerifier(publicKey: string, crypto: CryptoPort = platformCrypto): Ed25519Verifier | null {
+  let verify: Ed25519Verifier;
+  try {
+    verify = crypto.ed25519Verifier(checkPublicKey(publicKey));
+  } catch (error) {
+    if (error instanceof LedgerError) return null;
+    throw error;
+  }
+  return (digest, signature) => !hasIdentityR(signature) && verify(digest, signature);
 }
 
 interface ActorKid {

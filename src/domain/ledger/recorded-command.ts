@@ -4,7 +4,7 @@ import type { GrantScope } from '../event/grant.ts';
 import { isMembers, type Members } from '../event/row.ts';
 import { delegationOfType } from '../event/service-events.ts';
 import { isoTime, parseRfc3339 } from '../values/time.ts';
-import { isUuid } from '../values/uuid.ts';
+import { isUuid } from '../values/uuid-form.ts';
 import type { Command, CommandBase, CommandSignature, GrantAccess, RevokeAccess } from './command.ts';
 
 const ledgerTypes: ReadonlySet<unknown> = new Set(['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT']);

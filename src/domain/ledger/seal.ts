@@ -20,7 +20,7 @@ export interface AuthoritySigner {
    * Ed25519 (base64) of a 32-byte digest. `createdAt`: of the event (ISO). Throws LedgerError `unavailable` if it is
    * not certain that the key is in use at that time.
    */
-  sign(digest: Buffer, createdAt: string): string;
+  sign(digest: Uint8Array, createdAt: string): string;
 }
 
 /**

@@ -2,7 +2,7 @@ import { LedgerError, refusedValue } from '../errors.ts';
 import { sha256HexForm } from '../keys/hash.ts';
 import { parseSvcUri } from './svc-uri.ts';
 import { parseRfc3339 } from './time.ts';
-import { isUuid } from './uuid.ts';
+import { isUuid } from './uuid-form.ts';
 
 /**
  * Every check returns the typed value, or throws `invalid_argument` with the name of the field. A value that is absent

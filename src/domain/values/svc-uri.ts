@@ -1,5 +1,5 @@
 import { LedgerError } from '../errors.ts';
-import { isUuid } from './uuid.ts';
+import { isUuid } from './uuid-form.ts';
 
 /** Namespaces that are reserved for later. The resolver answers them with 501. */
 type ReservedNamespace = 'entity' | 'ledger' | 'tlid';

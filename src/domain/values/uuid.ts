@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { isUuid } from './uuid-form.ts';
 
 /** UUIDs (RFC 9562), always in lower case. Upper case is refused, not converted. */
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const UUID_BYTES = 16;
 /** Version and variant overwrite 6 of these 80 bits. */
@@ -13,10 +13,6 @@ const TIME_MAX_MS = 2 ** 48 - 1;
 const hexDigits = Buffer.from('0123456789abcdef', 'latin1');
 /** Reading the text out of one buffer makes one string object; joining its parts would make fourteen. */
 const dashed = Buffer.alloc(36, '-');
-
-export function isUuid(text: string): boolean {
-  return UUID.test(text);
-}
 
 /** RFC 9562, section 5.7, of ms since 1970 and 10 random bytes. RangeError for anything else. */
 export function uuidV7(timeMs: number, random: Uint8Array): string {

@@ -1,4 +1,4 @@
-import { sha256 } from '../../domain/keys/hash.ts';
+import { sha256Buffer } from '../../domain/keys/hash-buffer.ts';
 
 /** Bytes of a hash that a double holds exactly. */
 const fingerprintBytes = 6;
@@ -43,7 +43,7 @@ export class FingerprintSet {
 }
 
 function fingerprintOf(text: string): number {
-  return sha256(text).readUIntBE(0, fingerprintBytes);
+  return sha256Buffer(text).readUIntBE(0, fingerprintBytes);
 }
 
 /** The slot that holds the fingerprint, or the free slot for it. There is always a free slot. */

@@ -1,8 +1,9 @@
 import type { ActorDocument, AuthorityKeys, KeySource } from '../../client/verify/key-source.ts';
 import { canonicalJson } from '../../domain/json/canonical.ts';
 import { sha256 } from '../../domain/keys/hash.ts';
-import { verifyingKey } from '../../domain/keys/public-key.ts';
-import { checkSignatureForm, verifyDigest } from '../../domain/keys/signature.ts';
+import { verifyDigest } from '../../domain/keys/key-object.ts';
+import { checkSignatureForm } from '../../domain/keys/signature.ts';
+import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import { actorCollection } from '../../service/actors/actor-record.ts';
 import { keyMessage } from '../../service/actors/actors.ts';

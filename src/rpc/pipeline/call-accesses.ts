@@ -1,4 +1,4 @@
-import { isUuid } from '../../domain/values/uuid.ts';
+import { isUuid } from '../../domain/values/uuid-form.ts';
 import { type AccessRecord, cutPath, ownText } from '../../service/audit/access-record.ts';
 import type { Caller } from '../../service/calls/call.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';

@@ -1,6 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { ActorType } from '../../domain/event/event.ts';
-import { isUuid } from '../../domain/values/uuid.ts';
+import { isUuid } from '../../domain/values/uuid-form.ts';
 import { Auth, type MethodRule } from '../../gen/svc/v1/options_pb.ts';
 import type { Caller, CallSignature } from '../../service/calls/call.ts';
 import type { Credentials } from '../../service/developers/credentials.ts';

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { ActorKeys, KeyLife, SigningKeys } from '../../actors/ledger/signing-keys.ts';
 import { notFound } from '../../domain/errors.ts';
-import { verifyingKey } from '../../domain/keys/public-key.ts';
+import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import type { Collection } from '../records/collection.ts';

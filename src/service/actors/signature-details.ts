@@ -1,4 +1,5 @@
 import type { ErrorDetails } from '../../domain/errors.ts';
+import { toHex } from '../../domain/keys/hex.ts';
 import { sigDigest } from '../../domain/keys/signature.ts';
 import type { StatedInput } from '../calls/call.ts';
 
@@ -25,7 +26,7 @@ export function signatureDetails(
   keyId: string,
   stated: StatedInput,
 ): ErrorDetails {
-  const digestOf = (form: string) => sigDigest(eventType, ledgerId, form).toString('hex');
+  const digestOf = (form: string) => toHex(sigDigest(eventType, ledgerId, form));
   const digest = stated.digest !== null && /^[0-9a-f]{64}$/.test(stated.digest) ? stated.digest : null;
   const canonical = stated.canonical === null ? null : canonicalBytes(stated.canonical);
   const form = forms.find((one) => digestOf(one) === digest) ?? nearest(forms, canonical);

@@ -1,5 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { isUuid } from '../../domain/values/uuid.ts';
+import { isUuid } from '../../domain/values/uuid-form.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';

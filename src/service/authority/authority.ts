@@ -3,9 +3,11 @@ import { LedgerError } from '../../domain/errors.ts';
 import { authorityDigest } from '../../domain/event/content.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { canonicalJson } from '../../domain/json/canonical.ts';
-import { sha256 } from '../../domain/keys/hash.ts';
-import { fingerprint, verifyingKey } from '../../domain/keys/public-key.ts';
-import { authorityKid, checkSignatureForm, signDigest } from '../../domain/keys/signature.ts';
+import { sha256Buffer } from '../../domain/keys/hash-buffer.ts';
+import { signDigest } from '../../domain/keys/key-object.ts';
+import { fingerprint } from '../../domain/keys/public-key.ts';
+import { authorityKid, checkSignatureForm } from '../../domain/keys/signature.ts';
+import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import type { AuthoritySigner } from '../../domain/ledger/seal.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { decodeStored, parseMembers } from '../../store/unreadable-record.ts';
@@ -81,7 +83,7 @@ async function writeKeys(
 }
 
 function startDigest(kid: string, publicKey: string, validFrom: string): Buffer {
-  return sha256(canonicalJson({ kid, public_key: publicKey, valid_from: validFrom }));
+  return sha256Buffer(canonicalJson({ kid, public_key: publicKey, valid_from: validFrom }));
 }
 
 /** In a store without keys this key becomes the first. Throws AuthorityMismatch if the key in use is another one. */

@@ -1,6 +1,7 @@
 import { invalidHeader } from '../../domain/errors.ts';
 import type { CommandKey } from '../../domain/event/event.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
+import { toHex } from '../../domain/keys/hex.ts';
 import { sigDigest } from '../../domain/keys/signature.ts';
 import { type Command, commandEventType, type UnkeyedCommand } from '../../domain/ledger/command.ts';
 import type { Call } from '../calls/call.ts';
@@ -40,7 +41,7 @@ export function commandKeysOf(
   const { actorId, via } = callerOf(call);
   const keys = commandKey === null ? [] : [commandKey];
   if (via !== 'entity_header' || signature === null || !writtenOnceForGood.has(kind)) return keys;
-  const fingerprint = sigDigest(commandEventType(command), ledgerId, signature.signedForm).toString('hex');
+  const fingerprint = toHex(sigDigest(commandEventType(command), ledgerId, signature.signedForm));
   const id = sha256Hex(`signed\0${actorId}\0${fingerprint}`).slice(0, 32);
   return [...keys, { id, fingerprint, permanent: true }];
 }

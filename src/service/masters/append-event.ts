@@ -4,7 +4,7 @@ import { injectedFields } from '../../domain/event/service-events.ts';
 import { type JsonNode, memberOf, withMembers } from '../../domain/json/json.ts';
 import type { UnkeyedCommand } from '../../domain/ledger/command.ts';
 import { checkCallerEventType, checkUuid } from '../../domain/values/fields.ts';
-import { isUuid } from '../../domain/values/uuid.ts';
+import { isUuid } from '../../domain/values/uuid-form.ts';
 import type { Identities } from '../actors/identities.ts';
 import type { SigningInput } from '../actors/signature-details.ts';
 import { checkCallSignature } from '../actors/signing.ts';

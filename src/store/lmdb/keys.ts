@@ -1,5 +1,7 @@
-import { sha256, sha256Hex, sha256HexForm } from '../../domain/keys/hash.ts';
-import { isUuid, uuidBytes } from '../../domain/values/uuid.ts';
+import { sha256Hex, sha256HexForm } from '../../domain/keys/hash.ts';
+import { sha256Buffer } from '../../domain/keys/hash-buffer.ts';
+import { uuidBytes } from '../../domain/values/uuid.ts';
+import { isUuid } from '../../domain/values/uuid-form.ts';
 import { orderMaxBytes, recordIdMaxBytes } from '../store-text.ts';
 
 /**
@@ -24,7 +26,7 @@ const SCOPE_PREFIX_MAX_CHARS = 64;
 
 /** The 16 bytes of a ledger's id if it is a UUID, else 16 bytes of its hash. */
 export function ledgerKey(ledgerId: string): Buffer {
-  return isUuid(ledgerId) ? uuidBytes(ledgerId) : sha256(ledgerId).subarray(0, ledgerKeyBytes);
+  return isUuid(ledgerId) ? uuidBytes(ledgerId) : sha256Buffer(ledgerId).subarray(0, ledgerKeyBytes);
 }
 
 /** ledger | scope: the key prefix of a scope's seqs. In a scope such as `master:<uuid>` the UUID takes 16 bytes. */
@@ -34,7 +36,7 @@ export function scopePrefix(ledger: Buffer, scope: string): Buffer {
   const isAscii = Buffer.byteLength(prefix) === prefix.length;
   if (prefix.length <= SCOPE_PREFIX_MAX_CHARS && isAscii && isUuid(id))
     return Buffer.concat([ledger, Buffer.of(prefix.length), Buffer.from(prefix, 'latin1'), uuidBytes(id)]);
-  return Buffer.concat([ledger, Buffer.of(HASHED_SCOPE), sha256(scope)]);
+  return Buffer.concat([ledger, Buffer.of(HASHED_SCOPE), sha256Buffer(scope)]);
 }
 
 /** prefix | seq, big-endian. With the ledger's key as prefix it is the key of an event. */
@@ -72,24 +74,24 @@ export function textKey(text: string): Buffer {
   const bytes = Buffer.from(text);
   return bytes.length <= PLAIN_TEXT_MAX_BYTES
     ? Buffer.concat([Buffer.of(PLAIN), bytes])
-    : Buffer.concat([Buffer.of(HASHED), sha256(bytes)]);
+    : Buffer.concat([Buffer.of(HASHED), sha256Buffer(bytes)]);
 }
 
 /** kind | id of a record. null if no record can have that id. */
 export function recordKey(kind: string, id: string): Buffer | null {
   const idBytes = Buffer.from(id);
   if (idBytes.length === 0 || idBytes.length > recordIdMaxBytes) return null;
-  return Buffer.concat([sha256(`kind:${kind}`).subarray(0, recordKindBytes), idBytes]);
+  return Buffer.concat([sha256Buffer(`kind:${kind}`).subarray(0, recordKindBytes), idBytes]);
 }
 
 export function listPrefix(list: string): Buffer {
-  return sha256(`list:${list}`);
+  return sha256Buffer(`list:${list}`);
 }
 
 export const lookupPrefixBytes = 32;
 
 export function lookupPrefix(kind: string, name: string, value: string): Buffer {
-  return sha256(JSON.stringify([kind, name, value]));
+  return sha256Buffer(JSON.stringify([kind, name, value]));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ed25519Key } from '../../../src/client/signing/signing.ts';
+import { ed25519Key } from '../../../src/domain/keys/key-object.ts';
 import { runHere } from '../../support/program-here.ts';
 import { newShell } from '../../support/shell.ts';
 import { vectors } from '../../support/vectors.ts';

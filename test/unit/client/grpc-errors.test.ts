@@ -25,4 +25,11 @@ describe('an error of gRPC itself', () => {
       expect(grpcError(bare(status.UNAVAILABLE, details)).details).toEqual({ sent: false });
     expect(grpcError(bare(status.UNAVAILABLE, 'Connection dropped')).details).toEqual({ sent: true });
   });
+
+  test('has the gRPC status code as grpcStatus, and no HTTP status', () => {
+    expect(grpcError(bare(status.UNAVAILABLE, 'Connection dropped'))).toMatchObject({
+      status: null,
+      grpcStatus: status.UNAVAILABLE,
+    });
+  });
 });

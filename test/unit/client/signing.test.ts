@@ -1,11 +1,12 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type Event, type JsonObject, publicKeyBase64, signerFromPrivateKey } from '../../../src/client/index.ts';
 import { createFacts } from '../../../src/client/signing/facts.ts';
 import { eventSigningInput } from '../../../src/client/signing/signed-calls.ts';
-import { digestOf, ed25519Key, entityRequestInput, signatureHeaders } from '../../../src/client/signing/signing.ts';
+import { digestOf, entityRequestInput, signatureHeaders } from '../../../src/client/signing/signing.ts';
 import { canonicalJson } from '../../../src/domain/json/canonical.ts';
 import { sha256Hex } from '../../../src/domain/keys/hash.ts';
+import { ed25519Key } from '../../../src/domain/keys/key-object.ts';
 import { at } from '../../support/vector-chain.ts';
 import { vectors } from '../../support/vectors.ts';
 
@@ -72,6 +73,17 @@ describe('signers', () => {
     expect(publicKeyBase64(privateKey)).toBe(vectors.keys.supplier.public_key_base64);
   });
 
+  it('take a PKCS#8 key of version 2, which holds the public key as well (RFC 8410, section 10.3)', () => {
+    const withPublicKey = [
+      '-----BEGIN PRIVATE KEY-----',
+      'MHICAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC',
+      'oB8wHQYKKoZIhvcNAQkJFDEPDA1DdXJkbGUgQ2hhaXJzgSEAGb9ECWmEzf6FQbrB',
+      'Z9w7lshQhqowtrbLDFw4rXAxZuE=',
+      '-----END PRIVATE KEY-----',
+    ].join('\n');
+    expect(publicKeyBase64(withPublicKey)).toBe('Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=');
+  });
+
   it('send no key id if they have none', async () => {
     const headers = await signatureHeaders(signerFromPrivateKey(seed), { eventType: 'A', ledgerId, canonical: '{}' });
     expect(Object.keys(headers)).toEqual(['x-actor-sig']);
@@ -83,7 +95,8 @@ describe('signers', () => {
     expect(() => signerFromPrivateKey('-----BEGIN NONSENSE-----')).toThrow();
     const rsa =
       '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n';
-    expect(() => signerFromPrivateKey(rsa)).toThrow();
+    expect(() => signerFromPrivateKey(rsa)).toThrow(TypeError);
+    expect(() => publicKeyBase64(createPublicKey(privateKey))).toThrow(TypeError);
   });
 });
 

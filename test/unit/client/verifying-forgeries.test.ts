@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type Event, type JsonObject, keysFromDocuments } from '../../../src/client/index.ts';
-import { digestOf, ed25519Key } from '../../../src/client/signing/signing.ts';
+import { digestOf } from '../../../src/client/signing/signing.ts';
 import { canonicalJson } from '../../../src/domain/json/canonical.ts';
-import { signDigest } from '../../../src/domain/keys/signature.ts';
+import { ed25519Key, signDigest } from '../../../src/domain/keys/key-object.ts';
 import {
   at,
   authorityKey,

@@ -1,7 +1,8 @@
 import { generateKeyPairSync, sign, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { checkPublicKey, fingerprint, keyObject } from '../../../src/domain/keys/public-key.ts';
+import { keyObject } from '../../../src/domain/keys/key-object.ts';
+import { checkPublicKey, fingerprint } from '../../../src/domain/keys/public-key.ts';
 
 const refused = expect.objectContaining({ name: 'LedgerError', code: 'invalid_public_key' });
 

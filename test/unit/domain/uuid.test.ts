@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isUuid, uuidBytes, uuidFromBytes, uuidV5, uuidV7, uuidV7Time } from '../../../src/domain/values/uuid.ts';
+import { uuidBytes, uuidFromBytes, uuidV5, uuidV7, uuidV7Time } from '../../../src/domain/values/uuid.ts';
+import { isUuid } from '../../../src/domain/values/uuid-form.ts';
 
 const DNS = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';
 

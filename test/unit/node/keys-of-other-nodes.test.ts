@@ -1,6 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { sigDigest, signDigest } from '../../../src/domain/keys/signature.ts';
+import { signDigest } from '../../../src/domain/keys/key-object.ts';
+import { sigDigest } from '../../../src/domain/keys/signature.ts';
 import { Identities } from '../../../src/service/actors/identities.ts';
 import { checkCallSignature } from '../../../src/service/actors/signing.ts';
 import { enrolKey, preferKey } from '../../../src/service/actors/signing-keys.ts';

@@ -195,11 +195,11 @@ describe('dependencies', () => {
     expect(wrong.map(({ path }) => path)).toEqual([]);
   });
 
-  test('three files verify signatures, and each refuses the identity point as R', () => {
+  test('three files verify signatures with a library, and each refuses the identity point as R', () => {
     const library = /import \{[^}]*\bverify\b[^}]*\} from 'node:crypto'|crypto_sign_verify_detached|createVerify\(/;
     const verifying = files.filter(({ text }) => library.test(text));
     expect(verifying.map(({ path }) => path).sort()).toEqual([
-      'src/domain/keys/signature.ts',
+      'src/domain/keys/key-object.ts',
       'src/service/signatures/signature-check.ts',
       'src/service/signatures/signature-verifier.ts',
     ]);
@@ -207,10 +207,44 @@ describe('dependencies', () => {
       expect([path, text.includes('hasIdentityR(signature)')]).toEqual([path, true]);
   });
 
+  test('the verifiers of the crypto port are made in one file, which refuses the identity point as R', () => {
+    const making = files.filter(({ text }) => /\.ed25519Verifier\(/.test(text));
+    expect(making.map(({ path }) => path)).toEqual(['src/domain/keys/signature.ts']);
+    expect(making[0]?.text).toContain('!hasIdentityR(signature) && verify(digest, signature)');
+  });
+
+  test('what a page loads of the client imports no module of Node, no grpc-js and no undici', () => {
+    const loaded = new Set<string>();
+    const load = (path: string): void => {
+      if (loaded.has(path)) return;
+      loaded.add(path);
+      const text = readFileSync(join(root, path), 'utf8');
+      for (const [, from = ''] of text.matchAll(/^(?:import|export) (?!type)[^;'"]*from ['"]([^'"]+)['"]/gm))
+        if (from.startsWith('.')) load(relative(root, resolve(root, dirname(path), from)));
+        else loaded.add(from);
+    };
+    load('src/client/browser.ts');
+    const packages = [...loaded].filter((name) => !name.startsWith('src/')).sort();
+    expect(packages).toEqual([
+      '@bufbuild/protobuf',
+      '@bufbuild/protobuf/codegenv2',
+      '@bufbuild/protobuf/wkt',
+      '@noble/curves/ed25519.js',
+      '@noble/hashes/hmac.js',
+      '@noble/hashes/sha2.js',
+      '@noble/hashes/utils.js',
+    ]);
+    const ofNode = [...loaded].filter(
+      (name) =>
+        name.startsWith('src/') && /\bBuffer\.|\bprocess\.(?!getBuiltin)/.test(readFileSync(join(root, name), 'utf8')),
+    );
+    expect(ofNode).toEqual(['src/domain/keys/crypto-node.ts']);
+  });
+
   test('every public key for verification is read by verifyingKey', () => {
     const raw = files.filter(
       ({ path, text }) =>
-        /\bkeyObject\b[^}]*\} from '[^']*public-key/.test(text) && path !== 'src/domain/keys/public-key.ts',
+        /\bkeyObject\b[^}]*\} from '[^']*key-object/.test(text) && path !== 'src/domain/keys/verifying-key.ts',
     );
     expect(raw.map(({ path }) => path)).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import { byCodeUnits } from '../../../domain/json/canonical.ts';
-import { isUuid } from '../../../domain/values/uuid.ts';
+import { isUuid } from '../../../domain/values/uuid-form.ts';
 import { type AccessEvent, accessTime } from '../../access-log.ts';
 import { decodeOrPassOver } from '../../unreadable-record.ts';
 import { inParts } from '../session/session.ts';

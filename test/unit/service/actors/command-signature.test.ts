@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { actorKid, sigDigest, signDigest } from '../../../../src/domain/keys/signature.ts';
+import { signDigest } from '../../../../src/domain/keys/key-object.ts';
+import { actorKid, sigDigest } from '../../../../src/domain/keys/signature.ts';
 import { type Command, commandEventType } from '../../../../src/domain/ledger/command.ts';
 import { checkCommandSignature } from '../../../../src/service/actors/command-signature.ts';
 import { Identities } from '../../../../src/service/actors/identities.ts';

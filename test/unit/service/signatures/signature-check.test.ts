@@ -2,7 +2,7 @@ import { createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:cr
 import { readFileSync } from 'node:fs';
 import sodium from 'sodium-native';
 import { describe, expect, test } from 'vitest';
-import { verifyDigest } from '../../../../src/domain/keys/signature.ts';
+import { verifyDigest } from '../../../../src/domain/keys/key-object.ts';
 import { checkingKey, signatureCheck } from '../../../../src/service/signatures/signature-check.ts';
 import { identityPoint, signatureOfNonceZero } from '../../../support/nonce-zero.ts';
 

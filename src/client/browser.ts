@@ -1,0 +1,20 @@
+import type { ClientOptions } from './call/client-options.ts';
+import { fetchSender } from './call/fetch-sender.ts';
+import { clientOf } from './client-of.ts';
+import type { LedgerTrustClient } from './ledger-trust-client.ts';
+
+/** The public API of the client in browsers and wherever there is fetch and no Node: REST alone. */
+export * from './api.ts';
+
+const nodeOnly = ['grpcUrl', 'grpcChannel', 'ca', 'connections', 'dispatcher'] as const;
+
+/**
+ * Makes a client. Sends nothing before the first call. Throws TypeError for options that cannot work, and for those
+ * that need Node.
+ */
+export function createClient(options: ClientOptions): LedgerTrustClient {
+  const name = nodeOnly.find((option) => options[option] !== undefined);
+  if (name !== undefined) throw new TypeError(`${name} needs Node: here the client sends by fetch`);
+  if (options.transport === 'grpc') throw new TypeError('gRPC needs Node: here the client sends by fetch');
+  return clientOf(options, fetchSender, null);
+}

@@ -1,0 +1,38 @@
+import { Pool } from 'undici';
+import type { ClientOptions, RestDispatcher } from './client-options.ts';
+import { ANSWER_MAX_BYTES, type HttpSender } from './http-sender.ts';
+
+/** Sends by a pool of connections of its own, or by the dispatcher that the options name. */
+export function undiciSender(origin: string, { dispatcher, connections, ca }: ClientOptions): HttpSender {
+  const pool: RestDispatcher =
+    dispatcher ??
+    new Pool(origin, {
+      connections: connections ?? 64,
+      maxResponseSize: ANSWER_MAX_BYTES,
+      ...(ca === undefined ? {} : { connect: { ca } }),
+    });
+  return {
+    async send({ method, path, headers, body, signal }) {
+      const answer = await pool.request({
+        origin,
+        method: method as 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT',
+        path,
+        headers: { ...headers },
+        body,
+        signal,
+      });
+      return {
+        status: answer.statusCode,
+        header(name) {
+          const value = answer.headers[name];
+          return typeof value === 'string' ? value : null;
+        },
+        text: () => answer.body.text(),
+        chunks: () => answer.body,
+      };
+    },
+    async close() {
+      if (dispatcher === undefined) await pool.close();
+    },
+  };
+}
