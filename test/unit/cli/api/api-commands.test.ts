@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runHere } from '../../../support/program-here.ts';
@@ -107,7 +107,7 @@ describe('register, login and whoami', () => {
   });
 
   it('whoami shows the actor of the profile', async () => {
-    expect(await bySupplier('whoami')).toMatch(new RegExp(`^actor +${supplier}\\n[^]*^profile +supplier$`, 'm'));
+    expect(await bySupplier('whoami')).toMatch(new RegExp(`^actor +${supplier}\\n[\\s\\S]*^profile +supplier$`, 'm'));
     expect(JSON.parse(await bySupplier('whoami --json'))).toMatchObject({ actor_id: supplier, keys: [{}] });
     expect(await bySupplier('whoami -q')).toBe(supplier);
   });
@@ -193,13 +193,14 @@ describe('ledgers, masters and events', () => {
     const event = JSON.parse(await done('append', master, ...anEvent, '--profile', 'supplier', '--json'));
     expect(event).toMatchObject({ status: 'recorded', seq: 3, event_type: 'SHIPMENT_DISPATCHED' });
     const file = join(dir, 'payload.json');
-    await runHere(['keygen', '--out', file]);
+    writeFileSync(file, '{"a":1}');
     const fromStdin = await lt(
       ['append', master, '--type', 'A', '--payload', '-', '--profile', 'supplier'],
       {},
       '{"a":1}',
     );
     expect(fromStdin).toMatchObject({ code: 0, out: expect.stringMatching(/^seq +4$/m) });
+    expect(await bySupplier(`append ${master} --type B --payload ${file}`)).toMatch(/^seq +5$/m);
 
     const { events, integrity } = JSON.parse(await byBuyer(`events ${ledger} --verify-signatures --json`));
     expect(integrity).toEqual({ verified: true, issues: [] });
@@ -209,7 +210,7 @@ describe('ledgers, masters and events', () => {
       payload: { pallets: 4, business_ref: 'PO-1' },
     });
     const table = (await byBuyer(`events ${ledger}`)).split('\n');
-    expect(table).toHaveLength(7);
+    expect(table).toHaveLength(8);
     expect(table[4]?.split(/ {2,}/)).toEqual([
       '3',
       event.created_at,
@@ -231,7 +232,7 @@ describe('ledgers, masters and events', () => {
     expect(await lt(['export', ledger, '--profile', 'buyer', '--out', file])).toMatchObject({ code: 0 });
     const { code, out } = await lt(['verify', file, '--resolver', node.base]);
     expect(code).toBe(0);
-    expect(out).toMatch(/^VALID {2}.*4 events, 2 signatures, 2 seals, chain whole\n[^]*development mode/);
+    expect(out).toMatch(/^VALID {2}.*4 events, 2 signatures, 2 seals, chain whole\n[\s\S]*development mode/);
     const json = JSON.parse((await lt(['verify', file, '--resolver', node.base, '--json'])).out);
     expect(json).toMatchObject({ verdict: 'valid', authority_phase: '1' });
     expect((await lt(['verify', file])).code).toBe(2);
@@ -313,7 +314,7 @@ describe('webhooks', () => {
     expect(await bySupplier(`webhooks deliveries ${id} -q`)).toContain(delivery);
     expect(await bySupplier(`webhooks redeliver ${id} ${delivery} -q`)).toMatch(/^\S+$/);
     expect(await bySupplier(`webhooks delete ${id} --json`)).toBe('{}');
-    expect(await bySupplier('webhooks list -q')).toBe('');
+    expect(await bySupplier('webhooks list')).toMatch(new RegExp(`^${id}  ended `, 'm'));
   });
 });
 
