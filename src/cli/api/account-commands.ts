@@ -6,11 +6,11 @@ import { LedgerTrustError } from '../../client/error.ts';
 import { publicKeyBase64 } from '../../client/signing/signing.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import { readPrivateKey, writePrivateKey } from '../commands/file-content.ts';
-import { openService } from '../commands/service.ts';
+import { makeProfileFolder, type Profile, profileKeyPath, profilePath, writeProfile } from '../service/profile.ts';
+import { openService } from '../service/service.ts';
+import { neededApiKey } from '../service/settings.ts';
 import { CliError, inputError, readInput, type Terminal, usageError } from '../terminal/terminal.ts';
 import { type ApiCall, addApiCommand, neededOption, option, sentenceOf } from './api-command.ts';
-import { makeProfileFolder, type Profile, profileKeyPath, profilePath, writeProfile } from './profile.ts';
-import { neededApiKey } from './settings.ts';
 import { answered, recordLines, type Shown } from './shown-answer.ts';
 
 interface RegisterOptions {

@@ -6,9 +6,9 @@ import { LedgerTrustError } from '../../client/error.ts';
 import type { CallOptions } from '../../client/methods.ts';
 import { signerFromPrivateKey } from '../../client/signing/signing.ts';
 import { readPrivateKey } from '../commands/file-content.ts';
-import { openService } from '../commands/service.ts';
+import { openService } from '../service/service.ts';
+import { neededApiKey, readSettings, type SettingOptions, type Settings } from '../service/settings.ts';
 import { CliError, type Terminal } from '../terminal/terminal.ts';
-import { neededApiKey, readSettings, type SettingOptions, type Settings } from './settings.ts';
 import { type Shown, textOfAnswer } from './shown-answer.ts';
 
 /** What a command calls the API with. */
@@ -29,7 +29,7 @@ interface CommonOptions extends SettingOptions {
 }
 
 /** A command that makes calls of the API and shows one answer. */
-export interface ApiCommand<O> {
+interface ApiCommand<O> {
   /** Its name and arguments, for example `show <ledger>`. */
   readonly usage: string;
   readonly description: string;

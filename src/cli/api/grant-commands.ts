@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
+import { ACTOR_FORMS, actorIdOf } from '../service/settings.ts';
 import { type Terminal, usageError } from '../terminal/terminal.ts';
 import { addApiCommand, neededOption, option, type PageOptions, pageOf, pageOptions } from './api-command.ts';
 import { jsonArgument } from './json-argument.ts';
-import { ACTOR_FORMS, actorIdOf } from './settings.ts';
 import { answered, recordLines, tableLines } from './shown-answer.ts';
 
 interface ScopeOptions {

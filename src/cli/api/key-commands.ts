@@ -2,10 +2,10 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { publicKeyBase64 } from '../../client/signing/signing.ts';
 import { readPrivateKey } from '../commands/file-content.ts';
+import { writeProfile } from '../service/profile.ts';
+import { ACTOR_FORMS, actorIdOf } from '../service/settings.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type ApiCall, addApiCommand, neededOption, option } from './api-command.ts';
-import { writeProfile } from './profile.ts';
-import { ACTOR_FORMS, actorIdOf } from './settings.ts';
 import { answered, recordLines, tableLines } from './shown-answer.ts';
 
 interface ListOptions {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import { ACTOR_FORMS, actorIdOf } from '../service/settings.ts';
 import { type Terminal, usageError } from '../terminal/terminal.ts';
 import { type ApiCall, addApiCommand, option, type PageOptions, pageOf, pageOptions } from './api-command.ts';
-import { ACTOR_FORMS, actorIdOf } from './settings.ts';
 import { answered, recordLines, tableLines } from './shown-answer.ts';
 
 interface OpenOptions {

@@ -5,13 +5,13 @@ import type { Event } from '../../client/event.ts';
 import type { EventReadingOptions } from '../../client/event-reading.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import { isUuid } from '../../domain/values/uuid.ts';
-import { neededApiKey, readSettings, type SettingOptions, type Settings } from '../api/settings.ts';
+import { openService } from '../service/service.ts';
+import { neededApiKey, readSettings, type SettingOptions, type Settings } from '../service/settings.ts';
 import { progressBar } from '../terminal/progress-bar.ts';
 import { fileSink, stdoutSink, type Write } from '../terminal/sink.ts';
 import { CliError, inputError, readInput, type Terminal, usageError } from '../terminal/terminal.ts';
 import { type ExportEnd, type ExportKind, exportFormat } from './export-file.ts';
 import { nameOf } from './file-content.ts';
-import { openService } from './service.ts';
 
 interface ExportOptions extends SettingOptions {
   readonly master?: string;

@@ -7,7 +7,7 @@ import {
 } from '../../client/verify/key-source.ts';
 import type { TrustedKeys } from '../../client/verify/verifying.ts';
 import { isSameFile } from '../commands/file-content.ts';
-import { baseUrlOf, openService } from '../commands/service.ts';
+import { baseUrlOf, openService } from '../service/service.ts';
 import { type Terminal, usageError } from '../terminal/terminal.ts';
 import { readActorDocuments, readAuthorityDocument, type VerifyInput } from './verify-input.ts';
 import type { KeyOrigin } from './verify-report.ts';

@@ -21,7 +21,7 @@ const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const OTHERS_MAY_READ = 0o077;
 
 /** Throws CliError (exit code 64) for a name that no profile can have. */
-export function checkProfileName(name: string): string {
+function checkProfileName(name: string): string {
   if (PROFILE_NAME.test(name)) return name;
   throw usageError(
     `A profile is named by 1 to 64 letters, digits, dots, hyphens and underscores: ${JSON.stringify(name)} is no such name.`,

@@ -1,6 +1,6 @@
-import { baseUrlOf } from '../commands/service.ts';
 import { CliError, type Terminal, usageError } from '../terminal/terminal.ts';
 import { DEFAULT_PROFILE, findProfile, type Profile, readProfile } from './profile.ts';
+import { baseUrlOf } from './service.ts';
 
 /** Options of every command that calls the API. */
 export interface SettingOptions {
