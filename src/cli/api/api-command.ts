@@ -118,14 +118,14 @@ export function listOption(flags: string, description: string): Option {
   return new Option(flags, `${description}; may be given several times`).argParser(added);
 }
 
-export function numberOption(flags: string, description: string): Option {
+function numberOption(flags: string, description: string): Option {
   return new Option(flags, description).argParser((value: string) => {
     if (!/^\d{1,15}$/.test(value)) throw new InvalidArgumentError('It takes a whole number.');
     return Number(value);
   });
 }
 
-/** Options of lists. `limit` and `offset` have the bounds that the API says. */
+/** Options of lists. They have the bounds that the API says. */
 export const pageOptions = (): Option[] => [
   numberOption('--limit <n>', 'how many at most'),
   numberOption('--offset <n>', 'how many to skip'),
@@ -139,3 +139,19 @@ export interface PageOptions {
 }
 
 export const pageOf = ({ limit, offset, order }: PageOptions) => ({ limit, offset, order });
+
+/** The same for lists that have cursors and a range of time, too. */
+export const rangeOptions = (): Option[] => [
+  ...pageOptions(),
+  option('--cursor <cursor>', 'go on behind the page that named it'),
+  option('--from <time>', 'created then or later, ISO 8601'),
+  option('--to <time>', 'created then or earlier, ISO 8601'),
+];
+
+export interface RangeOptions extends PageOptions {
+  readonly cursor?: string;
+  readonly from?: string;
+  readonly to?: string;
+}
+
+export const rangeOf = ({ cursor, from, to, ...page }: RangeOptions) => ({ ...pageOf(page), cursor, from, to });

@@ -3,23 +3,18 @@ import type { Event } from '../../client/event.ts';
 import { exitCodes } from '../terminal/exit-codes.ts';
 import { shownText } from '../terminal/shown-text.ts';
 import { type Terminal, usageError } from '../terminal/terminal.ts';
-import { addApiCommand, neededOption, numberOption, option } from './api-command.ts';
+import { addApiCommand, neededOption, option, type RangeOptions, rangeOf, rangeOptions } from './api-command.ts';
 import { jsonArgument } from './json-argument.ts';
-import { answered, recordLines, tableLines } from './shown-answer.ts';
+import { answered, cursorLines, recordLines, tableLines } from './shown-answer.ts';
 
 interface AppendOptions {
   readonly type: string;
   readonly payload: string;
 }
 
-interface EventOptions {
+interface EventOptions extends RangeOptions {
   readonly master?: string;
   readonly type?: string;
-  readonly limit?: number;
-  readonly cursor?: string;
-  readonly order?: string;
-  readonly from?: string;
-  readonly to?: string;
   readonly verifySignatures?: boolean;
 }
 
@@ -57,20 +52,16 @@ export function addEventCommands(program: Command, terminal: Terminal): void {
     options: [
       option('--master <uuid>', 'the events of this master, in place of a ledger'),
       option('--type <type>', 'of this type'),
-      option('--from <time>', 'from this time on, ISO 8601'),
-      option('--to <time>', 'before this time, ISO 8601'),
-      numberOption('--limit <n>', 'how many at most'),
-      option('--cursor <cursor>', 'go on behind the page that named it'),
-      option('--order <order>', 'oldest first, or newest first').choices(['asc', 'desc']),
+      ...rangeOptions(),
       option('--verify-signatures', 'have the service verify the signatures, too'),
     ],
     async run({ client, args: [ledgerId = ''], options }) {
-      const { master: uuid, type: eventType, limit, cursor, order, from, to } = options;
+      const { master: uuid, type: eventType } = options;
       const isOfLedger = uuid === undefined;
       if ((ledgerId !== '') !== isOfLedger)
         throw usageError('Give the id of a ledger, or --master and that of a master.');
       const verify = options.verifySignatures ? 'signatures' : undefined;
-      const filter = { eventType, limit, cursor, order, from, to, verify };
+      const filter = { eventType, verify, ...rangeOf(options) };
       if (isOfLedger) {
         const page = await client.listLedgerEvents({ ledgerId, ...filter });
         return answered('listLedgerEvents', page, ...viewOf(terminal, page));
@@ -102,10 +93,13 @@ function viewOf(terminal: Terminal, { events, integrity, nextCursor }: EventPage
     event.eventType,
   ]);
   const found = integrity.issues.map(({ type, eventId, detail }) => `✗ ${type}  event ${eventId}: ${detail}`);
-  const more = nextCursor === null ? [] : [`More follow: --cursor ${nextCursor}`];
   const result = integrity.verified ? ['The service recomputed every hash of this page: nothing was changed.'] : found;
   return [
     events.map(({ id }) => id),
-    [...tableLines(['seq', 'created', 'event', 'actor', 'by', 'type'], rows), ...[...result, ...more].map(shownText)],
+    [
+      ...tableLines(['seq', 'created', 'event', 'actor', 'by', 'type'], rows),
+      ...result.map(shownText),
+      ...cursorLines(nextCursor),
+    ],
   ];
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { ACTOR_FORMS, actorIdOf } from '../service/settings.ts';
 import { type Terminal, usageError } from '../terminal/terminal.ts';
-import { type ApiCall, addApiCommand, option, type PageOptions, pageOf, pageOptions } from './api-command.ts';
-import { answered, recordLines, tableLines } from './shown-answer.ts';
+import { type ApiCall, addApiCommand, option, type RangeOptions, rangeOf, rangeOptions } from './api-command.ts';
+import { answered, cursorLines, recordLines, tableLines } from './shown-answer.ts';
 
 interface OpenOptions {
   readonly buyer?: string;
@@ -13,7 +13,8 @@ interface OpenOptions {
   readonly purpose?: string;
 }
 
-interface ListOptions extends PageOptions {
+interface ListOptions extends RangeOptions {
+  readonly party?: string;
   readonly type?: string;
   readonly status?: string;
   readonly role?: string;
@@ -37,14 +38,27 @@ export function addLedgerCommands(program: Command, terminal: Terminal): void {
         'counterparty',
         'delegate',
       ]),
-      ...pageOptions(),
+      option('--party <actor>', `of which this actor is a party: ${ACTOR_FORMS}`),
+      ...rangeOptions(),
     ],
     async run({ client, options }) {
-      const { type: ledgerType, status, role } = options;
-      const answer = await client.listLedgers({ ledgerType, status, role, ...pageOf(options) });
-      const rows = answer.ledgers.map((ledger) => [ledger.id, ledger.ledgerType, ledger.status]);
+      const { type: ledgerType, status, role, party } = options;
+      const counterpartyActorId = party === undefined ? undefined : await actorIdOf(terminal, party);
+      const filter = { ledgerType, status, role, counterpartyActorId };
+      const answer = await client.listLedgers({ ...filter, ...rangeOf(options) });
+      const rows = answer.ledgers.map((ledger) => [
+        ledger.id,
+        ledger.ledgerType,
+        ledger.status,
+        ledger.createdAt,
+        ledger.buyerActorId ?? ledger.primaryActorId,
+        ledger.supplierActorId ?? ledger.counterpartyActorId,
+        ledger.purpose,
+      ]);
+      const columns = ['ledger', 'type', 'status', 'created', 'buyer or primary', 'supplier or other', 'purpose'];
+      const lines = [...tableLines(columns, rows), ...cursorLines(answer.nextCursor)];
       const ids = answer.ledgers.map(({ id }) => id);
-      return answered('listLedgers', answer, ids, tableLines(['ledger', 'type', 'status'], rows));
+      return answered('listLedgers', answer, ids, lines);
     },
   });
 

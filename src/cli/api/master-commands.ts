@@ -1,27 +1,47 @@
 import type { Command } from 'commander';
 import type { Terminal } from '../terminal/terminal.ts';
-import { addApiCommand, neededOption, type PageOptions, pageOf, pageOptions } from './api-command.ts';
-import { answered, recordLines, tableLines } from './shown-answer.ts';
+import { addApiCommand, neededOption, option, type RangeOptions, rangeOf, rangeOptions } from './api-command.ts';
+import { answered, cursorLines, recordLines, tableLines } from './shown-answer.ts';
 
 interface CreateOptions {
   readonly ref: string;
   readonly scope: string;
 }
 
+interface ListOptions extends RangeOptions {
+  readonly ref?: string;
+  readonly scope?: string;
+  readonly status?: string;
+}
+
 /** `ledger-trust masters`. */
 export function addMasterCommands(program: Command, terminal: Terminal): void {
   const masters = program.command('masters').description('List, show, create and close masters.');
 
-  addApiCommand<PageOptions>(masters, terminal, {
+  addApiCommand<ListOptions>(masters, terminal, {
     usage: 'list <ledger>',
     description: 'List the masters of a ledger that you may read, by creation time.',
     kind: 'read',
-    options: pageOptions(),
+    options: [
+      option('--ref <text>', 'with this reference'),
+      option('--scope <scope>', 'of this scope'),
+      option('--status <status>', 'of this status').choices(['OPEN', 'CLOSED']),
+      ...rangeOptions(),
+    ],
     async run({ client, args: [ledgerId = ''], options }) {
-      const answer = await client.listMasters({ ledgerId, ...pageOf(options) });
-      const rows = answer.masters.map((master) => [master.uuid, master.status, master.scope]);
+      const { ref: businessRef, scope, status } = options;
+      const answer = await client.listMasters({ ledgerId, businessRef, scope, status, ...rangeOf(options) });
+      const rows = answer.masters.map((master) => [
+        master.uuid,
+        master.status,
+        master.createdAt,
+        master.scope,
+        master.businessRef,
+      ]);
+      const columns = ['master', 'status', 'created', 'scope', 'ref'];
+      const lines = [...tableLines(columns, rows), ...cursorLines(answer.nextCursor)];
       const ids = answer.masters.map(({ uuid }) => uuid);
-      return answered('listMasters', answer, ids, tableLines(['master', 'status', 'scope'], rows));
+      return answered('listMasters', answer, ids, lines);
     },
   });
 

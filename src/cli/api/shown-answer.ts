@@ -51,6 +51,11 @@ export function tableLines(columns: readonly string[], rows: readonly (readonly 
   return cells.map((row) => row.map((cell, at) => (isLast(at) ? cell : cell.padEnd(widths[at] ?? 0))).join(GAP));
 }
 
+/** A line that says how to go on; none at the end of a list. */
+export function cursorLines(nextCursor: string | null): string[] {
+  return nextCursor === null ? [] : [shownText(`More may follow: --cursor ${nextCursor}`)];
+}
+
 /** The text of an answer in the form that the options ask for. */
 export function textOfAnswer(shown: Shown, options: { readonly json?: boolean; readonly quiet?: boolean }): string {
   if (options.json) return `${shownJson(JSON.stringify(shown.json, null, 2))}\n`;

@@ -165,10 +165,13 @@ describe('ledgers, masters and events', () => {
     const ledger = JSON.parse(await bySupplier('ledgers open --buyer @buyer --json'));
     expect(ledger).toMatchObject({ buyer_actor_id: buyer, supplier_actor_id: supplier, status: 'OPEN' });
     const table = await byBuyer('ledgers list --order desc --type ORDER --limit 1');
-    expect(table.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
-      ['LEDGER', 'TYPE', 'STATUS'],
-      [ledger.id, 'ORDER', 'OPEN'],
+    const lines = table.split('\n');
+    expect(lines.pop()).toMatch(/^More may follow: --cursor \S+$/);
+    expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
+      ['LEDGER', 'TYPE', 'STATUS', 'CREATED', 'BUYER OR PRIMARY', 'SUPPLIER OR OTHER', 'PURPOSE'],
+      [ledger.id, 'ORDER', 'OPEN', ledger.created_at, buyer, supplier, '-'],
     ]);
+    expect(await byBuyer('ledgers list --party @supplier --order desc --limit 1 -q')).toBe(ledger.id);
     expect(await byBuyer('ledgers list --order desc --limit 1 -q')).toBe(ledger.id);
     expect(JSON.parse(await byBuyer('ledgers list --limit 1 --json'))).toMatchObject({ actor_id: buyer, count: 1 });
     expect(await byBuyer(`ledgers show ${ledger.id}`)).toMatch(new RegExp(`^buyer +${buyer}$`, 'm'));
@@ -189,6 +192,10 @@ describe('ledgers, masters and events', () => {
     const ledger = await openLedger();
     const master = await createMaster(ledger);
     expect(await bySupplier(`masters list ${ledger} -q`)).toBe(master);
+    expect(await bySupplier(`masters list ${ledger} --ref PO-1`)).toMatch(
+      new RegExp(`^${master}  OPEN    \\S+  ORDER  PO-1$`, 'm'),
+    );
+    expect(await bySupplier(`masters list ${ledger} --ref PO-2 -q`)).toBe('');
     expect(await bySupplier(`masters show ${master}`)).toMatch(/^ref +PO-1$/m);
     const event = JSON.parse(await done('append', master, ...anEvent, '--profile', 'supplier', '--json'));
     expect(event).toMatchObject({ status: 'recorded', seq: 3, event_type: 'SHIPMENT_DISPATCHED' });
@@ -220,7 +227,7 @@ describe('ledgers, masters and events', () => {
       'SHIPMENT_DISPATCHED',
     ]);
     expect(await byBuyer(`events --master ${master} --type A -q`)).toMatch(/^\S+$/);
-    expect(await byBuyer(`events ${ledger} --limit 1`)).toMatch(/More follow: --cursor \S+$/);
+    expect(await byBuyer(`events ${ledger} --limit 1`)).toMatch(/More may follow: --cursor \S+$/);
     expect(await bySupplier(`masters close ${master}`)).toMatch(/^status +CLOSED$/m);
   });
 
