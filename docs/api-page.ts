@@ -93,7 +93,7 @@ curl -s "$BASE/svc.v1.MasterService/AppendEvent" -H "Authorization: Bearer $BUYE
 JSON
 \`\`\`
 
-It answers with \`"status":"recorded"\` and, behind the walk of the README, whose BASE, BUYER_API_KEY and MASTER these are, with \`"seq":"6"\`.
+It answers with \`"status":"recorded"\` and, behind the walk by curl of the README, whose BASE, BUYER_API_KEY and MASTER these are, with \`"seq":"4"\`.
 
 ## ${openPoints}
 

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { redaction, secretsIn } from '../runtime/telemetry/redaction.ts';
+import { addApiCommands } from './api/add-api-commands.ts';
 import { addExport } from './commands/export-command.ts';
 import { addKeygen } from './commands/keygen-command.ts';
 import { addListen } from './commands/listen.ts';
@@ -20,7 +21,7 @@ export async function runProgram(
   addMore: AddCommands = () => {},
 ): Promise<void> {
   const program = new Command('ledger-trust')
-    .description('The Ledger Trust Service: keys, signatures, verification, and the server.')
+    .description('The Ledger Trust Service: calls of its API, keys, signatures, verification, and the server.')
     .version(version)
     .addHelpText(
       'after',
@@ -29,11 +30,12 @@ Exit codes:
   0   done
   ${exitCodes.failed}   it failed (verify: what is in verify --help)
   ${exitCodes.usage}  the command line is wrong
-  ${exitCodes.input}  a file that keygen, sign, verify, export or listen reads is not there, or does not hold what it should`,
+  ${exitCodes.input}  a file that keygen, sign, verify, export or listen reads is not there, or does not hold what it should; also a profile`,
     )
     .exitOverride()
     .configureOutput({ writeErr: (text) => terminal.tell(text), writeOut: (text) => void terminal.print(text) });
   // After the settings above, because a command inherits the program's settings when it is added.
+  addApiCommands(program, terminal);
   addKeygen(program, terminal);
   addSign(program, terminal);
   addVerify(program, terminal);

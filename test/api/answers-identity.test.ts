@@ -19,7 +19,7 @@ describe('health, terms and trust anchor', () => {
   });
 
   test.each(['/.well-known/svc-authority', '/v1/.well-known/svc-authority'])(
-    '%s is of phase 1 and has no key in development mode',
+    '%s is of phase 1 in development mode: it names no key as the authority, and lists the one that seals',
     async (path) => {
       const { body } = await done(base, 'GET', path);
       expect(body).toMatchObject({
@@ -27,6 +27,7 @@ describe('health, terms and trust anchor', () => {
         algorithm: 'Ed25519',
         kid_namespace: 'svc:authority#key-<seq>',
         phase: '1',
+        keys: [{ kid: 'svc:authority#key-1', algorithm: 'Ed25519', public_key: expect.any(String), valid_to: null }],
       });
       expect(body).not.toHaveProperty('public_key');
       expect(body).not.toHaveProperty('fingerprint');

@@ -22,6 +22,7 @@ function listening(args: readonly string[]) {
     tell: (text: string) => {
       heard.stderr += text;
     },
+    colored: (_: string, text: string) => text,
     isWatched: false,
     readStdin: async () => Buffer.alloc(0),
     exitWith: (code: number) => {

@@ -17,7 +17,8 @@ export interface HereOptions {
 export async function runHere(args: readonly string[], options: HereOptions = {}): Promise<CliEnd> {
   let [code, out, err] = [0, '', ''];
   const terminal: Terminal = {
-    env: options.env ?? {},
+    // No folder of profiles but the one that a test names.
+    env: { XDG_CONFIG_HOME: '/nonexistent', ...options.env },
     now: Date.now,
     async print(text) {
       out += text;
@@ -25,6 +26,7 @@ export async function runHere(args: readonly string[], options: HereOptions = {}
     tell(text) {
       err += text;
     },
+    colored: (_color, text) => text,
     isWatched: false,
     readStdin: async () => Buffer.from(options.input ?? ''),
     exitWith(given) {

@@ -5,19 +5,18 @@ import type { Event } from '../../client/event.ts';
 import type { EventReadingOptions } from '../../client/event-reading.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
+import { openService } from '../service/service.ts';
+import { neededApiKey, readSettings, type SettingOptions, type Settings } from '../service/settings.ts';
 import { progressBar } from '../terminal/progress-bar.ts';
 import { fileSink, stdoutSink, type Write } from '../terminal/sink.ts';
 import { CliError, inputError, readInput, type Terminal, usageError } from '../terminal/terminal.ts';
 import { type ExportEnd, type ExportKind, exportFormat } from './export-file.ts';
 import { nameOf } from './file-content.ts';
-import { baseUrlOf, openService } from './service.ts';
 
-interface ExportOptions {
-  readonly url: string;
+interface ExportOptions extends SettingOptions {
   readonly master?: string;
   readonly apiKeyFile?: string;
   readonly out?: string;
-  readonly ca?: string;
 }
 
 /** `ledger-trust export`: writes a ledger or one master, with everything that is needed to verify it offline. */
@@ -28,16 +27,17 @@ export function addExport(program: Command, terminal: Terminal): void {
       'Write all events of a ledger that you may read, or of a master, the resolver documents of their authors and the trust anchor to one file.',
     )
     .argument('[ledger]', 'ledger id')
-    .requiredOption('--url <url>', 'base URL of the service')
+    .option('--profile <name>', 'profile to call with; else LEDGER_TRUST_PROFILE, else default')
+    .option('--url <url>', 'base URL of the service; else LEDGER_TRUST_URL, else that of the profile')
     .option('--master <uuid>', 'the events of this master, in place of a ledger')
-    .option('--api-key-file <file>', 'file that holds the API key; else the environment variable LEDGER_TRUST_API_KEY')
+    .option('--api-key-file <file>', 'file that holds the API key; else LEDGER_TRUST_API_KEY, else that of the profile')
     .option('--out <file>', 'file to write; stdout if left out')
     .option('--ca <file>', 'certificates to trust, PEM')
     .action(async (ledgerId: string | undefined, options: ExportOptions) => {
       const subject = subjectOf(ledgerId, options.master);
-      const baseUrl = baseUrlOf('--url', options.url);
-      const apiKey = await readApiKey(terminal, options.apiKeyFile);
-      await using client = await openService(terminal, { baseUrl, apiKey, ca: options.ca });
+      const settings = await readSettings(terminal, options);
+      const apiKey = await readApiKey(terminal, options.apiKeyFile, settings);
+      await using client = await openService(terminal, { baseUrl: settings.url, apiKey, ca: settings.ca });
       await using sink = options.out === undefined ? stdoutSink(terminal) : await fileSink(options.out);
       const { count, kind, issues } = await writeExport(terminal, client, subject, sink.write);
       await sink.keep();
@@ -67,14 +67,11 @@ function subjectOf(ledgerId: string | undefined, masterId: string | undefined): 
   return { type, id };
 }
 
-async function readApiKey(terminal: Terminal, file: string | undefined): Promise<string> {
-  const key =
-    file === undefined ? terminal.env.LEDGER_TRUST_API_KEY : (await readInput(terminal, file)).toString('utf8');
-  if (file !== undefined && key?.trim() === '') throw inputError(`${nameOf(file)} holds no API key.`);
-  if (key === undefined || key.trim() === '') {
-    throw new CliError('An API key is needed: give --api-key-file, or set LEDGER_TRUST_API_KEY.');
-  }
-  return key.trim();
+async function readApiKey(terminal: Terminal, file: string | undefined, settings: Settings): Promise<string> {
+  if (file === undefined) return neededApiKey(settings);
+  const key = (await readInput(terminal, file)).toString('utf8').trim();
+  if (key === '') throw inputError(`${nameOf(file)} holds no API key.`);
+  return key;
 }
 
 async function writeExport(terminal: Terminal, client: LedgerTrustClient, subject: Subject, write: Write) {

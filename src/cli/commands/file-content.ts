@@ -1,10 +1,10 @@
 import type { KeyObject } from 'node:crypto';
-import { stat } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { LedgerTrustError } from '../../client/error.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import { type JsonLimits, type JsonNode, parseJsonBytes } from '../../domain/json/json.ts';
 import { ed25519Key } from '../../domain/keys/key-object.ts';
-import { inputError, readInput, type Terminal } from '../terminal/terminal.ts';
+import { CliError, inputError, readInput, reasonOf, type Terminal } from '../terminal/terminal.ts';
 
 export function nameOf(path: string): string {
   return path === '-' ? 'stdin' : path;
@@ -46,5 +46,19 @@ export async function readPrivateKey(terminal: Terminal, path: string): Promise<
     return ed25519Key(pem.toString('utf8'));
   } catch {
     throw inputError(`${path} holds no Ed25519 private key in PEM form (PKCS#8): make one with ledger-trust keygen.`);
+  }
+}
+
+export function privateKeyPem(privateKey: KeyObject): string {
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+}
+
+/** Writes PEM (PKCS#8), readable by its owner alone. Throws CliError (exit code 1). */
+export async function writePrivateKey(path: string, privateKey: KeyObject): Promise<void> {
+  try {
+    // An existing file is never replaced: it may be the only copy of a key.
+    await writeFile(path, privateKeyPem(privateKey), { mode: 0o600, flag: 'wx', flush: true });
+  } catch (error) {
+    throw new CliError(`${path} cannot be written: ${reasonOf(error)}.`);
   }
 }

@@ -1,9 +1,8 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { publicKeyBase64 } from '../../client/signing/signing.ts';
-import { CliError, reasonOf, type Terminal, usageError } from '../terminal/terminal.ts';
-import { readPrivateKey } from './file-content.ts';
+import { type Terminal, usageError } from '../terminal/terminal.ts';
+import { privateKeyPem, readPrivateKey, writePrivateKey } from './file-content.ts';
 
 interface KeygenOptions {
   readonly out?: string;
@@ -29,17 +28,11 @@ export function addKeygen(program: Command, terminal: Terminal): void {
 
 /** Without a file, the public key goes to stderr, so that `keygen > key.pem` keeps the private key alone. */
 async function keep(terminal: Terminal, privateKey: KeyObject, out: string | undefined): Promise<void> {
-  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
   const publicKey = publicKeyBase64(privateKey);
   if (out === undefined) {
-    await terminal.print(pem.toString());
+    await terminal.print(privateKeyPem(privateKey));
     return terminal.tell(`public key: ${publicKey}\n`);
   }
-  try {
-    // An existing file is never replaced: it may be the only copy of a key.
-    await writeFile(out, pem, { mode: 0o600, flag: 'wx', flush: true });
-  } catch (error) {
-    throw new CliError(`${out} cannot be written: ${reasonOf(error)}.`);
-  }
+  await writePrivateKey(out, privateKey);
   await terminal.print(`${publicKey}\n`);
 }

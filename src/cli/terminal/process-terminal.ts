@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
+import { styleText } from 'node:util';
 import type { Terminal } from './terminal.ts';
 
 export function processTerminal(): Terminal {
@@ -17,6 +18,7 @@ export function processTerminal(): Terminal {
     tell(text) {
       process.stderr.write(text);
     },
+    colored: (color, text) => styleText(color, text, { stream: process.stdout }),
     isWatched: process.stderr.isTTY === true,
     async readStdin() {
       const chunks: Buffer[] = [];

@@ -10,6 +10,8 @@ export interface Terminal {
   print(text: string): Promise<void>;
   /** Writes to stderr. */
   tell(text: string): void;
+  /** Colours text for stdout, if that is a terminal and NO_COLOR is not set. */
+  colored(color: 'green' | 'yellow' | 'red', text: string): string;
   /** Whether stderr is a terminal. */
   readonly isWatched: boolean;
   readStdin(): Promise<Buffer>;

@@ -89,7 +89,9 @@ async function verify(terminal: Terminal, file: string, options: VerifyCommandOp
   const advised = options.kind === undefined ? withAdvice(found, input) : found;
   const result = input.goesOn ? goingOn(advised) : advised;
   terminal.exitWith(resultCodes[result.verdict]);
-  await terminal.print(options.json ? reportJson(result, trust.origin) : reportText(result, trust.origin));
+  await terminal.print(
+    options.json ? reportJson(result, trust.origin) : reportText(result, trust.origin, terminal.colored),
+  );
 }
 
 async function shown<T>(

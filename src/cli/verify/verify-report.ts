@@ -1,5 +1,6 @@
 import type { IncompleteReason, IncompleteType, Verification } from '../../client/verify/verification.ts';
 import { shownJson, shownText } from '../terminal/shown-text.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 
 /** How many issues the text shows. `--json` shows all. */
 const ISSUES_SHOWN_MAX = 20;
@@ -21,13 +22,18 @@ export interface KeyOrigin {
   /** The origin in words. */
   readonly text: string;
   readonly isResolver: boolean;
+  /** That of the trust anchor: `1` in development. null if there is no trust anchor. */
+  readonly phase: string | null;
 }
 
-/** The result as text, for people. */
-export function reportText(result: Verification, origin: KeyOrigin): string {
+const DEVELOPMENT_PHASE = '1';
+const colors = { valid: 'green', incomplete: 'yellow', invalid: 'red' } as const;
+
+/** The result as text, for people. `colored` colours the verdict. */
+export function reportText(result: Verification, origin: KeyOrigin, colored: Terminal['colored']): string {
   const { checked, head } = result;
   const lines = [
-    `${result.verdict.toUpperCase()}  ${headline(result)}`,
+    headline(result),
     `  events      ${checked.events}${subject(result)}`,
     `  hashes      ${checked.contentHashes} contents and ${checked.chainHashes} chain hashes of ${checked.events} events recomputed`,
     `  signatures  ${checked.actorSignatures} of actors and ${checked.authoritySeals} seals of the authority verified`,
@@ -42,8 +48,11 @@ export function reportText(result: Verification, origin: KeyOrigin): string {
   for (const reason of result.incomplete) {
     lines.push(`  ? ${reason.type}  ${places(reason)}${reason.detail}`);
   }
+  if (checked.authoritySeals > 0 && origin.phase === DEVELOPMENT_PHASE)
+    lines.push('  ! The service runs in development mode: it seals with a key that it made for itself.');
   if (result.verdict === 'incomplete') lines.push(...adviceOnKeys(result, origin));
-  return `${lines.map(shownText).join('\n')}\n`;
+  const verdict = colored(colors[result.verdict], result.verdict.toUpperCase());
+  return `${verdict}  ${lines.map(shownText).join('\n')}\n`;
 }
 
 function adviceOnKeys({ incomplete }: Verification, { isResolver }: KeyOrigin): string[] {
@@ -73,7 +82,7 @@ function places({ type, count }: IncompleteReason): string {
   return count === 0 ? '' : `${count} of the events: `;
 }
 
-/** The first line: what was verified, then what was not. */
+/** The first line behind the verdict: what was verified, then what was not. */
 function headline(result: Verification): string {
   if (result.verdict === 'invalid') {
     return counted(result.issues.length, 'problem');
@@ -125,6 +134,7 @@ export function reportJson(result: Verification, origin: KeyOrigin): string {
     })),
     head: result.head,
     keys_from: origin.text,
+    authority_phase: origin.phase,
   };
   return `${shownJson(JSON.stringify(shown, null, 2))}\n`;
 }

@@ -7,7 +7,7 @@ import {
 } from '../../client/verify/key-source.ts';
 import type { TrustedKeys } from '../../client/verify/verifying.ts';
 import { isSameFile } from '../commands/file-content.ts';
-import { baseUrlOf, openService } from '../commands/service.ts';
+import { baseUrlOf, openService } from '../service/service.ts';
 import { type Terminal, usageError } from '../terminal/terminal.ts';
 import { readActorDocuments, readAuthorityDocument, type VerifyInput } from './verify-input.ts';
 import type { KeyOrigin } from './verify-report.ts';
@@ -49,14 +49,17 @@ export async function trustOf(
   options: TrustOptions,
 ): Promise<Trust> {
   if (options.resolver !== undefined) {
-    const client = await openService(terminal, { baseUrl: baseUrlOf('--resolver', options.resolver), ca: options.ca });
+    const client = await openService(terminal, {
+      baseUrl: baseUrlOf('Option --resolver', options.resolver),
+      ca: options.ca,
+    });
     try {
-      const authorityKeys = authorityKeysOf(await client.getAuthority());
+      const anchor = await client.getAuthority();
       return {
         keys: keysFromResolver(client),
-        authorityKeys,
+        authorityKeys: authorityKeysOf(anchor),
         trustedKeys: 'all',
-        origin: { text: `from the resolver at ${options.resolver}`, isResolver: true },
+        origin: { text: `from the resolver at ${options.resolver}`, isResolver: true, phase: anchor.phase },
         [Symbol.asyncDispose]: () => client.close(),
       };
     } catch (error) {
@@ -75,7 +78,7 @@ export async function trustOf(
     keys: keysFromDocuments(named ?? input.actors),
     authorityKeys: anchor === null ? null : authorityKeysOf(anchor),
     trustedKeys: actors ? (authority ? 'all' : 'actors') : authority ? 'authority' : 'none',
-    origin: { text: keysFrom(input, options), isResolver: false },
+    origin: { text: keysFrom(input, options), isResolver: false, phase: anchor?.phase ?? null },
     [Symbol.asyncDispose]: async () => {},
   };
 }

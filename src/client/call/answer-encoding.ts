@@ -1,7 +1,9 @@
-import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, getOption } from '@bufbuild/protobuf';
 import { canonicalJson } from '../../domain/json/canonical.ts';
 import { EventSchema } from '../../gen/svc/v1/event_pb.ts';
+import { json } from '../../gen/svc/v1/options_pb.ts';
 import { GetAuthorityResponseSchema, ResolveActorResponseSchema } from '../../gen/svc/v1/resolver_pb.ts';
+import { endpointNamed } from '../endpoint.ts';
 import { invalidAnswer } from '../error.ts';
 import type { Event } from '../event.ts';
 import type { ActorDocument, AuthorityDocument } from '../verify/key-source.ts';
@@ -43,23 +45,38 @@ export function authorityDocumentFromJson(value: unknown): AuthorityDocument {
   return answerFromJson(GetAuthorityResponseSchema, value, 'trust anchor') as unknown as AuthorityDocument;
 }
 
+/** The JSON that REST answers with, for the answer to a method by its name on the client. */
+export function answerToJson(method: string, answer: object): unknown {
+  const { method: desc, rest } = endpointNamed(method);
+  const members = namedByApi(desc.output, answer, isShown);
+  return rest?.responseField == null ? members : members[rest.responseField.name];
+}
+
+/** Whether REST shows a field with this value. */
+function isShown(field: DescField, value: unknown): boolean {
+  return value !== null || !getOption(field, json).omitAbsent;
+}
+
 function jsonOf(desc: DescMessage, answer: object): string {
   return canonicalJson(namedByApi(desc, answer));
 }
 
-function namedByApi(desc: DescMessage, answer: object): Record<string, unknown> {
+type FieldFilter = (field: DescField, value: unknown) => boolean;
+
+function namedByApi(desc: DescMessage, answer: object, isKept: FieldFilter = () => true): Record<string, unknown> {
   const values = answer as Readonly<Record<string, unknown>>;
   return Object.fromEntries(
     desc.fields
-      .filter((field) => values[field.localName] !== undefined)
-      .map((field) => [field.name, jsonValueOf(field, values[field.localName])]),
+      .map((field) => [field, values[field.localName]] as const)
+      .filter(([field, value]) => value !== undefined && isKept(field, value))
+      .map(([field, value]) => [field.name, jsonValueOf(field, value, isKept)]),
   );
 }
 
-function jsonValueOf(field: DescField, value: unknown): unknown {
+function jsonValueOf(field: DescField, value: unknown, isKept: FieldFilter): unknown {
   const { message } = field;
   if (message === undefined || value === null) return value;
   return Array.isArray(value)
-    ? value.map((item: object) => namedByApi(message, item))
-    : namedByApi(message, value as object);
+    ? value.map((item: object) => namedByApi(message, item, isKept))
+    : namedByApi(message, value as object, isKept);
 }

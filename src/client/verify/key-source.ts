@@ -49,13 +49,13 @@ export function keysFromResolver(client: {
   };
 }
 
-/** The keys of the authority, as its trust anchor publishes them. Empty in development mode (phase 1). */
+/** The keys of the authority, as its trust anchor publishes them. */
 export type AuthorityKeys = readonly Answer<AuthorityKey>[];
 
 /** The part of the trust anchor document that verifying needs. */
-export type AuthorityDocument = Pick<Answer<GetAuthorityResponse>, 'keys'>;
+export type AuthorityDocument = Pick<Answer<GetAuthorityResponse>, 'keys' | 'phase'>;
 
 /** The keys of a trust anchor document. Returns null if it publishes none. */
-export function authorityKeysOf(anchor: AuthorityDocument): AuthorityKeys | null {
+export function authorityKeysOf(anchor: Pick<AuthorityDocument, 'keys'>): AuthorityKeys | null {
   return anchor.keys.length === 0 ? null : anchor.keys;
 }

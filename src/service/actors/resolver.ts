@@ -30,16 +30,19 @@ export function resolverService(identities: Identities, authority: Authority, pr
       });
     },
 
-    /** Development mode publishes no authority key: its seals are not meant to be relied on. */
+    /**
+     * In development mode (phase 1) the authority is a key that the node made for itself, so no key is named as the
+     * authority's (`public_key`). `keys` still holds it, so that its seals can be verified.
+     */
     getAuthority: async (_request: GetAuthorityRequest, call: Call) => {
-      const document = { id: 'svc:authority', algorithm: 'Ed25519', kidNamespace: 'svc:authority#key-<seq>' };
       const current = authority.keys.at(-1);
-      if (!production || current === undefined) return cached(call, { ...document, phase: '1', keys: [] });
+      const isEnrolled = production && current !== undefined;
       return cached(call, {
-        ...document,
-        phase: '2',
-        publicKey: current.publicKey,
-        fingerprint: authorityFingerprint(current),
+        id: 'svc:authority',
+        algorithm: 'Ed25519',
+        ...(isEnrolled ? { publicKey: current.publicKey, fingerprint: authorityFingerprint(current) } : {}),
+        kidNamespace: 'svc:authority#key-<seq>',
+        phase: isEnrolled ? '2' : '1',
         keys: authority.keys.map((key) => ({
           kid: key.kid,
           algorithm: 'Ed25519',

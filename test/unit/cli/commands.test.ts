@@ -59,11 +59,11 @@ describe('the command line', () => {
     expect(await runHere(args)).toEqual({ code: 66, out: '', err: `ledger-trust: ${sentence}\n` });
   });
 
-  it('names the two places for an API key when an export has none', async () => {
+  it('names the places for an API key when an export has none', async () => {
     const { code, err } = await runHere(['export', ledgerId, '--url', 'http://127.0.0.1:1']);
     expect({ code, err }).toEqual({
       code: 1,
-      err: 'ledger-trust: An API key is needed: give --api-key-file, or set LEDGER_TRUST_API_KEY.\n',
+      err: 'ledger-trust: An API key is needed: run ledger-trust register or login, or set LEDGER_TRUST_API_KEY.\n',
     });
   });
 
