@@ -2,7 +2,7 @@ import { WebhookBodySchema } from '../../gen/svc/v1/webhooks_pb.ts';
 import { apiServices, restRoutes } from '../endpoints/routes.ts';
 import { sharedBytes } from '../http/response.ts';
 import { readComments } from './comments.ts';
-import { errorResponses, errorSchema } from './errors.ts';
+import { errorResponses, errorSchemas } from './errors.ts';
 import type { JsonObject } from './format.ts';
 import { answerHeaders, headerParameters, securitySchemes } from './headers.ts';
 import { operation } from './operation.ts';
@@ -18,7 +18,7 @@ let document: JsonObject | undefined;
 
 /** The OpenAPI 3.1 document of the REST transport, from the descriptors and their comments. Made once. */
 export function openApiDocument(): JsonObject {
-  document ??= makeDocument({ comments: readComments(), schemas: new Map([['Error', errorSchema]]) });
+  document ??= makeDocument({ comments: readComments(), schemas: new Map(Object.entries(errorSchemas)) });
   return document;
 }
 
@@ -35,9 +35,12 @@ function makeDocument(book: SchemaBook): JsonObject {
   const webhooks = makeWebhooks(book);
   return {
     openapi: '3.1.0',
-    info: { title: 'Ledger Trust Service', version: 'v1', description: DESCRIPTION, license: { name: 'Apache-2.0' } },
+    info: { title: 'Ledger Trust Service', version: 'v1', description: DESCRIPTION, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: '/', description: 'This node.' }],
-    tags: apiServices.map((service) => ({ name: service.name, description: commentOf(book, service.typeName) })),
+    tags: [
+      ...apiServices.map((service) => ({ name: service.name, description: commentOf(book, service.typeName) })),
+      receiverTag,
+    ],
     paths,
     webhooks,
     components: {
@@ -53,6 +56,8 @@ function makeDocument(book: SchemaBook): JsonObject {
 function makePaths(book: SchemaBook): JsonObject {
   const paths: { [template: string]: JsonObject } = {};
   for (const route of restRoutes()) {
+    // An operation has one path, so that generators make one function of it. Comments name the other path.
+    if (route.alias) continue;
     const item = paths[route.template] ?? {};
     item[route.httpMethod.toLowerCase()] = operation(book, route);
     paths[route.template] = item;
@@ -60,13 +65,16 @@ function makePaths(book: SchemaBook): JsonObject {
   return paths;
 }
 
+/** Its own: under the tag of a service, generators would make it a method of that service's client. */
+const receiverTag = { name: 'WebhookReceiver', description: 'What a receiver of webhooks serves.' };
+
 /** The requests that webhook receivers get. */
 function makeWebhooks(book: SchemaBook): JsonObject {
   return {
     event: {
       post: {
         operationId: 'receiveEvent',
-        tags: ['WebhookService'],
+        tags: [receiverTag.name],
         summary: 'An event that a subscription matches.',
         description:
           'Delivered at least once: a 2xx within 10 seconds is success, redirects are not followed, 410 ends the subscription. After the first attempt come four more, 30 seconds, 5 minutes, 30 minutes and 2 hours apart.',

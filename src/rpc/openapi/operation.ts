@@ -1,9 +1,8 @@
-import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
-import { jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
+import { exactlyOneOf, jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import { errorStatuses } from './errors.ts';
-import type { JsonObject } from './format.ts';
+import { type JsonObject, parameterSchema } from './format.ts';
 import { answerHeadersOf, headersOf, securityOf } from './headers.ts';
 import {
   commentOf,
@@ -20,7 +19,7 @@ export function operation(book: SchemaBook, route: RestRoute): JsonObject {
   const { method } = route;
   const description = commentOf(book, `${method.parent.typeName}.${method.name}`);
   return {
-    operationId: route.alias ? `${method.name}At${route.template.replaceAll(/[^A-Za-z]+(.)/g, upper)}` : method.name,
+    operationId: method.name,
     tags: [method.parent.name],
     summary: firstSentence(description),
     description,
@@ -34,10 +33,6 @@ export function operation(book: SchemaBook, route: RestRoute): JsonObject {
       ),
     },
   };
-}
-
-function upper(_match: string, letter: string): string {
-  return letter.toUpperCase();
 }
 
 function firstSentence(text: string): string {
@@ -56,17 +51,12 @@ function pathAndQuery(book: SchemaBook, route: RestRoute): JsonObject[] {
       in: inPath ? 'path' : 'query',
       required,
       description: commentOf(book, `${field.parent.typeName}.${field.name}`),
-      schema: pathSchema(field.name, inPath, scalarSchema(field, field.scalar)),
+      schema: parameterSchema(field.name, inPath, scalarSchema(field, field.scalar)),
       // The documentation page fills in examples. Optional filters should stay empty there.
       ...(required ? { example: fieldExample(field) } : {}),
     });
   }
   return parameters;
-}
-
-/** In a path, `svc_uri` and `kid` take more than the format of their name. */
-function pathSchema(name: string, inPath: boolean, schema: JsonObject): JsonObject {
-  return inPath && (name === 'svc_uri' || name === 'kid') ? { type: 'string' } : schema;
 }
 
 function requestBody(book: SchemaBook, route: RestRoute): JsonObject {
@@ -80,17 +70,12 @@ function requestBody(book: SchemaBook, route: RestRoute): JsonObject {
       content: {
         'application/json': {
           schema: messageRef(book, input, 'request', route.pathParams),
-          example: messageExample(input, [...route.pathParams, ...leftOutOfExample(route)]),
+          // Fields that exclude each other cannot all be in one example.
+          example: messageExample(input, [...route.pathParams, ...exactlyOneOf(input).slice(1)]),
         },
       },
     },
   };
-}
-
-/** Fields that exclude each other cannot all be in one example. */
-function leftOutOfExample(route: RestRoute): readonly string[] {
-  if (route.method !== LedgerService.method.createLedger) return [];
-  return route.method.input.fields.map((field) => field.name).filter((name) => name !== 'supplier_svc_id');
 }
 
 function success(book: SchemaBook, route: RestRoute): JsonObject {

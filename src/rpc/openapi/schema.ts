@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
-import { isOptional, jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
+import { exactlyOneOf, isOptional, jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
 import type { Comments } from './comments.ts';
 import { exampleOf, formatSchema, type JsonObject, textFormat } from './format.ts';
 
@@ -29,11 +29,13 @@ export function messageRef(
 
 function objectSchema(book: SchemaBook, desc: DescMessage, fields: readonly DescField[], side: Side): JsonObject {
   const required = fields.filter((field) => isRequired(field, side)).map((field) => field.name);
+  const alternatives = exactlyOneOf(desc);
   return {
     type: 'object',
     description: commentOf(book, desc.typeName),
     properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(book, field, side)])),
     ...(required.length > 0 ? { required } : {}),
+    ...(alternatives.length > 0 ? { oneOf: alternatives.map((name) => ({ required: [name] })) } : {}),
     // Answers may gain fields within a version. A misspelt field of a request is refused.
     ...(side === 'request' ? { additionalProperties: false } : {}),
   };
@@ -66,7 +68,7 @@ function itemSchema(book: SchemaBook, field: DescField & { fieldKind: 'list' }, 
 
 /** As a parameter or inside a list, where a scalar is never null. */
 export function scalarSchema(field: DescField, scalar: ScalarType): JsonObject {
-  const { raw, values, min, max, pattern } = jsonRule(field);
+  const { raw, values, min, max } = jsonRule(field);
   switch (scalar) {
     case ScalarType.STRING:
       if (raw) return { type: 'object' };
@@ -74,9 +76,6 @@ export function scalarSchema(field: DescField, scalar: ScalarType): JsonObject {
         type: 'string',
         ...formatSchema(textFormat(field)),
         ...(values.length > 0 ? { enum: [...values] } : {}),
-        ...(pattern === '' ? {} : { pattern }),
-        ...(min === undefined ? {} : { minLength: min }),
-        ...(max === undefined ? {} : { maxLength: max }),
       };
     case ScalarType.BOOL:
       return { type: 'boolean' };
@@ -95,6 +94,7 @@ export function scalarSchema(field: DescField, scalar: ScalarType): JsonObject {
 
 function nullable(field: DescField, side: Side, schema: JsonObject): JsonObject {
   const rule = jsonRule(field);
+  if (exactlyOneOf(field.parent).includes(field.name)) return schema;
   if (!isOptional(field) || (side === 'request' ? rule.required : rule.omitAbsent)) return schema;
   const { enum: values } = schema;
   return {

@@ -77,6 +77,9 @@ export interface EventStart {
   readonly skip: number;
 }
 
+/** Base64url of the 2 to 24 characters that makeCursor writes. */
+export const cursorForm = /^[A-Za-z0-9_-]{3,32}$/;
+
 /** Makes a cursor, which is opaque to clients: the direction, the seq and what is left to skip. */
 export function makeCursor({ seq, skip }: EventStart, descending: boolean): string {
   const text = `${descending ? 'd' : 'a'}${seq}${skip === 0 ? '' : `+${skip}`}`;
@@ -84,8 +87,8 @@ export function makeCursor({ seq, skip }: EventStart, descending: boolean): stri
 }
 
 function readCursor(cursor: string, descending: boolean): EventStart {
-  const [, direction, digits, skipped = '0'] =
-    /^([ad])(0|[1-9]\d{0,15})(?:\+([1-9]\d{0,5}))?$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  const text = cursorForm.test(cursor) ? Buffer.from(cursor, 'base64url').toString('latin1') : '';
+  const [, direction, digits, skipped = '0'] = /^([ad])(0|[1-9]\d{0,15})(?:\+([1-9]\d{0,5}))?$/.exec(text) ?? [];
   const start = { seq: Number(digits), skip: Number(skipped) };
   if (direction === undefined || makeCursor(start, direction === 'd') !== cursor || start.skip > listOffsetMax) {
     throw invalidField('cursor', 'the next_cursor of a page of this list');
