@@ -29,16 +29,21 @@ export function messageRef(
 
 function objectSchema(book: SchemaBook, desc: DescMessage, fields: readonly DescField[], side: Side): JsonObject {
   const required = fields.filter((field) => isRequired(field, side)).map((field) => field.name);
-  const alternatives = exactlyOneOf(desc);
   return {
     type: 'object',
     description: commentOf(book, desc.typeName),
     properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(book, field, side)])),
     ...(required.length > 0 ? { required } : {}),
-    ...(alternatives.length > 0 ? { oneOf: alternatives.map((name) => ({ required: [name] })) } : {}),
+    ...exactlyOne(exactlyOneOf(desc)),
     // Answers may gain fields within a version. A misspelt field of a request is refused.
     ...(side === 'request' ? { additionalProperties: false } : {}),
   };
+}
+
+/** A bare `oneOf` would say the same, but generators take it for a choice of types and make an empty one. */
+function exactlyOne(names: readonly string[]): JsonObject {
+  if (names.length === 0) return {};
+  return { if: { oneOf: names.map((name) => ({ required: [name] })) }, else: { not: {} } };
 }
 
 function isRequired(field: DescField, side: Side): boolean {

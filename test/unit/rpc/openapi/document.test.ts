@@ -1,11 +1,11 @@
 import { create } from '@bufbuild/protobuf';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import { statusOf } from '../../../src/rpc/call/status.ts';
-import { parseTemplate } from '../../../src/rpc/endpoints/path-template.ts';
-import { restRoutes } from '../../../src/rpc/endpoints/routes.ts';
-import { openApiDocument } from '../../../src/rpc/openapi/document.ts';
-import { restJson } from '../../../src/service/encoding/message-json.ts';
+import { statusOf } from '../../../../src/rpc/call/status.ts';
+import { parseTemplate } from '../../../../src/rpc/endpoints/path-template.ts';
+import { restRoutes } from '../../../../src/rpc/endpoints/routes.ts';
+import { openApiDocument } from '../../../../src/rpc/openapi/document.ts';
+import { restJson } from '../../../../src/service/encoding/message-json.ts';
 
 type Json = { [key: string]: unknown };
 
@@ -65,9 +65,12 @@ function failures(schema: Json, value: unknown): unknown {
 }
 
 describe('the OpenAPI document', () => {
-  it('is OpenAPI 3.1 and has all routes', () => {
+  it('is OpenAPI 3.1 and has one operation a method, at its main path', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', info: { title: expect.any(String), version: 'v1' } });
-    expect(operations.length).toBe(restRoutes().length);
+    const main = restRoutes().filter(({ alias }) => !alias);
+    expect(operations.map(({ name, operation }) => `${name} ${operation.operationId}`)).toEqual(
+      main.map(({ httpMethod, template, method }) => `${httpMethod} ${template} ${method.name}`),
+    );
   });
 
   it('has no broken reference, and no component without a reference', () => {
@@ -134,7 +137,7 @@ describe('the OpenAPI document', () => {
 
   it('describes every field of every schema', () => {
     for (const [name, schema] of Object.entries(at('#/components/schemas') as Record<string, Json>)) {
-      if (name === 'Error') continue;
+      if (name.startsWith('Error')) continue;
       expect([name, schema.description]).toEqual([name, expect.stringMatching(/\w.*\.$/)]);
       for (const [field, inner] of Object.entries(schema.properties as Record<string, Json>)) {
         expect([name, field, inner.description]).toEqual([name, field, expect.stringMatching(/\w.*[.;:]$|\.$/)]);
@@ -155,14 +158,15 @@ describe('the OpenAPI document', () => {
 
   it('refuses a misspelt field, null for a required one and a missing one', () => {
     const schema = { $ref: '#/components/schemas/GrantOrganizationDelegationRequest' };
-    const grant = { organization_id: 'o', delegate_actor_id: 'd', role: 'OPS' };
+    const id = '0199aaaa-0000-7000-8000-000000000001';
+    const grant = { organization_id: id, delegate_actor_id: id, role: 'OPS' };
     expect(failures(schema, grant)).toBeNull();
     expect(failures(schema, { ...grant, permissions: null })).toBeNull();
     expect(failures(schema, { ...grant, permisions: {} })).not.toBeNull();
     expect(failures(schema, { ...grant, permissions: 'write' })).not.toBeNull();
     expect(failures(schema, { ...grant, role: null })).not.toBeNull();
     expect(failures(schema, { ...grant, role: '1 bad role' })).not.toBeNull();
-    expect(failures(schema, { organization_id: 'o', role: 'OPS' })).not.toBeNull();
+    expect(failures(schema, { organization_id: id, role: 'OPS' })).not.toBeNull();
   });
 
   it('keeps a field of the path out of the body', () => {
@@ -171,7 +175,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('lists each error code under its status, and the envelope', () => {
-    const codes = at('#/components/schemas/Error/properties/error/properties/code/enum') as Parameters<
+    const codes = at('#/components/schemas/ErrorBody/properties/code/enum') as Parameters<
       typeof statusOf
     >[0][];
     expect(codes).toHaveLength(37);
