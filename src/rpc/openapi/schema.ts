@@ -19,12 +19,18 @@ export function messageRef(
   side: Side,
   without: readonly string[] = [],
 ): JsonObject {
-  if (!book.schemas.has(desc.name)) {
-    book.schemas.set(desc.name, {});
+  const name = schemaName(desc);
+  if (!book.schemas.has(name)) {
+    book.schemas.set(name, {});
     const fields = desc.fields.filter((field) => !without.includes(field.name));
-    book.schemas.set(desc.name, objectSchema(book, desc, fields, side));
+    book.schemas.set(name, objectSchema(book, desc, fields, side));
   }
-  return { $ref: `#/components/schemas/${desc.name}` };
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** `CreateLedgerResult`: oapi-codegen has a type `CreateLedgerResponse` of its own for each operation. */
+export function schemaName(desc: DescMessage): string {
+  return desc.name.replace(/Response$/, 'Result');
 }
 
 function objectSchema(book: SchemaBook, desc: DescMessage, fields: readonly DescField[], side: Side): JsonObject {

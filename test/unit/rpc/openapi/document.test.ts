@@ -5,6 +5,7 @@ import { statusOf } from '../../../../src/rpc/call/status.ts';
 import { parseTemplate } from '../../../../src/rpc/endpoints/path-template.ts';
 import { restRoutes } from '../../../../src/rpc/endpoints/routes.ts';
 import { openApiDocument } from '../../../../src/rpc/openapi/document.ts';
+import { schemaName } from '../../../../src/rpc/openapi/schema.ts';
 import { restJson } from '../../../../src/service/encoding/message-json.ts';
 
 type Json = { [key: string]: unknown };
@@ -149,7 +150,7 @@ describe('the OpenAPI document', () => {
     for (const route of restRoutes()) {
       if (route.emptyAnswer || route.responseBody || route.method.methodKind !== 'unary') continue;
       const { output } = route.method;
-      const schema = at(`#/components/schemas/${output.name}`) as { required: string[]; properties: Json };
+      const schema = at(`#/components/schemas/${schemaName(output)}`) as { required: string[]; properties: Json };
       const written = Object.keys(JSON.parse(restJson(output, create(output))));
       expect([output.name, written]).toEqual([output.name, schema.required]);
       expect(Object.keys(schema.properties)).toEqual(output.fields.map((field) => field.name));
@@ -228,9 +229,9 @@ describe('the OpenAPI document', () => {
     for (const [name, schema] of Object.entries(at('#/components/schemas') as Record<string, Json>)) {
       for (const field of Object.keys(schema.properties as Json)) named.set(field, [...(named.get(field) ?? []), name]);
     }
-    expect(named.get('api_key')).toEqual(['CreateApiKeyResponse', 'ProductionIdentity', 'SandboxIdentity']);
-    expect(named.get('secret')).toEqual(['CreateWebhookResponse']);
-    expect(named.get('fingerprint')).toEqual(['AuthorityKey', 'GetAuthorityResponse', 'OnboardEntityResponse']);
+    expect(named.get('api_key')).toEqual(['CreateApiKeyResult', 'ProductionIdentity', 'SandboxIdentity']);
+    expect(named.get('secret')).toEqual(['CreateWebhookResult']);
+    expect(named.get('fingerprint')).toEqual(['AuthorityKey', 'GetAuthorityResult', 'OnboardEntityResult']);
     for (const field of ['prev_hash', 'ip', 'ip_address', 'user_agent', 'command'])
       expect(named.has(field)).toBe(false);
   });
