@@ -27,7 +27,17 @@ const jar = join(cache, `openapi-generator-cli-${versions['openapi-generator-cli
 const python = join(cache, 'python/bin/python');
 const node = process.execPath;
 const tsc = join(cache, 'npm/node_modules/typescript/bin/tsc');
-const compileTypes = [tsc, '--strict', '--skipLibCheck', '--target', 'es2022', '--module', 'nodenext', '--types', 'node'];
+const compileTypes = [
+  tsc,
+  '--strict',
+  '--skipLibCheck',
+  '--target',
+  'es2022',
+  '--module',
+  'nodenext',
+  '--types',
+  'node',
+];
 
 interface Place {
   /** The saved document. */
@@ -69,7 +79,10 @@ async function installNpm(run: Run): Promise<void> {
   const packages = names.map((name) => `${name}@${versions[name]}`);
   await mkdir(join(cache, 'npm'), { recursive: true });
   await writeFile(join(cache, 'npm/package.json'), '{"private": true, "type": "module"}');
-  await run(['npm', 'install', '--silent', '--no-fund', '--no-audit', '@types/node@24', ...packages], join(cache, 'npm'));
+  await run(
+    ['npm', 'install', '--silent', '--no-fund', '--no-audit', '@types/node@24', ...packages],
+    join(cache, 'npm'),
+  );
 }
 
 const openApiGenerator = (language: string, { document, folder }: Place, ...options: string[]): Command => [

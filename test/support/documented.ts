@@ -55,7 +55,10 @@ export function undocumented(method: string, path: string, status: number, text:
 
 /** What stands at a JSON pointer. */
 function documentAt(pointer: string): Json {
-  const parts = pointer.slice(2).split('/').map((part) => decodeURIComponent(part).replaceAll('~1', '/'));
+  const parts = pointer
+    .slice(2)
+    .split('/')
+    .map((part) => decodeURIComponent(part).replaceAll('~1', '/'));
   return parts.reduce<Json>((value, part) => value[part] as Json, document);
 }
 

@@ -35,7 +35,12 @@ function makeDocument(book: SchemaBook): JsonObject {
   const webhooks = makeWebhooks(book);
   return {
     openapi: '3.1.0',
-    info: { title: 'Ledger Trust Service', version: 'v1', description: DESCRIPTION, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    info: {
+      title: 'Ledger Trust Service',
+      version: 'v1',
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
     servers: [{ url: '/', description: 'This node.' }],
     tags: [
       ...apiServices.map((service) => ({ name: service.name, description: commentOf(book, service.typeName) })),

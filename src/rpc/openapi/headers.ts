@@ -1,9 +1,9 @@
 import type { DescMethod } from '@bufbuild/protobuf';
+import { rfc3339Form } from '../../domain/values/time.ts';
 import { EngagementService } from '../../gen/svc/v1/engagements_pb.ts';
 import { EntityService } from '../../gen/svc/v1/entities_pb.ts';
 import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
 import { MasterService } from '../../gen/svc/v1/masters_pb.ts';
-import { rfc3339Form } from '../../domain/values/time.ts';
 import { Auth } from '../../gen/svc/v1/options_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
 import { idempotencyKeyForm } from '../../service/idempotency/command-key.ts';
@@ -60,7 +60,11 @@ export const headerParameters: JsonObject = {
     'The first answer under this key is stored for 24 hours and given again to the same call; nothing is done twice.',
     { pattern: idempotencyKeyForm.source },
   ),
-  SigningKeyId: header('X-Signing-Key-ID', 'Name of the signing key; the preferred key is tried if left out.', formatSchema('actor-kid')),
+  SigningKeyId: header(
+    'X-Signing-Key-ID',
+    'Name of the signing key; the preferred key is tried if left out.',
+    formatSchema('actor-kid'),
+  ),
   ActorSig: header(
     'X-Actor-Sig',
     'Base64 Ed25519 signature of the digest: SHA-256 of the event type, a zero byte, the ledger id, a zero byte and the canonical JSON of what is signed. An actor that ever had a key must sign.',

@@ -176,9 +176,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('lists each error code under its status, and the envelope', () => {
-    const codes = at('#/components/schemas/ErrorBody/properties/code/enum') as Parameters<
-      typeof statusOf
-    >[0][];
+    const codes = at('#/components/schemas/ErrorBody/properties/code/enum') as Parameters<typeof statusOf>[0][];
     expect(codes).toHaveLength(37);
     for (const code of codes) {
       const response = at(`#/components/responses/Error${statusOf(code).http}`) as Json;

@@ -10,7 +10,9 @@ type Json = { readonly [key: string]: unknown };
 
 interface Operation {
   readonly parameters: readonly Json[];
-  readonly requestBody?: { readonly content: { readonly [type: string]: { readonly schema: { readonly $ref: string } } } };
+  readonly requestBody?: {
+    readonly content: { readonly [type: string]: { readonly schema: { readonly $ref: string } } };
+  };
 }
 
 const document = JSON.parse(JSON.stringify(openApiDocument())) as Json;
