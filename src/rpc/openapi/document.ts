@@ -79,6 +79,8 @@ function makeWebhooks(book: SchemaBook): JsonObject {
     event: {
       post: {
         operationId: 'receiveEvent',
+        // openapi-generator makes no client of it: its Python client of a webhook does not compile.
+        'x-internal': true,
         tags: [receiverTag.name],
         summary: 'An event that a subscription matches.',
         description:
