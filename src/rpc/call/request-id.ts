@@ -1,6 +1,6 @@
-export const requestIdForm = /^[A-Za-z0-9._-]{1,128}$/;
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** Returns X-Request-Id as sent if it has 1–128 characters of `A-Za-z0-9._-`. Otherwise returns a new one (`make`). */
 export function requestIdOf(sent: string | undefined, make: () => string): string {
-  return sent !== undefined && requestIdForm.test(sent) ? sent : make();
+  return sent !== undefined && REQUEST_ID.test(sent) ? sent : make();
 }

@@ -1,5 +1,4 @@
 import type { DescMethod } from '@bufbuild/protobuf';
-import { rfc3339Form } from '../../domain/values/time.ts';
 import { EngagementService } from '../../gen/svc/v1/engagements_pb.ts';
 import { EntityService } from '../../gen/svc/v1/entities_pb.ts';
 import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
@@ -7,7 +6,6 @@ import { MasterService } from '../../gen/svc/v1/masters_pb.ts';
 import { Auth } from '../../gen/svc/v1/options_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
 import { idempotencyKeyForm } from '../../service/idempotency/command-key.ts';
-import { requestIdForm } from '../call/request-id.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import { formatSchema, type JsonObject } from './format.ts';
 
@@ -52,9 +50,12 @@ export function securityOf(route: RestRoute): JsonObject[] {
 
 /** `components.parameters`: the request headers. */
 export const headerParameters: JsonObject = {
-  RequestId: header('X-Request-Id', 'Names the call in logs and audits; made by the server if left out.', {
-    pattern: requestIdForm.source,
-  }),
+  // No pattern: a call is not refused for it.
+  RequestId: header(
+    'X-Request-Id',
+    'Names the call in logs and audits: 1 to 128 characters of `A-Za-z0-9._-`. The server makes one in place of any other.',
+    {},
+  ),
   IdempotencyKey: header(
     'Idempotency-Key',
     'The first answer under this key is stored for 24 hours and given again to the same call; nothing is done twice.',
@@ -72,9 +73,10 @@ export const headerParameters: JsonObject = {
   ),
   Timestamp: header(
     'X-Timestamp',
-    'ISO time of an ENTITY_REQUEST signature, at most 300 seconds off: for signed calls of entities that have no signing input of their own.',
-    // Text: what is signed is the header as it is sent, and a generator would write a date anew.
-    { pattern: rfc3339Form.source },
+    'RFC 3339 time of an ENTITY_REQUEST signature, at most 300 seconds off: for signed calls of entities that have no signing input of their own.',
+    // Text: what is signed is the header as it is sent, and a generator would write a date anew. No pattern: beside an
+    // API key it is not looked at.
+    {},
   ),
   ActorType: header('X-ACTOR-TYPE', 'With an API key: the `actor_type` of the events; `service` if left out.', {
     enum: ['human', 'service', 'external', 'device'],

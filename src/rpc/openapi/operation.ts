@@ -66,7 +66,7 @@ function requestBody(book: SchemaBook, route: RestRoute): JsonObject {
   if (fields.length === 0) return {};
   return {
     requestBody: {
-      required: fields.some((field) => jsonRule(field).required),
+      required: fields.some((field) => jsonRule(field).required) || exactlyOneOf(input).length > 0,
       content: {
         'application/json': {
           schema: messageRef(book, input, 'request', route.pathParams),
