@@ -49,9 +49,11 @@ interface Place {
 type Command = readonly [program: string, ...args: string[]];
 type Run = (command: Command, cwd: string, env?: NodeJS.ProcessEnv) => Promise<void>;
 
+type Installer = (run: Run) => Promise<void>;
+
 interface Generator {
   readonly name: string;
-  install(run: Run): Promise<void>;
+  readonly tools: readonly Installer[];
   /** Makes the client, compiles it, and calls the node. */
   generate(run: Run, place: Place): Promise<void>;
 }
@@ -85,6 +87,11 @@ async function installNpm(run: Run): Promise<void> {
   );
 }
 
+const installOapiCodegen: Installer = (run) => {
+  const tool = `github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@${versions['oapi-codegen']}`;
+  return run(['go', 'install', tool], cache, { GOBIN: cache });
+};
+
 const openApiGenerator = (language: string, { document, folder }: Place, ...options: string[]): Command => [
   'java',
   '-jar',
@@ -102,10 +109,7 @@ const openApiGenerator = (language: string, { document, folder }: Place, ...opti
 const generators: readonly Generator[] = [
   {
     name: 'openapi-generator: python',
-    async install(run) {
-      await installJar(run);
-      await installPython(run);
-    },
+    tools: [installJar, installPython],
     async generate(run, place) {
       await run(openApiGenerator('python', place), place.folder);
       await run([python, '-m', 'compileall', '-q', 'client/openapi_client'], place.folder);
@@ -115,10 +119,7 @@ const generators: readonly Generator[] = [
   },
   {
     name: 'openapi-generator: typescript-fetch',
-    async install(run) {
-      await installJar(run);
-      await installNpm(run);
-    },
+    tools: [installJar, installNpm],
     async generate(run, place) {
       await run(openApiGenerator('typescript-fetch', place, '--additional-properties=importFileExtension=.js'), cache);
       await runTypeScript(run, place, 'typescript-fetch.ts');
@@ -126,7 +127,7 @@ const generators: readonly Generator[] = [
   },
   {
     name: 'openapi-generator: go',
-    install: installJar,
+    tools: [installJar],
     async generate(run, place) {
       const names = ['--git-host', 'example.com', '--git-user-id', 'acme', '--git-repo-id', 'ledger'];
       await run(openApiGenerator('go', place, ...names, '--additional-properties=packageName=ledger'), place.folder);
@@ -138,7 +139,7 @@ const generators: readonly Generator[] = [
   },
   {
     name: 'openapi-generator: java',
-    install: installJar,
+    tools: [installJar],
     async generate(run, place) {
       await run(openApiGenerator('java', place, '--library', 'native'), place.folder);
       const client = join(place.folder, 'client');
@@ -151,18 +152,20 @@ const generators: readonly Generator[] = [
   },
   {
     name: 'openapi-python-client',
-    install: installPython,
+    tools: [installPython],
     async generate(run, place) {
       const client = join(place.folder, 'client');
+      // It calls the formatter that is installed beside it.
+      const env = { PATH: `${join(cache, 'python/bin')}:${process.env.PATH}` };
       const tool = [python, '-m', 'openapi_python_client', 'generate', '--fail-on-warning'] as const;
-      await run([...tool, '--meta', 'poetry', '--path', place.document, '--output-path', client], place.folder);
+      await run([...tool, '--meta', 'poetry', '--path', place.document, '--output-path', client], place.folder, env);
       await run([python, '-m', 'compileall', '-q', 'client'], place.folder);
       await run([python, join(calls, 'openapi-python-client.py')], place.folder, { PYTHONPATH: client });
     },
   },
   {
     name: 'openapi-typescript',
-    install: installNpm,
+    tools: [installNpm],
     async generate(run, place) {
       const tool = join(cache, 'npm/node_modules/openapi-typescript/bin/cli.js');
       await run([node, tool, place.document, '-o', join(place.folder, 'client/schema.ts')], place.folder);
@@ -171,10 +174,7 @@ const generators: readonly Generator[] = [
   },
   {
     name: 'oapi-codegen',
-    install: (run) => {
-      const tool = `github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@${versions['oapi-codegen']}`;
-      return run(['go', 'install', tool], cache, { GOBIN: cache });
-    },
+    tools: [installOapiCodegen],
     async generate(run, { document, folder }) {
       await mkdir(join(folder, 'api'));
       const options = ['-generate', 'types,client', '-package', 'api', '-o', 'api/api.go'] as const;
@@ -235,13 +235,13 @@ async function main(names: readonly string[]): Promise<void> {
     await writeFile(document, await (await fetch(`${service.base}/openapi.json`)).text());
     await writeFile(join(work, 'package.json'), '{"private": true, "type": "module"}');
     const run = runAt(service.base);
-    const installed = new Set<Generator['install']>();
+    const installed = new Set<Installer>();
     for (const generator of chosen) {
       const folder = join(work, generator.name.replaceAll(/[^a-z]+/g, '-'));
       await mkdir(folder);
       try {
-        if (!installed.has(generator.install)) await generator.install(run);
-        installed.add(generator.install);
+        for (const install of generator.tools) if (!installed.has(install)) await install(run);
+        for (const install of generator.tools) installed.add(install);
         await generator.generate(run, { document, folder });
         process.stdout.write(`✓ ${generator.name}\n`);
       } catch (error) {
