@@ -177,7 +177,7 @@ const generators: readonly Generator[] = [
     tools: [installOapiCodegen],
     async generate(run, { document, folder }) {
       await mkdir(join(folder, 'api'));
-      const options = ['-generate', 'types,client', '-package', 'api', '-o', 'api/api.go'] as const;
+      const options = ['-generate', 'types,client,skip-prune', '-package', 'api', '-o', 'api/api.go'] as const;
       await run([join(cache, 'oapi-codegen'), ...options, document], folder);
       await copyFile(join(calls, 'oapi-codegen.go'), join(folder, 'main.go'));
       await run(['go', 'mod', 'init', 'example.com/acme/oapi'], folder);
