@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import sodium from 'libsodium-wrappers';
 import { LedgerError } from '../errors.ts';
-import { decodeBase64 } from './base64.ts';
+import { base64Form, decodeBase64 } from './base64.ts';
 import { sha256Hex } from './hash.ts';
 
 /**
@@ -12,6 +12,7 @@ import { sha256Hex } from './hash.ts';
 await sodium.ready;
 
 const PUBLIC_KEY_BYTES = 32;
+export const publicKeyForm = base64Form(PUBLIC_KEY_BYTES);
 
 /** The bytes before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410, section 4). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 /** UUIDs (RFC 9562), always in lower case. Upper case is refused, not converted. */
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+export const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const UUID_BYTES = 16;
 /** Version and variant overwrite 6 of these 80 bits. */
@@ -15,7 +15,7 @@ const hexDigits = Buffer.from('0123456789abcdef', 'latin1');
 const dashed = Buffer.alloc(36, '-');
 
 export function isUuid(text: string): boolean {
-  return UUID.test(text);
+  return uuidForm.test(text);
 }
 
 /** RFC 9562, section 5.7, of ms since 1970 and 10 random bytes. RangeError for anything else. */

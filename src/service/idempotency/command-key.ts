@@ -6,14 +6,14 @@ import { type Command, commandEventType, type UnkeyedCommand } from '../../domai
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 
-const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
+export const idempotencyKeyForm = /^[ -~]{1,255}$/;
 
 /**
  * The id of a command key, hex. The length prefix keeps two different pairs from giving the same text. Throws
  * `invalid_argument` unless `key` has 1 to 255 printable ASCII characters.
  */
 export function commandId(actorId: string, key: string): string {
-  if (!IDEMPOTENCY_KEY.test(key)) {
+  if (!idempotencyKeyForm.test(key)) {
     throw new LedgerError('invalid_argument', 'The Idempotency-Key must be 1 to 255 printable ASCII characters.', {
       field: 'Idempotency-Key',
     });
