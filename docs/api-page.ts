@@ -154,6 +154,26 @@ It answers with \`"status":"recorded"\` and, behind the walk by curl of the READ
 - In development mode the authority's key is not published, so that its seals cannot be verified from outside.
 `;
 
+const differencesHeading = 'What the document does not say';
+
+const differences = `
+## ${differencesHeading}
+
+\`/openapi.json\` describes the REST calls. Schemathesis (\`npm run test:schemathesis\`) asks a node whether it does what the
+document says, and finds these five differences alone:
+
+1. A snapshot and a proof take exactly one of \`organization_id\`, \`ledger_id\` and \`master_id\`. OpenAPI cannot say that of
+   query parameters: none or two are \`invalid_argument\`.
+2. A \`cursor\` has the form in the document, and is also a \`next_cursor\` of the same list; another one is
+   \`invalid_argument\`.
+3. \`X-Delivery-Chain\` is JSON in a header, and a \`public_key\` is a point of prime order: text of the right form can still
+   be \`invalid_json\`, \`invalid_argument\` or \`invalid_public_key\`. So can a time that names no day of the calendar.
+4. Objects of callers (\`payload\`, \`metadata\`, \`permissions\`) are I-JSON: a number that canonical JSON would change is
+   \`unsafe_number\`, and \`reserved_field\`, \`caused_by_hash\` and \`access\` have rules of their own.
+5. Two answers are no faults of the service: \`501 namespace_reserved\` of the resolver, and \`422 idempotency_key_reused\`
+   for a good request under a key that was used for another one.
+`;
+
 /** Markdown. */
 export function apiPage(document: ApiDocument, more: MoreOfApi): string {
   return new ApiPage(document, more).text();
@@ -193,14 +213,14 @@ class ApiPage {
       return { name, own, text: [`## ${name}`, '', description ?? '', '', ...texts].join('\n') };
     });
     const contents = [
-      ...[transports, openPoints].map((heading) => `- ${linkTo(heading)}`),
+      ...[transports, openPoints, differencesHeading].map((heading) => `- ${linkTo(heading)}`),
       ...sections.flatMap(({ name, own }) => [
         `- ${linkTo(name)}`,
         ...own.map(({ name: method, heading }) => `  - ${linkTo(heading, method)}: \`${heading}\``),
       ]),
       `- ${linkTo(types)}`,
     ];
-    const texts = [title, ...contents, '', head, ...sections.map(({ text }) => text), this.#typesText()];
+    const texts = [title, ...contents, '', head, differences, ...sections.map(({ text }) => text), this.#typesText()];
     return `${texts.join('\n').trimEnd()}\n`;
   }
 

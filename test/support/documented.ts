@@ -42,9 +42,24 @@ export function undocumented(method: string, path: string, status: number, text:
     checks.set(pointer, check);
   }
   if (check === null) return [];
-  return check(JSON.parse(text))
+  const body: unknown = JSON.parse(text);
+  const code = status < 400 ? undefined : (body as { error?: { code?: string } }).error?.code;
+  const { description } = documentAt(pointer);
+  if (code !== undefined && !String(description).includes(`\`${code}\``)) {
+    return [`${method} ${bare}: the document has no ${code} under ${status}`];
+  }
+  return check(body)
     ? []
     : (check.errors ?? []).map((error) => `${method} ${bare} ${status}: ${error.instancePath} ${error.message}`);
+}
+
+/** What stands at a JSON pointer. */
+function documentAt(pointer: string): Json {
+  const parts = pointer
+    .slice(2)
+    .split('/')
+    .map((part) => decodeURIComponent(part).replaceAll('~1', '/'));
+  return parts.reduce<Json>((value, part) => value[part] as Json, document);
 }
 
 /** A template as a part of a JSON pointer in a URI. */

@@ -1,6 +1,6 @@
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { absent, isAbsent, LedgerError } from '../errors.ts';
-import { decodeBase64 } from './base64.ts';
+import { base64Form, decodeBase64 } from './base64.ts';
 import { sha256Hex } from './hash.ts';
 
 /**
@@ -9,6 +9,7 @@ import { sha256Hex } from './hash.ts';
  */
 
 const PUBLIC_KEY_BYTES = 32;
+export const publicKeyForm = base64Form(PUBLIC_KEY_BYTES);
 
 /** Throws `invalid_public_key` unless it is a point of prime order in one spelling (docs/verifying.md, section 7). */
 export function checkPublicKey(base64: string, isPrimeOrder = hasPrimeOrder): Uint8Array {

@@ -1,5 +1,5 @@
 import { LedgerError } from '../errors.ts';
-import { decodeBase64 } from './base64.ts';
+import { base64Form, decodeBase64 } from './base64.ts';
 import { platformCrypto } from './crypto.ts';
 import type { CryptoPort, Ed25519Verifier } from './crypto-port.ts';
 import { sha256 } from './hash.ts';
@@ -8,13 +8,17 @@ import { checkPublicKey } from './public-key.ts';
 /** Ed25519 signatures of digests (docs/verifying.md, sections 1 and 7), and the names of the keys that made them. */
 
 const SIGNATURE_BYTES = 64;
+export const signatureForm = base64Form(SIGNATURE_BYTES);
 const R_BYTES = 32;
 
 /** From 1. No actor can have more keys than nine digits can number. */
 const KEY_NUMBER = '[1-9][0-9]{0,8}';
-const ACTOR_KID = new RegExp(`^svc:actor:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})#key-(${KEY_NUMBER})$`);
-const AUTHORITY_KID = new RegExp(`^svc:authority#key-(${KEY_NUMBER})$`);
+const ACTOR_URI = 'svc:actor:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})';
+export const actorKidForm = new RegExp(`^${ACTOR_URI}#key-(${KEY_NUMBER})$`);
+export const authorityKidForm = new RegExp(`^svc:authority#key-(${KEY_NUMBER})$`);
 const SHORT_KID = new RegExp(`^key-(${KEY_NUMBER})$`);
+/** A kid in a path: the short form too. */
+export const pathKidForm = new RegExp(`^(?:${ACTOR_URI}#)?key-${KEY_NUMBER}$`);
 
 /** Throws `invalid_signature` for anything but 64 bytes in strict base64. */
 export function checkSignatureForm(base64: string): Uint8Array {
@@ -67,13 +71,13 @@ interface ActorKid {
 
 /** Parses `svc:actor:<uuid>#key-<n>`. null: any other spelling, and the authority's keys. */
 export function parseKid(text: string): ActorKid | null {
-  const [, actorId, digits] = ACTOR_KID.exec(text) ?? [];
+  const [, actorId, digits] = actorKidForm.exec(text) ?? [];
   return actorId === undefined ? null : { actorId, number: Number(digits) };
 }
 
 /** Parses `svc:authority#key-<n>`. null: anything else. */
 export function parseAuthorityKid(text: string): number | null {
-  const [, digits] = AUTHORITY_KID.exec(text) ?? [];
+  const [, digits] = authorityKidForm.exec(text) ?? [];
   return digits === undefined ? null : Number(digits);
 }
 

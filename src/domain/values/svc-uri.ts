@@ -1,5 +1,5 @@
 import { LedgerError } from '../errors.ts';
-import { isUuid } from './uuid-form.ts';
+import { isUuid, uuidForm } from './uuid-form.ts';
 
 /** Namespaces that are reserved for later. The resolver answers them with 501. */
 type ReservedNamespace = 'entity' | 'ledger' | 'tlid';
@@ -9,6 +9,10 @@ type SvcUri =
   | { readonly kind: 'reserved'; readonly namespace: ReservedNamespace }
   | { readonly kind: 'invalid' };
 
+const UUID = uuidForm.source.slice(1, -1);
+export const actorUriForm = new RegExp(`^svc:actor:${UUID}$`);
+/** What the resolver understands: actors, and names in the reserved namespaces. */
+export const resolvableUriForm = new RegExp(`^svc:(?:actor:${UUID}|(?:entity|ledger|tlid):.*)$`);
 const SCHEME = 'svc:';
 const INVALID: SvcUri = { kind: 'invalid' };
 

@@ -6,7 +6,8 @@ const TIME_MIN_MS = -62_167_219_200_000;
 const TIME_MAX_MS = 253_402_300_799_999;
 
 /** date "T" time, fraction, "Z" or offset; the letters in either case (RFC 3339, section 5.6). */
-const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+export const rfc3339Form =
+  /^([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]|60)(?:\.([0-9]+))?(?:[Zz]|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))$/;
 
 /** The second that was formatted last, and its text up to the point. Most times are in the same one. */
 const written = { second: Number.NaN, text: '' };
@@ -34,16 +35,13 @@ export function isoTime(timeMs: number): string {
  * 5.7). It counts as the second after it, as in POSIX time.
  */
 export function parseRfc3339(text: string): number | null {
-  const parts = RFC3339.exec(text);
+  const parts = rfc3339Form.exec(text);
   if (parts === null) return null;
   const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as Six;
-  if (hour > 23 || minute > 59 || second > 60) return null;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day); // Date.UTC would take the years 0 to 99 for 1900 to 1999
   if (date.getUTCMonth() !== month - 1) return null; // a day that the month does not have falls into another
-  const offsetMs = offsetOf(parts[8], Number(parts[9] ?? 0), Number(parts[10] ?? 0));
-  if (offsetMs === null) return null;
-  const minuteMs = date.setUTCHours(hour, minute) - offsetMs;
+  const minuteMs = date.setUTCHours(hour, minute) - offsetOf(parts[8], Number(parts[9] ?? 0), Number(parts[10] ?? 0));
   if (second === 60 && !endsInLeapSecond(minuteMs)) return null;
   const timeMs = minuteMs + second * 1_000 + Number((parts[7] ?? '').slice(0, 3).padEnd(3, '0'));
   return isWritable(timeMs) ? timeMs : null;
@@ -51,9 +49,8 @@ export function parseRfc3339(text: string): number | null {
 
 type Six = [number, number, number, number, number, number];
 
-/** How far local time is ahead of UTC, ms. `-00:00` (no known offset) is UTC. null if it is out of range. */
-function offsetOf(sign: string | undefined, hours: number, minutes: number): number | null {
-  if (hours > 23 || minutes > 59) return null;
+/** How far local time is ahead of UTC, ms. `-00:00` (no known offset) is UTC. */
+function offsetOf(sign: string | undefined, hours: number, minutes: number): number {
   return (hours * 60 + minutes) * MINUTE_MS * (sign === '-' ? -1 : 1);
 }
 

@@ -2,9 +2,9 @@ import { WebhookBodySchema } from '../../gen/svc/v1/webhooks_pb.ts';
 import { restRoutes } from '../endpoints/routes.ts';
 import { sharedBytes } from '../http/response.ts';
 import { readComments } from './comments.ts';
-import { errorResponses, errorSchema } from './errors.ts';
+import { errorResponses, errorSchemas } from './errors.ts';
 import type { JsonObject } from './format.ts';
-import { groups } from './groups.ts';
+import { groups, receiverGroup } from './groups.ts';
 import { answerHeaders, headerParameters, securitySchemes } from './headers.ts';
 import { operation } from './operation.ts';
 import { messageExample, messageRef, type SchemaBook } from './schema.ts';
@@ -19,7 +19,7 @@ let document: JsonObject | undefined;
 
 /** The OpenAPI 3.1 document of the REST transport, from the descriptors and their comments. Made once. */
 export function openApiDocument(): JsonObject {
-  document ??= makeDocument({ comments: readComments(), schemas: new Map([['Error', errorSchema]]) });
+  document ??= makeDocument({ comments: readComments(), schemas: new Map(Object.entries(errorSchemas)) });
   return document;
 }
 
@@ -36,7 +36,12 @@ function makeDocument(book: SchemaBook): JsonObject {
   const webhooks = makeWebhooks(book);
   return {
     openapi: '3.1.0',
-    info: { title: 'Ledger Trust Service', version: 'v1', description: DESCRIPTION, license: { name: 'Apache-2.0' } },
+    info: {
+      title: 'Ledger Trust Service',
+      version: 'v1',
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
     servers: [{ url: '/', description: 'This node.' }],
     tags: groups.map(({ name, description }) => ({ name, description })),
     paths,
@@ -54,6 +59,8 @@ function makeDocument(book: SchemaBook): JsonObject {
 function makePaths(book: SchemaBook): JsonObject {
   const paths: { [template: string]: JsonObject } = {};
   for (const route of restRoutes()) {
+    // An operation has one path, so that generators make one function of it. Comments name the other path.
+    if (route.alias) continue;
     const item = paths[route.template] ?? {};
     item[route.httpMethod.toLowerCase()] = operation(book, route);
     paths[route.template] = item;
@@ -67,7 +74,9 @@ function makeWebhooks(book: SchemaBook): JsonObject {
     event: {
       post: {
         operationId: 'receiveEvent',
-        tags: ['Webhooks'],
+        // openapi-generator makes no client of it: its Python client of a webhook does not compile.
+        'x-internal': true,
+        tags: [receiverGroup],
         summary: 'An event that a subscription matches.',
         description:
           'Delivered at least once: a 2xx within 10 seconds is success, redirects are not followed, 410 ends the subscription. After the first attempt come four more, 30 seconds, 5 minutes, 30 minutes and 2 hours apart.',

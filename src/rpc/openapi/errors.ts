@@ -93,12 +93,7 @@ function errorResponse(status: number): JsonObject {
     },
     content: {
       'application/json': {
-        schema: {
-          allOf: [
-            { $ref: '#/components/schemas/Error' },
-            { properties: { error: { properties: { code: { enum: codes } } } } },
-          ],
-        },
+        schema: { $ref: '#/components/schemas/ErrorEnvelope' },
         example: { error: { code, message: `${capitalized(errorMeanings[code])}.`, request_id: 'req-7', details: {} } },
       },
     },
@@ -109,23 +104,31 @@ function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-export const errorSchema: JsonObject = {
-  type: 'object',
-  description: 'The envelope of every error.',
-  required: ['error'],
-  properties: {
-    error: {
-      type: 'object',
-      required: ['code', 'message', 'request_id'],
-      properties: {
-        code: { type: 'string', description: 'What went wrong, for programs.', enum: errorCodes },
-        message: { type: 'string', description: 'One sentence that a person can act on.' },
-        request_id: { type: 'string', description: "The call's request id." },
-        details: {
-          type: 'object',
-          description:
-            'What helps to mend the call: the field, the limit, what was expected. Left out where nothing does.',
-        },
+/** `components.schemas` of errors. Languages have an `Error` of their own, so the names are others. */
+export const errorSchemas: { readonly [name: string]: JsonObject } = {
+  ErrorEnvelope: {
+    type: 'object',
+    description: 'The envelope of every error.',
+    required: ['error'],
+    properties: { error: { description: 'The error.', $ref: '#/components/schemas/ErrorBody' } },
+  },
+  ErrorBody: {
+    type: 'object',
+    description: 'What went wrong.',
+    required: ['code', 'message', 'request_id'],
+    properties: {
+      code: { type: 'string', description: 'What went wrong, for programs.', enum: errorCodes },
+      message: { type: 'string', description: 'One sentence that a person can act on.' },
+      request_id: { type: 'string', description: "The call's request id." },
+      details: {
+        type: 'object',
+        description:
+          'What helps to mend the call: the field, the limit, what was expected. Left out where nothing does.',
+      },
+      cut: {
+        type: 'array',
+        description: 'What was too long to be shown whole: names of details, and `message`. Left out if nothing was.',
+        items: { type: 'string' },
       },
     },
   },

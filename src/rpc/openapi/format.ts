@@ -1,46 +1,100 @@
 import { createHash } from 'node:crypto';
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
+import { sha256HexForm } from '../../domain/keys/hash.ts';
+import { publicKeyForm } from '../../domain/keys/public-key.ts';
+import { actorKidForm, authorityKidForm, pathKidForm, signatureForm } from '../../domain/keys/signature.ts';
+import {
+  countryForm,
+  emailMaxChars,
+  eventTypeForm,
+  labelForm,
+  nameForm,
+  nameMaxChars,
+  urlForm,
+  urlMaxChars,
+} from '../../domain/values/fields.ts';
+import { actorUriForm, resolvableUriForm } from '../../domain/values/svc-uri.ts';
+import { rfc3339Form } from '../../domain/values/time.ts';
+import { uuidForm } from '../../domain/values/uuid-form.ts';
+import { cursorForm } from '../../service/calls/list-cursor.ts';
 import { jsonRule } from '../../service/encoding/json-field.ts';
 
 export type JsonObject = { [key: string]: unknown };
 
-type TextFormat = 'uuid' | 'date-time' | 'email' | 'uri' | 'hex' | 'base64' | 'kid' | 'actor-uri' | 'text';
+/** Each kind of text, as a schema. Patterns are those that the service itself checks. */
+const textFormats = {
+  uuid: { format: 'uuid', pattern: uuidForm.source },
+  // Generators make dates of this, so that a pattern of the text would only be in their way.
+  'date-time': { format: 'date-time' },
+  // The service's rule knows letters of all scripts, which no pattern of every language does.
+  email: { format: 'email', minLength: 'a@b'.length, maxLength: emailMaxChars },
+  uri: { format: 'uri', pattern: urlForm.source, maxLength: urlMaxChars },
+  hash: { pattern: sha256HexForm.source },
+  'public-key': { pattern: publicKeyForm.source },
+  signature: { pattern: signatureForm.source },
+  'actor-kid': { pattern: actorKidForm.source },
+  'authority-kid': { pattern: authorityKidForm.source },
+  'actor-uri': { pattern: actorUriForm.source },
+  'event-type': { pattern: eventTypeForm.source },
+  name: { pattern: nameForm.source, minLength: 1, maxLength: nameMaxChars },
+  label: { pattern: labelForm.source },
+  country: { pattern: countryForm.source },
+  cursor: { pattern: cursorForm.source },
+  text: {},
+} as const satisfies { readonly [format: string]: JsonObject };
 
-const KID_NAMES = new Set(['kid', 'signing_key_id', 'authority_key_id']);
-const BASE64_NAMES = new Set(['public_key', 'actor_sig', 'authority_sig']);
-const ACTOR_URI_NAMES = new Set(['svc_id', 'svc_uri', 'supplier_svc_id', 'buyer_svc_id']);
+type TextFormat = keyof typeof textFormats;
+
+const formatsByName: { readonly [name: string]: TextFormat } = {
+  kid: 'actor-kid',
+  signing_key_id: 'actor-kid',
+  authority_key_id: 'authority-kid',
+  public_key: 'public-key',
+  actor_sig: 'signature',
+  authority_sig: 'signature',
+  svc_id: 'actor-uri',
+  svc_uri: 'actor-uri',
+  supplier_svc_id: 'actor-uri',
+  buyer_svc_id: 'actor-uri',
+  event_type: 'event-type',
+  event_types: 'event-type',
+  cursor: 'cursor',
+  next_cursor: 'cursor',
+};
 
 /** From the field's json rule if it has one, otherwise from its name. */
 export function textFormat(field: DescField): TextFormat {
   const named = jsonRule(field).format;
-  if (named !== '') return named as TextFormat;
+  if (isTextFormat(named)) return named;
+  if (named !== '') throw new Error(`${field.parent.typeName}.${field.name} has the unknown format ${named}`);
   const { name } = field;
-  if (KID_NAMES.has(name)) return 'kid';
-  if (BASE64_NAMES.has(name)) return 'base64';
-  if (ACTOR_URI_NAMES.has(name)) return 'actor-uri';
+  const known = formatsByName[name];
+  if (known !== undefined) return known;
   if (name === 'id' || name === 'uuid' || /_(id|uuid)$/.test(name)) return 'uuid';
   if (name === 'at' || /_at$|^valid_(from|to)$/.test(name)) return 'date-time';
-  if (name === 'hash' || name === 'fingerprint' || name.endsWith('_hash')) return 'hex';
+  if (name === 'hash' || name === 'fingerprint' || name.endsWith('_hash')) return 'hash';
   return 'text';
 }
 
+function isTextFormat(text: string): text is TextFormat {
+  return Object.hasOwn(textFormats, text);
+}
+
 export function formatSchema(format: TextFormat): JsonObject {
-  switch (format) {
-    case 'uuid':
-    case 'date-time':
-    case 'email':
-    case 'uri':
-      return { format };
-    case 'hex':
-      return { pattern: '^[0-9a-f]{64}$' };
-    case 'base64':
-      return { contentEncoding: 'base64' };
-    case 'actor-uri':
-      return { pattern: '^svc:actor:[0-9a-f-]{36}$' };
-    case 'kid':
-    case 'text':
-      return {};
-  }
+  return { ...textFormats[format] };
+}
+
+/** Paths take more than the fields of the same names. */
+const pathForms: { readonly [name: string]: RegExp } = { svc_uri: resolvableUriForm, kid: pathKidForm };
+
+/**
+ * The schema of a parameter in the path or the query. Times of a query are text there: some generators send dates in a
+ * form that is not RFC 3339 (`+0000`).
+ */
+export function parameterSchema(name: string, inPath: boolean, schema: JsonObject): JsonObject {
+  const form = inPath ? pathForms[name] : undefined;
+  if (form !== undefined) return { type: 'string', pattern: form.source };
+  return schema.format === 'date-time' ? { type: 'string', pattern: rfc3339Form.source } : schema;
 }
 
 /** A public key and a signature of the right form: RFC 8032, section 7.1, test 1. */
@@ -67,15 +121,19 @@ function exampleText(field: DescField): string {
       return 'office@acme.example';
     case 'uri':
       return 'https://acme.example';
-    case 'hex':
+    case 'hash':
       return createHash('sha256').update(name).digest('hex');
-    case 'base64':
-      return name.endsWith('_sig') ? EXAMPLE_SIGNATURE : EXAMPLE_PUBLIC_KEY;
-    case 'kid':
+    case 'public-key':
+      return EXAMPLE_PUBLIC_KEY;
+    case 'signature':
+      return EXAMPLE_SIGNATURE;
+    case 'authority-kid':
+      return 'svc:authority#key-1';
+    case 'actor-kid':
       return `svc:actor:${exampleUuid('actor_id')}#key-1`;
     case 'actor-uri':
       return `svc:actor:${exampleUuid('actor_id')}`;
-    case 'text':
+    default:
       return name.replaceAll('_', ' ');
   }
 }

@@ -24,6 +24,9 @@ const { grantMasterAccess, listMasterAccess, revokeMasterAccess, ...masters } = 
 const { appendEvent, appendEvents, listMasterEvents, ...mastersAlone } = masters;
 const { listLedgerEvents, ...ledgersAlone } = LedgerService.method;
 
+/** Its own: under the tag of a service, generators would make it a method of that service's client. */
+export const receiverGroup = 'Webhook receiver';
+
 /** The tags of the OpenAPI document, in the order in which a newcomer needs them. */
 export const groups: readonly Group[] = [
   group('Register', 'Make a developer account with an actor in the sandbox and one in production, and its API keys.', [
@@ -47,6 +50,7 @@ export const groups: readonly Group[] = [
     EngagementService,
   ]),
   group('Webhooks', 'Have events sent to a URL as they are written.', [WebhookService]),
+  group(receiverGroup, 'What a receiver of webhooks serves.', []),
   group('Resolver', 'Look up the public keys of actors and of the service, without a credential.', [ResolverService]),
   group('Access history', 'Read which calls your actor has made.', [AuditService]),
   group('Sandbox', 'Watch a whole run between five parties.', [SandboxService]),

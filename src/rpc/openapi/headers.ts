@@ -5,8 +5,9 @@ import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
 import { MasterService } from '../../gen/svc/v1/masters_pb.ts';
 import { Auth } from '../../gen/svc/v1/options_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
+import { idempotencyKeyForm } from '../../service/idempotency/command-key.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
-import type { JsonObject } from './format.ts';
+import { formatSchema, type JsonObject } from './format.ts';
 
 /** `components.securitySchemes`. */
 export const securitySchemes: JsonObject = {
@@ -49,19 +50,26 @@ export function securityOf(route: RestRoute): JsonObject[] {
 
 /** `components.parameters`: the request headers. */
 export const headerParameters: JsonObject = {
-  RequestId: header('X-Request-Id', 'Names the call in logs and audits; made by the server if left out.', {
-    pattern: '^[A-Za-z0-9._-]{1,128}$',
-  }),
+  // No pattern: a call is not refused for it.
+  RequestId: header(
+    'X-Request-Id',
+    'Names the call in logs and audits: 1 to 128 characters of `A-Za-z0-9._-`. The server makes one in place of any other.',
+    {},
+  ),
   IdempotencyKey: header(
     'Idempotency-Key',
     'The first answer under this key is stored for 24 hours and given again to the same call; nothing is done twice.',
-    { minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
+    { pattern: idempotencyKeyForm.source },
   ),
-  SigningKeyId: header('X-Signing-Key-ID', 'Name of the signing key; the preferred key is tried if left out.', {}),
+  SigningKeyId: header(
+    'X-Signing-Key-ID',
+    'Name of the signing key; the preferred key is tried if left out.',
+    formatSchema('actor-kid'),
+  ),
   ActorSig: header(
     'X-Actor-Sig',
     'Base64 Ed25519 signature of the digest: SHA-256 of the event type, a zero byte, the ledger id, a zero byte and the canonical JSON of what is signed. An actor that ever had a key must sign.',
-    { contentEncoding: 'base64' },
+    formatSchema('signature'),
   ),
   ActorDigest: header(
     'X-Actor-Digest',
@@ -75,8 +83,10 @@ export const headerParameters: JsonObject = {
   ),
   Timestamp: header(
     'X-Timestamp',
-    'ISO time of an ENTITY_REQUEST signature, at most 300 seconds off: for signed calls of entities that have no signing input of their own.',
-    { format: 'date-time' },
+    'RFC 3339 time of an ENTITY_REQUEST signature, at most 300 seconds off: for signed calls of entities that have no signing input of their own.',
+    // Text: what is signed is the header as it is sent, and a generator would write a date anew. No pattern: beside an
+    // API key it is not looked at.
+    {},
   ),
   ActorType: header('X-ACTOR-TYPE', 'With an API key: the `actor_type` of the events; `service` if left out.', {
     enum: ['human', 'service', 'external', 'device'],

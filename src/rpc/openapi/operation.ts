@@ -1,12 +1,11 @@
 import { ActorService } from '../../gen/svc/v1/actors_pb.ts';
 import { DeveloperService } from '../../gen/svc/v1/developer_pb.ts';
 import { EntityService } from '../../gen/svc/v1/entities_pb.ts';
-import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
-import { jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
+import { exactlyOneOf, jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import { errorStatuses } from './errors.ts';
-import type { JsonObject } from './format.ts';
+import { type JsonObject, parameterSchema } from './format.ts';
 import { groupOf } from './groups.ts';
 import { answerHeadersOf, headersOf, securityOf } from './headers.ts';
 import {
@@ -24,7 +23,7 @@ export function operation(book: SchemaBook, route: RestRoute): JsonObject {
   const { method } = route;
   const description = commentOf(book, `${method.parent.typeName}.${method.name}`);
   return {
-    operationId: route.alias ? `${method.name}At${route.template.replaceAll(/[^A-Za-z]+(.)/g, upper)}` : method.name,
+    operationId: method.name,
     tags: [groupOf(method)],
     summary: firstSentence(description),
     description,
@@ -40,10 +39,6 @@ export function operation(book: SchemaBook, route: RestRoute): JsonObject {
       ),
     },
   };
-}
-
-function upper(_match: string, letter: string): string {
-  return letter.toUpperCase();
 }
 
 function firstSentence(text: string): string {
@@ -62,17 +57,12 @@ function pathAndQuery(book: SchemaBook, route: RestRoute): JsonObject[] {
       in: inPath ? 'path' : 'query',
       required,
       description: commentOf(book, `${field.parent.typeName}.${field.name}`),
-      schema: pathSchema(field.name, inPath, scalarSchema(field, field.scalar)),
+      schema: parameterSchema(field.name, inPath, scalarSchema(field, field.scalar)),
       // The documentation page fills in examples. Optional filters should stay empty there.
       ...(required ? { example: fieldExample(field) } : {}),
     });
   }
   return parameters;
-}
-
-/** In a path, `svc_uri` and `kid` take more than the format of their name. */
-function pathSchema(name: string, inPath: boolean, schema: JsonObject): JsonObject {
-  return inPath && (name === 'svc_uri' || name === 'kid') ? { type: 'string' } : schema;
 }
 
 function requestBody(book: SchemaBook, route: RestRoute): JsonObject {
@@ -82,10 +72,11 @@ function requestBody(book: SchemaBook, route: RestRoute): JsonObject {
   if (fields.length === 0) return {};
   return {
     requestBody: {
-      required: fields.some((field) => jsonRule(field).required),
+      required: fields.some((field) => jsonRule(field).required) || exactlyOneOf(input).length > 0,
       content: {
         'application/json': {
           schema: messageRef(book, input, 'request', route.pathParams),
+          // Fields that exclude each other cannot all be in one example.
           example: messageExample(input, [...route.pathParams, ...leftOutOfExample(route)]),
         },
       },
@@ -93,16 +84,12 @@ function requestBody(book: SchemaBook, route: RestRoute): JsonObject {
   };
 }
 
-/**
- * Fields that exclude each other cannot all be in one example. An actor that is made without a key may call without
- * signatures, so who tries the example needs no private key.
- */
+/** An actor that is made without a key may call without signatures: who tries the example needs no private key. */
 function leftOutOfExample(route: RestRoute): readonly string[] {
   if (route.method === DeveloperService.method.registerDeveloper) return ['public_key'];
   if (route.method === EntityService.method.onboardEntity) return ['public_key'];
   if (route.method === ActorService.method.createActor) return ['public_key', 'algorithm'];
-  if (route.method !== LedgerService.method.createLedger) return [];
-  return route.method.input.fields.map((field) => field.name).filter((name) => name !== 'supplier_svc_id');
+  return exactlyOneOf(route.method.input).slice(1);
 }
 
 function success(book: SchemaBook, route: RestRoute): JsonObject {

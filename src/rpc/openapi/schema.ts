@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
-import { isOptional, jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
+import { exactlyOneOf, isOptional, jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
 import type { Comments } from './comments.ts';
 import { exampleOf, formatSchema, type JsonObject, textFormat } from './format.ts';
 
@@ -19,12 +19,18 @@ export function messageRef(
   side: Side,
   without: readonly string[] = [],
 ): JsonObject {
-  if (!book.schemas.has(desc.name)) {
-    book.schemas.set(desc.name, {});
+  const name = schemaName(desc);
+  if (!book.schemas.has(name)) {
+    book.schemas.set(name, {});
     const fields = desc.fields.filter((field) => !without.includes(field.name));
-    book.schemas.set(desc.name, objectSchema(book, desc, fields, side));
+    book.schemas.set(name, objectSchema(book, desc, fields, side));
   }
-  return { $ref: `#/components/schemas/${desc.name}` };
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** `CreateLedgerResult`: oapi-codegen has a type `CreateLedgerResponse` of its own for each operation. */
+export function schemaName(desc: DescMessage): string {
+  return desc.name.replace(/Response$/, 'Result');
 }
 
 function objectSchema(book: SchemaBook, desc: DescMessage, fields: readonly DescField[], side: Side): JsonObject {
@@ -34,9 +40,16 @@ function objectSchema(book: SchemaBook, desc: DescMessage, fields: readonly Desc
     description: commentOf(book, desc.typeName),
     properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(book, field, side)])),
     ...(required.length > 0 ? { required } : {}),
+    ...exactlyOne(exactlyOneOf(desc)),
     // Answers may gain fields within a version. A misspelt field of a request is refused.
     ...(side === 'request' ? { additionalProperties: false } : {}),
   };
+}
+
+/** A bare `oneOf` would say the same, but generators take it for a choice of types and make an empty one. */
+function exactlyOne(names: readonly string[]): JsonObject {
+  if (names.length === 0) return {};
+  return { if: { oneOf: names.map((name) => ({ required: [name] })) }, else: { not: {} } };
 }
 
 function isRequired(field: DescField, side: Side): boolean {
@@ -66,7 +79,7 @@ function itemSchema(book: SchemaBook, field: DescField & { fieldKind: 'list' }, 
 
 /** As a parameter or inside a list, where a scalar is never null. */
 export function scalarSchema(field: DescField, scalar: ScalarType): JsonObject {
-  const { raw, values, min, max, pattern } = jsonRule(field);
+  const { raw, values, min, max } = jsonRule(field);
   switch (scalar) {
     case ScalarType.STRING:
       if (raw) return { type: 'object' };
@@ -74,9 +87,6 @@ export function scalarSchema(field: DescField, scalar: ScalarType): JsonObject {
         type: 'string',
         ...formatSchema(textFormat(field)),
         ...(values.length > 0 ? { enum: [...values] } : {}),
-        ...(pattern === '' ? {} : { pattern }),
-        ...(min === undefined ? {} : { minLength: min }),
-        ...(max === undefined ? {} : { maxLength: max }),
       };
     case ScalarType.BOOL:
       return { type: 'boolean' };
@@ -95,6 +105,7 @@ export function scalarSchema(field: DescField, scalar: ScalarType): JsonObject {
 
 function nullable(field: DescField, side: Side, schema: JsonObject): JsonObject {
   const rule = jsonRule(field);
+  if (exactlyOneOf(field.parent).includes(field.name)) return schema;
   if (!isOptional(field) || (side === 'request' ? rule.required : rule.omitAbsent)) return schema;
   const { enum: values } = schema;
   return {

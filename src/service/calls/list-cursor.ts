@@ -1,5 +1,8 @@
 import { invalidField, type LedgerError, refusedValue } from '../../domain/errors.ts';
 
+/** Base64url of a cursor's text. */
+export const cursorForm = /^[A-Za-z0-9_-]{3,512}$/;
+
 /** Makes a cursor, which is opaque to clients: the direction, and the place in the list to go on from. */
 export function makeCursor(place: string, descending: boolean): string {
   return Buffer.from(`${descending ? 'd' : 'a'}${place}`).toString('base64url');

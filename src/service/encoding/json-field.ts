@@ -1,5 +1,5 @@
-import { type DescField, getOption } from '@bufbuild/protobuf';
-import { type JsonRule, json } from '../../gen/svc/v1/options_pb.ts';
+import { type DescField, type DescMessage, getOption } from '@bufbuild/protobuf';
+import { exactly_one, type JsonRule, json } from '../../gen/svc/v1/options_pb.ts';
 
 const rules = new Map<DescField, JsonRule>();
 
@@ -11,6 +11,11 @@ export function jsonRule(field: DescField): JsonRule {
     rules.set(field, rule);
   }
   return rule;
+}
+
+/** Returns the names of the fields of which a caller gives exactly one; none for most requests. */
+export function exactlyOneOf(message: DescMessage): readonly string[] {
+  return getOption(message, exactly_one);
 }
 
 /** Whether the field tells absent from its default. In JSON null then means absent. */

@@ -7,14 +7,14 @@ import { type Command, commandEventType, type UnkeyedCommand } from '../../domai
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 
-const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
+export const idempotencyKeyForm = /^[ -~]{1,255}$/;
 
 /**
  * The id of a command key, hex. The length prefix keeps two different pairs from giving the same text. Throws
  * `invalid_argument` unless `key` has 1 to 255 printable ASCII characters.
  */
 export function commandId(actorId: string, key: string): string {
-  if (!IDEMPOTENCY_KEY.test(key)) {
+  if (!idempotencyKeyForm.test(key)) {
     throw invalidHeader('Idempotency-Key', '1 to 255 printable ASCII characters');
   }
   return sha256Hex(`svc-command-v1\0${actorId.length}\0${actorId}${key}`);

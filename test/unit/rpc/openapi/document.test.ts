@@ -1,11 +1,12 @@
 import { create } from '@bufbuild/protobuf';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import { statusOf } from '../../../src/rpc/call/status.ts';
-import { parseTemplate } from '../../../src/rpc/endpoints/path-template.ts';
-import { restRoutes } from '../../../src/rpc/endpoints/routes.ts';
-import { openApiDocument } from '../../../src/rpc/openapi/document.ts';
-import { restJson } from '../../../src/service/encoding/message-json.ts';
+import { statusOf } from '../../../../src/rpc/call/status.ts';
+import { parseTemplate } from '../../../../src/rpc/endpoints/path-template.ts';
+import { restRoutes } from '../../../../src/rpc/endpoints/routes.ts';
+import { openApiDocument } from '../../../../src/rpc/openapi/document.ts';
+import { schemaName } from '../../../../src/rpc/openapi/schema.ts';
+import { restJson } from '../../../../src/service/encoding/message-json.ts';
 
 type Json = { [key: string]: unknown };
 
@@ -65,9 +66,12 @@ function failures(schema: Json, value: unknown): unknown {
 }
 
 describe('the OpenAPI document', () => {
-  it('is OpenAPI 3.1 and has all routes', () => {
+  it('is OpenAPI 3.1 and has one operation a method, at its main path', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', info: { title: expect.any(String), version: 'v1' } });
-    expect(operations.length).toBe(restRoutes().length);
+    const main = restRoutes().filter(({ alias }) => !alias);
+    expect(operations.map(({ name, operation }) => `${name} ${operation.operationId}`)).toEqual(
+      main.map(({ httpMethod, template, method }) => `${httpMethod} ${template} ${method.name}`),
+    );
   });
 
   it('has no broken reference, and no component without a reference', () => {
@@ -134,7 +138,7 @@ describe('the OpenAPI document', () => {
 
   it('describes every field of every schema', () => {
     for (const [name, schema] of Object.entries(at('#/components/schemas') as Record<string, Json>)) {
-      if (name === 'Error') continue;
+      if (name.startsWith('Error')) continue;
       expect([name, schema.description]).toEqual([name, expect.stringMatching(/\w.*\.$/)]);
       for (const [field, inner] of Object.entries(schema.properties as Record<string, Json>)) {
         expect([name, field, inner.description]).toEqual([name, field, expect.stringMatching(/\w.*[.;:]$|\.$/)]);
@@ -146,7 +150,7 @@ describe('the OpenAPI document', () => {
     for (const route of restRoutes()) {
       if (route.emptyAnswer || route.responseBody || route.method.methodKind !== 'unary') continue;
       const { output } = route.method;
-      const schema = at(`#/components/schemas/${output.name}`) as { required: string[]; properties: Json };
+      const schema = at(`#/components/schemas/${schemaName(output)}`) as { required: string[]; properties: Json };
       const written = Object.keys(JSON.parse(restJson(output, create(output))));
       expect([output.name, written]).toEqual([output.name, schema.required]);
       expect(Object.keys(schema.properties)).toEqual(output.fields.map((field) => field.name));
@@ -155,14 +159,15 @@ describe('the OpenAPI document', () => {
 
   it('refuses a misspelt field, null for a required one and a missing one', () => {
     const schema = { $ref: '#/components/schemas/GrantOrganizationDelegationRequest' };
-    const grant = { organization_id: 'o', delegate_actor_id: 'd', role: 'OPS' };
+    const id = '0199aaaa-0000-7000-8000-000000000001';
+    const grant = { organization_id: id, delegate_actor_id: id, role: 'OPS' };
     expect(failures(schema, grant)).toBeNull();
     expect(failures(schema, { ...grant, permissions: null })).toBeNull();
     expect(failures(schema, { ...grant, permisions: {} })).not.toBeNull();
     expect(failures(schema, { ...grant, permissions: 'write' })).not.toBeNull();
     expect(failures(schema, { ...grant, role: null })).not.toBeNull();
     expect(failures(schema, { ...grant, role: '1 bad role' })).not.toBeNull();
-    expect(failures(schema, { organization_id: 'o', role: 'OPS' })).not.toBeNull();
+    expect(failures(schema, { organization_id: id, role: 'OPS' })).not.toBeNull();
   });
 
   it('keeps a field of the path out of the body', () => {
@@ -171,9 +176,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('lists each error code under its status, and the envelope', () => {
-    const codes = at('#/components/schemas/Error/properties/error/properties/code/enum') as Parameters<
-      typeof statusOf
-    >[0][];
+    const codes = at('#/components/schemas/ErrorBody/properties/code/enum') as Parameters<typeof statusOf>[0][];
     expect(codes).toHaveLength(37);
     for (const code of codes) {
       const response = at(`#/components/responses/Error${statusOf(code).http}`) as Json;
@@ -224,9 +227,9 @@ describe('the OpenAPI document', () => {
     for (const [name, schema] of Object.entries(at('#/components/schemas') as Record<string, Json>)) {
       for (const field of Object.keys(schema.properties as Json)) named.set(field, [...(named.get(field) ?? []), name]);
     }
-    expect(named.get('api_key')).toEqual(['CreateApiKeyResponse', 'ProductionIdentity', 'SandboxIdentity']);
-    expect(named.get('secret')).toEqual(['CreateWebhookResponse']);
-    expect(named.get('fingerprint')).toEqual(['AuthorityKey', 'GetAuthorityResponse', 'OnboardEntityResponse']);
+    expect(named.get('api_key')).toEqual(['CreateApiKeyResult', 'ProductionIdentity', 'SandboxIdentity']);
+    expect(named.get('secret')).toEqual(['CreateWebhookResult']);
+    expect(named.get('fingerprint')).toEqual(['AuthorityKey', 'GetAuthorityResult', 'OnboardEntityResult']);
     for (const field of ['prev_hash', 'ip', 'ip_address', 'user_agent', 'command'])
       expect(named.has(field)).toBe(false);
   });
