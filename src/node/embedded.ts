@@ -6,6 +6,7 @@ import { goodClock } from '../runtime/clock/plausible-clock.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import type { Log, NodeLog } from '../runtime/telemetry/log.ts';
 import { subscriptionsIn } from '../service/webhooks/subscription-record.ts';
+import { StoreStopped } from '../store/ledger-store.ts';
 import { openLmdb } from '../store/lmdb/open.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import { UnreadableRecord } from '../store/unreadable-record.ts';
@@ -23,9 +24,7 @@ export async function startEmbedded(
   log: NodeLog,
   onFatal: (error: Error) => void,
 ): Promise<RunningNode> {
-  let failure: Error | null = null;
   const failed = (error: Error) => {
-    failure = error;
     log.error(
       { err: error, data_dir: config.dataDir },
       'a write to the disk failed: nothing is written any more, reads go on, and the node stops. See to the free space and the health of the disk under DATA_DIR, then start the node again: nothing that was answered is lost',
@@ -50,12 +49,12 @@ export async function startEmbedded(
           {
             name: 'lmdb',
             check: async () => {
-              if (failure !== null) throw failure;
+              if (!stores.isWritable()) throw new StoreStopped();
               await stores.records.get('node', 'secrets-key');
             },
           },
         ],
-        isStoreWritable: () => failure === null,
+        isStoreWritable: () => stores.isWritable(),
         self,
         placement: localPlacement(self),
         peers: noPeers,

@@ -1,5 +1,6 @@
 import type { Database } from 'lmdb';
 import { uuidFromBytes } from '../../domain/values/uuid.ts';
+import type { Stores } from '../stores.ts';
 import { UnreadableRecord } from '../unreadable-record.ts';
 import { undamaged, type WholeLedger, type WholeRecord, type WholeStore } from '../whole-store.ts';
 import { Commits } from './commits.ts';
@@ -7,14 +8,14 @@ import { checkHoldsData } from './file/format.ts';
 import { acquireServingLock } from './file/serving-lock.ts';
 import { lookupPrefixBytes, orderIdOfKey } from './keys.ts';
 import { parseHead } from './log/stored-values.ts';
-import { type LmdbStores, storesIn } from './open.ts';
+import { storesIn } from './open.ts';
 import { lookupKeys } from './records/record-store.ts';
 import { idOf, parseRecord } from './records/stored-record.ts';
 import { openTables, type Tables } from './tables.ts';
 
 const pageEntries = 500;
 
-interface WholeLmdb extends LmdbStores {
+interface WholeLmdb extends Stores, AsyncDisposable {
   readonly whole: WholeStore;
 }
 

@@ -22,7 +22,10 @@ interface LmdbOptions {
   readonly onFatal: (error: Error) => void;
 }
 
-export type LmdbStores = Stores & AsyncDisposable;
+export interface LmdbStores extends Stores, AsyncDisposable {
+  /** False from the first failed write on. */
+  isWritable(): boolean;
+}
 
 /**
  * Opens DATA_DIR and prevents every other process from serving it. Makes the directory if it does not exist. Throws
@@ -40,6 +43,7 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
     const commits = new Commits(onFatal);
     return {
       ...storesIn(tables, commits, now),
+      isWritable: () => !commits.isBroken,
       [Symbol.asyncDispose]: async () => {
         commits.close();
         const closed = tables.root.close();
