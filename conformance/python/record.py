@@ -1,6 +1,6 @@
 """Makes a ledger with two masters on a running service, asks for proofs of all its events, and writes down each answer.
 
-python record.py URL FILE EVENTS
+python record.py EVENTS URL FILE [URL FILE …]
 
 FILE gets one JSON object a line: what was asked for (`ask`), the path, the status and the body of the answer. Nothing is
 judged here: verify.py and the verifier in Go do that.
@@ -171,10 +171,12 @@ def record(service, file, count):
 
 
 def main():
-    if len(sys.argv) != 4:
+    events, places = sys.argv[1:2], sys.argv[2:]
+    if not events or not places or len(places) % 2:
         sys.exit(__doc__)
-    with pathlib.Path(sys.argv[2]).open("w", encoding="utf-8") as file:
-        record(Service(sys.argv[1]), file, int(sys.argv[3]))
+    for url, path in zip(places[::2], places[1::2]):
+        with pathlib.Path(path).open("w", encoding="utf-8") as file:
+            record(Service(url), file, int(events[0]))
 
 
 main()

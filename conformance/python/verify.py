@@ -1,7 +1,7 @@
 """Checks the vectors of the kit, or a recording of a service's answers.
 
 python verify.py vectors FOLDER
-python verify.py answers FILE
+python verify.py answers FILE [FILE …]
 """
 
 import hashlib
@@ -160,10 +160,12 @@ def answers(path, report):
 
 def main():
     commands = {"vectors": vectors, "answers": answers}
-    if len(sys.argv) != 3 or sys.argv[1] not in commands:
+    if len(sys.argv) < 3 or sys.argv[1] not in commands:
         sys.exit(__doc__)
     report = Report()
-    commands[sys.argv[1]](sys.argv[2], report)
+    for path in sys.argv[2:]:
+        print(f"file: {path}")
+        commands[sys.argv[1]](path, report)
     print(f"python: {report.passed} passed, {report.failed} failed")
     sys.exit(1 if report.failed or not report.passed else 0)
 

@@ -1,7 +1,7 @@
 // Command verify checks the vectors of the kit, or a recording of a service's answers.
 //
 //	verify vectors FOLDER
-//	verify answers FILE
+//	verify answers FILE [FILE …]
 package main
 
 import (
@@ -12,14 +12,17 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: verify vectors FOLDER | verify answers FILE")
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: verify vectors FOLDER | verify answers FILE [FILE …]")
 		os.Exit(64)
 	}
 	report := &ledgerlog.Report{}
-	if err := run(os.Args[1], os.Args[2], report); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(66)
+	for _, path := range os.Args[2:] {
+		fmt.Printf("file: %s\n", path)
+		if err := run(os.Args[1], path, report); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(66)
+		}
 	}
 	fmt.Printf("go: %d passed, %d failed\n", report.Passed, report.Failed)
 	if report.Failed > 0 || report.Passed == 0 {
