@@ -126,7 +126,7 @@ class Log:
         text += "\n"
         if not found or not signatures.endswith("\n"):
             raise Refusal("malformed", "a note without signatures")
-        # A signature covers the text and not the name of the key. The name on the signature line says nothing of the log.
+        # A signature covers the text and not the name on its line, which says nothing of the log.
         lines = text.split("\n")
         if lines[0] != self.origin:
             raise Refusal("wrong_origin", f"{lines[0]!r} instead of {self.origin!r}")
@@ -282,7 +282,7 @@ class SeenLog(Log):
         self.records, self.tree, self.roots = records, MerkleTree(records), {}
 
     def take(self, checkpoint, asked, least=0):
-        """Compares a verified checkpoint with what was asked for, with all checkpoints before it and with the events."""
+        """Compares a verified checkpoint with what was asked for, all checkpoints before it, and the events."""
         size, newest = checkpoint.size, max([least, *self.roots])
         if asked is not None and size != asked:
             raise Refusal("wrong_size", f"{size} instead of {asked}")

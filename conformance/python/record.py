@@ -2,8 +2,8 @@
 
 python record.py EVENTS URL FILE [URL FILE …]
 
-FILE gets one JSON object a line: what was asked for (`ask`), the path, the status and the body of the answer. Nothing is
-judged here: verify.py and the verifier in Go do that.
+FILE gets one JSON object a line: what was asked for (`ask`), the path, the status and the body of the answer. Nothing
+is judged here: verify.py and the verifier in Go do that.
 """
 
 import base64
@@ -107,7 +107,7 @@ class Recording:
 
     def proof(self, log, kind, least=0, **asked):
         """Asks a log. `least` is the smallest size that the newest checkpoint may have."""
-        names, rest = dict(asked), {"checkpoint": "checkpoint"}.get(kind, f"proof/{kind}")
+        names, rest = dict(asked), kind if kind == "checkpoint" else f"proof/{kind}"
         place = {"ledgers": "ledgers", "masters": "traceledger/master"}[log[0]]
         if "index" in names:
             names["seq" if log[0] == "ledgers" else "master_seq"] = names.pop("index")
@@ -130,7 +130,8 @@ class Recording:
 
 def payload_of(i):
     """Values that are written in more than one way by those who do not write RFC 8785."""
-    return {"number": i, "weight": i / 8, "small": 1e-7, "big": 1e16, "note": f"Müller & Söhne <dock {i}>", "😀": [], "ﬀ": {}}
+    note = f"Müller & Söhne <dock {i}>"
+    return {"number": i, "weight": i / 8, "small": 1e-7, "big": 1e16, "note": note, "😀": [], "ﬀ": {}}
 
 
 def record(service, file, count):

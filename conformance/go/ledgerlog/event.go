@@ -107,14 +107,15 @@ func RecordsOf(ledgerID string, events []*Event) (*Records, error) {
 	records := &Records{Masters: map[string][][]byte{}, ByID: map[string]*Event{}}
 	var prev []byte
 	for seq, event := range events {
-		if event.LedgerID != ledgerID || event.Seq != int64(seq) || (event.MasterID == nil) != (event.MasterSeq == nil) {
+		isMasters := event.MasterID != nil
+		if event.LedgerID != ledgerID || event.Seq != int64(seq) || isMasters != (event.MasterSeq != nil) {
 			return nil, refuse("wrong_record", "event %s does not stand at seq %d of %s", event.ID, seq, ledgerID)
 		}
 		masterPrev := ""
-		if event.MasterID != nil {
+		if isMasters {
 			before := records.Masters[*event.MasterID]
 			if *event.MasterSeq != int64(len(before)) {
-				return nil, refuse("wrong_record", "seq %d has master_seq %d, not %d", seq, *event.MasterSeq, len(before))
+				return nil, refuse("wrong_record", "seq %d: master_seq %d, not %d", seq, *event.MasterSeq, len(before))
 			}
 			if len(before) > 0 {
 				masterPrev = hex.EncodeToString(before[len(before)-1])
@@ -130,7 +131,7 @@ func RecordsOf(ledgerID string, events []*Event) (*Records, error) {
 		if hex.EncodeToString(contentHash[:]) != event.ContentHash || hex.EncodeToString(hash[:]) != event.Hash {
 			return nil, refuse("wrong_record", "the hashes of seq %d are not those of its content", seq)
 		}
-		if event.MasterID != nil {
+		if isMasters {
 			records.Masters[*event.MasterID] = append(records.Masters[*event.MasterID], contentHash[:])
 		}
 		prev = hash[:]

@@ -109,8 +109,8 @@ func (log *Log) Checkpoint(signed string) (Checkpoint, error) {
 	return Checkpoint{size, tlog.Hash(root)}, nil
 }
 
-// checkSignatures applies the rule for Ed25519 to each signature of a listed key. note.Open does not look at R, and reads
-// base64 in more than one form.
+// checkSignatures applies the rule for Ed25519 to each signature of a listed key. note.Open does not look at R, and
+// reads base64 in more than one form.
 func (log *Log) checkSignatures(text, signatures string) error {
 	verified := false
 	rest, ends := strings.CutSuffix(signatures, "\n")

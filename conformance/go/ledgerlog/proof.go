@@ -9,8 +9,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// Inclusion verifies a proof file: that the record stands at the index that the reader expects. It returns the checkpoint
-// that the file holds.
+// Inclusion verifies a proof file: that the record stands at the index that the reader expects. It returns the
+// checkpoint that the file holds.
 func (log *Log) Inclusion(file string, index int64, record []byte) (Checkpoint, error) {
 	none := Checkpoint{}
 	header, signed, found := strings.Cut(file, "\n\n")

@@ -23,7 +23,7 @@ func (service *stub) forgeNote(kind string, request *http.Request, log *log, siz
 	name, id, _ := strings.Cut(strings.TrimPrefix(origin, serviceName+"/"), "/")
 	switch kind {
 	case "relabelled-note":
-		// The signature of the ledger's checkpoint, under the name of the master. It verifies, since it covers the text alone.
+		// The signature of the ledger's checkpoint, under the name of the master. It verifies: it covers the text alone.
 		if name == "masters" {
 			of := service.masters[id].ledger.log
 			size = of.tree.Size()

@@ -1,5 +1,6 @@
 // Command stub is a small service for the self-test of the kit: it keeps ledgers in memory, answers the calls that
-// ../../python/record.py makes, and below /forge/KIND forges the answers of one kind. It checks no caller and no signature.
+// ../../python/record.py makes, and below /forge/KIND forges the answers of one kind. It checks no caller and no
+// signature.
 //
 // It listens on a free port of 127.0.0.1, prints its URL, and ends when its standard input does.
 package main
