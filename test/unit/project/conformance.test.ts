@@ -17,7 +17,10 @@ test('the conformance kit, which is used without the repository, holds the same 
 });
 
 test('the README of the conformance kit lists each code that a verifier refuses with', () => {
-  const sources = { ...filesOf('conformance/go/ledgerlog'), 'ledgerlog.py': filesOf('conformance/python')['ledgerlog.py'] };
+  const sources = {
+    ...filesOf('conformance/go/ledgerlog'),
+    'ledgerlog.py': filesOf('conformance/python')['ledgerlog.py'],
+  };
   const codesOf = (names: RegExp) =>
     new Set(
       Object.entries(sources)
@@ -28,5 +31,7 @@ test('the README of the conformance kit lists each code that a verifier refuses 
   expect(codesOf(/\.py$/)).toEqual(go);
   const [, listed = ''] = filesOf('conformance')['README.md']?.split('## Codes of refusals') ?? [];
   const rows = listed.split('\n').filter((line) => line.startsWith('| `'));
-  expect(new Set(rows.flatMap((row) => [...row.split('|')[1]!.matchAll(/`(\w+)`/g)].map(([, code]) => code)))).toEqual(go);
+  expect(new Set(rows.flatMap((row) => [...row.split('|')[1]!.matchAll(/`(\w+)`/g)].map(([, code]) => code)))).toEqual(
+    go,
+  );
 });
