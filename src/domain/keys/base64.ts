@@ -17,3 +17,6 @@ export function base64Form(lengthBytes: number): RegExp {
   const last = ['', '[A-Za-z0-9+/][AQgw]==', '[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]='][rest];
   return new RegExp(`^[A-Za-z0-9+/]{${((lengthBytes - rest) / 3) * 4}}${last}$`);
 }
+
+/** Standard base64 with padding (RFC 4648, section 4). */
+export const encodeBase64 = platformCrypto.toBase64;

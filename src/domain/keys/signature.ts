@@ -7,7 +7,7 @@ import { checkPublicKey } from './public-key.ts';
 
 /** Ed25519 signatures of digests (docs/verifying.md, sections 1 and 7), and the names of the keys that made them. */
 
-const SIGNATURE_BYTES = 64;
+export const SIGNATURE_BYTES = 64;
 export const signatureForm = base64Form(SIGNATURE_BYTES);
 const R_BYTES = 32;
 

@@ -195,6 +195,17 @@ describe('dependencies', () => {
     expect(wrong.map(({ path }) => path)).toEqual([]);
   });
 
+  test('the domain of checkpoints and proofs runs in browsers: it takes hashes, base64 and keys from src/domain/keys', () => {
+    const inLog = under('src/domain/log/');
+    expect(inLog.length).toBeGreaterThan(5);
+    const allowed = ['src/domain/log/', 'src/domain/keys/', 'src/domain/values/uuid'];
+    const wrong = inLog.flatMap(({ path, text, imports }) => [
+      ...imports.filter((name) => !allowed.some((prefix) => name.startsWith(prefix))).map((name) => `${path} ${name}`),
+      ...(/\b(?:Buffer|process|require)\b/.test(text) ? [`${path} names what only Node has`] : []),
+    ]);
+    expect(wrong).toEqual([]);
+  });
+
   test('three files verify signatures with a library, and each refuses the identity point as R', () => {
     const library = /import \{[^}]*\bverify\b[^}]*\} from 'node:crypto'|crypto_sign_verify_detached|createVerify\(/;
     const verifying = files.filter(({ text }) => library.test(text));

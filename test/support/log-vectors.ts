@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+
+/** What another program wrote by the rules of docs/proofs.md (test/vectors/tlog/logs.json). */
+export interface VectorLog {
+  readonly origin: string;
+  readonly vkey: string;
+  readonly leaf_data_hex: readonly string[];
+  readonly checkpoints: readonly {
+    readonly size: number;
+    readonly root_hex: string;
+    readonly text: string;
+    readonly note: string;
+  }[];
+  readonly proofs_at_own_place: readonly string[];
+  readonly proofs_in_whole: readonly string[];
+}
+
+export interface VectorConsistency {
+  readonly from: number;
+  readonly to: number;
+  readonly proof_hex: readonly string[];
+}
+
+interface VectorInclusion {
+  readonly index: number;
+  readonly size: number;
+  readonly proof_hex: readonly string[];
+}
+
+function read<T>(name: string): T {
+  return JSON.parse(readFileSync(new URL(`../vectors/tlog/${name}`, import.meta.url), 'utf8'));
+}
+
+export const logVectors = read<{
+  readonly log_key: { readonly seed_hex: string; readonly public_key_base64: string };
+  readonly endorsement: {
+    readonly digest_hex: string;
+    readonly public_key_base64: string;
+    readonly sig: string;
+  };
+  readonly ledger: VectorLog & { readonly consistency: readonly VectorConsistency[] };
+  readonly masters: readonly VectorLog[];
+  readonly origins: { readonly good: readonly string[]; readonly bad: readonly string[] };
+  readonly refused: readonly {
+    readonly what: string;
+    readonly origin: string;
+    readonly index: number;
+    readonly record_hex: string;
+    readonly proof: string;
+  }[];
+}>('logs.json');
+
+export const merkleVectors = read<{
+  readonly small: {
+    readonly leaves_hex: readonly string[];
+    readonly roots_hex_by_size: readonly string[];
+    readonly inclusion: readonly VectorInclusion[];
+    readonly consistency: readonly VectorConsistency[];
+  };
+  readonly big: {
+    readonly size: number;
+    readonly roots_hex: Readonly<Record<string, string>>;
+    readonly edges_hex: Readonly<Record<string, readonly string[]>>;
+    readonly inclusion: readonly VectorInclusion[];
+    readonly consistency: readonly VectorConsistency[];
+    readonly tiles: readonly { readonly path: string; readonly bytes: number; readonly sha256_hex: string }[];
+  };
+}>('merkle.json');
+
+export const ofHex = (hex: string): Buffer => Buffer.from(hex, 'hex');
+export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
