@@ -52,7 +52,7 @@ export function parseSignedHead(origin: string, value: Uint8Array): SignedHead |
 export function readSignedHead(origin: string, value: Uint8Array | null): SignedHead {
   const head = value === null ? null : parseSignedHead(origin, value);
   if (head === null)
-    throw unreadableRecord('signed_head', origin, 'it cannot be read, so nothing more of this log is signed: keep it');
+    throw unreadableRecord('signed_head', origin, 'its value cannot be read');
   return head;
 }
 

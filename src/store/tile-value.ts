@@ -29,7 +29,7 @@ export function splitHashes(hashes: Buffer): Buffer[] {
 
 /** Reports a value that does not fit its place. */
 export function tellUnfit({ owner, level, position }: HashPlace): void {
-  const error = new TypeError('it does not fit its place, and is made anew from the events');
+  const error = new TypeError('it does not fit its place');
   tellUnreadable({ kind: 'tile', id: `${owner} level ${level} position ${position}`, error });
 }
 
