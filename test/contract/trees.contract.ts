@@ -57,6 +57,7 @@ export function treesContract(name: string, factory: TreeFactory): void {
           const put = (from: number, to: number) =>
             stores.tiles.putHashes(owner, level, 256 + from, hashes.slice(from, to));
           const read = () => stores.tiles.tile(owner, level, 1);
+          const unreadable = unreadableValues();
           await put(3, 5);
           expect(await read()).toEqual([]);
           await put(0, 1);
@@ -72,6 +73,7 @@ export function treesContract(name: string, factory: TreeFactory): void {
           expect(await read()).toEqual(hashes);
           await put(0, 256);
           expect(await read()).toEqual(hashes);
+          expect(unreadable).toEqual([]);
         },
       );
 
