@@ -1,4 +1,4 @@
-import { sha256 } from '../domain/keys/hash.ts';
+import { sha256Buffer } from '../domain/keys/hash-buffer.ts';
 import { hashBytes } from './tile-store.ts';
 import { unreadableRecord } from './unreadable-record.ts';
 
@@ -57,5 +57,5 @@ export function readSignedHead(origin: string, value: Uint8Array | null): Signed
 }
 
 function checksum(origin: string, head: Uint8Array): Buffer {
-  return sha256(Buffer.concat([Buffer.from(origin), Buffer.of(0), head])).subarray(0, checksumBytes);
+  return sha256Buffer(Buffer.concat([Buffer.from(origin), Buffer.of(0), head])).subarray(0, checksumBytes);
 }

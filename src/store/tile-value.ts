@@ -1,4 +1,4 @@
-import { sha256 } from '../domain/keys/hash.ts';
+import { sha256Buffer } from '../domain/keys/hash-buffer.ts';
 import { type HashPlace, hashBytes } from './tile-store.ts';
 import { tellUnreadable } from './unreadable-record.ts';
 
@@ -37,5 +37,5 @@ function checksum({ owner, level, position }: HashPlace, hashes: Uint8Array): Bu
   const place = Buffer.alloc(10);
   place.writeUInt8(level, 1);
   place.writeBigUInt64BE(BigInt(position), 2);
-  return sha256(Buffer.concat([Buffer.from(owner), place, hashes])).subarray(0, checksumBytes);
+  return sha256Buffer(Buffer.concat([Buffer.from(owner), place, hashes])).subarray(0, checksumBytes);
 }

@@ -86,7 +86,7 @@ const ownerBytes = 16;
 
 /** 16 bytes of the owner's hash | level | index. */
 export function tileKey(owner: string, level: number, index: number): Buffer {
-  return seqKey(Buffer.concat([sha256(owner).subarray(0, ownerBytes), Buffer.of(level)]), index);
+  return seqKey(Buffer.concat([sha256Buffer(owner).subarray(0, ownerBytes), Buffer.of(level)]), index);
 }
 
 /** Level and index in a key of tileKey. */
