@@ -51,8 +51,7 @@ export function parseSignedHead(origin: string, value: Uint8Array): SignedHead |
 /** Like parseSignedHead. Reports any other value, and throws UnreadableRecord. `value` is null if there is none. */
 export function readSignedHead(origin: string, value: Uint8Array | null): SignedHead {
   const head = value === null ? null : parseSignedHead(origin, value);
-  if (head === null)
-    throw unreadableRecord('signed_head', origin, 'its value cannot be read');
+  if (head === null) throw unreadableRecord('signed_head', origin, 'its value cannot be read');
   return head;
 }
 
