@@ -23,9 +23,17 @@ export function watchUnreadable({ log, registry }: { readonly log: Log; readonly
     const name = JSON.stringify([kind, id]);
     if (named.has(name) || named.size >= namedMax) return;
     named.add(name);
-    log.error(
-      { err: error, kind, id },
-      'a stored record cannot be read and is passed over: restore it from a backup, or remove it',
-    );
+    log.error({ err: error, kind, id }, `a stored record cannot be read and is passed over: ${remedyOf(kind)}`);
   });
+}
+
+function remedyOf(kind: string): string {
+  switch (kind) {
+    case 'tile':
+      return 'its hashes are computed anew from the events, so that nothing has to be done';
+    case 'signed_head':
+      return 'restore it from a backup, and never remove it, because its log would then count as never signed';
+    default:
+      return 'restore it from a backup, or remove it';
+  }
 }

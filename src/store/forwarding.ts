@@ -7,6 +7,7 @@ export function forwardingLedgers(store: LedgerStore): LedgerStore {
     append: (...args) => store.append(...args),
     stands: (...args) => store.stands(...args),
     head: (...args) => store.head(...args),
+    certainHead: (...args) => store.certainHead(...args),
     read: (...args) => store.read(...args),
     readScope: (...args) => store.readScope(...args),
     scopeSeqs: (...args) => store.scopeSeqs(...args),

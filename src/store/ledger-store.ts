@@ -165,6 +165,13 @@ export interface LedgerStore {
   head(ledgerId: string): Promise<Head | null>;
 
   /**
+   * Returns a head that no crash, newer claim or late write can take back. It is at or behind the newest event, and at
+   * or beyond every append that was answered before the call. It settles writes that are under way, but claims nothing:
+   * the owner goes on appending. Returns null if the ledger has no events.
+   */
+  certainHead(ledgerId: string): Promise<Head | null>;
+
+  /**
    * Returns at most `limit` entries from seq `from` on, in order. It leaves out a seq only if the log lacks that seq,
    * also while others write. With `charsMax` the result ends with the entry at which its rows reach that many
    * characters, or soon after it. A result with fewer characters, and with fewer entries than `limit`, reaches the end

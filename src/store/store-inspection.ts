@@ -1,6 +1,7 @@
 import type { Projection } from '../domain/event/projection.ts';
 import type { Cell, FoundCommand, Head, LedgerEntry, Line } from './ledger-store.ts';
 import type { StoredRecord } from './record-store.ts';
+import type { SignedHead } from './signed-heads.ts';
 
 export interface ScopeEntry {
   readonly scope: string;
@@ -88,6 +89,39 @@ export interface StoreInspection {
   commandKeys(ledgerId: string): AsyncIterable<StoredCommandKey>;
   cells(): AsyncIterable<Walked<StoredCell>>;
   lines(): AsyncIterable<Walked<StoredLine>>;
+}
+
+/** A stored value with hashes of a tree. */
+export interface StoredHashes {
+  readonly table: string;
+  /** The columns of its key, in words. */
+  readonly key: string;
+  /** The origin of the log. null if the value does not say. */
+  readonly owner: string | null;
+  readonly level: number;
+  /** Of its first hash in its level. */
+  readonly position: number;
+  /** In order; null in place of a hash that is not stored. null if the value does not fit its place. */
+  readonly hashes: readonly (Buffer | null)[] | null;
+  /** Removes this value, and no value that was put in its place since. It may be repeated. */
+  remove(): Promise<void>;
+}
+
+export interface StoredSignedHead {
+  /** null if the key does not say. */
+  readonly origin: string | null;
+  /** null if the value cannot be read. */
+  readonly head: SignedHead | null;
+}
+
+/**
+ * The trees of all logs as a scrub reads them, beside serving nodes where a store has several. It may or may not find
+ * what is written meanwhile. Every method may throw LedgerError `unavailable`.
+ */
+export interface TreeInspection {
+  /** Yields every stored value with hashes, also those that no reader would use. The values of a log may be scattered. */
+  hashes(): AsyncIterable<Walked<StoredHashes>>;
+  signedHeads(): AsyncIterable<StoredSignedHead>;
 }
 
 /** Projections of one event. */

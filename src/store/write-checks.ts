@@ -2,7 +2,8 @@ import { sha256HexForm } from '../domain/keys/hash.ts';
 import { type AccessEvent, accessTime } from './access-log.ts';
 import type { LedgerEntry } from './ledger-store.ts';
 import type { RecordWrite } from './record-store.ts';
-import { orderMaxBytes, recordIdMaxBytes } from './store-text.ts';
+import { orderMaxBytes, originMaxBytes, recordIdMaxBytes } from './store-text.ts';
+import { type HashPlace, hashBytes, levelsMax, tileHashes } from './tile-store.ts';
 
 /** Checks of what is to be written. Every store makes them before it writes anything. */
 
@@ -59,6 +60,32 @@ export function checkAccessOrder(events: readonly AccessEvent[]): void {
     accessTime(id);
     last = id;
   }
+}
+
+/** Throws RangeError unless the hashes are a part of one tile. */
+export function checkHashes({ owner, level, position }: HashPlace, hashes: readonly Uint8Array[]): void {
+  checkOrigin(owner);
+  if (!Number.isSafeInteger(level) || level < 0 || level >= levelsMax) throw new RangeError(`No level: ${level}`);
+  if (!Number.isSafeInteger(position) || position < 0) throw new RangeError(`No position: ${position}`);
+  if (hashes.length === 0 || (position % tileHashes) + hashes.length > tileHashes)
+    throw new RangeError(`${hashes.length} hashes from position ${position} on are no part of a tile`);
+  for (const hash of hashes) checkHash(hash);
+}
+
+/** Throws RangeError if this is no head of a log. */
+export function checkSignedHead(origin: string, size: number, root: Uint8Array): void {
+  checkOrigin(origin);
+  if (!Number.isSafeInteger(size) || size < 1) throw new RangeError(`No size: ${size}`);
+  checkHash(root);
+}
+
+function checkOrigin(origin: string): void {
+  if (origin === '' || !isSortable(origin, originMaxBytes))
+    throw new RangeError(`An origin has 1 to ${originMaxBytes} bytes of well-formed text without NUL`);
+}
+
+function checkHash(hash: Uint8Array): void {
+  if (hash.length !== hashBytes) throw new RangeError(`A hash has ${hashBytes} bytes`);
 }
 
 function checkOrder(order: string): void {

@@ -155,6 +155,31 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
     });
   });
 
+  describe('the certain head', () => {
+    test.each<[DecideFault, boolean]>([
+      ['applied', true],
+      ['lost', false],
+    ])('after an append that is %s is asked of another node and leaves the owner its claim', async (fault, lands) => {
+      for (const size of [3, 8]) {
+        const { ledgers, claim, ledgerId, entries, appendInDoubt } = await newClaim();
+        await appendInDoubt(fault, entries(size));
+        const head = lands ? headOf(entries(size)) : null;
+        expect(await sound.ledgers.certainHead(ledgerId)).toEqual(head);
+        expect(await ledgers.stands(claim, head)).toBe(true);
+        await ledgers.append(claim, entriesAfter(head, 2));
+        expect((await sound.ledgers.certainHead(ledgerId))?.seq).toBe((head?.seq ?? -1) + 2);
+      }
+    });
+
+    test('does not fence an append that was sent before and arrives later', async () => {
+      const { faults, ledgerId, entries, appendInDoubt } = await newClaim();
+      await appendInDoubt('late', entries(3));
+      expect(await sound.ledgers.certainHead(ledgerId)).toBeNull();
+      expect(await faults.arrive()).toEqual([true]);
+      expect(await sound.ledgers.certainHead(ledgerId)).toEqual(headOf(entries(3)));
+    });
+  });
+
   describe('a claim', () => {
     test.each<[DecideFault, boolean]>([
       ['applied', false],

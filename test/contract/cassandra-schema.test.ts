@@ -23,7 +23,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
   }
   /** As another version of the service has left it. */
   const storeVersion = (settings: CassandraSettings, version: string) =>
-    execute(settings, "UPDATE fact SET value = ? WHERE name = 'schema-version' IF value = '1'", [version]);
+    execute(settings, "UPDATE fact SET value = ? WHERE name = 'schema-version' IF value = '2'", [version]);
   const tablesOf = (settings: CassandraSettings) =>
     execute({ ...settings, keyspace: 'system' }, 'SELECT * FROM system_schema.tables WHERE keyspace_name = ?', [
       settings.keyspace,
@@ -38,7 +38,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
   test('is applied again without a change', async () => {
     const settings = keyspace();
     const told = await makeKeyspace(settings);
-    expect(told).toContain('schema-version 1');
+    expect(told).toContain('schema-version 2');
     expect(await makeKeyspace(settings)).toBe(told);
     await open(settings);
   });
@@ -76,10 +76,10 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
   test('of a newer version is refused by nodes and by the command', async () => {
     const settings = keyspace();
     await makeKeyspace(settings);
-    await storeVersion(settings, '2');
+    await storeVersion(settings, '3');
     await execute(settings, 'DROP TABLE snapshot');
     for (const work of [() => open(settings), () => makeKeyspace(settings)])
-      expect(await refusal(work())).toMatch(/has schema version 2, .* knows 1: a newer one was here; start that one/);
+      expect(await refusal(work())).toMatch(/has schema version 3, .* knows 2: a newer one was here; start that one/);
     expect((await tablesOf(settings)).map(({ table_name }) => table_name)).not.toContain('snapshot');
   });
 
@@ -89,23 +89,59 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     await storeVersion(settings, '0');
     await execute(settings, 'DROP TABLE snapshot');
     expect(await refusal(open(settings))).toMatch(
-      /has schema version 0, .* needs 1: run its `ledger-trust schema apply`/,
+      /has schema version 0, .* needs 2: run its `ledger-trust schema apply`/,
     );
-    expect(await refusal(applySchema(settings, { replication, shardCount: 8 }))).toContain('shard-count 4, not 8');
+    expect(await refusal(applySchema(settings, { random: randomBytes, replication, shardCount: 8 }))).toContain(
+      'shard-count 4, not 8',
+    );
     expect(await refusal(open(settings))).toContain('has schema version 0');
     const told = await Promise.all([makeKeyspace(settings), makeKeyspace(settings)]);
-    for (const sentence of told) expect(sentence).toContain('schema-version 1');
+    for (const sentence of told) expect(sentence).toContain('schema-version 2');
     await open(settings);
     await execute(settings, 'SELECT * FROM snapshot');
+  });
+
+  test('of version 1 gets the tables of the trees and an id, which stays, and keeps its data', async () => {
+    const settings = keyspace();
+    await makeKeyspace(settings);
+    await storeVersion(settings, '1');
+    await execute(settings, "DELETE FROM fact WHERE name = 'keyspace-id' IF EXISTS");
+    for (const table of ['tile', 'tile_hash', 'signed_head']) await execute(settings, `DROP TABLE ${table}`);
+    await execute(settings, "INSERT INTO cell (key, version, value) VALUES ('k', 3, 'v')");
+    expect(await refusal(open(settings))).toMatch(
+      /has schema version 1, .* needs 2: run its `ledger-trust schema apply`/,
+    );
+    await makeKeyspace(settings);
+    const idOf = async () => {
+      const [row] = await execute(settings, "SELECT value FROM fact WHERE name = 'keyspace-id'");
+      return String(row?.value);
+    };
+    const id = await idOf();
+    expect(id).toMatch(/^[0-9a-f]{32}$/);
+    const stores = await openCassandra({ settings, now: Date.now, random: randomBytes });
+    await stores.tiles.putHashes('origin', 1, 0, [Buffer.alloc(32, 1)]);
+    await stores.signedHeads.raise('origin', 1, Buffer.alloc(32, 1));
+    expect(await stores.ledgers.cell('k')).toEqual({ version: 3, value: 'v' });
+    await stores[Symbol.asyncDispose]();
+    await Promise.all([makeKeyspace(settings), makeKeyspace(settings)]);
+    expect(await idOf()).toBe(id);
+    const another = keyspace();
+    await makeKeyspace(another);
+    const [row] = await execute(another, "SELECT value FROM fact WHERE name = 'keyspace-id'");
+    expect(row?.value).not.toBe(id);
   });
 
   test('keeps its shard count, bucket size and replication', async () => {
     const settings = keyspace();
     await makeKeyspace(settings);
-    expect(await refusal(applySchema(settings, { replication, shardCount: 8 }))).toContain('shard-count 4, not 8');
+    expect(await refusal(applySchema(settings, { random: randomBytes, replication, shardCount: 8 }))).toContain(
+      'shard-count 4, not 8',
+    );
     expect(await refusal(makeKeyspace(settings, 16))).toContain('bucket-events 1024, not 16');
     const three = new Map([[address.localDataCenter, 3]]);
-    expect(await refusal(applySchema(settings, { replication: three, shardCount: 4 }))).toContain('ALTER KEYSPACE');
+    expect(await refusal(applySchema(settings, { random: randomBytes, replication: three, shardCount: 4 }))).toContain(
+      'ALTER KEYSPACE',
+    );
     const stores = await openCassandra({ settings, now: Date.now, random: randomBytes });
     expect(await stores.facts.get('shard-count')).toBe('4');
     expect(await stores.facts.agree('secrets-key', 'a')).toBe('a');
@@ -116,13 +152,17 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
   test('is not applied to an unknown data centre', async () => {
     const settings = keyspace();
     const elsewhere = new Map([['elsewhere', 1]]);
-    expect(await refusal(applySchema(settings, { replication: elsewhere, shardCount: 4 }))).toContain('elsewhere');
+    expect(
+      await refusal(applySchema(settings, { random: randomBytes, replication: elsewhere, shardCount: 4 })),
+    ).toContain('elsewhere');
   });
 
   test('is not applied with more replicas than nodes, and can then be applied with fewer', async () => {
     const settings = keyspace();
     const nine = new Map([[address.localDataCenter, 9]]);
-    const told = await refusal(applySchema(settings, { replication: nine, shardCount: 4, joinedMaxMs: 1_000 }));
+    const told = await refusal(
+      applySchema(settings, { random: randomBytes, replication: nine, shardCount: 4, joinedMaxMs: 1_000 }),
+    );
     expect(told).toContain(`--replication ${address.localDataCenter}:`);
     expect(await makeKeyspace(settings)).toContain('shard-count 4');
   });
@@ -131,7 +171,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     const settings = keyspace();
     const env = environmentOf(settings);
     expect(await applyFromCommandLine(env, { replication: `${address.localDataCenter}:1`, shards: '16' })).toBe(
-      `Keyspace ${settings.keyspace} is ready: shard-count 16, bucket-events 1024, schema-version 1.`,
+      `Keyspace ${settings.keyspace} is ready: shard-count 16, bucket-events 1024, schema-version 2.`,
     );
     for (const wrong of ['3', 'dc', 'dc:0', 'dc:x', "dc'1:3", 'dc:3,'])
       await refusal(applyFromCommandLine(env, { replication: wrong }));

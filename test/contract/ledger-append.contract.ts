@@ -182,6 +182,36 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     expect(await store().stands(claim, headOf(entries))).toBe(false);
   });
 
+  test('the certain head is that of every answered append, of the first one too', async () => {
+    const ledgerId = newLedgerId();
+    expect(await store().certainHead(ledgerId)).toBeNull();
+    const claim = await store().claim(ledgerId);
+    expect(await store().certainHead(ledgerId)).toBeNull();
+    for (let head = claim.head; (head?.seq ?? 0) < 12; ) {
+      const entries = entriesAfter(head, 3);
+      await store().append(claim, entries);
+      head = headOf(entries);
+      expect(await store().certainHead(ledgerId)).toEqual(head);
+    }
+    const again = (await factory.reopen()).ledgers;
+    expect(await again.certainHead(ledgerId)).toEqual(await again.head(ledgerId));
+  });
+
+  test('an owner goes on appending while others ask for the certain head, and its claim stands', async () => {
+    const claim = await store().claim(newLedgerId());
+    let head = claim.head;
+    for (let batch = 0; batch < 20; batch++) {
+      const entries = entriesAfter(head, 2);
+      const [, ...certain] = await Promise.all([
+        store().append(claim, entries),
+        ...Array.from({ length: 4 }, () => store().certainHead(claim.ledgerId)),
+      ]);
+      for (const one of certain) expect([head, headOf(entries)]).toContainEqual(one);
+      head = headOf(entries);
+      expect(await store().stands(claim, head)).toBe(true);
+    }
+  });
+
   test('later changes of the arguments change nothing in the store', async () => {
     const claim = await store().claim(newLedgerId());
     const [entry] = entriesFor(claim, 1);

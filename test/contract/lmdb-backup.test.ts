@@ -35,6 +35,20 @@ describe('backup', () => {
     expect(child.lines.some((line) => line.startsWith('fatal'))).toBe(false);
   }, 60_000);
 
+  test('contains tiles and signed heads', async () => {
+    const dataDir = await newDataDir();
+    const target = join(dataDir, '..', 'with-trees');
+    const hashes = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+    const [root = Buffer.alloc(0)] = hashes;
+    await using stores = await openDir(dataDir);
+    await stores.tiles.putHashes('origin', 1, 0, hashes);
+    await stores.signedHeads.raise('origin', 7, root);
+    await backupLmdb(dataDir, target);
+    await using copy = await openDir(target);
+    expect(await copy.tiles.tile('origin', 1, 0)).toEqual(hashes);
+    expect(await copy.signedHeads.get('origin')).toEqual({ size: 7, root });
+  });
+
   test('is readable by its user only, also in a public directory', async () => {
     const dataDir = await madeDataDir();
     const [made, found] = [join(dataDir, '..', 'made'), join(dataDir, '..', 'found')];

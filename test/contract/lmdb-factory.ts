@@ -2,10 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { ledgerKey, seqKey } from '../../src/store/lmdb/keys.ts';
+import { ledgerKey, seqKey, textKey, tileKey } from '../../src/store/lmdb/keys.ts';
 import { type LmdbStores, openLmdb } from '../../src/store/lmdb/open.ts';
-import { openTables } from '../../src/store/lmdb/tables.ts';
+import { openWholeLmdb } from '../../src/store/lmdb/open-whole.ts';
+import { openTables, type Tables } from '../../src/store/lmdb/tables.ts';
+import type { HashPlace } from '../../src/store/tile-store.ts';
 import type { StoreFactory, TestClock } from './stores.ts';
+import type { InspectedTreeFactory } from './trees.ts';
 
 /** Opens a data directory. A failed write is only seen in the answers. */
 export function openDir(dataDir: string, now: () => number = Date.now): Promise<LmdbStores> {
@@ -67,6 +70,64 @@ export function lmdbFactory(): StoreFactory<LmdbStores> {
       await tables.events.remove(seqKey(ledgerKey(ledgerId), seq));
       await tables.root.close();
       return open();
+    },
+    async close() {
+      await close();
+      if (parent !== null) await rm(parent, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The trees of a data directory. What is done without the stores closes them first, and opens them anew. */
+export function lmdbTreeFactory(): InspectedTreeFactory {
+  let parent: string | null = null;
+  let dataDir = '';
+  let opened: LmdbStores | null = null;
+  const close = async () => {
+    await opened?.[Symbol.asyncDispose]();
+    opened = null;
+  };
+  const reopen = async () => {
+    await close();
+    opened = await openDir(dataDir);
+    return opened;
+  };
+  const inTables = async <T>(work: (tables: Tables) => Promise<T>): Promise<T> => {
+    await close();
+    const tables = openTables(dataDir);
+    const result = await work(tables);
+    await tables.root.close();
+    await reopen();
+    return result;
+  };
+  const keyOf = ({ owner, level, position }: HashPlace) => tileKey(owner, level, Math.floor(position / 256));
+  return {
+    async open() {
+      parent = await newParent();
+      dataDir = join(parent, 'data');
+      return reopen();
+    },
+    reopen,
+    storedHash: (place) => inTables(async ({ tiles }) => Buffer.from(tiles.get(keyOf(place)) ?? [])),
+    async plantHash(place, value) {
+      await inTables(({ tiles }) => tiles.put(keyOf(place), value));
+      return opened ?? reopen();
+    },
+    storedHead: (origin) => inTables(async ({ signedHeads }) => Buffer.from(signedHeads.get(textKey(origin)) ?? [])),
+    async plantHead(origin, value) {
+      await inTables(({ signedHeads }) => {
+        const version = signedHeads.getEntry(textKey(origin))?.version ?? 0;
+        return signedHeads.put(textKey(origin), value, version);
+      });
+      return opened ?? reopen();
+    },
+    async inspect(work) {
+      await close();
+      {
+        await using whole = await openWholeLmdb(dataDir, Date.now, { mayRemove: true });
+        await work(whole.trees);
+      }
+      return reopen();
     },
     async close() {
       await close();

@@ -7,6 +7,7 @@ import { backupLmdb } from '../../src/store/lmdb/backup.ts';
 import { checkHoldsData } from '../../src/store/lmdb/file/format.ts';
 import { acquireServingLock } from '../../src/store/lmdb/file/serving-lock.ts';
 import { openWholeLmdb } from '../../src/store/lmdb/open-whole.ts';
+import { openTables } from '../../src/store/lmdb/tables.ts';
 import { startChild } from '../support/store-lmdb-process.ts';
 import { madeDataDir, newDataDir, openDir, openOnce } from './lmdb-factory.ts';
 
@@ -59,6 +60,50 @@ describe('opening a data directory', () => {
     }
     await writeFile(join(dataDir, 'FORMAT'), 'ledger-trust data, format 1\n');
     await openOnce(dataDir);
+  });
+
+  test('makes the tables that data of an older version lacks, also for a command that only reads', async () => {
+    const dataDir = await newDataDir();
+    const hash = Buffer.alloc(32, 1);
+    const asOlder = async () => {
+      const tables = openTables(dataDir);
+      await Promise.all([tables.tiles.drop(), tables.signedHeads.drop()]);
+      await tables.root.close();
+    };
+    {
+      await using stores = await openDir(dataDir);
+      await stores.records.put({ kind: 'kind', id: 'id', replaces: 'absent', value: '{}', lookups: [] });
+      await stores.tiles.putHashes('origin', 1, 0, [hash]);
+    }
+    await asOlder();
+    {
+      await using whole = await openWholeLmdb(dataDir, Date.now);
+      expect(whole.whole.size().records).toBe(1);
+      expect(await collected(whole.trees.hashes())).toEqual([]);
+      expect(await collected(whole.trees.signedHeads())).toEqual([]);
+      expect(await whole.signedHeads.get('origin')).toBeNull();
+    }
+    await asOlder();
+    await using stores = await openDir(dataDir);
+    expect(await stores.tiles.tile('origin', 1, 0)).toEqual([]);
+    await stores.tiles.putHashes('origin', 1, 0, [hash]);
+    await stores.signedHeads.raise('origin', 1, hash);
+    expect(await stores.tiles.tile('origin', 1, 0)).toEqual([hash]);
+  });
+
+  test('for reading only removes no tile', async () => {
+    const dataDir = await newDataDir();
+    {
+      await using stores = await openDir(dataDir);
+      await stores.tiles.putHashes('origin', 1, 0, [Buffer.alloc(32, 1)]);
+    }
+    {
+      await using whole = await openWholeLmdb(dataDir, Date.now);
+      const [tile] = await collected(whole.trees.hashes());
+      await expect(tile?.found.remove()).rejects.toThrow();
+    }
+    await using stores = await openDir(dataDir);
+    expect(await stores.tiles.tile('origin', 1, 0)).toHaveLength(1);
   });
 
   test('refuses data without a format', async () => {
@@ -201,3 +246,9 @@ describe('opening a data directory', () => {
     for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'unavailable' });
   });
 });
+
+async function collected<T>(from: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of from) all.push(one);
+  return all;
+}

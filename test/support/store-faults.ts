@@ -114,6 +114,7 @@ export function faultyLedgerStore(inner: LedgerStore, choose: ChooseFault): Faul
     },
     stands: (claim, head) => reading(() => inner.stands(claim, head)),
     head: (ledgerId) => reading(() => inner.head(ledgerId)),
+    certainHead: (ledgerId) => reading(() => inner.certainHead(ledgerId)),
     read: (...args) => reading(() => inner.read(...args)),
     readScope: (ledgerId, scope, page) => reading(() => inner.readScope(ledgerId, scope, page)),
     scopeSeqs: (ledgerId, scope, page) => reading(() => inner.scopeSeqs(ledgerId, scope, page)),

@@ -3,7 +3,7 @@ import { accessHour, parseAccessEvents } from './access/access-block.ts';
 import { keyText } from './keys.ts';
 import { seqsIn } from './log/scopes.ts';
 import { minuteOf, type Places, parsePlaces } from './records/record-row.ts';
-import { accessTtlSeconds } from './schema/schema.ts';
+import { accessTtlSeconds, keyspaceIdFact } from './schema/schema.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session/session.ts';
 
 interface TableCheck {
@@ -98,6 +98,7 @@ function wrongFact(_: CqlSession, row: Row): string | null {
   const [name, value] = [textOf(row, 'name') ?? '', textOf(row, 'value') ?? ''];
   if (value === '') return `the fact ${name} has no value`;
   const isNumber = ['schema-version', 'bucket-events', 'shard-count', 'access-kept-from-hour'].includes(name);
+  if (name === keyspaceIdFact && !/^[0-9a-f]{32}$/.test(value)) return `the fact ${name} is no id`;
   return isNumber && !/^\d{1,15}$/.test(value) ? `the fact ${name} is no number` : null;
 }
 

@@ -12,13 +12,14 @@ import type {
   Walked,
 } from '../store-inspection.ts';
 import { damagedRow, partitionsCql, rowsOfPartition, tableChecks } from './damaged-rows.ts';
-import { commandWindows, keyText, permanentSlots } from './keys.ts';
+import { commandWindows, keyText, permanentSlots, textOfKey } from './keys.ts';
 import { parsePending, pendingProjections } from './log/batch-projections.ts';
 import { bucketState, type LedgerLog, readBucketState } from './log/bucket.ts';
 import { damagedLogRows, emptyBucketsMax } from './log/damaged-log-rows.ts';
 import { findLogEnd } from './log/log-end.ts';
 import { seqsIn } from './log/scopes.ts';
 import { eachAtOnce, numberOf, type Row, textOf } from './session/session.ts';
+import { pageRows, walkTokens } from './token-walk.ts';
 
 const PARTITIONS =
   'SELECT DISTINCT ledger_id, bucket, token(ledger_id, bucket) AS place FROM ledger_event WHERE token(ledger_id, bucket) > ? LIMIT ?';
@@ -36,12 +37,7 @@ const COMMANDS = 'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? A
 const RECORDS =
   'SELECT kind, id, version, value, token(kind, id) AS place FROM record WHERE token(kind, id) > ? LIMIT ?';
 
-const pageRows = 1_000;
 const readsAtOnceMax = 16;
-/** Of Murmur3. No partition has it. */
-const lowestToken = -(2n ** 63n);
-const tokens = 2 ** 64;
-const ESCAPE = '\0';
 
 interface InspectionParts extends Omit<LedgerLog, 'ledgerId'> {
   /** Milliseconds since 1970. */
@@ -61,21 +57,21 @@ export class CassandraInspection implements StoreInspection {
   }
 
   async *ledgerIds(): AsyncIterable<Walked<string>> {
-    for await (const { row, share } of this.#walk(PARTITIONS)) {
-      const ledgerId = idOf(textOf(row, 'ledger_id') ?? '');
+    for await (const { row, share } of walkTokens(this.#parts.session, PARTITIONS)) {
+      const ledgerId = textOfKey(textOf(row, 'ledger_id') ?? '');
       if (numberOf(row, 'bucket') === 0) yield { found: ledgerId, share };
     }
     // A ledger whose first bucket is gone still has a hint of where its log ends.
-    for await (const { row } of this.#walk(HINTS)) {
-      const ledgerId = idOf(textOf(row, 'ledger_id') ?? '');
+    for await (const { row } of walkTokens(this.#parts.session, HINTS)) {
+      const ledgerId = textOfKey(textOf(row, 'ledger_id') ?? '');
       const { fence, head } = await readBucketState(this.#log(ledgerId), 0);
       if (fence === null && head === null) yield { found: ledgerId, share: 1 };
     }
   }
 
   async *strayBuckets(): AsyncIterable<StrayBucket> {
-    for await (const { row } of this.#walk(PARTITIONS)) {
-      const [ledgerId, bucket] = [idOf(textOf(row, 'ledger_id') ?? ''), numberOf(row, 'bucket') ?? 0];
+    for await (const { row } of walkTokens(this.#parts.session, PARTITIONS)) {
+      const [ledgerId, bucket] = [textOfKey(textOf(row, 'ledger_id') ?? ''), numberOf(row, 'bucket') ?? 0];
       if (bucket === 0) continue;
       if (bucket < 0) {
         yield { ledgerId, bucket, seq: -1, end: { bucket: 0, seq: -1 } };
@@ -118,7 +114,7 @@ export class CassandraInspection implements StoreInspection {
 
   async *damagedRows(): AsyncIterable<Walked<DamagedRow>> {
     for (const [at, check] of tableChecks.entries())
-      for await (const { row: partition, share } of this.#walk(partitionsCql(check))) {
+      for await (const { row: partition, share } of walkTokens(this.#parts.session, partitionsCql(check))) {
         const isSingle = check.clustering.length === 0;
         const rows = isSingle ? [partition] : rowsOfPartition(this.#parts.session, check, partition, pageRows);
         for await (const row of rows) {
@@ -130,10 +126,10 @@ export class CassandraInspection implements StoreInspection {
   }
 
   async *records(): AsyncIterable<Walked<StoredRecord>> {
-    for await (const { row, share } of this.#walk(RECORDS)) {
+    for await (const { row, share } of walkTokens(this.#parts.session, RECORDS)) {
       const [version, value] = [textOf(row, 'version'), textOf(row, 'value')];
       const [kind, id] = [textOf(row, 'kind') ?? '', textOf(row, 'id') ?? ''];
-      if (version !== null && value !== null) yield { found: { kind: idOf(kind), id, version, value }, share };
+      if (version !== null && value !== null) yield { found: { kind: textOfKey(kind), id, version, value }, share };
     }
   }
 
@@ -156,7 +152,7 @@ export class CassandraInspection implements StoreInspection {
     await eachAtOnce([...byScope], readsAtOnceMax, async ([scope, own]) => {
       const listed = await this.#parts.session.read({ cql: LISTED, params: [ledger, scope, bucket] });
       const seqs = own.flatMap((row) => seqsIn(textOf(row, 'row') ?? ''));
-      if (listed.length > 0) found.set(idOf(scope), seqs);
+      if (listed.length > 0) found.set(textOfKey(scope), seqs);
     });
     return found;
   }
@@ -166,25 +162,25 @@ export class CassandraInspection implements StoreInspection {
     for (let slot = 1; slot <= permanentSlots; slot++) slots.push(-slot);
     for (const slot of slots)
       for await (const row of this.#pages(COMMANDS, [keyText(ledgerId), slot], 'id')) {
-        const [id, seq] = [idOf(textOf(row, 'id') ?? ''), numberOf(row, 'seq') ?? -1];
+        const [id, seq] = [textOfKey(textOf(row, 'id') ?? ''), numberOf(row, 'seq') ?? -1];
         yield { id, seq, fingerprint: textOf(row, 'fingerprint') ?? '' };
       }
   }
 
   async *cells(): AsyncIterable<Walked<StoredCell>> {
-    for await (const { row, share } of this.#walk(CELLS)) {
+    for await (const { row, share } of walkTokens(this.#parts.session, CELLS)) {
       const [version, value] = [numberOf(row, 'version'), textOf(row, 'value')];
       if (version !== null && value !== null)
-        yield { found: { key: idOf(textOf(row, 'key') ?? ''), version, value }, share };
+        yield { found: { key: textOfKey(textOf(row, 'key') ?? ''), version, value }, share };
     }
   }
 
   async *lines(): AsyncIterable<Walked<StoredLine>> {
-    for await (const { row, share } of this.#walk(LISTS)) {
+    for await (const { row, share } of walkTokens(this.#parts.session, LISTS)) {
       const stored = textOf(row, 'list') ?? '';
       for await (const line of this.#pages(LINES, [stored], 'line_order')) {
         const [order, value] = [textOf(line, 'line_order') ?? '', textOf(line, 'value') ?? ''];
-        yield { found: { list: idOf(stored), order, value }, share };
+        yield { found: { list: textOfKey(stored), order, value }, share };
       }
     }
   }
@@ -198,21 +194,4 @@ export class CassandraInspection implements StoreInspection {
       behind = textOf(rows.at(-1), column) ?? '';
     }
   }
-
-  /** The rows of a query in the order of their tokens. The query must return one row for each partition. */
-  async *#walk(cql: string): AsyncIterable<{ readonly row: Row; readonly share: number }> {
-    for (let behind = lowestToken; ; ) {
-      const rows = await this.#parts.session.read({ cql, params: [behind, pageRows] });
-      for (const row of rows) {
-        if (typeof row.place === 'bigint') behind = row.place;
-        yield { row, share: Number(behind - lowestToken) / tokens };
-      }
-      if (rows.length < pageRows) return;
-    }
-  }
-}
-
-/** Inverse of keyText, but for very long texts, which are stored as a hash. No id is that long. */
-function idOf(key: string): string {
-  return key.startsWith(ESCAPE) ? key.slice(1) : key;
 }

@@ -15,6 +15,11 @@ export function keyText(text: string): string {
   return text === '' || text.startsWith(ESCAPE) ? `${ESCAPE}${text}` : text;
 }
 
+/** Inverse of keyText, except for very long texts, which are stored as a hash. No id is that long. */
+export function textOfKey(key: string): string {
+  return key.startsWith(ESCAPE) ? key.slice(1) : key;
+}
+
 /** Shortens an order or id to start reading at. No stored text is longer, so that comparisons give the same result. */
 export function readFrom(text: string): string {
   const max = Math.max(orderMaxBytes, recordIdMaxBytes) + 2;

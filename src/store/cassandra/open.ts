@@ -11,6 +11,8 @@ import { prepareAtStart } from './session/prepared-at-start.ts';
 import { checkDataCenters, checkServers, replicasOf } from './session/server-checks.ts';
 import type { CqlSession } from './session/session.ts';
 import type { CassandraSettings } from './session/settings.ts';
+import { CassandraSignedHeads } from './trees/signed-heads.ts';
+import { CassandraTileStore } from './trees/tile-store.ts';
 
 interface CassandraOptions {
   readonly settings: CassandraSettings;
@@ -58,6 +60,8 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
       ledgers,
       records: new CassandraRecordStore(session, random, settings.writesMax),
       access: new CassandraAccessLog(session),
+      tiles: new CassandraTileStore(session),
+      signedHeads: new CassandraSignedHeads(session),
       facts,
       session,
       bucketEvents,

@@ -77,6 +77,23 @@ export function textKey(text: string): Buffer {
     : Buffer.concat([Buffer.of(HASHED), sha256Buffer(bytes)]);
 }
 
+/** Inverse of textKey. null for a text that is stored as a hash. */
+export function textOfKey(key: Uint8Array): string | null {
+  return key[0] === PLAIN ? Buffer.from(key).toString('utf8', 1) : null;
+}
+
+const ownerBytes = 16;
+
+/** 16 bytes of the owner's hash | level | index. */
+export function tileKey(owner: string, level: number, index: number): Buffer {
+  return seqKey(Buffer.concat([sha256Buffer(owner).subarray(0, ownerBytes), Buffer.of(level)]), index);
+}
+
+/** Level and index in a key of tileKey. */
+export function placeOfTileKey(key: Uint8Array): { readonly level: number; readonly index: number } {
+  return { level: key[ownerBytes] ?? 0, index: seqOfKey(key) };
+}
+
 /** kind | id of a record. null if no record can have that id. */
 export function recordKey(kind: string, id: string): Buffer | null {
   const idBytes = Buffer.from(id);

@@ -1,5 +1,5 @@
-import type { Database } from 'lmdb';
 import { uuidFromBytes } from '../../domain/values/uuid.ts';
+import type { TreeInspection } from '../store-inspection.ts';
 import type { Stores } from '../stores.ts';
 import { UnreadableRecord } from '../unreadable-record.ts';
 import { undamaged, type WholeLedger, type WholeRecord, type WholeStore } from '../whole-store.ts';
@@ -9,29 +9,42 @@ import { acquireServingLock } from './file/serving-lock.ts';
 import { lookupPrefixBytes, orderIdOfKey } from './keys.ts';
 import { parseHead } from './log/stored-values.ts';
 import { storesIn } from './open.ts';
+import { allEntries } from './ranges.ts';
 import { lookupKeys } from './records/record-store.ts';
 import { idOf, parseRecord } from './records/stored-record.ts';
 import { openTables, type Tables } from './tables.ts';
-
-const pageEntries = 500;
+import { treeInspection } from './trees/tree-inspection.ts';
 
 interface WholeLmdb extends Stores, AsyncDisposable {
   readonly whole: WholeStore;
+  readonly trees: TreeInspection;
+}
+
+interface WholeOptions {
+  /** Whether tiles may be removed. Default: the directory is opened for reading only. */
+  readonly mayRemove?: boolean;
 }
 
 /**
- * Opens a data directory that no node serves, for reading only, and prevents nodes from serving it meanwhile. Throws
- * StartError if the directory has no data, has another format, or is in use.
+ * Opens a data directory that no node serves, for reading only unless tiles may be removed, and prevents nodes from
+ * serving it meanwhile. Throws StartError if the directory has no data, has another format, or is in use.
  */
-export async function openWholeLmdb(dataDir: string, now: () => number): Promise<WholeLmdb> {
+export async function openWholeLmdb(
+  dataDir: string,
+  now: () => number,
+  { mayRemove = false }: WholeOptions = {},
+): Promise<WholeLmdb> {
   checkHoldsData(dataDir);
   const lock = await acquireServingLock(dataDir);
   try {
-    const tables = openTables(dataDir, { readOnly: true });
+    // Makes the tables that a directory of an older version lacks, which cannot be made when it is open for reading.
+    await openTables(dataDir).root.close();
+    const tables = openTables(dataDir, { readOnly: !mayRemove });
     const commits = new Commits(() => {});
     return {
       ...storesIn(tables, commits, now),
       whole: wholeStore(tables),
+      trees: treeInspection(tables, commits),
       [Symbol.asyncDispose]: async () => {
         commits.close();
         await tables.root.close();
@@ -52,7 +65,7 @@ function wholeStore(tables: Tables): WholeStore {
         size.ledgers += 1;
         size.events += head.seq + 1;
       }
-      for (const _ of entriesOf(tables.records)) size.records += 1;
+      for (const _ of allEntries(tables.records)) size.records += 1;
       return size;
     },
     ledgers: () => headsIn(tables),
@@ -74,7 +87,7 @@ function orDamage<T>(key: Uint8Array, idOf: (key: Uint8Array) => string, read: (
 }
 
 function* headsIn(tables: Tables): Iterable<WholeLedger | UnreadableRecord> {
-  for (const { key, value } of entriesOf(tables.heads)) {
+  for (const { key, value } of allEntries(tables.heads)) {
     const head = orDamage(key, uuidFromBytes, () => parseHead(key, value));
     if (head instanceof UnreadableRecord) yield head;
     else if (head !== null) yield { ledgerId: uuidFromBytes(key), head };
@@ -82,12 +95,12 @@ function* headsIn(tables: Tables): Iterable<WholeLedger | UnreadableRecord> {
 }
 
 function* lookupsIn(tables: Tables): Iterable<{ readonly text: string; readonly id: string }> {
-  for (const { key } of entriesOf(tables.lookups))
+  for (const { key } of allEntries(tables.lookups))
     yield { text: Buffer.from(key).toString('latin1'), id: orderIdOfKey(key, lookupPrefixBytes).id };
 }
 
 function* recordsIn(tables: Tables): Iterable<WholeRecord | UnreadableRecord> {
-  for (const { key, value: text } of entriesOf(tables.records)) {
+  for (const { key, value: text } of allEntries(tables.records)) {
     const record = orDamage(key, idOf, () => parseRecord(key, text));
     if (record instanceof UnreadableRecord) {
       yield record;
@@ -95,18 +108,5 @@ function* recordsIn(tables: Tables): Iterable<WholeRecord | UnreadableRecord> {
     }
     const { kind, id, value, lookups, expiresAt } = record;
     yield { kind, id, value, lookups, ...(expiresAt === null ? {} : { expiresAt }) };
-  }
-}
-
-/** Yields a whole table, read in pages. So no cursor is open while the consumer does something else. */
-function* entriesOf<V>(table: Database<V, Uint8Array>): Iterable<{ readonly key: Uint8Array; readonly value: V }> {
-  for (let start: Buffer | undefined; ; ) {
-    const behind = start === undefined ? {} : { start, exclusiveStart: true };
-    const page = Array.from(table.getRange({ ...behind, limit: pageEntries }));
-    // Copied, because LMDB reuses the memory of a key.
-    yield* page.map(({ key, value }) => ({ key: Uint8Array.from(key), value }));
-    const last = page.at(-1);
-    if (last === undefined || page.length < pageEntries) return;
-    start = Buffer.from(last.key);
   }
 }

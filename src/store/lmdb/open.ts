@@ -11,6 +11,8 @@ import { acquireServingLock, codeOf } from './file/serving-lock.ts';
 import { LmdbLedgerStore } from './log/ledger-store.ts';
 import { LmdbRecordStore } from './records/record-store.ts';
 import { openTables, type Tables } from './tables.ts';
+import { LmdbSignedHeads } from './trees/signed-heads.ts';
+import { LmdbTileStore } from './trees/tile-store.ts';
 
 /** How long closing waits after a failed write, ms. LMDB may then wait for ever for writes that never end. */
 const CLOSE_BROKEN_MS = 1_000;
@@ -62,6 +64,8 @@ export function storesIn(tables: Tables, commits: Commits, now: () => number): S
     ledgers: new LmdbLedgerStore(tables, commits, now),
     records: new LmdbRecordStore(tables, commits),
     access: new LmdbAccessLog(tables, commits),
+    tiles: new LmdbTileStore(tables, commits),
+    signedHeads: new LmdbSignedHeads(tables, commits),
   };
 }
 

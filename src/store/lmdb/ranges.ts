@@ -1,5 +1,8 @@
+import type { Database } from 'lmdb';
 import { afterPrefix } from './keys.ts';
 import type { BytesTable, TextTable } from './tables.ts';
+
+const pageEntries = 500;
 
 /** Which of the keys that start with a prefix to read. Every key is longer than its prefix. */
 interface KeyRange {
@@ -43,4 +46,19 @@ function bounds(range: KeyRange) {
     limit,
     offset,
   };
+}
+
+/** Yields a whole table, read in pages. So no cursor is open while the consumer does something else. */
+export function* allEntries<V>(
+  table: Database<V, Uint8Array>,
+): Iterable<{ readonly key: Uint8Array; readonly value: V }> {
+  for (let start: Buffer | undefined; ; ) {
+    const behind = start === undefined ? {} : { start, exclusiveStart: true };
+    const page = Array.from(table.getRange({ ...behind, limit: pageEntries }));
+    // Copied, because LMDB reuses the memory of a key.
+    yield* page.map(({ key, value }) => ({ key: Uint8Array.from(key), value }));
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageEntries) return;
+    start = Buffer.from(last.key);
+  }
 }

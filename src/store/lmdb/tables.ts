@@ -15,6 +15,8 @@ import { type Database, open, type RootDatabase } from 'lmdb';
  *   lookups            kind, name, value | order | id → empty
  *   expiries           time | record → empty
  *   access             blocks of access events (access-keys.ts), in windows of 15 days
+ *   tiles              16 bytes of the owner's hash | level | index → hashes of a tree (stored-tile.ts)
+ *   signedHeads        origin → signed head; its version is its size
  *   facts              name → value, of the store itself: which windows the tables hold, which versions are reserved
  */
 export interface Tables {
@@ -31,6 +33,8 @@ export interface Tables {
   readonly lookups: BytesTable;
   readonly expiries: BytesTable;
   readonly access: readonly BytesTable[];
+  readonly tiles: BytesTable;
+  readonly signedHeads: BytesTable;
   readonly facts: TextTable;
 }
 
@@ -39,7 +43,7 @@ export type BytesTable = Database<Uint8Array, Uint8Array>;
 
 export const NOTHING = Buffer.alloc(0);
 
-const TABLES_MAX = 24;
+const TABLES_MAX = 32;
 /**
  * Small, because a commit copies and writes every page that it touches, and with many ledgers each event touches pages
  * that no other event of the commit touches. Rows above 2 KiB get pages of their own. Fixed when the data is made.
@@ -103,6 +107,8 @@ export function openTables(directory: string, { readOnly = false } = {}): Tables
     lookups: bytes('lookups'),
     expiries: bytes('expiries'),
     access: windows('access', 8),
+    tiles: bytes('tiles'),
+    signedHeads: root.openDB({ name: 'signed-heads', encoding: 'binary', keyEncoding: 'binary', useVersions: true }),
     facts: text('facts'),
   };
 }

@@ -73,6 +73,10 @@ export class MemoryLedgerStore implements LedgerStore {
     return this.#data.ledgers.get(ledgerId)?.head ?? null;
   }
 
+  certainHead(ledgerId: string): Promise<Head | null> {
+    return this.head(ledgerId);
+  }
+
   async read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]> {
     await later();
     const ledger = this.#data.ledgers.get(ledgerId);

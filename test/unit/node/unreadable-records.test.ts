@@ -150,3 +150,12 @@ test('kinds and names that damage makes up fill neither the metrics nor the log'
   expect(await countOf('other')).toBe(3_000 - 64);
   expect(logged.length).toBe(1_000);
 });
+
+test('the log says what to do, by the kind of the value', () => {
+  for (const kind of ['tile', 'signed_head', 'thing'])
+    tellUnreadable({ kind, id: 'i', error: new TypeError('damaged') });
+  const [tile, head, thing] = logged;
+  expect(tile).toContain('nothing has to be done');
+  expect(head).toContain('never remove it');
+  expect(thing).toContain('restore it from a backup, or remove it');
+});

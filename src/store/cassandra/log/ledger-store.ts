@@ -32,7 +32,7 @@ import {
 } from './bucket.ts';
 import { takeClaim } from './claiming.ts';
 import { readLines } from './lines.ts';
-import { bucketOfNext, findLogEnd } from './log-end.ts';
+import { bucketOfNext, findLogEnd, type LogEnd, lookAt } from './log-end.ts';
 import { readLog } from './log-reading.ts';
 import { writeProjections } from './projecting.ts';
 import { ProjectionLag } from './projection-lag.ts';
@@ -170,8 +170,20 @@ export class CassandraLedgerStore implements LedgerStore {
   }
 
   async head(ledgerId: string): Promise<Head | null> {
-    const from = this.#known.get(ledgerId)?.bucket ?? null;
-    return (await findLogEnd(this.#log(ledgerId), from)).head;
+    return (await this.#end(ledgerId)).head;
+  }
+
+  #end(ledgerId: string): Promise<LogEnd> {
+    return findLogEnd(this.#log(ledgerId), this.#known.get(ledgerId)?.bucket ?? null);
+  }
+
+  /**
+   * The serial read of the last bucket with a head settles that head. All events in earlier buckets are settled: the
+   * first batch of a bucket is written after a serial read of the bucket before, and a full bucket never changes.
+   */
+  async certainHead(ledgerId: string): Promise<Head | null> {
+    const { bucket } = await this.#end(ledgerId);
+    return (await lookAt(this.#log(ledgerId), bucket, true)).head;
   }
 
   read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]> {

@@ -58,8 +58,9 @@ export async function findLogEnd(log: LedgerLog, from: number | null): Promise<L
   return { head, bucket, state, nextBucket: high.bucket, next: high.state };
 }
 
-export async function lookAt(log: LedgerLog, bucket: number): Promise<Look> {
-  const state = await readBucketState(log, bucket);
+/** With `serial` the look first settles conditional writes in flight on the bucket. */
+export async function lookAt(log: LedgerLog, bucket: number, serial = false): Promise<Look> {
+  const state = await readBucketState(log, bucket, serial);
   const isSound = isSoundState(state, bucket, log.bucketEvents);
   return { bucket, state, head: isSound ? state.head : await headOfRows(log, bucket) };
 }

@@ -2,7 +2,7 @@ import { StartError } from '../../../runtime/start-error.ts';
 import type { ClusterFacts } from '../session/facts.ts';
 
 /**
- * The tables, at version `schemaVersion`. Only ledger_event and record are authoritative. The other tables may lack
+ * The tables, at version `schemaVersion`. Only ledger_event, record and signed_head are authoritative. The other tables may lack
  * rows that a crash kept from being written, or refer to data that does not exist (any more), but are not wrong
  * otherwise.
  *
@@ -23,11 +23,21 @@ import type { ClusterFacts } from '../session/facts.ts';
  *   access_block   Access histories: blocks of events by actor and hour. Under ledger_id '' are all events, under each
  *                  ledger_id those of that ledger. Rows expire by their TTL.
  *   access_hour    The hours in which an actor has blocks.
+ *   tile           Full tiles of level 0 of the trees (tile-store.ts), 64 in a partition.
+ *   tile_hash      All other hashes of the trees, a row each, 16,384 in a partition.
+ *   signed_head    The largest signed size of each log. The timestamp is the size. Never deleted: the deletion would hide
+ *                  every later head.
  *   fact           Values that the nodes of a cluster agree on.
  */
-export const schemaVersion = 1;
+export const schemaVersion = 2;
 
 export const schemaFact = { name: 'schema-version', value: String(schemaVersion) } as const;
+
+/**
+ * The fact with a random id of the keyspace. `schema apply` makes it once. A keyspace into which a snapshot is restored
+ * has another one than the keyspace that the snapshot was taken of.
+ */
+export const keyspaceIdFact = 'keyspace-id';
 
 const hourSeconds = 60 * 60;
 /**
@@ -64,6 +74,10 @@ const tables = [
   `access_block (actor_id text, hour int, ledger_id text, first_id text, count int, events text,
     PRIMARY KEY ((actor_id, hour), ledger_id, first_id)) WITH ${accessOptions}`,
   `access_hour (actor_id text, hour int, PRIMARY KEY ((actor_id), hour)) WITH ${accessOptions}`,
+  'tile (owner text, block bigint, n bigint, value blob, PRIMARY KEY ((owner, block), n))',
+  `tile_hash (owner text, level int, block bigint, n bigint, value blob,
+    PRIMARY KEY ((owner, level, block), n))`,
+  'signed_head (origin text PRIMARY KEY, head blob)',
   // The last one, so that a missing table `fact` means that the schema was not applied completely.
   'fact (name text PRIMARY KEY, value text)',
 ];

@@ -99,8 +99,12 @@ export function driverSession(settings: CassandraSettings): OpenSession {
   };
 
   const session: CqlSession = {
-    async read({ cql, params }, { serial = false } = {}) {
-      const options = { consistency: serial ? serialConsistency : consistency, isIdempotent: !serial };
+    async read({ cql, params }, { serial = false, pageRows = rowsPerAnswer } = {}) {
+      const options = {
+        consistency: serial ? serialConsistency : consistency,
+        isIdempotent: !serial,
+        fetchSize: pageRows,
+      };
       const rows: Row[] = [];
       for (let pageState: string | undefined; ; ) {
         const paged = pageState === undefined ? options : { ...options, pageState };

@@ -21,6 +21,11 @@ export class MaybeApplied extends Error {
   }
 }
 
+interface ReadOptions {
+  readonly serial?: boolean;
+  readonly pageRows?: number;
+}
+
 /**
  * Cassandra as the stores use it. Tests inject faults here. Every method has a time limit and may throw LedgerError
  * `unavailable` or `overloaded`.
@@ -28,9 +33,10 @@ export class MaybeApplied extends Error {
 export interface CqlSession {
   /**
    * Returns all rows of a query. The query must limit them. With `serial` the read first settles conditional writes in
-   * flight on the partition.
+   * flight on the partition. `pageRows`: rows fetched at a time, if they are small; a default that suits events if left
+   * out.
    */
-  read(statement: Statement, options?: { readonly serial?: boolean }): Promise<Row[]>;
+  read(statement: Statement, options?: ReadOptions): Promise<Row[]>;
   /**
    * Plain writes to one partition, sent together. They may be sent twice. So every writer must write the same values,
    * or the statement must have a timestamp that keeps a newer value.
@@ -47,6 +53,12 @@ export interface CqlSession {
 export function textOf(row: Row | undefined, column: string): string | null {
   const value = row?.[column];
   return typeof value === 'string' ? value : null;
+}
+
+/** The value of a blob column. null if there is no row or no value. */
+export function bytesOf(row: Row | undefined, column: string): Buffer | null {
+  const value = row?.[column];
+  return Buffer.isBuffer(value) ? value : null;
 }
 
 /** The value of an int or bigint column as a number. null if there is no row or no value. */

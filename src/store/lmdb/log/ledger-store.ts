@@ -114,6 +114,12 @@ export class LmdbLedgerStore implements LedgerStore {
     return this.#freshHead(ledgerKey(ledgerId)).head;
   }
 
+  async certainHead(ledgerId: string): Promise<Head | null> {
+    // After a failed write the head that LMDB shows proves nothing. Before that, readers see durable commits alone.
+    this.#commits.checkUsable();
+    return this.#freshHead(ledgerKey(ledgerId)).head;
+  }
+
   async read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]> {
     const prefix = ledgerKey(ledgerId);
     const found = entriesIn(this.#tables.events, { prefix, from: seqKey(prefix, from), limit }, charsMax);

@@ -47,3 +47,10 @@ test('a block of access events whose hour is not listed is reported, unless both
   expect(await wrong('access_block', block(nowMs - 90 * dayMs), 'access_hour')).toContain('access_hour lacks hour');
   expect(await wrong('access_block', block(nowMs - 98 * dayMs), 'access_hour')).toBeNull();
 });
+
+test('a fact with another form is reported', async () => {
+  const id = 'a0'.repeat(16);
+  expect(await wrong('fact', { name: 'keyspace-id', value: id }, 'nothing')).toBeNull();
+  expect(await wrong('fact', { name: 'keyspace-id', value: `${id}0` }, 'nothing')).toContain('keyspace-id is no id');
+  expect(await wrong('fact', { name: 'schema-version', value: 'x' }, 'nothing')).toContain('is no number');
+});

@@ -1,0 +1,110 @@
+import { parseSignedHead } from '../../signed-heads.ts';
+import type { StoredHashes, StoredSignedHead, TreeInspection, Walked } from '../../store-inspection.ts';
+import { levelsMax, tileHashes } from '../../tile-store.ts';
+import { textOfKey } from '../keys.ts';
+import { bigintOf, bytesOf, type CqlSession, numberOf, type Row, textOf } from '../session/session.ts';
+import { pageRows, walkTokens } from '../token-walk.ts';
+import { fullTileIn, hashBlock, singleHashIn, tileBlock } from './tile-store.ts';
+
+const HEADS = 'SELECT origin, head, token(origin) AS place FROM signed_head WHERE token(origin) > ? LIMIT ?';
+/** Sorts before every position. */
+const lowestN = -(2n ** 63n);
+
+interface HashTable {
+  readonly name: string;
+  readonly partition: readonly string[];
+  /** Hashes of a row. */
+  readonly hashes: number;
+  readonly block: (n: number) => bigint;
+  readonly parse: (owner: string, level: number, n: number, value: Buffer) => readonly Buffer[] | null;
+}
+
+const tables: readonly HashTable[] = [
+  {
+    name: 'tile',
+    partition: ['owner', 'block'],
+    hashes: tileHashes,
+    block: tileBlock,
+    parse: (owner, level, n, value) => fullTileIn({ owner, level, position: n * tileHashes }, value),
+  },
+  {
+    name: 'tile_hash',
+    partition: ['owner', 'level', 'block'],
+    hashes: 1,
+    block: hashBlock,
+    parse: (owner, level, n, value) => {
+      const hash = singleHashIn({ owner, level, position: n }, value);
+      return hash === null ? null : [hash];
+    },
+  },
+];
+
+/** Walks through the tables of the trees in the order of tokens, in pages. */
+export class CassandraTreeInspection implements TreeInspection {
+  readonly #session: CqlSession;
+
+  constructor(session: CqlSession) {
+    this.#session = session;
+  }
+
+  async *hashes(): AsyncIterable<Walked<StoredHashes>> {
+    for (const [at, table] of tables.entries()) {
+      const key = table.partition.join(', ');
+      const cql = `SELECT DISTINCT ${key}, token(${key}) AS place FROM ${table.name} WHERE token(${key}) > ? LIMIT ?`;
+      for await (const { row: partition, share } of walkTokens(this.#session, cql))
+        for await (const row of this.#rowsOf(table, partition)) {
+          const found = this.#storedHashes(table, partition, row);
+          if (found !== null) yield { found, share: (at + share) / tables.length };
+        }
+    }
+  }
+
+  async *#rowsOf({ name, partition }: HashTable, key: Row): AsyncGenerator<Row> {
+    const cql = `SELECT n, value, writetime(value) AS written FROM ${name} WHERE ${whereKey(partition)} AND n > ? LIMIT ?`;
+    const values = partition.map((column) => key[column]);
+    for (let behind = lowestN; ; ) {
+      const rows = await this.#session.read({ cql, params: [...values, behind, pageRows] });
+      yield* rows;
+      if (rows.length < pageRows) return;
+      behind = bigintOf(rows.at(-1), 'n') ?? behind;
+    }
+  }
+
+  /** null if the row has no value. */
+  #storedHashes(table: HashTable, partition: Row, row: Row): StoredHashes | null {
+    const [value, written] = [bytesOf(row, 'value'), bigintOf(row, 'written')];
+    if (value === null || written === null) return null;
+    const owner = textOfKey(textOf(partition, 'owner') ?? '');
+    const [level, n] = [numberOf(partition, 'level') ?? 0, numberOf(row, 'n') ?? 0];
+    const isReadable = isIn(table, partition, level, n);
+    const values = [...table.partition.map((column) => partition[column]), row.n];
+    const cql = `DELETE FROM ${table.name} USING TIMESTAMP ? WHERE ${whereKey(table.partition)} AND n = ?`;
+    return {
+      table: table.name,
+      key: [...table.partition, 'n'].map((column, at) => `${column}=${String(values[at])}`).join(', '),
+      owner,
+      level,
+      position: n * table.hashes,
+      hashes: isReadable ? table.parse(owner, level, n, value) : null,
+      // The timestamp of the value itself: the deletion hides nothing that was written later.
+      remove: () => this.#session.write([{ cql, params: [written, ...values] }]),
+    };
+  }
+
+  async *signedHeads(): AsyncIterable<StoredSignedHead> {
+    for await (const { row } of walkTokens(this.#session, HEADS)) {
+      const origin = textOfKey(textOf(row, 'origin') ?? '');
+      const value = bytesOf(row, 'head');
+      yield { origin, head: value === null ? null : parseSignedHead(origin, value) };
+    }
+  }
+}
+
+function whereKey(partition: readonly string[]): string {
+  return partition.map((column) => `${column} = ?`).join(' AND ');
+}
+
+/** Whether readers find the row: it is in its block, and the level has such rows. */
+function isIn({ block }: HashTable, partition: Row, level: number, n: number): boolean {
+  return n >= 0 && level >= 0 && level < levelsMax && block(n) === bigintOf(partition, 'block');
+}
