@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { defaultShardCount } from '../../src/actors/bounds.ts';
 import { StartError } from '../../src/runtime/start-error.ts';
@@ -69,7 +70,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
   };
   const settings = cassandraSettings(env);
   const replication = new Map([[settings.localDataCenter, options.cassandraNodes]]);
-  tell(await applySchema(settings, { replication, shardCount: defaultShardCount }));
+  tell(await applySchema(settings, { replication, shardCount: defaultShardCount, random: (bytes) => randomBytes(bytes) }));
   signal?.throwIfAborted();
   tell(`Starting ${options.nodes} nodes.`);
   const started = await Promise.allSettled(

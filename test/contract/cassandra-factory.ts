@@ -35,6 +35,7 @@ export function makeKeyspace(settings: CassandraSettings, bucketEvents?: number)
   return applySchema(settings, {
     replication: new Map([[settings.localDataCenter, 1]]),
     shardCount: 4,
+    random: randomBytes,
     ...(bucketEvents === undefined ? {} : { bucketEvents }),
   });
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { defaultShardCount } from '../../actors/bounds.ts';
 import type { Environment } from '../../node/config.ts';
 import { StartError } from '../../runtime/start-error.ts';
@@ -25,7 +26,7 @@ export async function applySchema(env: Environment, options: SchemaCommandOption
       ? new Map([[settings.localDataCenter, defaultReplicas]])
       : replicationOf(options.replication);
   const shardCount = options.shards === undefined ? defaultShardCount : shardsOf(options.shards);
-  return applyCassandraSchema(settings, { replication, shardCount });
+  return applyCassandraSchema(settings, { replication, shardCount, random: (bytes) => randomBytes(bytes) });
 }
 
 /** Parses `dc1:3,dc2:3` into replicas by data centre. Throws StartError for any other text. */

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
+import { signDigest } from '../../domain/keys/key-object.ts';
 import { fingerprint } from '../../domain/keys/public-key.ts';
-import { signDigest } from '../../domain/keys/signature.ts';
 import { endorsementDigest } from '../../domain/log/endorsement.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { decodeStored } from '../../store/unreadable-record.ts';

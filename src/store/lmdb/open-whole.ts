@@ -4,6 +4,7 @@ import type { Stores } from '../stores.ts';
 import { UnreadableRecord } from '../unreadable-record.ts';
 import { undamaged, type WholeLedger, type WholeRecord, type WholeStore } from '../whole-store.ts';
 import { Commits } from './commits.ts';
+import { stampOf } from './file/copy-mark.ts';
 import { checkHoldsData } from './file/format.ts';
 import { acquireServingLock } from './file/serving-lock.ts';
 import { lookupPrefixBytes, orderIdOfKey } from './keys.ts';
@@ -31,6 +32,7 @@ export async function openWholeLmdb(dataDir: string, now: () => number): Promise
     const commits = new Commits(() => {});
     return {
       ...storesIn(tables, commits, now),
+      stamp: stampOf(dataDir),
       whole: wholeStore(tables),
       [Symbol.asyncDispose]: async () => {
         commits.close();

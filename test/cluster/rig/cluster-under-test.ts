@@ -105,6 +105,7 @@ async function start(
   await applySchema(settings, {
     replication: new Map([[localDataCenter, Math.min(3, own?.nodes.length ?? contactPoints.length)]]),
     shardCount,
+    random: (bytes) => randomBytes(bytes),
     ...(options.bucketEvents === undefined ? {} : { bucketEvents: options.bucketEvents }),
   });
   const env = { ...cassandraEnv, ...keyFiles(dir), ...clusterTimings, ...options.env };

@@ -7,11 +7,12 @@ import { ClusterFacts } from '../session/facts.ts';
 import { type ReadSchemaNodes, schemaNodesOf, untilAgreed, waitOf } from '../session/schema-agreement.ts';
 import { checkDataCenters, checkReplicas, checkServers, joinedMaxMs, replicasOf } from '../session/server-checks.ts';
 import type { CassandraSettings } from '../session/settings.ts';
-import { newerSchema, schemaFact, schemaVersion, storedVersion, tableStatements } from './schema.ts';
+import { keyspaceIdFact, newerSchema, schemaFact, schemaVersion, storedVersion, tableStatements } from './schema.ts';
 
 /** Time limit for one attempt of a statement. Long, because the node may have just started. */
 const statementMaxMs = 30_000;
 const triesMax = 4;
+const keyspaceIdBytes = 16;
 
 interface SchemaOptions {
   readonly replication: ReadonlyMap<string, number>;
@@ -19,6 +20,7 @@ interface SchemaOptions {
   readonly shardCount: number;
   /** Fixed for good once it is stored. 1,024 if left out; smaller values are for tests. */
   readonly bucketEvents?: number;
+  readonly random: (bytes: number) => Buffer;
   readonly joinedMaxMs?: number;
 }
 
@@ -77,6 +79,8 @@ function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promis
           `Keyspace ${settings.keyspace} has ${name} ${stored}, not ${value}: it is fixed when the schema is first applied.`,
         );
     }
+    // Tells a restored copy of the keyspace from the original. Not shown: nobody has to know it.
+    await facts.agree(keyspaceIdFact, options.random(keyspaceIdBytes).toString('hex'));
     // The version is stored last, so that a reader that finds it also finds the other facts.
     await moveVersion(settings.keyspace, facts);
     return [...fixed, schemaFact].map(({ name, value }) => `${name} ${value}`).join(', ');

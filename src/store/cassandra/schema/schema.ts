@@ -29,6 +29,12 @@ export const schemaVersion = 1;
 
 export const schemaFact = { name: 'schema-version', value: String(schemaVersion) } as const;
 
+/**
+ * The fact with a random id of the keyspace. `schema apply` makes it once. A keyspace into which a snapshot is restored
+ * has another one than the keyspace that the snapshot was taken of.
+ */
+export const keyspaceIdFact = 'keyspace-id';
+
 const hourSeconds = 60 * 60;
 /**
  * gc_grace_seconds of tables with many deletions or expiring rows, so that tombstones go soon. The other tables have
