@@ -82,7 +82,9 @@ function addLogCommands(cluster: Command, terminal: ClusterTerminal): void {
     });
   log
     .command('new-origin')
-    .description('Sign under a new name from now on: after any other restore, for a clone, and after a theft of the key.')
+    .description(
+      'Sign under a new name from now on: after any other restore, for a clone, and after a theft of the key.',
+    )
     .argument('<name>', 'a name that was never used, such as the old one and a date')
     .option('--key <file>', 'Ed25519 private key, PEM, that signs under the new name')
     .action(async (name: string, options: { key?: string }) => {

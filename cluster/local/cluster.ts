@@ -70,7 +70,9 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
   };
   const settings = cassandraSettings(env);
   const replication = new Map([[settings.localDataCenter, options.cassandraNodes]]);
-  tell(await applySchema(settings, { replication, shardCount: defaultShardCount, random: (bytes) => randomBytes(bytes) }));
+  tell(
+    await applySchema(settings, { replication, shardCount: defaultShardCount, random: (bytes) => randomBytes(bytes) }),
+  );
   signal?.throwIfAborted();
   tell(`Starting ${options.nodes} nodes.`);
   const started = await Promise.allSettled(

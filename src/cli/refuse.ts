@@ -9,7 +9,15 @@ import { UnreadableRecord } from '../store/unreadable-record.ts';
 
 /** No space, quota exceeded, file too large, read-only file system, disk error. */
 const ofDisks: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EROFS', 'EIO']);
-const known = [ConfigError, UnreadableRecord, StartError, AuthorityMismatch, SecretsKeyMismatch, LogMismatch, LogChangeRefused];
+const known = [
+  ConfigError,
+  UnreadableRecord,
+  StartError,
+  AuthorityMismatch,
+  SecretsKeyMismatch,
+  LogMismatch,
+  LogChangeRefused,
+];
 
 /**
  * Prints to stderr why a node does not start: one sentence for what an operator can correct, else the stack. `words`

@@ -103,7 +103,10 @@ function refuseLost(file: string, variable: string, verb: string, otherwise = ''
   );
 }
 
-export function authorityKeyFile({ authorityKeyFile, dataDir }: Pick<KeyFiles, 'authorityKeyFile' | 'dataDir'>): string {
+export function authorityKeyFile({
+  authorityKeyFile,
+  dataDir,
+}: Pick<KeyFiles, 'authorityKeyFile' | 'dataDir'>): string {
   return authorityKeyFile ?? join(dataDir, authorityKeyName);
 }
 

@@ -40,6 +40,8 @@ test('a node in production mode does not connect to a stored target on loopback'
       TLS_TERMINATED: '1',
       AUTHORITY_KEY_FILE: `${dataDir}/authority.pem`,
       SECRETS_KEY_FILE: `${dataDir}/secrets.key`,
+      LOG_ORIGIN: 'ledger.example/v1',
+      LOG_KEY_FILE: `${dataDir}/log.pem`,
     },
   });
   expect(await attempted(production, by, id)).toMatchObject(refused);

@@ -91,7 +91,9 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     expect(await refusal(open(settings))).toMatch(
       /has schema version 0, .* needs 1: run its `ledger-trust schema apply`/,
     );
-    expect(await refusal(applySchema(settings, { random: randomBytes, replication, shardCount: 8 }))).toContain('shard-count 4, not 8');
+    expect(await refusal(applySchema(settings, { random: randomBytes, replication, shardCount: 8 }))).toContain(
+      'shard-count 4, not 8',
+    );
     expect(await refusal(open(settings))).toContain('has schema version 0');
     const told = await Promise.all([makeKeyspace(settings), makeKeyspace(settings)]);
     for (const sentence of told) expect(sentence).toContain('schema-version 1');
@@ -102,10 +104,14 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
   test('keeps its shard count, bucket size and replication', async () => {
     const settings = keyspace();
     await makeKeyspace(settings);
-    expect(await refusal(applySchema(settings, { random: randomBytes, replication, shardCount: 8 }))).toContain('shard-count 4, not 8');
+    expect(await refusal(applySchema(settings, { random: randomBytes, replication, shardCount: 8 }))).toContain(
+      'shard-count 4, not 8',
+    );
     expect(await refusal(makeKeyspace(settings, 16))).toContain('bucket-events 1024, not 16');
     const three = new Map([[address.localDataCenter, 3]]);
-    expect(await refusal(applySchema(settings, { random: randomBytes, replication: three, shardCount: 4 }))).toContain('ALTER KEYSPACE');
+    expect(await refusal(applySchema(settings, { random: randomBytes, replication: three, shardCount: 4 }))).toContain(
+      'ALTER KEYSPACE',
+    );
     const stores = await openCassandra({ settings, now: Date.now, random: randomBytes });
     expect(await stores.facts.get('shard-count')).toBe('4');
     expect(await stores.facts.agree('secrets-key', 'a')).toBe('a');
@@ -116,13 +122,17 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
   test('is not applied to an unknown data centre', async () => {
     const settings = keyspace();
     const elsewhere = new Map([['elsewhere', 1]]);
-    expect(await refusal(applySchema(settings, { random: randomBytes, replication: elsewhere, shardCount: 4 }))).toContain('elsewhere');
+    expect(
+      await refusal(applySchema(settings, { random: randomBytes, replication: elsewhere, shardCount: 4 })),
+    ).toContain('elsewhere');
   });
 
   test('is not applied with more replicas than nodes, and can then be applied with fewer', async () => {
     const settings = keyspace();
     const nine = new Map([[address.localDataCenter, 9]]);
-    const told = await refusal(applySchema(settings, { random: randomBytes, replication: nine, shardCount: 4, joinedMaxMs: 1_000 }));
+    const told = await refusal(
+      applySchema(settings, { random: randomBytes, replication: nine, shardCount: 4, joinedMaxMs: 1_000 }),
+    );
     expect(told).toContain(`--replication ${address.localDataCenter}:`);
     expect(await makeKeyspace(settings)).toContain('shard-count 4');
   });

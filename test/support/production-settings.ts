@@ -4,7 +4,11 @@ import { join } from 'node:path';
 
 /** A new Ed25519 private key, PKCS#8 PEM, in a file that only its owner may read. Returns the path. */
 export function newKeyFile(directory: string, name: string): string {
-  return secretFile(directory, name, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  return secretFile(
+    directory,
+    name,
+    generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }),
+  );
 }
 
 /** All that production mode requires of a node behind a TLS proxy, with new keys in files of this directory. */

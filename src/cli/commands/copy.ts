@@ -30,9 +30,11 @@ export async function copy(terminal: Terminal, { from, to }: { from: string; to:
   let copied: StoreCopy;
   {
     using bar = await progressBar(terminal, '{bar} {value} of {total} events and records', total);
-    copied = await copyStore({ source, target, logOrigin, now, progress: (count) => bar.add(count) }).catch((error: unknown) => {
-      throw brokenOff(error);
-    });
+    copied = await copyStore({ source, target, logOrigin, now, progress: (count) => bar.add(count) }).catch(
+      (error: unknown) => {
+        throw brokenOff(error);
+      },
+    );
     // Expired records and refused things were not counted.
     bar.set(total);
   }

@@ -62,7 +62,9 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
     });
   log
     .command('new-origin')
-    .description('Sign under a new name from now on: after any other restore, for a clone, and after a theft of the key.')
+    .description(
+      'Sign under a new name from now on: after any other restore, for a clone, and after a theft of the key.',
+    )
     .argument('<name>', 'a name that was never used, such as the old one and a date')
     .option('--key <file>', 'Ed25519 private key, PEM, that signs under the new name')
     .action(async (name: string, options: { key?: string }) => {
