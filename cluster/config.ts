@@ -24,7 +24,7 @@ import { countsForMaxMs } from './redis/lease-scripts.ts';
 type PeerFile = PemFile & { readonly text: Buffer };
 
 /** All nodes of a cluster have the same keys, so each is given its files. */
-export type ClusterNodeConfig = Config & { readonly authorityKeyFile: string; readonly secretsKeyFile: string };
+type ClusterNodeConfig = Config & { readonly authorityKeyFile: string; readonly secretsKeyFile: string };
 
 export interface ClusterConfig {
   readonly node: ClusterNodeConfig;

@@ -45,7 +45,7 @@ export async function keysInUse(records: RecordStore): Promise<KeysInUse> {
   };
 }
 
-export type KeyFiles = Pick<Config, 'authorityKeyFile' | 'secretsKeyFile' | 'logKeyFile' | 'dataDir'>;
+type KeyFiles = Pick<Config, 'authorityKeyFile' | 'secretsKeyFile' | 'logKeyFile' | 'dataDir'>;
 const noneInUse: KeysInUse = { authority: false, secrets: false, log: false };
 
 /**
@@ -114,7 +114,7 @@ export function authorityKey(file: string): KeyObject {
   return signingKey('AUTHORITY_KEY_FILE', file);
 }
 
-export function logKey(file: string): KeyObject {
+function logKey(file: string): KeyObject {
   return signingKey('LOG_KEY_FILE', file);
 }
 

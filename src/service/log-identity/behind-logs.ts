@@ -1,5 +1,5 @@
 /** What is behind: the whole store, a ledger log or a master log. */
-export type BehindKind = 'store' | 'ledger' | 'master';
+type BehindKind = 'store' | 'ledger' | 'master';
 
 /**
  * What of a store is behind: it lacks events that were signed, or may lack them. Nothing is signed for it until then.

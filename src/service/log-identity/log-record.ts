@@ -29,7 +29,7 @@ export interface LogKeyRecord {
 }
 
 /** An origin under which nothing is signed any more. */
-export interface EndedOrigin {
+interface EndedOrigin {
   readonly origin: string;
   readonly keys: readonly LogKeyRecord[];
   readonly endedAt: string;

@@ -22,7 +22,7 @@ async function start() {
   await openAuthority(stores.records, authority, nowIso);
   const random = (bytes: number) => Buffer.alloc(bytes, count);
   const parts = { records: stores.records, stamp: stores.stamp, authorityKey: authority, logKey: log, nowIso, random };
-  return openLogIdentity({ ...parts, origin: null });
+  return await openLogIdentity({ ...parts, origin: null });
 }
 
 const command = (...args: string[]) => run(['log', ...args], '', { DATA_DIR: dataDir });
