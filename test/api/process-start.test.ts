@@ -191,6 +191,6 @@ test('the keys that a node makes are readable by its user only', async () => {
     ...readdirSync(DATA_DIR).map((name) => join(DATA_DIR, name)),
   ]).toString();
   const keys = modes.split('\n').filter((line) => /\.(pem|key)$|-key$/.test(line));
-  expect(keys).toHaveLength(2);
+  expect(keys).toHaveLength(3);
   for (const line of keys) expect(line).toMatch(/^600 /);
 });
