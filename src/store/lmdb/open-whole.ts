@@ -1,5 +1,6 @@
 import type { Database } from 'lmdb';
 import { uuidFromBytes } from '../../domain/values/uuid.ts';
+import type { StoreStamp } from '../store-stamp.ts';
 import type { Stores } from '../stores.ts';
 import { UnreadableRecord } from '../unreadable-record.ts';
 import { undamaged, type WholeLedger, type WholeRecord, type WholeStore } from '../whole-store.ts';
@@ -18,6 +19,7 @@ const pageEntries = 500;
 
 interface WholeLmdb extends Stores, AsyncDisposable {
   readonly whole: WholeStore;
+  readonly stamp: StoreStamp;
 }
 
 /**
