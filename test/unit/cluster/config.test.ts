@@ -68,7 +68,7 @@ describe('the configuration of a clustered node', () => {
     ['CLUSTER_SECRET_FILE', { CLUSTER_SECRET: '', CLUSTER_SECRET_FILE: '/nowhere' }],
     ['CLUSTER_SECRET_FILE', { CLUSTER_SECRET_FILE: pem }],
     ['CLUSTER_SECRET', { CLUSTER_SECRET: '', CLUSTER_SECRET_FILE: pem }],
-    ['CLUSTER_TLS_CA_FILE', { SVC_MODE: 'production', TLS_TERMINATED: '1' }],
+    ['CLUSTER_TLS_CA_FILE', { SVC_MODE: 'production', TLS_TERMINATED: '1', ...ofLog }],
   ])('is refused with the name of %s if it is wrong', (name, wrong) => {
     expect(() => readClusterConfig({ ...least, ...wrong })).toThrow(name);
   });
