@@ -63,7 +63,7 @@ export function fieldSchema(book: SchemaBook, field: DescField, side: Side): Jso
     case 'list':
       return { type: 'array', description, items: itemSchema(book, field, side) };
     case 'message':
-      return { description, ...messageRef(book, field.message, side) };
+      return { description, ...nullableMessage(field, side, messageRef(book, field.message, side)) };
     case 'scalar':
       return { description, ...nullable(field, side, scalarSchema(field, field.scalar)) };
     default:
@@ -113,6 +113,11 @@ function nullable(field: DescField, side: Side, schema: JsonObject): JsonObject 
     type: [schema.type, 'null'],
     ...(Array.isArray(values) ? { enum: [...values, null] } : {}),
   };
+}
+
+function nullableMessage(field: DescField, side: Side, ref: JsonObject): JsonObject {
+  const mayBeNull = isOptional(field) && side === 'answer' && !jsonRule(field).omitAbsent;
+  return mayBeNull ? { anyOf: [ref, { type: 'null' }] } : ref;
 }
 
 /** With the optional fields of a request too. */
