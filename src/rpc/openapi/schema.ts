@@ -63,7 +63,9 @@ export function fieldSchema(book: SchemaBook, field: DescField, side: Side): Jso
     case 'list':
       return { type: 'array', description, items: itemSchema(book, field, side) };
     case 'message':
-      return { description, ...nullableMessage(field, side, messageRef(book, field.message, side)) };
+      if (isOptional(field) && side === 'answer' && !jsonRule(field).omitAbsent)
+        return { ...nullableObject(book, field.message, side), description };
+      return { description, ...messageRef(book, field.message, side) };
     case 'scalar':
       return { description, ...nullable(field, side, scalarSchema(field, field.scalar)) };
     default:
@@ -115,9 +117,9 @@ function nullable(field: DescField, side: Side, schema: JsonObject): JsonObject 
   };
 }
 
-function nullableMessage(field: DescField, side: Side, ref: JsonObject): JsonObject {
-  const mayBeNull = isOptional(field) && side === 'answer' && !jsonRule(field).omitAbsent;
-  return mayBeNull ? { anyOf: [ref, { type: 'null' }] } : ref;
+/** Written out where it stands: generators take `anyOf` of a reference and null for a choice of types. */
+function nullableObject(book: SchemaBook, desc: DescMessage, side: Side): JsonObject {
+  return { ...objectSchema(book, desc, desc.fields, side), type: ['object', 'null'] };
 }
 
 /** With the optional fields of a request too. */
