@@ -1,13 +1,13 @@
 import { ConfigError } from '../src/node/config.ts';
 import { readTls } from '../src/node/listeners.ts';
-import { readNodeKeys } from '../src/node/node-keys.ts';
+import { readSharedNodeKeys } from '../src/node/node-keys.ts';
 import { authorityFault, certificateFault, isIssuedBy } from '../src/runtime/config/certificates.ts';
 import type { ClusterConfig } from './config.ts';
 
 /** Checks the key and certificate files of a configuration before the start. Throws ConfigError. */
 export function checkClusterFiles(config: ClusterConfig, nowMs: number): void {
   const { node, peerFiles, cassandra, cassandraCaFile } = config;
-  readNodeKeys(node);
+  readSharedNodeKeys(node);
   readTls(node, nowMs);
   if (cassandra.tlsCa !== null && cassandraCaFile !== null) {
     const authority = { variable: 'CASSANDRA_TLS_CA_FILE', file: cassandraCaFile, text: cassandra.tlsCa };

@@ -23,8 +23,11 @@ import { countsForMaxMs } from './redis/lease-scripts.ts';
 
 type PeerFile = PemFile & { readonly text: Buffer };
 
+/** All nodes of a cluster have the same keys, so each is given its files. */
+type ClusterNodeConfig = Config & { readonly authorityKeyFile: string; readonly secretsKeyFile: string };
+
 export interface ClusterConfig {
-  readonly node: Config;
+  readonly node: ClusterNodeConfig;
   readonly nodeId: string;
   readonly redisUrl: string;
   /** The cluster's name in Redis: several clusters may share one Redis. */
@@ -60,11 +63,8 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     // mode requires certificates below.
     readConfig({ ...env, OPS_HOST: undefined, OPS_PORT: text(env, 'INTERNAL_PORT') ?? undefined }),
   );
-  for (const [name, file] of [
-    ['AUTHORITY_KEY_FILE', node.authorityKeyFile],
-    ['SECRETS_KEY_FILE', node.secretsKeyFile],
-  ] as const)
-    if (file === null) throw new ConfigError(`Set ${name}: all nodes of a cluster have the same keys.`);
+  const authorityKeyFile = node.authorityKeyFile ?? refuseMissingKey('AUTHORITY_KEY_FILE');
+  const secretsKeyFile = node.secretsKeyFile ?? refuseMissingKey('SECRETS_KEY_FILE');
   const peerFiles = readPeerFiles(env);
   const peers = peerSecurity(env, peerFiles);
   if (node.mode === 'production' && peers.tls === null)
@@ -74,7 +74,7 @@ export function readClusterConfig(env: Environment): ClusterConfig {
   if (node.mode === 'production') refuseOpenSecrets(env);
   const isEveryAddress = internalHost === '0.0.0.0' || internalHost === '::';
   return Object.freeze({
-    node: Object.freeze({ ...node, opsHost: internalHost }),
+    node: Object.freeze({ ...node, authorityKeyFile, secretsKeyFile, opsHost: internalHost }),
     nodeId: nodeId(env),
     redisUrl: redisUrl(env),
     placement: placementName(env),
@@ -88,6 +88,10 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     startWaitMs: milliseconds(env, 'START_WAIT_MS', 0, 0),
     stopDelayMs: count(env, 'STOP_DELAY_SECONDS', 'seconds', 0, 0, stopDelayMaxSeconds) * 1_000,
   });
+}
+
+function refuseMissingKey(variable: string): never {
+  throw new ConfigError(`Set ${variable}: all nodes of a cluster have the same keys.`);
 }
 
 function refuseOpenSecrets(env: Environment): void {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { batchLimits } from '../src/actors/bounds.ts';
 import { ConfigError } from '../src/node/config.ts';
-import { readNodeKeys } from '../src/node/node-keys.ts';
+import { readSharedNodeKeys } from '../src/node/node-keys.ts';
 import type { RunningNode } from '../src/node/node-parts.ts';
 import { startNodeOver } from '../src/node/start-node.ts';
 import { goodClock } from '../src/runtime/clock/plausible-clock.ts';
@@ -78,10 +78,11 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
     });
     return {
       config: config.node,
-      keys: readNodeKeys(config.node),
+      keys: readSharedNodeKeys(config.node),
       ledgers: stores.ledgers,
       records: stores.records,
       access: stores.access,
+      stamp: stores.stamp,
       stores: [
         { name: 'cassandra', check: () => stores.check() },
         { name: 'redis', check: async () => void (await redis.ping()) },

@@ -53,7 +53,44 @@ export function addClusterCommands(program: Command, terminal: ClusterTerminal):
       await using view = await terminal.open(terminal.env);
       terminal.print(`${await rotateClusterAuthority(terminal.env, file, view.board)}\n`);
     });
+  addLogCommands(cluster, terminal);
   return cluster;
+}
+
+function addLogCommands(cluster: Command, terminal: ClusterTerminal): void {
+  const log = cluster
+    .command('log')
+    .description('The name and the key that sign the checkpoints of the cluster, whose nodes are stopped.');
+  const run = async (work: (board: MemberBoard) => Promise<string>) => {
+    await using view = await terminal.open(terminal.env);
+    terminal.print(`${await work(view.board)}\n`);
+  };
+  log
+    .command('rotate')
+    .description('Make the private key in FILE sign the checkpoints. The old key stays listed.')
+    .argument('<file>', 'Ed25519 private key, PEM (ledger-trust keygen)')
+    .action(async (file: string) => {
+      const { rotateClusterLog } = await import('./log-commands.ts');
+      await run((board) => rotateClusterLog(terminal.env, file, board));
+    });
+  log
+    .command('keep')
+    .description('State that nothing was signed since the copy in the keyspace was made: a planned move.')
+    .action(async () => {
+      const { keepClusterLog } = await import('./log-commands.ts');
+      await run((board) => keepClusterLog(terminal.env, board));
+    });
+  log
+    .command('new-origin')
+    .description(
+      'Sign under a new name from now on: after any other restore, for a clone, and after a theft of the key.',
+    )
+    .argument('<name>', 'a name that was never used, such as the old one and a date')
+    .option('--key <file>', 'Ed25519 private key, PEM, that signs under the new name')
+    .action(async (name: string, options: { key?: string }) => {
+      const { moveClusterLog } = await import('./log-commands.ts');
+      await run((board) => moveClusterLog(terminal.env, name, options.key, board));
+    });
 }
 
 /** Turns an error of Redis into a ConfigError. */

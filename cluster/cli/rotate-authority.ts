@@ -13,10 +13,12 @@ import {
   rotateAuthority,
 } from '../../src/service/authority/authority.ts';
 import { rotationLeadMs } from '../../src/service/authority/authority-watch.ts';
+import { isLogKey } from '../../src/service/log-identity/log-record.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
 import { cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import type { RecordStore } from '../../src/store/record-store.ts';
 import type { MemberBoard } from '../placement/members.ts';
+import { refuseRunningNodes } from './running-nodes.ts';
 
 /**
  * `cluster rotate-authority FILE`: makes the key in FILE the authority of a cluster whose nodes are stopped. The key in
@@ -32,17 +34,15 @@ export async function rotateClusterAuthority(env: Environment, file: string, boa
   if (inUse === '')
     throw new ConfigError('Set AUTHORITY_KEY_FILE to the key in use: it signs the start of the new one.');
   const [old, next] = [authorityKey(inUse), authorityKey(file)];
-  const members = await board.list();
-  if (members.length > 0)
-    throw new ConfigError(
-      `Stop all nodes first (${members.map(({ id }) => id).join(', ')}): with the old key they could seal nothing any more.`,
-    );
+  await refuseRunningNodes(board, 'with the old key they could seal nothing any more');
   const settings = cassandraSettings(env);
   const now = () => systemClock.now();
   await using stores = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
   const known = (await readAuthorityKeys(stores.records)).at(-1);
   if (known === undefined)
     throw new ConfigError(`Keyspace ${settings.keyspace} has no authority yet: start its nodes with the new key.`);
+  if (await isLogKey(stores.records, publicKeyOf(next)))
+    throw new ConfigError(`${file} signs checkpoints: the authority needs a key of its own, so make another one.`);
   const record = known.publicKey === publicKeyOf(next) ? known : await rotate(stores.records, old, next);
   return `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on. Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { authorityKeyName, readNodeKeys, secretsKeyName } from '../../src/node/node-keys.ts';
+import { authorityKeyName, logKeyName, readNodeKeys, secretsKeyName } from '../../src/node/node-keys.ts';
 
 const clusterSecretName = 'cluster.secret';
 const secretBytes = 32;
@@ -10,13 +10,14 @@ const secretBytes = 32;
 export interface SharedKeys {
   readonly AUTHORITY_KEY_FILE: string;
   readonly SECRETS_KEY_FILE: string;
+  readonly LOG_KEY_FILE: string;
   readonly CLUSTER_SECRET_FILE: string;
 }
 
 /** Returns the files of the shared keys in `dir`. Creates missing ones, also if several processes run at once. */
 export function sharedKeys(dir: string): SharedKeys {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  readNodeKeys({ authorityKeyFile: null, secretsKeyFile: null, dataDir: dir });
+  readNodeKeys({ authorityKeyFile: null, secretsKeyFile: null, logKeyFile: null, dataDir: dir });
   const secret = join(dir, clusterSecretName);
   const draft = `${secret}.${process.pid}`;
   writeFileSync(draft, `${randomBytes(secretBytes).toString('base64url')}\n`, { mode: 0o600 });
@@ -30,6 +31,7 @@ export function sharedKeys(dir: string): SharedKeys {
   return {
     AUTHORITY_KEY_FILE: join(dir, authorityKeyName),
     SECRETS_KEY_FILE: join(dir, secretsKeyName),
+    LOG_KEY_FILE: join(dir, logKeyName),
     CLUSTER_SECRET_FILE: secret,
   };
 }

@@ -9,7 +9,7 @@ const jsonFieldNames = ['payload', 'actorSigPayload', 'permissions', 'metadata',
 /** Fields that are lists of JSON texts in the descriptors and lists of JSON values here. */
 const jsonListFieldNames = ['authorityAttestations'] as const;
 /** Nested messages that may be absent from an answer. A test compares them with the descriptors. */
-export const absentMessageNames = ['key', 'signingKey'] as const;
+export const absentMessageNames = ['key', 'signingKey', 'log', 'endorsement'] as const;
 
 const jsonNames: ReadonlySet<string> = new Set([...jsonFieldNames, ...jsonListFieldNames]);
 

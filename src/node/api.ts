@@ -42,6 +42,7 @@ import { entityService } from '../service/entities/entities.ts';
 import { OnceSubmitter } from '../service/idempotency/submit-once.ts';
 import { engagementService } from '../service/ledgers/engagements.ts';
 import { ledgerService } from '../service/ledgers/ledgers.ts';
+import type { LogIdentity } from '../service/log-identity/log-identity.ts';
 import { EventAppender } from '../service/masters/append-event.ts';
 import { appendStream } from '../service/masters/append-stream.ts';
 import { masterService } from '../service/masters/masters.ts';
@@ -70,6 +71,7 @@ export interface ApiParts {
   readonly endings: KeyEndings;
   readonly directory: Directory;
   readonly authority: Authority;
+  readonly logIdentity: LogIdentity;
   readonly apiKeys: KeyCache;
   readonly clock: Clock;
   readonly stores: readonly StoreCheck[];
@@ -82,7 +84,7 @@ export interface ApiParts {
 }
 
 export function apiOf(parts: ApiParts): Implementation[] {
-  const { ledgers, records, access, identities, directory, authority, clock, webhooks } = parts;
+  const { ledgers, records, access, identities, directory, authority, logIdentity, clock, webhooks } = parts;
   const now = () => clock.now();
   const reading = new LedgerReading(ledgers, now);
   const named = new LedgerNaming(reading, records);
@@ -93,13 +95,13 @@ export function apiOf(parts: ApiParts): Implementation[] {
   const appender = new EventAppender(identities, reading, commands);
   const delegations = new Delegations(records, identities, reading, commands);
   return [
-    implement(HealthService, healthService(parts.stores)),
+    implement(HealthService, healthService(parts.stores, logIdentity.behind)),
     implement(DeveloperService, developerService(records, identities, parts.apiKeys)),
     implement(
       ActorService,
       actorService(identities, keyRevocation(identities, parts.endings, clock, parts.revocationLeadMs)),
     ),
-    implement(ResolverService, resolverService(identities, authority, parts.production)),
+    implement(ResolverService, resolverService(identities, authority, logIdentity, parts.production)),
     implement(OrganizationService, organizationService(records, opening, reading), organizationNames(named)),
     implement(EntityService, entityService(records, identities, opening, reading, close), entityNames()),
     implement(EngagementService, engagementService(records, identities, opening, reading, close)),

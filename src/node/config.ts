@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import proxyAddr from 'proxy-addr';
 import { mailboxBytesMax, mailboxCommandsMax } from '../actors/bounds.ts';
+import { isServiceName } from '../domain/log/origin.ts';
 import type { GrpcBounds } from '../rpc/grpc/connections.ts';
 import type { BucketSize } from '../rpc/pipeline/rate-limit.ts';
 import { isHost } from '../runtime/config/addresses.ts';
@@ -32,6 +33,10 @@ export interface Config {
   /** null: made on first start and stored in the data directory. */
   readonly authorityKeyFile: string | null;
   readonly secretsKeyFile: string | null;
+  /** Of the key that signs checkpoints. */
+  readonly logKeyFile: string | null;
+  /** Name of the service in its checkpoints. null: the store has one, or makes one on first start. */
+  readonly logOrigin: string | null;
   /** null: both public ports are without TLS. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
   /** A proxy in front terminates TLS. */
@@ -89,6 +94,8 @@ export function readConfig(env: Environment): Config {
     dataDir: text(env, 'DATA_DIR') ?? './data',
     authorityKeyFile: text(env, 'AUTHORITY_KEY_FILE'),
     secretsKeyFile: text(env, 'SECRETS_KEY_FILE'),
+    logKeyFile: text(env, 'LOG_KEY_FILE'),
+    logOrigin: logOrigin(env),
     tls: certFile === null || keyFile === null ? null : Object.freeze({ certFile, keyFile }),
     tlsTerminated,
     corsOrigins: Object.freeze(list(env, 'CORS_ORIGINS').map(checkedOrigin)),
@@ -137,6 +144,8 @@ function refuseUnsafe(config: Config, tlsTerminated: boolean): void {
   const missing: string[] = [];
   if (config.authorityKeyFile === null) missing.push('AUTHORITY_KEY_FILE (the authority’s Ed25519 key)');
   if (config.secretsKeyFile === null) missing.push('SECRETS_KEY_FILE (the key for stored secrets)');
+  if (config.logOrigin === null) missing.push('LOG_ORIGIN (the name of the service in its checkpoints)');
+  if (config.logKeyFile === null) missing.push('LOG_KEY_FILE (the Ed25519 key that signs checkpoints)');
   if (config.tls === null && !tlsTerminated) {
     missing.push('TLS_CERT_FILE and TLS_KEY_FILE (or TLS_TERMINATED=1 behind a proxy that speaks TLS)');
   }
@@ -147,6 +156,7 @@ function refuseUnsafe(config: Config, tlsTerminated: boolean): void {
     ...openSecretFiles([
       ['AUTHORITY_KEY_FILE', config.authorityKeyFile],
       ['SECRETS_KEY_FILE', config.secretsKeyFile],
+      ['LOG_KEY_FILE', config.logKeyFile],
       ['TLS_KEY_FILE', config.tls?.keyFile ?? null],
     ]),
   );
@@ -160,6 +170,14 @@ function isLoopback(host: string): boolean {
 function text(env: Environment, name: string): string | null {
   const value = env[name]?.trim();
   return value === undefined || value === '' ? null : value;
+}
+
+function logOrigin(env: Environment): string | null {
+  const value = text(env, 'LOG_ORIGIN');
+  if (value === null || isServiceName(value)) return value;
+  throw new ConfigError(
+    `Set LOG_ORIGIN to the base URL of the API without its scheme, in lower case, such as ledger.example/v1; it is ${JSON.stringify(value)}.`,
+  );
 }
 
 function host(env: Environment, name: string, otherwise: string): string {

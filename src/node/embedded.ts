@@ -45,6 +45,7 @@ export async function startEmbedded(
         ledgers: stores.ledgers,
         records: stores.records,
         access: stores.access,
+        stamp: stores.stamp,
         stores: [
           {
             name: 'lmdb',

@@ -1,7 +1,18 @@
-import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { createPrivateKey, generateKeyPairSync, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
-import { readAuthorityKey, readAuthorityKeys } from '../service/authority/authority.ts';
+import { publicKeyOf, readAuthorityKeys, readSigningKey } from '../service/authority/authority.ts';
+import { readLog } from '../service/log-identity/log-record.ts';
 import { SECRETS_KEY_BYTES } from '../service/records/secret-box.ts';
 import { hasSecretsKey } from '../service/records/secrets-key-check.ts';
 import type { RecordStore } from '../store/record-store.ts';
@@ -10,52 +21,109 @@ import { type Config, ConfigError } from './config.ts';
 export interface NodeKeys {
   readonly authority: KeyObject;
   readonly secrets: Buffer;
+  /** Signs checkpoints. */
+  readonly log: KeyObject;
 }
 
 /** File names of the keys that a development node makes on first start. */
 export const authorityKeyName = 'authority.pem';
 export const secretsKeyName = 'secrets.key';
+export const logKeyName = 'log.pem';
 
 /** Whether a store depends on a key, so that no other will do. */
 interface KeysInUse {
   readonly authority: boolean;
   readonly secrets: boolean;
+  readonly log: boolean;
 }
 
 export async function keysInUse(records: RecordStore): Promise<KeysInUse> {
-  return { authority: (await readAuthorityKeys(records)).length > 0, secrets: await hasSecretsKey(records) };
+  return {
+    authority: (await readAuthorityKeys(records)).length > 0,
+    secrets: await hasSecretsKey(records),
+    log: (await readLog(records)).log !== null,
+  };
 }
 
-type KeyFiles = Pick<Config, 'authorityKeyFile' | 'secretsKeyFile' | 'dataDir'>;
+type KeyFiles = Pick<Config, 'authorityKeyFile' | 'secretsKeyFile' | 'logKeyFile' | 'dataDir'>;
+const noneInUse: KeysInUse = { authority: false, secrets: false, log: false };
 
 /**
  * Reads the keys that the configuration names, or those in the data directory. The latter are made if they are missing
  * and not in use. Throws ConfigError, and has made nothing then. A new file is complete or absent.
  */
-export function readNodeKeys(config: KeyFiles, inUse: KeysInUse = { authority: false, secrets: false }): NodeKeys {
-  const authority = config.authorityKeyFile ?? join(config.dataDir, authorityKeyName);
+export function readNodeKeys(config: KeyFiles, inUse: KeysInUse = noneInUse): NodeKeys {
+  const authority = authorityKeyFile(config);
   const secrets = config.secretsKeyFile ?? join(config.dataDir, secretsKeyName);
+  const log = config.logKeyFile ?? join(config.dataDir, logKeyName);
   if (inUse.authority && config.authorityKeyFile === null) refuseLost(authority, 'AUTHORITY_KEY_FILE', 'sealed');
   if (inUse.secrets && config.secretsKeyFile === null) refuseLost(secrets, 'SECRETS_KEY_FILE', 'encrypted');
-  if (config.authorityKeyFile === null) makeOnce(authority, newAuthorityKey);
+  if (inUse.log && config.logKeyFile === null)
+    refuseLost(log, 'LOG_KEY_FILE', 'signed', ', or enrol a new one with `ledger-trust log rotate FILE`');
+  if (config.authorityKeyFile === null) makeOnce(authority, newSigningKey);
   if (config.secretsKeyFile === null) makeOnce(secrets, newSecretsKey);
-  return { authority: authorityKey(authority), secrets: secretsKey(secrets) };
+  if (config.logKeyFile === null) makeOnce(log, newSigningKey);
+  return withLogKey({ authority: authorityKey(authority), secrets: secretsKey(secrets) }, logKey(log));
 }
 
-/** With a new key nothing in the store could be read or sealed. */
-function refuseLost(file: string, variable: string, verb: string): void {
-  if (existsSync(file)) return;
+/**
+ * Reads the keys that all nodes of a cluster share. Without LOG_KEY_FILE, in development mode, all nodes derive the same
+ * log key from the secrets key, which never changes. Throws ConfigError.
+ */
+export function readSharedNodeKeys(
+  config: Pick<Config, 'logKeyFile'> & { readonly authorityKeyFile: string; readonly secretsKeyFile: string },
+): NodeKeys {
+  const secrets = secretsKey(config.secretsKeyFile);
+  const log = config.logKeyFile === null ? derivedLogKey(secrets) : logKey(config.logKeyFile);
+  return withLogKey({ authority: authorityKey(config.authorityKeyFile), secrets }, log);
+}
+
+/** A signature of a checkpoint must never be one of the authority, nor the other way round. */
+function withLogKey(keys: Omit<NodeKeys, 'log'>, log: KeyObject): NodeKeys {
+  if (publicKeyOf(log) !== publicKeyOf(keys.authority)) return { ...keys, log };
   throw new ConfigError(
-    `${file} is missing, the key that the data beside it was ${verb} with: restore it from the backup, or set ${variable} to a copy of it.`,
+    'Set LOG_KEY_FILE to another key than that of AUTHORITY_KEY_FILE: the key that seals events never signs checkpoints.',
   );
 }
 
+/** The bytes before the 32 bytes of an Ed25519 seed in PKCS#8 (RFC 8410, section 7). */
+const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+const SEED_BYTES = 32;
+
+function derivedLogKey(secrets: Buffer): KeyObject {
+  const seed = Buffer.from(hkdfSync('sha256', secrets, '', 'svc-development-log-key-v1', SEED_BYTES));
+  return createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seed]), format: 'der', type: 'pkcs8' });
+}
+
+/** With a new key nothing in the store could be read, sealed or signed. */
+function refuseLost(file: string, variable: string, verb: string, otherwise = ''): void {
+  if (existsSync(file)) return;
+  throw new ConfigError(
+    `${file} is missing, the key that the data beside it was ${verb} with: restore it from the backup, or set ${variable} to a copy of it${otherwise}.`,
+  );
+}
+
+export function authorityKeyFile({
+  authorityKeyFile,
+  dataDir,
+}: Pick<KeyFiles, 'authorityKeyFile' | 'dataDir'>): string {
+  return authorityKeyFile ?? join(dataDir, authorityKeyName);
+}
+
 export function authorityKey(file: string): KeyObject {
+  return signingKey('AUTHORITY_KEY_FILE', file);
+}
+
+function logKey(file: string): KeyObject {
+  return signingKey('LOG_KEY_FILE', file);
+}
+
+function signingKey(variable: string, file: string): KeyObject {
   try {
-    return readAuthorityKey(readFileSync(file));
+    return readSigningKey(readFileSync(file));
   } catch (error) {
     throw new ConfigError(
-      `Set AUTHORITY_KEY_FILE to an Ed25519 private key in PKCS#8 PEM; ${file} is none (${reason(error)}).`,
+      `Set ${variable} to an Ed25519 private key in PKCS#8 PEM; ${file} is none (${reason(error)}).`,
     );
   }
 }
@@ -76,12 +144,27 @@ function secretsKey(file: string): Buffer {
   return key;
 }
 
-function newAuthorityKey(): string {
+function newSigningKey(): string {
   return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
 function newSecretsKey(): string {
   return `${randomBytes(SECRETS_KEY_BYTES).toString('base64')}\n`;
+}
+
+/** Replaces a key that the node has made for itself. The file holds the old key or the new one, and is durable then. */
+export function replaceOwnKey(file: string, key: KeyObject): void {
+  const draft = `${file}.next`;
+  rmSync(draft, { force: true });
+  const handle = openSync(draft, 'wx', 0o600);
+  try {
+    writeSync(handle, key.export({ type: 'pkcs8', format: 'pem' }).toString());
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+  renameSync(draft, file);
+  syncDirectory(dirname(file));
 }
 
 function makeOnce(file: string, make: () => string): void {

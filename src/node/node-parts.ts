@@ -8,6 +8,7 @@ import type { StoreCheck } from '../service/calls/health.ts';
 import type { AccessLog } from '../store/access-log.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
+import type { StoreStamp } from '../store/store-stamp.ts';
 import type { Config } from './config.ts';
 import type { Membership } from './membership.ts';
 import type { NodeKeys } from './node-keys.ts';
@@ -19,6 +20,7 @@ export interface NodeParts {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
   readonly access: AccessLog;
+  readonly stamp: StoreStamp;
   /** Shown in /health. */
   readonly stores: readonly StoreCheck[];
   /** Ports of the store and lease servers. No webhook goes to them. */

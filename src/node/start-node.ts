@@ -44,7 +44,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   await using made = new AsyncDisposableStack();
   const internal = made.use(new InternalPort(node));
   made.defer(async () => membership?.close());
-  const { authority, secrets } = made.use(await openNodeAuthority(node));
+  const { authority, secrets, logIdentity } = made.use(await openNodeAuthority(node));
   made.defer(watchUnreadable({ log, registry }));
   const accesses = made.use(startAccessHistory(node));
   const signers = made.use(startIdentities(node));
@@ -56,7 +56,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const tls = readTls(config, systemClock.now());
   const api = apiOf({
     ...node,
-    ...{ identities, endings, directory, authority },
+    ...{ identities, endings, directory, authority, logIdentity },
     access: { log: node.access, queue: accesses },
     verifyRead: signers.verifying.verifyRead,
     apiKeys: credentials,

@@ -1,5 +1,4 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -9,6 +8,7 @@ import type { AttackTarget } from '../support/attacks/target.ts';
 import * as unreadAnswers from '../support/attacks/unread-answers.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import { append, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { productionSettings } from '../support/production-settings.ts';
 import { temporaryDir } from '../support/running-node.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
@@ -26,16 +26,8 @@ let master: Master;
 
 async function start(env: Readonly<Record<string, string>>): Promise<void> {
   dir = temporaryDir();
-  const file = (name: string, text: string): string => {
-    writeFileSync(join(dir, name), text, { mode: 0o600 });
-    return join(dir, name);
-  };
-  const authority = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   node = await startNodeProcess({
-    SVC_MODE: 'production',
-    TLS_TERMINATED: '1',
-    AUTHORITY_KEY_FILE: file('authority.pem', authority),
-    SECRETS_KEY_FILE: file('secrets.key', randomBytes(32).toString('base64')),
+    ...productionSettings(dir),
     DATA_DIR: join(dir, 'data'),
     ...env,
   });

@@ -79,6 +79,8 @@ test.each<[string, ProcessEnvironment, ...string[]]>([
     { SVC_MODE: 'production' },
     'AUTHORITY_KEY_FILE',
     'SECRETS_KEY_FILE',
+    'LOG_ORIGIN',
+    'LOG_KEY_FILE',
     'TLS_TERMINATED',
   ],
 ])('a node does not start with %s', (_name, env, ...words) => refuses(env, ...words));
@@ -94,6 +96,12 @@ test.each<[string, ProcessEnvironment, ...string[]]>([
     'SECRETS_KEY_FILE',
   ],
   ['a data directory that cannot be made', { DATA_DIR: '/sys/kernel/data' }, '/sys/kernel/data'],
+  ['a log key that is not there', { LOG_KEY_FILE: '/no/key.pem' }, 'LOG_KEY_FILE'],
+  [
+    'the key of the authority as the log key',
+    { AUTHORITY_KEY_FILE: authorityFile, LOG_KEY_FILE: authorityFile },
+    'Set LOG_KEY_FILE to another key',
+  ],
   // Node's own recursive mkdir never returns from here.
   ['a data directory where none can ever be', { DATA_DIR: '/proc/none/data' }, '/proc/none/data'],
   ['an address that is not this machine’s', { HOST: '203.0.113.7' }, 'HOST', '203.0.113.7'],
@@ -119,22 +127,25 @@ test('a second node on the same directory is refused and leaves the first one ru
   expect((await fetch(`${node.base}/health`)).status).toBe(200);
 });
 
-test.each(['authority.pem', 'secrets.key'])('a missing %s stops the start, and no new one is made', async (name) => {
-  const DATA_DIR = freshDir();
-  const first = await startNodeProcess({ DATA_DIR });
-  await first.terminate();
-  const path = join(DATA_DIR, name);
-  const kept = readFileSync(path);
-  rmSync(path);
-  // Each holder of the directory has a socket of its own.
-  const files = () => readdirSync(DATA_DIR).filter((file) => !file.endsWith('.sock'));
-  const before = files();
-  await refusesHere({ DATA_DIR }, `${path} is missing`, 'restore it from the backup');
-  expect(files()).toEqual(before);
-  writeFileSync(path, kept, { mode: 0o600 });
-  await using again = await startNodeProcess({ DATA_DIR });
-  expect((await fetch(`${again.base}/health`)).status).toBe(200);
-});
+test.each(['authority.pem', 'secrets.key', 'log.pem'])(
+  'a missing %s stops the start, and no new one is made',
+  async (name) => {
+    const DATA_DIR = freshDir();
+    const first = await startNodeProcess({ DATA_DIR });
+    await first.terminate();
+    const path = join(DATA_DIR, name);
+    const kept = readFileSync(path);
+    rmSync(path);
+    // Each holder of the directory has a socket of its own.
+    const files = () => readdirSync(DATA_DIR).filter((file) => !file.endsWith('.sock'));
+    const before = files();
+    await refusesHere({ DATA_DIR }, `${path} is missing`, 'restore it from the backup');
+    expect(files()).toEqual(before);
+    writeFileSync(path, kept, { mode: 0o600 });
+    await using again = await startNodeProcess({ DATA_DIR });
+    expect((await fetch(`${again.base}/health`)).status).toBe(200);
+  },
+);
 
 test('a directory of another format or of other keys is refused', async () => {
   const DATA_DIR = freshDir();
@@ -142,6 +153,8 @@ test('a directory of another format or of other keys is refused', async () => {
   expect(await first.terminate()).toMatchObject({ code: 0, stderr: '' });
   await refusesHere({ DATA_DIR, AUTHORITY_KEY_FILE: authorityFile }, 'authority');
   await refusesHere({ DATA_DIR, SECRETS_KEY_FILE: secretsFile }, 'SECRETS_KEY_FILE');
+  await refusesHere({ DATA_DIR, LOG_KEY_FILE: authorityFile }, 'LOG_KEY_FILE', 'log rotate');
+  await refusesHere({ DATA_DIR, LOG_ORIGIN: 'ledger.example/v1' }, 'LOG_ORIGIN', 'log new-origin');
   await using again = await startNodeProcess({ DATA_DIR });
   expect((await fetch(`${again.base}/health`)).status).toBe(200);
   await again.terminate();
@@ -178,6 +191,6 @@ test('the keys that a node makes are readable by its user only', async () => {
     ...readdirSync(DATA_DIR).map((name) => join(DATA_DIR, name)),
   ]).toString();
   const keys = modes.split('\n').filter((line) => /\.(pem|key)$|-key$/.test(line));
-  expect(keys).toHaveLength(2);
+  expect(keys).toHaveLength(3);
   for (const line of keys) expect(line).toMatch(/^600 /);
 });

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { createHash, createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createHash, createPublicKey, verify } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,27 +23,16 @@ import {
   otherOrder,
 } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
+import { newKeyFile, productionSettings } from '../support/production-settings.ts';
 import { runNode, suiteDir } from '../support/running-node.ts';
 import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
 
 const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 const root = suiteDir();
 
-const file = (name: string, text: string): string => {
-  writeFileSync(join(root, name), text, { mode: 0o600 });
-  return join(root, name);
-};
-const newAuthority = (name: string) =>
-  file(name, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
-const first = newAuthority('first.pem');
-const second = newAuthority('second.pem');
-const env = {
-  SVC_MODE: 'production',
-  AUTHORITY_KEY_FILE: first,
-  SECRETS_KEY_FILE: file('secrets.key', randomBytes(32).toString('base64')),
-  TLS_TERMINATED: '1',
-  OPS_HOST: '127.0.0.1',
-};
+const env = productionSettings(root);
+const first = env.AUTHORITY_KEY_FILE;
+const second = newKeyFile(root, 'second.pem');
 const publicKeyOf = (pem: string): Buffer =>
   createPublicKey(readFileSync(pem)).export({ type: 'spki', format: 'der' }).subarray(-32);
 
@@ -82,6 +71,18 @@ describe('production mode', () => {
           valid_to: null,
         },
       ],
+      log: {
+        origin: 'ledger.example/v1',
+        keys: [
+          {
+            public_key: publicKeyOf(env.LOG_KEY_FILE).toString('base64'),
+            valid_from: shape.time,
+            valid_to: null,
+            endorsement: { kid: 'svc:authority#key-1', sig: expect.any(String) },
+          },
+        ],
+        previous: [],
+      },
     });
   });
 

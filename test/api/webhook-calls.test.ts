@@ -228,6 +228,8 @@ test('production mode accepts https targets at public addresses only', async () 
       TLS_TERMINATED: '1',
       AUTHORITY_KEY_FILE: `${node.dataDir}/authority.pem`,
       SECRETS_KEY_FILE: `${node.dataDir}/secrets.key`,
+      LOG_ORIGIN: 'ledger.example/v1',
+      LOG_KEY_FILE: `${node.dataDir}/log.pem`,
     },
   });
   const by = await newParty(production.base);

@@ -5,10 +5,12 @@ import { type RunningTestNode, runNode, suiteDir } from '../support/running-node
 import { eventually, receiveWebhooks } from '../support/webhook-receiver.ts';
 
 const dataDir = suiteDir();
+/** All nodes of a store have one. */
+const LOG_ORIGIN = 'ledger.example/v1';
 
 /** A subscription that was allowed when it was created, on a node in development mode that has stopped. */
 async function storedSubscription(url: string): Promise<{ by: Party; id: string }> {
-  await using node = await runNode({ dataDir });
+  await using node = await runNode({ dataDir, env: { LOG_ORIGIN } });
   const by = await newParty(node.base);
   const made = await done(node.base, 'POST', '/v1/webhooks', { headers: by.bearer, body: { url } });
   return { by, id: made.text('id') };
@@ -40,6 +42,8 @@ test('a node in production mode does not connect to a stored target on loopback'
       TLS_TERMINATED: '1',
       AUTHORITY_KEY_FILE: `${dataDir}/authority.pem`,
       SECRETS_KEY_FILE: `${dataDir}/secrets.key`,
+      LOG_ORIGIN,
+      LOG_KEY_FILE: `${dataDir}/log.pem`,
     },
   });
   expect(await attempted(production, by, id)).toMatchObject(refused);

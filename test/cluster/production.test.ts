@@ -24,7 +24,7 @@ await describeOnCassandra('a cluster in production mode', (address) => {
   let bases: readonly string[] = [];
 
   beforeAll(async () => {
-    const env = { SVC_MODE: 'production', TLS_TERMINATED: '1', ...peerCertificate() };
+    const env = { SVC_MODE: 'production', TLS_TERMINATED: '1', LOG_ORIGIN: 'ledger.example/v1', ...peerCertificate() };
     cluster = await startCluster({ nodes: 2, cassandra: address, env });
     await cluster.untilBalanced(60_000);
     bases = cluster.nodes.map(({ baseUrl }) => baseUrl);

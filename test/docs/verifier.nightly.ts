@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -22,6 +21,7 @@ import {
   signedBy,
 } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
+import { productionSettings } from '../support/production-settings.ts';
 import { runHere } from '../support/program-here.ts';
 import { runNode, suiteDir } from '../support/running-node.ts';
 import { at, chain, changed, otherValue, resealed } from '../support/vector-chain.ts';
@@ -132,16 +132,7 @@ const forgeries: readonly Case[] = [
 
 /** Ledgers of each type on a live node, with grants, closings and a change of keys, as it exports them. */
 async function liveCases(): Promise<Case[]> {
-  const { privateKey } = generateKeyPairSync('ed25519');
-  await using node = await runNode({
-    env: {
-      SVC_MODE: 'production',
-      AUTHORITY_KEY_FILE: file('authority.pem', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
-      SECRETS_KEY_FILE: file('secrets.key', randomBytes(32).toString('base64')),
-      TLS_TERMINATED: '1',
-      OPS_HOST: '127.0.0.1',
-    },
-  });
+  await using node = await runNode({ env: productionSettings(folder) });
   const { base } = node;
   const anchor = file('live-anchor.json', await (await fetch(`${base}/.well-known/svc-authority`)).text());
   const resolved = async ({ actorId }: { readonly actorId: string }) =>

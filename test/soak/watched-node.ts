@@ -1,10 +1,10 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { nodeArguments, nodeVariables } from '../../src/runtime/limits/node-memory.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
+import { productionSettings } from '../support/production-settings.ts';
 
 /** A node in production mode with default settings, started like in the image and watched from outside. */
 export interface WatchedNode extends AsyncDisposable {
@@ -34,18 +34,9 @@ const healthMaxMs = 10_000;
 /** `heapMib`: V8's limit of the old generation; null: its default. */
 export async function startWatchedNode(heapMib: number | null): Promise<WatchedNode> {
   const dir = mkdtempSync(join(tmpdir(), 'ledger-soak-'));
-  const secretFile = (name: string, text: string): string => {
-    writeFileSync(join(dir, name), text, { mode: 0o600 });
-    return join(dir, name);
-  };
-  const { privateKey } = generateKeyPairSync('ed25519');
   const node = await startNodeProcess({
     DATA_DIR: join(dir, 'data'),
-    SVC_MODE: 'production',
-    TLS_TERMINATED: '1',
-    OPS_HOST: '127.0.0.1',
-    AUTHORITY_KEY_FILE: secretFile('authority.pem', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
-    SECRETS_KEY_FILE: secretFile('secrets.key', randomBytes(32).toString('base64')),
+    ...productionSettings(dir),
     ...nodeVariables,
     NODE_OPTIONS: [...nodeArguments, ...(heapMib === null ? [] : [`--max-old-space-size=${heapMib}`])].join(' '),
   });

@@ -30,16 +30,19 @@ export interface BelowFaults {
   readonly machine?: { now(): number };
 }
 
+const newKey = () => generateKeyPairSync('ed25519').privateKey;
+
 export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode> {
   const { fail, choose: scripted } = scriptedFaults();
   const { ledgers = new MemoryLedgerStore(() => systemClock.now()), records = new MemoryRecordStore() } = below;
   const { choose = scripted, machine } = below;
   const node = await startNode({
     config: readConfig({ HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0' }),
-    keys: { authority: generateKeyPairSync('ed25519').privateKey, secrets: randomBytes(32) },
+    keys: { authority: newKey(), secrets: randomBytes(32), log: newKey() },
     ledgers: faultyLedgerStore(ledgers, choose),
     records: faultyRecordStore(records, choose),
     access: new MemoryAccessLog(),
+    stamp: { keyspaceId: null, isCopy: () => false, clear: () => {} },
     stores: [{ name: 'memory', check: async () => {} }],
     self: 'faulty',
     placement: localPlacement('faulty'),

@@ -1,9 +1,7 @@
-import type { KeyObject } from 'node:crypto';
-import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isoTime } from '../../domain/values/time.ts';
-import { ConfigError, type Environment, readConfig } from '../../node/config.ts';
-import { authorityKey, authorityKeyName, keysInUse, readNodeKeys } from '../../node/node-keys.ts';
+import { type Environment, readConfig } from '../../node/config.ts';
+import { authorityKey, authorityKeyFile, authorityKeyName, replaceOwnKey } from '../../node/node-keys.ts';
 import { systemClock } from '../../runtime/clock/system-clock.ts';
 import {
   authorityFingerprint,
@@ -11,9 +9,11 @@ import {
   readAuthorityKeys,
   rotateAuthority,
 } from '../../service/authority/authority.ts';
+import { isLogKey } from '../../service/log-identity/log-record.ts';
 import { checkHoldsData } from '../../store/lmdb/file/format.ts';
 import { openLmdb } from '../../store/lmdb/open.ts';
 import { CliError } from '../terminal/terminal.ts';
+import { readNewKey } from './new-key.ts';
 
 /**
  * `ledger-trust authority rotate FILE`: makes the key in FILE the authority of the store of a stopped node. Run again
@@ -22,7 +22,7 @@ import { CliError } from '../terminal/terminal.ts';
  */
 export async function rotate(env: Environment, file: string): Promise<string> {
   const config = readConfig(env);
-  const next = nextKey(file);
+  const next = readNewKey(file);
   checkHoldsData(config.dataDir);
   await using stores = await openLmdb({ dataDir: config.dataDir, now: () => systemClock.now(), onFatal: () => {} });
   const known = (await readAuthorityKeys(stores.records)).at(-1);
@@ -32,25 +32,14 @@ export async function rotate(env: Environment, file: string): Promise<string> {
     );
   let record = known;
   if (known.publicKey !== publicKeyOf(next)) {
-    const { authority } = readNodeKeys(config, await keysInUse(stores.records));
-    record = await rotateAuthority(stores.records, authority, next, isoTime(systemClock.now()));
+    if (await isLogKey(stores.records, publicKeyOf(next)))
+      throw new CliError(`${file} signs checkpoints: the authority needs a key of its own, so make another one.`);
+    const inUse = authorityKey(authorityKeyFile(config));
+    record = await rotateAuthority(stores.records, inUse, next, isoTime(systemClock.now()));
   }
   const done = `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on.`;
   if (config.authorityKeyFile !== null) return `${done} Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
   const own = join(config.dataDir, authorityKeyName);
-  writeFileSync(`${own}.next`, next.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600, flush: true });
-  renameSync(`${own}.next`, own);
+  replaceOwnKey(own, next);
   return `${done} The key is kept in ${own}.`;
-}
-
-/** Reads the new key. A ConfigError would name a variable, but the file is an argument. */
-function nextKey(file: string): KeyObject {
-  try {
-    return authorityKey(file);
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    throw new CliError(
-      `${file} must be an Ed25519 private key in PKCS#8 PEM that you may read: \`ledger-trust keygen --out NEW.pem\` makes one.`,
-    );
-  }
 }

@@ -1,5 +1,5 @@
 import { readConfig } from '../../node/config.ts';
-import { authorityKeyName, secretsKeyName } from '../../node/node-keys.ts';
+import { authorityKeyName, logKeyName, secretsKeyName } from '../../node/node-keys.ts';
 import { backupLmdb, type WatchCopy } from '../../store/lmdb/backup.ts';
 import { progressBar } from '../terminal/progress-bar.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -19,7 +19,7 @@ export async function backup(terminal: Terminal, target: string): Promise<string
     await copied.finally(() => clearInterval(timer));
     bar.set(barSteps);
   };
-  const keys = await backupLmdb(dataDir, target, [authorityKeyName, secretsKeyName], watch);
+  const keys = await backupLmdb(dataDir, target, [authorityKeyName, secretsKeyName, logKeyName], watch);
   const kept = keys.length === 0 ? '' : ` with the keys ${keys.join(' and ')}: keep it as secret as these`;
   return `Copied ${dataDir} to ${target}${kept}.`;
 }

@@ -21,7 +21,7 @@ export async function copy(terminal: Terminal, { from, to }: { from: string; to:
   if (from !== 'lmdb' || to !== 'cassandra')
     throw new CliError('Data can be copied `--from lmdb --to cassandra`, and no other way.');
   const settings = cassandraSettings(terminal.env);
-  const { dataDir } = readConfig({ ...terminal.env, SVC_MODE: 'development' });
+  const { dataDir, logOrigin } = readConfig({ ...terminal.env, SVC_MODE: 'development' });
   const now = () => systemClock.now();
   await using source = await openWholeLmdb(dataDir, now);
   await using target = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
@@ -30,9 +30,11 @@ export async function copy(terminal: Terminal, { from, to }: { from: string; to:
   let copied: StoreCopy;
   {
     using bar = await progressBar(terminal, '{bar} {value} of {total} events and records', total);
-    copied = await copyStore({ source, target, now, progress: (count) => bar.add(count) }).catch((error: unknown) => {
-      throw brokenOff(error);
-    });
+    copied = await copyStore({ source, target, logOrigin, now, progress: (count) => bar.add(count) }).catch(
+      (error: unknown) => {
+        throw brokenOff(error);
+      },
+    );
     // Expired records and refused things were not counted.
     bar.set(total);
   }
@@ -42,7 +44,7 @@ export async function copy(terminal: Terminal, { from, to }: { from: string; to:
   const next =
     refusalCount > 0
       ? `; ${refusalCount} things were not copied`
-      : `. Give its nodes the keys of ${dataDir} (AUTHORITY_KEY_FILE, SECRETS_KEY_FILE), and check by \`ledger-trust cluster verify --all\``;
+      : `. Give its nodes the keys of ${dataDir} (AUTHORITY_KEY_FILE, SECRETS_KEY_FILE, LOG_KEY_FILE), and check by \`ledger-trust cluster verify --all\``;
   await terminal.print(`Copied ${what} from ${dataDir} to keyspace ${settings.keyspace}${next}.\n`);
   return refusalCount > 0 ? 1 : 0;
 }

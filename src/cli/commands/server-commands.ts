@@ -44,6 +44,34 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
       await terminal.print(`${await rotate(terminal.env, file)}\n`);
     });
 
+  const log = program.command('log').description('The name and the key that sign the checkpoints of a node.');
+  log
+    .command('rotate')
+    .description('Make the private key in FILE sign the checkpoints of the stopped node. The old key stays listed.')
+    .argument('<file>', 'Ed25519 private key, PEM (ledger-trust keygen)')
+    .action(async (file: string) => {
+      const { rotateLog } = await import('./log.ts');
+      await terminal.print(`${await rotateLog(terminal.env, file)}\n`);
+    });
+  log
+    .command('keep')
+    .description('State that nothing was signed since the copy in DATA_DIR was made: a planned move.')
+    .action(async () => {
+      const { keepRestoredLog } = await import('./log.ts');
+      await terminal.print(`${await keepRestoredLog(terminal.env)}\n`);
+    });
+  log
+    .command('new-origin')
+    .description(
+      'Sign under a new name from now on: after any other restore, for a clone, and after a theft of the key.',
+    )
+    .argument('<name>', 'a name that was never used, such as the old one and a date')
+    .option('--key <file>', 'Ed25519 private key, PEM, that signs under the new name')
+    .action(async (name: string, options: { key?: string }) => {
+      const { moveLog } = await import('./log.ts');
+      await terminal.print(`${await moveLog(terminal.env, name, options.key)}\n`);
+    });
+
   program
     .command('schema')
     .description('The tables of a Cassandra keyspace, for a cluster of nodes.')

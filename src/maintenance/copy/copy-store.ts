@@ -1,10 +1,12 @@
 import { accessKeptMs } from '../../service/audit/access-history.ts';
 import { type AccessEvent, type AccessLog, accessTime } from '../../store/access-log.ts';
 import type { RecordStore } from '../../store/record-store.ts';
+import type { StoreStamp } from '../../store/store-stamp.ts';
 import type { Stores } from '../../store/stores.ts';
 import { undamaged, type WholeRecord, type WholeStore } from '../../store/whole-store.ts';
 import { forEachConcurrently } from '../for-each-concurrently.ts';
 import { CopyRefused, copyLedger } from './copy-ledger.ts';
+import { copyLog, isOfLog } from './copy-log.ts';
 
 const ledgersAtOnceMax = 16;
 const recordsAtOnceMax = 32;
@@ -16,8 +18,10 @@ const dayMs = 24 * hourMs;
 const refusalsMax = 100;
 
 interface StoreCopyParts {
-  readonly source: Stores & { readonly whole: WholeStore };
-  readonly target: Stores;
+  readonly source: Stores & { readonly whole: WholeStore; readonly stamp: StoreStamp };
+  readonly target: Stores & { readonly stamp: StoreStamp };
+  /** LOG_ORIGIN of the target's nodes. null: that of the source. */
+  readonly logOrigin: string | null;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Called with how many more events or records are in the target now. */
@@ -41,8 +45,9 @@ export interface StoreCopy {
  * Throws CopyRefused before anything is written if the target belongs to another installation. A ledger or record that
  * cannot be copied is in `refusals`, and the rest is copied.
  */
-export async function copyStore({ source, target, now, progress }: StoreCopyParts): Promise<StoreCopy> {
+export async function copyStore({ source, target, logOrigin, now, progress }: StoreCopyParts): Promise<StoreCopy> {
   await checkOwner(source.records, target.records);
+  await copyLog(source, target, logOrigin);
   const total = { ledgers: 0, events: 0, records: 0, histories: 0 };
   const refusals: string[] = [];
   let refusalCount = 0;
@@ -56,7 +61,7 @@ export async function copyStore({ source, target, now, progress }: StoreCopyPart
     total.records += 1;
     progress(1);
   };
-  const records = undamaged(source.whole.records());
+  const records = withoutLog(undamaged(source.whole.records()));
   await copyRecords({ records, target: target.records, nowMs: now(), copied, refused });
 
   await forEachConcurrently(undamaged(source.whole.ledgers()), ledgersAtOnceMax, async ({ ledgerId, head }) => {
@@ -80,6 +85,10 @@ export async function copyStore({ source, target, now, progress }: StoreCopyPart
     total.histories += 1;
   });
   return { ...total, refusals, refusalCount };
+}
+
+function* withoutLog(records: Iterable<WholeRecord>): Iterable<WholeRecord> {
+  for (const record of records) if (!isOfLog(record)) yield record;
 }
 
 function* actorIds(whole: WholeStore): Iterable<string> {

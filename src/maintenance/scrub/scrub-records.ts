@@ -1,6 +1,7 @@
 import { actorRules } from '../../service/actors/actor-record.ts';
 import { apiKeyRules } from '../../service/developers/api-key-record.ts';
 import { entityRules, fingerprintRules } from '../../service/entities/entity-record.ts';
+import { logRules } from '../../service/log-identity/log-record.ts';
 import { organizationRules } from '../../service/organizations/organization-record.ts';
 import { anyObject, count, decodeForm, listOf, type RecordForm } from '../../service/records/record-form.ts';
 import { blockKind, parseBlock } from '../../service/webhooks/delivery-block.ts';
@@ -61,7 +62,7 @@ function partOf(kind: string, form: object, id?: string): RecordForm<never> {
 /** Forms by kind, of the records whose loss or change does most harm. Other records must only be JSON. */
 const forms: ReadonlyMap<string, RecordForm<never>> = new Map(
   [
-    ...[apiKeyRules, actorRules, entityRules, fingerprintRules, organizationRules, subscriptionRules],
+    ...[apiKeyRules, actorRules, entityRules, fingerprintRules, organizationRules, subscriptionRules, logRules],
     partOf('webhook_delivery', {}, 'id'),
     partOf('webhook_cursor', { next_seq: count }),
     partOf('authority', { keys: listOf(anyObject) }),

@@ -1,6 +1,9 @@
+import { Gauge, type Registry } from 'prom-client';
 import { isoTime } from '../../domain/values/time.ts';
 import { type Authority, openAuthority } from '../../service/authority/authority.ts';
 import { AuthorityWatch } from '../../service/authority/authority-watch.ts';
+import type { BehindLogs } from '../../service/log-identity/behind-logs.ts';
+import { type LogIdentity, openLogIdentity } from '../../service/log-identity/log-identity.ts';
 import { createSecretBox, type SecretBox } from '../../service/records/secret-box.ts';
 import { checkSecretsKey } from '../../service/records/secrets-key-check.ts';
 import type { NodeContext } from './context.ts';
@@ -8,17 +11,40 @@ import type { NodeContext } from './context.ts';
 interface NodeAuthority extends Disposable {
   readonly secrets: SecretBox;
   readonly authority: Authority;
+  readonly logIdentity: LogIdentity;
 }
 
 /** Opens what the node's keys are for. Throws ConfigError or StartError. */
 export async function openNodeAuthority(node: NodeContext): Promise<NodeAuthority> {
-  const { records, keys, clock, log, membership } = node;
+  const { config, records, keys, stamp, clock, log, membership } = node;
   const secrets = createSecretBox(keys.secrets, node.random);
   await checkSecretsKey(records, secrets);
   const authority = await openAuthority(records, keys.authority, isoTime(node.now()));
+  const logIdentity = await openLogIdentity({
+    ...{ records, stamp, logKey: keys.log, authorityKey: keys.authority, origin: config.logOrigin },
+    nowIso: isoTime(node.now()),
+    random: node.random,
+  });
+  if (logIdentity.behind.store) log.warn({ origin: logIdentity.serviceName }, restoredCopy);
+  meterBehindLogs(node.metrics.registry, logIdentity.behind);
   const warn = (what: string, error?: unknown) => log.warn({ err: error }, what);
   // A single node has its store to itself: no other node can change the key.
   const watch = membership === undefined ? null : new AuthorityWatch({ records, authority, clock, warn });
   await watch?.start();
-  return { secrets, authority, [Symbol.dispose]: () => watch?.stop() };
+  return { secrets, authority, logIdentity, [Symbol.dispose]: () => watch?.stop() };
+}
+
+const restoredCopy =
+  'the store was restored from a copy, so no checkpoint is signed: what was signed since the copy was made could be contradicted. Stop all nodes, then run `ledger-trust log new-origin NAME`, or `ledger-trust log keep` if nothing was signed since (in a cluster `cluster log …`)';
+
+export function meterBehindLogs(registry: Registry, behind: BehindLogs): void {
+  new Gauge({
+    name: 'svc_log_behind',
+    help: 'The store (0 or 1), and how many ledger and master logs, that lack events which were signed: nothing is signed for them.',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      for (const kind of ['store', 'ledger', 'master'] as const) this.set({ kind }, behind.count(kind));
+    },
+  });
 }

@@ -63,6 +63,8 @@ export function fieldSchema(book: SchemaBook, field: DescField, side: Side): Jso
     case 'list':
       return { type: 'array', description, items: itemSchema(book, field, side) };
     case 'message':
+      if (isOptional(field) && side === 'answer' && !jsonRule(field).omitAbsent)
+        return { ...nullableObject(book, field.message, side), description };
       return { description, ...messageRef(book, field.message, side) };
     case 'scalar':
       return { description, ...nullable(field, side, scalarSchema(field, field.scalar)) };
@@ -113,6 +115,11 @@ function nullable(field: DescField, side: Side, schema: JsonObject): JsonObject 
     type: [schema.type, 'null'],
     ...(Array.isArray(values) ? { enum: [...values, null] } : {}),
   };
+}
+
+/** Written out where it stands: generators take `anyOf` of a reference and null for a choice of types. */
+function nullableObject(book: SchemaBook, desc: DescMessage, side: Side): JsonObject {
+  return { ...objectSchema(book, desc, desc.fields, side), type: ['object', 'null'] };
 }
 
 /** With the optional fields of a request too. */

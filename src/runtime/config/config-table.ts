@@ -37,6 +37,17 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
     meaning: 'Key that encrypts stored secrets: 32 bytes in base64.',
   },
   {
+    name: 'LOG_ORIGIN',
+    default: '`localhost/dev-` and 8 random hex digits; required in production',
+    meaning:
+      'Name of the service in its checkpoints, never to be changed but by `log new-origin`: the base URL of the API without its scheme, such as `ledger.example/v1`.',
+  },
+  {
+    name: 'LOG_KEY_FILE',
+    default: 'made on first start (in a cluster: from SECRETS_KEY_FILE); required in production',
+    meaning: 'Ed25519 private key that signs checkpoints, PKCS#8 PEM; not that of the authority.',
+  },
+  {
     name: 'TLS_CERT_FILE',
     default: 'none',
     meaning: 'Certificate chain, PEM. With TLS_KEY_FILE, both public ports speak TLS.',

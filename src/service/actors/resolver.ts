@@ -4,11 +4,18 @@ import { actorUri, namespaceReserved, parseSvcUri } from '../../domain/values/sv
 import type { GetAuthorityRequest, ResolveActorRequest } from '../../gen/svc/v1/resolver_pb.ts';
 import { type Authority, authorityFingerprint } from '../authority/authority.ts';
 import type { Call } from '../calls/call.ts';
+import type { LogIdentity } from '../log-identity/log-identity.ts';
+import type { LogKeyRecord } from '../log-identity/log-record.ts';
 import { keyMessage } from './actors.ts';
 import type { Identities } from './identities.ts';
 
-/** The public documents that third parties need to verify: actors with their keys, and the authority's keys. */
-export function resolverService(identities: Identities, authority: Authority, production: boolean) {
+/** The public documents that third parties need to verify: actors with their keys, the authority's keys and the log's. */
+export function resolverService(
+  identities: Identities,
+  authority: Authority,
+  logIdentity: LogIdentity,
+  production: boolean,
+) {
   return {
     resolveActor: async (request: ResolveActorRequest, call: Call) => {
       const uri = parseSvcUri(request.svcUri);
@@ -51,8 +58,24 @@ export function resolverService(identities: Identities, authority: Authority, pr
           validFrom: key.validFrom,
           ...(key.validTo === null ? {} : { validTo: key.validTo }),
         })),
+        log: logAnchor(logIdentity, isEnrolled),
       });
     },
+  };
+}
+
+function logAnchor({ serviceName, keys, previous }: LogIdentity, isEnrolled: boolean) {
+  const messages = (listed: readonly LogKeyRecord[]) =>
+    listed.map(({ publicKey, validFrom, validTo, endorsement }) => ({
+      publicKey,
+      validFrom,
+      ...(validTo === null ? {} : { validTo }),
+      ...(isEnrolled ? { endorsement } : {}),
+    }));
+  return {
+    origin: serviceName,
+    keys: messages(keys),
+    previous: previous.map((ended) => ({ ...ended, keys: messages(ended.keys) })),
   };
 }
 

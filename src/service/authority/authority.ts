@@ -45,17 +45,16 @@ export class AuthorityMismatch extends Error {
 }
 
 /** Reads an Ed25519 private key in PKCS#8 PEM. Throws for anything else. */
-export function readAuthorityKey(pem: string | Buffer): KeyObject {
+export function readSigningKey(pem: string | Buffer): KeyObject {
   const key = createPrivateKey(pem);
-  if (key.asymmetricKeyType !== 'ed25519')
-    throw new Error('the authority key must be an Ed25519 private key (PKCS#8 PEM)');
+  if (key.asymmetricKeyType !== 'ed25519') throw new Error('the key must be an Ed25519 private key (PKCS#8 PEM)');
   return key;
 }
 
 /** 32 bytes, base64. */
 export function publicKeyOf(privateKey: KeyObject): string {
   const { x } = createPublicKey(privateKey).export({ format: 'jwk' });
-  if (x === undefined) throw new Error('the authority key has no public part');
+  if (x === undefined) throw new Error('the key has no public part');
   return Buffer.from(x, 'base64url').toString('base64');
 }
 

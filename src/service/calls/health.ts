@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { GetHealthRequest, GetTermsRequest } from '../../gen/svc/v1/health_pb.ts';
+import type { BehindLogs } from '../log-identity/behind-logs.ts';
 import type { Call } from './call.ts';
 
 const terms = {
@@ -23,7 +24,10 @@ export interface StoreCheck {
 /** A store that takes longer counts as unavailable, ms. */
 const checkTimeoutMs = 2_000;
 
-export function healthService(stores: readonly StoreCheck[]) {
+/** What is behind is an entry of its own, and is not listed otherwise. */
+const logBehind = { name: 'log', status: 'behind' } as const;
+
+export function healthService(stores: readonly StoreCheck[], behind: Pick<BehindLogs, 'isEmpty'>) {
   const check = async ({ name, check }: StoreCheck) => {
     const late = setTimeout(checkTimeoutMs, 'unavailable', { ref: false });
     const answered = check().then(
@@ -35,7 +39,8 @@ export function healthService(stores: readonly StoreCheck[]) {
 
   return {
     getHealth: async (_request: GetHealthRequest, _call: Call) => {
-      const db = await Promise.all(stores.map(check));
+      const checked = await Promise.all(stores.map(check));
+      const db = behind.isEmpty ? checked : [...checked, logBehind];
       return { status: db.every(({ status }) => status === 'ok') ? 'ok' : 'degraded', db };
     },
     getTerms: async (_request: GetTermsRequest, _call: Call) => terms,

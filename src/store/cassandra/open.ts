@@ -1,9 +1,10 @@
 import { StartError } from '../../runtime/start-error.ts';
+import type { StoreStamp } from '../store-stamp.ts';
 import type { Stores } from '../stores.ts';
 import { CassandraAccessLog } from './access/access-log.ts';
 import { CassandraLedgerStore } from './log/ledger-store.ts';
 import { CassandraRecordStore } from './records/record-store.ts';
-import { newerSchema, schemaFact, schemaVersion, storedVersion } from './schema/schema.ts';
+import { keyspaceIdFact, newerSchema, schemaFact, schemaVersion, storedVersion } from './schema/schema.ts';
 import { connect } from './session/connect.ts';
 import { driverSession } from './session/driver-session.ts';
 import { ClusterFacts } from './session/facts.ts';
@@ -28,6 +29,7 @@ interface CassandraOptions {
 /** The stores of a clustered node, all in one keyspace. */
 export interface CassandraStores extends Stores, AsyncDisposable {
   readonly facts: ClusterFacts;
+  readonly stamp: StoreStamp;
   /** The session of the stores, for other readers of the keyspace. */
   readonly session: CqlSession;
   /** Events in a bucket. */
@@ -53,6 +55,7 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
     await checkServers(client, settings);
     const facts = new ClusterFacts(opened.session);
     const bucketEvents = await checkSchema(facts, settings);
+    const stamp = { keyspaceId: await facts.get(keyspaceIdFact), isCopy: () => false, clear: () => {} };
     if (isServing) await prepareAtStart(client);
     const session = around?.(opened.session) ?? opened.session;
     const ledgers = new CassandraLedgerStore({ session, now, random, bucketEvents, writesMax: settings.writesMax });
@@ -63,6 +66,7 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
       tiles: new CassandraTileStore(session),
       signedHeads: new CassandraSignedHeads(session),
       facts,
+      stamp,
       session,
       bucketEvents,
       projectionLag: () => ledgers.projectionLag(),

@@ -2,6 +2,7 @@ import { chmodSync, copyFileSync, existsSync, readdirSync, statSync } from 'node
 import { dirname, join } from 'node:path';
 import { open } from 'lmdb';
 import { StartError } from '../../runtime/start-error.ts';
+import { markCopy } from './file/copy-mark.ts';
 import { dataFile } from './file/data-file.ts';
 import { checkHoldsData, flush, writeFormat } from './file/format.ts';
 import { makeDirectory } from './file/make-directory.ts';
@@ -16,7 +17,7 @@ export type WatchCopy = (copied: Promise<void>, share: () => number) => Promise<
  * Copies a data directory, also while a node serves it. The copy is a snapshot of one moment after the call: it has
  * every append that was answered before the call, and a prefix of the later ones. The copy is durable when this
  * resolves, and is a data directory itself. Its file FORMAT is written last, so that an unfinished copy can be told
- * from a whole one. Those files of `besides` that exist in `dataDir` are copied too, readable by their owner only.
+ * from a whole one. Its file COPY says that it is a copy (src/store/store-stamp.ts). Those files of `besides` that exist in `dataDir` are copied too, readable by their owner only.
  * Returns their names.
  *
  * LMDB copies in a read transaction: the node goes on, but cannot reuse space that is freed meanwhile. Call this in
@@ -57,6 +58,7 @@ export async function backupLmdb(
     chmodSync(copy, 0o600);
     flush(copy);
   }
+  markCopy(targetDir);
   writeFormat(targetDir);
   flush(dirname(targetDir));
   return copied;

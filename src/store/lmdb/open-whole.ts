@@ -1,9 +1,11 @@
 import { uuidFromBytes } from '../../domain/values/uuid.ts';
 import type { TreeInspection } from '../store-inspection.ts';
+import type { StoreStamp } from '../store-stamp.ts';
 import type { Stores } from '../stores.ts';
 import { UnreadableRecord } from '../unreadable-record.ts';
 import { undamaged, type WholeLedger, type WholeRecord, type WholeStore } from '../whole-store.ts';
 import { Commits } from './commits.ts';
+import { stampOf } from './file/copy-mark.ts';
 import { checkHoldsData } from './file/format.ts';
 import { acquireServingLock } from './file/serving-lock.ts';
 import { lookupPrefixBytes, orderIdOfKey } from './keys.ts';
@@ -17,6 +19,7 @@ import { treeInspection } from './trees/tree-inspection.ts';
 
 interface WholeLmdb extends Stores, AsyncDisposable {
   readonly whole: WholeStore;
+  readonly stamp: StoreStamp;
   readonly trees: TreeInspection;
 }
 
@@ -43,6 +46,7 @@ export async function openWholeLmdb(
     const commits = new Commits(() => {});
     return {
       ...storesIn(tables, commits, now),
+      stamp: stampOf(dataDir),
       whole: wholeStore(tables),
       trees: treeInspection(tables, commits),
       [Symbol.asyncDispose]: async () => {

@@ -1,9 +1,11 @@
 import { accessSync, constants } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { StartError } from '../../runtime/start-error.ts';
+import type { StoreStamp } from '../store-stamp.ts';
 import type { Stores } from '../stores.ts';
 import { LmdbAccessLog } from './access/access-log.ts';
 import { Commits } from './commits.ts';
+import { stampOf } from './file/copy-mark.ts';
 import { checkDataFile, clearUnmadeData } from './file/data-file.ts';
 import { claimFormat, finishFormat } from './file/format.ts';
 import { makeDirectory } from './file/make-directory.ts';
@@ -25,6 +27,7 @@ interface LmdbOptions {
 }
 
 export interface LmdbStores extends Stores, AsyncDisposable {
+  readonly stamp: StoreStamp;
   /** False from the first failed write on. */
   isWritable(): boolean;
 }
@@ -45,6 +48,7 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
     const commits = new Commits(onFatal);
     return {
       ...storesIn(tables, commits, now),
+      stamp: stampOf(dataDir),
       isWritable: () => !commits.isBroken,
       [Symbol.asyncDispose]: async () => {
         commits.close();

@@ -10,6 +10,7 @@ import { publicKeyBase64 } from '../../../src/client/index.ts';
 import { applySchema } from '../../../src/store/cassandra/schema/apply-schema.ts';
 import { type CassandraSettings, cassandraSettings } from '../../../src/store/cassandra/session/settings.ts';
 import type { CassandraAddress } from '../../support/backends/backend.ts';
+import { newKeyFile } from '../../support/production-settings.ts';
 import { fixedPorts } from './fixed-ports.ts';
 import { layOutNode, type NodeUnderTest, type Stopped } from './node-under-test.ts';
 
@@ -201,7 +202,7 @@ function keyFiles(dir: string): Record<string, string> {
   writeFileSync(authority, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
   writeFileSync(secrets, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
   writeFileSync(join(dir, anchorName), JSON.stringify(trustAnchor(publicKeyBase64(privateKey))));
-  return { AUTHORITY_KEY_FILE: authority, SECRETS_KEY_FILE: secrets };
+  return { AUTHORITY_KEY_FILE: authority, SECRETS_KEY_FILE: secrets, LOG_KEY_FILE: newKeyFile(dir, 'log.pem') };
 }
 
 /** A trust anchor document with at most one key. In development mode nodes do not publish the authority's keys. */

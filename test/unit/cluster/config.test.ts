@@ -25,6 +25,7 @@ const least = {
   SECRETS_KEY_FILE: 's',
   CLUSTER_SECRET: '0123456789abcdef',
 };
+const ofLog = { LOG_ORIGIN: 'ledger.example/v1', LOG_KEY_FILE: 'l' };
 const certificates = { CLUSTER_TLS_CA_FILE: pem, CLUSTER_TLS_CERT_FILE: pem, CLUSTER_TLS_KEY_FILE: pem };
 
 describe('the configuration of a clustered node', () => {
@@ -67,12 +68,18 @@ describe('the configuration of a clustered node', () => {
     ['CLUSTER_SECRET_FILE', { CLUSTER_SECRET: '', CLUSTER_SECRET_FILE: '/nowhere' }],
     ['CLUSTER_SECRET_FILE', { CLUSTER_SECRET_FILE: pem }],
     ['CLUSTER_SECRET', { CLUSTER_SECRET: '', CLUSTER_SECRET_FILE: pem }],
-    ['CLUSTER_TLS_CA_FILE', { SVC_MODE: 'production', TLS_TERMINATED: '1' }],
+    ['CLUSTER_TLS_CA_FILE', { SVC_MODE: 'production', TLS_TERMINATED: '1', ...ofLog }],
   ])('is refused with the name of %s if it is wrong', (name, wrong) => {
     expect(() => readClusterConfig({ ...least, ...wrong })).toThrow(name);
   });
 
-  const production = { ...least, ...certificates, SVC_MODE: 'production', TLS_TERMINATED: '1' };
+  const production = {
+    ...least,
+    ...certificates,
+    SVC_MODE: 'production',
+    TLS_TERMINATED: '1',
+    ...ofLog,
+  };
 
   test('needs only certificates in production, on any address', () => {
     const { node, peers } = readClusterConfig({ ...production, CLUSTER_SECRET: undefined, OPS_HOST: '203.0.113.7' });
@@ -81,19 +88,22 @@ describe('the configuration of a clustered node', () => {
     expect(peers.tls?.ca.toString()).toBe('PEM');
   });
 
-  test.each(['CLUSTER_TLS_KEY_FILE', 'CASSANDRA_PASSWORD_FILE', 'CLUSTER_SECRET_FILE', 'AUTHORITY_KEY_FILE'])(
-    'is refused in production if every user of the machine can read %s',
-    (name) => {
-      const file = join(folder, name);
-      writeFileSync(file, '0123456789abcdef');
-      const env = { ...production, CASSANDRA_USERNAME: 'u', CASSANDRA_PASSWORD_FILE: pem, [name]: file };
-      if (name === 'CLUSTER_SECRET_FILE') env.CLUSTER_SECRET = '';
-      chmodSync(file, 0o644);
-      expect(() => readClusterConfig(env)).toThrow(`close ${name} to other users (chmod 600 ${file})`);
-      chmodSync(file, 0o600);
-      expect(readClusterConfig(env).node.mode).toBe('production');
-    },
-  );
+  test.each([
+    'CLUSTER_TLS_KEY_FILE',
+    'CASSANDRA_PASSWORD_FILE',
+    'CLUSTER_SECRET_FILE',
+    'AUTHORITY_KEY_FILE',
+    'LOG_KEY_FILE',
+  ])('is refused in production if every user of the machine can read %s', (name) => {
+    const file = join(folder, name);
+    writeFileSync(file, '0123456789abcdef');
+    const env = { ...production, CASSANDRA_USERNAME: 'u', CASSANDRA_PASSWORD_FILE: pem, [name]: file };
+    if (name === 'CLUSTER_SECRET_FILE') env.CLUSTER_SECRET = '';
+    chmodSync(file, 0o644);
+    expect(() => readClusterConfig(env)).toThrow(`close ${name} to other users (chmod 600 ${file})`);
+    chmodSync(file, 0o600);
+    expect(readClusterConfig(env).node.mode).toBe('production');
+  });
 
   test('may have the secret in a file', () => {
     const file = join(folder, 'cluster.secret');

@@ -104,7 +104,7 @@ describe('the keys that all nodes share', () => {
       [0, ''],
       [0, ''],
     ]);
-    expect(readdirSync(place).sort()).toEqual(['authority.pem', 'cluster.secret', 'secrets.key']);
+    expect(readdirSync(place).sort()).toEqual(['authority.pem', 'cluster.secret', 'log.pem', 'secrets.key']);
     const files = Object.values(sharedKeys(place));
     const made = files.map((file) => readFileSync(file, 'utf8'));
     for (const file of files) expect(statSync(file).mode & 0o777).toBe(0o600);

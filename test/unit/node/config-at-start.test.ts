@@ -100,6 +100,14 @@ const wrong: Readonly<Record<string, readonly (string | Environment)[]>> = {
   GRPC_CONNECTION_REQUEST_MIB: ['1', ...wrongMebibytes],
   GRPC_CONNECTION_ANSWER_MIB: ['7', ...wrongMebibytes],
   MEMORY_BUDGET_MIB: [...wrongNumbers, '31', '65537'],
+  LOG_ORIGIN: [
+    'https://ledger.example',
+    'Ledger.example',
+    'ledger.example/',
+    'ledger.example/../v1',
+    'a b',
+    'a'.repeat(121),
+  ],
 };
 
 /** These are looked at when the stores are opened. */
@@ -107,6 +115,7 @@ const atStores: Readonly<Record<string, readonly string[]>> = {
   DATA_DIR: [text, '/dev/null/data'],
   AUTHORITY_KEY_FILE: [none, empty, text, at('node.key'), at('node.pem')],
   SECRETS_KEY_FILE: [none, empty, text, file('short.key', 'AAAA')],
+  LOG_KEY_FILE: [none, empty, text, at('node.key'), at('node.pem')],
 };
 
 const least = {

@@ -5,7 +5,14 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { ConfigError, readConfig } from '../../../src/node/config.ts';
 import { configTable } from '../../../src/runtime/config/config-table.ts';
 
-const safe = { SVC_MODE: 'production', AUTHORITY_KEY_FILE: 'a.pem', SECRETS_KEY_FILE: 's.key', TLS_TERMINATED: '1' };
+const safe = {
+  SVC_MODE: 'production',
+  AUTHORITY_KEY_FILE: 'a.pem',
+  SECRETS_KEY_FILE: 's.key',
+  LOG_ORIGIN: 'ledger.example/v1',
+  LOG_KEY_FILE: 'l.pem',
+  TLS_TERMINATED: '1',
+};
 const folder = mkdtempSync(join(tmpdir(), 'lts-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const refusal = (env: Record<string, string>): string => {
@@ -70,7 +77,15 @@ describe('configuration', () => {
 
   it('production mode lists all that is missing in one sentence', () => {
     const message = refusal({ SVC_MODE: 'production' });
-    for (const name of ['AUTHORITY_KEY_FILE', 'SECRETS_KEY_FILE', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_TERMINATED=1'])
+    for (const name of [
+      'AUTHORITY_KEY_FILE',
+      'SECRETS_KEY_FILE',
+      'LOG_ORIGIN',
+      'LOG_KEY_FILE',
+      'TLS_CERT_FILE',
+      'TLS_KEY_FILE',
+      'TLS_TERMINATED=1',
+    ])
       expect(message).toContain(name);
     expect(message.match(/\.( |$)/g)).toHaveLength(1);
   });
@@ -96,7 +111,7 @@ describe('configuration', () => {
     expect(readConfig({ CORS_ORIGINS: '*' }).corsOrigins).toEqual(['*']);
   });
 
-  describe.each(['AUTHORITY_KEY_FILE', 'SECRETS_KEY_FILE', 'TLS_KEY_FILE'])('%s', (name) => {
+  describe.each(['AUTHORITY_KEY_FILE', 'SECRETS_KEY_FILE', 'LOG_KEY_FILE', 'TLS_KEY_FILE'])('%s', (name) => {
     const file = join(folder, name);
     const env = { ...safe, TLS_CERT_FILE: 'c.pem', TLS_KEY_FILE: 'k.pem', [name]: file };
     const take = (mode: number) => {

@@ -1,0 +1,179 @@
+import type { KeyObject } from 'node:crypto';
+import { signDigest } from '../../domain/keys/key-object.ts';
+import { fingerprint } from '../../domain/keys/public-key.ts';
+import { endorsementDigest } from '../../domain/log/endorsement.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import { decodeStored } from '../../store/unreadable-record.ts';
+import { AuthorityMismatch, publicKeyOf, readAuthorityKeys } from '../authority/authority.ts';
+import {
+  decodeForm,
+  type FormOf,
+  listOf,
+  objectOf,
+  orNull,
+  type RecordForm,
+  text,
+  textOrNull,
+  time,
+} from '../records/record-form.ts';
+
+/** One key that signs checkpoints, or did. Times are ISO. */
+export interface LogKeyRecord {
+  /** base64, 32 bytes. */
+  readonly publicKey: string;
+  readonly validFrom: string;
+  /** null while the key is in use. */
+  readonly validTo: string | null;
+  /** By the key that the authority had at `validFrom`, over `endorsementDigest`; base64. */
+  readonly endorsement: { readonly kid: string; readonly sig: string };
+}
+
+/** An origin under which nothing is signed any more. */
+interface EndedOrigin {
+  readonly origin: string;
+  readonly keys: readonly LogKeyRecord[];
+  readonly endedAt: string;
+}
+
+/** What all nodes of a store agree on: under which name and key its logs are signed. */
+export interface LogRecord {
+  readonly origin: string;
+  /** Oldest first; the last one is in use. */
+  readonly keys: readonly LogKeyRecord[];
+  /** Oldest first. */
+  readonly previous: readonly EndedOrigin[];
+  /** The keyspace in which this was agreed on. A keyspace with another id was restored from a copy. null: no Cassandra. */
+  readonly keyspaceId: string | null;
+}
+
+interface StoredLog {
+  /** null: no node has agreed on one yet. */
+  readonly log: LogRecord | null;
+  /** Of the record, as RecordStore names it. */
+  readonly version: string;
+}
+
+/** Makes the authority's endorsement of a log key (base64) under an origin. */
+export type Endorse = (origin: string, publicKey: string) => LogKeyRecord['endorsement'];
+
+/** A command cannot do what it was asked to. `message` says in a sentence why, and what to do. */
+export class LogChangeRefused extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'LogChangeRefused';
+  }
+}
+
+const kind = 'log';
+const id = 'identity';
+
+const keyForm: FormOf<LogKeyRecord> = {
+  publicKey: text,
+  validFrom: time,
+  validTo: orNull(time),
+  endorsement: objectOf<LogKeyRecord['endorsement']>({ kid: text, sig: text }),
+};
+const keys = (value: unknown) => listOf(objectOf(keyForm))(value) && Array.isArray(value) && value.length > 0;
+
+export const logRules: RecordForm<LogRecord> = {
+  kind,
+  form: {
+    origin: text,
+    keys,
+    previous: listOf(objectOf<EndedOrigin>({ origin: text, keys, endedAt: time })),
+    keyspaceId: textOrNull,
+  },
+};
+
+/** Throws UnreadableRecord. */
+export async function readLog(records: RecordStore): Promise<StoredLog> {
+  const record = await records.get(kind, id);
+  if (record === null) return { log: null, version: 'absent' };
+  return { log: decodeStored(record, () => decodeForm(record, logRules)), version: record.version };
+}
+
+/** Returns false if another process has changed the record since `replaces` was read. */
+export async function writeLog(records: RecordStore, log: LogRecord, replaces: string): Promise<boolean> {
+  return (await records.put({ kind, id, replaces, value: JSON.stringify(log), lookups: [] })).ok;
+}
+
+/**
+ * Endorses with the authority's key in use. Throws AuthorityMismatch if `authorityKey` is another one. What is returned
+ * throws LogChangeRefused for a key that the authority has or had itself.
+ */
+export async function endorsementBy(records: RecordStore, authorityKey: KeyObject): Promise<Endorse> {
+  const authorityKeys = await readAuthorityKeys(records);
+  const current = authorityKeys.at(-1);
+  if (current?.publicKey !== publicKeyOf(authorityKey)) throw new AuthorityMismatch();
+  return (origin, publicKey) => {
+    if (authorityKeys.some((key) => key.publicKey === publicKey))
+      throw new LogChangeRefused('A key of the authority never signs checkpoints: make another one for them.');
+    const digest = endorsementDigest({ serviceName: origin, publicKey: Buffer.from(publicKey, 'base64') });
+    return { kid: current.kid, sig: signDigest(digest, authorityKey) };
+  };
+}
+
+export function newLogKey(origin: string, publicKey: string, endorse: Endorse, nowIso: string): LogKeyRecord {
+  return { publicKey, validFrom: nowIso, validTo: null, endorsement: endorse(origin, publicKey) };
+}
+
+/** SHA-256 of the public key, hex. */
+export function logKeyFingerprint({ publicKey }: Pick<LogKeyRecord, 'publicKey'>): string {
+  return fingerprint(Buffer.from(publicKey, 'base64'));
+}
+
+export function keyInUse({ keys }: Pick<LogRecord, 'keys'>): LogKeyRecord {
+  const key = keys.at(-1);
+  if (key === undefined) throw new TypeError('the record of the log has no key');
+  return key;
+}
+
+/** Whether this public key (base64) signs the store's checkpoints, or ever did. */
+export async function isLogKey(records: RecordStore, publicKey: string): Promise<boolean> {
+  const { log } = await readLog(records);
+  return log !== null && hasHadKey(log, publicKey);
+}
+
+function hasHadKey({ keys, previous }: LogRecord, publicKey: string): boolean {
+  return [...keys, ...previous.flatMap((ended) => ended.keys)].some((key) => key.publicKey === publicKey);
+}
+
+function ended(keys: readonly LogKeyRecord[], nowIso: string): LogKeyRecord[] {
+  return keys.map((key) => (key.validTo === null ? { ...key, validTo: nowIso } : key));
+}
+
+/**
+ * The record after a rotation to `publicKey` (base64): older keys stay listed, since a checkpoint has no time and its
+ * key stays good for it. Run again with the key that is in use already, it changes nothing. Throws LogChangeRefused.
+ */
+export function withNextKey(log: LogRecord, publicKey: string, endorse: Endorse, nowIso: string): LogRecord {
+  if (keyInUse(log).publicKey === publicKey) return log;
+  if (hasHadKey(log, publicKey)) throw usedKey();
+  return { ...log, keys: [...ended(log.keys, nowIso), newLogKey(log.origin, publicKey, endorse, nowIso)] };
+}
+
+function usedKey(): LogChangeRefused {
+  return new LogChangeRefused('This key has signed the logs of the store before: make a new one.');
+}
+
+/** `publicKey` (base64) null: the key in use goes on under the new origin. Throws LogChangeRefused. */
+export function withNewOrigin(
+  log: LogRecord,
+  { origin, publicKey }: { readonly origin: string; readonly publicKey: string | null },
+  endorse: Endorse,
+  nowIso: string,
+): LogRecord {
+  if ([log, ...log.previous].some((known) => known.origin === origin))
+    throw new LogChangeRefused(
+      `${origin} is a name that this store has had: take one that was never used, such as the old name and a date.`,
+    );
+  const inUse = keyInUse(log).publicKey;
+  const next = publicKey ?? inUse;
+  if (next !== inUse && hasHadKey(log, next)) throw usedKey();
+  return {
+    ...log,
+    origin,
+    keys: [newLogKey(origin, next, endorse, nowIso)],
+    previous: [...log.previous, { origin: log.origin, keys: ended(log.keys, nowIso), endedAt: nowIso }],
+  };
+}
