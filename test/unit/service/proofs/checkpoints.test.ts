@@ -185,41 +185,30 @@ test('a copy of a store signs nothing', async () => {
   expect(await refusal(copy.at(ledgerLog, 5))).toEqual(['unavailable', 'log_behind']);
 });
 
-test('no checkpoint leaves before its signed head is durable; callers share a raise', async () => {
-  const raised: number[] = [];
-  let release = () => {};
+test('no checkpoint leaves before its signed head is durable', async () => {
+  const durable = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
   const data = emptyProofData();
   const node = new ProvingNode(data, {
     heads: (heads) => ({
       get: (origin) => heads.get(origin),
       raise: async (origin, size, root) => {
-        raised.push(size);
-        await new Promise<void>((resolve) => {
-          release = resolve;
-        });
+        asked.resolve();
+        await durable.promise;
         await heads.raise(origin, size, root);
       },
     }),
   });
   await appendAll(node.store, chain.slice(0, 100));
-  const answered: number[] = [];
-  const calls = [10, 20, 30, 25].map(async (size) => {
-    await node.at(ledgerLog, size);
-    answered.push(size);
+  let isAnswered = false;
+  const call = node.at(ledgerLog, 30).finally(() => {
+    isAnswered = true;
   });
-  const idle = () => new Promise((resolve) => setTimeout(resolve, 30));
-  await idle();
-  expect([raised.length, answered]).toEqual([1, []]);
-  const [first = 0] = raised;
-  release();
-  await idle();
-  expect(answered.every((size) => size <= first)).toBe(true);
-  while (answered.length < calls.length) {
-    release();
-    await idle();
-  }
-  await Promise.all(calls);
-  expect(raised.length).toBeLessThanOrEqual(3);
+  await asked.promise;
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect([isAnswered, node.counts.signed]).toEqual([false, 0]);
+  durable.resolve();
+  expect((await call).size).toBe(30);
   expect((await node.heads.get(node.checkpoints.originOf(ledgerLog)))?.size).toBe(30);
 });
 
