@@ -1,4 +1,4 @@
-import { LedgerError } from '../../domain/errors.ts';
+import type { LedgerError } from '../../domain/errors.ts';
 import { names } from '../../domain/event/projection.ts';
 import { parseRow } from '../../domain/event/row.ts';
 import { type LogSigner, signCheckpoint } from '../../domain/log/checkpoint.ts';
@@ -11,6 +11,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { LedgerEntry, LedgerStore } from '../../store/ledger-store.ts';
 import type { SignedHead, SignedHeads } from '../../store/signed-heads.ts';
+import { logBehind } from '../log-identity/log-identity.ts';
 import type { Walk } from '../walking/walk.ts';
 import type { CertainHeads } from './certain-heads.ts';
 import type { LogRows } from './log-rows.ts';
@@ -233,13 +234,6 @@ function agrees(signed: TreeHead, other: TreeHead, hashes: readonly Uint8Array[]
   if (signed.size === other.size) return isSameHash(signed.root, other.root);
   const [old, newer] = signed.size < other.size ? [signed, other] : [other, signed];
   return isConsistent({ oldSize: old.size, oldRoot: old.root, newSize: newer.size, newRoot: newer.root, hashes });
-}
-
-/** The answer of calls that would have to sign. */
-function logBehind(): LedgerError {
-  const message =
-    'Nothing is signed for this log: events that were signed may be missing here. The operator has to see to it.';
-  return new LedgerError('unavailable', message, { reason: 'log_behind' });
 }
 
 /** A defect: the service verifies each proof that it has made. */

@@ -9,7 +9,7 @@ import type { LeafRange, LogRows } from './log-rows.ts';
 import type { Log } from './proven-logs.ts';
 
 /** Tiles of level 0 that one call makes itself. For more it starts the work and is refused. */
-export const tilesPerCallMax = 16;
+const tilesPerCallMax = 16;
 /** Tiles of level 0 that are made at once, over all logs. */
 const places = { perCaller: 1, total: 4, waiting: 4_096 };
 /** Logs whose trees are made in the background, or wait for it. Calls for further ones start nothing. */
@@ -30,7 +30,7 @@ interface LogTreesParts {
   readonly meter: TreeMeter;
 }
 
-export interface TreeMeter {
+interface TreeMeter {
   /** Tiles of level 0 that were made from events. */
   tilesWritten(count: number): void;
   /** Making the tree of a log in the background has failed. */
