@@ -82,6 +82,8 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
       ledgers: stores.ledgers,
       records: stores.records,
       access: stores.access,
+      tiles: stores.tiles,
+      signedHeads: stores.signedHeads,
       stamp: stores.stamp,
       stores: [
         { name: 'cassandra', check: () => stores.check() },

@@ -45,6 +45,8 @@ export async function startEmbedded(
         ledgers: stores.ledgers,
         records: stores.records,
         access: stores.access,
+        tiles: stores.tiles,
+        signedHeads: stores.signedHeads,
         stamp: stores.stamp,
         stores: [
           {

@@ -8,7 +8,9 @@ import type { StoreCheck } from '../service/calls/health.ts';
 import type { AccessLog } from '../store/access-log.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
+import type { SignedHeads } from '../store/signed-heads.ts';
 import type { StoreStamp } from '../store/store-stamp.ts';
+import type { TileStore } from '../store/tile-store.ts';
 import type { Config } from './config.ts';
 import type { Membership } from './membership.ts';
 import type { NodeKeys } from './node-keys.ts';
@@ -20,6 +22,8 @@ export interface NodeParts {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
   readonly access: AccessLog;
+  readonly tiles: TileStore;
+  readonly signedHeads: SignedHeads;
   readonly stamp: StoreStamp;
   /** Shown in /health. */
   readonly stores: readonly StoreCheck[];

@@ -1,3 +1,4 @@
+import { toldTogether } from '../actors/ledger/commit-listener.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import { skippedWebhookSteps, webhookSteps } from '../sandbox/webhook-steps.ts';
 import { checkCommandSignature } from '../service/actors/command-signature.ts';
@@ -12,6 +13,7 @@ import { createCalls } from './subsystems/calls.ts';
 import { nodeContext } from './subsystems/context.ts';
 import { startIdentities } from './subsystems/identities.ts';
 import { InternalPort } from './subsystems/internal-port.ts';
+import { createCheckpoints } from './subsystems/proofs.ts';
 import { openPublicPorts } from './subsystems/public-ports.ts';
 import { startServing } from './subsystems/serving.ts';
 import { startUpkeep } from './subsystems/upkeep.ts';
@@ -52,7 +54,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const listening: number[] = [];
   const targets = webhookTargets(node, () => listening);
   const webhooks = createWebhooks(node, secrets, targets, (ledgerId) => directory.readBarrier(ledgerId));
-  const directory = made.use(startActors(node, authority, endings, webhooks));
+  const { checkpoints } = made.use(createCheckpoints(node, logIdentity));
+  const directory = made.use(startActors(node, authority, endings, toldTogether(webhooks, checkpoints)));
   const tls = readTls(config, systemClock.now());
   const api = apiOf({
     ...node,

@@ -31,6 +31,8 @@ function remedyOf(kind: string): string {
   switch (kind) {
     case 'tile':
       return 'its hashes are computed anew from the events, so that nothing has to be done';
+    case 'event':
+      return 'restore it from a backup, and never remove it: no proof that covers it is made until then';
     case 'signed_head':
       return 'restore it from a backup, and never remove it, because its log would then count as never signed';
     default:

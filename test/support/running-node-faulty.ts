@@ -12,6 +12,7 @@ import type { RecordStore } from '../../src/store/record-store.ts';
 import { MemoryAccessLog } from './memory-store/access-log.ts';
 import { MemoryLedgerStore } from './memory-store/ledger-store.ts';
 import { MemoryRecordStore } from './memory-store/record-store.ts';
+import { MemorySignedHeads, MemoryTileStore } from './memory-store/trees.ts';
 import { type ChooseFault, faultyLedgerStore, faultyRecordStore, scriptedFaults } from './store-faults.ts';
 
 /** A whole node whose stores fail when told to. */
@@ -42,6 +43,8 @@ export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode
     ledgers: faultyLedgerStore(ledgers, choose),
     records: faultyRecordStore(records, choose),
     access: new MemoryAccessLog(),
+    tiles: new MemoryTileStore(),
+    signedHeads: new MemorySignedHeads(),
     stamp: { keyspaceId: null, isCopy: () => false, clear: () => {} },
     stores: [{ name: 'memory', check: async () => {} }],
     self: 'faulty',

@@ -14,3 +14,24 @@ export interface CommitListener {
   /** The ledger was claimed: no earlier write can land any more. One that landed may have had no `committed`. */
   claimed(ledgerId: string): void;
 }
+
+/** Tells several listeners, in this order. Each may leave out what it does not need. */
+export function toldTogether(...listeners: readonly Partial<CommitListener>[]): CommitListener {
+  return {
+    writing: (ledgerId, fromSeq) => {
+      for (const one of listeners) one.writing?.(ledgerId, fromSeq);
+    },
+    settled: (ledgerId) => {
+      for (const one of listeners) one.settled?.(ledgerId);
+    },
+    committed: (ledgerId, entries) => {
+      for (const one of listeners) one.committed?.(ledgerId, entries);
+    },
+    outcomeUnknown: (ledgerId, entries) => {
+      for (const one of listeners) one.outcomeUnknown?.(ledgerId, entries);
+    },
+    claimed: (ledgerId) => {
+      for (const one of listeners) one.claimed?.(ledgerId);
+    },
+  };
+}

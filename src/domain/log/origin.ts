@@ -10,7 +10,7 @@ const LABEL = '[a-z0-9](?:[a-z0-9-]*[a-z0-9])?';
 const SERVICE_NAME = new RegExp(`^${LABEL}(?:\\.${LABEL})*(?::[1-9][0-9]{0,4})?(?:/[a-z0-9._~-]+)*$`);
 const DOT_SEGMENT = /\/\.{1,2}(?:\/|$)/;
 
-type LogKind = 'ledger' | 'master';
+export type LogKind = 'ledger' | 'master';
 const folders: Readonly<Record<LogKind, string>> = { ledger: 'ledgers', master: 'masters' };
 
 interface LogOrigin {

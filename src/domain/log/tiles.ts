@@ -15,7 +15,7 @@ interface LevelRange {
 }
 
 /** The first `hashes` hashes of the tile at `index` of its level. */
-interface TilePart {
+export interface TilePart {
   readonly level: number;
   readonly index: number;
   readonly hashes: number;

@@ -140,7 +140,7 @@ export class LogIdentity {
 }
 
 /** The answer of calls that would have to sign. */
-function logBehind(): LedgerError {
+export function logBehind(): LedgerError {
   return new LedgerError(
     'unavailable',
     'Nothing is signed for this log: events that were signed may be missing here. The operator has to see to it.',

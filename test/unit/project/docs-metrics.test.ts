@@ -7,6 +7,7 @@ import { RecordSweeping } from '../../../src/node/record-sweeping.ts';
 import { refusedSnapshots } from '../../../src/node/refused-snapshots.ts';
 import { meterAccesses } from '../../../src/node/subsystems/accesses.ts';
 import { meterBehindLogs } from '../../../src/node/subsystems/authority.ts';
+import { meterProofs } from '../../../src/node/subsystems/proofs.ts';
 import { watchUnreadable } from '../../../src/node/unreadable-records.ts';
 import { watchClock } from '../../../src/runtime/clock/clock-watch.ts';
 import { createLog } from '../../../src/runtime/telemetry/log.ts';
@@ -29,6 +30,7 @@ function registryOfAll(): Registry {
   webhookMeter(registry);
   meterAccesses(registry, { held: 0, lost: 0 });
   meterBehindLogs(registry, new BehindLogs(false));
+  meterProofs(registry);
   const records = new MemoryRecordStore();
   const [clock, log] = [new ManualClock(0), createLog('silent')];
   new RecordSweeping({ records, clock, log, registry, isSweeper: () => true });

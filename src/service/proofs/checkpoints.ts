@@ -1,0 +1,242 @@
+import type { LedgerError } from '../../domain/errors.ts';
+import { names } from '../../domain/event/projection.ts';
+import { parseRow } from '../../domain/event/row.ts';
+import { type LogSigner, signCheckpoint } from '../../domain/log/checkpoint.ts';
+import { originOf } from '../../domain/log/origin.ts';
+import { compactRangeAt, type HashSource, subtreeHash } from '../../domain/log/subtree-hash.ts';
+import { TILE_HASHES } from '../../domain/log/tiles.ts';
+import { isSameHash, leafHash } from '../../domain/log/tree.ts';
+import { consistencyPath, inclusionPath, isConsistent, isIncluded } from '../../domain/log/tree-proof.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { RecentMap } from '../../runtime/collections/recent-map.ts';
+import type { LedgerEntry, LedgerStore } from '../../store/ledger-store.ts';
+import type { SignedHead, SignedHeads } from '../../store/signed-heads.ts';
+import { logBehind } from '../log-identity/log-identity.ts';
+import type { Walk } from '../walking/walk.ts';
+import type { CertainHeads } from './certain-heads.ts';
+import type { LogRows } from './log-rows.ts';
+import { type LogTrees, treeBuilding } from './log-trees.ts';
+import type { Log, ProvenLogs, SignedSize } from './proven-logs.ts';
+import { SignedLog } from './signed-log.ts';
+
+/** Logs of which a node keeps the edge and the signed head: 64 MiB, at 1.6 KB each. */
+const logsKeptMax = 40_000;
+/** A log that was found to be behind is looked at again after this time, ms. */
+const behindRestMs = 10_000;
+/** From an edge to a newer size, so many events are read at most. Beyond that, the tree is read from its tiles. */
+const forwardMax = 1_024;
+
+/** Which logs lack events that were signed. Nothing is signed for them. */
+interface BehindLogs {
+  /** Whether the whole store is a restored copy. */
+  readonly store: boolean;
+  learn(kind: Log['kind'], origin: string, isBehind: boolean): void;
+}
+
+interface CheckpointsParts {
+  readonly store: Pick<LedgerStore, 'head'>;
+  readonly heads: SignedHeads;
+  readonly certainHeads: CertainHeads;
+  readonly rows: LogRows;
+  readonly trees: LogTrees;
+  readonly signer: LogSigner & { readonly behind: BehindLogs };
+  readonly clock: Clock;
+  readonly meter: { checkpointSigned(kind: Log['kind']): void };
+}
+
+/**
+ * Signs checkpoints, so that no two ever contradict one another. Before a checkpoint leaves the process:
+ * - its leaves are certain: no crash and no other node can take them back;
+ * - its tree agrees with the largest one that was signed, the signed head;
+ * - a signed head of its size or a larger one is durable;
+ * - the store has all events that were signed.
+ */
+export class Checkpoints implements ProvenLogs {
+  readonly #parts: CheckpointsParts;
+  readonly #logs = new RecentMap<string, SignedLog>(logsKeptMax);
+  #isAsked = false;
+
+  constructor(parts: CheckpointsParts) {
+    this.#parts = parts;
+  }
+
+  originOf({ kind, id }: Log): string {
+    return originOf({ serviceName: this.#parts.signer.serviceName, kind, id });
+  }
+
+  /** Learns of events of this node that were committed: extends the edges of their logs. */
+  committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
+    if (!this.#isAsked) return;
+    const ledger = this.#logs.get(this.originOf({ kind: 'ledger', id: ledgerId, ledgerId }));
+    if (ledger === undefined) return;
+    const first = entries[0]?.seq ?? 0;
+    for (const entry of entries) {
+      ledger.certain = Math.max(ledger.certain, entry.seq + 1);
+      ledger.edge?.committed(entry.seq, leafHash(Buffer.from(entry.hash, 'hex')));
+      this.#committedInMaster(ledgerId, entry);
+    }
+    const size = first + entries.length;
+    const isTileFull = Math.floor(first / TILE_HASHES) < Math.floor(size / TILE_HASHES);
+    if (isTileFull && ledger.edge !== null) this.#parts.trees.fill(ledger.log, size);
+  }
+
+  #committedInMaster(ledgerId: string, { row, projections }: LedgerEntry): void {
+    const scope = projections.find((one) => one.kind === 'scope' && one.scope.startsWith(masterScope));
+    if (scope?.kind !== 'scope') return;
+    const id = scope.scope.slice(masterScope.length);
+    const kept = this.#logs.get(this.originOf({ kind: 'master', id, ledgerId }));
+    if (kept === undefined) return;
+    const { master, contentHash } = parseRow(row);
+    if (master === null) return;
+    kept.certain = Math.max(kept.certain, master.seq + 1);
+    kept.edge?.committed(master.seq, leafHash(Buffer.from(contentHash, 'hex')));
+  }
+
+  async newestSize(log: Log, walk: Walk): Promise<number> {
+    const kept = this.#kept(log);
+    const known = await this.#ledgerSize(log.ledgerId, walk);
+    if (log.kind === 'master')
+      kept.certain = Math.max(kept.certain, await this.#parts.rows.masterSize(log, known, walk));
+    return kept.certain;
+  }
+
+  async checkpoint(log: Log, size: number, walk: Walk): Promise<SignedSize | null> {
+    const kept = this.#kept(log);
+    this.#refuseBehind(kept);
+    const signed = kept.signed === undefined ? await this.#readSigned(kept, walk) : kept.signed;
+    const isCertain = size <= kept.certain || size <= (signed?.size ?? 0);
+    if (!isCertain && size > (await this.newestSize(log, walk))) return null;
+    const root = await this.#agreedRoot(kept, signed, size, walk);
+    if (size > (signed?.size ?? 0)) await kept.raise({ size, root: Buffer.from(root) });
+    this.#refuseBehind(kept);
+    const { origin } = kept.log;
+    const checkpoint = signCheckpoint({ origin, size, root }, this.#parts.signer);
+    this.#parts.meter.checkpointSigned(log.kind);
+    return { origin, size, root, checkpoint };
+  }
+
+  async inclusion(log: Log, index: number, size: number, walk: Walk): Promise<readonly Uint8Array[]> {
+    const path = inclusionPath(index, size);
+    const leaf = { from: index, to: index + 1 };
+    const whole = { from: 0, to: size };
+    const hashAt = await this.#parts.trees.hashes(this.#kept(log).log, [...path, leaf, whole], size, walk);
+    const hashes = path.map((subtree) => subtreeHash(subtree, hashAt));
+    const claim = { leafHash: subtreeHash(leaf, hashAt), index, size, root: subtreeHash(whole, hashAt), hashes };
+    if (!isIncluded(claim)) throw wrongProof(log, `of inclusion of ${index} in ${size}`);
+    return hashes;
+  }
+
+  async consistency(log: Log, from: number, to: number, walk: Walk): Promise<readonly Uint8Array[]> {
+    const path = consistencyPath(from, to);
+    const roots = [from, to].map((size) => ({ from: 0, to: size }));
+    const hashAt = await this.#parts.trees.hashes(this.#kept(log).log, [...path, ...roots], to, walk);
+    const hashes = path.map((subtree) => subtreeHash(subtree, hashAt));
+    const claim = { oldSize: from, oldRoot: rootAt(from, hashAt), newSize: to, newRoot: rootAt(to, hashAt), hashes };
+    if (!isConsistent(claim)) throw wrongProof(log, `of consistency of ${from} and ${to}`);
+    return hashes;
+  }
+
+  #kept(log: Log): SignedLog {
+    this.#isAsked = true;
+    const origin = this.originOf(log);
+    const kept = this.#logs.get(origin) ?? new SignedLog({ ...log, origin }, this.#parts.heads);
+    // Sets it also if it is there: the log that was asked for longest ago leaves first.
+    this.#logs.set(origin, kept);
+    return kept;
+  }
+
+  /** The number of certain events of a ledger, none of which was committed after the call. */
+  async #ledgerSize(ledgerId: string, walk: Walk): Promise<number> {
+    const kept = this.#kept({ kind: 'ledger', id: ledgerId, ledgerId });
+    const head = await walk.readOne(() => this.#parts.store.head(ledgerId));
+    if ((head?.seq ?? -1) + 1 > kept.certain) await this.#readCertain(kept);
+    return kept.certain;
+  }
+
+  /** By a read of the store that begins after the call. */
+  async #readCertain(kept: SignedLog): Promise<number> {
+    const size = await this.#parts.certainHeads.size(kept.log.ledgerId);
+    kept.certain = Math.max(kept.certain, size);
+    return size;
+  }
+
+  /** Reads the signed head, and then whether the store has all that was signed. Throws `log_behind` if not. */
+  async #readSigned(kept: SignedLog, walk: Walk): Promise<SignedHead | null> {
+    const { log } = kept;
+    const signed = await walk.readOne(() => kept.readSigned());
+    const ledger = this.#kept({ kind: 'ledger', id: log.ledgerId, ledgerId: log.ledgerId });
+    const inStore = await this.#readCertain(ledger);
+    const size = log.kind === 'ledger' ? inStore : await this.#parts.rows.masterSize(log, inStore, walk);
+    kept.certain = Math.max(kept.certain, size);
+    if (signed !== null && size < signed.size) throw this.#foundBehind(kept);
+    this.#parts.signer.behind.learn(log.kind, log.origin, false);
+    return signed;
+  }
+
+  /** The root at a certain size, of a tree that agrees with the signed head. */
+  async #agreedRoot(kept: SignedLog, signed: SignedHead | null, size: number, walk: Walk): Promise<Uint8Array> {
+    const { log, edge } = kept;
+    const { rows, trees } = this.#parts;
+    if (edge !== null && size - edge.size <= forwardMax) {
+      const root = await edge.rootAt(size, (from, to) => rows.leaves(log, { from, to }, walk));
+      if (root !== null) return root;
+    }
+    const signedSize = signed?.size ?? size;
+    const [oldSize, newSize] = size < signedSize ? [size, signedSize] : [signedSize, size];
+    const path = consistencyPath(oldSize, newSize);
+    const hashAt = await trees.hashes(log, [...path, { from: 0, to: size }], newSize, walk);
+    const root = rootAt(size, hashAt);
+    if (
+      signed !== null &&
+      !agrees(
+        signed,
+        { size, root },
+        path.map((subtree) => subtreeHash(subtree, hashAt)),
+      )
+    )
+      throw this.#disagrees(kept, newSize);
+    kept.wasRemade = false;
+    if (size === kept.certain) kept.makeEdge(compactRangeAt(size, hashAt));
+    return root;
+  }
+
+  /** The tiles may be wrong: they are made anew once. If the tree then still disagrees, the events are others. */
+  #disagrees(kept: SignedLog, size: number): LedgerError {
+    if (kept.wasRemade && !this.#parts.trees.isBuilding(kept.log)) return this.#foundBehind(kept);
+    kept.wasRemade = true;
+    this.#parts.trees.remake(kept.log, size);
+    return treeBuilding(0);
+  }
+
+  #foundBehind(kept: SignedLog): LedgerError {
+    const { kind, origin } = kept.log;
+    kept.behindSince = this.#parts.clock.now();
+    kept.forget();
+    this.#parts.signer.behind.learn(kind, origin, true);
+    return logBehind();
+  }
+
+  #refuseBehind({ behindSince }: SignedLog): void {
+    if (this.#parts.signer.behind.store || this.#parts.clock.now() < behindSince + behindRestMs) throw logBehind();
+  }
+}
+
+/** Begins the name of the scope of a master's events. */
+const masterScope = names.masterEvents('');
+
+type TreeHead = Pick<SignedHead, 'size'> & { readonly root: Uint8Array };
+
+function rootAt(size: number, hashAt: HashSource): Uint8Array {
+  return subtreeHash({ from: 0, to: size }, hashAt);
+}
+
+function agrees(signed: TreeHead, other: TreeHead, hashes: readonly Uint8Array[]): boolean {
+  if (signed.size === other.size) return isSameHash(signed.root, other.root);
+  const [old, newer] = signed.size < other.size ? [signed, other] : [other, signed];
+  return isConsistent({ oldSize: old.size, oldRoot: old.root, newSize: newer.size, newRoot: newer.root, hashes });
+}
+
+/** A defect: the service verifies each proof that it has made. */
+function wrongProof({ kind, id }: Log, what: string): Error {
+  return new Error(`the proof ${what} that was made for the ${kind} log of ${id} does not verify`);
+}

@@ -1,0 +1,79 @@
+import type { CompactRange } from '../../domain/log/compact-range.ts';
+import type { SignedHead, SignedHeads } from '../../store/signed-heads.ts';
+import { Edge } from './edge.ts';
+import type { NamedLog } from './log-trees.ts';
+
+/** What a node keeps of a log that it was asked for. */
+export class SignedLog {
+  readonly log: NamedLog;
+  /** So many leaves are certain, as far as the node knows. */
+  certain = 0;
+  /** Agrees with the signed head: it was compared with it when it was made. null: not made yet. */
+  edge: Edge | null = null;
+  /** When the log was found to be behind, ms. It is looked at again a while later. */
+  behindSince = Number.NEGATIVE_INFINITY;
+  /** All tiles were made anew, because they did not agree with the signed head. */
+  wasRemade = false;
+  readonly #heads: SignedHeads;
+  /** The signed head. null: nothing was signed yet. undefined: not read, or a raise has an unknown outcome. */
+  #signed: SignedHead | null | undefined;
+  #next: SignedHead | null = null;
+  #raising: Promise<void> | null = null;
+
+  constructor(log: NamedLog, heads: SignedHeads) {
+    this.log = log;
+    this.#heads = heads;
+  }
+
+  get signed(): SignedHead | null | undefined {
+    return this.#signed;
+  }
+
+  async readSigned(): Promise<SignedHead | null> {
+    this.#keep(await this.#heads.get(this.log.origin));
+    return this.#signed ?? null;
+  }
+
+  /** Whatever is known of the log is read again. */
+  forget(): void {
+    this.#signed = undefined;
+    this.edge = null;
+    this.certain = 0;
+  }
+
+  makeEdge(range: CompactRange): void {
+    if (this.edge === null || this.edge.size < range.size) this.edge = new Edge(range);
+  }
+
+  /**
+   * Resolves when a head of at least this size is durable. One raise at a time is under way; callers that come
+   * meanwhile share the next one, which takes the largest of their heads.
+   */
+  async raise(head: SignedHead): Promise<void> {
+    if (this.#next === null || this.#next.size < head.size) this.#next = head;
+    while ((this.#signed?.size ?? 0) < head.size) {
+      this.#raising ??= this.#raiseNext().finally(() => {
+        this.#raising = null;
+      });
+      await this.#raising;
+    }
+  }
+
+  async #raiseNext(): Promise<void> {
+    const head = this.#next;
+    this.#next = null;
+    if (head === null) return;
+    try {
+      await this.#heads.raise(this.log.origin, head.size, head.root);
+      this.#keep(head);
+    } catch (error) {
+      this.#signed = undefined;
+      throw error;
+    }
+  }
+
+  /** Another call may have raised the head while this one was read. */
+  #keep(head: SignedHead | null): void {
+    if ((this.#signed?.size ?? 0) <= (head?.size ?? 0)) this.#signed = head;
+  }
+}

@@ -1,0 +1,121 @@
+import { type Checkpoint, verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { CertainHeads } from '../../src/service/proofs/certain-heads.ts';
+import { Checkpoints } from '../../src/service/proofs/checkpoints.ts';
+import { LogRows } from '../../src/service/proofs/log-rows.ts';
+import { LogTrees } from '../../src/service/proofs/log-trees.ts';
+import type { Log } from '../../src/service/proofs/proven-logs.ts';
+import { unboundedWalk } from '../../src/service/walking/walk.ts';
+import type { LedgerEntry } from '../../src/store/ledger-store.ts';
+import type { SignedHeads } from '../../src/store/signed-heads.ts';
+import { chainEntries } from './chain-entries.ts';
+import { append, createMaster, ledgerId, masterId, openLedger, siblingId } from './commands.ts';
+import { vectorKey, vectorSigner } from './log-keys.ts';
+import { emptyLedgerData, type MemoryLedgerData } from './memory-store/ledger-data.ts';
+import { MemoryLedgerStore } from './memory-store/ledger-store.ts';
+import { emptyTreeData, MemorySignedHeads, MemoryTileStore, type MemoryTreeData } from './memory-store/trees.ts';
+import { Chain, start } from './world.ts';
+
+export const ledgerLog: Log = { kind: 'ledger', id: ledgerId, ledgerId };
+export const masterLog: Log = { kind: 'master', id: masterId, ledgerId };
+
+/** What all nodes of a test share. */
+export interface ProofData {
+  readonly ledgers: MemoryLedgerData;
+  readonly trees: MemoryTreeData;
+}
+
+export function emptyProofData(): ProofData {
+  return { ledgers: emptyLedgerData(), trees: emptyTreeData() };
+}
+
+/** A node that signs checkpoints over shared data. */
+export class ProvingNode {
+  readonly store: MemoryLedgerStore;
+  readonly heads: SignedHeads;
+  readonly checkpoints: Checkpoints;
+  readonly behind = new Set<string>();
+  readonly walk = unboundedWalk();
+  /** Of checkpoints that were signed, and of tiles that were made. */
+  readonly counts = { signed: 0, tiles: 0 };
+  readonly failures: unknown[] = [];
+
+  constructor(
+    { ledgers, trees }: ProofData,
+    changes: { readonly heads?: (heads: SignedHeads) => SignedHeads; readonly isCopy?: boolean } = {},
+  ) {
+    this.store = new MemoryLedgerStore(() => Date.parse(start), ledgers);
+    const heads = new MemorySignedHeads(trees);
+    this.heads = changes.heads?.(heads) ?? heads;
+    const rows = new LogRows(this.store);
+    this.checkpoints = new Checkpoints({
+      store: this.store,
+      heads: this.heads,
+      certainHeads: new CertainHeads(this.store, systemClock),
+      rows,
+      trees: new LogTrees({
+        tiles: new MemoryTileStore(trees),
+        rows,
+        meter: {
+          tilesWritten: (count) => {
+            this.counts.tiles += count;
+          },
+          buildingFailed: (_origin, error) => this.failures.push(error),
+        },
+      }),
+      signer: {
+        ...vectorSigner,
+        behind: {
+          store: changes.isCopy ?? false,
+          learn: (_kind, origin, isBehind) => (isBehind ? this.behind.add(origin) : this.behind.delete(origin)),
+        },
+      },
+      clock: systemClock,
+      meter: {
+        checkpointSigned: () => {
+          this.counts.signed += 1;
+        },
+      },
+    });
+  }
+
+  /** The checkpoint of the newest size, verified. */
+  async newest(log: Log): Promise<Checkpoint> {
+    return this.at(log, await this.checkpoints.newestSize(log, this.walk));
+  }
+
+  /** The checkpoint of a size, verified. */
+  async at(log: Log, size: number): Promise<Checkpoint> {
+    const signed = await this.checkpoints.checkpoint(log, size, this.walk);
+    if (signed === null) throw new Error(`there is no checkpoint of size ${size}`);
+    return verifyCheckpoint(signed.checkpoint, this.checkpoints.originOf(log), [vectorKey]);
+  }
+}
+
+/** A ledger with two masters. Every third event is of the second one. */
+export function longChain(events: number): readonly LedgerEntry[] {
+  const chain = new Chain();
+  chain.run(openLedger());
+  chain.run(createMaster());
+  chain.run(createMaster({ masterId: siblingId, businessRef: 'PO-2' }));
+  while (chain.events.length < events) {
+    const at = chain.events.length;
+    chain.run(append({ masterId: at % 3 === 0 ? siblingId : masterId, payload: `{"n":${at}}` }));
+  }
+  return chainEntries(chain.events);
+}
+
+/** Appends entries in batches, and tells the nodes that are given. */
+export async function appendAll(
+  store: MemoryLedgerStore,
+  entries: readonly LedgerEntry[],
+  owners: readonly ProvingNode[] = [],
+  batch = 64,
+): Promise<void> {
+  const claim = await store.claim(ledgerId);
+  for (let at = 0; at < entries.length; at += batch) {
+    const part = entries.slice(at, at + batch);
+    await store.append(claim, part);
+    for (const { checkpoints } of owners) checkpoints.committed(ledgerId, part);
+  }
+}

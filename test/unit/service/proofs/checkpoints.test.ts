@@ -1,0 +1,257 @@
+import { describe, expect, test } from 'vitest';
+import { LedgerError } from '../../../../src/domain/errors.ts';
+import { parseRow } from '../../../../src/domain/event/row.ts';
+import type { Checkpoint } from '../../../../src/domain/log/checkpoint.ts';
+import { leafHash } from '../../../../src/domain/log/tree.ts';
+import { isConsistent, isIncluded } from '../../../../src/domain/log/tree-proof.ts';
+import type { Log } from '../../../../src/service/proofs/proven-logs.ts';
+import type { LedgerEntry } from '../../../../src/store/ledger-store.ts';
+import { ledgerId, masterId } from '../../../support/commands.ts';
+import { RecursiveTree } from '../../../support/log-trees.ts';
+import { nameOfPlace } from '../../../support/memory-store/trees.ts';
+import {
+  appendAll,
+  emptyProofData,
+  ledgerLog,
+  longChain,
+  masterLog,
+  type ProofData,
+  ProvingNode,
+} from '../../../support/proofs-rig.ts';
+
+const chain = longChain(1_500);
+const leavesOf = (log: Log, entries: readonly LedgerEntry[]): Uint8Array[] =>
+  entries.flatMap(({ row }) => {
+    const { hash, contentHash, master } = parseRow(row);
+    if (log.kind === 'ledger') return [leafHash(Buffer.from(hash, 'hex'))];
+    return master?.id === log.id ? [leafHash(Buffer.from(contentHash, 'hex'))] : [];
+  });
+
+/** A node over a store that has the first `events` of the chain. */
+async function nodeWith(events: number, data: ProofData = emptyProofData()): Promise<ProvingNode> {
+  const node = new ProvingNode(data);
+  await appendAll(node.store, chain.slice(0, events));
+  return node;
+}
+
+async function refusal(call: Promise<unknown>): Promise<unknown> {
+  const error = await call.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof LedgerError)) throw error;
+  return [error.code, error.details.reason];
+}
+
+async function consistent(node: ProvingNode, log: Log, old: Checkpoint, newer: Checkpoint): Promise<boolean> {
+  const hashes = await node.checkpoints.consistency(log, old.size, newer.size, node.walk);
+  return isConsistent({ oldSize: old.size, oldRoot: old.root, newSize: newer.size, newRoot: newer.root, hashes });
+}
+
+describe.each([ledgerLog, masterLog])('the $kind log', (log) => {
+  const leaves = leavesOf(log, chain);
+  const tree = new RecursiveTree(leaves);
+
+  test('has a checkpoint at each size, with the root of RFC 6962', async () => {
+    const node = await nodeWith(chain.length);
+    expect(await node.checkpoints.newestSize(log, node.walk)).toBe(leaves.length);
+    for (const size of [leaves.length, 1, 2, 255, 256, 257, 511, 512, 700, leaves.length - 1]) {
+      const { root } = await node.at(log, size);
+      expect([size, Buffer.from(root).toString('hex')]).toEqual([
+        size,
+        Buffer.from(tree.hash({ from: 0, to: size })).toString('hex'),
+      ]);
+    }
+    expect(await node.checkpoints.checkpoint(log, leaves.length + 1, node.walk)).toBeNull();
+  });
+
+  test('proves events at their own places and in the newest tree', async () => {
+    const node = await nodeWith(chain.length);
+    const newest = await node.newest(log);
+    const last = leaves.length - 1;
+    for (const index of [0, 1, 2, 3, 127, 200, 254, 255, 256, 257, 510, 511, 512, 513, 640, last - 1, last]) {
+      for (const size of [index + 1, leaves.length]) {
+        const hashes = await node.checkpoints.inclusion(log, index, size, node.walk);
+        const root = size === newest.size ? newest.root : tree.hash({ from: 0, to: size });
+        const claim = { leafHash: leaves[index] ?? new Uint8Array(), index, size, root, hashes };
+        expect([index, size, isIncluded(claim)]).toEqual([index, size, true]);
+      }
+    }
+  });
+
+  test('grows under a node that learns of commits, and under one that does not, with the same checkpoints', async () => {
+    const data = emptyProofData();
+    const [owner, other] = [new ProvingNode(data), new ProvingNode(data)];
+    const notes: Checkpoint[] = [];
+    for (let at = 0; at < chain.length; at += 50) {
+      await appendAll(owner.store, chain.slice(at, at + 50), [owner], 7);
+      const signed = [await owner.newest(log), await other.newest(log)];
+      expect(signed[0]).toEqual(signed[1]);
+      expect(signed[0]?.size).toBe(leavesOf(log, chain.slice(0, at + 50)).length);
+      notes.push(...signed);
+    }
+    const last = await (await nodeWith(0, data)).newest(log);
+    for (const note of notes) expect(await consistent(other, log, note, last)).toBe(true);
+  });
+});
+
+test('an event that was changed or lost makes no proof that needs it, and all others go on', async () => {
+  const data = emptyProofData();
+  const node = await nodeWith(600, data);
+  const entries = data.ledgers.ledgers.get(ledgerId)?.entries;
+  const row = entries?.get(300)?.row ?? '';
+  entries?.set(300, { seq: 300, row: row.replace('"n":300', '"n":301') });
+  expect(await refusal(node.at(ledgerLog, 600))).toEqual(['unavailable', 'broken_row']);
+  expect((await node.at(ledgerLog, 256)).size).toBe(256);
+  entries?.delete(300);
+  expect(await refusal(node.at(ledgerLog, 600))).toEqual(['unavailable', 'broken_row']);
+  entries?.set(300, { seq: 300, row });
+  expect((await node.at(ledgerLog, 600)).size).toBe(600);
+});
+
+test('an event whose hash and own links were all made anew by a forger is refused by the link behind it', async () => {
+  const data = emptyProofData();
+  const node = await nodeWith(300, data);
+  const entries = data.ledgers.ledgers.get(ledgerId)?.entries;
+  const other = longChain(301).map(({ seq, row }) => ({ seq, row }));
+  entries?.set(200, other[201] ?? { seq: 0, row: '' });
+  expect(await refusal(node.at(ledgerLog, 300))).toEqual(['unavailable', 'broken_row']);
+});
+
+describe('a store that lacks events that were signed', () => {
+  test('signs nothing for the ledger and its masters, and for others as before', async () => {
+    const data = emptyProofData();
+    const node = await nodeWith(600, data);
+    const old = await node.at(ledgerLog, 300);
+    await node.newest(ledgerLog);
+    await node.newest(masterLog);
+    // The ledger's events are those of an older copy, its signed heads are not.
+    const restored = { ...data, ledgers: emptyProofData().ledgers };
+    const after = await nodeWith(400, restored);
+    for (const log of [ledgerLog, masterLog]) {
+      expect(await refusal(after.at(log, 10))).toEqual(['unavailable', 'log_behind']);
+      expect(await refusal(after.at(log, 10))).toEqual(['unavailable', 'log_behind']);
+      expect(after.behind.has(after.checkpoints.originOf(log))).toBe(true);
+    }
+    await appendAll(after.store, chain.slice(400, 600));
+    const mended = new ProvingNode(restored);
+    expect(await consistent(mended, ledgerLog, old, await mended.newest(ledgerLog))).toBe(true);
+  });
+
+  test('signs nothing either once other events have taken their places', async () => {
+    const data = emptyProofData();
+    const node = await nodeWith(600, data);
+    await node.newest(ledgerLog);
+    const other = longChain(700);
+    const restored = { ...data, ledgers: emptyProofData().ledgers };
+    const after = new ProvingNode(restored);
+    await appendAll(after.store, other);
+    // The first refusals say that the tree is made anew from the events.
+    const reasons = new Set<unknown>();
+    for (let tries = 0; tries < 20 && !reasons.has('log_behind'); tries += 1) {
+      reasons.add(((await refusal(after.at(ledgerLog, 650))) as unknown[])[1]);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect([...reasons]).toEqual(['tree_building', 'log_behind']);
+  });
+});
+
+test('wrong tiles do not lead to a wrong checkpoint: the tree is made anew', async () => {
+  const data = emptyProofData();
+  const node = await nodeWith(1_500, data);
+  const right = await node.newest(ledgerLog);
+  const origin = node.checkpoints.originOf(ledgerLog);
+  // A value that fits its place, of a tree that is not this one's.
+  const { hashes } = data.trees;
+  const name = nameOfPlace({ owner: origin, level: 1, position: 0 });
+  const { formatHashes } = await import('../../../../src/store/tile-value.ts');
+  hashes.set(name, formatHashes({ owner: origin, level: 1, position: 0 }, Buffer.alloc(32, 1)));
+  const restarted = new ProvingNode(data);
+  let found: Checkpoint | null = null;
+  for (let tries = 0; tries < 50 && found === null; tries += 1) {
+    found = await restarted.newest(ledgerLog).catch((error: unknown) => {
+      expect(error).toMatchObject({ details: { reason: 'tree_building' } });
+      return null;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  expect(found).toEqual(right);
+});
+
+test('a copy of a store signs nothing', async () => {
+  const data = emptyProofData();
+  await nodeWith(10, data);
+  const copy = new ProvingNode(data, { isCopy: true });
+  expect(await refusal(copy.at(ledgerLog, 5))).toEqual(['unavailable', 'log_behind']);
+});
+
+test('no checkpoint leaves before its signed head is durable', async () => {
+  const durable = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const data = emptyProofData();
+  const node = new ProvingNode(data, {
+    heads: (heads) => ({
+      get: (origin) => heads.get(origin),
+      raise: async (origin, size, root) => {
+        asked.resolve();
+        await durable.promise;
+        await heads.raise(origin, size, root);
+      },
+    }),
+  });
+  await appendAll(node.store, chain.slice(0, 100));
+  let isAnswered = false;
+  const call = node.at(ledgerLog, 30).finally(() => {
+    isAnswered = true;
+  });
+  await asked.promise;
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect([isAnswered, node.counts.signed]).toEqual([false, 0]);
+  durable.resolve();
+  expect((await call).size).toBe(30);
+  expect((await node.heads.get(node.checkpoints.originOf(ledgerLog)))?.size).toBe(30);
+});
+
+test('a raise that fails refuses its checkpoint, and the next call reads the signed head again', async () => {
+  let fails = 1;
+  const reads: string[] = [];
+  const data = emptyProofData();
+  const node = new ProvingNode(data, {
+    heads: (heads) => ({
+      get: (origin) => {
+        reads.push(origin);
+        return heads.get(origin);
+      },
+      raise: async (origin, size, root) => {
+        if (fails-- > 0) throw new LedgerError('unavailable', 'no');
+        await heads.raise(origin, size, root);
+      },
+    }),
+  });
+  await appendAll(node.store, chain.slice(0, 100));
+  expect(await refusal(node.at(ledgerLog, 50))).toEqual(['unavailable', undefined]);
+  expect((await node.at(ledgerLog, 60)).size).toBe(60);
+  expect(reads).toHaveLength(2);
+});
+
+test('a master has no more events than the certain part of its ledger holds', async () => {
+  const data = emptyProofData();
+  const node = await nodeWith(3, data);
+  expect(await node.checkpoints.newestSize(masterLog, node.walk)).toBe(1);
+  expect(await node.checkpoints.newestSize({ ...masterLog, id: masterId.replace('aa', 'ac') }, node.walk)).toBe(0);
+});
+
+test('a large tree that was never made is made in the background, and meanwhile calls are told so', async () => {
+  const data = emptyProofData();
+  const node = new ProvingNode(data);
+  const long = longChain(256 * 20 + 3);
+  await appendAll(node.store, long);
+  expect(await refusal(node.newest(ledgerLog))).toEqual(['unavailable', 'tree_building']);
+  let found: Checkpoint | null = null;
+  for (let tries = 0; tries < 100 && found === null; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    found = await node.newest(ledgerLog).catch(() => null);
+  }
+  expect(found?.size).toBe(long.length);
+  expect(node.counts.tiles).toBe(20);
+});

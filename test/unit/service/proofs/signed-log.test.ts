@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { SignedLog } from '../../../../src/service/proofs/signed-log.ts';
+import { ledgerLog } from '../../../support/proofs-rig.ts';
+
+const root = Buffer.alloc(32, 7);
+
+/** A log whose raises end when the test says so. */
+function raisedByHand() {
+  const raises: { readonly size: number; readonly end: PromiseWithResolvers<void> }[] = [];
+  const log = new SignedLog(
+    { ...ledgerLog, origin: 'ledger.example/v1/ledgers/one' },
+    {
+      get: async () => null,
+      raise: (_origin, size) => {
+        const end = Promise.withResolvers<void>();
+        raises.push({ size, end });
+        return end.promise;
+      },
+    },
+  );
+  return { log, raises };
+}
+
+test('calls that come during a raise share the next one, which takes the largest of their heads', async () => {
+  const { log, raises } = raisedByHand();
+  await log.readSigned();
+  const done: number[] = [];
+  const calls = [10, 20, 30, 25, 5].map((size) => log.raise({ size, root }).then(() => done.push(size)));
+  expect(raises.map(({ size }) => size)).toEqual([10]);
+  raises[0]?.end.resolve();
+  await new Promise(setImmediate);
+  expect(raises.map(({ size }) => size)).toEqual([10, 30]);
+  expect(done.toSorted((a, b) => a - b)).toEqual([5, 10]);
+  raises[1]?.end.resolve();
+  await Promise.all(calls);
+  expect(raises).toHaveLength(2);
+  expect(log.signed?.size).toBe(30);
+});
+
+test('a raise that failed leaves the signed head unknown', async () => {
+  const { log, raises } = raisedByHand();
+  await log.readSigned();
+  const call = log.raise({ size: 10, root });
+  raises[0]?.end.reject(new Error('no'));
+  await expect(call).rejects.toThrow('no');
+  expect(log.signed).toBeUndefined();
+});
