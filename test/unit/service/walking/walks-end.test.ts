@@ -7,6 +7,7 @@ import { FairPlaces } from '../../../../src/runtime/limits/fair-places.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 import { Identities } from '../../../../src/service/actors/identities.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
+import { BehindLogs } from '../../../../src/service/log-identity/behind-logs.ts';
 import { Walk } from '../../../../src/service/walking/walk.ts';
 import { buyer, ledgerId, masterId, stranger } from '../../../support/commands.ts';
 import {
@@ -106,6 +107,7 @@ function endlessApi(onAsk: OnAsk): ReadonlyMap<string, Handler> {
     clock: { now: () => startMs },
     webhooks: { targets: { production: false, ownPorts: () => new Set(), ownAddresses: () => [] }, work: {} },
     stores: [],
+    logIdentity: { behind: new BehindLogs(false) },
   } as unknown as ApiParts;
   return new Map(
     apiOf(parts).flatMap(({ service, handlers }) =>
