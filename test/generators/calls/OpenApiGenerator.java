@@ -1,8 +1,9 @@
 import java.util.UUID;
 import org.openapitools.client.ApiClient;
 import org.openapitools.client.ApiException;
-import org.openapitools.client.api.DeveloperServiceApi;
-import org.openapitools.client.api.LedgerServiceApi;
+import org.openapitools.client.api.EventsApi;
+import org.openapitools.client.api.LedgersApi;
+import org.openapitools.client.api.RegisterApi;
 import org.openapitools.client.model.CreateLedgerRequest;
 import org.openapitools.client.model.RegisterDeveloperRequest;
 import org.openapitools.client.model.SandboxIdentity;
@@ -21,7 +22,7 @@ public class OpenApiGenerator {
             .name(name)
             .email("office@acme.example")
             .region(RegisterDeveloperRequest.RegionEnum.EU);
-    return new DeveloperServiceApi(client()).registerDeveloper(request, null).getSandbox();
+    return new RegisterApi(client()).registerDeveloper(request, null, null).getSandbox();
   }
 
   public static void main(String[] arguments) throws ApiException {
@@ -29,17 +30,20 @@ public class OpenApiGenerator {
     SandboxIdentity supplier = register("Supplier");
     ApiClient client = client();
     client.setRequestInterceptor(request -> request.header("Authorization", "Bearer " + buyer.getApiKey()));
-    LedgerServiceApi ledgers = new LedgerServiceApi(client);
+    LedgersApi ledgers = new LedgersApi(client);
     UUID opened =
-        ledgers.createLedger(null, null, new CreateLedgerRequest().supplierSvcId(supplier.getSvcId())).getId();
+        ledgers
+            .createLedger(new CreateLedgerRequest().supplierSvcId(supplier.getSvcId()), null, null, null)
+            .getId();
     String from = "2020-01-01T00:00:00Z";
     int count =
-        ledgers
-            .listLedgerEvents(opened, 10, null, null, null, null, null, null, from, null, null, null, null, null, null)
+        new EventsApi(client)
+            .listLedgerEvents(
+                opened, 10, null, null, null, null, null, null, from, null, null, null, null, null, null, null, null, null)
             .getCount();
     if (count != 2) throw new AssertionError(count);
     try {
-      ledgers.getLedger(UUID.fromString("0199aaaa-0000-7000-8000-00000000dead"), null);
+      ledgers.getLedger(UUID.fromString("0199aaaa-0000-7000-8000-00000000dead"), null, null);
       throw new AssertionError("an unknown ledger was found");
     } catch (ApiException error) {
       if (error.getCode() != 404 || !error.getResponseBody().contains("not_found")) throw error;

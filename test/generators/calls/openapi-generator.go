@@ -29,15 +29,15 @@ func main() {
 	check(err)
 	encodedKey := base64.StdEncoding.EncodeToString(publicKey)
 	request := ledger.RegisterDeveloperRequest{Name: "Buyer", Email: "office@acme.example", Region: "eu"}
-	supplier, _, err := client.DeveloperServiceAPI.RegisterDeveloper(anonymous).RegisterDeveloperRequest(request).Execute()
+	supplier, _, err := client.RegisterAPI.RegisterDeveloper(anonymous).RegisterDeveloperRequest(request).Execute()
 	check(err)
 	request.SetPublicKey(encodedKey)
-	buyer, _, err := client.DeveloperServiceAPI.RegisterDeveloper(anonymous).RegisterDeveloperRequest(request).Execute()
+	buyer, _, err := client.RegisterAPI.RegisterDeveloper(anonymous).RegisterDeveloperRequest(request).Execute()
 	check(err)
 
 	caller := context.WithValue(anonymous, ledger.ContextAccessToken, buyer.Sandbox.ApiKey)
 	opening := ledger.CreateLedgerRequest{SupplierSvcId: &supplier.Sandbox.SvcId}
-	opened, _, err := client.LedgerServiceAPI.CreateLedger(caller).CreateLedgerRequest(opening).Execute()
+	opened, _, err := client.LedgersAPI.CreateLedger(caller).CreateLedgerRequest(opening).Execute()
 	check(err)
 
 	// docs/verifying.md, section 1. These values need no escapes, so that the text is in canonical form.
@@ -45,17 +45,17 @@ func main() {
 	digest := sha256.Sum256([]byte("TRACELEDGER_MASTER_CREATED\x00" + opened.Id + "\x00" + signed))
 	signature := base64.StdEncoding.EncodeToString(ed25519.Sign(privateKey, digest[:]))
 	master := ledger.CreateMasterRequest{LedgerId: opened.Id, BusinessRef: "PO-1", Scope: "ORDER"}
-	_, _, err = client.MasterServiceAPI.CreateMaster(caller).CreateMasterRequest(master).
+	_, _, err = client.MastersAPI.CreateMaster(caller).CreateMasterRequest(master).
 		XSigningKeyID(buyer.Sandbox.SigningKey.Kid).XActorSig(signature).Execute()
 	check(err)
 
-	page, _, err := client.LedgerServiceAPI.ListLedgerEvents(caller, opened.Id).
+	page, _, err := client.EventsAPI.ListLedgerEvents(caller, opened.Id).
 		From("2020-01-01T00:00:00Z").Verify("signatures").Execute()
 	check(err)
 	if len(page.Events) != 3 || !page.Integrity.Verified {
 		panic(fmt.Sprintf("%+v", page))
 	}
-	_, _, err = client.LedgerServiceAPI.GetLedger(caller, "0199aaaa-0000-7000-8000-00000000dead").Execute()
+	_, _, err = client.LedgersAPI.GetLedger(caller, "0199aaaa-0000-7000-8000-00000000dead").Execute()
 	var failed *ledger.GenericOpenAPIError
 	if !errors.As(err, &failed) || failed.Model().(ledger.ErrorEnvelope).Error.Code != "not_found" {
 		panic(fmt.Sprintf("%v", err))

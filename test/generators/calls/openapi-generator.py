@@ -13,14 +13,15 @@ def client(api_key=None):
 
 def register(name):
     request = api.RegisterDeveloperRequest(name=name, email="office@acme.example", region="eu")
-    return api.DeveloperServiceApi(client()).register_developer(request).sandbox
+    return api.RegisterApi(client()).register_developer(request).sandbox
 
 
-assert api.HealthServiceApi(client()).get_health().status == "ok"
+assert api.HealthApi(client()).get_health().status == "ok"
 buyer, supplier = register("Buyer"), register("Supplier")
-ledgers = api.LedgerServiceApi(client(buyer.api_key))
+caller = client(buyer.api_key)
+ledgers = api.LedgersApi(caller)
 opened = ledgers.create_ledger(create_ledger_request=api.CreateLedgerRequest(supplier_svc_id=supplier.svc_id))
-page = ledgers.list_ledger_events(opened.id, var_from="2020-01-01T00:00:00Z", limit=10)
+page = api.EventsApi(caller).list_ledger_events(opened.id, var_from="2020-01-01T00:00:00Z", limit=10)
 assert [event.event_type for event in page.events] == ["GENESIS", "ORDER_OPENED"], page
 assert page.integrity.verified
 try:

@@ -4,9 +4,10 @@ import os
 import uuid
 
 from ledger_trust_service_client import AuthenticatedClient, Client
-from ledger_trust_service_client.api.developer_service import register_developer
-from ledger_trust_service_client.api.health_service import get_health
-from ledger_trust_service_client.api.ledger_service import create_ledger, get_ledger, list_ledger_events
+from ledger_trust_service_client.api.events import list_ledger_events
+from ledger_trust_service_client.api.health import get_health
+from ledger_trust_service_client.api.ledgers import create_ledger, get_ledger
+from ledger_trust_service_client.api.register import register_developer
 from ledger_trust_service_client.models import (
     CreateLedgerRequest,
     ErrorEnvelope,

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import {
   Configuration,
-  DeveloperServiceApi,
-  HealthServiceApi,
-  LedgerServiceApi,
+  EventsApi,
+  HealthApi,
+  LedgersApi,
+  RegisterApi,
   RegisterDeveloperRequestRegionEnum,
   ResponseError,
 } from './client/index.js';
@@ -14,15 +15,20 @@ const anonymous = new Configuration({ basePath });
 
 async function register(name: string) {
   const request = { name, email: 'office@acme.example', region: RegisterDeveloperRequestRegionEnum.Eu };
-  return (await new DeveloperServiceApi(anonymous).registerDeveloper({ registerDeveloperRequest: request })).sandbox;
+  return (await new RegisterApi(anonymous).registerDeveloper({ registerDeveloperRequest: request })).sandbox;
 }
 
-assert.equal((await new HealthServiceApi(anonymous).getHealth({})).status, 'ok');
+assert.equal((await new HealthApi(anonymous).getHealth({})).status, 'ok');
 const buyer = await register('Buyer');
 const supplier = await register('Supplier');
-const ledgers = new LedgerServiceApi(new Configuration({ basePath, accessToken: buyer.apiKey }));
+const caller = new Configuration({ basePath, accessToken: buyer.apiKey });
+const ledgers = new LedgersApi(caller);
 const opened = await ledgers.createLedger({ createLedgerRequest: { supplierSvcId: supplier.svcId } });
-const page = await ledgers.listLedgerEvents({ ledgerId: opened.id, from: '2020-01-01T00:00:00Z', limit: 10 });
+const page = await new EventsApi(caller).listLedgerEvents({
+  ledgerId: opened.id,
+  from: '2020-01-01T00:00:00Z',
+  limit: 10,
+});
 assert.deepEqual(
   page.events.map(({ eventType }) => eventType),
   ['GENESIS', 'ORDER_OPENED'],
