@@ -11,7 +11,7 @@ import { startNodeProcess } from '../support/node-process.ts';
  */
 
 const root = resolve(import.meta.dirname, '../..');
-const cache = resolve(process.env.GENERATORS_CACHE ?? join(root, 'node_modules/.cache/generators'));
+const cache = resolve(process.env.GENERATORS_CACHE ?? join(tmpdir(), 'ledger-trust-generators'));
 const calls = join(import.meta.dirname, 'calls');
 
 const versions = {

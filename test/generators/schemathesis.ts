@@ -12,7 +12,7 @@ import { startNodeProcess } from '../support/node-process.ts';
 
 const VERSION = '4.32.5';
 const root = resolve(import.meta.dirname, '../..');
-const cache = resolve(process.env.GENERATORS_CACHE ?? join(root, 'node_modules/.cache/generators'));
+const cache = resolve(process.env.GENERATORS_CACHE ?? join(tmpdir(), 'ledger-trust-generators'));
 const tools = join(cache, 'schemathesis');
 
 function run(program: string, ...args: string[]): Promise<number> {
