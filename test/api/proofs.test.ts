@@ -1,7 +1,7 @@
+import { join } from 'node:path';
 import { createClient, type Client as RpcClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { LedgerError } from '../../src/domain/errors.ts';
+import { afterAll, describe, expect, test } from 'vitest';
 import { decodeBase64 } from '../../src/domain/keys/base64.ts';
 import { verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
 import { verifyProofFile } from '../../src/domain/log/proof-file.ts';
@@ -9,25 +9,20 @@ import { isConsistent } from '../../src/domain/log/tree-proof.ts';
 import { ProofService } from '../../src/gen/svc/v1/proofs_pb.ts';
 import { restJson } from '../../src/service/encoding/message-json.ts';
 import { grpcClient } from '../support/grpc-client.ts';
-import { vectorKey } from '../support/log-keys.ts';
-import { MemoryProvenLogs } from '../support/memory-proven-logs.ts';
+import { knownKey } from '../support/log-keys.ts';
 import { eventsOf, type Master, newMaster, newOrder, newParty, type Party } from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
 import { sendAll, streamed } from '../support/parties-stream.ts';
-import { runNode } from '../support/running-node.ts';
+import { runHere } from '../support/program-here.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 
 /** The ledger of these tests has this many events. Nothing that its delegate gets may tell the number. */
 const ledgerSize = 379;
 
-let failure: LedgerError | null = null;
-const node = await runNode({
-  provenLogs: (ledgers) => new MemoryProvenLogs(ledgers, () => failure),
-});
+const root = suiteDir();
+const env = { LOG_ORIGIN: 'ledger.example/v1' };
+const node = await runNode({ dataDir: join(root, 'whole'), env });
 afterAll(() => node[Symbol.asyncDispose]());
-beforeEach(() => {
-  failure = null;
-});
-
 const { base } = node;
 const order = await newOrder(base, { keyed: false });
 const { buyer, ledgerId } = order;
@@ -58,13 +53,20 @@ async function fill(): Promise<void> {
   expect(outcomes.filter(({ code }) => code !== null)).toEqual([]);
 }
 
-const keys = [vectorKey];
+/** A backup of the same, restored: its store is behind. */
+const restored = join(root, 'restored');
+expect(await runHere(['backup', restored], { env: { DATA_DIR: node.dataDir } })).toMatchObject({ code: 0 });
+const behind = await runNode({ dataDir: restored, env });
+afterAll(() => behind[Symbol.asyncDispose]());
+
+const anchor = await done(base, 'GET', '/.well-known/svc-authority');
+const keys = anchor.rows('log.keys').map(({ public_key }) => knownKey(String(public_key)));
 const ledgerOrigin = `ledger.example/v1/ledgers/${ledgerId}`;
 const masterOrigin = `ledger.example/v1/masters/${master.uuid}`;
-const ofLedger = (by: Party, path: string) =>
-  rest(base, 'GET', `/v1/ledgers/${ledgerId}/${path}`, { headers: by.bearer });
-const ofMasterLog = (by: Party, path: string) =>
-  rest(base, 'GET', `/v1/traceledger/master/${master.uuid}/${path}`, { headers: by.bearer });
+const ofLedger = (by: Party, path: string, at = base) =>
+  rest(at, 'GET', `/v1/ledgers/${ledgerId}/${path}`, { headers: by.bearer });
+const ofMasterLog = (by: Party, path: string, at = base) =>
+  rest(at, 'GET', `/v1/traceledger/master/${master.uuid}/${path}`, { headers: by.bearer });
 const aMaster = (at: number) => ofMaster.at(at) ?? expect.fail('no such event');
 const aSibling = (at: number) => ofSibling.at(at) ?? expect.fail('no such event');
 
@@ -179,22 +181,21 @@ describe('over REST', () => {
     expectRefused(await ofLedger(buyer, path), status, status === 400 ? 'invalid_argument' : 'not_found');
   });
 
-  test('an unavailable proof says why, and when to ask again', async () => {
-    for (const [reason, more, retryAfter] of [
-      ['tree_building', { retry_after_s: 30 }, '30'],
-      ['broken_row', {}, '1'],
-      ['log_behind', {}, '1'],
-    ] as const) {
-      failure = new LedgerError('unavailable', 'No proof now: 40 % of it is there.', { reason, ...more });
-      for (const answer of [
-        await ofLedger(buyer, 'checkpoint'),
-        await ofMasterLog(buyer, 'proof/consistency?from=1'),
-      ]) {
-        expectRefused(answer, 503, 'unavailable');
-        expect(answer.body.error).toMatchObject({ message: failure.message, details: { reason } });
-        expect(answer.headers.get('retry-after')).toBe(retryAfter);
-      }
+  test('all proofs of a store that is behind are unavailable, and say why and when to ask again', async () => {
+    const ofBoth = [
+      ...['checkpoint', 'proof/inclusion?seq=0', 'proof/consistency?from=1', `checkpoint?size=${ledgerSize + 1}`].map(
+        (path) => ofLedger(buyer, path, behind.base),
+      ),
+      ...['checkpoint', 'proof/inclusion?master_seq=0', 'proof/consistency?from=1'].map((path) =>
+        ofMasterLog(buyer, path, behind.base),
+      ),
+    ];
+    for (const answer of await Promise.all(ofBoth)) {
+      expectRefused(answer, 503, 'unavailable');
+      expect(answer.body.error).toMatchObject({ details: { reason: 'log_behind' } });
+      expect(answer.headers.get('retry-after')).toBe('1');
     }
+    expect((await ofLedger(buyer, 'events?limit=1', behind.base)).status).toBe(200);
   });
 });
 
@@ -215,20 +216,12 @@ test('the size of the ledger is found where it is told', async () => {
   expect(tellsSize(await ofLedger(buyer, `checkpoint?size=${ledgerSize - 2}`))).toBe(false);
 });
 
-const behind = new LedgerError('unavailable', `The log has ${ledgerSize - 1} of ${ledgerSize} events.`, {
-  reason: 'log_behind',
-  size: ledgerSize,
-});
-
 describe.each([
-  ['while the log is whole', null],
-  ['while the log is behind', behind],
-])('a delegate of one master learns nothing of the size of its ledger %s', (_, state) => {
-  beforeEach(() => {
-    failure = state;
-  });
+  ['whole', base],
+  ['behind', behind.base],
+])('a delegate of one master learns nothing of the size of its ledger while the log is %s', (state, at) => {
   const get = async (path: string): Promise<RestAnswer> => {
-    const answer = await ofLedger(delegate, path);
+    const answer = await ofLedger(delegate, path, at);
     expect([path, tellsSize(answer)]).toEqual([path, false]);
     return answer;
   };
@@ -277,7 +270,7 @@ describe.each([
     for (const event of [...ofMaster.slice(0, 3), ...ofMaster.slice(-3), ...events.slice(0, 2)])
       for (const name of [`seq=${event.seq}`, `event_id=${event.id}`]) {
         const answer = await get(`proof/inclusion?${name}&size=${event.seq + 1}`);
-        if (state === null) {
+        if (state === 'whole') {
           const expected = { index: event.seq, record: Buffer.from(event.hash, 'hex'), origin: ledgerOrigin, keys };
           expect(verifyProofFile(answer.text('proof'), expected).size).toBe(event.seq + 1);
         } else {
@@ -286,9 +279,9 @@ describe.each([
         }
       }
     for (const path of ['checkpoint', 'proof/inclusion?master_seq=1', 'proof/consistency?from=1']) {
-      const answer = await ofMasterLog(delegate, path);
-      expect([path, tellsSize(answer), answer.status]).toEqual([path, false, state === null ? 200 : 503]);
-      if (state === null) expect(answer.body.origin).toBe(masterOrigin);
+      const answer = await ofMasterLog(delegate, path, at);
+      expect([path, tellsSize(answer), answer.status]).toEqual([path, false, state === 'whole' ? 200 : 503]);
+      if (state === 'whole') expect(answer.body.origin).toBe(masterOrigin);
     }
   });
 
@@ -300,11 +293,11 @@ describe.each([
       'proof/consistency?from=1',
     ];
     for (const path of paths) {
-      const answer = await ofLedger(stranger, path);
+      const answer = await ofLedger(stranger, path, at);
       expectRefused(answer, 404, 'not_found');
       expect(tellsSize(answer)).toBe(false);
     }
     for (const path of ['checkpoint', 'proof/inclusion?master_seq=0', 'proof/consistency?from=1'])
-      expectRefused(await ofMasterLog(stranger, path), 404, 'not_found');
+      expectRefused(await ofMasterLog(stranger, path, at), 404, 'not_found');
   });
 });

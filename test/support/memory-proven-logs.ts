@@ -33,9 +33,11 @@ export class MemoryProvenLogs implements ProvenLogs {
   }
 
   async checkpoint(log: Log, size: number): Promise<SignedSize | null> {
+    const failure = this.#failure();
+    // A log that is behind does not know its head.
+    if (failure?.details.reason === 'log_behind') throw failure;
     const leaves = await this.#leaves(log);
     if (size > leaves.length) return null;
-    const failure = this.#failure();
     if (failure !== null) throw failure;
     const origin = this.originOf(log);
     const root = hashOf(leaves, { from: 0, to: size });
@@ -52,7 +54,7 @@ export class MemoryProvenLogs implements ProvenLogs {
     return consistencyPath(from, to).map((subtree) => hashOf(leaves, subtree));
   }
 
-  /** Throws `broken_row` with the seq, which the service shows to readers of the whole ledger alone. */
+  /** Throws `broken_row`. */
   async #leaves({ kind, id, ledgerId }: Log): Promise<readonly Uint8Array[]> {
     const leaves: Uint8Array[] = [];
     for (let seq = 0; ; ) {
@@ -75,8 +77,7 @@ function readRow(row: string, seq: number) {
   } catch (error) {
     if (!(error instanceof CorruptRow)) throw error;
   }
-  const message = `The event at seq ${seq} is not stored as it was written.`;
-  throw new LedgerError('unavailable', message, { reason: 'broken_row', seq });
+  throw new LedgerError('unavailable', 'A stored event is damaged.', { reason: 'broken_row', seq });
 }
 
 function hashOf(leaves: readonly Uint8Array[], subtree: Subtree): Uint8Array {

@@ -17,16 +17,16 @@ export class LogProofs {
   }
 
   async checkpoint(size: number | null) {
-    const { origin, size: covered, root, checkpoint } = await this.#signed('size', size ?? (await this.#newestSize()));
-    return { origin, size: BigInt(covered), rootHash: encodeBase64(root), checkpoint };
+    const signed = size === null ? await this.#newest('size', 1) : await this.#signed('size', size);
+    const { origin, root, checkpoint } = signed;
+    return { origin, size: BigInt(signed.size), rootHash: encodeBase64(root), checkpoint };
   }
 
   /** `indexField`: the field that is refused if the tree ends before the index. */
   async inclusion(indexField: string, index: number, size: number | null) {
     if (size !== null && index >= size) throw outsideTree(indexField);
-    const covered = size ?? (await this.#newestSize());
-    if (index < covered) return this.#inclusionIn(await this.#signed('size', covered), index);
-    return this.#inclusionIn(await this.#signed(indexField, index + 1), index);
+    const signed = size === null ? await this.#newest(indexField, index + 1) : await this.#signed('size', size);
+    return this.#inclusionIn(signed, index);
   }
 
   /** null: the log has no such certain size. */
@@ -36,8 +36,9 @@ export class LogProofs {
   }
 
   async consistency(from: number, to: number | null) {
+    // The larger size first: it is the one that may need a write.
+    const newer = to === null ? await this.#newest('from', from) : await this.#signed('to', to);
     const older = await this.#signed('from', from);
-    const newer = await this.#signed('to', to ?? (await this.#newestSize()));
     const hashes = await this.#logs.consistency(this.#log, from, newer.size, this.#walk);
     return {
       origin: newer.origin,
@@ -59,22 +60,19 @@ export class LogProofs {
     };
   }
 
-  async #newestSize(): Promise<number> {
+  /** The newest checkpoint, which has to cover `least` events. `field`: what is refused if the log has fewer. */
+  async #newest(field: string, least: number): Promise<SignedSize> {
     const size = await this.#logs.newestSize(this.#log, this.#walk);
     if (size === 0) throw new LedgerError('unavailable', 'This log has no certain event yet: retry in a moment.');
-    return size;
+    return this.#signed(field, Math.max(size, least));
   }
 
-  /** Throws `invalid_argument` above the head, but `log_behind` in its place: a log that is behind does not know its head. */
+  /** Throws `invalid_argument` for a size above the head. A log that is behind does not know it: `log_behind`. */
   async #signed(field: string, size: number): Promise<SignedSize> {
     const signed = await this.#logs.checkpoint(this.#log, size, this.#walk);
-    if (signed === null) throw beyondHead(field);
+    if (signed === null) throw invalidField(field, 'within the certain events of this log');
     return signed;
   }
-}
-
-function beyondHead(field: string): LedgerError {
-  return invalidField(field, 'at most the number of certain events of this log');
 }
 
 function outsideTree(field: string): LedgerError {
