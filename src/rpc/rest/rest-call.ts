@@ -203,8 +203,7 @@ export class RestCall extends HttpCall implements UnaryCall {
     const { http } = statusOf(error.code);
     const headers = this.headers(call);
     if (http === 401) headers.push('www-authenticate', 'Bearer');
-    if (http === 503 && !call.headers.some(([name]) => name === 'retry-after'))
-      headers.push('retry-after', String(error.details.retry_after_s ?? 1));
+    if (http === 503 && !call.headers.some(([name]) => name === 'retry-after')) headers.push('retry-after', '1');
     const body = errorEnvelope(error, call.requestId);
     headers.push('cache-control', 'no-store', ...jsonHeaders(body));
     endAfterUnreadBody(this.request, this.response, http, headers, body);
