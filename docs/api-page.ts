@@ -162,8 +162,9 @@ const differences = `
 \`/openapi.json\` describes the REST calls. Schemathesis (\`npm run test:schemathesis\`) asks a node whether it does what the
 document says, and finds these five differences alone:
 
-1. A snapshot and a proof take exactly one of \`organization_id\`, \`ledger_id\` and \`master_id\`. OpenAPI cannot say that of
-   query parameters: none or two are \`invalid_argument\`.
+1. A snapshot and a proof of delegation take exactly one of \`organization_id\`, \`ledger_id\` and \`master_id\`, and a proof of
+   inclusion exactly one of \`event_id\` and \`seq\` or \`master_seq\`. OpenAPI cannot say that of query parameters: none or
+   two are \`invalid_argument\`. So is a \`from\` above \`to\`, or a size above the head.
 2. A \`cursor\` has the form in the document, and is also a \`next_cursor\` of the same list; another one is
    \`invalid_argument\`.
 3. \`X-Delivery-Chain\` is JSON in a header, and a \`public_key\` is a point of prime order: text of the right form can still

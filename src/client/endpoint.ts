@@ -11,6 +11,7 @@ import { LedgerService } from '../gen/svc/v1/ledgers_pb.ts';
 import { MasterService } from '../gen/svc/v1/masters_pb.ts';
 import { Auth, rule } from '../gen/svc/v1/options_pb.ts';
 import { OrganizationService } from '../gen/svc/v1/organizations_pb.ts';
+import { ProofService } from '../gen/svc/v1/proofs_pb.ts';
 import { ResolverService } from '../gen/svc/v1/resolver_pb.ts';
 import { SandboxService } from '../gen/svc/v1/sandbox_pb.ts';
 import { WebhookService } from '../gen/svc/v1/webhooks_pb.ts';
@@ -26,6 +27,7 @@ export const services = [
   EngagementService,
   LedgerService,
   MasterService,
+  ProofService,
   DelegationService,
   AuditService,
   WebhookService,

@@ -9,6 +9,7 @@ import { HealthService } from '../gen/svc/v1/health_pb.ts';
 import { LedgerService } from '../gen/svc/v1/ledgers_pb.ts';
 import { MasterService } from '../gen/svc/v1/masters_pb.ts';
 import { OrganizationService } from '../gen/svc/v1/organizations_pb.ts';
+import { ProofService } from '../gen/svc/v1/proofs_pb.ts';
 import { ResolverService } from '../gen/svc/v1/resolver_pb.ts';
 import { SandboxService } from '../gen/svc/v1/sandbox_pb.ts';
 import { WebhookService } from '../gen/svc/v1/webhooks_pb.ts';
@@ -29,6 +30,7 @@ import {
   entityNames,
   masterNames,
   organizationNames,
+  proofNames,
   webhookNames,
 } from '../service/audit/named-ledgers.ts';
 import type { Authority } from '../service/authority/authority.ts';
@@ -48,6 +50,8 @@ import { appendStream } from '../service/masters/append-stream.ts';
 import { masterService } from '../service/masters/masters.ts';
 import { StreamsMemory } from '../service/masters/stream-memory.ts';
 import { organizationService } from '../service/organizations/organizations.ts';
+import { proofService } from '../service/proofs/proofs.ts';
+import type { ProvenLogs } from '../service/proofs/proven-logs.ts';
 import { LedgerReading } from '../service/reading/ledger-reading.ts';
 import { sealCheck } from '../service/reading/seal-check.ts';
 import type { SecretBox } from '../service/records/secret-box.ts';
@@ -81,6 +85,7 @@ export interface ApiParts {
   /** How far ahead of now a key's revocation is dated, ms. 0 on a single node. */
   readonly revocationLeadMs: number;
   readonly memory: MemoryBudget;
+  readonly provenLogs: ProvenLogs;
 }
 
 export function apiOf(parts: ApiParts): Implementation[] {
@@ -115,6 +120,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
       },
       masterNames(named),
     ),
+    implement(ProofService, proofService(ledgers, reading, parts.provenLogs), proofNames(named)),
     implement(SandboxService, sandboxService(parts.sandbox)),
     implement(DelegationService, delegationService(ledgers, delegations, seals, now), delegationNames(named)),
     implement(

@@ -63,6 +63,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     access: { log: node.access, queue: accesses },
     verifyRead: signers.verifying.verifyRead,
     apiKeys: credentials,
+    provenLogs: checkpoints,
     webhooks: { secrets, targets, work: webhooks },
     sandbox: {
       target: () => ownAddress(config, ports.http, tls?.cert ?? null),

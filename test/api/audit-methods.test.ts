@@ -118,6 +118,12 @@ const steps: readonly Step[] = [
     () => ({ event_type: 'SHIPPED', payload: { a: 1 } }),
   ),
   hidden('MasterService.ListMasterEvents', () => ofMaster('GET', '/events'), theOrder),
+  named('ProofService.GetLedgerCheckpoint', () => ofLedger('GET', '/checkpoint'), theOrder),
+  named('ProofService.GetLedgerInclusion', () => ofLedger('GET', '/proof/inclusion?seq=0'), theOrder),
+  named('ProofService.GetLedgerConsistency', () => ofLedger('GET', '/proof/consistency?from=1'), theOrder),
+  hidden('ProofService.GetMasterCheckpoint', () => ofMaster('GET', '/checkpoint'), theOrder),
+  hidden('ProofService.GetMasterInclusion', () => ofMaster('GET', '/proof/inclusion?master_seq=0'), theOrder),
+  hidden('ProofService.GetMasterConsistency', () => ofMaster('GET', '/proof/consistency?from=1'), theOrder),
   hidden(
     'DelegationService.GrantOrganizationDelegation',
     () => 'POST /v1/delegation/organization',

@@ -99,6 +99,11 @@ async function deviceKey(cell: Cell): Promise<Fields> {
   return { actor_id: device.actorId, kid: device.kid };
 }
 
+async function firstOfMaster(cell: Cell): Promise<Fields> {
+  const page = await byParty(cell, 'GET', `/v1/traceledger/master/${targetOf(cell).mine}/events?limit=1`);
+  return page.rows('events')[0] ?? {};
+}
+
 async function webhookOfParty(cell: Cell): Promise<{ id: string }> {
   return { id: (await byParty(cell, 'POST', '/v1/webhooks', { url: receiverUrl })).text('id') };
 }
@@ -190,6 +195,17 @@ export const accessRequests: Readonly<Record<string, Request>> = {
   'DelegationService.ListMasterDelegations': (cell) => ({ master_id: targetOf(cell).mine }),
   'DelegationService.GetDelegationSnapshot': scoped,
   'DelegationService.GetDelegationProof': scoped,
+  'ProofService.GetLedgerCheckpoint': aLedger,
+  'ProofService.GetLedgerInclusion': async (cell) => {
+    const ledger = await aLedger(cell);
+    if (cell.row.scope !== 'master') return { ...ledger, seq: 0, size: 1 };
+    const { id, seq } = await firstOfMaster(cell);
+    return { ...ledger, event_id: id, size: Number(seq) + 1 };
+  },
+  'ProofService.GetLedgerConsistency': async (cell) => ({ ...(await aLedger(cell)), from: 1 }),
+  'ProofService.GetMasterCheckpoint': aMaster,
+  'ProofService.GetMasterInclusion': async (cell) => ({ ...(await aMaster(cell)), master_seq: 0 }),
+  'ProofService.GetMasterConsistency': async (cell) => ({ ...(await aMaster(cell)), from: 1 }),
   'AuditService.ListAccessEvents': aLedger,
   'WebhookService.CreateWebhook': (cell) => ({ url: receiverUrl, ledger_id: targetOf(cell).ledgerId }),
   'WebhookService.ListWebhooks': nothing,

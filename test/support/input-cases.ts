@@ -29,12 +29,19 @@ export interface InputCase {
 }
 
 const scopes = ['organization_id', 'ledger_id', 'master_id'];
-const ofOneScope = ['DelegationService.GetDelegationSnapshot', 'DelegationService.GetDelegationProof'];
-const nothingElse = Object.fromEntries(scopes.map((scope) => [scope, undefined]));
+/** Fields of which a request has one. */
+const exclusive: Readonly<Record<string, readonly string[]>> = {
+  'DelegationService.GetDelegationSnapshot': scopes,
+  'DelegationService.GetDelegationProof': scopes,
+  'ProofService.GetLedgerInclusion': ['seq', 'event_id'],
+  'ProofService.GetMasterInclusion': ['master_seq', 'event_id'],
+};
 
-/** A field in place of the good one; where one scope is asked for, in place of the scope. */
+/** A field in place of the good one, and of those that may not stand beside it. */
 function changed(method: string, field: string, value: unknown): Fields {
-  return { ...(ofOneScope.includes(method) && scopes.includes(field) ? nothingElse : {}), [field]: value };
+  const others = exclusive[method] ?? [];
+  const left = others.includes(field) ? Object.fromEntries(others.map((name) => [name, undefined])) : {};
+  return { ...left, [field]: value };
 }
 
 export function tableCases(): InputCase[] {

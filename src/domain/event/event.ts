@@ -38,7 +38,7 @@ export interface LedgerEvent extends EventContent {
   readonly payload: string;
   readonly actorSigPayload: string | null;
   readonly contentHash: string;
-  /** Hash of the previous event, hex; '' for GENESIS. Never shown to clients. */
+  /** Hash of the previous event, hex; '' for GENESIS. Of answers only proofs of inclusion show it. */
   readonly prevHash: string;
   readonly hash: string;
   readonly authoritySig: string | null;

@@ -141,6 +141,13 @@ export function checkOffset(field: string, value: unknown): number {
   return value === undefined ? 0 : integer(field, value, 0, listOffsetMax);
 }
 
+/** A 64-bit integer of at least `min`. */
+export function checkCount(field: string, value: unknown, min: 0 | 1): number {
+  if (typeof value === 'bigint' && value >= BigInt(min) && value <= BigInt(Number.MAX_SAFE_INTEGER))
+    return Number(value);
+  throw refusedValue(field, value, `an integer from ${min}`);
+}
+
 function integer(field: string, value: unknown, min: number, max: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
   throw refusedValue(field, value, `an integer from ${min} to ${max}`);

@@ -12,6 +12,7 @@ import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
 import { MasterService } from '../../gen/svc/v1/masters_pb.ts';
 import { Auth, type MethodRule, rule } from '../../gen/svc/v1/options_pb.ts';
 import { OrganizationService } from '../../gen/svc/v1/organizations_pb.ts';
+import { ProofService } from '../../gen/svc/v1/proofs_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
 import { SandboxService } from '../../gen/svc/v1/sandbox_pb.ts';
 import { WebhookService } from '../../gen/svc/v1/webhooks_pb.ts';
@@ -29,6 +30,7 @@ export const apiServices: readonly DescService[] = Object.freeze([
   EngagementService,
   LedgerService,
   MasterService,
+  ProofService,
   DelegationService,
   AuditService,
   WebhookService,

@@ -68,8 +68,12 @@ export function errorResponses(): JsonObject {
   return Object.fromEntries(statuses.map((status) => [`Error${status}`, errorResponse(status)]));
 }
 
-const rateHeaders: JsonObject = {
+const retryAfter: JsonObject = {
   'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
+};
+
+const rateHeaders: JsonObject = {
+  ...retryAfter,
   RateLimit: {
     description: 'What is left of the limit, and in how many seconds there is more.',
     schema: { type: 'string' },
@@ -89,6 +93,7 @@ function errorResponse(status: number): JsonObject {
       'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
       'X-Ignored-Parameters': { $ref: '#/components/headers/X-Ignored-Parameters' },
       ...(status === 429 ? rateHeaders : {}),
+      ...(status === 503 ? retryAfter : {}),
       ...(status === 405 ? { Allow: { description: 'Methods of the path.', schema: { type: 'string' } } } : {}),
     },
     content: {

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
+import { base64Form } from '../../domain/keys/base64.ts';
 import { sha256HexForm } from '../../domain/keys/hash.ts';
 import { publicKeyForm } from '../../domain/keys/public-key.ts';
 import { actorKidForm, authorityKidForm, pathKidForm, signatureForm } from '../../domain/keys/signature.ts';
+import { HASH_BYTES } from '../../domain/log/tree.ts';
 import {
   countryForm,
   emailMaxChars,
@@ -30,6 +32,9 @@ const textFormats = {
   email: { format: 'email', minLength: 'a@b'.length, maxLength: emailMaxChars },
   uri: { format: 'uri', pattern: urlForm.source, maxLength: urlMaxChars },
   hash: { pattern: sha256HexForm.source },
+  // Empty on the first event of a ledger.
+  'prev-hash': { pattern: '^([0-9a-f]{64})?$' },
+  'tree-hash': { pattern: base64Form(HASH_BYTES).source },
   'public-key': { pattern: publicKeyForm.source },
   signature: { pattern: signatureForm.source },
   'actor-kid': { pattern: actorKidForm.source },
@@ -122,6 +127,7 @@ function exampleText(field: DescField): string {
     case 'uri':
       return 'https://acme.example';
     case 'hash':
+    case 'prev-hash':
       return createHash('sha256').update(name).digest('hex');
     case 'public-key':
       return EXAMPLE_PUBLIC_KEY;

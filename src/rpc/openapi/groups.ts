@@ -9,6 +9,7 @@ import { HealthService } from '../../gen/svc/v1/health_pb.ts';
 import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
 import { MasterService } from '../../gen/svc/v1/masters_pb.ts';
 import { OrganizationService } from '../../gen/svc/v1/organizations_pb.ts';
+import { ProofService } from '../../gen/svc/v1/proofs_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
 import { SandboxService } from '../../gen/svc/v1/sandbox_pb.ts';
 import { WebhookService } from '../../gen/svc/v1/webhooks_pb.ts';
@@ -38,6 +39,7 @@ export const groups: readonly Group[] = [
   group('Events', 'Append business events to a master, and read the events of a master or a ledger.', [
     ...[appendEvent, appendEvents, listMasterEvents, listLedgerEvents],
   ]),
+  group('Proofs', 'Get signed checkpoints of ledgers and masters, and proofs that events are in them.', [ProofService]),
   group('Grants', 'Let other actors read or write an organization, a ledger or a master, and end it again.', [
     ...[grantMasterAccess, listMasterAccess, revokeMasterAccess],
     DelegationService,

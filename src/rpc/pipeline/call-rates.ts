@@ -82,11 +82,7 @@ export function addressKey(address: string): string {
 }
 
 function rateLimited(call: RunningCall, { retryAfterS, rateLimit, rateLimitPolicy }: RateLimited): LedgerError {
-  call.headers.push(
-    ['retry-after', String(retryAfterS)],
-    ['ratelimit', rateLimit],
-    ['ratelimit-policy', rateLimitPolicy],
-  );
+  call.headers.push(['ratelimit', rateLimit], ['ratelimit-policy', rateLimitPolicy]);
   const message = `Too many calls: come again in ${retryAfterS} s.`;
   return new LedgerError('rate_limited', message, { retry_after_s: retryAfterS });
 }

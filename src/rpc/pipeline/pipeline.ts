@@ -64,6 +64,8 @@ export function createPipeline(parts: PipelineParts) {
     await parts.answers.failed(call, incoming, error);
     if (call.answered) return;
     call.answered = true;
+    const { retry_after_s: retryAfterS } = error.details;
+    if (typeof retryAfterS === 'number') call.headers.push(['retry-after', String(retryAfterS)]);
     incoming.fail(call, error);
   };
 

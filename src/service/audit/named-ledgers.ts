@@ -27,6 +27,12 @@ export function masterNames(naming: LedgerNaming) {
   };
 }
 
+export function proofNames(naming: LedgerNaming) {
+  const byUuid = (request: { readonly uuid: string }, call: Call, refused: boolean) =>
+    naming.master(call, request.uuid, refused);
+  return { getMasterCheckpoint: byUuid, getMasterInclusion: byUuid, getMasterConsistency: byUuid };
+}
+
 export function organizationNames(naming: LedgerNaming) {
   return {
     getOrganization: (request: { readonly id: string }, call: Call) => naming.organization(call, request.id),

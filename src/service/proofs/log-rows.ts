@@ -150,7 +150,7 @@ function isLinked({ kind }: Log, previous: LedgerEvent, event: LedgerEvent): boo
 }
 
 /** Reports the row, and makes the error of the proofs that need it. */
-function brokenRow(ledgerId: string, seq: number): LedgerError {
+export function brokenRow(ledgerId: string, seq: number): LedgerError {
   const error = new TypeError('it is missing or damaged, so no proof that covers it is made: see `ledger-trust scrub`');
   tellUnreadable({ kind: 'event', id: `${ledgerId} seq ${seq}`, error });
   const message =

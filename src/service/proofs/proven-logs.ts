@@ -21,7 +21,7 @@ export interface SignedSize {
 
 /**
  * Checkpoints and proofs of all logs. Every method may throw LedgerError `unavailable` with details.reason
- * `tree_building`, `broken_row` or `log_behind`.
+ * `tree_building`, `broken_row` (with details.seq) or `log_behind`. Its message names neither a seq nor a count.
  */
 export interface ProvenLogs {
   originOf(log: Log): string;

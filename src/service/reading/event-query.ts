@@ -1,5 +1,12 @@
 import { invalidField, refusedValue } from '../../domain/errors.ts';
-import { checkEventType, checkOffset, checkTime, checkUuid, listOffsetMax } from '../../domain/values/fields.ts';
+import {
+  checkCount,
+  checkEventType,
+  checkOffset,
+  checkTime,
+  checkUuid,
+  listOffsetMax,
+} from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { ListLedgerEventsRequest } from '../../gen/svc/v1/ledgers_pb.ts';
 import { makeCursor, readCursor, unknownCursor } from '../calls/list-cursor.ts';
@@ -48,7 +55,7 @@ export function checkEventQuery(fields: EventQueryFields): EventQuery {
     descending,
     eventType: fields.eventType === undefined ? null : checkEventType('event_type', fields.eventType),
     eventId: fields.eventId === undefined ? null : checkUuid('event_id', fields.eventId),
-    fromSeq: fields.fromSeq === undefined ? null : checkSeq(fields.fromSeq),
+    fromSeq: fields.fromSeq === undefined ? null : checkCount('from_seq', fields.fromSeq, 0),
     from: fields.from === undefined ? null : isoTime(checkTime('from', fields.from)),
     to: fields.to === undefined ? null : isoTime(checkTime('to', fields.to)),
     verifySignatures: checkVerify(fields.verify),
@@ -59,11 +66,6 @@ export function checkEventQuery(fields: EventQueryFields): EventQuery {
 function checkEventLimit(limit: number): number {
   if (limit >= 1 && limit <= eventsPageMax) return limit;
   throw invalidField('limit', `an integer from 1 to ${eventsPageMax}`);
-}
-
-function checkSeq(seq: bigint): number {
-  if (seq >= 0n && seq <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(seq);
-  throw invalidField('from_seq', 'an integer from 0');
 }
 
 function checkVerify(verify: string | undefined): boolean {

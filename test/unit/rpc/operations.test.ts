@@ -11,9 +11,11 @@ import {
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, describe, expect, it } from 'vitest';
+import { LedgerError } from '../../../src/domain/errors.ts';
 import { DeveloperService } from '../../../src/gen/svc/v1/developer_pb.ts';
 import { HealthService } from '../../../src/gen/svc/v1/health_pb.ts';
 import { clientAddressBehind } from '../../../src/rpc/call/client-address.ts';
+import { rpcPathOf } from '../../../src/rpc/endpoints/endpoint.ts';
 import { openInternalListener } from '../../../src/rpc/internal-listener.ts';
 import { createMetrics } from '../../../src/runtime/telemetry/metrics.ts';
 import { createSecretBox } from '../../../src/service/records/secret-box.ts';
@@ -94,6 +96,28 @@ describe('rate limits', () => {
     cleanups.push(() => client.close());
     const { error, info, metadata } = await callGrpc(client, DeveloperService.method.getDeveloper, {}, bearer);
     expect([error?.code, info?.reason, metadata.get('retry-after')]).toEqual([8, 'rate_limited', ['10']]);
+  });
+
+  it('an error that knows when to send the call again says so on every protocol', async () => {
+    const node = await start({
+      handlers: {
+        'DeveloperService.GetDeveloper': async () => {
+          throw new LedgerError('unavailable', 'Not now.', { reason: 'tree_building', retry_after_s: 30 });
+        },
+      },
+    });
+    const viaRest = await fetch(`${node.base}/v1/developer/me`, { headers: bearer });
+    expect([viaRest.status, viaRest.headers.get('retry-after')]).toEqual([503, '30']);
+    const viaConnect = await fetch(`${node.base}${rpcPathOf(DeveloperService.method.getDeveloper)}`, {
+      method: 'POST',
+      headers: { ...bearer, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    expect([viaConnect.status, viaConnect.headers.get('retry-after')]).toEqual([503, '30']);
+    const client = grpcClient(node.grpcAddress);
+    cleanups.push(() => client.close());
+    const { error, metadata } = await callGrpc(client, DeveloperService.method.getDeveloper, {}, bearer);
+    expect([error?.code, metadata.get('retry-after')]).toEqual([14, ['30']]);
   });
 
   it('the address from X-Forwarded-For is the first hop that is not trusted, and always an address', () => {
