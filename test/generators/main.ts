@@ -10,7 +10,6 @@ import { startNodeProcess } from '../support/node-process.ts';
  * GENERATORS_CACHE.
  */
 
-const root = resolve(import.meta.dirname, '../..');
 const cache = resolve(process.env.GENERATORS_CACHE ?? join(tmpdir(), 'ledger-trust-generators'));
 const calls = join(import.meta.dirname, 'calls');
 

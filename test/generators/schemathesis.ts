@@ -11,7 +11,6 @@ import { startNodeProcess } from '../support/node-process.ts';
  */
 
 const VERSION = '4.32.5';
-const root = resolve(import.meta.dirname, '../..');
 const cache = resolve(process.env.GENERATORS_CACHE ?? join(tmpdir(), 'ledger-trust-generators'));
 const tools = join(cache, 'schemathesis');
 
