@@ -62,6 +62,8 @@ export const limit = refused(0, 1_001);
 export const offset = refused(-1, 100_001);
 export const order = refused('', 'DESC');
 export const seq = refused(-1, 2 ** 53);
+/** Of an event behind which a stream begins. */
+export const place = refused(-2, 2 ** 53);
 export const cursor = refused('', 'x', Buffer.from('a-1').toString('base64url'));
 export const time = refused('', '2026-01-01', '2026-02-30T00:00:00Z', '2026-01-01T00:00:00');
 export const pastTime = '2020-01-01T00:00:00Z';

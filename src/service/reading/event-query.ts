@@ -66,7 +66,7 @@ function checkSeq(seq: bigint): number {
   throw invalidField('from_seq', 'an integer from 0');
 }
 
-function checkVerify(verify: string | undefined): boolean {
+export function checkVerify(verify: string | undefined): boolean {
   if (verify === undefined || verify === 'signatures') return verify === 'signatures';
   throw refusedValue('verify', verify, '"signatures"');
 }
