@@ -10,9 +10,9 @@ import { sealCheck } from '../../service/reading/seal-check.ts';
 import type { VerifySignature } from '../../service/signatures/signature-verifier.ts';
 import type { NodeContext } from './context.ts';
 
-/** The heads of followed ledgers. They hear of each commit of this node. */
-export function createHeads({ ledgers, clock, log, monotonicMs, ownsShardOf }: NodeContext): LedgerHeads {
-  return new LedgerHeads({ ledgers, clock, log, monotonicMs, ownsShardOf, remote: null });
+/** The heads of followed ledgers. They hear of each commit of this node, and of those of other nodes. */
+export function createHeads({ ledgers, clock, log, monotonicMs, membership }: NodeContext): LedgerHeads {
+  return new LedgerHeads({ ledgers, clock, log, monotonicMs, remote: membership?.remoteHeads ?? null });
 }
 
 /** `verify` has a lower priority than the signatures of calls. */

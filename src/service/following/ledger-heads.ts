@@ -15,12 +15,14 @@ export interface HeadWatch extends Disposable {
   readonly learnedMs: number;
 }
 
-/** Tells which ledgers other nodes write, and hears of their heads. A node that stands alone has none. */
-interface RemoteHeads {
+/** The heads of ledgers between nodes. Messages may get lost. A node that stands alone has none. */
+export interface RemoteHeads {
   /** This node wants to hear of the ledger from now on, until the result is disposed of. */
   subscribe(ledgerId: string): Disposable;
-  /** Whether the ledger's owner will tell of each new head: the store need not be asked. */
-  tells(ledgerId: string): boolean;
+  /** `heard` is called for each message of another node. Call it once. */
+  listen(heard: (ledgerId: string, seq: number) => void): void;
+  /** Tells the nodes that want to hear of the ledger that this node has committed. */
+  tell(ledgerId: string, seq: number): void;
 }
 
 interface LedgerHeadsParts {
@@ -30,7 +32,6 @@ interface LedgerHeadsParts {
   /** null: this node writes all ledgers, so that it hears of each commit. */
   readonly remote: RemoteHeads | null;
   monotonicMs(): number;
-  ownsShardOf(ledgerId: string): boolean;
 }
 
 interface Watched {
@@ -57,6 +58,7 @@ export class LedgerHeads implements CommitListener, Disposable {
 
   constructor(parts: LedgerHeadsParts) {
     this.#parts = parts;
+    parts.remote?.listen((ledgerId, seq) => this.told(ledgerId, seq));
   }
 
   /** Watches a ledger from its present head on. `advanced` is called after each change of `seq`; it must not throw. */
@@ -100,7 +102,9 @@ export class LedgerHeads implements CommitListener, Disposable {
 
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
     const last = entries.at(-1);
-    if (last !== undefined) this.told(ledgerId, last.seq);
+    if (last === undefined) return;
+    this.told(ledgerId, last.seq);
+    this.#parts.remote?.tell(ledgerId, last.seq);
   }
 
   outcomeUnknown(ledgerId: string): void {
@@ -152,7 +156,7 @@ export class LedgerHeads implements CommitListener, Disposable {
   #look(): void {
     for (const [ledgerId, watched] of this.#watched) {
       if (this.#asking >= asksAtOnceMax) return;
-      if (!watched.isInDoubt && !this.#isSilent(ledgerId, watched)) continue;
+      if (!watched.isInDoubt && !this.#isSilent(watched)) continue;
       // The one that was asked comes last in the next round.
       this.#watched.delete(ledgerId);
       this.#watched.set(ledgerId, watched);
@@ -160,10 +164,10 @@ export class LedgerHeads implements CommitListener, Disposable {
     }
   }
 
-  #isSilent(ledgerId: string, watched: Watched): boolean {
+  /** A node that stands alone hears of each commit. */
+  #isSilent({ heardMs }: Watched): boolean {
     const { remote, monotonicMs } = this.#parts;
-    if (remote === null || remote.tells(ledgerId)) return false;
-    return monotonicMs() - watched.heardMs >= askEveryMs;
+    return remote !== null && monotonicMs() - heardMs >= askEveryMs;
   }
 
   /** A failure leaves the ledger in doubt: it is asked again at the next look. */
