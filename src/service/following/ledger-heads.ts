@@ -154,7 +154,7 @@ export class LedgerHeads implements CommitListener, Disposable {
   }
 
   #look(): void {
-    for (const [ledgerId, watched] of this.#watched) {
+    for (const [ledgerId, watched] of [...this.#watched]) {
       if (this.#asking >= asksAtOnceMax) return;
       if (!watched.isInDoubt && !this.#isSilent(watched)) continue;
       // The one that was asked comes last in the next round.
