@@ -50,7 +50,7 @@ interface Watched {
  * The newest seq of each watched ledger. This node's commits and other nodes tell of it. Where both are silent, the
  * store is asked every second. It is a wake-up alone: the events themselves are read from the store.
  */
-export class LedgerHeads implements CommitListener, Disposable {
+export class LedgerHeads implements Pick<CommitListener, 'committed' | 'outcomeUnknown' | 'claimed'>, Disposable {
   readonly #parts: LedgerHeadsParts;
   readonly #watched = new Map<string, Watched>();
   #cancelLook: (() => void) | null = null;
@@ -95,10 +95,6 @@ export class LedgerHeads implements CommitListener, Disposable {
       [Symbol.dispose]: unwatch,
     };
   }
-
-  writing(): void {}
-
-  settled(): void {}
 
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
     const last = entries.at(-1);
