@@ -195,6 +195,27 @@ describe('a delegate', () => {
     }
   });
 
+  test('gets nothing that was written behind its revocation, whatever else is written meanwhile', async () => {
+    const own = await otherOrder(order);
+    const master = await newMaster(own);
+    const delegate = await newParty(base, { keyed: false });
+    for (let race = 0; race < 20; race += 1) {
+      const link = await grantTo(own.buyer, master.uuid, delegate);
+      await using stream = await followMaster(master.uuid, delegate);
+      await stream.through('caught_up');
+      const writing = Array.from({ length: 6 }, (_, n) => append(master, own.buyer, 'RACED', { race, n }));
+      const path = `/v1/traceledger/master/${master.uuid}/access/${link}`;
+      const revoking = done(base, 'DELETE', path, { headers: own.buyer.bearer });
+      writing.push(...Array.from({ length: 6 }, (_, n) => append(master, own.supplier, 'RACED', { race, n })));
+      await Promise.all([revoking, ...writing]);
+      const sent = await stream.ended();
+      expect(sent.at(-1)).toMatchObject({ event: 'error', data: { error: { code: 'permission_denied' } } });
+      const events = await eventsOf(base, own.buyer, own.ledgerId);
+      const revokedSeq = Number(events.findLast(({ event_type }) => event_type === 'MASTER_DELEGATION_REVOKED')?.seq);
+      for (const seq of seqsOf(sent)) expect(Number(seq)).toBeLessThan(revokedSeq);
+    }
+  });
+
   test('is ended within a second of the expiry of its grant', async () => {
     const own = await otherOrder(order);
     const master = await newMaster(own);
