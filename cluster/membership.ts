@@ -9,8 +9,10 @@ import type { MemoryBudget } from '../src/runtime/limits/memory-budget.ts';
 import { type ClockCheck, ClockWarning, isClockRight } from './clock-check.ts';
 import { createClusterMetrics } from './metrics.ts';
 import { GrpcPeers } from './peers/grpc-peers.ts';
+import { HeadWatchers } from './peers/head-watchers.ts';
 import { peerServer } from './peers/peer-service.ts';
 import type { PeerBounds } from './peers/peer-stream.ts';
+import { NodeHeads } from './peers/remote-heads.ts';
 import type { PeerSecurity } from './peers/security.ts';
 import { idIsTaken } from './placement/duplicate-node-check.ts';
 import type { LeaseServer } from './placement/lease-server.ts';
@@ -106,12 +108,23 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     monotonicMs,
     ownBatches,
     meter: metrics.peers,
+    heard: (ledgerId, seq) => remoteHeads.heard(ledgerId, seq),
+  });
+  const watchers = new HeadWatchers();
+  const remoteHeads = new NodeHeads({
+    self: self.id,
+    shardCount,
+    placement: leases,
+    watchers,
+    clock,
+    headsFrom: (node) => peers.headsFrom(node),
   });
   const service = peerServer({
     self: self.id,
     security,
     memory,
     monotonicMs,
+    watchers,
     checkSignature: (command) => checkSignature(command),
     unreadable: (error) => {
       metrics.unreadableCommand();
@@ -162,6 +175,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     peers,
     hasStore,
     ownsShardOf: (id) => webhookShards.ownsShardOf(id),
+    remoteHeads,
     tellOthers: (subscriptionId) => news.tell(subscriptionId),
     takeConnection: (socket: Socket, proved) => service.takeConnection(socket, proved),
     pages: new Map([['/cluster', clusterPage]]),
@@ -219,6 +233,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       cancelLook();
       webhookShards.stop();
       news.close();
+      remoteHeads[Symbol.dispose]();
       await rebalancing?.stop();
       await peers[Symbol.asyncDispose]();
       service.close();

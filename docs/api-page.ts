@@ -17,8 +17,15 @@ interface Schema {
   readonly oneOf?: readonly Schema[];
 }
 
+interface Content {
+  readonly schema?: Schema;
+  readonly example?: unknown;
+  /** The data of server-sent events, by name. */
+  readonly 'x-events'?: Readonly<Record<string, Schema>>;
+}
+
 interface Body {
-  readonly content?: Readonly<Record<string, { readonly schema?: Schema; readonly example?: unknown }>>;
+  readonly content?: Readonly<Record<string, Content>>;
   readonly description?: string;
 }
 
@@ -264,7 +271,17 @@ class ApiPage {
     lines.push(...fenced('http', requestText(id, operation, this.#more.signed.has(id))));
     lines.push(...table('answer', this.#bodyRows(answer?.schema)));
     if (answer !== undefined) lines.push(...fenced('json', JSON.stringify(answer.example, null, 2)));
-    else if (operation.responses['204'] !== undefined) lines.push('Answers 204.', '');
+    const live = operation.responses['200']?.content?.['text/event-stream'];
+    if (live?.['x-events'] !== undefined) {
+      lines.push(
+        'Answers server-sent events, whose data are these types, or 204 if there is nothing more to follow.',
+        '',
+      );
+      const rows = Object.entries(live['x-events']).map(([event, schema]) =>
+        row(event, this.#typeName(schema), this.#schemas[refName(schema) ?? '']?.description),
+      );
+      lines.push(...table('event', rows), ...fenced('text', String(live.example).trimEnd()));
+    } else if (answer === undefined && operation.responses['204'] !== undefined) lines.push('Answers 204.', '');
     return { group, heading: id, name, lines };
   }
 

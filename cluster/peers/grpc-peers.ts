@@ -43,9 +43,14 @@ interface GrpcPeersParts {
   readonly monotonicMs: () => number;
   readonly ownBatches: () => BatchCounts;
   readonly meter: PeerMeter;
+  /** Called for each head of a ledger that another node tells. */
+  readonly heard: (ledgerId: string, seq: number) => void;
   readonly budgetMs?: number;
   readonly busyPeerBudgetMs?: number;
 }
+
+/** See PeerStream. */
+export type HeadsStream = Pick<PeerStream, 'watchHeads' | 'isOver'>;
 
 /** The connection to one node at one address. */
 interface Line {
@@ -95,6 +100,11 @@ export class GrpcPeers implements Peers {
         throw error;
       },
     );
+  }
+
+  /** The stream to a node, by which it can be told of which ledgers this node wants to hear. null: there is none now. */
+  headsFrom(node: NodeId): HeadsStream | null {
+    return this.#streamTo(node);
   }
 
   #streamTo(node: NodeId): PeerStream | null {
@@ -150,6 +160,7 @@ export class GrpcPeers implements Peers {
       counted: this.#counted,
       budgetMs: this.#parts.budgetMs ?? budgetMs,
       busyPeerBudgetMs: this.#parts.busyPeerBudgetMs ?? busyPeerBudgetMs,
+      heard: this.#parts.heard,
       ended: (failed) => {
         if (failed) this.#leaveAlone(line);
       },

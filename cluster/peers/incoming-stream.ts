@@ -2,10 +2,16 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
 import type { Command } from '../../src/domain/ledger/command.ts';
-import { type AnswerSchema, type Ask, ExchangeResponseSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import {
+  type AnswerSchema,
+  type Ask,
+  type ExchangeRequest,
+  ExchangeResponseSchema,
+} from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 import { budgetUnitBytes, type MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { outOfMemoryBudget } from '../../src/service/limits/out-of-memory-budget.ts';
 import { errorAnswer, outcomeAnswer } from './answers.ts';
+import type { HeadWatchers } from './head-watchers.ts';
 import { Outgoing } from './outgoing.ts';
 import type { ServerWire } from './wire.ts';
 import { commandOf } from './wire-command.ts';
@@ -21,6 +27,8 @@ export const answerBytesMax = 32 * 1024 * 1024;
 export const unreadMaxMs = 30_000;
 /** How often this node reports to a waiting peer that it gets commands done. */
 const tellWorkEveryMs = 500;
+/** While so many messages wait for the peer, heads are not told: they would only be late. */
+const unsentHeadsMax = 16;
 /** Bytes counted for an answer beside its row, and for a command beside its text. */
 const overheadBytes = 64;
 
@@ -33,6 +41,8 @@ export interface IncomingParts {
   readonly turnsStood: () => number;
   readonly memory: MemoryBudget;
   readonly monotonicMs: () => number;
+  /** The ledgers of which other nodes want to hear. */
+  readonly watchers: HeadWatchers;
   /** Called for the first unreadable command of a stream. */
   readonly unreadable: (error: UnreadableCommand) => void;
 }
@@ -74,6 +84,8 @@ export class IncomingStream {
   #isUnreadableReported = false;
   /** By ledger: resolves when its commands so far are handed over. Absent if none waits. */
   readonly #handingOver = new Map<string, Promise<void>>();
+  /** null until the peer wants to hear of a ledger. */
+  #watcher: ReturnType<HeadWatchers['open']> | null = null;
   #ending = false;
   #over = false;
 
@@ -105,7 +117,9 @@ export class IncomingStream {
     if (this.#over) return;
     let asks: Ask[];
     try {
-      ({ asks } = this.#wire.open(frame));
+      const request = this.#wire.open(frame);
+      asks = request.asks;
+      this.#watchHeads(request);
     } catch {
       this.#fail(status.UNAUTHENTICATED, 'Not a node of this cluster, or a frame that was changed on its way.');
       return;
@@ -113,6 +127,20 @@ export class IncomingStream {
     this.#prove();
     for (const ask of asks) this.#take(ask);
     if (!this.#mayRead()) this.#call.pause();
+  }
+
+  #watchHeads({ watch, unwatch }: ExchangeRequest): void {
+    if (watch.length + unwatch.length === 0) return;
+    this.#watcher ??= this.#parts.watchers.open((heads) => this.#tellHeads(heads));
+    for (const ledgerId of unwatch) this.#watcher.remove(ledgerId);
+    for (const ledgerId of watch) this.#watcher.add(ledgerId);
+  }
+
+  /** Returns false if the peer reads too slowly to be told now. */
+  #tellHeads(heads: readonly { readonly ledgerId: string; readonly seq: bigint }[]): boolean {
+    if (this.#over || !this.#outgoing.isOpen || this.#unsentMessages >= unsentHeadsMax) return false;
+    this.#send({ heads: [...heads] }, 0);
+    return true;
   }
 
   #take({ id, command: text }: Ask): void {
@@ -255,6 +283,7 @@ export class IncomingStream {
   #close(): void {
     if (this.#over) return;
     clearInterval(this.#telling);
+    this.#watcher?.[Symbol.dispose]();
     this.#release(this.#heldBytes);
     this.#over = true;
   }

@@ -52,6 +52,8 @@ interface PeerStreamParts {
   readonly budgetMs: number;
   /** How long a command waits if the peer gets others done, or if the time does not count. */
   readonly busyPeerBudgetMs: number;
+  /** Called for each head of a ledger that the peer tells. */
+  readonly heard: (ledgerId: string, seq: number) => void;
   /** Called once, when the stream has ended. `failed` is false if the other side ended the stream in order. */
   readonly ended: (failed: boolean) => void;
 }
@@ -139,6 +141,15 @@ export class PeerStream {
     });
   }
 
+  /** Says of which ledgers this node wants to hear, and of which not any more. false: the stream is not open. */
+  watchHeads(watch: readonly string[], unwatch: readonly string[] = []): boolean {
+    if (this.#over || !this.#accepted) return false;
+    const { call, wire } = this.#parts;
+    const request = { watch: [...watch], unwatch: [...unwatch] };
+    this.#orFail(() => void call.write(wire.seal(create(ExchangeRequestSchema, request))));
+    return true;
+  }
+
   /** Runs a step. The stream fails if it throws. */
   #orFail(run: () => void): void {
     try {
@@ -187,7 +198,8 @@ export class PeerStream {
     return asks.length === 0 || call.write(wire.seal(create(ExchangeRequestSchema, { asks })));
   }
 
-  #hear({ answers, works }: ExchangeResponse): void {
+  #hear({ answers, works, heads }: ExchangeResponse): void {
+    for (const { ledgerId, seq } of heads) this.#parts.heard(ledgerId, Number(seq));
     // A late answer counts as work too.
     if (works || answers.some(showsWork)) this.#workedAt = this.#parts.counted.at(this.#parts.monotonicMs());
     for (const answer of answers) {

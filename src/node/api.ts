@@ -41,6 +41,8 @@ import { masterAccess } from '../service/delegation/master-access.ts';
 import { developerService } from '../service/developers/developers.ts';
 import type { KeyCache } from '../service/developers/entity-credentials.ts';
 import { entityService } from '../service/entities/entities.ts';
+import { followLedgerEvents, followMasterEvents } from '../service/following/follow-methods.ts';
+import type { Followers } from '../service/following/followers.ts';
 import { OnceSubmitter } from '../service/idempotency/submit-once.ts';
 import { engagementService } from '../service/ledgers/engagements.ts';
 import { ledgerService } from '../service/ledgers/ledgers.ts';
@@ -86,6 +88,7 @@ export interface ApiParts {
   readonly revocationLeadMs: number;
   readonly memory: MemoryBudget;
   readonly provenLogs: ProvenLogs;
+  readonly followers: Followers;
 }
 
 export function apiOf(parts: ApiParts): Implementation[] {
@@ -110,12 +113,16 @@ export function apiOf(parts: ApiParts): Implementation[] {
     implement(OrganizationService, organizationService(records, opening, reading), organizationNames(named)),
     implement(EntityService, entityService(records, identities, opening, reading, close), entityNames()),
     implement(EngagementService, engagementService(records, identities, opening, reading, close)),
-    implement(LedgerService, ledgerService(ledgers, records, identities, reading, opening, close, seals)),
+    implement(LedgerService, {
+      ...ledgerService(ledgers, records, identities, reading, opening, close, seals),
+      followLedgerEvents: followLedgerEvents(parts.followers),
+    }),
     implement(
       MasterService,
       {
         ...masterService(ledgers, identities, reading, appender, seals, commands),
         ...masterAccess(ledgers, delegations, reading, now),
+        followMasterEvents: followMasterEvents(parts.followers),
         appendEvents: appendStream(appender, named, new StreamsMemory(parts.memory), now),
       },
       masterNames(named),

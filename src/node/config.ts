@@ -53,6 +53,8 @@ export interface Config {
   /** Of one connection of the gRPC port. */
   readonly grpcBounds: GrpcBounds;
   readonly reads: PlaceBounds;
+  /** Streams that follow a ledger or a master at once: all of the node, and those of one actor. */
+  readonly followers: { readonly total: number; readonly perActor: number };
   /** Beyond these bounds calls are `overloaded`. */
   readonly queues: {
     /** Commands that wait for one ledger, and their bytes. */
@@ -111,6 +113,10 @@ export function readConfig(env: Environment): Config {
       total: boundOf(env, 'READS_AT_ONCE', defaultReadsAtOnce(memoryBytes), countMax),
       perCaller: boundOf(env, 'READS_AT_ONCE_PER_CALLER', 4, countMax),
       waiting: boundOf(env, 'READS_WAITING', 1_000, countMax),
+    }),
+    followers: Object.freeze({
+      total: boundOf(env, 'FOLLOWERS_MAX', 10_000, countMax),
+      perActor: boundOf(env, 'FOLLOWERS_PER_ACTOR_MAX', 100, countMax),
     }),
     queues: Object.freeze({
       ledgerCommandsMax: boundOf(env, 'LEDGER_QUEUE_MAX', mailboxCommandsMax, countMax),

@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Directory } from '../actors/routing/directory.ts';
 import type { Command } from '../domain/ledger/command.ts';
 import type { Readiness } from '../rpc/internal-listener.ts';
+import type { RemoteHeads } from '../service/following/ledger-heads.ts';
 
 export interface SharedWebhooks {
   /** See Webhooks. */
@@ -27,6 +28,8 @@ export interface Membership {
   ownsShardOf(id: string): boolean;
   /** Tells the node that sends for a subscription that a delivery may be due. The message may get lost. */
   tellOthers(subscriptionId: string): void;
+  /** What followers on one node hear of the commits of another one. */
+  readonly remoteHeads: RemoteHeads;
   /** Takes over a connection that does not begin like HTTP/1. `proved`: the other end is another node. */
   takeConnection(socket: Socket, proved: () => void): void;
   /** Further GET paths of the internal port. Each answers JSON. */

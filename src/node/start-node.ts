@@ -11,6 +11,7 @@ import { startActors } from './subsystems/actors.ts';
 import { openNodeAuthority } from './subsystems/authority.ts';
 import { createCalls } from './subsystems/calls.ts';
 import { nodeContext } from './subsystems/context.ts';
+import { createFollowers, createHeads } from './subsystems/following.ts';
 import { startIdentities } from './subsystems/identities.ts';
 import { InternalPort } from './subsystems/internal-port.ts';
 import { createCheckpoints } from './subsystems/proofs.ts';
@@ -55,13 +56,15 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const targets = webhookTargets(node, () => listening);
   const webhooks = createWebhooks(node, secrets, targets, (ledgerId) => directory.readBarrier(ledgerId));
   const { checkpoints } = made.use(createCheckpoints(node, logIdentity));
-  const directory = made.use(startActors(node, authority, endings, toldTogether(webhooks, checkpoints)));
+  const heads = made.use(createHeads(node));
+  const directory = made.use(startActors(node, authority, endings, toldTogether(webhooks, checkpoints, heads)));
+  const { verifyRead } = signers.verifying;
+  const followers = made.use(createFollowers(node, heads, authority, identities, verifyRead));
   const tls = readTls(config, systemClock.now());
   const api = apiOf({
     ...node,
-    ...{ identities, endings, directory, authority, logIdentity },
+    ...{ identities, endings, directory, authority, logIdentity, followers, verifyRead },
     access: { log: node.access, queue: accesses },
-    verifyRead: signers.verifying.verifyRead,
     apiKeys: credentials,
     provenLogs: checkpoints,
     webhooks: { secrets, targets, work: webhooks },
@@ -85,7 +88,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     checkCommandSignature(identities, command),
   );
   webhooks.start();
-  made.use(startServing(node, internal, ports, calls));
+  made.use(startServing(node, internal, ports, calls, followers));
 
   const all = made.move();
   return { http, grpc, ops, stop: () => all.disposeAsync() };

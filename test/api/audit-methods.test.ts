@@ -65,6 +65,8 @@ const theRoot = () => frlLedgerId;
 const made = { webhook: '', delivery: '', link: '', engagement: '' };
 const ofMaster = (verb: string, rest = '') => `${verb} /v1/traceledger/master/${master.uuid}${rest}`;
 const ofLedger = (verb: string, rest = '') => `${verb} /v1/ledgers/${order.ledgerId}${rest}`;
+/** The query of a stream that ends before its first event. */
+const endsAtOnce = (after: string) => `${after}=-1&to=2020-01-01T00:00:00Z`;
 const delegate = () => ({ delegate_actor_id: other.supplier.actorId });
 const inOrganization = () => ({ organization_id: organizationId, ...delegate() });
 const inLedger = () => ({ ledger_id: order.ledgerId, ...delegate() });
@@ -89,6 +91,11 @@ const steps: readonly Step[] = [
   opens('LedgerService.CreateLedger', 'POST /v1/ledgers', 'id', () => ({ supplier_svc_id: other.supplier.svcId })),
   named('LedgerService.GetLedger', () => ofLedger('GET'), theOrder),
   named('LedgerService.ListLedgerEvents', () => ofLedger('GET', '/events'), theOrder),
+  named(
+    'LedgerService.FollowLedgerEvents',
+    () => ofLedger('GET', `/events/follow?${endsAtOnce('after_seq')}`),
+    theOrder,
+  ),
   opens('EngagementService.CreateEngagement', 'POST /v1/engagements', 'ledger_id', () => ({
     counterparty_actor_id: other.buyer.actorId,
     purpose: 'AUDIT',
@@ -116,6 +123,11 @@ const steps: readonly Step[] = [
     () => ofMaster('POST', '/events'),
     theOrder,
     () => ({ event_type: 'SHIPPED', payload: { a: 1 } }),
+  ),
+  hidden(
+    'MasterService.FollowMasterEvents',
+    () => ofMaster('GET', `/events/follow?${endsAtOnce('after_master_seq')}`),
+    theOrder,
   ),
   hidden('MasterService.ListMasterEvents', () => ofMaster('GET', '/events'), theOrder),
   named('ProofService.GetLedgerCheckpoint', () => ofLedger('GET', '/checkpoint'), theOrder),

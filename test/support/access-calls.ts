@@ -158,6 +158,7 @@ export const accessRequests: Readonly<Record<string, Request>> = {
   'LedgerService.ListLedgers': nothing,
   'LedgerService.GetLedger': aLedger,
   'LedgerService.ListLedgerEvents': aLedger,
+  'LedgerService.FollowLedgerEvents': aLedger,
   'LedgerService.CloseLedger': closableLedger,
   'MasterService.CreateMaster': (cell) => ({
     ledger_id: targetOf(cell).ledgerId,
@@ -169,6 +170,7 @@ export const accessRequests: Readonly<Record<string, Request>> = {
   'MasterService.AppendEvent': (cell) => ({ uuid: targetOf(cell).mine, ...appended }),
   'MasterService.AppendEvents': (cell) => ({ client_index: 0, uuid: targetOf(cell).mine, ...appended }),
   'MasterService.ListMasterEvents': aMaster,
+  'MasterService.FollowMasterEvents': aMaster,
   'MasterService.CloseMaster': closableMaster,
   'MasterService.GrantMasterAccess': async (cell) => ({
     uuid: targetOf(cell).mine,

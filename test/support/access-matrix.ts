@@ -90,6 +90,9 @@ LedgerService.GetLedger@engagement                 UK   4.4   444   ...4   ..4X.
 LedgerService.ListLedgerEvents@order               UK   4..   444   ...4   ..4X.   44S   4
 LedgerService.ListLedgerEvents@root                UK   4.4   ..4   ...4   ..4X.   44S   4
 LedgerService.ListLedgerEvents@engagement          UK   4.4   444   ...4   ..4X.   .4S   4
+LedgerService.FollowLedgerEvents@order             UK   4..   444   ...4   ..4X.   44S   4
+LedgerService.FollowLedgerEvents@root              UK   4.4   ..4   ...4   ..4X.   44S   4
+LedgerService.FollowLedgerEvents@engagement        UK   4.4   444   ...4   ..4X.   .4S   4
 LedgerService.CloseLedger@order                    UK   4..   444   3334   334X3   UUU   4
 LedgerService.CloseLedger@root                     UK   4.4   334   3334   334X3   UUU   4
 LedgerService.CloseLedger@engagement               UK   4.4   444   3334   334X3   UUU   4
@@ -111,6 +114,9 @@ MasterService.AppendEvents@engagement              UK   4.4   444   3..4   3.4X4
 MasterService.ListMasterEvents@order               UK   4..   444   ...4   ..4X4   44S   4
 MasterService.ListMasterEvents@root                UK   4.4   ..4   ...4   ..4X4   44S   4
 MasterService.ListMasterEvents@engagement          UK   4.4   444   ...4   ..4X4   .4S   4
+MasterService.FollowMasterEvents@order             UK   4..   444   ...4   ..4X4   44S   4
+MasterService.FollowMasterEvents@root              UK   4.4   ..4   ...4   ..4X4   44S   4
+MasterService.FollowMasterEvents@engagement        UK   4.4   444   ...4   ..4X4   .4S   4
 MasterService.CloseMaster@order                    UK   4..   444   3334   334X4   44S   4
 MasterService.CloseMaster@root                     UK   4.4   334   3334   334X4   44S   4
 MasterService.CloseMaster@engagement               UK   4.4   444   3334   334X4   .4S   4

@@ -4,7 +4,7 @@ import { json } from '../../src/gen/svc/v1/options_pb.ts';
 import { rpcPathOf } from '../../src/rpc/endpoints/endpoint.ts';
 import { apiServices, restRoutes } from '../../src/rpc/endpoints/routes.ts';
 import { grpcStatusOf, httpStatusOf } from './code-statuses.ts';
-import { callGrpc, infoOf, metadataOf, openGrpcStream } from './grpc-client.ts';
+import { beginGrpc, callGrpc, type GrpcAnswer, infoOf, openGrpcStream } from './grpc-client.ts';
 import { jsonOf } from './json-text.ts';
 import { type Fields, rest } from './parties-rest.ts';
 
@@ -96,19 +96,22 @@ export function grpcTransport(client: Client): AccessTransport {
     const message = protobufForm(method, fields);
     switch (method.methodKind) {
       case 'unary': {
-        const { error, info } = await callGrpc(client, method, message, headers);
-        if (error === null) return 'ok';
-        const code = info?.reason ?? error.details;
-        return outcome(code, error.code, grpcStatusOf(code));
+        return codeOf(await callGrpc(client, method, message, headers));
       }
       case 'server_streaming':
-        return firstOf(client, method, headers);
+        return codeOf(await beginGrpc(client, method, message, headers));
       case 'bidi_streaming':
         return streamed(client, method, message, headers);
       default:
         throw new Error(`no transport for ${rpcPathOf(method)}`);
     }
   };
+}
+
+function codeOf({ error, info }: GrpcAnswer): string {
+  if (error === null) return 'ok';
+  const code = info?.reason ?? error.details;
+  return outcome(code, error.code, grpcStatusOf(code));
 }
 
 /** The fields as protobuf has them: JSON as text, whole numbers of 64 bits as such. */
@@ -122,24 +125,6 @@ export function protobufForm(method: DescMethod, fields: Fields): Record<string,
     return [field.localName, value];
   });
   return Object.fromEntries(entries);
-}
-
-function firstOf(client: Client, method: DescMethod, headers: Headers): Promise<string> {
-  const call = client.makeServerStreamRequest(
-    rpcPathOf(method),
-    () => Buffer.alloc(0),
-    (bytes: Buffer) => bytes,
-    {},
-    metadataOf(headers),
-  );
-  return new Promise((resolve) => {
-    call.on('data', () => {
-      resolve('ok');
-      call.cancel();
-    });
-    call.on('error', (error) => resolve(infoOf(error as never)?.reason ?? error.message));
-    call.on('end', () => resolve('nothing'));
-  });
 }
 
 /** The outcome of the stream's one event, or what ended the stream. */

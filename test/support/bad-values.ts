@@ -64,6 +64,8 @@ export const order = refused('', 'DESC');
 export const seq = refused(-1, 2 ** 53);
 /** How many events a tree covers. */
 export const treeSize = refused(-1, 0, 2 ** 53);
+/** Of an event behind which a stream begins. */
+export const place = refused(-2, 2 ** 53);
 export const cursor = refused('', 'x', Buffer.from('a-1').toString('base64url'));
 export const time = refused('', '2026-01-01', '2026-02-30T00:00:00Z', '2026-01-01T00:00:00');
 export const pastTime = '2020-01-01T00:00:00Z';

@@ -56,6 +56,36 @@ export function callGrpc(
   });
 }
 
+/** Calls a method that answers with a stream, and leaves it behind the first message. */
+export function beginGrpc(
+  client: Client,
+  method: DescMethod,
+  request: object | Buffer,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<GrpcAnswer> {
+  const call = client.makeServerStreamRequest(
+    rpcPathOf(method),
+    (bytes: Buffer) => bytes,
+    (bytes: Buffer) => fromBinary(method.output, bytes),
+    Buffer.isBuffer(request) ? request : serialize(method.input, request),
+    metadataOf(headers),
+  );
+  let initial = new Metadata();
+  call.on('metadata', (metadata) => {
+    initial = metadata;
+  });
+  return new Promise((resolve) => {
+    call.on('data', (message: Message) => {
+      resolve({ message, error: null, info: null, metadata: initial });
+      call.cancel();
+    });
+    call.on('end', () => resolve({ message: null, error: null, info: null, metadata: initial }));
+    call.on('error', (error: ServiceError) =>
+      resolve({ message: null, error, info: infoOf(error), metadata: error.metadata }),
+    );
+  });
+}
+
 export function openGrpcStream(
   client: Client,
   method: DescMethod,

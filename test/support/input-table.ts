@@ -14,6 +14,12 @@ const eventPage: FieldRules = {
   ...createdIn,
   verify: bad.oneOf('all', 'SIGNATURES'),
 };
+const followed: FieldRules = {
+  event_type: bad.eventType,
+  event_id: bad.uuid,
+  ...createdIn,
+  verify: bad.oneOf('all', 'SIGNATURES'),
+};
 const scope: FieldRules = { organization_id: bad.uuid, ledger_id: bad.uuid, master_id: bad.uuid };
 const accessTo: FieldRules = { delegate_actor_id: bad.uuid };
 const grant: FieldRules = { ...accessTo, role: bad.label, permissions: bad.permissions };
@@ -101,6 +107,7 @@ export const inputTable: Readonly<Record<string, FieldRules>> = {
   },
   'LedgerService.GetLedger': { ledger_id: bad.uuid },
   'LedgerService.ListLedgerEvents': { ledger_id: bad.uuid, ...eventPage },
+  'LedgerService.FollowLedgerEvents': { ledger_id: bad.uuid, after_seq: bad.place, ...followed },
   'LedgerService.CloseLedger': { ledger_id: bad.uuid },
   'MasterService.CreateMaster': { ledger_id: bad.uuid, business_ref: bad.name, scope: bad.label },
   'MasterService.ListMasters': {
@@ -122,6 +129,7 @@ export const inputTable: Readonly<Record<string, FieldRules>> = {
     actor_sig: bad.signatureOfUnkeyed,
   },
   'MasterService.ListMasterEvents': { uuid: bad.uuid, ...eventPage },
+  'MasterService.FollowMasterEvents': { uuid: bad.uuid, after_master_seq: bad.place, ...followed },
   'MasterService.CloseMaster': { uuid: bad.uuid },
   'MasterService.GrantMasterAccess': {
     uuid: bad.uuid,

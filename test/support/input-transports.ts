@@ -8,7 +8,7 @@ import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
 import { jsonRule } from '../../src/service/encoding/json-field.ts';
 import { methodNamed, protobufForm, restCall } from './access-transports.ts';
 import { grpcStatusOf, httpStatusOf } from './code-statuses.ts';
-import { callGrpc, openGrpcStream } from './grpc-client.ts';
+import { beginGrpc, callGrpc, openGrpcStream } from './grpc-client.ts';
 import { JsonText, jsonOf } from './json-text.ts';
 import { type Fields, rest } from './parties-rest.ts';
 
@@ -86,6 +86,7 @@ function restTransport(base: string): InputTransport {
     if (!sayable) return null;
     const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
     const call = restCall(method, given);
+    if (methodNamed(method).methodKind === 'server_streaming' && (await begins(base + call.path, headers))) return 'ok';
     const answer = await rest(base, call.method, call.path, {
       headers,
       ...(call.body === undefined ? {} : { body: jsonOf(call.body) }),
@@ -102,6 +103,14 @@ function restTransport(base: string): InputTransport {
       details,
     );
   };
+}
+
+/** Whether a stream begins. It is left at once. */
+async function begins(url: string, headers: SentInput['headers']): Promise<boolean> {
+  const ending = new AbortController();
+  const { ok } = await fetch(url, { headers, signal: ending.signal });
+  ending.abort();
+  return ok;
 }
 
 function connectTransport(
@@ -137,10 +146,16 @@ function connectTransport(
 function grpcTransport(client: Client): InputTransport {
   return async ({ method: name, fields, changed, headers }) => {
     const method = methodNamed(name);
-    if (method.methodKind !== 'unary' || !changed.every((field) => canSayInBinary(method, field, fields[field])))
+    const { methodKind } = method;
+    if (methodKind === 'bidi_streaming' || !changed.every((field) => canSayInBinary(method, field, fields[field])))
       return null;
     if (!Object.values(headers).every((value) => /^[\x20-\x7e]*$/.test(value))) return null;
-    const { error, info, metadata } = await callGrpc(client, method, messageOf(method, fields), headers);
+    const { error, info, metadata } = await (methodKind === 'unary' ? callGrpc : beginGrpc)(
+      client,
+      method,
+      messageOf(method, fields),
+      headers,
+    );
     if (error === null) return 'ok';
     const [requestId] = metadata.get('x-request-id');
     return toldByInfo(info, error.details, error.code, requestId === undefined ? null : String(requestId));

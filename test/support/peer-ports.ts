@@ -1,6 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { GrpcPeers } from '../../cluster/peers/grpc-peers.ts';
+import { HeadWatchers } from '../../cluster/peers/head-watchers.ts';
 import { type PeerServiceParts, peerServer } from '../../cluster/peers/peer-service.ts';
 import type { PeerSecurity } from '../../cluster/peers/security.ts';
 import type { Command } from '../../src/domain/ledger/command.ts';
@@ -24,6 +25,7 @@ export async function nodePort({ port = 0, onProof = () => {}, ...parts }: NodeP
     carryOut: () => new Promise(() => {}),
     checkSignature: async () => {},
     turnsStood: () => 0,
+    watchers: new HeadWatchers(),
     unreadable: () => {},
     ...parts,
   });
@@ -93,6 +95,7 @@ export function peersAt(
     monotonicMs: () => performance.now(),
     ownBatches: () => ({ stood: 0, running: 0 }),
     meter: { forwarded: () => {} },
+    heard: () => {},
     ...more,
   });
   onTestFinished(() => peers[Symbol.asyncDispose]());

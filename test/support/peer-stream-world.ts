@@ -72,6 +72,7 @@ export function streamWorld(
     counted: new CountedTime(() => ownBatches, clock.now()),
     budgetMs,
     busyPeerBudgetMs,
+    heard: () => {},
     ended: () => {},
   });
   /** Advances the time. `meanwhile` is called every 200 ms. */

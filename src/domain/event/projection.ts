@@ -112,6 +112,24 @@ function scopesUnder(event: LedgerEvent, delegation: Delegation | null): string[
   return delegation === null ? [own] : [own, names.delegationEvents(delegation.scope, delegation.objectId)];
 }
 
+/** What an event changes about the grant of one actor. */
+export interface ActorGrantChange {
+  readonly scope: GrantScope;
+  readonly objectId: string;
+  readonly delegateActorId: string;
+  /** What the actor holds from this event on. null: nothing. */
+  readonly grant: Grant | null;
+}
+
+/** Returns null for an event that changes no grant. Throws SyntaxError for a damaged payload that is no JSON. */
+export function actorGrantChange(event: LedgerEvent): ActorGrantChange | null {
+  const delegation = delegationOf(event);
+  if (delegation === null) return null;
+  const { scope, objectId, isGrant } = delegation;
+  const grant = isGrant ? grantOf(event) : null;
+  return { scope, objectId, delegateActorId: payloadText(event, 'delegate_actor_id'), grant };
+}
+
 interface Delegation {
   readonly isGrant: boolean;
   readonly scope: GrantScope;

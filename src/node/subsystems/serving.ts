@@ -1,4 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
+import type { Followers } from '../../service/following/followers.ts';
 import type { NodeCalls } from './calls.ts';
 import type { NodeContext } from './context.ts';
 import type { InternalPort } from './internal-port.ts';
@@ -10,12 +11,15 @@ export function startServing(
   internal: InternalPort,
   { grpc }: PublicPorts,
   { pipeline }: NodeCalls,
+  followers: Pick<Followers, 'drain'>,
 ): AsyncDisposable {
   internal.phase = 'serving';
   return {
     async [Symbol.asyncDispose]() {
       internal.phase = 'stopping';
       grpc.setServing(false);
+      // They come back spread over seconds, and the other nodes take them from now on.
+      followers.drain();
       await membership?.leave();
       pipeline.running.endStreams(stoppingNode());
     },

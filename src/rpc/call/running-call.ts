@@ -25,7 +25,7 @@ export class RunningCall implements Call {
   commandKey: CommandKey | null = null;
   now: number;
   replayed = false;
-  /** Set when a stream takes no more requests: the error that it ends with. */
+  /** Set when a stream takes no more requests, or when a live stream ends: the error that it ends with. */
   ending: LedgerError | null = null;
   /** null until the call first reads through it. */
   openedWalk: Walk | null = null;
@@ -44,6 +44,12 @@ export class RunningCall implements Call {
   ledgers: Set<string> | null = null;
   #entropy: Entropy;
   readonly #openWalk: (call: RunningCall) => Walk;
+  /** Called with a walk that has ended, to charge its cost. null: nothing is charged. */
+  walked: ((walk: Walk) => void) | null = null;
+  /** Whether the handler left its own access records, so that the answer leaves none. */
+  hasRecorded = false;
+  /** Leaves an access record. Set by the pipeline for live streams. */
+  onRecord: (() => void) | null = null;
   #abort: AbortController | null = null;
   #ended: string | null = null;
   /** Called when the call is aborted. It costs less than an AbortSignal. */
@@ -94,6 +100,28 @@ export class RunningCall implements Call {
   get walk(): Walk {
     this.openedWalk ??= this.#openWalk(this);
     return this.openedWalk;
+  }
+
+  async partWalk<T>(read: (walk: Walk) => Promise<T>): Promise<T> {
+    const walk = this.#openWalk(this);
+    try {
+      return await read(walk);
+    } finally {
+      walk.end();
+      this.walked?.(walk);
+    }
+  }
+
+  recordAccess(): void {
+    this.hasRecorded = true;
+    this.onRecord?.();
+  }
+
+  endWith(error: LedgerError): void {
+    if (this.#ended !== null || this.answered) return;
+    this.ending = error;
+    this.#abort?.abort(error);
+    this.abort('stream ended');
   }
 
   /** Ends the signal, because the caller has gone or the deadline has passed. */

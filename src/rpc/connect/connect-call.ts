@@ -7,6 +7,7 @@ import { sha256Hex } from '../../domain/keys/hash.ts';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
+import { encodedOnce } from '../../service/calls/shared-answer.ts';
 import { outOfMemoryBudget } from '../../service/limits/out-of-memory-budget.ts';
 import { rpcError } from '../call/error-info.ts';
 import type { Decoded, RestEquivalent, StreamCall, UnaryCall } from '../call/incoming-call.ts';
@@ -111,7 +112,12 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
 
   send(call: RunningCall, answer: object): Promise<void> | undefined {
     this.#setHeaders(call);
-    return this.#answers.push(answer);
+    const { output } = this.#endpoint.method;
+    // connect-es makes the bytes itself, from the message.
+    const message = encodedOnce(answer, `message ${output.typeName}`, () =>
+      create(output, answer as MessageInitShape<typeof output>),
+    );
+    return this.#answers.push(message);
   }
 
   end(call: RunningCall): void {
@@ -120,6 +126,8 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
   }
 
   fail(call: RunningCall, error: LedgerError): void {
+    // connect-es sends the metadata of an error as headers of a unary answer, and behind the messages of a stream.
+    if (this.#endpoint.method.methodKind !== 'unary') this.#setHeaders(call);
     const metadata = new Headers({ 'x-request-id': call.requestId });
     for (const [name, value] of call.headers) metadata.set(name, value);
     const { message, info } = rpcError(error, call.requestId);

@@ -95,7 +95,7 @@ async function run(
       httpVersion: isReflection ? '2.0' : request.httpVersion,
       method: 'POST',
       url: `http://localhost${handler.requestPath}`,
-      header: headersOf(request, isReflection, parts.endpoints.get(handler.requestPath)?.hasSecret !== false),
+      header: headersOf(request, isReflection, !mayCompress(parts.endpoints.get(handler.requestPath))),
       body: isReflection ? request : emptyMessage(request),
       signal: gone.signal,
       contextValues: createContextValues().set(nodeRequest, { request, response }),
@@ -107,6 +107,11 @@ async function run(
       refuseRequest(parts, request, response, new LedgerError('internal', 'The call failed.', {}, error));
     else response.destroy();
   }
+}
+
+/** Messages of a live stream are encoded once for many callers, and each is to arrive at once. */
+function mayCompress(endpoint: Endpoint | undefined): boolean {
+  return endpoint !== undefined && !endpoint.hasSecret && !endpoint.rule.live;
 }
 
 /** Headers of the body, which connect-es does not get. */
@@ -121,7 +126,7 @@ const bodyHeaders = new Set([
 const acceptHeaders = ['accept-encoding', 'connect-accept-encoding', 'grpc-accept-encoding'];
 
 /** The headers of the call for connect-es. Without those that accept an encoding, it compresses nothing. */
-function headersOf(request: IncomingMessage, isBodyRead: boolean, hasSecret: boolean): Headers {
+function headersOf(request: IncomingMessage, isBodyRead: boolean, isPlain: boolean): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
     if (typeof value === 'string' && (isBodyRead || !bodyHeaders.has(name))) headers.set(name, value);
@@ -130,7 +135,7 @@ function headersOf(request: IncomingMessage, isBodyRead: boolean, hasSecret: boo
   const encoding = encodingFor(headers.get('accept-encoding') ?? undefined);
   if (encoding === null) headers.delete('accept-encoding');
   else headers.set('accept-encoding', encoding);
-  if (hasSecret) for (const name of acceptHeaders) headers.delete(name);
+  if (isPlain) for (const name of acceptHeaders) headers.delete(name);
   return headers;
 }
 

@@ -22,8 +22,8 @@ interface Group {
 }
 
 const { grantMasterAccess, listMasterAccess, revokeMasterAccess, ...masters } = MasterService.method;
-const { appendEvent, appendEvents, listMasterEvents, ...mastersAlone } = masters;
-const { listLedgerEvents, ...ledgersAlone } = LedgerService.method;
+const { appendEvent, appendEvents, listMasterEvents, followMasterEvents, ...mastersAlone } = masters;
+const { listLedgerEvents, followLedgerEvents, ...ledgersAlone } = LedgerService.method;
 
 /** Its own: under the tag of a service, generators would make it a method of that service's client. */
 export const receiverGroup = 'Webhook receiver';
@@ -36,8 +36,8 @@ export const groups: readonly Group[] = [
   group('Organizations', 'Onboard a company. Each gets a facility root ledger.', [OrganizationService]),
   group('Ledgers', 'Open a ledger between two parties, read it and close it.', Object.values(ledgersAlone)),
   group('Masters', 'Open a traceledger master, one shipment or process within a ledger.', Object.values(mastersAlone)),
-  group('Events', 'Append business events to a master, and read the events of a master or a ledger.', [
-    ...[appendEvent, appendEvents, listMasterEvents, listLedgerEvents],
+  group('Events', 'Append business events to a master, and read or follow the events of a master or a ledger.', [
+    ...[appendEvent, appendEvents, listMasterEvents, listLedgerEvents, followLedgerEvents, followMasterEvents],
   ]),
   group('Proofs', 'Get signed checkpoints of ledgers and masters, and proofs that events are in them.', [ProofService]),
   group('Grants', 'Let other actors read or write an organization, a ledger or a master, and end it again.', [

@@ -99,6 +99,11 @@ export const headerParameters: JsonObject = {
   Strict: header('X-Strict', '`1`: a query parameter that this call does not have is refused, not ignored.', {
     enum: ['0', '1'],
   }),
+  LastEventId: header(
+    'Last-Event-ID',
+    'The `id` of the last event that was received: the stream goes on behind it, whatever the query says.',
+    {},
+  ),
   IfNoneMatch: header('If-None-Match', 'An `ETag` of this document: the answer is 304 while it stands.', {}),
 };
 
@@ -123,6 +128,7 @@ export function headersOf(route: RestRoute): JsonObject[] {
   if (entityToo) names.push('Timestamp');
   if (rule.writesLedger && !sealedAlone.has(method)) names.push('ActorType');
   if (method === MasterService.method.appendEvent) names.push('DeliveryChain');
+  if (rule.live) names.push('LastEventId');
   if (method.parent === ResolverService) names.push('IfNoneMatch');
   return names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
 }

@@ -95,16 +95,19 @@ function leftOutOfExample(route: RestRoute): readonly string[] {
 function success(book: SchemaBook, route: RestRoute): JsonObject {
   const headers = answerHeadersOf(route);
   if (route.emptyAnswer) return { '204': { description: commentOf(book, route.method.output.typeName), headers } };
+  const nothing = route.rule.live ? { '204': { description: 'There is nothing more to follow.', headers } } : {};
   const notModified =
     route.method.parent === ResolverService ? { '304': { description: 'The document has not changed.', headers } } : {};
   return {
     '200': { description: commentOf(book, route.method.output.typeName), headers, content: content(book, route) },
+    ...nothing,
     ...notModified,
   };
 }
 
 function content(book: SchemaBook, route: RestRoute): JsonObject {
   const { output } = route.method;
+  if (route.rule.live) return liveContent(book, route);
   if (route.method.methodKind === 'server_streaming') {
     const lines = { schema: { type: 'string' } };
     return { 'text/plain': lines, 'text/event-stream': lines };
@@ -114,4 +117,24 @@ function content(book: SchemaBook, route: RestRoute): JsonObject {
     return { 'application/json': { schema: messageRef(book, output, 'answer'), example: messageExample(output) } };
   }
   return { 'application/json': { schema: fieldSchema(book, field, 'answer'), example: fieldExample(field) } };
+}
+
+/**
+ * Server-sent events are text to a generator. The schemas of their data are in the document too: `x-events` names them
+ * by event.
+ */
+function liveContent(book: SchemaBook, { method }: RestRoute): JsonObject {
+  const events = method.output.fields.flatMap(({ name, message }) =>
+    message === undefined ? [] : [{ name, message, schema: messageRef(book, message, 'answer') }],
+  );
+  const example = events.map(
+    ({ name, message }) => `id: 7\nevent: ${name}\ndata: ${JSON.stringify(messageExample(message))}\n\n`,
+  );
+  return {
+    'text/event-stream': {
+      schema: { type: 'string' },
+      example: example.join(''),
+      'x-events': Object.fromEntries(events.map(({ name, schema }) => [name, schema])),
+    },
+  };
 }

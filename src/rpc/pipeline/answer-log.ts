@@ -2,6 +2,7 @@ import type { ErrorCode, LedgerError } from '../../domain/errors.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { Metrics } from '../../runtime/telemetry/metrics.ts';
 import type { AccessHistory } from '../../service/audit/access-history.ts';
+import type { AccessRecord } from '../../service/audit/access-record.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall, Transport } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
@@ -70,7 +71,14 @@ export function createAnswerLog(parts: AnswerLogParts) {
   const keep = (call: RunningCall, incoming: IncomingCall, status: number, error: LedgerError | null) => {
     const { caller } = call;
     const { history } = parts;
-    if (history === null || caller === null || !call.isRecorded || (error === null && call.answered)) return undefined;
+    if (
+      history === null ||
+      caller === null ||
+      !call.isRecorded ||
+      call.hasRecorded ||
+      (error === null && call.answered)
+    )
+      return undefined;
     if (error !== null && !isProven(call, caller, status)) return undefined;
     const outcome = { status, isRefused: error !== null, at: parts.now() };
     if (error !== null && isUnread(call)) {
@@ -91,8 +99,22 @@ export function createAnswerLog(parts: AnswerLogParts) {
   };
 
   return {
+    /** Returns what leaves an access record of a stream each time that it is called. */
+    recorder(call: RunningCall, incoming: IncomingCall): () => void {
+      let made: Promise<readonly AccessRecord[]> | null = null;
+      return () => {
+        const { caller } = call;
+        const { history } = parts;
+        if (history === null || caller === null || !call.isRecorded) return;
+        const at = parts.now();
+        made ??= Promise.resolve(recordsOf(call, caller, incoming, { status: 200, isRefused: false, at }));
+        void history(made.then((records) => records.map((record) => ({ ...record, at }))));
+      };
+    },
     succeeded(call: RunningCall, incoming: IncomingCall): Promise<void> | undefined {
-      const status = call.endpoint.route?.emptyAnswer === true ? 204 : 200;
+      const { route, rule } = call.endpoint;
+      // A live stream has left its record with its first message.
+      const status = route?.emptyAnswer === true || (rule.live && !call.hasRecorded) ? 204 : 200;
       note(call, 'ok', status, null);
       return keep(call, incoming, status, null);
     },

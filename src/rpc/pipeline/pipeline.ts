@@ -17,6 +17,7 @@ import { type CallRates, walkerOf } from './call-rates.ts';
 import { createCallRegister } from './call-register.ts';
 import { identify, signatureOf } from './caller.ts';
 import { checkEntityRequest } from './entity-request.ts';
+import { LiveCredentials } from './live-credentials.ts';
 import { watchCredential } from './stream-credential.ts';
 
 interface PipelineParts extends RunOnceParts {
@@ -43,6 +44,7 @@ export function createPipeline(parts: PipelineParts) {
     void parts.answers.failed(call, incoming, error);
   };
   const running = createCallRegister(parts.now, answerFor);
+  const liveCredentials = new LiveCredentials(parts.credentials);
 
   const begin = (endpoint: Endpoint, incoming: IncomingCall, timeoutMs: number): RunningCall => {
     const { transport } = incoming;
@@ -69,11 +71,14 @@ export function createPipeline(parts: PipelineParts) {
     incoming.fail(call, error);
   };
 
+  const charge = (call: RunningCall, incoming: IncomingCall, { cost }: Walk): void =>
+    parts.rates.charge(call, () => incoming.address(), cost, parts.monotonicMs());
+
   const end = (call: RunningCall, incoming: IncomingCall): void => {
     const walk = call.openedWalk;
     if (walk !== null) {
       walk.end();
-      parts.rates.charge(call, () => incoming.address(), walk.cost, parts.monotonicMs());
+      charge(call, incoming, walk);
     }
     running.remove(incoming);
   };
@@ -94,6 +99,19 @@ export function createPipeline(parts: PipelineParts) {
       end(call, incoming);
     }
   };
+
+  /** A stream that ends only with its cause. */
+  const live = (endpoint: Endpoint, incoming: StreamCall): Promise<void> =>
+    run(endpoint, incoming, Number.POSITIVE_INFINITY, async (call) => {
+      await admit(parts, call, incoming);
+      const message = take(call, incoming);
+      call.walked = (walk) => charge(call, incoming, walk);
+      call.onRecord = parts.answers.recorder(call, incoming);
+      using _watch = liveCredentials.watch(call, incoming);
+      await sendAll(call, incoming, (endpoint.handler as ServerStreamHandler)(message, call));
+      if (call.ending !== null) throw call.ending;
+      await finish(parts, call, incoming);
+    });
 
   return {
     /** The calls that run. */
@@ -125,6 +143,7 @@ export function createPipeline(parts: PipelineParts) {
     },
 
     serverStream(endpoint: Endpoint, incoming: StreamCall): Promise<void> {
+      if (endpoint.rule.live) return live(endpoint, incoming);
       return run(endpoint, incoming, limits.serverStreamTimeoutMs, async (call) => {
         await admit(parts, call, incoming);
         const message = take(call, incoming);
@@ -196,14 +215,39 @@ function take(call: RunningCall, incoming: IncomingCall): Message {
 async function sendAll(call: RunningCall, incoming: StreamCall, answers: AsyncIterable<object>): Promise<void> {
   for await (const answer of answers) {
     if (call.aborted) return;
+    if (call.onRecord !== null && !call.hasRecorded) call.recordAccess();
     const full = incoming.send(call, answer);
-    if (full !== undefined) await full;
+    if (full === undefined) continue;
+    if (call.endpoint.rule.live) await taken(call, full);
+    else await full;
   }
+}
+
+/** Waits until the caller takes more, or the call has ended. A caller that takes nothing for too long ends the call. */
+function taken(call: RunningCall, full: Promise<void>): Promise<void> {
+  if (call.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const stalled = setTimeout(() => call.endWith(takesNothing()), limits.liveStallMs).unref();
+    const goOn = (): void => {
+      clearTimeout(stalled);
+      call.onAbort = null;
+      resolve();
+    };
+    call.onAbort = goOn;
+    void full.then(goOn);
+  });
+}
+
+function takesNothing(): LedgerError {
+  const message = `The caller took nothing of the stream for ${limits.liveStallMs / 1_000} s: resume it behind the last message.`;
+  return new LedgerError('unavailable', message);
 }
 
 async function finish(parts: PipelineParts, call: RunningCall, incoming: StreamCall): Promise<void> {
   if (call.answered) return;
-  if (call.aborted) throw new LedgerError('unavailable', 'The stream ended before all of it was sent.');
+  // The caller of a live stream ends it by leaving.
+  if (call.aborted && !call.endpoint.rule.live)
+    throw new LedgerError('unavailable', 'The stream ended before all of it was sent.');
   await parts.answers.succeeded(call, incoming);
   if (call.answered) return;
   call.answered = true;

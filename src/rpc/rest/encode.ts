@@ -6,7 +6,8 @@ import type { RestRoute } from '../endpoints/routes.ts';
  * returns null if the answer has no fields (REST answers 204).
  */
 export function answerWriter(route: RestRoute): (answer: object) => string | null {
-  if (route.emptyAnswer) return () => null;
+  // RestLiveCall writes each message of a live stream as an event.
+  if (route.emptyAnswer || route.rule.live) return () => null;
   if (!route.responseBody) return messageWriter(route.method.output);
   const name = route.responseBody.localName;
   const write = fieldWriter(route.responseBody);

@@ -8,8 +8,9 @@ import type { HttpHandlerParts } from '../http/handler-parts.ts';
 import type { HttpHandler } from '../http/response.ts';
 import { requestIdIn } from '../http/server.ts';
 import { answerOptions, noRoute, noteUnrouted, refuseMethod, refuseRequest } from '../http/unrouted-request.ts';
+import { RestLiveCall } from './live-call.ts';
 import { RestCall, type RestEntry, restEntry } from './rest-call.ts';
-import { RestStreamCall } from './stream.ts';
+import { EVENTS, PLAIN, RestStreamCall } from './stream.ts';
 
 /** Serves the routes of all endpoints, and the error envelope for everything else. */
 export function createRestHandler(parts: HttpHandlerParts): HttpHandler {
@@ -44,8 +45,9 @@ export function createRestHandler(parts: HttpHandlerParts): HttpHandler {
     if (endpoint.method.methodKind === 'unary')
       return void parts.pipeline.unary(endpoint, new RestCall(parts, request, response, entry, params));
     // The content of a stream is only known by running it, so HEAD gets the headers alone.
-    if (verb === 'HEAD') return headOfStream(parts, request, response, entry.template);
-    void parts.pipeline.serverStream(endpoint, new RestStreamCall(parts, request, response, entry, params));
+    if (verb === 'HEAD') return headOfStream(parts, request, response, entry);
+    const Call = endpoint.rule.live ? RestLiveCall : RestStreamCall;
+    void parts.pipeline.serverStream(endpoint, new Call(parts, request, response, entry, params));
   };
 }
 
@@ -53,10 +55,11 @@ function headOfStream(
   parts: HttpHandlerParts,
   request: IncomingMessage,
   response: ServerResponse,
-  route: string,
+  { template: route, rule }: RestEntry,
 ): void {
   const requestId = requestIdIn(request, parts.newId);
   noteUnrouted(parts, request, { route, status: 200, code: null, requestId });
-  const headers = ['x-request-id', requestId, 'content-type', 'text/plain; charset=utf-8', 'cache-control', 'no-store'];
+  const type = rule.live ? EVENTS : PLAIN;
+  const headers = ['x-request-id', requestId, 'content-type', type, 'cache-control', 'no-store'];
   endAfterUnreadBody(request, response, 200, headers, '');
 }

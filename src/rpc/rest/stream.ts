@@ -1,11 +1,24 @@
+import type { ServerResponse } from 'node:http';
 import Negotiator from 'negotiator';
 import type { LedgerError } from '../../domain/errors.ts';
 import type { StreamCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { RestCall } from './rest-call.ts';
 
-const PLAIN = 'text/plain; charset=utf-8';
-const EVENTS = 'text/event-stream; charset=utf-8';
+export const PLAIN = 'text/plain; charset=utf-8';
+export const EVENTS = 'text/event-stream; charset=utf-8';
+
+/** Returns a promise if the caller reads too slowly; it resolves once there is room, or the response has closed. */
+export function writeOn(response: ServerResponse, chunk: string | Buffer): Promise<void> | undefined {
+  if (response.write(chunk) || response.destroyed) return undefined;
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+  });
+}
 
 /**
  * A REST call whose answer is a stream of lines: plain text, or server-sent events (WHATWG HTML, section 9.2) for a
@@ -48,14 +61,6 @@ export class RestStreamCall extends RestCall implements StreamCall {
 
   #write(line: string): Promise<void> | undefined {
     const text = this.#isEvents ? `data: ${line.replaceAll('\n', '\ndata: ')}\n\n` : `${line}\n`;
-    const { response } = this;
-    if (response.write(text) || response.destroyed) return undefined;
-    return new Promise((resolve) => {
-      const done = (): void => {
-        response.off('drain', done).off('close', done);
-        resolve();
-      };
-      response.on('drain', done).on('close', done);
-    });
+    return writeOn(this.response, text);
   }
 }

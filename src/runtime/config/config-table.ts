@@ -131,6 +131,16 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
     meaning: 'Long reads that wait. Beyond it those of the caller with most of them are `overloaded`.',
   },
   {
+    name: 'FOLLOWERS_MAX',
+    default: '10000',
+    meaning: 'Streams of this node that follow ledgers or masters. Beyond it new ones are `overloaded`.',
+  },
+  {
+    name: 'FOLLOWERS_PER_ACTOR_MAX',
+    default: '100',
+    meaning: 'How many of them one actor has.',
+  },
+  {
     name: 'LEDGER_QUEUE_MAX',
     default: '4096',
     meaning: 'Commands that may wait for one ledger. Beyond it calls are `overloaded`.',

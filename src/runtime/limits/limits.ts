@@ -14,6 +14,8 @@ export const limits = Object.freeze({
   callTimeoutMs: 10_000,
   /** A sandbox run waits for a place and for webhooks. No healthy call streams longer than this through HTTP. */
   serverStreamTimeoutMs: 10 * 60_000,
+  /** If the caller of a live stream takes nothing for this long, the stream ends. */
+  liveStallMs: 60_000,
   /** After its deadline. Then the transport answers for the handler. */
   deadlineGraceMs: 1_000,
   /** How often deadlines are checked. An abort signal may be late by this much. */
@@ -136,6 +138,13 @@ export const limits = Object.freeze({
   streamSendAheadBytes: 64 * 1024,
   /** For the outcomes of requests that a stream had taken when its credential ended. */
   streamLastOutcomesMs: 5_000,
+
+  /** How often a follower gets a heartbeat. Proxies close connections that are quiet for 30 or 60 s. */
+  followHeartbeatMs: 15_000,
+  /** How often a stream of events leaves a record in the access history while it delivers. */
+  followRecordEveryMs: 60_000,
+  /** Events of followed ledgers that a node keeps in memory, so that all followers share what was read and encoded. */
+  followPagesMaxBytes: 32 * 1024 * 1024,
 
   /** How long an idempotency key and its stored answer count. */
   idempotencyStoredMs: 24 * 60 * 60_000,

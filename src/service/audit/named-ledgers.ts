@@ -20,6 +20,7 @@ export function masterNames(naming: LedgerNaming) {
     getMaster: byUuid,
     appendEvent: byUuid,
     listMasterEvents: byUuid,
+    followMasterEvents: byUuid,
     closeMaster: byUuid,
     grantMasterAccess: byUuid,
     listMasterAccess: byUuid,

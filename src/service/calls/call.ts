@@ -1,3 +1,4 @@
+import type { LedgerError } from '../../domain/errors.ts';
 import type { ActorType, CommandKey } from '../../domain/event/event.ts';
 import type { JsonNode } from '../../domain/json/json.ts';
 import type { Walk } from '../walking/walk.ts';
@@ -69,6 +70,15 @@ export interface Call {
   readonly signal: AbortSignal;
   /** All reads of this call that may be long go through it. */
   readonly walk: Walk;
+  /**
+   * Runs a read as a part of a stream that lasts: it has a walk of its own, whose place and memory are released and
+   * whose cost is charged at its end.
+   */
+  partWalk<T>(read: (walk: Walk) => Promise<T>): Promise<T>;
+  /** Leaves a record in the caller's access history now. A live stream leaves the first one with its first message. */
+  recordAccess(): void;
+  /** Ends a live stream with an error, even while its caller takes nothing. Nothing more is sent, `signal` aborts. */
+  endWith(error: LedgerError): void;
   /** When the answer must be given; Unix time, ms. */
   readonly deadline: number;
   /** Marks the answer as a replay of the first one (`Idempotent-Replayed: true`). */

@@ -19,18 +19,24 @@ export interface EventPage {
   readonly events: readonly LedgerEvent[];
   readonly issues: readonly IntegrityIssue[];
   readonly nextCursor: string | null;
+  /** Where the cursor goes on. null at the end. */
+  readonly next: EventStart | null;
 }
 
 /** The members that the answer of every event list has. */
-export function eventPageMessage({ events, issues, nextCursor }: EventPage) {
+export function eventPageMessage({ events, issues, nextCursor }: Omit<EventPage, 'next'>) {
   return {
     count: events.length,
-    integrity: {
-      verified: issues.length === 0,
-      issues: issues.map(({ eventId, type, detail }) => ({ eventId, type, detail })),
-    },
+    integrity: integrityMessage(issues),
     events: events.map(eventMessage),
     ...(nextCursor === null ? {} : { nextCursor }),
+  };
+}
+
+export function integrityMessage(issues: readonly IntegrityIssue[]) {
+  return {
+    verified: issues.length === 0,
+    issues: issues.map(({ eventId, type, detail }) => ({ eventId, type, detail })),
   };
 }
 
@@ -42,7 +48,7 @@ export async function readEventPage(
   query: EventQuery,
 ): Promise<EventPage> {
   const head = await store.head(source.ledgerId);
-  if (head === null) return { events: [], issues: [], nextCursor: null };
+  if (head === null) return { events: [], issues: [], nextCursor: null, next: null };
   const all = await seqBounds(store, source.ledgerId, head.seq, query);
   const skip = isFiltered(query) ? 0 : query.offset;
   const bounds = await boundsAfter(store, source, all, skip, query.descending);
@@ -54,22 +60,24 @@ export async function readEventPage(
   issues.push(...edgeIssues(source, ascending, unfiltered, query, bounds, walk.next, head));
   issues.push(...(await seals(store.walk, ascending, query.verifySignatures)));
   const nextCursor = walk.next === null ? null : makeEventCursor(walk.next, query.descending);
-  return { events: showable(walk.events, issues), issues, nextCursor };
+  return { events: showable(walk.events, issues), issues, nextCursor, next: walk.next };
 }
 
 /** Leaves out events with a damaged payload that is no JSON any more: an answer could not hold them. */
 function showable(events: readonly LedgerEvent[], issues: readonly IntegrityIssue[]): readonly LedgerEvent[] {
   const damaged = new Set(issues.filter((issue) => issue.type === 'hash_mismatch').map((issue) => issue.eventId));
-  return events.filter(({ id, payload, actorSigPayload }) => {
-    if (!damaged.has(id)) return true;
-    try {
-      JSON.parse(payload);
-      JSON.parse(actorSigPayload ?? '{}');
-      return true;
-    } catch {
-      return false;
-    }
-  });
+  return events.filter((event) => !damaged.has(event.id) || isJson(event));
+}
+
+/** Whether an answer can hold the event: JSON text is embedded as it is. */
+export function isJson({ payload, actorSigPayload }: LedgerEvent): boolean {
+  try {
+    JSON.parse(payload);
+    JSON.parse(actorSigPayload ?? '{}');
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function chainIssues(

@@ -68,7 +68,7 @@ function checkEventLimit(limit: number): number {
   throw invalidField('limit', `an integer from 1 to ${eventsPageMax}`);
 }
 
-function checkVerify(verify: string | undefined): boolean {
+export function checkVerify(verify: string | undefined): boolean {
   if (verify === undefined || verify === 'signatures') return verify === 'signatures';
   throw refusedValue('verify', verify, '"signatures"');
 }

@@ -1,6 +1,7 @@
 import { LedgerError, notFound } from '../../domain/errors.ts';
 import type { LedgerType } from '../../domain/event/event.ts';
 import { isParty, type LedgerFacts, ledgerFacts, type MasterFacts } from '../../domain/event/facts.ts';
+import type { Grant } from '../../domain/event/grant.ts';
 import { wrongHash } from '../../domain/event/integrity.ts';
 import { type LedgerLine, names } from '../../domain/event/projection.ts';
 import {
@@ -35,6 +36,19 @@ interface SeenLedger {
   readonly facts: LedgerFacts;
   /** The masters that the caller may read, in the order of their creation. null if the caller may read everything. */
   readonly masters: readonly string[] | null;
+}
+
+/** What an actor holds of one object, as stored. */
+export interface HeldGrant extends GrantObject {
+  /** Seq of the event that changed it last; -1 if none did. */
+  readonly version: number;
+  readonly grant: Grant | null;
+}
+
+/** The seqs of the events that closed a ledger and one of its masters. */
+interface ClosedAt {
+  readonly ledgerSeq: number | null;
+  readonly masterSeq: number | null;
 }
 
 interface SeenMaster {
@@ -164,6 +178,35 @@ export class LedgerReading {
   /** The actor's access to the whole ledger, at least as far as reading needs it. */
   ledgerAccess(facts: LedgerFacts, actorId: string): Promise<AccessLevel> {
     return this.#access(facts, ledgerGrantObjects(facts), actorId);
+  }
+
+  /**
+   * What an actor that is no party holds of the objects that give access to a ledger, or to one of its masters. For a
+   * ledger (`masterId` null) these include all masters that the actor ever had a grant of.
+   */
+  async heldGrants(walk: Walk, facts: LedgerFacts, actorId: string, masterId: string | null): Promise<HeldGrant[]> {
+    const store = boundedLedgers(walk, this.#store);
+    const objects: GrantObject[] = [...ledgerGrantObjects(facts)];
+    if (masterId !== null) objects.push({ scope: 'master', id: masterId });
+    else
+      for await (const id of mastersEverGranted(store, facts.ledgerId, actorId, masterLinksChunk))
+        objects.push({ scope: 'master', id });
+    const held: HeldGrant[] = [];
+    for (const { scope, id } of objects) {
+      const key = names.grant(scope, id, actorId);
+      const cell = await store.cell(key);
+      const found = cell === null ? undefined : decodeOrPassOver(storedCell(key, cell.value), parseGrantCell);
+      held.push({ scope, id, version: cell?.version ?? -1, grant: found?.grant ?? null });
+    }
+    return held;
+  }
+
+  async closedAt(ledgerId: string, masterId: string | null): Promise<ClosedAt> {
+    const [ledger, master] = await Promise.all([
+      this.#store.cell(names.ledgerClosed(ledgerId)),
+      masterId === null ? null : this.#store.cell(names.masterClosed(masterId)),
+    ]);
+    return { ledgerSeq: ledger?.version ?? null, masterSeq: master?.version ?? null };
   }
 
   /** The root ledger of an organization, for its owner and delegates. Throws `not_found` or `access_expired`. */

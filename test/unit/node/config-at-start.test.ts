@@ -91,6 +91,8 @@ const wrong: Readonly<Record<string, readonly (string | Environment)[]>> = {
   RATE_LIMIT_CALL_BURST: [...wrongNumbers, { RATE_LIMIT_CALL_PER_SECOND: '60', RATE_LIMIT_CALL_BURST: '0' }],
   RATE_LIMIT_APPEND_PER_SECOND: wrongNumbers,
   RATE_LIMIT_APPEND_BURST: [...wrongNumbers, { RATE_LIMIT_APPEND_PER_SECOND: '60', RATE_LIMIT_APPEND_BURST: '0' }],
+  FOLLOWERS_MAX: wrongBounds,
+  FOLLOWERS_PER_ACTOR_MAX: wrongBounds,
   LEDGER_QUEUE_MAX: wrongBounds,
   LEDGER_QUEUE_MIB: wrongMebibytes,
   SIGNATURE_QUEUE_MAX: wrongBounds,

@@ -67,7 +67,7 @@ describe('the endpoint tables', () => {
   it('name each endpoint once', () => {
     expect(new Set(rows.map((row) => keyOf(row.method, templateOf(row)))).size).toBe(rows.length);
     expect(rows.filter((row) => row.from === 'spec')).toHaveLength(59);
-    expect(rows.filter((row) => row.from === 'decisions')).toHaveLength(13);
+    expect(rows.filter((row) => row.from === 'decisions')).toHaveLength(15);
   });
 
   it.each(rows.map((row) => [keyOf(row.method, templateOf(row)), row] as const))('%s is a route', (_key, row) => {

@@ -201,7 +201,7 @@ test('the calls of ENTITY_REQUEST are those that entities make and do not sign a
 test('every header of signed calls is in the table of headers', () => {
   const listed = tableRows(sectionOf(signingPage, 'Headers')).flatMap(([header = '']) => quoted(header));
   const documented = Object.values(headerParameters) as readonly { readonly name: string }[];
-  const others = ['X-Request-Id', 'X-Strict', 'Idempotency-Key', 'If-None-Match'];
+  const others = ['X-Request-Id', 'X-Strict', 'Idempotency-Key', 'If-None-Match', 'Last-Event-ID'];
   const expected = [...documented.map(({ name }) => name).filter((name) => !others.includes(name)), 'X-ACTOR-ID'];
   expect(listed.toSorted()).toEqual(expected.toSorted());
 });

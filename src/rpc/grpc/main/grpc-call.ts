@@ -4,6 +4,7 @@ import { sha256Hex } from '../../../domain/keys/hash.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
 import type { EntityRequest } from '../../../service/calls/call.ts';
+import { encodedOnce } from '../../../service/calls/shared-answer.ts';
 import { outOfMemoryBudget } from '../../../service/limits/out-of-memory-budget.ts';
 import type { ClientAddress } from '../../call/client-address.ts';
 import { statusDetails } from '../../call/error-info.ts';
@@ -193,7 +194,8 @@ abstract class GrpcCall implements IncomingCall {
   }
 
   protected serialize(answer: object): Buffer {
-    return encodeAnswer(this.endpoint.method.output, answer);
+    const { output } = this.endpoint.method;
+    return encodedOnce(answer, `protobuf ${output.typeName}`, () => encodeAnswer(output, answer));
   }
 }
 

@@ -1,0 +1,60 @@
+/** Ledgers of one peer. Of more, it asks the store itself. */
+const ledgersMax = 20_000;
+
+type Tell = (heads: readonly { readonly ledgerId: string; readonly seq: bigint }[]) => boolean;
+
+interface Watcher {
+  readonly ledgers: Set<string>;
+  readonly tell: Tell;
+  /** Heads that are not told yet, the newest of each ledger. */
+  readonly heads: Map<string, number>;
+}
+
+/** The ledgers of which other nodes want to hear, by the streams that they have opened. */
+export class HeadWatchers {
+  readonly #byLedger = new Map<string, Set<Watcher>>();
+  readonly #due = new Set<Watcher>();
+
+  /** `tell` sends heads to the peer. Where it returns false, they are dropped: the peer looks by itself. */
+  open(tell: Tell): Disposable & { add(ledgerId: string): void; remove(ledgerId: string): void } {
+    const watcher: Watcher = { ledgers: new Set(), tell, heads: new Map() };
+    return {
+      add: (ledgerId) => this.#add(watcher, ledgerId),
+      remove: (ledgerId) => this.#remove(watcher, ledgerId),
+      [Symbol.dispose]: () => {
+        for (const ledgerId of [...watcher.ledgers]) this.#remove(watcher, ledgerId);
+        this.#due.delete(watcher);
+      },
+    };
+  }
+
+  /** This node has committed. The heads of one turn of the event loop make one message. */
+  committed(ledgerId: string, seq: number): void {
+    for (const watcher of this.#byLedger.get(ledgerId) ?? []) {
+      watcher.heads.set(ledgerId, seq);
+      if (this.#due.size === 0) setImmediate(() => this.#tellAll());
+      this.#due.add(watcher);
+    }
+  }
+
+  #tellAll(): void {
+    for (const { heads, tell } of this.#due) {
+      tell(Array.from(heads, ([ledgerId, seq]) => ({ ledgerId, seq: BigInt(seq) })));
+      heads.clear();
+    }
+    this.#due.clear();
+  }
+
+  #add(watcher: Watcher, ledgerId: string): void {
+    if (watcher.ledgers.size >= ledgersMax) return;
+    watcher.ledgers.add(ledgerId);
+    const watchers = this.#byLedger.get(ledgerId) ?? new Set();
+    this.#byLedger.set(ledgerId, watchers.add(watcher));
+  }
+
+  #remove(watcher: Watcher, ledgerId: string): void {
+    watcher.ledgers.delete(ledgerId);
+    const watchers = this.#byLedger.get(ledgerId);
+    if (watchers?.delete(watcher) && watchers.size === 0) this.#byLedger.delete(ledgerId);
+  }
+}

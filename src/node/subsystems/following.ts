@@ -1,0 +1,45 @@
+import { limits } from '../../runtime/limits/limits.ts';
+import type { Identities } from '../../service/actors/identities.ts';
+import type { Authority } from '../../service/authority/authority.ts';
+import { EventPages } from '../../service/following/event-pages.ts';
+import { followMeter } from '../../service/following/follow-meter.ts';
+import { Followers } from '../../service/following/followers.ts';
+import { LedgerHeads } from '../../service/following/ledger-heads.ts';
+import { LedgerReading } from '../../service/reading/ledger-reading.ts';
+import { sealCheck } from '../../service/reading/seal-check.ts';
+import type { VerifySignature } from '../../service/signatures/signature-verifier.ts';
+import type { NodeContext } from './context.ts';
+
+/** The heads of followed ledgers. They hear of each commit of this node, and of those of other nodes. */
+export function createHeads({ ledgers, clock, log, monotonicMs, membership }: NodeContext): LedgerHeads {
+  return new LedgerHeads({ ledgers, clock, log, monotonicMs, remote: membership?.remoteHeads ?? null });
+}
+
+/** `verify` has a lower priority than the signatures of calls. */
+export function createFollowers(
+  node: NodeContext,
+  heads: LedgerHeads,
+  authority: Authority,
+  identities: Identities,
+  verify: VerifySignature,
+): Followers {
+  const { config, ledgers, clock, log, metrics, memory, random, monotonicMs, now } = node;
+  const pages = new EventPages(limits.followPagesMaxBytes, {
+    add: (bytes) => memory.add('read', bytes),
+    release: (bytes) => memory.release('read', bytes),
+  });
+  const followers: Followers = new Followers({
+    ...{ ledgers, heads, pages, clock, log, random, monotonicMs },
+    reading: new LedgerReading(ledgers, now),
+    seals: sealCheck(authority, identities, verify),
+    meter: followMeter(
+      metrics.registry,
+      () => followers.count,
+      () => pages.bytes,
+    ),
+    bounds: config.followers,
+    heartbeatMs: limits.followHeartbeatMs,
+    recordEveryMs: limits.followRecordEveryMs,
+  });
+  return followers;
+}

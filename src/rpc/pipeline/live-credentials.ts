@@ -1,0 +1,65 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import type { Credentials } from '../../service/developers/credentials.ts';
+import type { IncomingCall } from '../call/incoming-call.ts';
+import type { RunningCall } from '../call/running-call.ts';
+import { identify } from './caller.ts';
+
+interface Holder {
+  readonly calls: Set<RunningCall>;
+  check(): Promise<unknown>;
+}
+
+/**
+ * The credentials of live streams. Each is checked at intervals, once for all streams that came with it. When one is no
+ * longer valid, its streams end with the error.
+ */
+export class LiveCredentials {
+  readonly #credentials: Credentials;
+  /** By API key, or by the actor of identity headers. */
+  readonly #holders = new Map<string, Holder>();
+  #timer: NodeJS.Timeout | null = null;
+  #isChecking = false;
+
+  constructor(credentials: Credentials) {
+    this.#credentials = credentials;
+  }
+
+  /** Checks the credential of the call until the result is disposed of. */
+  watch(call: RunningCall, incoming: IncomingCall): Disposable {
+    const { caller } = call;
+    if (caller === null) return { [Symbol.dispose]: () => {} };
+    const key = caller.apiKeyId ?? caller.actorId;
+    const check = async (): Promise<unknown> => identify(this.#credentials, call.endpoint.rule, incoming);
+    const holder = this.#holders.get(key) ?? { calls: new Set<RunningCall>(), check };
+    holder.calls.add(call);
+    this.#holders.set(key, holder);
+    this.#timer ??= setInterval(() => void this.#checkAll(), limits.streamCredentialCheckMs).unref();
+    return {
+      [Symbol.dispose]: () => {
+        holder.calls.delete(call);
+        if (holder.calls.size === 0 && this.#holders.get(key) === holder) this.#holders.delete(key);
+        if (this.#holders.size > 0 || this.#timer === null) return;
+        clearInterval(this.#timer);
+        this.#timer = null;
+      },
+    };
+  }
+
+  async #checkAll(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    await Promise.all(Array.from(this.#holders.values(), (holder) => this.#check(holder)));
+    this.#isChecking = false;
+  }
+
+  async #check({ calls, check }: Holder): Promise<void> {
+    try {
+      await check();
+    } catch (thrown) {
+      // If the store does not answer, the streams go on: they could read nothing new from it.
+      if (!(thrown instanceof LedgerError) || thrown.code === 'unavailable') return;
+      for (const call of calls) call.endWith(thrown);
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import type { FollowedEvent } from './followed-event.ts';
+
+/** Seqs of a page. A follower that waits for one event has the store read no more than so many. */
+export const pageSeqs = 32;
+/** What an event holds in memory for each character of its row: the row's texts, and what is made of them. */
+const bytesOfChar = 4;
+const eventBytes = 1_024;
+
+/** Counts what the pages of a node hold, in the node's memory budget. */
+interface PageMemory {
+  add(bytes: number): void;
+  release(bytes: number): void;
+}
+
+/** Events of one ledger between two multiples of `pageSeqs`. */
+export interface EventPagePart {
+  readonly ledgerId: string;
+  readonly first: number;
+  /** From `first` on. null: the log lacks that seq, or its row cannot be read. */
+  readonly events: (FollowedEvent | null)[];
+  /** Resolves when the read under way has ended. It never rejects. */
+  reading: Promise<void> | null;
+  bytes: number;
+}
+
+/**
+ * The pages of followed ledgers that a node has in memory: at most `bytesMax`, those that were used last. A page that
+ * was dropped is read again.
+ */
+export class EventPages {
+  readonly #bytesMax: number;
+  readonly #memory: PageMemory;
+  /** In the order of use. */
+  readonly #pages = new Map<string, EventPagePart>();
+  #bytes = 0;
+
+  constructor(bytesMax: number, memory: PageMemory) {
+    this.#bytesMax = bytesMax;
+    this.#memory = memory;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** undefined: it is not in memory. */
+  at(ledgerId: string, seq: number): FollowedEvent | null | undefined {
+    const page = this.#pages.get(keyOf(ledgerId, seq));
+    return page?.events[seq - page.first];
+  }
+
+  /** The page of a seq, which becomes the one that was used last. */
+  use(ledgerId: string, seq: number): EventPagePart {
+    const key = keyOf(ledgerId, seq);
+    const found = this.#pages.get(key);
+    const page = found ?? { ledgerId, first: seq - (seq % pageSeqs), events: [], reading: null, bytes: 0 };
+    if (found !== undefined) this.#pages.delete(key);
+    this.#pages.set(key, page);
+    return page;
+  }
+
+  add(page: EventPagePart, event: FollowedEvent | null, rowChars: number): void {
+    page.events.push(event);
+    if (this.#pages.get(keyOf(page.ledgerId, page.first)) !== page) return;
+    const bytes = eventBytes + rowChars * bytesOfChar;
+    page.bytes += bytes;
+    this.#bytes += bytes;
+    this.#memory.add(bytes);
+    for (const [key, oldest] of this.#pages) {
+      if (this.#bytes <= this.#bytesMax) return;
+      if (oldest !== page) this.#drop(key, oldest);
+    }
+  }
+
+  /** Drops all pages of a ledger that nobody follows any more. */
+  forget(ledgerId: string): void {
+    for (const [key, page] of this.#pages) if (page.ledgerId === ledgerId) this.#drop(key, page);
+  }
+
+  #drop(key: string, page: EventPagePart): void {
+    this.#pages.delete(key);
+    this.#bytes -= page.bytes;
+    this.#memory.release(page.bytes);
+  }
+}
+
+function keyOf(ledgerId: string, seq: number): string {
+  return `${ledgerId} ${Math.floor(seq / pageSeqs)}`;
+}

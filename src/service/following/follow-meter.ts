@@ -1,0 +1,86 @@
+import { Counter, Histogram, type Registry } from 'prom-client';
+import { addGauge } from '../../runtime/telemetry/metrics.ts';
+
+/** Why a stream ended. Values of a metric's label. */
+const followEnds = [
+  'closed',
+  'filter_end',
+  'revoked',
+  'expired',
+  'credential',
+  'stalled',
+  'draining',
+  'caller_gone',
+  'failed',
+] as const;
+export type FollowEnd = (typeof followEnds)[number];
+
+const lagBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
+
+export interface FollowMeter {
+  pageRead(events: number): void;
+  encoded(): void;
+  sent(): void;
+  /** From the commit, as this node learned of it, until the event was handed to the transport. */
+  lag(ms: number): void;
+  ended(reason: FollowEnd): void;
+  refused(bound: string): void;
+}
+
+export function followMeter(registry: Registry, followers: () => number, pageBytes: () => number): FollowMeter {
+  const registers = [registry];
+  addGauge(
+    registry,
+    { name: 'svc_followers', help: 'Streams now that follow a ledger or a master (at most FOLLOWERS_MAX).' },
+    followers,
+  );
+  addGauge(
+    registry,
+    { name: 'svc_follow_page_bytes', help: 'Bytes of the events of followed ledgers that are kept in memory.' },
+    pageBytes,
+  );
+  const counter = (description: { readonly name: string; readonly help: string }) =>
+    new Counter({ ...description, registers });
+  const pages = counter({
+    name: 'svc_follow_pages_read_total',
+    help: 'Reads of the store for followers, of up to 32 events each.',
+  });
+  const events = counter({ name: 'svc_follow_events_read_total', help: 'Events that these reads returned.' });
+  const encoded = counter({
+    name: 'svc_follow_events_encoded_total',
+    help: 'Encodings of shared events: one for each form (REST, gRPC, Connect) in which an event is sent.',
+  });
+  const sent = counter({
+    name: 'svc_follow_events_sent_total',
+    help: 'Events sent to followers: each event once for each follower.',
+  });
+  const lag = new Histogram({
+    name: 'svc_follow_lag_seconds',
+    help: 'From the commit of an event, as this node learned of it, until it was handed to the transport.',
+    buckets: lagBuckets,
+    registers,
+  });
+  const ended = new Counter({
+    name: 'svc_follow_ended_total',
+    help: `Streams of followers that ended, by reason (${followEnds.join(', ')}).`,
+    labelNames: ['reason'],
+    registers,
+  });
+  const refused = new Counter({
+    name: 'svc_follow_refused_total',
+    help: 'Streams that were refused, by the bound that was reached.',
+    labelNames: ['bound'],
+    registers,
+  });
+  return {
+    pageRead: (count) => {
+      pages.inc();
+      events.inc(count);
+    },
+    encoded: () => encoded.inc(),
+    sent: () => sent.inc(),
+    lag: (ms) => lag.observe(ms / 1_000),
+    ended: (reason) => ended.inc({ reason }),
+    refused: (bound) => refused.inc({ bound }),
+  };
+}

@@ -1,0 +1,23 @@
+import { checkUuid } from '../../domain/values/fields.ts';
+import type { FollowLedgerEventsRequest } from '../../gen/svc/v1/ledgers_pb.ts';
+import type { FollowMasterEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
+import type { Call } from '../calls/call.ts';
+import { checkFollowQuery } from './follow-query.ts';
+import type { FollowAnswer } from './followed-event.ts';
+import type { Followers } from './followers.ts';
+
+/** Methods that follow a ledger or a master. */
+export function followLedgerEvents(followers: Pick<Followers, 'followLedger'>) {
+  return async function* (request: FollowLedgerEventsRequest, call: Call): AsyncGenerator<FollowAnswer> {
+    const ledgerId = checkUuid('ledger_id', request.ledgerId);
+    yield* followers.followLedger(call, ledgerId, checkFollowQuery(request, request.afterSeq, 'after_seq'));
+  };
+}
+
+export function followMasterEvents(followers: Pick<Followers, 'followMaster'>) {
+  return async function* (request: FollowMasterEventsRequest, call: Call): AsyncGenerator<FollowAnswer> {
+    const masterId = checkUuid('uuid', request.uuid);
+    const query = checkFollowQuery(request, request.afterMasterSeq, 'after_master_seq');
+    yield* followers.followMaster(call, masterId, query);
+  };
+}

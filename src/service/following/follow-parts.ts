@@ -1,0 +1,14 @@
+import type { LedgerReading } from '../reading/ledger-reading.ts';
+import type { FollowedLedgerParts } from './followed-ledger.ts';
+
+/** What the followers of a node share. */
+export interface FollowersParts extends FollowedLedgerParts {
+  readonly reading: LedgerReading;
+  /** Beyond them streams are `overloaded`. */
+  readonly bounds: { readonly total: number; readonly perActor: number };
+  readonly heartbeatMs: number;
+  /** How often a stream that delivers leaves a record in the access history. */
+  readonly recordEveryMs: number;
+  monotonicMs(): number;
+  random(bytes: number): Uint8Array;
+}

@@ -1,0 +1,233 @@
+import type { LedgerEvent } from '../../domain/event/event.ts';
+import { chainCheck, type IntegrityIssue } from '../../domain/event/integrity.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Log } from '../../runtime/telemetry/log.ts';
+import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
+import { isJson } from '../reading/event-page.ts';
+import type { SealCheck } from '../reading/seal-check.ts';
+import { missing, readEvent } from '../reading/stored-event.ts';
+import { boundedLedgers } from '../walking/bounded-stores.ts';
+import { unboundedWalk, type Walk } from '../walking/walk.ts';
+import { type EventPagePart, type EventPages, pageSeqs } from './event-pages.ts';
+import type { FollowMeter } from './follow-meter.ts';
+import { FollowedEvent } from './followed-event.ts';
+import type { HeadWatch, LedgerHeads } from './ledger-heads.ts';
+
+/** A read ends with the event that takes it beyond so many characters. */
+const readCharsMax = 256 * 1024;
+/** Pause after a failure of the store. */
+const retryMs = 1_000;
+/** So far behind the head followers read on their own account. Nearer events are read once for all. */
+const sharedSeqs = 2 * pageSeqs;
+
+export interface FollowedLedgerParts {
+  readonly ledgers: LedgerStore;
+  readonly heads: Pick<LedgerHeads, 'watch' | 'told'>;
+  readonly pages: EventPages;
+  readonly seals: SealCheck;
+  readonly meter: FollowMeter;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What a ledger tells its followers. */
+export interface LedgerFollower {
+  /** More events can be read. */
+  advanced(): void;
+  /** An event changed a grant of the follower's actor. Called before the event can be read. */
+  grantChanged(event: FollowedEvent): void;
+  readonly actorId: string;
+}
+
+/**
+ * The tail of one ledger on this node, which all its followers share. Each new event is read from the store once, by
+ * this tail, before followers hear of it. So an event that ends somebody's access does so before it or any later event
+ * is sent.
+ */
+export class FollowedLedger {
+  readonly ledgerId: string;
+  readonly #parts: FollowedLedgerParts;
+  readonly #followers = new Set<LedgerFollower>();
+  readonly #walk: Walk;
+  #watch: HeadWatch | null = null;
+  #opening: Promise<void> | null = null;
+  /** The newest seq that was read by the tail, or that was the head when the tail began. */
+  #readSeq = -1;
+  #newest: LedgerEvent | null = null;
+  #advancing = false;
+  #cancelRetry = () => {};
+  #isClosed = false;
+
+  constructor(ledgerId: string, parts: FollowedLedgerParts) {
+    this.ledgerId = ledgerId;
+    this.#parts = parts;
+    this.#walk = unboundedWalk();
+  }
+
+  /** The newest seq of which followers may read. */
+  get readSeq(): number {
+    return this.#readSeq;
+  }
+
+  /** The newest event that the tail has read; null while that is the event at which it began. */
+  get newest(): LedgerEvent | null {
+    return this.#newest;
+  }
+
+  get followers(): number {
+    return this.#followers.size;
+  }
+
+  /** Resolves once the tail has begun: from then on no change of a grant is missed. */
+  open(): Promise<void> {
+    this.#opening ??= this.#open().catch((error) => {
+      this.#opening = null;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #open(): Promise<void> {
+    const watch = await this.#parts.heads.watch(this.ledgerId, () => void this.#advance());
+    if (this.#isClosed) return watch[Symbol.dispose]();
+    this.#readSeq = watch.seq;
+    this.#watch = watch;
+  }
+
+  add(follower: LedgerFollower): void {
+    this.#followers.add(follower);
+  }
+
+  remove(follower: LedgerFollower): void {
+    this.#followers.delete(follower);
+  }
+
+  /** Nobody follows the ledger any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelRetry();
+    this.#watch?.[Symbol.dispose]();
+    this.#parts.pages.forget(this.ledgerId);
+  }
+
+  at(seq: number): FollowedEvent | null | undefined {
+    return this.#parts.pages.at(this.ledgerId, seq);
+  }
+
+  /**
+   * Reads events from `seq` on, which must not be above `readSeq`. Afterwards `at` may have it. `walk` is charged if
+   * the events are far behind the head.
+   */
+  async read(seq: number, walk: (read: (walk: Walk) => Promise<void>) => Promise<void>): Promise<void> {
+    const page = this.#parts.pages.use(this.ledgerId, seq);
+    if (page.reading !== null) return page.reading;
+    const isNear = seq > this.#readSeq - sharedSeqs;
+    const reading = isNear
+      ? this.#extend(page, this.#readSeq, this.#walk, null)
+      : walk((own) => this.#extend(page, this.#readSeq, own, null));
+    page.reading = settled(reading).then(() => {
+      page.reading = null;
+    });
+    await reading;
+  }
+
+  /** Reads the new events, and tells the followers after each page. */
+  async #advance(): Promise<void> {
+    if (this.#advancing || this.#watch === null) return;
+    this.#advancing = true;
+    try {
+      while (!this.#isClosed && this.#readSeq < this.#watch.seq) {
+        const { pages } = this.#parts;
+        const seq = this.#readSeq + 1;
+        const page = pages.use(this.ledgerId, seq);
+        if (page.reading !== null) {
+          await page.reading;
+          continue;
+        }
+        const { learnedMs } = this.#watch;
+        if (page.first + page.events.length <= seq) {
+          const reading = this.#extend(page, this.#watch.seq, this.#walk, learnedMs);
+          page.reading = settled(reading).then(() => {
+            page.reading = null;
+          });
+          await reading;
+        }
+        const end = page.first + page.events.length - 1;
+        if (end < seq) throw new Error(`the log of ledger ${this.ledgerId} does not show seq ${seq} yet`);
+        this.#newest = page.events.findLast((event) => event !== null)?.event ?? this.#newest;
+        this.#readSeq = Math.min(end, this.#watch.seq);
+        for (const follower of this.#followers) follower.advanced();
+      }
+    } catch (error) {
+      this.#parts.log.warn(
+        { err: error, ledger_id: this.ledgerId },
+        'reading a followed ledger failed; it is tried again',
+      );
+      this.#cancelRetry = this.#parts.clock.after(retryMs, () => void this.#advance());
+    } finally {
+      this.#advancing = false;
+    }
+  }
+
+  /** Adds what the store has of the page, at most up to `throughSeq`. */
+  async #extend(page: EventPagePart, throughSeq: number, walk: Walk, learnedMs: number | null): Promise<void> {
+    const { ledgers, seals, meter, pages } = this.#parts;
+    const store = boundedLedgers(walk, ledgers);
+    const from = page.first + page.events.length;
+    const limit = Math.min(page.first + pageSeqs - 1, throughSeq) - from + 1;
+    if (limit <= 0) return;
+    const entries = await store.read(this.ledgerId, from, limit, readCharsMax);
+    meter.pageRead(entries.length);
+    if (entries.length === 0) {
+      // A durable event that the log lacks is lost. Of a new one that is not certain: the tail looks again.
+      if (learnedMs === null) for (let at = 0; at < limit; at += 1) pages.add(page, null, 0);
+      return;
+    }
+    const before = from === 0 ? null : await this.#eventBefore(from, store);
+    const place = { ledgerId: this.ledgerId, scopes: null };
+    const found: IntegrityIssue[] = [];
+    const check = chainCheck({ kind: 'ledger', before }, found);
+    const read: {
+      readonly entry: StoredEntry;
+      readonly event: LedgerEvent | null;
+      readonly issues: IntegrityIssue[];
+    }[] = [];
+    for (const entry of entries) {
+      const event = readEvent(entry, place, found);
+      if (event !== null) check(event);
+      read.push({ entry, event, issues: found.splice(0) });
+    }
+    const events = read.map(({ event }) => event).filter((event) => event !== null);
+    const bySeal = Map.groupBy(await seals(walk, events, false), ({ eventId }) => eventId);
+    let carried: IntegrityIssue[] = [];
+    for (const { entry, event, issues } of read) {
+      while (page.first + page.events.length < entry.seq) {
+        carried.push(missing(page.first + page.events.length));
+        pages.add(page, null, 0);
+      }
+      const all = [...carried, ...issues, ...(event === null ? [] : (bySeal.get(event.id) ?? []))];
+      // An event that cannot be shown leaves its issues to the next one.
+      const isShown = event !== null && (all.length === 0 || isJson(event));
+      carried = isShown ? [] : all;
+      const followed = isShown ? new FollowedEvent(event, all, learnedMs, () => meter.encoded()) : null;
+      if (followed?.grantChange) this.#grantChanged(followed);
+      pages.add(page, followed, entry.row.length);
+    }
+  }
+
+  #grantChanged(followed: FollowedEvent): void {
+    const actorId = followed.grantChange?.delegateActorId;
+    for (const follower of this.#followers) if (follower.actorId === actorId) follower.grantChanged(followed);
+  }
+
+  async #eventBefore(from: number, store: ReturnType<typeof boundedLedgers>): Promise<LedgerEvent | null> {
+    const known = this.at(from - 1);
+    if (known) return known.event;
+    const [entry] = await store.read(this.ledgerId, from - 1, 1, readCharsMax);
+    return entry?.seq === from - 1 ? readEvent(entry, { ledgerId: this.ledgerId, scopes: null }, []) : null;
+  }
+}
+
+async function settled(work: Promise<void>): Promise<void> {
+  await Promise.allSettled([work]);
+}

@@ -1,0 +1,329 @@
+import type { LedgerError } from '../../domain/errors.ts';
+import type { LedgerEvent } from '../../domain/event/event.ts';
+import type { LedgerFacts } from '../../domain/event/facts.ts';
+import type { IntegrityIssue } from '../../domain/event/integrity.ts';
+import { names } from '../../domain/event/projection.ts';
+import { isoTime } from '../../domain/values/time.ts';
+import type { Call } from '../calls/call.ts';
+import { type EventSource, readEventPage } from '../reading/event-page.ts';
+import { boundedLedgers } from '../walking/bounded-stores.ts';
+import type { FollowEnd } from './follow-meter.ts';
+import type { FollowersParts } from './follow-parts.ts';
+import { type FollowQuery, matchesQuery } from './follow-query.ts';
+import { eventAnswer, type FollowAnswer, type FollowedEvent, resume } from './followed-event.ts';
+import type { FollowedLedger, LedgerFollower } from './followed-ledger.ts';
+import { newestReadable } from './newest-readable.ts';
+import type { ReaderAccess } from './reader-access.ts';
+
+/** A follower of some masters that is further behind reads along their scopes, not the whole ledger. */
+const nearSeqs = 1_000;
+/** Events of a page of the past. */
+const pastPageEvents = 100;
+
+/** Where a stream begins. */
+export interface FollowStart {
+  /** The first seq to look at. */
+  readonly nextSeq: number;
+  /** The event behind which the stream begins, if it is one that the reader may read. */
+  readonly newest: NewestShown | null;
+  /** The seq of the event behind which nothing is followed; null while it is open. */
+  readonly closedSeq: number | null;
+}
+
+/** The newest event that a follower was shown, or was told of. */
+export type NewestShown = Pick<LedgerEvent, 'seq' | 'hash' | 'contentHash' | 'master'>;
+
+/** One stream: a place in the ledger, and what its reader may see from there on. */
+export class Follower implements LedgerFollower {
+  readonly access: ReaderAccess;
+  readonly #parts: FollowersParts;
+  readonly #ledger: FollowedLedger;
+  readonly #call: Call;
+  readonly #facts: LedgerFacts;
+  readonly #masterId: string | null;
+  readonly #query: FollowQuery;
+  #nextSeq: number;
+  #newest: NewestShown | null;
+  #closedSeq: number | null;
+  #isCaughtUp = false;
+  #hasSent = false;
+  #isBeatDue = false;
+  #beatMs: number;
+  /** When the access of the call was recorded last (monotonic, ms). */
+  #recordedMs: number;
+  #wake: (() => void) | null = null;
+  reason: FollowEnd = 'failed';
+
+  constructor(
+    parts: FollowersParts,
+    ledger: FollowedLedger,
+    call: Call,
+    target: { readonly facts: LedgerFacts; readonly masterId: string | null },
+    query: FollowQuery,
+    access: ReaderAccess,
+    start: FollowStart,
+  ) {
+    this.access = access;
+    this.#parts = parts;
+    this.#ledger = ledger;
+    this.#call = call;
+    this.#facts = target.facts;
+    this.#masterId = target.masterId;
+    this.#query = query;
+    this.#nextSeq = start.nextSeq;
+    this.#newest = start.newest;
+    this.#closedSeq = start.closedSeq;
+    this.#beatMs = parts.monotonicMs();
+    this.#recordedMs = this.#beatMs;
+  }
+
+  get actorId(): string {
+    return this.access.actorId;
+  }
+
+  advanced(): void {
+    if (this.#isCaughtUp) this.#goOn();
+  }
+
+  grantChanged({ grantChange, event }: FollowedEvent): void {
+    if (grantChange !== null) this.access.learn(grantChange, event.seq);
+    this.checkAccess();
+  }
+
+  /** Ends the stream if its reader may not read on. */
+  checkAccess(): void {
+    const fault = this.access.fault(this.#parts.clock.now());
+    if (fault !== null) this.end(fault, fault.code === 'access_expired' ? 'expired' : 'revoked');
+  }
+
+  /** Compares the access with what is stored: a grant may have changed just before the tail began. */
+  async checkStored(): Promise<void> {
+    if (!this.access.mayEnd) return;
+    const { reading } = this.#parts;
+    this.access.learnStored(
+      await this.#call.partWalk((walk) => reading.heldGrants(walk, this.#facts, this.actorId, this.#masterId)),
+    );
+    this.checkAccess();
+  }
+
+  end(error: LedgerError, reason: FollowEnd): void {
+    if (this.#call.signal.aborted) return;
+    this.reason = reason;
+    this.#call.endWith(error);
+  }
+
+  /** Sends a heartbeat if one is due. */
+  look(monotonicMs: number): void {
+    if (monotonicMs - this.#beatMs < this.#parts.heartbeatMs) return;
+    this.#beatMs = monotonicMs;
+    this.#isBeatDue = true;
+    if (this.#isCaughtUp) this.#goOn();
+  }
+
+  #goOn(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+
+  /** The messages of the stream, from its start to its end. */
+  async *messages(): AsyncGenerator<FollowAnswer> {
+    const { signal } = this.#call;
+    const wake = (): void => this.#goOn();
+    signal.addEventListener('abort', wake);
+    try {
+      if (this.#isAtEnd && this.#query.after !== null) return this.#endWell('closed');
+      while (!signal.aborted) {
+        if (this.#isBeatDue) {
+          this.#isBeatDue = false;
+          yield await this.#heartbeat();
+          continue;
+        }
+        if (this.#nextSeq > this.#ledger.readSeq || this.#isAtEnd) {
+          if (!this.#isCaughtUp) {
+            this.#isCaughtUp = true;
+            if (this.#hasSent || !this.#isAtEnd || this.#query.after === null) yield await this.#caughtUp();
+            continue;
+          }
+          if (this.#isAtEnd) return this.#endWell('closed');
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+          continue;
+        }
+        if (this.#isFarBehind) {
+          yield* this.#past();
+          continue;
+        }
+        const followed = this.#ledger.at(this.#nextSeq);
+        if (followed === undefined) {
+          await this.#read();
+          continue;
+        }
+        // Between this look at the access and the answer nothing is awaited.
+        this.#nextSeq += 1;
+        if (followed === null) continue;
+        const answer = this.#take(followed);
+        if (answer === 'end') return this.#endWell('filter_end');
+        if (answer === null) continue;
+        if (answer instanceof Promise) {
+          const checked = await answer;
+          if (signal.aborted) return;
+          yield this.#sent(checked, followed.learnedMs);
+        } else yield this.#sent(answer, followed.learnedMs);
+        if (this.#query.eventId !== null) return this.#endWell('filter_end');
+      }
+    } finally {
+      signal.removeEventListener('abort', wake);
+    }
+  }
+
+  #endWell(reason: FollowEnd): void {
+    this.reason = reason;
+  }
+
+  get #isAtEnd(): boolean {
+    return this.#closedSeq !== null && this.#nextSeq > this.#closedSeq;
+  }
+
+  get #isFarBehind(): boolean {
+    const readsAll = this.#masterId === null && this.access.isWhole;
+    return !readsAll && this.#ledger.readSeq - this.#nextSeq > nearSeqs;
+  }
+
+  #read(): Promise<void> {
+    return this.#ledger.read(this.#nextSeq, (read) => this.#call.partWalk(read));
+  }
+
+  /** Passes an event. null: it is not sent. 'end': the filter ends before it. */
+  #take(followed: FollowedEvent): FollowAnswer | Promise<FollowAnswer> | null | 'end' {
+    const { event } = followed;
+    if (this.#passes(event) === 'end') return 'end';
+    if (!this.access.covers(event)) return null;
+    const issues = this.#linkIssues(event);
+    this.#newest = event;
+    if (!matchesQuery(event, this.#query)) return null;
+    if (this.#query.verifySignatures && event.actorSig !== null) return this.#verified(followed, issues);
+    if (issues.length > 0) return eventAnswer(event, [...followed.issues, ...issues], this.#position);
+    return this.#masterId === null ? followed.ofLedger : followed.ofMaster;
+  }
+
+  /** Learns whether anything is followed behind the event. 'end': not even the event. */
+  #passes({ seq, eventType, createdAt, master }: LedgerEvent): 'end' | null {
+    if (this.#query.to !== null && createdAt > this.#query.to) return 'end';
+    const closes =
+      eventType === 'LEDGER_CLOSED' ||
+      (eventType === 'MASTER_CLOSED' && this.#masterId !== null && master?.id === this.#masterId);
+    if (closes) this.#closedSeq = seq;
+    return null;
+  }
+
+  async #verified(followed: FollowedEvent, issues: readonly IntegrityIssue[]): Promise<FollowAnswer> {
+    const { event } = followed;
+    const position = this.#position;
+    const bySignature = await this.#call.partWalk((walk) => this.#parts.seals(walk, [event], true));
+    const all = [...followed.issues, ...issues, ...bySignature.filter(({ type }) => type === 'invalid_actor_sig')];
+    if (all.length > 0) return eventAnswer(event, all, position);
+    return this.#masterId === null ? followed.ofLedger : followed.ofMaster;
+  }
+
+  /** The link to the event before it in the master. The link in the ledger is checked for all followers. */
+  #linkIssues({ id, master }: LedgerEvent): IntegrityIssue[] {
+    const before = this.#newest;
+    if (this.#masterId === null || master === null || before?.master == null) return [];
+    if (master.seq === before.master.seq + 1)
+      return master.prevHash === before.contentHash
+        ? []
+        : [{ eventId: id, type: 'broken_link', detail: 'the event does not seal the event before it in its master' }];
+    const gap = master.seq - before.master.seq - 1;
+    const detail = `${gap} events of the master are missing before master_seq ${master.seq}`;
+    return gap > 0 ? [{ eventId: id, type: 'missing_event', detail }] : [];
+  }
+
+  /** Sends a page of what lies far behind, along the scopes that the reader may see. */
+  async *#past(): AsyncGenerator<FollowAnswer> {
+    const { ledgers, seals } = this.#parts;
+    const { readSeq } = this.#ledger;
+    const { ledgerId } = this.#facts;
+    const { eventType, eventId, verifySignatures } = this.#query;
+    const source: EventSource =
+      this.#masterId === null
+        ? {
+            ledgerId,
+            scopes: [names.ownEvents(ledgerId), ...this.access.masterIds.map(names.masterEvents)],
+            kind: 'segment',
+          }
+        : { ledgerId, scopes: [names.masterEvents(this.#masterId)], kind: 'master' };
+    const page = await this.#call.partWalk((walk) =>
+      readEventPage(boundedLedgers(walk, ledgers), seals, source, {
+        ...{ limit: pastPageEvents, offset: 0, descending: false, eventType, eventId, verifySignatures },
+        ...{ fromSeq: this.#nextSeq, from: null, to: null, startSeq: null },
+      }),
+    );
+    const issues = Map.groupBy(page.issues, (issue) => issue.eventId);
+    for (const event of page.events) {
+      if (this.#call.signal.aborted) return;
+      this.#nextSeq = event.seq + 1;
+      if (this.#passes(event) === 'end') {
+        this.#closedSeq = event.seq - 1;
+        return;
+      }
+      if (!this.access.covers(event)) continue;
+      this.#newest = event;
+      if (!matchesQuery(event, this.#query)) continue;
+      yield this.#sent(eventAnswer(event, issues.get(event.id) ?? [], this.#position), null);
+      if (this.#isAtEnd || this.#isBeatDue) return;
+    }
+    this.#nextSeq = Math.max(this.#nextSeq, page.next === null ? readSeq + 1 : page.next.seq);
+  }
+
+  #sent(answer: FollowAnswer, learnedMs: number | null): FollowAnswer {
+    const { meter, monotonicMs, recordEveryMs } = this.#parts;
+    const nowMs = monotonicMs();
+    this.#hasSent = true;
+    meter.sent();
+    if (learnedMs !== null) meter.lag(nowMs - learnedMs);
+    if (nowMs - this.#recordedMs >= recordEveryMs) {
+      this.#recordedMs = nowMs;
+      this.#call.recordAccess();
+    }
+    return answer;
+  }
+
+  /** Behind which event the reader goes on. A reader of some masters is not told how many other events there are. */
+  get #position(): number | null {
+    if (this.#masterId !== null) return this.#newest?.master?.seq ?? null;
+    if (!this.access.isWhole) return this.#newest?.seq ?? null;
+    return this.#nextSeq === 0 ? null : this.#nextSeq - 1;
+  }
+
+  async #head() {
+    const shown = await this.#newestShown();
+    const masterSeq = this.#masterId === null ? undefined : shown?.master?.seq;
+    return {
+      seq: BigInt(shown?.seq ?? -1),
+      hash: shown?.hash ?? '',
+      ...(masterSeq === undefined ? {} : { masterSeq: BigInt(masterSeq) }),
+    };
+  }
+
+  /** A reader of the whole ledger is told of its head; any other one of the newest event that it may read. */
+  async #newestShown(): Promise<NewestShown | null> {
+    const { ledgers } = this.#parts;
+    if (this.#masterId === null && this.access.isWhole && this.#ledger.newest !== null) return this.#ledger.newest;
+    this.#newest ??= await this.#call.partWalk((walk) =>
+      newestReadable(boundedLedgers(walk, ledgers), this.#facts.ledgerId, this.#masterId, this.access),
+    );
+    return this.#newest;
+  }
+
+  async #caughtUp(): Promise<FollowAnswer> {
+    const head = await this.#head();
+    this.#hasSent = true;
+    return { message: { case: 'caughtUp', value: { head } }, ...resume(this.#position) };
+  }
+
+  async #heartbeat(): Promise<FollowAnswer> {
+    const value = { head: await this.#head(), sentAt: isoTime(this.#parts.clock.now()) };
+    return { message: { case: 'heartbeat', value }, ...resume(this.#position) };
+  }
+}

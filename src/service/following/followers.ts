@@ -1,0 +1,281 @@
+import { invalidField, LedgerError } from '../../domain/errors.ts';
+import { isParty, type LedgerFacts, type MasterFacts } from '../../domain/event/facts.ts';
+import { names } from '../../domain/event/projection.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/caller.ts';
+import { firstSeqAt } from '../reading/event-bounds.ts';
+import { ScopeSeqs } from '../reading/scope-seqs.ts';
+import { readEvent } from '../reading/stored-event.ts';
+import { boundedLedgers } from '../walking/bounded-stores.ts';
+import type { Walk } from '../walking/walk.ts';
+import type { FollowEnd } from './follow-meter.ts';
+import type { FollowersParts } from './follow-parts.ts';
+import type { FollowQuery } from './follow-query.ts';
+import type { FollowAnswer, FollowedEvent } from './followed-event.ts';
+import { FollowedLedger, type LedgerFollower } from './followed-ledger.ts';
+import { Follower, type FollowStart, type NewestShown } from './follower.ts';
+import { newestReadable } from './newest-readable.ts';
+import { ReaderAccess } from './reader-access.ts';
+
+/** How often heartbeats and expired grants are looked for. */
+const lookEveryMs = 250;
+/** When the access of a follower is compared with what is stored, and how often from then on. */
+const firstStoredCheckMs = 1_000;
+const storedCheckEveryMs = 60_000;
+/** Followers of a node that stops come back within this time, each at another moment. */
+const comeBackMinMs = 500;
+const comeBackMaxMs = 10_000;
+/** Seqs of a master that are read at once to find where its follower begins. */
+const seqsAtOnce = 4_000;
+
+/** What is followed: a ledger, or a master of it. */
+interface FollowTarget {
+  readonly facts: LedgerFacts;
+  readonly master: MasterFacts | null;
+}
+
+/** The streams of a node that follow ledgers and masters. */
+export class Followers implements Disposable {
+  readonly #parts: FollowersParts;
+  readonly #ledgers = new Map<string, { readonly ledger: FollowedLedger; users: number }>();
+  readonly #followers = new Map<Follower, { checkMs: number }>();
+  readonly #byActor = new Map<string, number>();
+  #count = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #isDraining = false;
+
+  constructor(parts: FollowersParts) {
+    this.#parts = parts;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Follows a ledger for the caller. Throws what a list of its events would throw, `overloaded` or `unavailable`. */
+  followLedger(call: Call, ledgerId: string, query: FollowQuery): AsyncGenerator<FollowAnswer> {
+    const { reading } = this.#parts;
+    return this.#follow(call, query, 'after_seq', async (walk, actorId) => {
+      const { facts } = await reading.seen(walk, ledgerId, actorId);
+      return { facts, master: null };
+    });
+  }
+
+  /** The same for a master. */
+  followMaster(call: Call, masterId: string, query: FollowQuery): AsyncGenerator<FollowAnswer> {
+    const { reading } = this.#parts;
+    return this.#follow(call, query, 'after_master_seq', async (_walk, actorId) => {
+      const { facts: master, ledger } = await reading.readableMaster(masterId, actorId);
+      return { facts: ledger, master };
+    });
+  }
+
+  async *#follow(
+    call: Call,
+    query: FollowQuery,
+    afterField: string,
+    find: (walk: Walk, actorId: string) => Promise<FollowTarget>,
+  ): AsyncGenerator<FollowAnswer> {
+    const { actorId } = callerOf(call);
+    if (this.#isDraining) throw this.#draining();
+    using _place = this.#takePlace(actorId);
+    const target = await call.partWalk((walk) => find(walk, actorId));
+    using held = this.#hold(target.facts.ledgerId);
+    const { ledger } = held;
+    await ledger.open();
+    const follower = await this.#begin(call, ledger, target, query, afterField, actorId);
+    try {
+      follower.checkAccess();
+      yield* follower.messages();
+    } catch (error) {
+      if (!(error instanceof LedgerError) || error.code !== 'unavailable') throw error;
+      throw new LedgerError('unavailable', error.message, { ...error.details, ...this.#retryHint() }, error);
+    } finally {
+      this.#remove(ledger, follower);
+      this.#parts.meter.ended(
+        follower.reason === 'failed' && call.signal.aborted ? endOf(call.signal) : follower.reason,
+      );
+    }
+  }
+
+  async #begin(
+    call: Call,
+    ledger: FollowedLedger,
+    target: FollowTarget,
+    query: FollowQuery,
+    afterField: string,
+    actorId: string,
+  ): Promise<Follower> {
+    const { reading, clock } = this.#parts;
+    const { facts, master } = target;
+    const masterId = master?.masterId ?? null;
+    // From here on every change of a grant is noted. What is stored is read afterwards, so that none is missed.
+    const changed: FollowedEvent[] = [];
+    const noting: LedgerFollower = { actorId, advanced: () => {}, grantChanged: (event) => void changed.push(event) };
+    ledger.add(noting);
+    try {
+      const baseSeq = ledger.readSeq;
+      return await call.partWalk(async (walk) => {
+        const grants = isParty(facts, actorId) ? [] : await reading.heldGrants(walk, facts, actorId, masterId);
+        const access = new ReaderAccess(facts, actorId, masterId, grants, baseSeq, clock.now());
+        const start = await this.#start(walk, target, query, afterField, access);
+        const follower = new Follower(this.#parts, ledger, call, { facts, masterId }, query, access, start);
+        for (const event of changed) follower.grantChanged(event);
+        this.#add(ledger, follower);
+        return follower;
+      });
+    } finally {
+      ledger.remove(noting);
+    }
+  }
+
+  async #start(
+    walk: Walk,
+    { facts, master }: FollowTarget,
+    query: FollowQuery,
+    afterField: string,
+    access: ReaderAccess,
+  ): Promise<FollowStart> {
+    const { ledgers, reading, heads } = this.#parts;
+    const { ledgerId } = facts;
+    const store = boundedLedgers(walk, ledgers);
+    const head = await store.head(ledgerId);
+    const headSeq = head?.seq ?? -1;
+    heads.told(ledgerId, headSeq);
+    const closed = await reading.closedAt(ledgerId, master?.masterId ?? null);
+    const closedSeq = closed.masterSeq ?? closed.ledgerSeq;
+    const { after } = query;
+    if (after === null) {
+      const newest = await newestReadable(store, ledgerId, master?.masterId ?? null, access);
+      return { nextSeq: headSeq + 1, newest, closedSeq };
+    }
+    const unknown = (): LedgerError => invalidField(afterField, 'the place of an event that exists, or -1');
+    const place =
+      master === null
+        ? { nextSeq: after + 1, newest: null }
+        : after === -1
+          ? { nextSeq: master.createdSeq, newest: null }
+          : await behindMasterSeq(store, ledgerId, master.masterId, after);
+    if (place === null || place.nextSeq > headSeq + 1) throw unknown();
+    const { from } = query;
+    const fromSeq = from === null ? 0 : await firstSeqAt(store, ledgerId, headSeq, (createdAt) => createdAt >= from);
+    return fromSeq <= place.nextSeq
+      ? { ...place, closedSeq }
+      : { nextSeq: fromSeq, newest: null, closedSeq: closedSeq === null ? null : Math.max(closedSeq, fromSeq - 1) };
+  }
+
+  #takePlace(actorId: string): Disposable {
+    const { bounds, meter } = this.#parts;
+    const ofActor = this.#byActor.get(actorId) ?? 0;
+    const bound =
+      ofActor >= bounds.perActor ? 'FOLLOWERS_PER_ACTOR_MAX' : this.#count >= bounds.total ? 'FOLLOWERS_MAX' : null;
+    if (bound !== null) {
+      meter.refused(bound);
+      throw tooMany(bound, bound === 'FOLLOWERS_MAX' ? bounds.total : bounds.perActor, this.#retryHint());
+    }
+    this.#byActor.set(actorId, ofActor + 1);
+    this.#count += 1;
+    return {
+      [Symbol.dispose]: () => {
+        const left = (this.#byActor.get(actorId) ?? 0) - 1;
+        if (left > 0) this.#byActor.set(actorId, left);
+        else this.#byActor.delete(actorId);
+        this.#count -= 1;
+      },
+    };
+  }
+
+  #hold(ledgerId: string): Disposable & { readonly ledger: FollowedLedger } {
+    const held = this.#ledgers.get(ledgerId) ?? { ledger: new FollowedLedger(ledgerId, this.#parts), users: 0 };
+    held.users += 1;
+    this.#ledgers.set(ledgerId, held);
+    return {
+      ledger: held.ledger,
+      [Symbol.dispose]: () => {
+        held.users -= 1;
+        if (held.users > 0) return;
+        this.#ledgers.delete(ledgerId);
+        held.ledger.close();
+      },
+    };
+  }
+
+  #add(ledger: FollowedLedger, follower: Follower): void {
+    ledger.add(follower);
+    const checkMs = this.#parts.monotonicMs() + firstStoredCheckMs;
+    this.#followers.set(follower, { checkMs });
+    this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
+    if (this.#isDraining) follower.end(this.#draining(), 'draining');
+  }
+
+  #remove(ledger: FollowedLedger, follower: Follower): void {
+    ledger.remove(follower);
+    this.#followers.delete(follower);
+    if (this.#followers.size === 0) this[Symbol.dispose]();
+  }
+
+  #look(): void {
+    const { clock, monotonicMs } = this.#parts;
+    const nowMs = clock.now();
+    const monotonic = monotonicMs();
+    for (const [follower, due] of this.#followers) {
+      if (follower.access.nextExpiryMs <= nowMs) follower.checkAccess();
+      follower.look(monotonic);
+      if (due.checkMs > monotonic) continue;
+      due.checkMs = monotonic + storedCheckEveryMs;
+      // If the store does not answer, the log still tells of every change.
+      follower.checkStored().catch(() => {});
+    }
+  }
+
+  /** This node stops: each stream ends, with a hint when to come back. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const follower of this.#followers.keys()) follower.end(this.#draining(), 'draining');
+  }
+
+  #draining(): LedgerError {
+    const message = 'This node is stopping: resume the stream behind the last message, after retry_after_ms.';
+    return new LedgerError('unavailable', message, this.#retryHint());
+  }
+
+  #retryHint(): { readonly retry_after_ms: number } {
+    const [high = 0, low = 0] = this.#parts.random(2);
+    const part = (high * 256 + low) / 65_536;
+    return { retry_after_ms: Math.round(comeBackMinMs + part * (comeBackMaxMs - comeBackMinMs)) };
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+}
+
+/** The place behind an event of a master; null if there is no such event. */
+async function behindMasterSeq(
+  store: ReturnType<typeof boundedLedgers>,
+  ledgerId: string,
+  masterId: string,
+  after: number,
+): Promise<{ readonly nextSeq: number; readonly newest: NewestShown | null } | null> {
+  const scope = names.masterEvents(masterId);
+  const seqs = new ScopeSeqs(store, ledgerId, [scope], 0, false, Math.min(seqsAtOnce, after + 1));
+  await seqs.skip(after);
+  const [found] = await seqs.take(1);
+  if (found === undefined) return null;
+  const [entry] = await store.read(ledgerId, found.seq, 1, Number.POSITIVE_INFINITY);
+  const newest = entry === undefined ? null : readEvent(entry, { ledgerId, scopes: [scope] }, []);
+  return { nextSeq: found.seq + 1, newest };
+}
+
+/** Why a call ended that was not ended here. */
+function endOf({ reason }: AbortSignal): FollowEnd {
+  if (!(reason instanceof LedgerError)) return 'caller_gone';
+  return reason.code === 'unavailable' ? 'stalled' : 'credential';
+}
+
+function tooMany(bound: string, max: number, hint: object): LedgerError {
+  const whose = bound === 'FOLLOWERS_MAX' ? 'this node' : 'this actor';
+  const message = `${max} streams follow ledgers for ${whose} already: end one first, or follow one ledger with one stream.`;
+  return new LedgerError('overloaded', message, { bound, ...hint });
+}

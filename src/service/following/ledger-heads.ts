@@ -1,0 +1,191 @@
+import type { CommitListener } from '../../actors/ledger/commit-listener.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Log } from '../../runtime/telemetry/log.ts';
+import type { LedgerEntry, LedgerStore } from '../../store/ledger-store.ts';
+
+/** How often the store is asked for the head of a ledger of which nobody tells. */
+const askEveryMs = 1_000;
+const asksAtOnceMax = 32;
+
+/** What is told of one watched ledger. */
+export interface HeadWatch extends Disposable {
+  /** The newest seq that is certainly durable; -1 if there is none. */
+  readonly seq: number;
+  /** When this node learned of it (monotonic, ms). */
+  readonly learnedMs: number;
+}
+
+/** The heads of ledgers between nodes. Messages may get lost. A node that stands alone has none. */
+export interface RemoteHeads {
+  /** This node wants to hear of the ledger from now on, until the result is disposed of. */
+  subscribe(ledgerId: string): Disposable;
+  /** `heard` is called for each message of another node. Call it once. */
+  listen(heard: (ledgerId: string, seq: number) => void): void;
+  /** Tells the nodes that want to hear of the ledger that this node has committed. */
+  tell(ledgerId: string, seq: number): void;
+}
+
+interface LedgerHeadsParts {
+  readonly ledgers: Pick<LedgerStore, 'head'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** null: this node writes all ledgers, so that it hears of each commit. */
+  readonly remote: RemoteHeads | null;
+  monotonicMs(): number;
+}
+
+interface Watched {
+  seq: number;
+  learnedMs: number;
+  /** When a commit or another node last told of the ledger (monotonic, ms). */
+  heardMs: number;
+  /** The store must be asked: a write may have landed of which nobody told. */
+  isInDoubt: boolean;
+  isAsked: boolean;
+  readonly subscription: Disposable | null;
+  readonly listeners: Set<() => void>;
+}
+
+/**
+ * The newest seq of each watched ledger. This node's commits and other nodes tell of it. Where both are silent, the
+ * store is asked every second. It is a wake-up alone: the events themselves are read from the store.
+ */
+export class LedgerHeads implements Pick<CommitListener, 'committed' | 'outcomeUnknown' | 'claimed'>, Disposable {
+  readonly #parts: LedgerHeadsParts;
+  readonly #watched = new Map<string, Watched>();
+  #cancelLook: (() => void) | null = null;
+  #asking = 0;
+
+  constructor(parts: LedgerHeadsParts) {
+    this.#parts = parts;
+    parts.remote?.listen((ledgerId, seq) => this.told(ledgerId, seq));
+  }
+
+  /** Watches a ledger from its present head on. `advanced` is called after each change of `seq`; it must not throw. */
+  async watch(ledgerId: string, advanced: () => void): Promise<HeadWatch> {
+    const { ledgers, remote, monotonicMs } = this.#parts;
+    let watched = this.#watched.get(ledgerId);
+    if (watched === undefined) {
+      const subscription = remote?.subscribe(ledgerId) ?? null;
+      const nowMs = monotonicMs();
+      const listeners = new Set<() => void>();
+      watched = { seq: -1, learnedMs: nowMs, heardMs: 0, isInDoubt: true, isAsked: false, subscription, listeners };
+      this.#watched.set(ledgerId, watched);
+    }
+    watched.listeners.add(advanced);
+    this.#lookLater();
+    const unwatch = (): void => this.#unwatch(ledgerId, watched, advanced);
+    try {
+      if (watched.isInDoubt) {
+        const head = await ledgers.head(ledgerId);
+        watched.isInDoubt = false;
+        if (head !== null) this.#advance(watched, head.seq);
+      }
+    } catch (error) {
+      unwatch();
+      throw error;
+    }
+    return {
+      get seq() {
+        return watched.seq;
+      },
+      get learnedMs() {
+        return watched.learnedMs;
+      },
+      [Symbol.dispose]: unwatch,
+    };
+  }
+
+  committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
+    const last = entries.at(-1);
+    if (last === undefined) return;
+    this.told(ledgerId, last.seq);
+    this.#parts.remote?.tell(ledgerId, last.seq);
+  }
+
+  outcomeUnknown(ledgerId: string): void {
+    this.#doubt(ledgerId);
+  }
+
+  claimed(ledgerId: string): void {
+    this.#doubt(ledgerId);
+  }
+
+  /** A node says that the ledger has a durable event of this seq. */
+  told(ledgerId: string, seq: number): void {
+    const watched = this.#watched.get(ledgerId);
+    if (watched === undefined) return;
+    watched.heardMs = this.#parts.monotonicMs();
+    this.#advance(watched, seq);
+  }
+
+  #advance(watched: Watched, seq: number): void {
+    if (seq <= watched.seq) return;
+    watched.seq = seq;
+    watched.learnedMs = this.#parts.monotonicMs();
+    for (const advanced of watched.listeners) advanced();
+  }
+
+  #doubt(ledgerId: string): void {
+    const watched = this.#watched.get(ledgerId);
+    if (watched === undefined) return;
+    watched.isInDoubt = true;
+    void this.#ask(ledgerId, watched);
+  }
+
+  #unwatch(ledgerId: string, watched: Watched, advanced: () => void): void {
+    watched.listeners.delete(advanced);
+    if (watched.listeners.size > 0 || this.#watched.get(ledgerId) !== watched) return;
+    watched.subscription?.[Symbol.dispose]();
+    this.#watched.delete(ledgerId);
+    if (this.#watched.size === 0) this[Symbol.dispose]();
+  }
+
+  #lookLater(): void {
+    this.#cancelLook ??= this.#parts.clock.after(askEveryMs, () => {
+      this.#cancelLook = null;
+      this.#look();
+      if (this.#watched.size > 0) this.#lookLater();
+    });
+  }
+
+  #look(): void {
+    for (const [ledgerId, watched] of [...this.#watched]) {
+      if (this.#asking >= asksAtOnceMax) return;
+      if (!watched.isInDoubt && !this.#isSilent(watched)) continue;
+      // The one that was asked comes last in the next round.
+      this.#watched.delete(ledgerId);
+      this.#watched.set(ledgerId, watched);
+      void this.#ask(ledgerId, watched);
+    }
+  }
+
+  /** A node that stands alone hears of each commit. */
+  #isSilent({ heardMs }: Watched): boolean {
+    const { remote, monotonicMs } = this.#parts;
+    return remote !== null && monotonicMs() - heardMs >= askEveryMs;
+  }
+
+  /** A failure leaves the ledger in doubt: it is asked again at the next look. */
+  async #ask(ledgerId: string, watched: Watched): Promise<void> {
+    if (watched.isAsked) return;
+    watched.isAsked = true;
+    this.#asking += 1;
+    try {
+      watched.isInDoubt = false;
+      const head = await this.#parts.ledgers.head(ledgerId);
+      if (head !== null) this.#advance(watched, head.seq);
+    } catch (error) {
+      watched.isInDoubt = true;
+      this.#parts.log.debug({ err: error, ledger_id: ledgerId }, 'the head of a followed ledger cannot be read');
+    } finally {
+      watched.isAsked = false;
+      this.#asking -= 1;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#cancelLook?.();
+    this.#cancelLook = null;
+  }
+}

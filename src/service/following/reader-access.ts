@@ -1,0 +1,155 @@
+import { LedgerError } from '../../domain/errors.ts';
+import type { LedgerEvent } from '../../domain/event/event.ts';
+import { isParty, type LedgerFacts } from '../../domain/event/facts.ts';
+import type { ActorGrantChange } from '../../domain/event/projection.ts';
+import {
+  type AccessLevel,
+  grantAccessLevel,
+  ledgerGrantObjects,
+  mayRead,
+  strongerAccess,
+} from '../../domain/ledger/permission.ts';
+import { isoTime } from '../../domain/values/time.ts';
+import type { HeldGrant } from '../reading/ledger-reading.ts';
+
+/** On what the access rests: nothing can take it from a party; grants of the whole; grants of single masters. */
+type Basis = 'party' | 'whole' | 'masters';
+
+/**
+ * The access of one follower, kept from the log: all grants of a ledger are events of that ledger (ADR 13). It begins
+ * with what is stored, and each later event that changes a grant of the actor changes it, in the order of the log.
+ */
+export class ReaderAccess {
+  readonly actorId: string;
+  readonly #masterId: string | null;
+  readonly #baseSeq: number;
+  readonly #held = new Map<string, HeldGrant>();
+  /** Keys of the objects of which one grant gives access to all that is followed. */
+  readonly #whole: readonly string[];
+  readonly #basis: Basis;
+  /** Keys of the masters that a follower without access to the whole ledger may read. */
+  readonly #masters = new Set<string>();
+  #nextExpiryMs: number | null = null;
+
+  /**
+   * `baseSeq`: a seq that was durable before `held` was read, so that changes up to it are known. `masterId`: the master
+   * that is followed; null for a ledger.
+   */
+  constructor(
+    facts: LedgerFacts,
+    actorId: string,
+    masterId: string | null,
+    held: readonly HeldGrant[],
+    baseSeq: number,
+    nowMs: number,
+  ) {
+    this.actorId = actorId;
+    this.#masterId = masterId;
+    this.#baseSeq = baseSeq;
+    for (const grant of held) this.#held.set(keyOf(grant.scope, grant.id), grant);
+    const whole = ledgerGrantObjects(facts).map(({ scope, id }) => keyOf(scope, id));
+    if (masterId !== null) whole.push(keyOf('master', masterId));
+    this.#whole = whole;
+    if (isParty(facts, actorId)) this.#basis = 'party';
+    else if (masterId !== null || mayRead(this.#strongest(whole, nowMs))) this.#basis = 'whole';
+    else {
+      this.#basis = 'masters';
+      for (const { scope, id } of held)
+        if (scope === 'master' && mayRead(this.#level(keyOf(scope, id), nowMs))) this.#masters.add(keyOf(scope, id));
+    }
+  }
+
+  /** Whether every event of what is followed may be read. */
+  get isWhole(): boolean {
+    return this.#basis !== 'masters';
+  }
+
+  /** Whether an event may end the access. */
+  get mayEnd(): boolean {
+    return this.#basis !== 'party';
+  }
+
+  /** The masters that a follower without access to the whole ledger may read. */
+  get masterIds(): readonly string[] {
+    return [...this.#masters].map((key) => key.slice('master:'.length));
+  }
+
+  /** Whether the event is one of those that are followed and may be read. */
+  covers({ master }: Pick<LedgerEvent, 'master'>): boolean {
+    if (this.#masterId !== null) return master?.id === this.#masterId;
+    return this.#basis !== 'masters' || master === null || this.#masters.has(keyOf('master', master.id));
+  }
+
+  /** Learns a change of a grant of the actor from the event at `seq`. An older change than is known has no effect. */
+  learn({ scope, objectId, grant }: ActorGrantChange, seq: number): void {
+    const key = keyOf(scope, objectId);
+    if (seq <= Math.max(this.#baseSeq, this.#held.get(key)?.version ?? -1)) return;
+    this.#learn({ scope, id: objectId, version: seq, grant });
+  }
+
+  /** Learns what is stored now. */
+  learnStored(held: readonly HeldGrant[]): void {
+    for (const grant of held)
+      if (grant.version > (this.#held.get(keyOf(grant.scope, grant.id))?.version ?? -1)) this.#learn(grant);
+  }
+
+  #learn(held: HeldGrant): void {
+    const key = keyOf(held.scope, held.id);
+    this.#held.set(key, held);
+    this.#nextExpiryMs = null;
+    if (this.#basis === 'masters' && held.scope === 'master' && held.grant !== null) this.#masters.add(key);
+  }
+
+  /** Why the follower may not read on; null if it may. */
+  fault(nowMs: number): LedgerError | null {
+    if (this.#basis === 'party') return null;
+    if (this.#basis === 'whole') return faultOf(this.#strongest(this.#whole, nowMs));
+    if (this.#masters.size === 0) return faultOf('none');
+    for (const key of this.#masters) {
+      const fault = faultOf(this.#level(key, nowMs));
+      if (fault !== null) return fault;
+    }
+    return null;
+  }
+
+  /** When `fault` may change without an event, ms since 1970. */
+  get nextExpiryMs(): number {
+    this.#nextExpiryMs ??= this.#findNextExpiry();
+    return this.#nextExpiryMs;
+  }
+
+  #findNextExpiry(): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const key of this.#basis === 'masters' ? this.#masters : this.#whole) {
+      const expiresAt = this.#held.get(key)?.grant?.expiresAt ?? null;
+      if (this.mayEnd && expiresAt !== null) next = Math.min(next, Date.parse(expiresAt));
+    }
+    return next;
+  }
+
+  #strongest(keys: readonly string[], nowMs: number): AccessLevel {
+    return keys.reduce<AccessLevel>((level, key) => strongerAccess(level, this.#level(key, nowMs)), 'none');
+  }
+
+  #level(key: string, nowMs: number): AccessLevel {
+    const held = this.#held.get(key);
+    return held === undefined ? 'none' : grantAccessLevel(held.scope, held.grant, isoTime(nowMs));
+  }
+}
+
+function keyOf(scope: string, id: string): string {
+  return `${scope}:${id}`;
+}
+
+function faultOf(level: AccessLevel): LedgerError | null {
+  if (mayRead(level)) return null;
+  if (level === 'expired')
+    return new LedgerError(
+      'access_expired',
+      'The grant that this stream rests on has run out; ask a party of the ledger for a new one.',
+    );
+  return new LedgerError(
+    'permission_denied',
+    'The grant that this stream rests on was revoked; a new stream shows what you may still read.',
+  );
+}

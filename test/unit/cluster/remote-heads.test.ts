@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { HeadWatchers } from '../../../cluster/peers/head-watchers.ts';
+import { NodeHeads } from '../../../cluster/peers/remote-heads.ts';
+import { ManualClock } from '../../support/clock.ts';
+import { ledgerId } from '../../support/commands.ts';
+import { nodePort, peersAt } from '../../support/peer-ports.ts';
+
+/** Node-b, which follows ledgers that node-a owns, and all that it has heard. */
+function follower(where: { port: number | null }, owner: () => string | null = () => 'node-a') {
+  const heard: [string, number][] = [];
+  const clock = new ManualClock(0);
+  const peers = peersAt(where, { heard: (id, seq) => heads.heard(id, seq) });
+  const heads: NodeHeads = new NodeHeads({
+    self: 'node-b',
+    shardCount: 16,
+    placement: { locate: async () => owner() },
+    watchers: new HeadWatchers(),
+    clock,
+    headsFrom: (node) => peers.headsFrom(node),
+  });
+  heads.listen((id, seq) => void heard.push([id, seq]));
+  return { heads, heard, clock };
+}
+
+/** Commits until the follower has heard of it: a stream is opened in its own time. */
+async function untilHeard(watchers: HeadWatchers, { heard, clock }: ReturnType<typeof follower>, seq: number) {
+  await expect
+    .poll(() => {
+      clock.advance(1_000);
+      watchers.committed(ledgerId, seq);
+      return heard.at(-1);
+    })
+    .toEqual([ledgerId, seq]);
+}
+
+test('the owner of a followed ledger tells the node of its commits, and of no other ledger', async () => {
+  const watchers = new HeadWatchers();
+  const { port } = await nodePort({ watchers });
+  const node = follower({ port });
+  using _subscription = node.heads.subscribe(ledgerId);
+  await untilHeard(watchers, node, 5);
+  watchers.committed('another ledger', 1);
+  watchers.committed(ledgerId, 6);
+  watchers.committed(ledgerId, 7);
+  await expect.poll(() => node.heard.at(-1)).toEqual([ledgerId, 7]);
+  // The commits of one turn make one message, with the newest head of each ledger.
+  expect(node.heard.filter(([, seq]) => seq > 5)).toEqual([[ledgerId, 7]]);
+});
+
+test('a node that follows the ledger no more is told nothing', async () => {
+  const watchers = new HeadWatchers();
+  const { port } = await nodePort({ watchers });
+  const node = follower({ port });
+  const subscription = node.heads.subscribe(ledgerId);
+  await untilHeard(watchers, node, 5);
+  subscription[Symbol.dispose]();
+  await expect
+    .poll(() => {
+      const before = node.heard.length;
+      watchers.committed(ledgerId, 6);
+      return new Promise((resolve) => setTimeout(() => resolve(node.heard.length - before), 50));
+    })
+    .toBe(0);
+});
+
+test('an owner that was lost is asked again at its new address', async () => {
+  const watchers = new HeadWatchers();
+  const first = await nodePort({ watchers: new HeadWatchers() });
+  const where: { port: number | null } = { port: first.port };
+  const node = follower(where);
+  using _subscription = node.heads.subscribe(ledgerId);
+  await first.close();
+  where.port = (await nodePort({ watchers })).port;
+  await untilHeard(watchers, node, 8);
+});

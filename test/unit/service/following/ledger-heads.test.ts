@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest';
+import { createLog } from '../../../../src/runtime/telemetry/log.ts';
+import { type HeadWatch, LedgerHeads, type RemoteHeads } from '../../../../src/service/following/ledger-heads.ts';
+import type { Head, LedgerEntry } from '../../../../src/store/ledger-store.ts';
+import { ManualClock } from '../../../support/clock.ts';
+
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A store whose head the test sets, and heads over it. */
+function rig(remote: Partial<RemoteHeads> | null = null) {
+  const clock = new ManualClock(0);
+  const store = { seq: 3, asked: 0, fails: false };
+  const head = async (): Promise<Head | null> => {
+    store.asked += 1;
+    if (store.fails) throw new Error('the store does not answer');
+    return { seq: store.seq, hash: '' };
+  };
+  const subscription = { [Symbol.dispose]: () => {} };
+  const heads = new LedgerHeads({
+    ledgers: { head },
+    clock,
+    log: createLog('silent'),
+    monotonicMs: () => clock.now(),
+    remote: remote === null ? null : { subscribe: () => subscription, listen: () => {}, tell: () => {}, ...remote },
+  });
+  const seen: number[] = [];
+  const watch = async () => {
+    let watched: HeadWatch | null = null;
+    watched = await heads.watch('l', () => {
+      if (watched !== null) seen.push(watched.seq);
+    });
+    return watched;
+  };
+  return { clock, store, heads, seen, watch };
+}
+
+const entry = (seq: number) => ({ seq }) as LedgerEntry;
+
+test('a commit of this node is told at once, and an older one changes nothing', async () => {
+  const { heads, seen, watch } = rig();
+  using watched = await watch();
+  expect(watched.seq).toBe(3);
+  heads.committed('l', [entry(4), entry(5)]);
+  heads.committed('l', [entry(4)]);
+  heads.committed('another ledger', [entry(9)]);
+  expect([watched.seq, seen]).toEqual([5, [5]]);
+});
+
+test('a node that stands alone asks the store only where a write may have landed of which nobody told', async () => {
+  const { clock, store, heads, watch } = rig();
+  using watched = await watch();
+  clock.advance(60_000);
+  await settle();
+  expect(store.asked).toBe(1);
+  store.seq = 7;
+  heads.claimed('l');
+  await settle();
+  expect([watched.seq, store.asked]).toEqual([7, 2]);
+});
+
+test('a store that fails is asked again until it answers', async () => {
+  const { clock, store, heads, watch } = rig();
+  using watched = await watch();
+  store.fails = true;
+  store.seq = 8;
+  heads.outcomeUnknown('l');
+  await settle();
+  store.fails = false;
+  clock.advance(1_000);
+  await settle();
+  expect(watched.seq).toBe(8);
+});
+
+test('of a ledger of another node the store is asked every second in which nobody tells of it', async () => {
+  const told: [string, number][] = [];
+  let hear = (_ledgerId: string, _seq: number) => {};
+  const { clock, store, heads, watch } = rig({
+    listen: (heard) => {
+      hear = heard;
+    },
+    tell: (ledgerId, seq) => void told.push([ledgerId, seq]),
+  });
+  using watched = await watch();
+  store.seq = 4;
+  clock.advance(1_000);
+  await settle();
+  expect([watched.seq, store.asked]).toEqual([4, 2]);
+  clock.advance(900);
+  hear('l', 6);
+  clock.advance(100);
+  await settle();
+  expect([watched.seq, store.asked]).toEqual([6, 2]);
+  heads.committed('l', [entry(7)]);
+  expect(told).toEqual([['l', 7]]);
+});
+
+test('a ledger that is watched no more is not asked for', async () => {
+  const { clock, store, watch } = rig({});
+  const watched = await watch();
+  watched[Symbol.dispose]();
+  clock.advance(5_000);
+  await settle();
+  expect(store.asked).toBe(1);
+});

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import type { LedgerFacts } from '../../../../src/domain/event/facts.ts';
+import type { Grant } from '../../../../src/domain/event/grant.ts';
+import { isoTime } from '../../../../src/domain/values/time.ts';
+import { ReaderAccess } from '../../../../src/service/following/reader-access.ts';
+import type { HeldGrant } from '../../../../src/service/reading/ledger-reading.ts';
+
+const facts = {
+  ledgerId: 'l',
+  organizationId: null,
+  buyerActorId: 'buyer',
+  supplierActorId: 'supplier',
+} as LedgerFacts;
+const now = Date.parse('2026-11-26T00:00:00.000Z');
+const grant = (expiresAt: string | null = null) => ({ role: 'AUDITOR', access: 'read', expiresAt }) as Grant;
+const held = (scope: HeldGrant['scope'], id: string, version: number, given: Grant | null = grant()): HeldGrant => ({
+  ...{ scope, id, version },
+  grant: given,
+});
+const access = (grants: readonly HeldGrant[], masterId: string | null = null, actorId = 'delegate') =>
+  new ReaderAccess(facts, actorId, masterId, grants, 10, now);
+const change = (scope: HeldGrant['scope'], objectId: string, given: Grant | null) => ({
+  ...{ scope, objectId, delegateActorId: 'delegate' },
+  grant: given,
+});
+const of = (id: string | null) => ({ master: id === null ? null : { id, seq: 0, prevHash: '' } });
+
+describe('the access of a follower', () => {
+  test('of a party never ends', () => {
+    const party = access([], null, 'buyer');
+    party.learn(change('ledger', 'l', null), 11);
+    expect([party.fault(now), party.mayEnd, party.nextExpiryMs]).toEqual([null, false, Number.POSITIVE_INFINITY]);
+  });
+
+  test('ends with the grant that it rests on, as the event behind the stored ones says', () => {
+    const reader = access([held('ledger', 'l', 8)]);
+    reader.learn(change('ledger', 'l', null), 10);
+    expect(reader.fault(now)).toBeNull();
+    reader.learn(change('ledger', 'l', null), 11);
+    expect(reader.fault(now)?.code).toBe('permission_denied');
+  });
+
+  test('does not end by a revocation that is older than the grant that is stored', () => {
+    const reader = access([held('ledger', 'l', 15)]);
+    reader.learn(change('ledger', 'l', null), 12);
+    expect(reader.fault(now)).toBeNull();
+  });
+
+  test('goes on while another grant gives the same', () => {
+    const reader = access([held('ledger', 'l', 1), held('master', 'm', 2)], 'm');
+    reader.learn(change('master', 'm', null), 11);
+    expect(reader.fault(now)).toBeNull();
+    reader.learn(change('ledger', 'l', null), 12);
+    expect(reader.fault(now)?.code).toBe('permission_denied');
+  });
+
+  test('runs out at its time, unless a new grant has another one', () => {
+    const reader = access([held('master', 'm', 1, grant(isoTime(now + 500)))], 'm');
+    expect([reader.fault(now), reader.nextExpiryMs]).toEqual([null, now + 500]);
+    expect(reader.fault(now + 500)?.code).toBe('access_expired');
+    reader.learn(change('master', 'm', grant(isoTime(now + 900))), 11);
+    expect([reader.fault(now + 500), reader.nextExpiryMs]).toEqual([null, now + 900]);
+  });
+
+  test('of single masters covers these and the ledger itself, and ends with any of them', () => {
+    const reader = access([held('master', 'm', 1), held('master', 'gone', 2, null)]);
+    expect([of(null), of('m'), of('gone'), of('other')].map((event) => reader.covers(event))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    reader.learn(change('master', 'other', grant()), 11);
+    expect([reader.covers(of('other')), reader.masterIds]).toEqual([true, ['m', 'other']]);
+    reader.learn(change('master', 'm', null), 12);
+    expect(reader.fault(now)?.code).toBe('permission_denied');
+  });
+
+  test('of one master covers no other event of the ledger', () => {
+    const reader = access([held('ledger', 'l', 1)], 'm');
+    expect([of(null), of('m'), of('other')].map((event) => reader.covers(event))).toEqual([false, true, false]);
+  });
+
+  test('learns what is stored where that is newer', () => {
+    const reader = access([held('ledger', 'l', 5)]);
+    reader.learnStored([held('ledger', 'l', 4, null)]);
+    expect(reader.fault(now)).toBeNull();
+    reader.learnStored([held('ledger', 'l', 9, null)]);
+    expect(reader.fault(now)?.code).toBe('permission_denied');
+  });
+});
