@@ -1,13 +1,15 @@
 import { type Checkpoint, verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { BehindLogs } from '../../src/service/log-identity/behind-logs.ts';
 import { CertainHeads } from '../../src/service/proofs/certain-heads.ts';
 import { Checkpoints } from '../../src/service/proofs/checkpoints.ts';
 import { LogRows } from '../../src/service/proofs/log-rows.ts';
 import { LogTrees } from '../../src/service/proofs/log-trees.ts';
-import type { Log } from '../../src/service/proofs/proven-logs.ts';
+import type { Log, ProvenLogs } from '../../src/service/proofs/proven-logs.ts';
 import { unboundedWalk } from '../../src/service/walking/walk.ts';
-import type { LedgerEntry } from '../../src/store/ledger-store.ts';
+import type { LedgerEntry, LedgerStore } from '../../src/store/ledger-store.ts';
 import type { SignedHeads } from '../../src/store/signed-heads.ts';
+import type { TileStore } from '../../src/store/tile-store.ts';
 import { chainEntries } from './chain-entries.ts';
 import { append, createMaster, ledgerId, masterId, openLedger, siblingId } from './commands.ts';
 import { vectorKey, vectorSigner } from './log-keys.ts';
@@ -29,16 +31,44 @@ export function emptyProofData(): ProofData {
   return { ledgers: emptyLedgerData(), trees: emptyTreeData() };
 }
 
+function checkpointsOver(
+  store: LedgerStore,
+  tiles: TileStore,
+  heads: SignedHeads,
+  behind: BehindLogs,
+  counts = { signed: 0, tiles: 0 },
+): Checkpoints {
+  const rows = new LogRows(store);
+  const tilesWritten = (count: number) => {
+    counts.tiles += count;
+  };
+  const checkpointSigned = () => {
+    counts.signed += 1;
+  };
+  return new Checkpoints({
+    ...{ store, heads, rows },
+    certainHeads: new CertainHeads(store, systemClock),
+    trees: new LogTrees({ tiles, rows, meter: { tilesWritten, buildingFailed: () => {} } }),
+    signer: { ...vectorSigner, behind },
+    clock: systemClock,
+    meter: { checkpointSigned },
+  });
+}
+
+/** Checkpoints and proofs of a store, with tiles and signed heads of their own. */
+export function provenLogsOver(store: LedgerStore): ProvenLogs {
+  return checkpointsOver(store, new MemoryTileStore(), new MemorySignedHeads(), new BehindLogs(false));
+}
+
 /** A node that signs checkpoints over shared data. */
 export class ProvingNode {
   readonly store: MemoryLedgerStore;
   readonly heads: SignedHeads;
   readonly checkpoints: Checkpoints;
-  readonly behind = new Set<string>();
+  readonly behind: BehindLogs;
   readonly walk = unboundedWalk();
   /** Of checkpoints that were signed, and of tiles that were made. */
   readonly counts = { signed: 0, tiles: 0 };
-  readonly failures: unknown[] = [];
 
   constructor(
     { ledgers, trees }: ProofData,
@@ -47,36 +77,8 @@ export class ProvingNode {
     this.store = new MemoryLedgerStore(() => Date.parse(start), ledgers);
     const heads = new MemorySignedHeads(trees);
     this.heads = changes.heads?.(heads) ?? heads;
-    const rows = new LogRows(this.store);
-    this.checkpoints = new Checkpoints({
-      store: this.store,
-      heads: this.heads,
-      certainHeads: new CertainHeads(this.store, systemClock),
-      rows,
-      trees: new LogTrees({
-        tiles: new MemoryTileStore(trees),
-        rows,
-        meter: {
-          tilesWritten: (count) => {
-            this.counts.tiles += count;
-          },
-          buildingFailed: (_origin, error) => this.failures.push(error),
-        },
-      }),
-      signer: {
-        ...vectorSigner,
-        behind: {
-          store: changes.isCopy ?? false,
-          learn: (_kind, origin, isBehind) => (isBehind ? this.behind.add(origin) : this.behind.delete(origin)),
-        },
-      },
-      clock: systemClock,
-      meter: {
-        checkpointSigned: () => {
-          this.counts.signed += 1;
-        },
-      },
-    });
+    this.behind = new BehindLogs(changes.isCopy ?? false);
+    this.checkpoints = checkpointsOver(this.store, new MemoryTileStore(trees), this.heads, this.behind, this.counts);
   }
 
   /** The checkpoint of the newest size, verified. */

@@ -131,7 +131,7 @@ describe('a store that lacks events that were signed', () => {
     for (const log of [ledgerLog, masterLog]) {
       expect(await refusal(after.at(log, 10))).toEqual(['unavailable', 'log_behind']);
       expect(await refusal(after.at(log, 10))).toEqual(['unavailable', 'log_behind']);
-      expect(after.behind.has(after.checkpoints.originOf(log))).toBe(true);
+      expect(after.behind.has(log.kind, after.checkpoints.originOf(log))).toBe(true);
     }
     await appendAll(after.store, chain.slice(400, 600));
     const mended = new ProvingNode(restored);

@@ -18,6 +18,7 @@ import {
   engagementId,
   type OnAsk,
 } from '../../../support/endless-stores.ts';
+import { provenLogsOver } from '../../../support/proofs-rig.ts';
 import { startMs } from '../../../support/world.ts';
 
 type Handler = (request: unknown, call: Call) => Promise<unknown>;
@@ -57,6 +58,12 @@ const walks: Readonly<Record<string, { readonly request: object; readonly caller
   'DelegationService.getDelegationSnapshot': { request: { ledgerId } },
   'DelegationService.getDelegationProof': { request: { ledgerId, ...events } },
   'AuditService.listAccessEvents': { request: {} },
+  'ProofService.getLedgerCheckpoint': { request: { ledgerId } },
+  'ProofService.getLedgerInclusion': { request: { ledgerId, seq: 5n } },
+  'ProofService.getLedgerConsistency': { request: { ledgerId, from: 5n } },
+  'ProofService.getMasterCheckpoint': { request: { uuid: masterId } },
+  'ProofService.getMasterInclusion': { request: { uuid: masterId, masterSeq: 5n } },
+  'ProofService.getMasterConsistency': { request: { uuid: masterId, from: 5n } },
   'WebhookService.createWebhook': {
     request: { url: 'https://hooks.example/', eventTypes: [], ledgerId },
     caller: delegate,
@@ -107,10 +114,12 @@ const others = Object.entries({
 /** The whole API over stores without end. */
 function endlessApi(onAsk: OnAsk): ReadonlyMap<string, Handler> {
   const records = endlessRecords(onAsk);
+  const ledgers = endlessLedgers(onAsk);
   const parts = {
     memory: new MemoryBudget(1024 * 1024 * 1024),
-    ledgers: endlessLedgers(onAsk),
+    ledgers,
     records,
+    provenLogs: provenLogsOver(ledgers),
     access: { log: endlessAccesses(onAsk), queue: { flush: async () => {} } },
     identities: new Identities(records, () => startMs),
     clock: { now: () => startMs },
