@@ -93,11 +93,13 @@ export const limits = Object.freeze({
   grpcUnadmittedMs: 150,
   grpcUnadmittedBytes: 64 * 1024,
   /**
-   * Streams of health and reflection on the port. They need no credential, so the oldest one is ended for a new one.
+   * Streams of health and reflection on a port. They need no credential, so the oldest one is ended for a new one.
    */
-  grpcStandardStreamsMax: 256,
+  standardStreamsMax: 256,
   /** For one connection. */
-  grpcConnectionStandardStreamsMax: 16,
+  connectionStandardStreamsMax: 16,
+  /** How long a stream of reflection on the HTTP port may take. Tools ask within seconds. */
+  httpReflectionMaxMs: 60_000,
   /** Messages to methods of health and reflection. They only hold names. */
   grpcStandardMessageMaxBytes: 16 * 1024,
   /** If nothing of an answer is taken for this long, or an answered call stays open, its connection is ended. */
