@@ -112,7 +112,8 @@ It answers with \`"status":"recorded"\` and, behind the walk by curl of the READ
   by a filter, for which more than 20,000 would have to be looked through is refused alike. \`from\` and \`to\` cost
   nothing there: they bound what is looked through. A delegate of
   masters alone sees, in the lists and segment of a ledger, those among the newest 10,000 masters of that ledger that it ever had a grant of;
-  older ones it reads by their own ids, and a ledger where all that it still holds are older is \`404\` to it.
+  older ones it reads by their own ids, and a ledger where all that it still holds are older is \`404\` to it, and
+  not in its list of ledgers.
 - Cursors of the lists of ledgers and of masters: \`next_cursor\` goes on behind the last entry of a page, so that each
   entry comes once, however many are added in front of it meanwhile. It is there as long as more may follow, on pages by
   \`offset\` too; the page after it may be empty. \`cursor\` goes with the same \`order\`, with the same filters, and without

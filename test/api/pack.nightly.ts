@@ -73,6 +73,8 @@ describe('the package', () => {
     };
     const own = file.filter(({ name }) => name.startsWith('svc/v1/'));
     expect(own.length).toBeGreaterThan(10);
+    // No module proxy answers for a path without a dot: nobody else can publish code under it.
+    expect(new Set(own.map(({ options }) => options?.goPackage))).toEqual(new Set(['ledger-trust/svc/v1;svcv1']));
     for (const { name, options } of file)
       expect([name, options?.goPackage, options?.javaPackage]).toEqual([name, expect.any(String), expect.any(String)]);
   });

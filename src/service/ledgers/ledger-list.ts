@@ -57,6 +57,7 @@ export function readLedgerPage(
   query: LedgerQuery,
 ): Promise<ListedPage<ReturnType<typeof ledgerMessage>>> {
   const list = names.ledgersOf(actorId);
+  const seesByGrant = reading.grantCheck(walk, actorId);
   const show = async ({ value }: Line) => {
     const wait = walk.whenFree();
     if (wait !== null) await wait;
@@ -66,7 +67,7 @@ export function readLedgerPage(
     const ledger = await passOverDamaged(reading.ledgerFacts(entry.ledgerId));
     if (ledger === null || (query.type !== undefined && ledger.type !== query.type)) return null;
     if (query.counterpartyActorId !== undefined && !isParty(ledger, query.counterpartyActorId)) return null;
-    if (entry.role === 'delegate' && !(await reading.holdsGrant(entry, actorId))) return null;
+    if (entry.role === 'delegate' && !(await seesByGrant(entry))) return null;
     const status = await reading.ledgerStatus(entry.ledgerId);
     return query.status === undefined || status === query.status ? ledgerMessage(ledger, status) : null;
   };
