@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
-import { runNode, suiteDir } from '../support/running-node.ts';
+import { suiteDir } from '../support/running-node.ts';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
