@@ -61,7 +61,10 @@ export const limits = Object.freeze({
   smallAnswerMaxBytes: 64 * 1024,
   /** JSON up to this size is sent as it is: compressing it saves no packet. */
   compressedMinBytes: 1024,
-  /** Answers that are compressed at once, in libuv's four threads, which files and names share. Others are sent as they are. */
+  /**
+   * Answers that are compressed at once, in libuv's four threads, which files and names share. Others are sent as they
+   * are.
+   */
   compressionsMax: 8,
   /** The most that gzip or brotli, at the settings of compression.ts, hold beside input and output. */
   compressorBytes: 1024 * 1024,

@@ -21,7 +21,8 @@ const roles = ['buyer', 'supplier', 'primary', 'counterparty', 'delegate'];
 
 /**
  * A ledger that was shown: `<created_at>|<ledger id>`. A line that was passed over: its order and a bar. The order of a
- * delegate's line goes on with `|<scope>|<object id>`, so a ledger may have many lines (src/domain/event/projection.ts).
+ * delegate's line goes on with `|<scope>|<object id>`, so a ledger may have many lines
+ * (src/domain/event/projection.ts).
  */
 const LEDGER_PLACE =
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\|[0-9a-f-]{36}(?:\|(?:(?:organization|ledger|master)\|[0-9a-f-]{36}\|)?)?$/;

@@ -9,8 +9,8 @@ import type { ClusterFacts } from '../session/facts.ts';
  *   ledger_event   The log, under scope ''. For each scope and batch, one more row under the scope's name and the first
  *                  of its seqs in the batch lists the seqs of the batch in that scope. Static columns: `fence` says
  *                  which claim may append to the bucket, `head_seq` and `head_hash` where the log ends in it. Events up
- *                  to `projected_seq` have their projections. `pending` holds those of the newest batch, so that a claim
- *                  can complete them. Only written by conditional statements, never with a TTL, never deleted.
+ *                  to `projected_seq` have their projections. `pending` holds those of the newest batch, so that a
+ *                  claim can complete them. Only written by conditional statements, never with a TTL, never deleted.
  *   ledger         A hint: a bucket near the end of the log, at which the search for the head starts.
  *   scope_bucket   The buckets in which a scope has events.
  *   command        Command keys by id, in windows of twelve hours with a TTL (slot 0 and up), or permanent (below 0).
