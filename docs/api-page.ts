@@ -146,6 +146,8 @@ these are, with \`"seq":"4"\`.
   \`X-Strict: 1\` it is refused (\`invalid_argument\`): \`details.field\` names it, and \`details.nearest\` the known
   name that is nearest. Calls with a body take no parameters in their query. Over gRPC, gRPC-Web and Connect a field
   cannot be misspelt in this way: protobuf has numbers, and unknown fields of Connect's JSON are always refused.
+- \`POST /v1/ledgers\` also takes both actor ids without a URI, if one of them is the caller's. The schema does not say
+  so: name the other side alone.
 - A ledger grant of role OWNER with \`permissions.access\` \`read\` reads, and neither grants nor revokes.
 - Where calls have a rate limit, a read counts as one more call for each 500 events, lines or records that it looks
   through, each 50 signatures that it verifies, and each 1 MiB that it reads; parts do not count. What is counted is
