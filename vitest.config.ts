@@ -4,7 +4,9 @@ import { LongestFirst } from './test/support/longest-first.ts';
 import { isNightly } from './test/support/nightly.ts';
 import { timeouts } from './test/support/timeouts.ts';
 
-/** Suites that judge how long something takes, or that keep every core busy by themselves: nothing may run beside them. */
+/**
+ * Suites that judge how long something takes, or that keep every core busy by themselves: nothing may run beside them.
+ */
 const alone = [
   'test/api/append-stream.test.ts',
   'test/api/hang-ups.test.ts',
@@ -13,9 +15,15 @@ const alone = [
   'test/contract/redis-leases.test.ts',
   'test/simulation/seeds.test.ts',
 ];
-/** Suites that judge time as well, with much to spare, and mostly wait for processes that they start and stop: two of these may run at a time. */
+/**
+ * Suites that judge time as well, with much to spare, and mostly wait for processes that they start and stop: two of
+ * these may run at a time.
+ */
 const waiting = ['test/api/process-start.test.ts', 'test/api/process-stop.test.ts', 'test/cluster/readiness.test.ts'];
-/** Suites that change or measure what is the whole process's (modules of Node's, its channels, its heap, milliseconds). Each needs a process of its own. */
+/**
+ * Suites that change or measure what is the whole process's (modules of Node's, its channels, its heap, milliseconds).
+ * Each needs a process of its own.
+ */
 const apart = [
   'test/api/webhook-own-address.test.ts',
   'test/unit/rpc/pipeline/answer-log-accesses.test.ts',
@@ -41,21 +49,24 @@ function project(
 }
 
 /**
- * Unit tests are many small files, three at a time. So are the suites behind them, which start processes and share backends, each with a
- * keyspace, a cluster name, ports and directories of its own; those that nothing may run beside come last, one at a time.
+ * Unit tests are many small files, three at a time. So are the suites behind them, which start processes and share
+ * backends, each with a keyspace, a cluster name, ports and directories of its own; those that nothing may run beside
+ * come last, one at a time.
  *
- * Where files are not isolated from each other a worker loads modules once, which otherwise takes longer than the tests of most files. So no
- * module of these may keep what a test does, and hooks belong into test files, or functions that these call: what else a module does when it is loaded
- * happens for the first file alone.
+ * Where files are not isolated from each other a worker loads modules once, which otherwise takes longer than the tests
+ * of most files. So no module of these may keep what a test does, and hooks belong into test files, or functions that
+ * these call: what else a module does when it is loaded happens for the first file alone.
  */
 export default defineConfig({
   test: {
     ...timeouts,
     // Node loads the modules itself, as it does for the service: a quarter less processor time than through Vite.
     experimental: { viteModuleRunner: false },
-    // Of each node that a test starts in its own process a thread speaks gRPC, which loads its modules anew: with it in half the time.
+    // Of each node that a test starts in its own process a thread speaks gRPC, which loads its modules anew: with it in
+    // half the time.
     env: compileCache,
-    // Starts Redis and Cassandra when the first suite asks for them, and ends them with the run. Once for all projects, since it stands here.
+    // Starts Redis and Cassandra when the first suite asks for them, and ends them with the run. Once for all projects,
+    // since it stands here.
     globalSetup: ['test/support/backends/global-setup.ts'],
     sequence: { sequencer: LongestFirst },
     projects: [

@@ -1,6 +1,6 @@
-// Asks the registry for known faults in production dependencies: `node .ci/audit.mjs [COMMAND...]`; COMMAND stands in for
-// npm audit in tests. Ends with 1 if a fault is high or critical. A registry without audits, or none, is said and passes:
-// a change must not fail because of the network.
+// Asks the registry for known faults in production dependencies: `node .ci/audit.mjs [COMMAND...]`; COMMAND stands in
+// for npm audit in tests. Ends with 1 if a fault is high or critical. A registry without audits, or none, is said and
+// passes: a change must not fail because of the network.
 import { spawnSync } from 'node:child_process';
 
 const npmAudit = ['npm', 'audit', '--omit=dev', '--json', '--fetch-retries=0', '--fetch-timeout=10000'];

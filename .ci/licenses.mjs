@@ -1,5 +1,6 @@
-// Checks that every production dependency has a license that this project may ship with: `node .ci/licenses.mjs [LOCK_FILE]`.
-// Ends with 1 and the packages if one has another license, or none. The lock file has the license of each package.
+// Checks that every production dependency has a license that this project may ship with:
+// `node .ci/licenses.mjs [LOCK_FILE]`. Ends with 1 and the packages if one has another license, or none. The lock file
+// has the license of each package.
 import { readFileSync } from 'node:fs';
 
 const allowed = new Set([

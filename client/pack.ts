@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-// Builds the package ledger-trust-client into client/dist and packs it. Usage: node client/pack.ts [folder of the tarball]
+// Builds the package ledger-trust-client into client/dist and packs it. Usage: node client/pack.ts [folder of the
+// tarball]
 
 const root = join(import.meta.dirname, '..');
 const out = join(import.meta.dirname, 'dist');

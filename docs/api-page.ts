@@ -75,23 +75,39 @@ export interface ApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
+const columns = 120;
+
+/** Prose in lines of at most 120 columns, with every code span whole. */
+function wrapped(text: string): string {
+  const lines: string[] = [];
+  for (const word of text.match(/(?:`[^`]*`|[^\s`])+/g) ?? []) {
+    const line = lines.at(-1);
+    if (line === undefined || line.length + 1 + word.length > columns) lines.push(word);
+    else lines[lines.length - 1] = `${line} ${word}`;
+  }
+  return lines.join('\n');
+}
+
 const title = `# The API
 
-Made from the descriptors in \`proto/svc/v1\` by \`node docs/make.ts\`; the same methods, to try out, are at \`/docs\`. The
-examples are made from the descriptors too: each value has the right form, and belongs to no real object.
+Made from the descriptors in \`proto/svc/v1\` by \`node docs/make.ts\`; the same methods, to try out, are at \`/docs\`.
+The examples are made from the descriptors too: each value has the right form, and belongs to no real object.
 `;
 
 const head = `## ${transports}
 
-Every method below is served over REST as shown, and over gRPC, gRPC-Web and Connect as \`/svc.v1.<Service>/<Method>\` with the same fields and,
-as metadata, the same headers. Errors of REST have one envelope, \`{"error": {"code", "message", "request_id", "details"}}\`; those of gRPC, gRPC-Web and
-Connect are the protocol's own, with the same code as \`reason\` of a \`google.rpc.ErrorInfo\` and request id and details in its \`metadata\`. What Connect and
-gRPC-Web refuse before there is a call (an unknown method or media type) has the envelope.
-\`MasterService/AppendEvents\`, a stream both ways for those who append all day, is on the gRPC port alone: \`proto/svc/v1/masters.proto\` says how.
+Every method below is served over REST as shown, and over gRPC, gRPC-Web and Connect as \`/svc.v1.<Service>/<Method>\`
+with the same fields and, as metadata, the same headers. Errors of REST have one envelope,
+\`{"error": {"code", "message", "request_id", "details"}}\`; those of gRPC, gRPC-Web and Connect are the protocol's own,
+with the same code as \`reason\` of a \`google.rpc.ErrorInfo\` and request id and details in its \`metadata\`. What
+Connect and gRPC-Web refuse before there is a call (an unknown method or media type) has the envelope.
+\`MasterService/AppendEvents\`, a stream both ways for those who append all day, is on the gRPC port alone:
+\`proto/svc/v1/masters.proto\` says how.
 
-With \`Content-Type: application/json\` Connect speaks the JSON of protobuf, which is not that of REST: names are in camel case (the names below are
-taken in requests too), \`seq\` and other 64-bit integers are strings, \`payload\`, \`permissions\`, \`metadata\` and what else has a shape of its own are strings of
-JSON text, and fields that are null over REST are left out.
+With \`Content-Type: application/json\` Connect speaks the JSON of protobuf, which is not that of REST: names are in
+camel case (the names below are taken in requests too), \`seq\` and other 64-bit integers are strings, \`payload\`,
+\`permissions\`, \`metadata\` and what else has a shape of its own are strings of JSON text, and fields that are null
+over REST are left out.
 
 <!-- run -->
 \`\`\`sh
@@ -100,64 +116,77 @@ curl -s "$BASE/svc.v1.MasterService/AppendEvent" -H "Authorization: Bearer $BUYE
 JSON
 \`\`\`
 
-It answers with \`"status":"recorded"\` and, behind the walk by curl of the README, whose BASE, BUYER_API_KEY and MASTER these are, with \`"seq":"4"\`.
+It answers with \`"status":"recorded"\` and, behind the walk by curl of the README, whose BASE, BUYER_API_KEY and MASTER
+these are, with \`"seq":"4"\`.
 
 ## ${openPoints}
 
-- An idempotency key is compared by what the call means: white space, the order of members and the transport make no difference. A first call
-  that is refused (4xx) frees its key; one that fails (5xx) keeps it, with what it was for.
-  Two on one request are \`invalid_argument\`; over gRPC they come joined by a comma, and are one.
-- A call that revokes a signing key and fails (5xx) may have begun the key's end: nothing more can be signed with it then, and it is shown
-  as \`ACTIVE\`, without \`revoked_at\`, until the call is made again.
+- An idempotency key is compared by what the call means: white space, the order of members and the transport make no
+  difference. A first call that is refused (4xx) frees its key; one that fails (5xx) keeps it, with what it was for. Two
+  on one request are \`invalid_argument\`; over gRPC they come joined by a comma, and are one.
+- A call that revokes a signing key and fails (5xx) may have begun the key's end: nothing more can be signed with it
+  then, and it is shown as \`ACTIVE\`, without \`revoked_at\`, until the call is made again.
 - An event's id is a UUIDv7 whose time is its \`created_at\`.
-- A ledger, organization or master has at most 1,000 delegates at a time; a grant that has run out is none of them. It can still be revoked,
-  and is named as replaced by a new grant, while there is room for it within that number: those that ran out first are forgotten first, and
-  to revoke them is then \`404\`. Granting to an actor that holds a grant at that scope replaces it.
-- How far lists look: those of the grants that hold, and snapshots, look through the newest 101,000 grants ever made at that
-  scope; where that is not enough to be sure that none is left out, they are refused (\`invalid_argument\`) and the proof shows all of them, page
-  by page. A page of \`GET /v1/ledgers\`, of \`GET /v1/entities\` by several filters, or of \`GET /v1/traceledger/master\`
-  by a filter, for which more than 20,000 would have to be looked through is refused alike. \`from\` and \`to\` cost
-  nothing there: they bound what is looked through. A delegate of
-  masters alone sees, in the lists and segment of a ledger, those among the newest 10,000 masters of that ledger that it ever had a grant of;
-  older ones it reads by their own ids, and a ledger where all that it still holds are older is \`404\` to it.
+- A ledger, organization or master has at most 1,000 delegates at a time; a grant that has run out is none of them. It
+  can still be revoked, and is named as replaced by a new grant, while there is room for it within that number: those
+  that ran out first are forgotten first, and to revoke them is then \`404\`. Granting to an actor that holds a grant at
+  that scope replaces it.
+- How far lists look: those of the grants that hold, and snapshots, look through the newest 101,000 grants ever made at
+  that scope; where that is not enough to be sure that none is left out, they are refused (\`invalid_argument\`) and the
+  proof shows all of them, page by page. A page of \`GET /v1/ledgers\`, of \`GET /v1/entities\` by several filters, or
+  of \`GET /v1/traceledger/master\` by a filter, for which more than 20,000 would have to be looked through is refused
+  alike. \`from\` and \`to\` cost nothing there: they bound what is looked through. A delegate of masters alone sees, in
+  the lists and segment of a ledger, those among the newest 10,000 masters of that ledger that it ever had a grant of;
+  older ones it reads by their own ids, and a ledger where all that it still holds are older is \`404\` to it, and not
+  in its list of ledgers.
 - Cursors of the lists of ledgers and of masters: \`next_cursor\` goes on behind the last entry of a page, so that each
   entry comes once, however many are added in front of it meanwhile. It is there as long as more may follow, on pages by
-  \`offset\` too; the page after it may be empty. \`cursor\` goes with the same \`order\`, with the same filters, and without
-  \`offset\`. A page after a cursor is never refused for what it would look through: it ends there, with what it found
-  (\`count\` may be 0) and a \`next_cursor\`. The refusal of a page by \`offset\` names in \`details.next_cursor\` the cursor at
-  which that page begins. A cursor of the list of masters is refused once its caller has gained or lost the whole
-  ledger.
+  \`offset\` too; the page after it may be empty. \`cursor\` goes with the same \`order\`, with the same filters, and
+  without \`offset\`. A page after a cursor is never refused for what it would look through: it ends there, with what it
+  found (\`count\` may be 0) and a \`next_cursor\`. The refusal of a page by \`offset\` names in \`details.next_cursor\`
+  the cursor at which that page begins. A cursor of the list of masters is refused once its caller has gained or lost
+  the whole ledger.
 - In the lists of ledgers and masters all entries show what they are, those from before this version too: it was
   stored with each of them. \`business_ref\` or \`created_at\` of a master is null if its stored record has lost it.
 - A query parameter that a call does not have is ignored, and named in the answer's header \`X-Ignored-Parameters\`:
   percent-encoded, separated by commas, refusals included, \`...\` for those that do not fit into 2 KiB. With
-  \`X-Strict: 1\` it is refused (\`invalid_argument\`): \`details.field\` names it, and \`details.nearest\` the known name that
-  is nearest. Calls with a body take no parameters in their query. Over gRPC, gRPC-Web and Connect a field cannot be
-  misspelt in this way: protobuf has numbers, and unknown fields of Connect's JSON are always refused.
+  \`X-Strict: 1\` it is refused (\`invalid_argument\`): \`details.field\` names it, and \`details.nearest\` the known
+  name that is nearest. Calls with a body take no parameters in their query. Over gRPC, gRPC-Web and Connect a field
+  cannot be misspelt in this way: protobuf has numbers, and unknown fields of Connect's JSON are always refused.
+- \`POST /v1/ledgers\` also takes both actor ids without a URI, if one of them is the caller's. The schema does not say
+  so: name the other side alone.
 - A ledger grant of role OWNER with \`permissions.access\` \`read\` reads, and neither grants nor revokes.
-- Where calls have a rate limit, a read counts as one more call for each 500 events, lines or records that it looks through, each 50 signatures that it
-  verifies, and each 1 MiB that it reads; parts do not count. What is counted is taken after the read, so that the next call may be \`rate_limited\`:
-  \`Retry-After\` says when to go on. Small pages cost one call.
-- Of the lists and event pages of one actor a few are read at once, four by default; the others wait. A read that is still waiting or under way when its caller
-  hangs up, or at its deadline, ends: \`unavailable\`. Where too many wait it is \`overloaded\`.
-- Where an entity must sign, its bare header is answered \`signature_required\` before anything is looked up, and a retry with its
-  Idempotency-Key needs a signature that verifies.
-- A page of a segment (what a master's delegate sees of a ledger) and every filtered list are checked for what they hold, not for gaps.
-- For gRPC and Connect, what an ENTITY_REQUEST signs is method \`POST\`, path \`/svc.v1.<Service>/<Method>\` and the hash of the serialized
-  request message.
-- What gRPC refuses before the service has a call carries ErrorInfo and \`x-request-id\` too, beside the status that gRPC's protocol has for it, which is
-  not always the one of the code: an unknown method (UNIMPLEMENTED, \`route_not_found\`); an unknown compression (UNIMPLEMENTED,
-  \`unsupported_media_type\`); no message, or two where one is due (UNIMPLEMENTED, \`invalid_argument\`); a message that does not unpack, and a
-  \`grpc-timeout\` that is none (INTERNAL, \`invalid_argument\`); a message of more than 1,088 KiB, packed or unpacked (RESOURCE_EXHAUSTED,
-  \`payload_too_large\`, as from 1 MiB on). Nothing of the refused call was written. On AppendEvents such a message, or such a \`grpc-timeout\`, ends the stream, with the status of the
-  code (INVALID_ARGUMENT, not INTERNAL, for \`invalid_argument\`), once the events that were taken before it are answered; those that have no outcome then were not written, those sent just before it among them.
-- Two answers of the gRPC port carry no ErrorInfo: DEADLINE_EXCEEDED, where it says that the caller's own time ran out and the outcome is unknown
-  (the service's own \`outcome_unknown\` has it), and HTTP's 415 for a media type that is not gRPC's, since who sends that reads no gRPC.
-- With an API key, \`X-ACTOR-TYPE\` (\`human\`, \`service\`, \`external\` or \`device\`; \`service\` if left out) is the \`actor_type\` of the event
-  that a call writes: of masters made, events appended, masters closed, grants and revocations. Openings and closings of ledgers are the
-  service's own events, of type \`service\` no matter which actor asked.
-- A \`Connect-Timeout-Ms\` that is not 1 to 10 digits, and a \`grpc-timeout\` over gRPC-Web that is not 1 to 8 digits and a unit, is
-  \`invalid_argument\`, in the envelope as over REST.
+- Where calls have a rate limit, a read counts as one more call for each 500 events, lines or records that it looks
+  through, each 50 signatures that it verifies, and each 1 MiB that it reads; parts do not count. What is counted is
+  taken after the read, so that the next call may be \`rate_limited\`: \`Retry-After\` says when to go on. Small pages
+  cost one call.
+- Of the lists and event pages of one actor a few are read at once, four by default; the others wait. A read that is
+  still waiting or under way when its caller hangs up, or at its deadline, ends: \`unavailable\`. Where too many wait it
+  is \`overloaded\`.
+- Where an entity must sign, its bare header is answered \`signature_required\` before anything is looked up, and a
+  retry with its Idempotency-Key needs a signature that verifies.
+- A page of a segment (what a master's delegate sees of a ledger) and every filtered list are checked for what they
+  hold, not for gaps.
+- For gRPC and Connect, what an ENTITY_REQUEST signs is method \`POST\`, path \`/svc.v1.<Service>/<Method>\` and the
+  hash of the serialized request message.
+- What gRPC refuses before the service has a call carries ErrorInfo and \`x-request-id\` too, beside the status that
+  gRPC's protocol has for it, which is not always the one of the code: an unknown method (UNIMPLEMENTED,
+  \`route_not_found\`); an unknown compression (UNIMPLEMENTED, \`unsupported_media_type\`); no message, or two where one
+  is due (UNIMPLEMENTED, \`invalid_argument\`); a message that does not unpack, and a \`grpc-timeout\` that is none
+  (INTERNAL, \`invalid_argument\`); a message of more than 1,088 KiB, packed or unpacked (RESOURCE_EXHAUSTED,
+  \`payload_too_large\`, as from 1 MiB on). Nothing of the refused call was written. On AppendEvents such a message, or
+  such a \`grpc-timeout\`, ends the stream, with the status of the code (INVALID_ARGUMENT, not INTERNAL, for
+  \`invalid_argument\`), once the events that were taken before it are answered; those that have no outcome then were
+  not written, those sent just before it among them.
+- Two answers of the gRPC port carry no ErrorInfo: DEADLINE_EXCEEDED, where it says that the caller's own time ran out
+  and the outcome is unknown (the service's own \`outcome_unknown\` has it), and HTTP's 415 for a media type that is not
+  gRPC's, since who sends that reads no gRPC.
+- With an API key, \`X-ACTOR-TYPE\` (\`human\`, \`service\`, \`external\` or \`device\`; \`service\` if left out) is the
+  \`actor_type\` of the event that a call writes: of masters made, events appended, masters closed, grants and
+  revocations. Openings and closings of ledgers are the service's own events, of type \`service\` no matter which actor
+  asked.
+- A \`Connect-Timeout-Ms\` that is not 1 to 10 digits, and a \`grpc-timeout\` over gRPC-Web that is not 1 to 8 digits
+  and a unit, is \`invalid_argument\`, in the envelope as over REST.
 - In development mode the authority's key is not published, so that its seals cannot be verified from outside.
 `;
 
@@ -166,20 +195,21 @@ const differencesHeading = 'What the document does not say';
 const differences = `
 ## ${differencesHeading}
 
-\`/openapi.json\` describes the REST calls. Schemathesis (\`npm run test:schemathesis\`) asks a node whether it does what the
-document says, and finds these five differences alone:
+\`/openapi.json\` describes the REST calls. Schemathesis (\`npm run test:schemathesis\`) asks a node whether it does
+what the document says, and finds these five differences alone:
 
-1. A snapshot and a proof of delegation take exactly one of \`organization_id\`, \`ledger_id\` and \`master_id\`, and a proof of
-   inclusion exactly one of \`event_id\` and \`seq\` or \`master_seq\`. OpenAPI cannot say that of query parameters: none or
-   two are \`invalid_argument\`. So is a \`from\` above \`to\`, or a size above the head.
+1. A snapshot and a proof of delegation take exactly one of \`organization_id\`, \`ledger_id\` and \`master_id\`, and a
+   proof of inclusion exactly one of \`event_id\` and \`seq\` or \`master_seq\`. OpenAPI cannot say that of query
+   parameters: none or two are \`invalid_argument\`. So is a \`from\` above \`to\`, or a size above the head.
 2. A \`cursor\` has the form in the document, and is also a \`next_cursor\` of the same list; another one is
    \`invalid_argument\`.
-3. \`X-Delivery-Chain\` is JSON in a header, and a \`public_key\` is a point of prime order: text of the right form can still
-   be \`invalid_json\`, \`invalid_argument\` or \`invalid_public_key\`. So can a time that names no day of the calendar.
-4. Objects of callers (\`payload\`, \`metadata\`, \`permissions\`) are I-JSON: a number that canonical JSON would change is
-   \`unsafe_number\`, and \`reserved_field\`, \`caused_by_hash\` and \`access\` have rules of their own.
-5. Two answers are no faults of the service: \`501 namespace_reserved\` of the resolver, and \`422 idempotency_key_reused\`
-   for a good request under a key that was used for another one.
+3. \`X-Delivery-Chain\` is JSON in a header, and a \`public_key\` is a point of prime order: text of the right form can
+   still be \`invalid_json\`, \`invalid_argument\` or \`invalid_public_key\`. So can a time that names no day of the
+   calendar.
+4. Objects of callers (\`payload\`, \`metadata\`, \`permissions\`) are I-JSON: a number that canonical JSON would change
+   is \`unsafe_number\`, and \`reserved_field\`, \`caused_by_hash\` and \`access\` have rules of their own.
+5. Two answers are no faults of the service: \`501 namespace_reserved\` of the resolver, and
+   \`422 idempotency_key_reused\` for a good request under a key that was used for another one.
 `;
 
 /** Markdown. */
@@ -218,7 +248,7 @@ class ApiPage {
     const sections = this.#document.tags.map(({ name, description }) => {
       const own = entries.filter(({ group }) => group === name);
       const texts = own.map(({ heading, lines }) => [`### ${heading}`, '', ...lines].join('\n'));
-      return { name, own, text: [`## ${name}`, '', description ?? '', '', ...texts].join('\n') };
+      return { name, own, text: [`## ${name}`, '', wrapped(description ?? ''), '', ...texts].join('\n') };
     });
     const contents = [
       ...[transports, openPoints, differencesHeading].map((heading) => `- ${linkTo(heading)}`),
@@ -245,7 +275,7 @@ class ApiPage {
   #webhookEntry({ operationId: name, tags: [group = ''], description, requestBody }: Operation): Entry {
     const body = jsonOf(requestBody);
     const lines = [
-      ...['A request that the service makes to a receiver.', '', description, ''],
+      ...['A request that the service makes to a receiver.', '', wrapped(description), ''],
       ...table('request', this.#bodyRows(body?.schema)),
       ...fenced('json', JSON.stringify(body?.example, null, 2)),
     ];
@@ -261,7 +291,7 @@ class ApiPage {
     const main = this.#operations().find(([other]) => this.#more.rpcPaths.get(other) === rpcPath)?.[0];
     if (main !== undefined && main !== id)
       return { group, heading: id, name, lines: [facts, '', `The same as ${linkTo(main)}.`, ''] };
-    const lines = [facts, '', description, ''];
+    const lines = [facts, '', wrapped(description), ''];
     const parameters = (operation.parameters ?? [])
       .filter((parameter) => parameter.name !== undefined && parameter.in !== 'header')
       .map((parameter) => row(parameter.name ?? '', parameter.in ?? '', parameter.description));
@@ -288,7 +318,7 @@ class ApiPage {
   #rpcEntry({ name, group, description, request, answer, requestExample, answerExample }: RpcMethod): Entry {
     const ref = (schema: string) => this.#bodyRows({ $ref: `#/${schema}` });
     const lines = [
-      ...['gRPC alone.', '', description, ''],
+      ...['gRPC alone.', '', wrapped(description), ''],
       ...table('request', ref(request)),
       ...fenced('json', JSON.stringify(requestExample, null, 2)),
       ...table('answer', ref(answer)),
@@ -318,7 +348,9 @@ class ApiPage {
     const names = Object.keys(this.#schemas).filter((name) => name !== 'Error' && !this.#inlined.has(name));
     const texts = names.sort().map((name) => {
       const rows = this.#fieldRows(name);
-      return [`### ${name}`, '', this.#schemas[name]?.description ?? '', '', ...table('field', rows)].join('\n');
+      return [`### ${name}`, '', wrapped(this.#schemas[name]?.description ?? ''), '', ...table('field', rows)].join(
+        '\n',
+      );
     });
     return [`## ${types}`, '', 'Types that fields have, or several methods.', '', ...texts].join('\n');
   }

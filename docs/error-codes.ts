@@ -20,7 +20,8 @@ const actions: { readonly [code in ErrorCode]: string } = {
   invalid_api_key: 'check the key for typing errors; make a new one if it was revoked',
   invalid_actor_identity: 'send the actor id of an onboarded entity and its stored type',
   signature_required: 'sign the call: [signing.md](signing.md)',
-  invalid_signature: 'compare what you signed with `details`: [signing.md](signing.md)',
+  invalid_signature:
+    'compare what you signed with `details`, which shows what was expected only to a caller that is known: [signing.md](signing.md)',
   unknown_signing_key: 'enrol the key first, or name another one in X-Signing-Key-ID',
   signing_key_revoked: 'sign with another key',
   permission_denied: 'ask a party for a grant, or a grant that may write',

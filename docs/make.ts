@@ -14,7 +14,9 @@ import { errorCodesTable } from './error-codes.ts';
 import { entityRequestsTable, exampleWorldTable, signingExamplesText } from './signing-examples.ts';
 import { receiverLimitsTable, webhookLimitsTable, webhookScheduleTable } from './webhook-limits.ts';
 
-/** Writes what the documentation repeats from the code into it: `node docs/make.ts`. A test fails where it was not run. */
+/**
+ * Writes what the documentation repeats from the code into it: `node docs/make.ts`. A test fails where it was not run.
+ */
 const tables: ReadonlyMap<string, string> = new Map([
   ['configuration table', tableOf(configTable)],
   ['cluster configuration table', tableOf(clusterConfigTable)],

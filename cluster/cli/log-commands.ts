@@ -12,9 +12,10 @@ import type { MemberBoard } from '../placement/members.ts';
 import { refuseRunningNodes } from './running-nodes.ts';
 
 /**
- * `cluster log rotate FILE`: makes the key in FILE sign the logs of a cluster whose nodes are stopped. Run again after a
- * crash, it completes the rotation. Like the other commands here, it needs the variables of a node, returns a sentence
- * for the operator, and throws ConfigError, StartError or LogChangeRefused with a sentence that says what to correct.
+ * `cluster log rotate FILE`: makes the key in FILE sign the logs of a cluster whose nodes are stopped. Run again after
+ * a crash, it completes the rotation. Like the other commands here, it needs the variables of a node, returns a
+ * sentence for the operator, and throws ConfigError, StartError or LogChangeRefused with a sentence that says what to
+ * correct.
  */
 export async function rotateClusterLog(env: Environment, file: string, board: MemberBoard): Promise<string> {
   const next = readNewKey(file);

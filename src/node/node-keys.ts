@@ -67,8 +67,8 @@ export function readNodeKeys(config: KeyFiles, inUse: KeysInUse = noneInUse): No
 }
 
 /**
- * Reads the keys that all nodes of a cluster share. Without LOG_KEY_FILE, in development mode, all nodes derive the same
- * log key from the secrets key, which never changes. Throws ConfigError.
+ * Reads the keys that all nodes of a cluster share. Without LOG_KEY_FILE, in development mode, all nodes derive the
+ * same log key from the secrets key, which never changes. Throws ConfigError.
  */
 export function readSharedNodeKeys(
   config: Pick<Config, 'logKeyFile'> & { readonly authorityKeyFile: string; readonly secretsKeyFile: string },

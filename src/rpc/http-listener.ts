@@ -19,7 +19,9 @@ export interface HttpPortParts extends HttpHandlerParts {
 
 const HSTS = ['strict-transport-security', `max-age=${limits.hstsMaxAgeS}`];
 
-/** Opens the HTTP port. Connect, gRPC-Web and pages are served by path, and everything else by REST, errors included. */
+/**
+ * Opens the HTTP port. Connect, gRPC-Web and pages are served by path, and everything else by REST, errors included.
+ */
 export async function openHttpListener(parts: HttpPortParts, host: string, port: number): Promise<Listener> {
   const rest = createRestHandler(parts);
   const connect = createConnectHandler(parts);

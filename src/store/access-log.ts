@@ -54,7 +54,9 @@ export interface AccessLog {
   sweep(before: number): Promise<number>;
 }
 
-/** Returns when the call of an access event was answered, ms since 1970. Throws RangeError unless the id is a UUIDv7. */
+/**
+ * Returns when the call of an access event was answered, ms since 1970. Throws RangeError unless the id is a UUIDv7.
+ */
 export function accessTime(id: string): number {
   const time = uuidV7Time(id);
   if (time === null) throw new RangeError(`No id of an access event: ${id}`);

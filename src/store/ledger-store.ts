@@ -12,8 +12,9 @@ export interface Head {
 }
 
 /**
- * The right to append to one ledger until the next claim of it, also after the process has ended. `head` is the head at the time of the claim. The caller
- * keeps track of the head from then on. The fence is opaque: only the adapter that made it reads it.
+ * The right to append to one ledger until the next claim of it, also after the process has ended. `head` is the head at
+ * the time of the claim. The caller keeps track of the head from then on. The fence is opaque: only the adapter that
+ * made it reads it.
  */
 export interface Claim {
   readonly ledgerId: string;
@@ -39,8 +40,8 @@ export interface StoredEntry {
 }
 
 /**
- * A value by key. Each key belongs to one ledger, because versions are seqs of that ledger. A value of a smaller version
- * never replaces one of a greater version.
+ * A value by key. Each key belongs to one ledger, because versions are seqs of that ledger. A value of a smaller
+ * version never replaces one of a greater version.
  */
 export interface Cell {
   /** Seq of the event that the value came from. */
@@ -136,9 +137,8 @@ export class StoreStopped extends LedgerError {
  * The append-only logs of all ledgers. Every method may throw LedgerError `unavailable` if the store cannot be reached.
  * Then nothing was written: an append that may have been written throws OutcomeUnknown instead.
  *
- * Reads see every acknowledged append of every node. Ids, scopes, keys, lists and rows are any well-formed Unicode text,
- * NUL included.
- * Arguments and results are never shared with the store.
+ * Reads see every acknowledged append of every node. Ids, scopes, keys, lists and rows are any well-formed Unicode
+ * text, NUL included. Arguments and results are never shared with the store.
  */
 export interface LedgerStore {
   /**

@@ -119,7 +119,9 @@ export interface StoredSignedHead {
  * what is written meanwhile. Every method may throw LedgerError `unavailable`.
  */
 export interface TreeInspection {
-  /** Yields every stored value with hashes, also those that no reader would use. The values of a log may be scattered. */
+  /**
+   * Yields every stored value with hashes, also those that no reader would use. The values of a log may be scattered.
+   */
   hashes(): AsyncIterable<Walked<StoredHashes>>;
   signedHeads(): AsyncIterable<StoredSignedHead>;
 }

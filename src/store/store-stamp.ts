@@ -3,7 +3,9 @@
  * it would sign could contradict what was signed before.
  */
 export interface StoreStamp {
-  /** Of the keyspace, made by `schema apply`: another one than that of the log's record is a copy. null: no Cassandra. */
+  /**
+   * Of the keyspace, made by `schema apply`: another one than that of the log's record is a copy. null: no Cassandra.
+   */
   readonly keyspaceId: string | null;
   /** Whether `backup` has made this data, and no command has cleared the mark since. */
   isCopy(): boolean;

@@ -1,4 +1,6 @@
-/** Limits on texts that are parts of sort keys, small enough for every store, and the order in which all stores sort. */
+/**
+ * Limits on texts that are parts of sort keys, small enough for every store, and the order in which all stores sort.
+ */
 
 /** Most UTF-8 bytes in the `order` of a line or look-up: times and ids. An LMDB key has at most 1,978 bytes. */
 export const orderMaxBytes = 512;

@@ -16,8 +16,8 @@ export interface HashPlace {
 }
 
 /**
- * Hashes of the trees of all logs, in tiles: tile `index` of a level holds the hashes from position 256 · index on. They
- * are a cache of the events: a hash that is missing here is computed from the events again.
+ * Hashes of the trees of all logs, in tiles: tile `index` of a level holds the hashes from position 256 · index on.
+ * They are a cache of the events: a hash that is missing here is computed from the events again.
  *
  * All writers write the same value at a position. When a put resolves, every later `tile` on every node finds its
  * hashes. A stored value that does not fit its place counts as not stored, and is reported as unreadable

@@ -293,6 +293,11 @@ describe('ledger-trust export and verify', () => {
       out: '',
       err: `Exported 4 events of ledger ${ledger.id} to ${out}.\n`,
     });
+    const again = await run([...args.slice(0, -1), `${out}.again`, '--json'], '', {
+      LEDGER_TRUST_API_KEY: supplier.apiKey,
+    });
+    const shown = { ledger_id: ledger.id, kind: 'ledger', count: 4, issues: 0, file: `${out}.again` };
+    expect({ ...again, out: JSON.parse(again.out) }).toEqual({ code: 0, out: shown, err: '' });
 
     // The keys come from the file alone.
     const offline = await run(['verify', out]);

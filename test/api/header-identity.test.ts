@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { canonicalize } from 'json-canonicalize';
 import { beforeAll, expect, test } from 'vitest';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { entityRequest, newDevice, newKeyPair, newParty, signatureOf } from '../support/parties.ts';
@@ -198,4 +200,65 @@ test('only the owner of an entity enrols, prefers and revokes its keys', async (
     401,
     'signature_required',
   );
+});
+
+test('a caller that only names an entity learns nothing of a master from a signature that does not verify', async () => {
+  const { uuid, injected } = await master();
+  const path = `/v1/traceledger/master/${uuid}`;
+  const forged = { ...keyed.headers, 'x-actor-sig': Buffer.alloc(64, 7).toString('base64') };
+  const right = canonicalize({ note: 1, ...injected });
+  const stated = (canonical: string): Record<string, string> => ({
+    ...forged,
+    'x-actor-digest': createHash('sha256').update(`NOTED\0${ledgerId}\0${canonical}`).digest('hex'),
+    'x-actor-canonical': Buffer.from(canonical).toString('base64'),
+  });
+  const append = (headers: Record<string, string>, payload: Fields) =>
+    rest(base, 'POST', `${path}/events`, { headers, body: { event_type: 'NOTED', payload } });
+  const detailsOf = (answer: RestAnswer): Fields => {
+    expectRefused(answer, 401, 'invalid_signature');
+    return (answer.body.error as { readonly details: Fields }).details;
+  };
+
+  for (const payload of [
+    { note: 1 },
+    { note: 1, business_ref: injected.business_ref },
+    { note: 1, business_ref: 'guess' },
+  ]) {
+    const answer = await append(forged, payload);
+    expect(Object.keys(detailsOf(answer)).sort()).toEqual(['event_type', 'header', 'hint', 'signing_key_id']);
+    for (const fact of [ledgerId, String(injected.business_ref)]) expect(answer.raw).not.toContain(fact);
+  }
+  const guesses = [right, right.replace('R-0', 'R-x'), right.slice(0, 20)];
+  const compared = await Promise.all(guesses.map(async (guess) => detailsOf(await append(stated(guess), { note: 1 }))));
+  for (const [at, details] of compared.entries()) {
+    expect(details).toMatchObject({ sent_canonical_json: guesses[at], hint: compared[0]?.hint });
+    for (const name of ['expected_canonical_json', 'expected_digest', 'first_difference'])
+      expect(details).not.toHaveProperty(name);
+  }
+  const closing = await rest(base, 'PATCH', `${path}/close`, { headers: forged });
+  expect(detailsOf(closing)).not.toHaveProperty('ledger_id');
+
+  // A signature of the device over an event of another master is no proof for this one.
+  const other = { ...(await master()).injected, note: 2 };
+  const replayed = await append(signed('NOTED', other), other);
+  expectRefused(replayed, 400, 'reserved_field');
+  expect(replayed.body.error).toMatchObject({ details: { field: 'payload.traceledger_master_uuid', expected: uuid } });
+});
+
+test('details show all of a signing input that was sent, and the facts of a master once a signature verifies', async () => {
+  const { injected, uuid } = await master();
+  const body = { ledger_id: ledgerId, business_ref: 'R', scope: 'PROCESS' };
+  const forged = { ...keyed.headers, 'x-actor-sig': Buffer.alloc(64, 7).toString('base64') };
+  const made = await rest(base, 'POST', '/v1/traceledger/master', { headers: forged, body });
+  expect(made.body.error).toMatchObject({ details: { expected_canonical_json: canonicalize(body) } });
+
+  const payload = { business_ref: 'other' };
+  const sent = { event_type: 'NOTED', payload };
+  const path = `/v1/traceledger/master/${uuid}/events`;
+  const answer = await rest(base, 'POST', path, {
+    headers: signed('NOTED', { ...injected, ...payload }),
+    body: sent,
+  });
+  expectRefused(answer, 400, 'reserved_field');
+  expect(answer.body.error).toMatchObject({ details: { expected: injected.business_ref } });
 });

@@ -37,6 +37,8 @@ import { Agent } from 'undici';
 export const signer = signerFromPrivateKey(generateKeyPairSync('ed25519').privateKey);
 export const client = createClient({ baseUrl: 'http://a', grpcUrl: 'http://a', dispatcher: new Agent(), signer });
 `;
+/** What the README of the service shows of the client. */
+const shown = /<!-- client -->\n```ts\n(.*?)```/s.exec(readFileSync(join(root, 'README.md'), 'utf8'))?.[1] ?? '';
 const compilers = [
   { module: 'nodenext', moduleResolution: 'nodenext', file: 'use.ts', text: typed, lib: ['es2022', 'dom'], types: [] },
   { module: 'nodenext', moduleResolution: 'nodenext', file: 'use.cts', text: typed, lib: ['es2022'], types: ['node'] },
@@ -47,6 +49,14 @@ const compilers = [
     file: 'node.ts',
     text: typedForNode,
     lib: ['es2024'],
+    types: ['node'],
+  },
+  {
+    module: 'nodenext',
+    moduleResolution: 'nodenext',
+    file: 'shown.mts',
+    text: shown,
+    lib: ['es2024', 'esnext.disposable'],
     types: ['node'],
   },
 ];
@@ -122,6 +132,14 @@ call({ baseUrl: 'http://127.0.0.1:1' }).then(async (rest) => {
     writeFileSync(join(dir, 'append.mjs'), exampleOf('append', node.base));
     const { stdout } = await run(process.execPath, ['append.mjs'], inProject);
     expect(stdout).toBe('4 events, 2 signatures, 0 problems\n');
+  });
+
+  it('runs the example of the README of the service', async () => {
+    await using node = await runNode();
+    writeFileSync(join(dir, 'shown.mts'), shown);
+    const env = { ...inProject.env, BASE: node.base };
+    const { stdout } = await run(process.execPath, ['shown.mts'], { ...inProject, env });
+    expect(stdout).toBe('4 valid\n');
   });
 
   it('runs the webhook example of its README', async () => {

@@ -93,7 +93,10 @@ describe('a call of an entity', () => {
     const documented = signedCallRow(row.method, row.target === null ? '' : ledgerTypeOf[row.target]);
     if (documented?.byEntity === true) {
       // The entity is no party of the order and of the organization's root.
-      if (row.target === 'engagement') compare(documented, fields, expectedBy(answer));
+      // Of facts of a ledger it is told nothing while its signature does not verify.
+      if (row.method === 'MasterService.CreateMaster' && row.target === 'engagement')
+        compare(documented, fields, expectedBy(answer));
+      else if (row.target === 'engagement') expect(expectedBy(answer)).not.toHaveProperty('expected_canonical_json');
       else expectRefused(answer, 404, 'not_found');
       return;
     }

@@ -29,7 +29,9 @@ await describeOnCassandra('the log of a cluster', (address) => {
     await expect(node.start()).rejects.toThrow(/has ended/);
     expect(readFileSync(node.logFile, 'utf8')).toMatch(why);
   };
-  /** As a snapshot looks that was imported into a keyspace of its own: its facts are older than those of the keyspace. */
+  /**
+   * As a snapshot looks that was imported into a keyspace of its own: its facts are older than those of the keyspace.
+   */
   const restore = async () => {
     await using stores = await openCassandra({ settings: cluster.settings, now: Date.now, random: randomBytes });
     const before = (await stores.facts.get(keyspaceIdFact)) ?? '';

@@ -31,7 +31,9 @@ export async function portsOf(project: ComposeProject): Promise<Transports> {
   };
 }
 
-/** `compose up`, which returns once all that has a health check is healthy. Disposing it removes all of it, data too. */
+/**
+ * `compose up`, which returns once all that has a health check is healthy. Disposing it removes all of it, data too.
+ */
 export async function composeUp(name: string, profile: string): Promise<ComposeProject> {
   const compose = (...args: string[]) =>
     docker(['compose', '-p', name, ...args], { PORT: '0', GRPC_PORT: '0', COMPOSE_PROFILES: profile });

@@ -10,7 +10,9 @@ import type { RunningNode } from '../../src/node/node-parts.ts';
 import { createLog } from '../../src/runtime/telemetry/log.ts';
 import { compileCache } from '../support/compile-cache.ts';
 
-/** Runs the commands of the README, and behind its curl walk those of docs/api.md and docs/idempotency.md, on one node. */
+/**
+ * Runs the commands of the README, and behind its curl walk those of docs/api.md and docs/idempotency.md, on one node.
+ */
 const root = resolve(import.meta.dirname, '../..');
 /** The blocks that are marked `<!-- run -->`, or with a name behind `run`. */
 const blocksOf = (page: string, mark = 'run') =>
@@ -87,7 +89,10 @@ eval "quick_$(declare -f ledger-trust)"
 ledger-trust() { [ "$1" != listen ] || sleep 5; quick_ledger-trust "$@"; }
 `;
 
-/** The most that the walk may take, in seconds of processor time: all eight commands, not the waiting for a busy machine. */
+/**
+ * The most that the walk may take, in seconds of processor time: all eight commands, not the waiting for a busy
+ * machine.
+ */
 const WALK_MAX_S = 10;
 const timed = "times | tail -n 1 | sed 's/^/processor time of the walk: /'";
 

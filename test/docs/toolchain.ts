@@ -21,7 +21,9 @@ export function testWith(
   } else test.skip(missing, () => {});
 }
 
-/** Runs a program that reads `input` as JSON and writes nothing to stderr. Returns the JSON of each line that it writes. */
+/**
+ * Runs a program that reads `input` as JSON and writes nothing to stderr. Returns the JSON of each line that it writes.
+ */
 export function jsonLinesOf(
   program: 'python3' | 'go',
   args: readonly string[],

@@ -28,8 +28,8 @@ import { at, chain, changed, otherValue, resealed } from '../support/vector-chai
 import { testWith } from './toolchain.ts';
 
 /**
- * The verifier in Python that was written from docs/verifying.md alone must find what `ledger-trust verify` finds. Where
- * it does not, the document lacks something.
+ * The verifier in Python that was written from docs/verifying.md alone must find what `ledger-trust verify` finds.
+ * Where it does not, the document lacks something.
  */
 const folder = suiteDir();
 const verifier = join(import.meta.dirname, 'verifier');
@@ -214,8 +214,8 @@ async function grant(
 type Finding = readonly [eventId: string, type: string];
 
 /**
- * The findings at the first event that has any: what is found at later events may follow from it. A contradiction beside
- * another finding at the same event says nothing more, and not every verifier looks for it.
+ * The findings at the first event that has any: what is found at later events may follow from it. A contradiction
+ * beside another finding at the same event says nothing more, and not every verifier looks for it.
  */
 function firstIssues(issues: readonly Finding[]): string[] {
   const [first] = issues.map(([id]) => id).sort();

@@ -13,11 +13,12 @@ export type PlantedBug =
   /** The first batch of a bucket goes in on no condition, once the end of the one before has been looked at. */
   | 'bucket_begun_unconditionally'
   /**
-   * It goes in without that look, and on no condition. These are two checks of one thing, and without the look alone nothing is to be found,
-   * however many buckets are begun: an actor seals what it wrote or claimed itself, and a full bucket never changes, so what it takes for
-   * the end is the end. Only its claim can be lost meanwhile, and who claims behind a full bucket puts a fence on the next one, on which
-   * the batch is conditional. Of 3,800 batches of one series of 500 seeds that no look would have held up, that stopped 86, and nothing was wrong.
-   * What the look stops is a caller that seals what it did not write: test/contract/cassandra-buckets.test.ts.
+   * It goes in without that look, and on no condition. These are two checks of one thing, and without the look alone
+   * nothing is to be found, however many buckets are begun: an actor seals what it wrote or claimed itself, and a full
+   * bucket never changes, so what it takes for the end is the end. Only its claim can be lost meanwhile, and who claims
+   * behind a full bucket puts a fence on the next one, on which the batch is conditional. Of 3,800 batches of one
+   * series of 500 seeds that no look would have held up, that stopped 86, and nothing was wrong. What the look stops is
+   * a caller that seals what it did not write: test/contract/cassandra-buckets.test.ts.
    */
   | 'bucket_unchecked'
   /** Who claims behind a full bucket does not settle what is half done there. */

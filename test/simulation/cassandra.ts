@@ -21,7 +21,8 @@ export function simulatedSession(tables: SimulatedTables, wires: CassandraWires,
     }
     return request(wire, work, unavailable);
   };
-  // By ledger: the head as the node read it last, and the claim and head that it goes by, which are those of its own last write.
+  // By ledger: the head as the node read it last, and the claim and head that it goes by, which are those of its own
+  // last write.
   const seen = new Map<unknown, Row>();
   const own = new Map<unknown, Row>();
   // The bucket that the node has claimed last.

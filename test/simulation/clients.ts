@@ -59,7 +59,10 @@ async function sendLane(parts: ClientParts): Promise<void> {
   await Promise.all(sending);
 }
 
-/** Gives a delegate access and takes it back, time and again: each time what is projected takes the place of what stood there. */
+/**
+ * Gives a delegate access and takes it back, time and again: each time what is projected takes the place of what stood
+ * there.
+ */
 async function changeAccess(parts: ClientParts): Promise<void> {
   const { world, wishes } = parts;
   const access = wishes.access();

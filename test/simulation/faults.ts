@@ -25,8 +25,8 @@ const weights = {
 const againAfterMs = 50;
 
 /**
- * Faults of a run, each of which ends by itself. One counts when it took effect: a process ended or slept, a request met what is wrong
- * with its way. One that has ended without, since nobody came by, is followed by another one.
+ * Faults of a run, each of which ends by itself. One counts when it took effect: a process ended or slept, a request
+ * met what is wrong with its way. One that has ended without, since nobody came by, is followed by another one.
  */
 export class Faults {
   readonly #world: World;

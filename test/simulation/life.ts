@@ -1,7 +1,10 @@
 import type { Clock } from '../../src/runtime/clock/clock.ts';
 import type { SimulatedTime } from './time.ts';
 
-/** One run of a node's process, from its start to its crash. What reaches it while it is paused happens when it wakes; after its end nothing does. */
+/**
+ * One run of a node's process, from its start to its crash. What reaches it while it is paused happens when it wakes;
+ * after its end nothing does.
+ */
 export class Life {
   readonly #time: SimulatedTime;
   #state: 'running' | 'paused' | 'over' = 'running';

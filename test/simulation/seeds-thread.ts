@@ -16,7 +16,10 @@ const { publicKey, privateKey } = generateKeyPairSync('ed25519');
 const message = Buffer.alloc(500);
 const signature = sign(null, message, privateKey);
 
-/** A thread that runs `workerData.count` seeds from `workerData.first` on and posts its report; it throws at the first that finds something. */
+/**
+ * A thread that runs `workerData.count` seeds from `workerData.first` on and posts its report; it throws at the first
+ * that finds something.
+ */
 const { first, count } = workerData as { readonly first: number; readonly count: number };
 const results: RunResult[] = [];
 let verificationsCpu = 0;

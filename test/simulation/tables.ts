@@ -36,15 +36,17 @@ type ColumnReader = (partition: Partition, line: Line | null) => Value;
 const serverTimestampsFrom = 1n << 50n;
 
 /**
- * What becomes of a conditional write whose condition held and whose sender gets no answer, where one replica alone has it. `dropped`: the next ballot does not
- * meet that replica. `completed`: the next ballot carries it through; until then plain reads miss it. `rows_completed`: the same, but others have its static columns
- * already, by the repair of who read them.
+ * What becomes of a conditional write whose condition held and whose sender gets no answer, where one replica alone has
+ * it. `dropped`: the next ballot does not meet that replica. `completed`: the next ballot carries it through; until
+ * then plain reads miss it. `rows_completed`: the same, but others have its static columns already, by the repair of
+ * who read them.
  */
 export type HalfDone = 'dropped' | 'completed' | 'rows_completed';
 
 /**
- * Cassandra's tables as one copy that everything happens to in an order: what Paxos and quorums make of the replicas. Columns keep
- * the write with the newest timestamp. What is half done waits for the next ballot on its partition, of a conditional write or a serial read.
+ * Cassandra's tables as one copy that everything happens to in an order: what Paxos and quorums make of the replicas.
+ * Columns keep the write with the newest timestamp. What is half done waits for the next ballot on its partition, of a
+ * conditional write or a serial read.
  */
 export class SimulatedTables {
   readonly #tables: ReadonlyMap<string, Table> = new Map(
@@ -242,8 +244,8 @@ function lineAt({ lines }: Partition, place: readonly Value[]): Line {
 }
 
 /**
- * The lines that stand where all of the tests ask for, in their order. As in Cassandra, columns are tested from the first one on: each with
- * one value or some, but the last, which may have bounds.
+ * The lines that stand where all of the tests ask for, in their order. As in Cassandra, columns are tested from the
+ * first one on: each with one value or some, but the last, which may have bounds.
  */
 function linesAt(lines: readonly Line[], clustering: readonly string[], tests: readonly Test[]): readonly Line[] {
   if (tests.length === 0) return lines;
@@ -288,7 +290,10 @@ function narrowed(
   }
 }
 
-/** The first line between two whose column has the value `or later`, or one later than it; `to` where there is none. By bisection. */
+/**
+ * The first line between two whose column has the value `or later`, or one later than it; `to` where there is none. By
+ * bisection.
+ */
 function firstWith(
   lines: readonly Line[],
   from: number,

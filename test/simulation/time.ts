@@ -9,7 +9,10 @@ const realImmediate = globalThis.setImmediate;
 /** So many occurrences at most without an iteration of the event loop, which a test's own time limit needs. */
 const occurrencesPerIteration = 1_000;
 
-/** Resolves when everything that waits for nothing but promises has gone on: called from one, Node takes the next tick after all of them. */
+/**
+ * Resolves when everything that waits for nothing but promises has gone on: called from one, Node takes the next tick
+ * after all of them.
+ */
 function settled(): Promise<void> {
   return new Promise((resolve) => void process.nextTick(resolve));
 }
@@ -19,8 +22,8 @@ function nextIteration(): Promise<void> {
 }
 
 /**
- * Time that passes only from one planned occurrence to the next. Milliseconds since 1970. Between two of them everything that can go on
- * does, so that a run follows from its plan alone.
+ * Time that passes only from one planned occurrence to the next. Milliseconds since 1970. Between two of them
+ * everything that can go on does, so that a run follows from its plan alone.
  */
 export class SimulatedTime {
   #now: number;
@@ -66,7 +69,10 @@ export class SimulatedTime {
     return true;
   }
 
-  /** Puts this time in the place of the process's timers, for code that asks for them directly. Answers how to take it back. */
+  /**
+   * Puts this time in the place of the process's timers, for code that asks for them directly. Answers how to take it
+   * back.
+   */
   install(): () => void {
     const real = { setTimeout: globalThis.setTimeout, setImmediate: globalThis.setImmediate };
     const timer = (cancel: () => void) => ({ unref: () => timer(cancel), [Symbol.dispose]: cancel });

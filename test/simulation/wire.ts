@@ -2,7 +2,10 @@ import type { Life } from './life.ts';
 import type { SeededRandom } from './random.ts';
 import type { SimulatedTime } from './time.ts';
 
-/** What becomes of a request. `lost`: it never arrives. `unanswered`: it is carried out, and the answer is lost. `late`: the same, long after its sender gave up. */
+/**
+ * What becomes of a request. `lost`: it never arrives. `unanswered`: it is carried out, and the answer is lost. `late`:
+ * the same, long after its sender gave up.
+ */
 export type Fate = 'answered' | 'lost' | 'unanswered' | 'late';
 
 /** How a connection does, from a node to something that it asks. */

@@ -16,8 +16,8 @@ const patterns: readonly (readonly [string, RegExp])[] = [
 ];
 
 /**
- * Examples with every id, hash, signature and key as a number, in the order of their appearance by name. Two lists of examples
- * are the same if one is the other with other ids. Times all count as the same one.
+ * Examples with every id, hash, signature and key as a number, in the order of their appearance by name. Two lists of
+ * examples are the same if one is the other with other ids. Times all count as the same one.
  */
 export function withoutChance(examples: ReadonlyMap<string, unknown>): unknown {
   let text = JSON.stringify(sorted(Object.fromEntries(examples)));

@@ -236,7 +236,10 @@ function nodeParts(clock: ManualClock): Pick<LedgerActorParts, 'batches' | 'dead
   };
 }
 
-/** What actors need, over a memory store; `wrap` puts something between them. Several rigs over one `data` are several nodes. */
+/**
+ * What actors need, over a memory store; `wrap` puts something between them. Several rigs over one `data` are several
+ * nodes.
+ */
 export function rig(
   options: {
     readonly clock?: ManualClock;

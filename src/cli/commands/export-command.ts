@@ -17,6 +17,7 @@ interface ExportOptions extends SettingOptions {
   readonly master?: string;
   readonly apiKeyFile?: string;
   readonly out?: string;
+  readonly json?: boolean;
 }
 
 /** `ledger-trust export`: writes a ledger or one master, with everything that is needed to verify it offline. */
@@ -32,16 +33,22 @@ export function addExport(program: Command, terminal: Terminal): void {
     .option('--master <uuid>', 'the events of this master, in place of a ledger')
     .option('--api-key-file <file>', 'file that holds the API key; else LEDGER_TRUST_API_KEY, else that of the profile')
     .option('--out <file>', 'file to write; stdout if left out')
+    .option('--json', 'with --out: show as JSON what was written')
     .option('--ca <file>', 'certificates to trust, PEM')
     .action(async (ledgerId: string | undefined, options: ExportOptions) => {
       const subject = subjectOf(ledgerId, options.master);
+      if (options.json === true && options.out === undefined)
+        throw usageError('Give --out beside --json: without it, stdout gets the export itself.');
       const settings = await readSettings(terminal, options);
       const apiKey = await readApiKey(terminal, options.apiKeyFile, settings);
       await using client = await openService(terminal, { baseUrl: settings.url, apiKey, ca: settings.ca });
       await using sink = options.out === undefined ? stdoutSink(terminal) : await fileSink(options.out);
-      const { count, kind, issues } = await writeExport(terminal, client, subject, sink.write);
+      const written = await writeExport(terminal, client, subject, sink.write);
       await sink.keep();
-      if (options.out !== undefined) {
+      const { count, kind, issues } = written;
+      if (options.json === true)
+        await terminal.print(`${JSON.stringify(answerOf(subject, written, options.out), null, 2)}\n`);
+      else if (options.out !== undefined) {
         const segment = kind === 'segment' ? ', a segment,' : '';
         terminal.tell(`Exported ${count} events of ${subject.type} ${subject.id}${segment} to ${options.out}.\n`);
       }
@@ -104,7 +111,17 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, subjec
   const kind: ExportKind = isSegment ? 'segment' : subject.type;
   const end: ExportEnd = { count, kind };
   await write(JSON.stringify({ end }));
-  return { count, kind, issues: issues.length };
+  return { ledgerId, count, kind, issues: issues.length };
+}
+
+/** What `--json` shows. */
+function answerOf(
+  subject: Subject,
+  { ledgerId, count, kind, issues }: Awaited<ReturnType<typeof writeExport>>,
+  file: string | undefined,
+): object {
+  const master = subject.type === 'master' ? { master_id: subject.id } : {};
+  return { ledger_id: ledgerId, ...master, kind, count, issues, file };
 }
 
 interface EventList {

@@ -2,8 +2,8 @@ import type { Credential } from './credential.ts';
 import type { RetryClock } from './retry.ts';
 
 /**
- * A dispatcher of undici, as far as the client uses it. The types of undici and of grpc-js are not named here: they need
- * the types of Node, which pages do not have.
+ * A dispatcher of undici, as far as the client uses it. The types of undici and of grpc-js are not named here: they
+ * need the types of Node, which pages do not have.
  */
 export interface RestDispatcher {
   request(options: {

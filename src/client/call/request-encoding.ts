@@ -80,7 +80,8 @@ export function pathAndQuery(rest: RestPlace, given: ReadonlyMap<DescField, unkn
   }
   const query = (rest.hasBody ? [] : rest.otherFields).flatMap((field) => {
     const value = given.get(field);
-    // The URL parser of fetch escapes `'` in a query. The signature of an ENTITY_REQUEST covers the query as it is sent.
+    // The URL parser of fetch escapes `'` in a query. The signature of an ENTITY_REQUEST covers the query as it is
+    // sent.
     return value === undefined ? [] : [`${field.name}=${encodeURIComponent(String(value)).replaceAll("'", '%27')}`];
   });
   return query.length === 0 ? path : `${path}?${query.join('&')}`;

@@ -6,7 +6,9 @@ import { ProofRefused } from './proof-refused.ts';
 import { HASH_BYTES, leafHash } from './tree.ts';
 import { isIncluded } from './tree-proof.ts';
 
-/** Proof files (c2sp.org/tlog-proof), without `extra`: an index, the hashes of a proof of inclusion and a checkpoint. */
+/**
+ * Proof files (c2sp.org/tlog-proof), without `extra`: an index, the hashes of a proof of inclusion and a checkpoint.
+ */
 
 const FORMAT = 'c2sp.org/tlog-proof@v1';
 /** A tree of less than 2^53 leaves has no longer proof. */

@@ -7,7 +7,9 @@ import { EMPTY_ROOT, joinRightToLeft, nodeHash, perfectSubtrees, type Subtree } 
 /** The hash at a position of a level, both from 0. It throws where it has none. */
 export type HashSource = (level: number, position: number) => Uint8Array;
 
-/** The hash of the node that covers this subtree. It reads each hash of the fewest that it can be computed from once. */
+/**
+ * The hash of the node that covers this subtree. It reads each hash of the fewest that it can be computed from once.
+ */
 export function subtreeHash(subtree: Subtree, hashAt: HashSource): Uint8Array {
   const parts = perfectSubtrees(subtree).map((part) => {
     const { level, from, to } = levelRangeOf(part);

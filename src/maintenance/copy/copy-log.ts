@@ -16,8 +16,8 @@ export function isOfLog({ kind }: { readonly kind: string }): boolean {
 
 /**
  * Gives the target the name and the keys of the source's logs, if its nodes are to go on under this name. Then the
- * source must not sign again. Returns whether they do. Throws CopyRefused if the source is a restored copy: nobody knows
- * what was signed for it.
+ * source must not sign again. Returns whether they do. Throws CopyRefused if the source is a restored copy: nobody
+ * knows what was signed for it.
  */
 export async function copyLog(source: LogOfStore, target: LogOfStore, logOrigin: string | null): Promise<boolean> {
   const { log } = await readLog(source.records);

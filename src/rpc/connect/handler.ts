@@ -12,6 +12,7 @@ import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
+import { StandardStreams } from '../../runtime/limits/standard-streams.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { connectCompressions, encodingFor } from '../http/compression.ts';
 import type { HttpHandlerParts } from '../http/handler-parts.ts';
@@ -44,6 +45,7 @@ export function createConnectHandler(parts: HttpHandlerParts): HttpHandler {
   });
   for (const endpoint of parts.endpoints.values()) register(parts, router, endpoint);
   addReflection(router);
+  const reflections = new StandardStreams();
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
   return (request, response) => {
@@ -63,8 +65,20 @@ export function createConnectHandler(parts: HttpHandlerParts): HttpHandler {
     if (late !== null) return refuse(late);
     const cors = parts.cors.answer(request.headers.origin);
     for (let at = 0; at < cors.length; at += 2) response.setHeader(cors[at] ?? '', cors[at + 1] ?? '');
+    if (path === reflectionPath) boundReflection(reflections, request, response);
     void run(parts, handler, request, response);
   };
+}
+
+/** Ends the connection of a stream of reflection for newer streams, and after a time. */
+function boundReflection(reflections: StandardStreams, request: IncomingMessage, response: HttpResponse): void {
+  const stream = { displace: () => void response.destroy() };
+  const late = setTimeout(stream.displace, limits.httpReflectionMaxMs).unref();
+  response.on('close', () => {
+    clearTimeout(late);
+    reflections.remove(stream);
+  });
+  reflections.add(request.socket, stream);
 }
 
 /** connect-es would refuse the timeout header with its own message, without code and request id. */

@@ -3,6 +3,7 @@ import { Slab } from '../../runtime/collections/slab.ts';
 import { FairShare } from '../../runtime/limits/fair-share.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import { StandardStreams } from '../../runtime/limits/standard-streams.ts';
 
 /** Bounds of one connection, in bytes. */
 export interface GrpcBounds {
@@ -23,8 +24,6 @@ export class Connection {
   answerBytes = 0;
   /** Calls that were refused because it held too much. Halved every second. */
   refusals = 0;
-  /** Streams of health and reflection, oldest first. */
-  readonly standard = new Set<StandardStream>();
 
   constructor(session: Http2Session, connections: Slab<Connection>) {
     this.session = session;
@@ -37,11 +36,6 @@ export class Connection {
   }
 }
 
-interface StandardStream {
-  readonly connection: Connection;
-  displace(): void;
-}
-
 const connectionOf = Symbol('connection');
 
 /**
@@ -50,6 +44,7 @@ const connectionOf = Symbol('connection');
  */
 export class Connections {
   readonly bounds: GrpcBounds;
+  readonly standard = new StandardStreams();
   /** The time of the last sweep (monotonic, ms). */
   nowMs: number;
   readonly #all = new Slab<Connection>();
@@ -59,8 +54,6 @@ export class Connections {
   readonly #answers: FairShare<Connection>;
   readonly #answerBytes = { answer: 0, stream: 0 };
   readonly #budgetBytes = { request: 0, answer: 0, stream: 0 };
-  /** Oldest first. */
-  readonly #standard = new Set<StandardStream>();
   #forgotMs: number;
 
   constructor(bounds: GrpcBounds, memory: MemoryBudget, nowMs = performance.now()) {
@@ -104,27 +97,6 @@ export class Connections {
     this.#answerBytes[kind] += bytes;
     this.#answers.add(connection, bytes);
     if (bytes > 0) this.#answers.endLargestIfFull();
-  }
-
-  /** Streams that need no credential must not use up the places of other calls: the oldest one ends for a new one. */
-  addStandard(stream: StandardStream): void {
-    const { standard } = stream.connection;
-    standard.add(stream);
-    this.#standard.add(stream);
-    if (standard.size > limits.grpcConnectionStandardStreamsMax) this.#displaceOldest(standard);
-    else if (this.#standard.size > limits.grpcStandardStreamsMax) this.#displaceOldest(this.#standard);
-  }
-
-  #displaceOldest(streams: ReadonlySet<StandardStream>): void {
-    const [oldest] = streams;
-    if (oldest === undefined) return;
-    this.removeStandard(oldest);
-    oldest.displace();
-  }
-
-  removeStandard(stream: StandardStream): void {
-    stream.connection.standard.delete(stream);
-    this.#standard.delete(stream);
   }
 
   /** Counts a refused call. A connection with too many is ended. */

@@ -13,7 +13,8 @@ const DESCRIPTION = `A ledger of signed, hash-chained business events that sever
 
 Every error has one envelope, \`{"error": {"code", "message", "request_id", "details"}}\`. Paths take one trailing slash;
 unknown query parameters are ignored and named in \`X-Ignored-Parameters\`, or refused with \`X-Strict: 1\`; unknown
-fields of a body are refused. Times are ISO 8601 UTC with three decimals, ids lower-case UUIDs. The same methods are served over gRPC and Connect from the same descriptors, and over gRPC alone AppendEvents, a stream both ways.`;
+fields of a body are refused. Times are ISO 8601 UTC with three decimals, ids lower-case UUIDs. The same methods are
+served over gRPC and Connect from the same descriptors, and over gRPC alone AppendEvents, a stream both ways.`;
 
 let document: JsonObject | undefined;
 

@@ -118,12 +118,17 @@ const sealedAlone: ReadonlySet<DescMethod> = new Set([
   EntityService.method.closeRootLedger,
 ]);
 
+/** Every call with a credential that may change something. */
+function takesIdempotencyKey({ rule, httpMethod }: RestRoute): boolean {
+  return rule.auth !== Auth.NONE && httpMethod !== 'GET';
+}
+
 export function headersOf(route: RestRoute): JsonObject[] {
-  const { rule, method, httpMethod } = route;
+  const { rule, method } = route;
   const entityToo = rule.auth === Auth.BEARER_OR_ENTITY || rule.auth === Auth.ENTITY;
   const signable = rule.signed || entityToo || rule.writesLedger;
   const names = ['RequestId', 'Strict'];
-  if (rule.auth !== Auth.NONE && (httpMethod === 'POST' || httpMethod === 'PATCH')) names.push('IdempotencyKey');
+  if (takesIdempotencyKey(route)) names.push('IdempotencyKey');
   if (signable) names.push('SigningKeyId', 'ActorSig', 'ActorDigest', 'ActorCanonical');
   if (entityToo) names.push('Timestamp');
   if (rule.writesLedger && !sealedAlone.has(method)) names.push('ActorType');
@@ -151,9 +156,7 @@ export const answerHeaders: JsonObject = {
 
 export function answerHeadersOf(route: RestRoute): JsonObject {
   const names = ['X-Request-Id', 'X-Ignored-Parameters'];
-  if (route.rule.auth !== Auth.NONE && (route.httpMethod === 'POST' || route.httpMethod === 'PATCH')) {
-    names.push('Idempotent-Replayed');
-  }
+  if (takesIdempotencyKey(route)) names.push('Idempotent-Replayed');
   if (route.method.parent === ResolverService) names.push('ETag', 'Cache-Control');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

@@ -6,8 +6,8 @@ import type { Credentials } from '../../service/developers/credentials.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
 
 /**
- * Checks that an entity signed this request (ENTITY_REQUEST, see docs/signing.md). A signature is required in production
- * mode, and if the entity has or ever had a key. A signature that is not required is checked too.
+ * Checks that an entity signed this request (ENTITY_REQUEST, see docs/signing.md). A signature is required in
+ * production mode, and if the entity has or ever had a key. A signature that is not required is checked too.
  *
  * Returns what was signed; null if nothing was. Throws `signature_required` or `invalid_signature`, and the errors of
  * the key check.

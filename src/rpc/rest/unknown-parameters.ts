@@ -24,7 +24,9 @@ export function ignoredParametersValue(names: readonly string[]): string {
   return value;
 }
 
-/** Whether a caller asks that unknown parameters are refused. Throws `invalid_argument` for a value without a meaning. */
+/**
+ * Whether a caller asks that unknown parameters are refused. Throws `invalid_argument` for a value without a meaning.
+ */
 export function isStrict(header: string | undefined): boolean {
   if (header === undefined || header === '0' || header === '1') return header === '1';
   const details = { header: 'X-Strict', expected: '1 or 0' };

@@ -63,7 +63,10 @@ export const limits = Object.freeze({
   smallAnswerMaxBytes: 64 * 1024,
   /** JSON up to this size is sent as it is: compressing it saves no packet. */
   compressedMinBytes: 1024,
-  /** Answers that are compressed at once, in libuv's four threads, which files and names share. Others are sent as they are. */
+  /**
+   * Answers that are compressed at once, in libuv's four threads, which files and names share. Others are sent as they
+   * are.
+   */
   compressionsMax: 8,
   /** The most that gzip or brotli, at the settings of compression.ts, hold beside input and output. */
   compressorBytes: 1024 * 1024,
@@ -95,11 +98,13 @@ export const limits = Object.freeze({
   grpcUnadmittedMs: 150,
   grpcUnadmittedBytes: 64 * 1024,
   /**
-   * Streams of health and reflection on the port. They need no credential, so the oldest one is ended for a new one.
+   * Streams of health and reflection on a port. They need no credential, so the oldest one is ended for a new one.
    */
-  grpcStandardStreamsMax: 256,
+  standardStreamsMax: 256,
   /** For one connection. */
-  grpcConnectionStandardStreamsMax: 16,
+  connectionStandardStreamsMax: 16,
+  /** How long a stream of reflection on the HTTP port may take. Tools ask within seconds. */
+  httpReflectionMaxMs: 60_000,
   /** Messages to methods of health and reflection. They only hold names. */
   grpcStandardMessageMaxBytes: 16 * 1024,
   /** If nothing of an answer is taken for this long, or an answered call stays open, its connection is ended. */

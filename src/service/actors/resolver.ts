@@ -9,7 +9,9 @@ import type { LogKeyRecord } from '../log-identity/log-record.ts';
 import { keyMessage } from './actors.ts';
 import type { Identities } from './identities.ts';
 
-/** The public documents that third parties need to verify: actors with their keys, the authority's keys and the log's. */
+/**
+ * The public documents that third parties need to verify: actors with their keys, the authority's keys and the log's.
+ */
 export function resolverService(
   identities: Identities,
   authority: Authority,

@@ -9,6 +9,8 @@ export interface SigningInput {
   readonly ledgerId: string;
   /** Canonical JSON texts, any of which may have been signed. Errors show the first one as expected. */
   readonly forms: readonly [string, ...string[]];
+  /** All of it comes from the request, so errors may show it to a caller that proved nothing. */
+  readonly isAllSent?: true;
 }
 
 /** Characters of X-Actor-Canonical. Headers have 16 KiB together. */
@@ -27,8 +29,7 @@ export function signatureDetails(
   stated: StatedInput,
 ): ErrorDetails {
   const digestOf = (form: string) => toHex(sigDigest(eventType, ledgerId, form));
-  const digest = stated.digest !== null && /^[0-9a-f]{64}$/.test(stated.digest) ? stated.digest : null;
-  const canonical = stated.canonical === null ? null : canonicalBytes(stated.canonical);
+  const { digest, canonical } = validOf(stated);
   const form = forms.find((one) => digestOf(one) === digest) ?? nearest(forms, canonical);
   const expectedBytes = Buffer.from(form);
   const expectedDigest = digestOf(form);
@@ -41,10 +42,7 @@ export function signatureDetails(
     signing_key_id: keyId,
     expected_canonical_bytes: expectedBytes.length,
     expected_digest: expectedDigest,
-    ...(digest === null ? {} : { sent_digest: digest }),
-    ...(canonical === null
-      ? {}
-      : { sent_canonical_json: canonical.toString(), sent_canonical_bytes: canonical.length }),
+    ...sentDetails({ digest, canonical }),
     ...(canonical === null || differsAt === null
       ? {}
       : {
@@ -58,21 +56,64 @@ export function signatureDetails(
   };
 }
 
-interface Compared {
+/**
+ * The same for a caller that proved nothing: what it sent, compared with nothing. The place of a difference, or that
+ * there is none, would confirm a guess of what the ledger holds.
+ */
+export function undisclosedDetails(input: SigningInput, keyId: string, stated: StatedInput): ErrorDetails {
+  const valid = validOf(stated);
+  return {
+    event_type: input.eventType,
+    signing_key_id: keyId,
+    ...sentDetails(valid),
+    hint: invalidHeaderHint(stated, valid) ?? undisclosedHint,
+  };
+}
+
+const undisclosedHint =
+  'A caller that only names an entity is not told what was expected: GET /v1/traceledger/master/{uuid}, signed as an ENTITY_REQUEST, answers the facts of the master.';
+
+interface Valid {
   /** null: not sent, or not valid. */
   readonly digest: string | null;
   readonly canonical: Buffer | null;
+}
+
+function validOf(stated: StatedInput): Valid {
+  return {
+    digest: stated.digest !== null && /^[0-9a-f]{64}$/.test(stated.digest) ? stated.digest : null,
+    canonical: stated.canonical === null ? null : canonicalBytes(stated.canonical),
+  };
+}
+
+function sentDetails({ digest, canonical }: Valid): ErrorDetails {
+  return {
+    ...(digest === null ? {} : { sent_digest: digest }),
+    ...(canonical === null
+      ? {}
+      : { sent_canonical_json: canonical.toString(), sent_canonical_bytes: canonical.length }),
+  };
+}
+
+interface Compared extends Valid {
   readonly expectedDigest: string;
   readonly differsAt: number | null;
 }
 
-function hintOf(stated: StatedInput, { digest, canonical, expectedDigest, differsAt }: Compared): string | null {
+function invalidHeaderHint(stated: StatedInput, { digest, canonical }: Valid): string | null {
   if (stated.digest !== null && digest === null)
     return 'X-Actor-Digest is not the SHA-256 in 64 lower-case hexadecimal digits.';
   if (stated.canonical !== null && canonical === null) {
     const what = `standard base64 with padding, of 1 to ${canonicalMaxChars} characters`;
     return `X-Actor-Canonical is not the canonical JSON in ${what}.`;
   }
+  return null;
+}
+
+function hintOf(stated: StatedInput, compared: Compared): string | null {
+  const { digest, canonical, expectedDigest, differsAt } = compared;
+  const invalid = invalidHeaderHint(stated, compared);
+  if (invalid !== null) return invalid;
   if (digest === expectedDigest)
     return 'The digest that you signed is the expected one: check the key, and that Ed25519 signs the 32 bytes of it.';
   if (differsAt !== null)

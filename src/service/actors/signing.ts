@@ -5,7 +5,7 @@ import type { Call, Caller, CallSignature, StatedInput } from '../calls/call.ts'
 import { callerOf, entitySignatureRequired } from '../calls/caller.ts';
 import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
-import { type SigningInput, signatureDetails } from './signature-details.ts';
+import { type SigningInput, signatureDetails, undisclosedDetails } from './signature-details.ts';
 import { isInUse } from './signing-keys.ts';
 
 /**
@@ -27,26 +27,39 @@ export async function checkCallSignature(
     if (rule === 'if_keyed' && (actor.keys.length > 0 || caller.mustSign)) throw signatureRequired(caller, actor);
     return null;
   }
-  const signature = await verifyForms(identities, actor, sent, input, notVerified);
+  const signature = await verifyForms(identities, actor, sent, input, explanationFor(caller, input));
   call.markVerified();
   return signature;
 }
 
 const nothingStated: StatedInput = { digest: null, canonical: null };
 
+/** How `invalid_signature` is explained. */
+interface Explanation {
+  readonly message: string;
+  readonly details: typeof signatureDetails;
+}
+
 const notVerified =
-  'X-Actor-Sig does not verify: sign SHA-256 of event type, 0x00, ledger id, 0x00 and the canonical JSON given in details.';
+  'X-Actor-Sig does not verify: sign SHA-256 of event type, 0x00, ledger id, 0x00 and the canonical JSON';
+const expected: Explanation = { message: `${notVerified} given in details.`, details: signatureDetails };
+const undisclosed: Explanation = { message: `${notVerified}.`, details: undisclosedDetails };
+
+/** Anybody can send the id of an entity. Facts of the ledger are shown only to a caller that has proved who it is. */
+function explanationFor(caller: Caller, input: SigningInput): Explanation {
+  return caller.mustSign && input.isAllSent !== true ? undisclosed : expected;
+}
 
 /**
  * Verifies a signature with a cached actor, and once more with the stored one if another node may have changed the key.
- * `message` is that of `invalid_signature`. Throws `unknown_signing_key` and `signing_key_revoked` too.
+ * Throws `invalid_signature`, `unknown_signing_key` and `signing_key_revoked` too.
  */
 export function verifyForms(
   identities: Identities,
   recent: ActorRecord,
   sent: CallSignature,
   input: SigningInput,
-  message: string,
+  explanation: Explanation,
 ): Promise<CommandSignature> {
   const { eventType, ledgerId, forms } = input;
   const check = async (actor: ActorRecord): Promise<CommandSignature> => {
@@ -56,8 +69,8 @@ export function verifyForms(
       const digest = sigDigest(eventType, ledgerId, signedForm);
       if (await identities.verify(key, digest, bytes)) return { signature, keyId: key.kid, signedForm };
     }
-    const details = signatureDetails(input, key.kid, sent.stated ?? nothingStated);
-    throw new LedgerError('invalid_signature', message, { header: 'X-Actor-Sig', ...details });
+    const details = explanation.details(input, key.kid, sent.stated ?? nothingStated);
+    throw new LedgerError('invalid_signature', explanation.message, { header: 'X-Actor-Sig', ...details });
   };
   return check(recent).catch(async (error: unknown) => {
     const isNews = error instanceof LedgerError && (error.code === 'unknown_signing_key' || sent.keyId === null);

@@ -3,6 +3,7 @@ import { apiKeyHash, parseApiKey } from '../../domain/keys/api-key.ts';
 import { entityRequestForm } from '../../domain/keys/entity-request.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Identities } from '../actors/identities.ts';
+import { signatureDetails } from '../actors/signature-details.ts';
 import { verifyForms } from '../actors/signing.ts';
 import { apiKeyCollection } from './api-key-record.ts';
 import type { Credentials, KeyOwner } from './credentials.ts';
@@ -68,7 +69,7 @@ export function storedCredentials(
       const forms = [entityRequestForm(request)] as const;
       const input = { eventType: 'ENTITY_REQUEST', ledgerId: actorId, forms } as const;
       const message = 'X-Actor-Sig does not verify as an ENTITY_REQUEST over the JSON given in details.';
-      await verifyForms(identities, recent, sent, input, message);
+      await verifyForms(identities, recent, sent, input, { message, details: signatureDetails });
     },
   };
 }

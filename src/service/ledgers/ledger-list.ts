@@ -21,7 +21,8 @@ const roles = ['buyer', 'supplier', 'primary', 'counterparty', 'delegate'];
 
 /**
  * A ledger that was shown: `<created_at>|<ledger id>`. A line that was passed over: its order and a bar. The order of a
- * delegate's line goes on with `|<scope>|<object id>`, so a ledger may have many lines (src/domain/event/projection.ts).
+ * delegate's line goes on with `|<scope>|<object id>`, so a ledger may have many lines
+ * (src/domain/event/projection.ts).
  */
 const LEDGER_PLACE =
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\|[0-9a-f-]{36}(?:\|(?:(?:organization|ledger|master)\|[0-9a-f-]{36}\|)?)?$/;
@@ -57,6 +58,7 @@ export function readLedgerPage(
   query: LedgerQuery,
 ): Promise<ListedPage<ReturnType<typeof ledgerMessage>>> {
   const list = names.ledgersOf(actorId);
+  const seesByGrant = reading.grantCheck(walk, actorId);
   const show = async ({ value }: Line) => {
     const wait = walk.whenFree();
     if (wait !== null) await wait;
@@ -66,7 +68,7 @@ export function readLedgerPage(
     const ledger = await passOverDamaged(reading.ledgerFacts(entry.ledgerId));
     if (ledger === null || (query.type !== undefined && ledger.type !== query.type)) return null;
     if (query.counterpartyActorId !== undefined && !isParty(ledger, query.counterpartyActorId)) return null;
-    if (entry.role === 'delegate' && !(await reading.holdsGrant(entry, actorId))) return null;
+    if (entry.role === 'delegate' && !(await seesByGrant(entry))) return null;
     const status = await reading.ledgerStatus(entry.ledgerId);
     return query.status === undefined || status === query.status ? ledgerMessage(ledger, status) : null;
   };

@@ -42,7 +42,9 @@ export interface LogRecord {
   readonly keys: readonly LogKeyRecord[];
   /** Oldest first. */
   readonly previous: readonly EndedOrigin[];
-  /** The keyspace in which this was agreed on. A keyspace with another id was restored from a copy. null: no Cassandra. */
+  /**
+   * The keyspace in which this was agreed on. A keyspace with another id was restored from a copy. null: no Cassandra.
+   */
   readonly keyspaceId: string | null;
 }
 

@@ -1,4 +1,5 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
+import type { LedgerError } from '../../domain/errors.ts';
 import type { LedgerFacts, MasterFacts } from '../../domain/event/facts.ts';
 import { injectedFields } from '../../domain/event/service-events.ts';
 import { type JsonNode, memberOf, withMembers } from '../../domain/json/json.ts';
@@ -18,9 +19,9 @@ import {
   byName,
   checkDeliveryChain,
   checkPayload,
+  compareFields,
   type Injection,
   injectionOf,
-  missingFields,
   parsePayload,
 } from './payload.ts';
 
@@ -37,6 +38,8 @@ interface ReadAppend extends SigningInput {
   /** Canonical JSON, with all fields that the service adds. */
   readonly payload: string;
   readonly causedByHash: string | null;
+  /** Thrown once the signature has verified: it shows a fact of the master. */
+  readonly refusal: LedgerError | null;
 }
 
 /** Appends of callers' events, one at a time or from a stream. */
@@ -105,7 +108,8 @@ export class EventAppender {
     const chain = call.deliveryChain === null ? null : checkDeliveryChain(call.deliveryChain);
 
     const { facts: master, ledger } = await this.#reading.readableMaster(masterId, caller.actorId);
-    const missing = missingFields(object, this.#injection(ledger, master));
+    const { missing, refusal } = compareFields(object, this.#injection(ledger, master));
+    if (refusal !== null && !caller.mustSign) throw refusal;
     const injected = withMembers(object, missing);
     // The payload as submitted may be signed only if it names its master, so that the signature fits no other master.
     const alsoSubmitted = missing.length > 0 && memberOf(object, 'traceledger_master_uuid') !== undefined;
@@ -116,12 +120,14 @@ export class EventAppender {
       forms: alsoSubmitted ? [injected, object.canonical] : [injected],
       payload: chain === null ? injected : withMembers(object, [...missing, chain].sort(byName)),
       causedByHash,
+      refusal,
     };
   }
 
   async #verified(call: AppendCall, read: ReadAppend): Promise<UnkeyedCommand> {
-    const { masterId, ledgerId, eventType, forms, payload, causedByHash } = read;
+    const { masterId, ledgerId, eventType, forms, payload, causedByHash, refusal } = read;
     const signature = await checkCallSignature(this.#identities, call, 'if_keyed', { eventType, ledgerId, forms });
+    if (refusal !== null) throw refusal;
     return {
       kind: 'append_event',
       ledgerId,

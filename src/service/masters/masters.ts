@@ -48,7 +48,8 @@ export function masterService(
           await withNotFoundField('ledger_id', reading.readable(call.walk, ledgerId, caller.actorId));
           const eventType = 'TRACELEDGER_MASTER_CREATED';
           const forms = masterCreatedSignedForms(ledgerId, businessRef, scope);
-          const signature = await checkCallSignature(identities, call, 'if_keyed', { eventType, ledgerId, forms });
+          const input = { eventType, ledgerId, forms, isAllSent: true } as const;
+          const signature = await checkCallSignature(identities, call, 'if_keyed', input);
           const made = { ledgerId, masterId: call.newId(), businessRef, scope };
           return { kind: 'create_master', ...made, signature, signatureRule: 'if_keyed' };
         },

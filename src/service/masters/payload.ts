@@ -61,18 +61,33 @@ export function byName(left: AddedMember, right: AddedMember): number {
   return byCodeUnits(left.name, right.name);
 }
 
-/** The service's fields that were not sent. Throws `reserved_field` if one was sent with another value. */
-export function missingFields(object: JsonObject, injection: Injection): AddedMember[] {
-  return injection.filter(({ name, value }) => {
-    const sent = memberOf(object, name);
-    if (sent === undefined) return true;
-    if (sent.kind === 'string' && sent.value === value) return false;
-    throw new LedgerError(
-      'reserved_field',
-      `payload.${name} is set by the service: leave it out, or send the value in details.`,
-      { field: `payload.${name}`, expected: value },
-    );
-  });
+/**
+ * The service's fields that were not sent, and `reserved_field` if one was sent with another value. If several were, it
+ * is about the master's id if that is one of them: a signature over the id of another master proves nothing about this
+ * one, so no other fact is shown.
+ */
+export function compareFields(
+  object: JsonObject,
+  injection: Injection,
+): { readonly missing: AddedMember[]; readonly refusal: LedgerError | null } {
+  const missing: AddedMember[] = [];
+  const differing: { readonly name: string; readonly value: string }[] = [];
+  for (const field of injection) {
+    const sent = memberOf(object, field.name);
+    if (sent === undefined) missing.push(field);
+    else if (sent.kind !== 'string' || sent.value !== field.value) differing.push(field);
+  }
+  const [refused] = differing.toSorted((one, other) => Number(isMasterId(other)) - Number(isMasterId(one)));
+  return { missing, refusal: refused === undefined ? null : reservedField(refused.name, refused.value) };
+}
+
+function isMasterId({ name }: { readonly name: string }): boolean {
+  return name === 'traceledger_master_uuid';
+}
+
+function reservedField(name: string, expected: string): LedgerError {
+  const message = `payload.${name} is set by the service: leave it out, or send the value in details.`;
+  return new LedgerError('reserved_field', message, { field: `payload.${name}`, expected });
 }
 
 /** X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}. Returns the member of the payload. */

@@ -57,8 +57,8 @@ export class LogTrees {
 
   /**
    * Finds the hashes that subtreeHash reads for these subtrees of a tree of `size`, all of whose leaves are certain.
-   * Throws LedgerError `unavailable` with the reason `broken_row`, or `tree_building` if more tiles have to be made than
-   * one call may make.
+   * Throws LedgerError `unavailable` with the reason `broken_row`, or `tree_building` if more tiles have to be made
+   * than one call may make.
    */
   async hashes(log: NamedLog, subtrees: readonly Subtree[], size: number, walk: Walk): Promise<HashSource> {
     const needed = hashesNeeded(subtrees, size);
@@ -88,7 +88,9 @@ export class LogTrees {
     };
   }
 
-  /** Makes the last full tiles of the first `size` leaves in the background. Earlier ones are made when they are needed. */
+  /**
+   * Makes the last full tiles of the first `size` leaves in the background. Earlier ones are made when they are needed.
+   */
   fill(log: NamedLog, size: number): void {
     this.#build(log, (maker) => maker.fill(size));
   }

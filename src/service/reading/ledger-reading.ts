@@ -16,7 +16,7 @@ import {
 } from '../../domain/ledger/permission.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import { type LinesOfLists, linePages } from '../../store/pages.ts';
+import { type LinesOfLists, linePages, pageCharsMax } from '../../store/pages.ts';
 import { decodeOrPassOver, decodeStored, storedCell, storedLine } from '../../store/unreadable-record.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
@@ -223,10 +223,28 @@ export class LedgerReading {
     );
   }
 
-  /** Whether the grant that put a ledger into a delegate's list is still active. */
-  async holdsGrant({ scope, objectId }: LedgerLine, actorId: string): Promise<boolean> {
-    if (scope === undefined || objectId === undefined) return false;
-    return mayRead(await this.#byGrant({ scope, id: objectId }, actorId));
+  /**
+   * Returns a check for the lines of a delegate's list of ledgers: whether the grant of a line is active and lets the
+   * delegate see the ledger, as `seen` decides it.
+   */
+  grantCheck(walk: Walk, actorId: string): (line: LedgerLine) => Promise<boolean> {
+    const oldestCounted = new Map<string, Promise<string>>();
+    return async ({ ledgerId, scope, objectId }) => {
+      if (scope === undefined || objectId === undefined) return false;
+      if (!mayRead(await this.#byGrant({ scope, id: objectId }, actorId))) return false;
+      if (scope !== 'master') return true;
+      const oldest = oldestCounted.get(ledgerId) ?? this.#oldestCounted(walk, ledgerId, actorId);
+      oldestCounted.set(ledgerId, oldest);
+      return objectId >= (await oldest);
+    };
+  }
+
+  /** The oldest master that `seen` looks at for a delegate. Ids of masters rise. '' if it looks at all. */
+  async #oldestCounted(walk: Walk, ledgerId: string, actorId: string): Promise<string> {
+    const list = names.masterLinksOf(ledgerId, actorId);
+    const place = { descending: true, offset: masterLinksMax - 1, limit: 1, charsMax: pageCharsMax };
+    const [line] = await boundedLedgers(walk, this.#store).lines(list, place);
+    return line?.order ?? '';
   }
 
   /** The actor's access as a party of the ledger or by grants of the objects, up to the first that allows reading. */

@@ -22,7 +22,9 @@ interface ListWalk<Entry, Item> {
   readonly what: string;
   /** In the order of the page, from its first entry on. */
   readonly chunks: AsyncIterable<ListChunk<Entry>>;
-  /** Where an entry stands in the list. Neighbours of one place are one item. A page after it begins behind them all. */
+  /**
+   * Where an entry stands in the list. Neighbours of one place are one item. A page after it begins behind them all.
+   */
   readonly placeOf: (entry: Entry) => string;
   /** The place of an entry that was not shown: a page after it begins at the next entry. */
   readonly passedPlaceOf: (entry: Entry) => string;

@@ -17,8 +17,8 @@ export type WatchCopy = (copied: Promise<void>, share: () => number) => Promise<
  * Copies a data directory, also while a node serves it. The copy is a snapshot of one moment after the call: it has
  * every append that was answered before the call, and a prefix of the later ones. The copy is durable when this
  * resolves, and is a data directory itself. Its file FORMAT is written last, so that an unfinished copy can be told
- * from a whole one. Its file COPY says that it is a copy (src/store/store-stamp.ts). Those files of `besides` that exist in `dataDir` are copied too, readable by their owner only.
- * Returns their names.
+ * from a whole one. Its file COPY says that it is a copy (src/store/store-stamp.ts). Those files of `besides` that
+ * exist in `dataDir` are copied too, readable by their owner only. Returns their names.
  *
  * LMDB copies in a read transaction: the node goes on, but cannot reuse space that is freed meanwhile. Call this in
  * another process than the node's. Throws StartError if `targetDir` is not empty, `dataDir` has no data, or LMDB cannot

@@ -3,7 +3,8 @@ import { type Database, open, type RootDatabase } from 'lmdb';
 /**
  * The tables of one environment. Keys are bytes (keys.ts), values are text, bytes or empty.
  *
- *   heads              ledger → head; its LMDB version, the fence (stored-values.ts), is the condition of claims and appends
+ *   heads              ledger → head; its LMDB version, the fence (stored-values.ts), is the condition of claims and
+ *                      appends
  *   events             ledger | seq → row
  *   scopes             ledger | scope | seq → empty
  *   commands           ledger | command → seq and fingerprint (stored-values.ts), in windows of 24 hours

@@ -10,8 +10,8 @@ import { faultsOf, rig, startMs, storeWith } from '../../support/world.ts';
 const appendsEach = 60;
 
 /**
- * Nodes none of which reaches another one, each of which has the same ledger to write to all the time. The store takes its time, of the
- * first node `slowness` times as long.
+ * Nodes none of which reaches another one, each of which has the same ledger to write to all the time. The store takes
+ * its time, of the first node `slowness` times as long.
  */
 async function contend(nodes: number, seed: number, slowness: number) {
   const random = new SeededRandom(seed);

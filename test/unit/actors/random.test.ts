@@ -26,7 +26,9 @@ import { emptyLedgerData } from '../../support/memory-store/ledger-data.ts';
 import { faultyLedgerStore, type StoreFault } from '../../support/store-faults.ts';
 import { faultsOf, rig, startMs } from '../../support/world.ts';
 
-/** Two nodes over one store, faults everywhere, connections that break, clocks apart: what was answered has to be true. */
+/**
+ * Two nodes over one store, faults everywhere, connections that break, clocks apart: what was answered has to be true.
+ */
 
 interface Step {
   readonly node: 0 | 1;
@@ -68,7 +70,9 @@ const faults = fc.array(
   { minLength: 60, maxLength: 60 },
 );
 
-/** What becomes of each question to a peer: it is asked, never reached, or carries the command out and cannot say so. */
+/**
+ * What becomes of each question to a peer: it is asked, never reached, or carries the command out and cannot say so.
+ */
 const wires = fc.array(fc.constantFrom('asked', 'asked', 'refused', 'reset'), { minLength: 10, maxLength: 10 });
 
 function commandOf(step: Step, index: number, nowMs: number): Command {
@@ -192,7 +196,9 @@ describe('two nodes over one store that fail at random', () => {
   });
 });
 
-/** By the log alone: no delegate's event stands where it held no grant, and nothing but revocations behind a closing. */
+/**
+ * By the log alone: no delegate's event stands where it held no grant, and nothing but revocations behind a closing.
+ */
 function checkGrants(events: Awaited<ReturnType<ReturnType<typeof rig>['log']>>): void {
   const held = new Set<string>();
   const closed = new Set<string>();

@@ -20,6 +20,7 @@ describe('the command line', () => {
     ['export', 'x'],
     ['export', '--url', 'http://127.0.0.1:1'],
     ['export', ledgerId, '--master', ledgerId, '--url', 'http://127.0.0.1:1'],
+    ['export', ledgerId, '--json', '--url', 'http://127.0.0.1:1'],
     [],
   ];
   it.each(wrong.map((args) => [args.join(' '), args] as const))('exits with 64 for "%s"', async (_, args) => {
@@ -78,5 +79,22 @@ describe('the command line', () => {
     for (const name of ['keygen', 'sign', 'verify', 'export', 'serve', 'backup', 'authority'])
       expect(out).toContain(name);
     expect(out).toMatch(/ 66 +a file that keygen, sign, verify, export or listen reads is not there/);
+  });
+
+  it('takes --json on every command, but for those that run on the machine of a node', async () => {
+    const onNodes = ['serve', 'backup', 'scrub', 'authority', 'schema', 'copy', 'help'];
+    const namesIn = (help: string): string[] =>
+      Array.from(help.split('Commands:')[1]?.matchAll(/^ {2}([a-z]+)/gm) ?? [], ([, name = '']) => name);
+    const without: string[] = [];
+    const look = async (command: readonly string[]): Promise<number> => {
+      const { out } = await runHere([...command, '--help']);
+      const below = namesIn(out).filter((name) => !onNodes.includes(name));
+      if (below.length === 0 && !out.includes('--json')) without.push(command.join(' '));
+      let count = 1;
+      for (const name of below) count += await look([...command, name]);
+      return count;
+    };
+    expect(await look([])).toBeGreaterThan(35);
+    expect(without).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { publicKeyBase64 } from '../../../src/client/signing/signing.ts';
 import { ed25519Key } from '../../../src/domain/keys/key-object.ts';
 import { runHere } from '../../support/program-here.ts';
 import { newShell } from '../../support/shell.ts';
@@ -19,6 +20,17 @@ describe('keygen', () => {
     expect(ed25519Key(readFileSync(path, 'utf8')).asymmetricKeyType).toBe('ed25519');
     expect(out).toMatch(/^[A-Za-z0-9+/]{43}=\n$/);
     expect(await run(['keygen', '--from', path])).toEqual({ code: 0, out, err: '' });
+  });
+
+  it('shows JSON with the file, or with the private key where there is none', async () => {
+    const path = join(dir, 'shown.pem');
+    const made = JSON.parse((await run(['keygen', '--json', '--out', path])).out) as Record<string, string>;
+    expect(made).toEqual({ public_key: expect.stringMatching(/^[A-Za-z0-9+/]{43}=$/), file: path });
+    const shown = await run(['keygen', '--json', '--from', path]);
+    expect(JSON.parse(shown.out)).toEqual({ public_key: made.public_key });
+    const alone = JSON.parse((await run(['keygen', '--json'])).out) as Record<string, string>;
+    expect(Object.keys(alone)).toEqual(['public_key', 'private_key_pem']);
+    expect(publicKeyBase64(ed25519Key(alone.private_key_pem ?? ''))).toBe(alone.public_key);
   });
 
   it('never overwrites a file', async () => {

@@ -42,7 +42,9 @@ const wrongCertificates = [
 const wrongKeys = [none, empty, text, at('node.pem'), at('locked.key'), at('other.key')];
 const dayMs = 86_400_000;
 
-/** What a start says on standard error, and the code that it ends with; null where nothing is wrong with its settings. */
+/**
+ * What a start says on standard error, and the code that it ends with; null where nothing is wrong with its settings.
+ */
 function outcomeOf(start: () => void): { readonly said: string; readonly code: number } | null {
   try {
     start();

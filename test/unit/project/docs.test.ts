@@ -57,12 +57,56 @@ test('every file that a source file names exists', () => {
   expect(new Set(named.filter((path) => !existsSync(join(root, path))))).toEqual(new Set(otherFiles));
 });
 
+/** Lines of prose: not of tables, code, headings and lists of links. */
+function proseOf(page: string): string[] {
+  const text = textOf(page).replace(/^ *```[\s\S]*?^ *```$/gm, '');
+  return text.split('\n').filter((line) => !/^\s*(?:\||<|#|- \[\w+\]\(#)/.test(line));
+}
+
+test('no line of prose or of a comment has more than 120 columns', () => {
+  const tooLong = (line: string) => line.length > 120 && !/^\W*\S+$/.test(line);
+  const prose = pages.flatMap((page) =>
+    proseOf(page)
+      .filter(tooLong)
+      .map((line) => `${page}: ${line}`),
+  );
+  const folders = ['.ci', 'bench', 'client', 'cluster', 'docs', 'proto', 'src', 'test'];
+  const comments = folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .map((name) => join(folder, name))
+      .filter((path) => /\.(?:ts|mjs|proto|py)$/.test(path) && !/^src\/gen\/|node_modules|\/dist\//.test(path))
+      .flatMap((path) => {
+        const lines = textOf(path).split('\n');
+        return lines
+          .filter((line) => /^\s*(?:\/\/|\/?\*|#) /.test(line) && tooLong(line))
+          .map((line) => `${path}: ${line}`);
+      }),
+  );
+  expect([...prose, ...comments]).toEqual([]);
+});
+
 test('every link from one document to another leads to a file', () => {
   const links = pages.flatMap((page) =>
     [...textOf(page).matchAll(/\]\(([^)#:]+)\)/g)].map(([, target = '']) => join(dirname(page), target)),
   );
   expect(links.length).toBeGreaterThan(50);
   expect(links.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
+test('every section of another document that is named in quotation marks is there', () => {
+  const named = pages.flatMap((page) =>
+    [
+      ...textOf(page)
+        .replaceAll(/\s+/g, ' ')
+        .matchAll(/\]\(([^)#:]+\.md)\), "([^"]+)"/g),
+    ].map(([, target = '', section = '']) => [join(dirname(page), target), section] as const),
+  );
+  expect(named.length).toBeGreaterThan(5);
+  const isThere = (page: string, section: string) =>
+    textOf(page)
+      .split('\n')
+      .some((line) => line.startsWith('#') && line.replace(/^#+ (?:\d+\. )?/, '') === section);
+  expect(named.filter(([page, section]) => !isThere(page, section))).toEqual([]);
 });
 
 test('every document is in the index of documents', () => {

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { reflectionPath } from '../../../src/rpc/connect/reflection.ts';
 import { limits } from '../../../src/runtime/limits/limits.ts';
 import { continuationFlood, rapidReset } from '../../support/attacks.ts';
 import { bearer, type ListeningNode, masterId, startListeningNode } from '../../support/listening-node.ts';
-import { openSocket, openTextSocket, parts, sendRaw } from '../../support/raw-http.ts';
+import { openSocket, openTextSocket, parts, sendRaw, type TextSocket } from '../../support/raw-http.ts';
 
 let node: ListeningNode;
 beforeAll(async () => {
@@ -174,5 +175,58 @@ describe('hostile connections', () => {
     await rapidReset(node.grpcAddress, 2_000);
     await healthy();
     expect(node.pipeline.running.size).toBeLessThan(10);
+  });
+});
+
+describe('streams of reflection, which need no credential', () => {
+  const head =
+    `POST ${reflectionPath} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n` +
+    'Content-Type: application/connect+proto\r\nConnect-Protocol-Version: 1\r\n\r\n';
+  /** One framed ServerReflectionRequest {list_services}, whose answer shows that the stream is open. */
+  const listServices = Buffer.from([0, 0, 0, 0, 2, 0x3a, 0]);
+  const chunk = `${listServices.length.toString(16)}\r\n${listServices.toString('latin1')}\r\n`;
+  const end = '0\r\n\r\n';
+
+  async function openStream(): Promise<TextSocket> {
+    const socket = openTextSocket(node.http.port);
+    socket.write(head + chunk, 'latin1');
+    await expect.poll(() => socket.text, { interval: 5, timeout: 5_000 }).toContain('svc.v1.HealthService');
+    return socket;
+  }
+
+  it('are so many at most: the oldest one ends for a new one, and a client that asks and goes is answered', async () => {
+    const sockets: TextSocket[] = [];
+    for (let at = 0; at < limits.standardStreamsMax; at += 1) sockets.push(await openStream());
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(sockets.filter(({ closed }) => closed)).toEqual([]);
+    expect(await raw(head + chunk + end)).toContain('svc.v1.HealthService');
+    await expect.poll(() => sockets.filter(({ closed }) => closed)).toEqual([sockets[0]]);
+    // A stream that has ended has given back its place.
+    const more = await openStream();
+    expect(sockets.filter(({ closed }) => closed)).toHaveLength(1);
+    for (const socket of [...sockets, more]) socket.destroy();
+    await healthy();
+  });
+
+  it('end after a time, whatever their client does', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const socket = openTextSocket(node.http.port);
+      const closed = new Promise((resolve) => socket.on('close', resolve));
+      const answered = new Promise<void>((resolve) => {
+        socket.on('data', () => {
+          if (socket.text.includes('svc.v1.HealthService')) resolve();
+        });
+      });
+      socket.write(head + chunk, 'latin1');
+      await answered;
+      vi.advanceTimersByTime(limits.httpReflectionMaxMs - 1);
+      expect(socket.closed).toBe(false);
+      vi.advanceTimersByTime(1);
+      await closed;
+    } finally {
+      vi.useRealTimers();
+    }
+    await healthy();
   });
 });

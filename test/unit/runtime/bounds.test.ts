@@ -75,8 +75,8 @@ describe('sizes', () => {
   });
 
   test('one connection has a part of what the port has', () => {
-    rising(limits.grpcConnectionStandardStreamsMax, limits.grpcStandardStreamsMax);
-    rising(limits.grpcConnectionStandardStreamsMax, limits.grpcStreamsMax);
+    rising(limits.connectionStandardStreamsMax, limits.standardStreamsMax);
+    rising(limits.connectionStandardStreamsMax, limits.grpcStreamsMax);
   });
 
   test('a request of HTTP counts in whole units of the memory budget', () => {

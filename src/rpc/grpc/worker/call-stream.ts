@@ -72,7 +72,7 @@ export class CallStream {
     stream.on('close', onClose);
     // grpc-js answers it with 415 and does not read it.
     if (!isGrpc(headers)) this.answered();
-    if (method === null) parts.connections.addStandard(this);
+    if (method === null) parts.connections.standard.add(this.connection, this);
   }
 
   get #callBytes(): number {
@@ -307,7 +307,7 @@ export class CallStream {
   closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    if (this.method === null) this.#parts.connections.removeStandard(this);
+    if (this.method === null) this.#parts.connections.standard.remove(this);
     this.#request(-this.#requestBytes);
     this.#unfinished(0);
     this.#parts.connections.request(this.connection, -this.#callBytes);

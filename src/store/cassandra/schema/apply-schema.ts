@@ -26,9 +26,9 @@ interface SchemaOptions {
 
 /**
  * Makes the keyspace and tables that are missing, waits until every node of Cassandra agrees, and stores the facts of
- * the cluster: schema version, shard count, events in a bucket, id of the keyspace. It may be run again. Of what exists it only changes the
- * schema version, and only upwards. Returns what it did, in a sentence. Throws StartError with what the operator has to
- * do first.
+ * the cluster: schema version, shard count, events in a bucket, id of the keyspace. It may be run again. Of what exists
+ * it only changes the schema version, and only upwards. Returns what it did, in a sentence. Throws StartError with what
+ * the operator has to do first.
  */
 export async function applySchema(settings: CassandraSettings, options: SchemaOptions): Promise<string> {
   const { keyspace } = settings;

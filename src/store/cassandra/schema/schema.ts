@@ -2,15 +2,15 @@ import { StartError } from '../../../runtime/start-error.ts';
 import type { ClusterFacts } from '../session/facts.ts';
 
 /**
- * The tables, at version `schemaVersion`. Only ledger_event, record and signed_head are authoritative. The other tables may lack
- * rows that a crash kept from being written, or refer to data that does not exist (any more), but are not wrong
- * otherwise.
+ * The tables, at version `schemaVersion`. Only ledger_event, record and signed_head are authoritative. The other
+ * tables may lack rows that a crash kept from being written, or refer to data that does not exist (any more), but are
+ * not wrong otherwise.
  *
  *   ledger_event   The log, under scope ''. For each scope and batch, one more row under the scope's name and the first
  *                  of its seqs in the batch lists the seqs of the batch in that scope. Static columns: `fence` says
  *                  which claim may append to the bucket, `head_seq` and `head_hash` where the log ends in it. Events up
- *                  to `projected_seq` have their projections. `pending` holds those of the newest batch, so that a claim
- *                  can complete them. Only written by conditional statements, never with a TTL, never deleted.
+ *                  to `projected_seq` have their projections. `pending` holds those of the newest batch, so that a
+ *                  claim can complete them. Only written by conditional statements, never with a TTL, never deleted.
  *   ledger         A hint: a bucket near the end of the log, at which the search for the head starts.
  *   scope_bucket   The buckets in which a scope has events.
  *   command        Command keys by id, in windows of twelve hours with a TTL (slot 0 and up), or permanent (below 0).
@@ -25,8 +25,8 @@ import type { ClusterFacts } from '../session/facts.ts';
  *   access_hour    The hours in which an actor has blocks.
  *   tile           Full tiles of level 0 of the trees (tile-store.ts), 64 in a partition.
  *   tile_hash      All other hashes of the trees, a row each, 16,384 in a partition.
- *   signed_head    The largest signed size of each log. The timestamp is the size. Never deleted: the deletion would hide
- *                  every later head.
+ *   signed_head    The largest signed size of each log. The timestamp is the size. Never deleted: the deletion would
+ *                  hide every later head.
  *   fact           Values that the nodes of a cluster agree on.
  */
 export const schemaVersion = 2;

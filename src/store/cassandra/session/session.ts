@@ -81,7 +81,9 @@ export function inParts<T>(items: readonly T[], lengthMax: number): T[][] {
   return parts;
 }
 
-/** Runs `work` for each item, at most `atOnceMax` at a time. Rejects at the first failure; others may still begin then. */
+/**
+ * Runs `work` for each item, at most `atOnceMax` at a time. Rejects at the first failure; others may still begin then.
+ */
 export async function eachAtOnce<T>(
   items: readonly T[],
   atOnceMax: number,

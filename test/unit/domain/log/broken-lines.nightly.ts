@@ -42,7 +42,9 @@ interface Report {
 
 type Titles = (typeof brokenLines)[number]['fails'];
 
-/** Runs the tests whose titles begin so; all if there are none. Answers `file: title`. A file that cannot load throws. */
+/**
+ * Runs the tests whose titles begin so; all if there are none. Answers `file: title`. A file that cannot load throws.
+ */
 function run(titles: Titles): { readonly failed: readonly string[]; readonly all: readonly string[] } {
   const vitest = join(root, 'node_modules/vitest/vitest.mjs');
   const filters = Object.keys(titles).map((name) => `${tests}/${name}.test.ts`);

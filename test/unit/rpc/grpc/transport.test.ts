@@ -44,7 +44,10 @@ const mebibyte = 1024 * 1024;
 
 const packedFrame = (message: Uint8Array) => grpcMessage(message, 1);
 
-/** Sends a POST over HTTP/2 as it is (null: a body that never comes), and answers with the headers or trailers that hold `last`. */
+/**
+ * Sends a POST over HTTP/2 as it is (null: a body that never comes), and answers with the headers or trailers that hold
+ * `last`.
+ */
 async function post(
   path: string,
   headers: Record<string, string>,

@@ -197,6 +197,8 @@ describe('the OpenAPI document', () => {
     expect(headersOf('PATCH /v1/ledgers/{ledger_id}/close')).toEqual(
       expect.arrayContaining(['Idempotency-Key', 'X-Signing-Key-ID', 'X-Actor-Sig']),
     );
+    expect(headersOf('DELETE /v1/webhooks/{id}')).toContain('Idempotency-Key');
+    expect(at('#/paths/~1v1~1webhooks~1{id}/delete/responses/204/headers')).toHaveProperty('Idempotent-Replayed');
     expect(headersOf('POST /v1/traceledger/master/{uuid}/events')).toContain('X-Delivery-Chain');
     expect(headersOf('POST /v1/actors')).not.toContain('Idempotency-Key');
     expect(headersOf('GET /v1/ledgers')).toEqual(expect.not.arrayContaining(['Idempotency-Key', 'X-Actor-Sig']));

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { signatureDetails } from '../../../../src/service/actors/signature-details.ts';
+import { signatureDetails, undisclosedDetails } from '../../../../src/service/actors/signature-details.ts';
 import type { StatedInput } from '../../../../src/service/calls/call.ts';
 
 const ledgerId = '0193a000-0000-7000-8000-000000000001';
@@ -120,4 +120,22 @@ test('bytes that are no UTF-8 are compared as bytes', () => {
     sent_canonical_bytes: 2,
     first_difference: { byte: 1, sent: '\ufffd' },
   });
+});
+
+test('undisclosed details repeat what was sent and compare it with nothing', () => {
+  const input = { eventType: 'NOTED', ledgerId, forms: [expected] } as const;
+  const hint = expect.stringMatching(/only names an entity/);
+  const own = { event_type: 'NOTED', signing_key_id: kid, hint };
+  expect(undisclosedDetails(input, kid, { digest: null, canonical: null })).toEqual(own);
+  for (const guess of [expected, expected.slice(0, 10), '{}']) {
+    const sent = {
+      sent_digest: digestOf(guess),
+      sent_canonical_json: guess,
+      sent_canonical_bytes: Buffer.byteLength(guess),
+    };
+    const stated = { digest: digestOf(guess), canonical: base64(guess) };
+    expect(undisclosedDetails(input, kid, stated)).toEqual({ ...own, ...sent });
+  }
+  const malformed = undisclosedDetails(input, kid, { digest: 'no digest', canonical: null });
+  expect(malformed.hint).toMatch(/^X-Actor-Digest is not/);
 });

@@ -65,7 +65,10 @@ function listOf(lines: readonly Line[], read = { lines: 0 }) {
       createdAt: timeOf(numberOf(ledgerId)),
     }),
     ledgerStatus: async (ledgerId: string) => (isLast(ledgerId) ? 'CLOSED' : 'OPEN'),
-    holdsGrant: async ({ objectId }: LedgerLine) => numberOf(objectId ?? '') % 2 === 1,
+    grantCheck:
+      () =>
+      async ({ objectId }: LedgerLine) =>
+        numberOf(objectId ?? '') % 2 === 1,
   };
   const parts = [store, {}, {}, reading, {}, {}, {}] as unknown as Parameters<typeof ledgerService>;
   const { listLedgers } = ledgerService(...parts);

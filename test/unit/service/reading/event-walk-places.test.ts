@@ -16,7 +16,10 @@ const chain = chainOf(
 );
 const large = chain.events.at(-1) as LedgerEvent;
 
-/** A ledger of nothing but one large event, over and over; `turnsMib` has what was read of it in each turn of the event loop. */
+/**
+ * A ledger of nothing but one large event, over and over; `turnsMib` has what was read of it in each turn of the event
+ * loop.
+ */
 async function largeLedger() {
   const turnsMib: number[] = [0];
   let isNew = false;

@@ -81,3 +81,20 @@ test('of more masters than are looked through, a delegate sees the newest', asyn
     expect(await reading.seen(unboundedWalk(), ledgerId, delegateId)).toMatchObject({ masters: [held] });
   }
 });
+
+test('the list of a delegate shows a ledger for the grants by which the ledger itself can be read', async () => {
+  const more = [...masterIds, '0199cccc-0000-7000-8000-000000010000'];
+  for (const masters of [more, masterIds, masterIds.slice(0, 3)]) {
+    for (const held of masters.slice(0, 2)) {
+      const { reading } = delegateOf(held, masters);
+      const walk = unboundedWalk();
+      const isSeen = await reading.seen(walk, ledgerId, delegateId).then(
+        () => true,
+        () => false,
+      );
+      const line = { ledgerId, role: 'delegate', scope: 'master', objectId: held } as const;
+      expect(isSeen).toBe(masters !== more || held !== masterIds[0]);
+      expect(await reading.grantCheck(walk, delegateId)(line)).toBe(isSeen);
+    }
+  }
+});
