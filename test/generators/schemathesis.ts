@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path';
 import { startNodeProcess } from '../support/node-process.ts';
 
 /**
- * `npm run test:schemathesis [OPTION ...]`: Schemathesis, with all its checks, asks a live node whether it does what its
- * document says. schemathesis.toml lists the differences that docs/api.md names. Schemathesis is installed into
+ * `npm run test:schemathesis [OPTION ...]`: Schemathesis, with all its checks, asks a live node whether it does what
+ * its document says. schemathesis.toml lists the differences that docs/api.md names. Schemathesis is installed into
  * GENERATORS_CACHE.
  */
 

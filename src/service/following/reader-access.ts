@@ -32,8 +32,8 @@ export class ReaderAccess {
   #nextExpiryMs: number | null = null;
 
   /**
-   * `baseSeq`: a seq that was durable before `held` was read, so that changes up to it are known. `masterId`: the master
-   * that is followed; null for a ledger.
+   * `baseSeq`: a seq that was durable before `held` was read, so that changes up to it are known. `masterId`: the
+   * master that is followed; null for a ledger.
    */
   constructor(
     facts: LedgerFacts,
