@@ -73,13 +73,14 @@ export const headerParameters: JsonObject = {
   ),
   ActorDigest: header(
     'X-Actor-Digest',
-    'The digest that you signed, hex. The details of `invalid_signature` compare it with the expected one.',
-    { pattern: '^[0-9a-f]{64}$' },
+    'The digest that you signed, 64 hex digits. The details of `invalid_signature` compare it with the expected one.',
+    // No pattern: it is looked at only where a signature does not verify. So is the next one.
+    {},
   ),
   ActorCanonical: header(
     'X-Actor-Canonical',
-    'Base64 of the canonical JSON that you signed. The details of `invalid_signature` show where it differs.',
-    { maxLength: 8192 },
+    'Base64 of the canonical JSON that you signed, at most 8,192 characters. The details of `invalid_signature` show where it differs.',
+    {},
   ),
   Timestamp: header(
     'X-Timestamp',

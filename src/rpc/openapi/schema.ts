@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
-import { exactlyOneOf, isOptional, jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
+import { exactlyOneOf, isOptional, jsonRule, needsSomeField, noRestForm } from '../../service/encoding/json-field.ts';
 import type { Comments } from './comments.ts';
 import { exampleOf, formatSchema, type JsonObject, textFormat } from './format.ts';
 
@@ -41,6 +41,7 @@ function objectSchema(book: SchemaBook, desc: DescMessage, fields: readonly Desc
     properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(book, field, side)])),
     ...(required.length > 0 ? { required } : {}),
     ...exactlyOne(exactlyOneOf(desc)),
+    ...(needsSomeField(desc) ? { minProperties: 1 } : {}),
     // Answers may gain fields within a version. A misspelt field of a request is refused.
     ...(side === 'request' ? { additionalProperties: false } : {}),
   };

@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, getOption } from '@bufbuild/protobuf';
-import { exactly_one, type JsonRule, json } from '../../gen/svc/v1/options_pb.ts';
+import { exactly_one, type JsonRule, json, not_empty } from '../../gen/svc/v1/options_pb.ts';
 
 const rules = new Map<DescField, JsonRule>();
 
@@ -16,6 +16,11 @@ export function jsonRule(field: DescField): JsonRule {
 /** Returns the names of the fields of which a caller gives exactly one; none for most requests. */
 export function exactlyOneOf(message: DescMessage): readonly string[] {
   return getOption(message, exactly_one);
+}
+
+/** Whether a request needs at least one field in its body. */
+export function needsSomeField(message: DescMessage): boolean {
+  return getOption(message, not_empty);
 }
 
 /** Whether the field tells absent from its default. In JSON null then means absent. */
