@@ -8,6 +8,7 @@ import { Chain } from '../support/world.ts';
 import { directSession } from './cassandra.ts';
 import { firstMasters, ledgerIds } from './commands.ts';
 import type { World } from './node.ts';
+import { damagedEvery } from './proofs.ts';
 
 /** The first tile becomes full during the run. */
 const eventsBefore = TILE_HASHES - 16;
@@ -23,12 +24,18 @@ export async function makeLong({ tables, time, random, bucketEvents }: World): P
     random: (bytes) => random.bytes(bytes),
     bucketEvents,
   });
-  const { fence } = await store.claim(ledgerId);
-  for (let at = 0; at < entries.length; at += bucketEvents) {
-    const before = entries[at - 1];
-    const head = before === undefined ? null : { seq: before.seq, hash: before.hash };
-    await store.append({ ledgerId, fence, head }, entries.slice(at, at + bucketEvents));
-  }
+  const claim = await store.claim(ledgerId);
+  for (let at = 0; at < entries.length; at += bucketEvents)
+    await store.append(claim, entries.slice(at, at + bucketEvents));
+}
+
+/** A row in eight is damaged when the tile becomes full, until it is restored. */
+export function damageRows({ nodes, time, random }: World): void {
+  const damaged = { remainder: random.between(0, damagedEvery - 1), met: () => {} };
+  for (const node of nodes.values()) node.damaged = damaged;
+  time.after(random.between(300, 1_200), () => {
+    for (const node of nodes.values()) node.damaged = null;
+  });
 }
 
 function pastEntries(at: string): readonly LedgerEntry[] {

@@ -51,6 +51,8 @@ export interface Counts {
   /** Checkpoints that clients were given, and requests for one that were refused. */
   notes: number;
   notesRefused: number;
+  /** Full tiles of leaves that were made. */
+  tiles: number;
 }
 
 export const shardCount = 8;
@@ -128,7 +130,8 @@ export class SimulatedNode {
     const bytes = (length: number) => random.bytes(length);
     const cassandra = new CassandraLedgerStore({ session, now: () => clock.now(), random: bytes, bucketEvents });
     const store = bug === 'stale_refusal' ? neverAsking(cassandra) : cassandra;
-    const checkpoints = simulatedCheckpoints({ store, session, clock, logs, bug, damaged: () => this.damaged });
+    const parts = { store, session, clock, logs, counts, bug, damaged: () => this.damaged };
+    const checkpoints = simulatedCheckpoints(parts);
     const server = redis.client(wire(this.wires.redis, timeoutsMs.redis));
     const monotonicMs = () => time.now;
     const leases = new Leases({ self: this.id, server, timings, monotonicMs, random: bytes });

@@ -14,6 +14,13 @@ const foundBySeed: Readonly<Record<PlantedBug, number>> = {
   bucket_begun_unconditionally: 48,
   bucket_unchecked: 48,
   full_bucket_unsettled: 228,
+  edge_fed_when_sent: 3,
+  signed_before_head_is_durable: 136,
+  signed_head_not_compared: 13,
+  smaller_head_replaces_larger: 5,
+  tile_of_unchecked_rows: 57,
+  restored_copy_unmarked: 7,
+  head_made_certain_by_claim: 1,
 };
 
 test.each(plantedBugs)('%s is found within 500 seeds', { timeout: 120_000 }, async (bug) => {

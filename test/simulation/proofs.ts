@@ -48,13 +48,14 @@ interface ProofsParts {
   readonly session: CqlSession;
   readonly clock: Clock;
   readonly logs: LogsOfRun;
+  readonly counts: { tiles: number };
   readonly bug: PlantedBug | null;
   /** null: the node reads no damaged row now. */
   readonly damaged: () => DamagedRows | null;
 }
 
 /** The checkpoints of a node as src/node/subsystems/proofs.ts wires them, with the mistake that is planted. */
-export function simulatedCheckpoints({ store, session, clock, logs, bug, damaged }: ProofsParts): Checkpoints {
+export function simulatedCheckpoints({ store, session, clock, logs, counts, bug, damaged }: ProofsParts): Checkpoints {
   const read = { ...forwardingLedgers(store), ...damagedReads(store, damaged) };
   const rows = new LogRows(read);
   const treeRows = bug === 'tile_of_unchecked_rows' ? uncheckedTileRows(rows, read) : rows;
@@ -71,7 +72,12 @@ export function simulatedCheckpoints({ store, session, clock, logs, bug, damaged
       {
         tiles: new CassandraTileStore(session),
         rows: treeRows,
-        meter: { tilesWritten: () => {}, buildingFailed: () => {} },
+        meter: {
+          tilesWritten: (count) => {
+            counts.tiles += count;
+          },
+          buildingFailed: () => {},
+        },
       },
       logs,
     ),

@@ -6,15 +6,16 @@ import { CassandraSignedHeads } from '../../src/store/cassandra/trees/signed-hea
 import { append, commandKey } from '../support/commands.ts';
 import { HistoryBook } from '../support/history/history.ts';
 import { checkHistory, type Violation } from '../support/history/history-check.ts';
+import { checkNotes, checkProofs, type Era, neighbours } from '../support/history/notes-check.ts';
 import { checkProjected } from '../support/history/projection-check.ts';
 import type { PlantedBug } from './bugs.ts';
 import { directSession } from './cassandra.ts';
 import { type ClientParts, runClient, send } from './clients.ts';
 import { firstMasters, ledgerIds, Wishes } from './commands.ts';
 import { Faults, heal } from './faults.ts';
-import { makeLong } from './long-ledger.ts';
+import { damageRows, makeLong } from './long-ledger.ts';
 import { type Counts, SimulatedNode, type World } from './node.ts';
-import { checkNotes, checkProofs, type Era, NoteBook } from './notes.ts';
+import { NoteBook } from './notes.ts';
 import { newLogsOfRun, simulatedCheckpoints } from './proofs.ts';
 import { SeededRandom } from './random.ts';
 import { SimulatedRedis } from './redis.ts';
@@ -90,8 +91,10 @@ async function run(seed: number, time: SimulatedTime, bug: PlantedBug | null): P
   const noteStuck = (result: unknown) => {
     if (typeof result === 'string') violations.push(result);
   };
-  if (random.chance(longShare)) await makeLong(world);
+  const isLong = random.chance(longShare);
+  if (isLong) await makeLong(world);
   noteStuck(await within(open(parts), 'opening ledgers'));
+  if (isLong) damageRows(world);
   faults.plan(faultsPerSeed, faultsWithinMs);
   const restoring = restoreTimeAndAgain(world, restores, hasMore, () => eras.push(eraOf(world)));
   const running = [restoring, ...Array.from({ length: clients }, () => runClient(parts))];
@@ -143,6 +146,7 @@ function worldOf(seed: number, time: SimulatedTime, bug: PlantedBug | null): Wor
     moved: 0,
     notes: 0,
     notesRefused: 0,
+    tiles: 0,
   };
   const world: World = {
     time,
@@ -176,13 +180,15 @@ async function checkpointsClaimNothing(parts: ClientParts, within: Within): Prom
   const ledgerId = random.pick(ledgerIds);
   const log: Log = { kind: 'ledger', id: ledgerId, ledgerId };
   const found: Violation[] = [];
+  const goesOn = (what: string) => within(oneMore(parts, ledgerId, what), 'one more event');
+  await goesOn('before checkpoints');
   const before = { ...counts };
   for (const node of world.nodes.values()) {
     const result = await within(notes.ask(world, node, log, true), 'a checkpoint');
     if (result !== 'given')
       found.push(`stuck: ${node.id} gives no checkpoint of ${ledgerId} after everything was mended: ${result}`);
   }
-  await within(oneMore(parts, ledgerId, 'behind checkpoints'), 'one more event');
+  await goesOn('behind checkpoints');
   if (counts.fenced > before.fenced) found.push(`fenced: checkpoint requests fenced the owner of ${ledgerId}`);
   if (counts.claims > before.claims && counts.moved === before.moved)
     found.push(`claimed: checkpoint requests had ${ledgerId} claimed`);
@@ -191,7 +197,7 @@ async function checkpointsClaimNothing(parts: ClientParts, within: Within): Prom
 
 /** In a run without lost rows, all that is signed agrees with all that is stored. */
 async function checkLogs({ world, notes }: ClientParts, within: Within): Promise<Violation[]> {
-  const { logs, time, random, tables } = world;
+  const { logs, counts, time, random, tables } = world;
   const found: Violation[] = [
     ...[...logs.behind].map((origin) => `behind: ${origin} was found to be behind, and no row was lost`),
     ...[...logs.remade].map((origin) => `remade: ${origin} had tiles that did not agree with what was signed`),
@@ -205,8 +211,10 @@ async function checkLogs({ world, notes }: ClientParts, within: Within): Promise
       found.push(`head: the signed head of ${origin} is ${head?.size}, and ${largest} was signed`);
   }
   const clock = { now: () => time.now, after: time.after.bind(time) };
-  const parts = { store: directStore(world), session, clock, logs, bug: null, damaged: () => null };
-  const proofs = checkProofs(notes.notes, simulatedCheckpoints(parts), random, proofsPerSeed);
+  const parts = { store: directStore(world), session, clock, logs, counts, bug: null, damaged: () => null };
+  const pairs = neighbours(notes.notes);
+  const some = pairs.length === 0 ? [] : Array.from({ length: proofsPerSeed }, () => random.pick(pairs));
+  const proofs = checkProofs(some, simulatedCheckpoints(parts));
   const proven = await within(proofs, 'proving checkpoints');
   return typeof proven === 'string' ? [...found, proven] : [...found, ...proven];
 }
