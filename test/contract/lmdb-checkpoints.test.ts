@@ -20,7 +20,10 @@ test('checkpoints of processes killed around a raise never contradict, and the n
       await using child = startChild(['checkpoints', dataDir, point, `${count}`]);
       await child.ended();
       const given = notesIn(child.lines, name);
-      expect(child.lines.filter((line) => !line.startsWith('note ')), name).toEqual(['kill']);
+      expect(
+        child.lines.filter((line) => !line.startsWith('note ')),
+        name,
+      ).toEqual(['kill']);
       // Every raise but the last one was followed by a checkpoint.
       expect(given.length, name).toBeGreaterThanOrEqual(count - 1);
       notes.push(...given);

@@ -1,7 +1,7 @@
 import { TILE_HASHES } from '../../src/domain/log/tiles.ts';
+import { isoTime } from '../../src/domain/values/time.ts';
 import { CassandraLedgerStore } from '../../src/store/cassandra/log/ledger-store.ts';
 import type { LedgerEntry } from '../../src/store/ledger-store.ts';
-import { isoTime } from '../../src/domain/values/time.ts';
 import { chainEntries } from '../support/chain-entries.ts';
 import { append, createMaster, openLedger } from '../support/commands.ts';
 import { Chain } from '../support/world.ts';

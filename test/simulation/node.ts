@@ -53,6 +53,7 @@ export interface Counts {
   notesRefused: number;
   /** Full tiles of leaves that were made. */
   tiles: number;
+  restores: number;
 }
 
 export const shardCount = 8;

@@ -42,6 +42,7 @@ export async function restoreTimeAndAgain(
     for (const node of nodes.values()) node.crash();
     await pass(settledAfterMs);
     onRestore();
+    world.counts.restores++;
     if (kind === 'ledger') restoreLedger(world, copy, random.pick(ledgerIds));
     else restoreStore(world, copy);
     for (const { wires } of unwritten) Object.assign(wires.writes, healthyWire());

@@ -67,12 +67,7 @@ export function notesIn(lines: readonly string[], node: string): Note[] {
   });
 }
 
-function killedAt(
-  heads: SignedHeads,
-  point: KillPoint,
-  count: number,
-  say: (line: string) => void,
-): SignedHeads {
+function killedAt(heads: SignedHeads, point: KillPoint, count: number, say: (line: string) => void): SignedHeads {
   let raises = 0;
   const killAt = (here: KillPoint) => {
     if (here !== point || raises !== count) return;

@@ -6,8 +6,8 @@ import { LmdbLedgerStore } from '../../src/store/lmdb/log/ledger-store.ts';
 import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
 import { headOf } from './store-entries.ts';
-import { killPointOf, signUntilKilled } from './store-lmdb-checkpoints.ts';
 import { batchAfter, batchNumber, childLedgers } from './store-lmdb-batches.ts';
+import { killPointOf, signUntilKilled } from './store-lmdb-checkpoints.ts';
 
 /**
  * A process of its own that writes to a data directory, to be killed, traced or raced by tests. Every line goes out by

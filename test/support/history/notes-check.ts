@@ -68,7 +68,9 @@ function leavesOf({ kind, id, ledgerId }: Log, era: Era): Uint8Array[] {
   const events = era.get(ledgerId) ?? [];
   return kind === 'ledger'
     ? events.map(({ hash }) => leafHash(Buffer.from(hash, 'hex')))
-    : events.filter(({ master }) => master?.id === id).map(({ contentHash }) => leafHash(Buffer.from(contentHash, 'hex')));
+    : events
+        .filter(({ master }) => master?.id === id)
+        .map(({ contentHash }) => leafHash(Buffer.from(contentHash, 'hex')));
 }
 
 /** The roots of a tree at these of its sizes. */
