@@ -20,13 +20,12 @@ test('checkpoints of processes killed around a raise never contradict, and the n
       await using child = startChild(['checkpoints', dataDir, point, `${count}`]);
       await child.ended();
       const given = notesIn(child.lines, name);
-      expect(
-        child.lines.filter((line) => !line.startsWith('note ')),
-        name,
-      ).toEqual(['kill']);
+      const others = child.lines.filter((line) => !line.startsWith('note '));
+      expect(others, name).toEqual(['kill']);
       // Every raise but the last one was followed by a checkpoint.
       expect(given.length, name).toBeGreaterThanOrEqual(count - 1);
       notes.push(...given);
+      await expectHeadsOf(notes, dataDir);
     }
   await using stores = await openDir(dataDir);
   const era = new Map([[ledgerId, signedChain.map(({ row }) => parseRow(row))]]);
@@ -35,3 +34,13 @@ test('checkpoints of processes killed around a raise never contradict, and the n
   expect(pairs.length).toBeGreaterThan(0);
   expect(await checkProofs(pairs, checkpointsOver(stores))).toEqual([]);
 }, 120_000);
+
+/** What was signed is never above the signed head that the next process finds. */
+async function expectHeadsOf(notes: readonly Note[], dataDir: string): Promise<void> {
+  await using stores = await openDir(dataDir);
+  const { signedHeads } = stores;
+  for (const [origin, given] of Map.groupBy(notes, (note) => note.origin)) {
+    const head = await signedHeads.get(origin);
+    expect(head?.size).toBeGreaterThanOrEqual(Math.max(...given.map(({ size }) => size)));
+  }
+}

@@ -119,19 +119,25 @@ export class SimulatedNode {
     const life = this.life;
     const { clock } = life;
     const wire = (state: WireState, timeoutMs: number) => ({ time, random, state, life, timeoutMs });
-    const session = simulatedSession(
-      tables,
-      {
-        reads: wire(this.wires.reads, timeoutsMs.plain),
-        writes: { ...wire(this.wires.writes, timeoutsMs.plain), lateMaxMs: lateWriteMaxMs },
-        conditional: wire(this.wires.conditional, timeoutsMs.conditional),
-      },
-      bug,
-    );
+    const wires = {
+      reads: wire(this.wires.reads, timeoutsMs.plain),
+      writes: { ...wire(this.wires.writes, timeoutsMs.plain), lateMaxMs: lateWriteMaxMs },
+      conditional: wire(this.wires.conditional, timeoutsMs.conditional),
+    };
     const bytes = (length: number) => random.bytes(length);
-    const cassandra = new CassandraLedgerStore({ session, now: () => clock.now(), random: bytes, bucketEvents });
+    const storeWith = (mistake: PlantedBug | null) => {
+      const session = simulatedSession(tables, wires, mistake);
+      return {
+        session,
+        store: new CassandraLedgerStore({ session, now: () => clock.now(), random: bytes, bucketEvents }),
+      };
+    };
+    const { session, store: cassandra } = storeWith(bug);
     const store = bug === 'stale_refusal' ? neverAsking(cassandra) : cassandra;
-    const parts = { store, session, clock, logs, counts, bug, damaged: () => this.damaged };
+    // These mistakes are the actors': the same reads must not mislead those who sign.
+    const isActors = bug === 'bucket_unchecked' || bug === 'full_bucket_unsettled';
+    const read = isActors ? storeWith(null).store : store;
+    const parts = { store: read, session, clock, logs, counts, bug, damaged: () => this.damaged };
     const checkpoints = simulatedCheckpoints(parts);
     const server = redis.client(wire(this.wires.redis, timeoutsMs.redis));
     const monotonicMs = () => time.now;

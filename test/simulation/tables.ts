@@ -173,7 +173,8 @@ export class SimulatedTables {
       const columns = table.statics.has(column) ? partition.statics : line?.columns;
       if (columns === undefined) throw new TypeError(`No row for ${column}: ${cql}`);
       const stored = columns.get(column);
-      if (this.#olderWins || stored === undefined || writtenAt >= stored.timestamp)
+      const isOlderKept = this.#olderWins && statement.table !== 'signed_head';
+      if (isOlderKept || stored === undefined || writtenAt >= stored.timestamp)
         columns.set(column, { value, timestamp: writtenAt });
     }
   }

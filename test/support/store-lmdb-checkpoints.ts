@@ -5,8 +5,11 @@ import { ledgerId } from './commands.ts';
 import type { Note } from './history/notes-check.ts';
 import { checkpointsOver, ledgerLog, longChain, masterLog } from './proofs-rig.ts';
 
-/** Before a raise, while it is under way, and when it has resolved but nothing was signed. */
-export const killPoints = ['before', 'during', 'after'] as const;
+/**
+ * Before a raise, while it is under way, when it has resolved but nothing was signed, and when the checkpoint has left
+ * the process.
+ */
+export const killPoints = ['before', 'during', 'after', 'answered'] as const;
 export type KillPoint = (typeof killPoints)[number];
 
 /** All events that such processes write one after the other. */
@@ -22,7 +25,7 @@ export function killPointOf(text: string): KillPoint {
 
 /**
  * Goes on with the chain where the store ends, in batches, and signs checkpoints of the newest size and of an older one
- * after each batch. A line for each: `note <kind> <size> <root>`. `behind <origin>` if a log is found to be behind.
+ * after each batch. A line for each: `note <origin> <size> <root>`. `behind <origin>` if a log is found to be behind.
  * Kills itself with SIGKILL at a point of raise number `count`. The last line is `kill` then.
  */
 export async function signUntilKilled(
@@ -31,14 +34,27 @@ export async function signUntilKilled(
   count: number,
   say: (line: string) => void,
 ): Promise<void> {
-  const checkpoints = checkpointsOver(
-    { ledgers, tiles, signedHeads: killedAt(signedHeads, point, count, say) },
-    {
-      behind: (origin, isBehind) => {
-        if (isBehind) say(`behind ${origin}`);
-      },
+  let raises = 0;
+  const killAt = (here: KillPoint) => {
+    if (here !== point || raises !== count) return;
+    say('kill');
+    process.kill(process.pid, 'SIGKILL');
+  };
+  const heads: SignedHeads = {
+    get: (origin) => signedHeads.get(origin),
+    raise: async (...head) => {
+      raises += 1;
+      killAt('before');
+      const raised = signedHeads.raise(...head);
+      killAt('during');
+      await raised;
+      killAt('after');
     },
-  );
+  };
+  const behind = (origin: string, isBehind: boolean) => {
+    if (isBehind) say(`behind ${origin}`);
+  };
+  const checkpoints = checkpointsOver({ ledgers, tiles, signedHeads: heads }, { behind });
   const walk = unboundedWalk();
   const claim = await ledgers.claim(ledgerId);
   for (let next = (claim.head?.seq ?? -1) + 1; ; next += batchEvents) {
@@ -51,7 +67,8 @@ export async function signUntilKilled(
       for (const size of newest === 0 ? [] : [newest, Math.ceil(newest / 2)]) {
         const signed = await checkpoints.checkpoint(log, size, walk);
         if (signed === null) throw new Error(`There is no checkpoint of size ${size}`);
-        say(`note ${log.kind} ${size} ${Buffer.from(signed.root).toString('base64')}`);
+        say(`note ${signed.origin} ${size} ${Buffer.from(signed.root).toString('base64')}`);
+        killAt('answered');
       }
     }
   }
@@ -60,29 +77,9 @@ export async function signUntilKilled(
 /** The checkpoints that such a process gave, by its lines. */
 export function notesIn(lines: readonly string[], node: string): Note[] {
   return lines.flatMap((line) => {
-    const [word, kind, size = '', root = ''] = line.split(' ');
-    const log = logs.find((one) => one.kind === kind);
+    const [word, origin = '', size = '', root = ''] = line.split(' ');
+    const log = logs.find(({ id }) => origin.endsWith(id));
     if (word !== 'note' || log === undefined) return [];
-    return [{ log, node, origin: log.id, size: Number(size), root: Buffer.from(root, 'base64') }];
+    return [{ log, node, origin, size: Number(size), root: Buffer.from(root, 'base64') }];
   });
-}
-
-function killedAt(heads: SignedHeads, point: KillPoint, count: number, say: (line: string) => void): SignedHeads {
-  let raises = 0;
-  const killAt = (here: KillPoint) => {
-    if (here !== point || raises !== count) return;
-    say('kill');
-    process.kill(process.pid, 'SIGKILL');
-  };
-  return {
-    get: (origin) => heads.get(origin),
-    raise: async (...head) => {
-      raises += 1;
-      killAt('before');
-      const raised = heads.raise(...head);
-      killAt('during');
-      await raised;
-      killAt('after');
-    },
-  };
 }

@@ -85,6 +85,8 @@ switch (mode) {
     await append();
     break;
   case 'checkpoints':
+    // The timers of the service do not keep a process alive.
+    setInterval(() => {}, 1000);
     await signUntilKilled(await openLmdb({ dataDir, now: Date.now, onFatal }), killPointOf(name), Number(count), say);
     break;
   case 'compete':
