@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { CommitListener } from '../../src/actors/ledger/commit-listener.ts';
+import { toldTogether } from '../../src/actors/ledger/commit-listener.ts';
+import type { LedgerActorParts } from '../../src/actors/ledger/ledger-actor.ts';
 import { parseRow } from '../../src/domain/event/row.ts';
 import { TILE_HASHES } from '../../src/domain/log/tiles.ts';
 import { HASH_BYTES, leafHash } from '../../src/domain/log/tree.ts';
@@ -96,30 +97,18 @@ export function simulatedCheckpoints({ store, session, clock, logs, counts, bug,
   });
 }
 
-/** What the actors of the node tell its checkpoints, and the store that they append to. */
+/** What the actors of a node tell its checkpoints, and the store that they append to. */
 export function fedBy(
   bug: PlantedBug | null,
   checkpoints: Checkpoints,
   store: LedgerStore,
-): { readonly outbox: CommitListener; readonly store: LedgerStore } {
-  const outbox: CommitListener = {
-    writing: () => {},
-    settled: () => {},
-    committed: (ledgerId, entries) => checkpoints.committed(ledgerId, entries),
-    outcomeUnknown: () => {},
-    claimed: () => {},
+): Pick<LedgerActorParts, 'outbox' | 'store'> {
+  if (bug !== 'edge_fed_when_sent') return { outbox: toldTogether(checkpoints), store };
+  const append: LedgerStore['append'] = (claim, entries) => {
+    checkpoints.committed(claim.ledgerId, entries);
+    return store.append(claim, entries);
   };
-  if (bug !== 'edge_fed_when_sent') return { outbox, store };
-  return {
-    outbox: { ...outbox, committed: () => {} },
-    store: {
-      ...forwardingLedgers(store),
-      append: (claim, entries) => {
-        checkpoints.committed(claim.ledgerId, entries);
-        return store.append(claim, entries);
-      },
-    },
-  };
+  return { store: { ...forwardingLedgers(store), append } };
 }
 
 /** Learns of trees that did not agree with what was signed. */

@@ -140,8 +140,9 @@ export class SimulatedTables {
     this.#writeAt(left.writtenAt, left.statements);
   }
 
-  /** What a backup of the tables would hold. What is half done is not in it. */
+  /** What a backup of the tables holds. What was half done is completed by then. */
   copy(): TablesCopy {
+    for (const partition of [...this.#halfDone.keys()]) this.#settle(partition);
     return new Map(
       Array.from(this.#tables, ([name, { partitions }]) => [
         name,
