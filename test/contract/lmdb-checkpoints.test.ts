@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseRow } from '../../src/domain/event/row.ts';
+import { BehindLogs } from '../../src/service/log-identity/behind-logs.ts';
 import { ledgerId } from '../support/commands.ts';
 import { checkNotes, checkProofs, type Note, neighbours } from '../support/history/notes-check.ts';
 import { isNightly } from '../support/nightly.ts';
@@ -32,7 +33,8 @@ test('checkpoints of processes killed around a raise never contradict, and the n
   expect(checkNotes(notes, [era])).toEqual([]);
   const pairs = neighbours(notes);
   expect(pairs.length).toBeGreaterThan(0);
-  expect(await checkProofs(pairs, checkpointsOver(stores))).toEqual([]);
+  const logs = checkpointsOver(stores.ledgers, stores.tiles, stores.signedHeads, new BehindLogs(false));
+  expect(await checkProofs(pairs, logs)).toEqual([]);
 }, 120_000);
 
 /** What was signed is never above the signed head that the next process finds. */

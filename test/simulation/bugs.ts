@@ -38,6 +38,12 @@ export type PlantedBug =
   /** A checkpoint request claims the ledger to be certain of its head. */
   | 'head_made_certain_by_claim';
 
+/** A checkpoint request settles what these bugs leave unsettled, so the runs with them have none. */
+export const settledByCheckpoints: ReadonlySet<PlantedBug | null> = new Set<PlantedBug | null>([
+  'bucket_unchecked',
+  'full_bucket_unsettled',
+]);
+
 export const plantedBugs: readonly PlantedBug[] = [
   'unconditional_append',
   'stale_refusal',

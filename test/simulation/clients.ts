@@ -25,10 +25,11 @@ export interface ClientParts {
 /** Sends commands one after the other, those with a key again until it is certain what became of them. */
 export async function runClient(parts: ClientParts): Promise<void> {
   const { world, wishes } = parts;
+  const checkpoint = world.hasCheckpoints ? 14 : 0;
   while (parts.hasMore()) {
     await pause(world, world.random.between(0, 60));
     if (world.isStopped) continue;
-    const kind = world.random.weighted({ command: 82, look: 8, lane: 6, access: 4, checkpoint: 14 });
+    const kind = world.random.weighted({ command: 82, look: 8, lane: 6, access: 4, checkpoint });
     if (kind === 'look') await look(parts);
     else if (kind === 'checkpoint') await askCheckpoint(parts);
     else if (kind === 'lane') await sendLane(parts);

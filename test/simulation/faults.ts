@@ -70,7 +70,7 @@ export class Faults {
       this.#later(againAfterMs);
       return;
     }
-    const kind = random.weighted(weights);
+    const kind = random.weighted(this.#world.hasCheckpoints ? weights : { ...weights, damaged_rows: 0 });
     const node = random.pick(running);
     const lastsMs = random.pick([100, 300, 800, 1_800]);
     const words = `${time.now - this.#beganMs} ms: ${kind} ${node.id} for ${lastsMs} ms`;

@@ -34,6 +34,8 @@ export interface World {
   readonly bucketEvents: number;
   readonly counts: Counts;
   readonly logs: LogsOfRun;
+  /** Whether clients ask for checkpoints, and what only checkpoints notice is broken. */
+  readonly hasCheckpoints: boolean;
   /** All nodes are stopped while tables are restored. */
   isStopped: boolean;
 }
@@ -119,25 +121,19 @@ export class SimulatedNode {
     const life = this.life;
     const { clock } = life;
     const wire = (state: WireState, timeoutMs: number) => ({ time, random, state, life, timeoutMs });
-    const wires = {
-      reads: wire(this.wires.reads, timeoutsMs.plain),
-      writes: { ...wire(this.wires.writes, timeoutsMs.plain), lateMaxMs: lateWriteMaxMs },
-      conditional: wire(this.wires.conditional, timeoutsMs.conditional),
-    };
+    const session = simulatedSession(
+      tables,
+      {
+        reads: wire(this.wires.reads, timeoutsMs.plain),
+        writes: { ...wire(this.wires.writes, timeoutsMs.plain), lateMaxMs: lateWriteMaxMs },
+        conditional: wire(this.wires.conditional, timeoutsMs.conditional),
+      },
+      bug,
+    );
     const bytes = (length: number) => random.bytes(length);
-    const storeWith = (mistake: PlantedBug | null) => {
-      const session = simulatedSession(tables, wires, mistake);
-      return {
-        session,
-        store: new CassandraLedgerStore({ session, now: () => clock.now(), random: bytes, bucketEvents }),
-      };
-    };
-    const { session, store: cassandra } = storeWith(bug);
+    const cassandra = new CassandraLedgerStore({ session, now: () => clock.now(), random: bytes, bucketEvents });
     const store = bug === 'stale_refusal' ? neverAsking(cassandra) : cassandra;
-    // These mistakes are the actors': the same reads must not mislead those who sign.
-    const isActors = bug === 'bucket_unchecked' || bug === 'full_bucket_unsettled';
-    const read = isActors ? storeWith(null).store : store;
-    const parts = { store: read, session, clock, logs, counts, bug, damaged: () => this.damaged };
+    const parts = { store, session, clock, logs, counts, bug, damaged: () => this.damaged };
     const checkpoints = simulatedCheckpoints(parts);
     const server = redis.client(wire(this.wires.redis, timeoutsMs.redis));
     const monotonicMs = () => time.now;

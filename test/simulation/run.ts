@@ -8,7 +8,7 @@ import { HistoryBook } from '../support/history/history.ts';
 import { checkHistory, type Violation } from '../support/history/history-check.ts';
 import { checkNotes, checkProofs, type Era, neighbours } from '../support/history/notes-check.ts';
 import { checkProjected } from '../support/history/projection-check.ts';
-import type { PlantedBug } from './bugs.ts';
+import { type PlantedBug, settledByCheckpoints } from './bugs.ts';
 import { directSession } from './cassandra.ts';
 import { type ClientParts, runClient, send } from './clients.ts';
 import { firstMasters, ledgerIds, Wishes } from './commands.ts';
@@ -77,7 +77,7 @@ async function run(seed: number, time: SimulatedTime, bug: PlantedBug | null): P
   // Callers go on until so many faults have met them.
   const hasMore = () => wishes.made < commandsPerSeed || faults.effective.length < faultsPerSeed;
   const parts: ClientParts = { world, wishes, book: new HistoryBook(), notes: new NoteBook(), hasMore };
-  const restores = restoreKindOf(random);
+  const restores = world.hasCheckpoints ? restoreKindOf(random) : 'none';
   const eras: Era[] = [];
   const within = async <T>(work: Promise<T>, what: string): Promise<T | Violation> => {
     let ended = false;
@@ -91,7 +91,7 @@ async function run(seed: number, time: SimulatedTime, bug: PlantedBug | null): P
   const noteStuck = (result: unknown) => {
     if (typeof result === 'string') violations.push(result);
   };
-  const isLong = random.chance(longShare);
+  const isLong = world.hasCheckpoints && random.chance(longShare);
   if (isLong) await makeLong(world);
   noteStuck(await within(open(parts), 'opening ledgers'));
   if (isLong) damageRows(world);
@@ -114,7 +114,7 @@ async function run(seed: number, time: SimulatedTime, bug: PlantedBug | null): P
       violations.push(`stuck: ledger ${ledgerId} takes no event after everything was mended: ${result}`);
   }
   const isWhole = eras.length === 0;
-  if (isWhole) violations.push(...(await checkpointsClaimNothing(parts, within)));
+  if (isWhole && world.hasCheckpoints) violations.push(...(await checkpointsClaimNothing(parts, within)));
   const final = eraOf(world);
   // What clients were told of lost events was checked before the first loss. From then on only checkpoints are checked.
   if (isWhole) violations.push(...(await check(world, parts.book, final)));
@@ -163,6 +163,7 @@ function worldOf(seed: number, time: SimulatedTime, bug: PlantedBug | null): Wor
     bucketEvents: random.pick([20, 24, 32]),
     counts,
     logs: newLogsOfRun(),
+    hasCheckpoints: !settledByCheckpoints.has(bug),
     isStopped: false,
   };
   const ids = Array.from({ length: nodesMin + (random.chance(0.2) ? 1 : 0) }, (_, at) => `node-${at}`);

@@ -1,3 +1,4 @@
+import { BehindLogs } from '../../src/service/log-identity/behind-logs.ts';
 import { unboundedWalk } from '../../src/service/walking/walk.ts';
 import type { SignedHeads } from '../../src/store/signed-heads.ts';
 import type { Stores } from '../../src/store/stores.ts';
@@ -25,8 +26,8 @@ export function killPointOf(text: string): KillPoint {
 
 /**
  * Goes on with the chain where the store ends, in batches, and signs checkpoints of the newest size and of an older one
- * after each batch. A line for each: `note <origin> <size> <root>`. `behind <origin>` if a log is found to be behind.
- * Kills itself with SIGKILL at a point of raise number `count`. The last line is `kill` then.
+ * after each batch. A line for each: `note <origin> <size> <root>`. Kills itself with SIGKILL at a point of raise number
+ * `count`. The last line is `kill` then.
  */
 export async function signUntilKilled(
   { ledgers, tiles, signedHeads }: Stores,
@@ -51,10 +52,8 @@ export async function signUntilKilled(
       killAt('after');
     },
   };
-  const behind = (origin: string, isBehind: boolean) => {
-    if (isBehind) say(`behind ${origin}`);
-  };
-  const checkpoints = checkpointsOver({ ledgers, tiles, signedHeads: heads }, { behind });
+  const behind = new BehindLogs(false);
+  const checkpoints = checkpointsOver(ledgers, tiles, heads, behind);
   const walk = unboundedWalk();
   const claim = await ledgers.claim(ledgerId);
   for (let next = (claim.head?.seq ?? -1) + 1; ; next += batchEvents) {
