@@ -22,7 +22,27 @@ export type PlantedBug =
    */
   | 'bucket_unchecked'
   /** Who claims behind a full bucket does not settle what is half done there. */
-  | 'full_bucket_unsettled';
+  | 'full_bucket_unsettled'
+  /** The edge of a log is extended when a batch is sent, and not when it has committed. */
+  | 'edge_fed_when_sent'
+  /** A checkpoint is signed before its signed head is durable. */
+  | 'signed_before_head_is_durable'
+  /** A tree is signed without a comparison with the signed head. */
+  | 'signed_head_not_compared'
+  /** A signed head that comes late replaces a larger one. */
+  | 'smaller_head_replaces_larger'
+  /** A tile is made of rows whose hashes were not recomputed. */
+  | 'tile_of_unchecked_rows'
+  /** A node signs although its store is a restored copy. */
+  | 'restored_copy_unmarked'
+  /** A checkpoint request claims the ledger to be certain of its head. */
+  | 'head_made_certain_by_claim';
+
+/** A checkpoint request settles what these bugs leave unsettled, so the runs with them have none. */
+export const settledByCheckpoints: ReadonlySet<PlantedBug | null> = new Set<PlantedBug | null>([
+  'bucket_unchecked',
+  'full_bucket_unsettled',
+]);
 
 export const plantedBugs: readonly PlantedBug[] = [
   'unconditional_append',
@@ -33,4 +53,11 @@ export const plantedBugs: readonly PlantedBug[] = [
   'bucket_begun_unconditionally',
   'bucket_unchecked',
   'full_bucket_unsettled',
+  'edge_fed_when_sent',
+  'signed_before_head_is_durable',
+  'signed_head_not_compared',
+  'smaller_head_replaces_larger',
+  'tile_of_unchecked_rows',
+  'restored_copy_unmarked',
+  'head_made_certain_by_claim',
 ];

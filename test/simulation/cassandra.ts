@@ -41,7 +41,10 @@ export function simulatedSession(tables: SimulatedTables, wires: CassandraWires,
       for (const { head_seq, head_hash } of rows) if (head_seq !== null) seen.set(ledger, { head_seq, head_hash });
       return rows;
     },
-    write: (statements) => again(wires.writes, () => tables.write(statements)),
+    write: (statements) => {
+      const written = bug === 'smaller_head_replaces_larger' ? statements.map(withoutSize) : statements;
+      return again(wires.writes, () => tables.write(written));
+    },
     decide: async (statements) => {
       const decision = await request(
         wires.conditional,
@@ -85,6 +88,13 @@ export function directSession(tables: SimulatedTables): CqlSession {
 
 function isBatch(statement: Statement): boolean {
   return statement.cql.endsWith('head_seq = ? AND head_hash = ?');
+}
+
+/** A signed head with the timestamp of the server, and not its size. */
+function withoutSize(statement: Statement): Statement {
+  const { cql, params } = statement;
+  if (!cql.startsWith('INSERT INTO signed_head')) return statement;
+  return { cql: cql.replace(' USING TIMESTAMP ?', ''), params: params.slice(0, -1) };
 }
 
 function isUnconditional([first]: readonly Statement[], bug: PlantedBug | null): boolean {

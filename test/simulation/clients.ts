@@ -1,18 +1,23 @@
 import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
 import { names } from '../../src/domain/event/projection.ts';
 import type { Lane } from '../../src/domain/ledger/command.ts';
+import type { Log } from '../../src/service/proofs/proven-logs.ts';
 import { supplier } from '../support/commands.ts';
 import { type AttemptResult, type HistoryBook, resultOf } from '../support/history/history.ts';
 import { ledgerIds, type Wanted, type Wishes } from './commands.ts';
 import type { SimulatedNode, World } from './node.ts';
+import type { NoteBook } from './notes.ts';
 
 const attemptsMax = 6;
 const looksLimit = 1_000;
+/** A client waits so long for a look or a checkpoint, ms. */
+const patienceMs = 1_500;
 
 export interface ClientParts {
   readonly world: World;
   readonly wishes: Wishes;
   readonly book: HistoryBook;
+  readonly notes: NoteBook;
   /** Whether new commands are wanted still. */
   hasMore(): boolean;
 }
@@ -20,10 +25,13 @@ export interface ClientParts {
 /** Sends commands one after the other, those with a key again until it is certain what became of them. */
 export async function runClient(parts: ClientParts): Promise<void> {
   const { world, wishes } = parts;
+  const checkpoint = world.hasCheckpoints ? 14 : 0;
   while (parts.hasMore()) {
     await pause(world, world.random.between(0, 60));
-    const kind = world.random.weighted({ command: 82, look: 8, lane: 6, access: 4 });
+    if (world.isStopped) continue;
+    const kind = world.random.weighted({ command: 82, look: 8, lane: 6, access: 4, checkpoint });
     if (kind === 'look') await look(parts);
+    else if (kind === 'checkpoint') await askCheckpoint(parts);
     else if (kind === 'lane') await sendLane(parts);
     else if (kind === 'access') await changeAccess(parts);
     else await send(parts, wishes.next(deadlineOf(world)));
@@ -94,13 +102,23 @@ async function attempt({ world, book }: ClientParts, wanted: Wanted, node: Simul
   return result;
 }
 
+/** Of a ledger or master, as often at the newest size as at an older one. */
+async function askCheckpoint({ world, wishes, notes }: ClientParts): Promise<void> {
+  const { random } = world;
+  const ledgerId = random.pick(ledgerIds);
+  const log: Log = random.chance(0.5)
+    ? { kind: 'ledger', id: ledgerId, ledgerId }
+    : { kind: 'master', id: wishes.masterOf(ledgerId), ledgerId };
+  await Promise.race([notes.ask(world, anyNode(world), log, random.chance(0.6)), pause(world, patienceMs)]);
+}
+
 async function look({ world, wishes, book }: ClientParts): Promise<void> {
   const { store } = anyNode(world);
   const ledgerId = world.random.pick(ledgerIds);
   const scope = world.random.chance(0.3) ? names.ownEvents(ledgerId) : names.masterEvents(wishes.masterOf(ledgerId));
   const begun = book.tick();
   const asked = Promise.all([store.head(ledgerId), store.readScope(ledgerId, scope, { limit: looksLimit })]);
-  const gaveUp = new Promise<null>((resolve) => void world.time.after(1_500, () => resolve(null)));
+  const gaveUp = pause(world, patienceMs).then(() => null);
   // A read that fails says nothing.
   const seen = await Promise.race([asked.catch(() => null), gaveUp]);
   if (seen === null) return;

@@ -1,6 +1,6 @@
 /** The little of CQL that the ledger store speaks, taken apart. */
 
-export type Value = string | number | bigint | null;
+export type Value = string | number | bigint | Buffer | null;
 export type Operator = '=' | '>=' | '<=' | 'IN';
 
 /** A parameter, or a value that stands in the text. */

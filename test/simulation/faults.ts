@@ -1,4 +1,5 @@
 import type { SimulatedNode, World } from './node.ts';
+import { damagedEvery } from './proofs.ts';
 import { type Fate, healthyWire, type WireState } from './wire.ts';
 
 export type FaultKind = keyof typeof weights;
@@ -19,6 +20,7 @@ const weights = {
   clock_jumps: 2,
   owns_all: 3,
   drain: 2,
+  damaged_rows: 2,
 };
 
 /** Nobody may be there to be hit: all nodes are down or paused. */
@@ -68,7 +70,7 @@ export class Faults {
       this.#later(againAfterMs);
       return;
     }
-    const kind = random.weighted(weights);
+    const kind = random.weighted(this.#world.hasCheckpoints ? weights : { ...weights, damaged_rows: 0 });
     const node = random.pick(running);
     const lastsMs = random.pick([100, 300, 800, 1_800]);
     const words = `${time.now - this.#beganMs} ms: ${kind} ${node.id} for ${lastsMs} ms`;
@@ -90,6 +92,7 @@ export function heal(world: World): void {
     for (const wire of [...Object.values(node.wires), ...node.peers.values()])
       Object.assign(wire, healthyWire(), { faultRate: 0 });
     node.believesAll = null;
+    node.damaged = null;
     world.redis.order(node.id, null);
     if (node.life.isOver) node.restart();
     node.life.resume();
@@ -134,7 +137,7 @@ function begin(world: World, kind: FaultKind, node: SimulatedNode, lastsMs: numb
       node.crash();
       met();
       later(() => {
-        if (node.life === life) node.restart();
+        if (node.life === life && !world.isStopped) node.restart();
       });
       return;
     }
@@ -169,6 +172,12 @@ function begin(world: World, kind: FaultKind, node: SimulatedNode, lastsMs: numb
       node.believesAll = met;
       later(() => {
         node.believesAll = null;
+      });
+      return;
+    case 'damaged_rows':
+      node.damaged = { remainder: random.between(0, damagedEvery - 1), met };
+      later(() => {
+        node.damaged = null;
       });
       return;
     case 'drain':

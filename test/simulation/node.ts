@@ -10,11 +10,13 @@ import { Directory } from '../../src/actors/routing/directory.ts';
 import { NotOwner, type Peers, PeerUnreachable } from '../../src/actors/routing/peers.ts';
 import type { NodeId, Placement } from '../../src/actors/routing/placement.ts';
 import type { AuthoritySigner } from '../../src/domain/ledger/seal.ts';
+import type { Checkpoints } from '../../src/service/proofs/checkpoints.ts';
 import { CassandraLedgerStore } from '../../src/store/cassandra/log/ledger-store.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import type { PlantedBug } from './bugs.ts';
 import { simulatedSession } from './cassandra.ts';
 import { Life } from './life.ts';
+import { type DamagedRows, fedBy, type LogsOfRun, simulatedCheckpoints } from './proofs.ts';
 import type { SeededRandom } from './random.ts';
 import type { SimulatedRedis } from './redis.ts';
 import type { SimulatedTables } from './tables.ts';
@@ -31,6 +33,11 @@ export interface World {
   readonly bug: PlantedBug | null;
   readonly bucketEvents: number;
   readonly counts: Counts;
+  readonly logs: LogsOfRun;
+  /** Whether clients ask for checkpoints, and what only checkpoints notice is broken. */
+  readonly hasCheckpoints: boolean;
+  /** All nodes are stopped while tables are restored. */
+  isStopped: boolean;
 }
 
 /** What happened in a run, to be sure that it was no quiet one. */
@@ -43,6 +50,12 @@ export interface Counts {
   notOwner: number;
   unreachable: number;
   moved: number;
+  /** Checkpoints that clients were given, and requests for one that were refused. */
+  notes: number;
+  notesRefused: number;
+  /** Full tiles of leaves that were made. */
+  tiles: number;
+  restores: number;
 }
 
 export const shardCount = 8;
@@ -80,6 +93,9 @@ export class SimulatedNode {
   life: Life;
   directory: Directory;
   store: LedgerStore;
+  checkpoints: Checkpoints;
+  /** The rows that the node reads damaged when it makes trees. */
+  damaged: DamagedRows | null = null;
   /** If set, the node believes that it owns every shard. Called when it acts on that. */
   believesAll: (() => void) | null = null;
 
@@ -87,7 +103,7 @@ export class SimulatedNode {
     this.id = id;
     this.#world = world;
     this.life = new Life(world.time);
-    [this.store, this.directory] = this.#start();
+    [this.store, this.checkpoints, this.directory] = this.#start();
   }
 
   crash(): void {
@@ -97,11 +113,11 @@ export class SimulatedNode {
   restart(): void {
     this.life = new Life(this.#world.time);
     this.believesAll = null;
-    [this.store, this.directory] = this.#start();
+    [this.store, this.checkpoints, this.directory] = this.#start();
   }
 
-  #start(): [LedgerStore, Directory] {
-    const { time, random, tables, redis, bug, bucketEvents, counts } = this.#world;
+  #start(): [LedgerStore, Checkpoints, Directory] {
+    const { time, random, tables, redis, bug, bucketEvents, counts, logs } = this.#world;
     const life = this.life;
     const { clock } = life;
     const wire = (state: WireState, timeoutMs: number) => ({ time, random, state, life, timeoutMs });
@@ -117,6 +133,8 @@ export class SimulatedNode {
     const bytes = (length: number) => random.bytes(length);
     const cassandra = new CassandraLedgerStore({ session, now: () => clock.now(), random: bytes, bucketEvents });
     const store = bug === 'stale_refusal' ? neverAsking(cassandra) : cassandra;
+    const parts = { store, session, clock, logs, counts, bug, damaged: () => this.damaged };
+    const checkpoints = simulatedCheckpoints(parts);
     const server = redis.client(wire(this.wires.redis, timeoutsMs.redis));
     const monotonicMs = () => time.now;
     const leases = new Leases({ self: this.id, server, timings, monotonicMs, random: bytes });
@@ -128,7 +146,7 @@ export class SimulatedNode {
       },
     };
     const directory = new Directory({
-      store,
+      ...fedBy(bug, checkpoints, store),
       keys: noKeys,
       authority: () => authority,
       clock,
@@ -160,7 +178,7 @@ export class SimulatedNode {
       alarmed: () => {},
     });
     rebalancing.start();
-    return [store, directory];
+    return [store, checkpoints, directory];
   }
 
   #peers(life: Life): Peers {

@@ -1,18 +1,25 @@
 import type { LedgerEvent } from '../../src/domain/event/event.ts';
 import { parseRow } from '../../src/domain/event/row.ts';
+import type { Log } from '../../src/service/proofs/proven-logs.ts';
 import { CassandraLedgerStore } from '../../src/store/cassandra/log/ledger-store.ts';
+import { CassandraSignedHeads } from '../../src/store/cassandra/trees/signed-heads.ts';
 import { append, commandKey } from '../support/commands.ts';
 import { HistoryBook } from '../support/history/history.ts';
 import { checkHistory, type Violation } from '../support/history/history-check.ts';
+import { checkNotes, checkProofs, type Era, neighbours } from '../support/history/notes-check.ts';
 import { checkProjected } from '../support/history/projection-check.ts';
-import type { PlantedBug } from './bugs.ts';
+import { type PlantedBug, settledByCheckpoints } from './bugs.ts';
 import { directSession } from './cassandra.ts';
 import { type ClientParts, runClient, send } from './clients.ts';
 import { firstMasters, ledgerIds, Wishes } from './commands.ts';
 import { Faults, heal } from './faults.ts';
+import { damageRows, makeLong } from './long-ledger.ts';
 import { type Counts, SimulatedNode, type World } from './node.ts';
+import { NoteBook } from './notes.ts';
+import { newLogsOfRun, simulatedCheckpoints } from './proofs.ts';
 import { SeededRandom } from './random.ts';
 import { SimulatedRedis } from './redis.ts';
+import { restoreKindOf, restoreTimeAndAgain } from './restores.ts';
 import { SimulatedTables } from './tables.ts';
 import { SimulatedTime } from './time.ts';
 import { healthyWire } from './wire.ts';
@@ -25,6 +32,10 @@ const startMs = Date.parse('2026-11-21T00:00:00.000Z');
 /** Faults begin within this time; what 300 commands take where nothing fails. */
 const faultsWithinMs = 1_600;
 const endsWithinMs = 60_000;
+/** Of the runs in which a tile becomes full. */
+const longShare = 0.125;
+/** Pairs of checkpoints that are proven from what is stored at the end. */
+const proofsPerSeed = 3;
 
 export interface RunResult {
   readonly seed: number;
@@ -51,6 +62,8 @@ export async function runSeed(seed: number, bug: PlantedBug | null = null): Prom
   try {
     return await run(seed, time, bug);
   } finally {
+    // The budget of the event loop is the whole process's: what it has planned in this time has to happen in it.
+    await time.pass(time.now, () => false);
     Error.stackTraceLimit = traceLimit;
     restore();
   }
@@ -63,7 +76,9 @@ async function run(seed: number, time: SimulatedTime, bug: PlantedBug | null): P
   const wishes = new Wishes(random);
   // Callers go on until so many faults have met them.
   const hasMore = () => wishes.made < commandsPerSeed || faults.effective.length < faultsPerSeed;
-  const parts: ClientParts = { world, wishes, book: new HistoryBook(), hasMore };
+  const parts: ClientParts = { world, wishes, book: new HistoryBook(), notes: new NoteBook(), hasMore };
+  const restores = world.hasCheckpoints ? restoreKindOf(random) : 'none';
+  const eras: Era[] = [];
   const within = async <T>(work: Promise<T>, what: string): Promise<T | Violation> => {
     let ended = false;
     const settled = work.finally(() => {
@@ -76,9 +91,18 @@ async function run(seed: number, time: SimulatedTime, bug: PlantedBug | null): P
   const noteStuck = (result: unknown) => {
     if (typeof result === 'string') violations.push(result);
   };
+  const isLong = world.hasCheckpoints && random.chance(longShare);
+  if (isLong) await makeLong(world);
   noteStuck(await within(open(parts), 'opening ledgers'));
+  if (isLong) damageRows(world);
   faults.plan(faultsPerSeed, faultsWithinMs);
-  noteStuck(await within(Promise.all(Array.from({ length: clients }, () => runClient(parts))), 'the clients'));
+  const restoring = restoreTimeAndAgain(world, restores, hasMore, () => {
+    const era = eraOf(world);
+    if (eras.length === 0) violations.push(...checkHistories(era, parts.book));
+    eras.push(era);
+  });
+  const running = [restoring, ...Array.from({ length: clients }, () => runClient(parts))];
+  noteStuck(await within(Promise.all(running), 'the clients'));
   faults.end();
   // What is broken is mended while what is late arrives; then each ledger has to take one more event.
   await time.pass(time.now + 1_000, () => false);
@@ -89,7 +113,13 @@ async function run(seed: number, time: SimulatedTime, bug: PlantedBug | null): P
     if (result !== 'written')
       violations.push(`stuck: ledger ${ledgerId} takes no event after everything was mended: ${result}`);
   }
-  violations.push(...(await check(world, parts.book)));
+  const isWhole = eras.length === 0;
+  if (isWhole && world.hasCheckpoints) violations.push(...(await checkpointsClaimNothing(parts, within)));
+  const final = eraOf(world);
+  // What clients were told of lost events was checked before the first loss. From then on only checkpoints are checked.
+  if (isWhole) violations.push(...(await check(world, parts.book, final)));
+  violations.push(...parts.notes.broken, ...checkNotes(parts.notes.notes, [...eras, final]));
+  if (isWhole && violations.length === 0) violations.push(...(await checkLogs(parts, within)));
   const kinds = Map.groupBy(parts.book.attempts, ({ result }) => result.kind);
   const count = (kind: 'written' | 'refused' | 'not_written' | 'unknown') => kinds.get(kind)?.length ?? 0;
   return {
@@ -118,6 +148,10 @@ function worldOf(seed: number, time: SimulatedTime, bug: PlantedBug | null): Wor
     notOwner: 0,
     unreachable: 0,
     moved: 0,
+    notes: 0,
+    notesRefused: 0,
+    tiles: 0,
+    restores: 0,
   };
   const world: World = {
     time,
@@ -128,6 +162,9 @@ function worldOf(seed: number, time: SimulatedTime, bug: PlantedBug | null): Wor
     bug,
     bucketEvents: random.pick([20, 24, 32]),
     counts,
+    logs: newLogsOfRun(),
+    hasCheckpoints: !settledByCheckpoints.has(bug),
+    isStopped: false,
   };
   const ids = Array.from({ length: nodesMin + (random.chance(0.2) ? 1 : 0) }, (_, at) => `node-${at}`);
   for (const id of ids) world.nodes.set(id, new SimulatedNode(id, world));
@@ -140,9 +177,57 @@ async function open(parts: ClientParts): Promise<void> {
   for (const wanted of parts.wishes.opening(parts.world.time.now + 5_000)) await send(parts, wanted);
 }
 
-async function oneMore(parts: ClientParts, ledgerId: string): Promise<string> {
+type Within = <T>(work: Promise<T>, what: string) => Promise<T | Violation>;
+
+/** Every node gives a checkpoint of a ledger, whose owner goes on appending without a claim. */
+async function checkpointsClaimNothing(parts: ClientParts, within: Within): Promise<Violation[]> {
+  const { world, notes } = parts;
+  const { counts, random } = world;
+  const ledgerId = random.pick(ledgerIds);
+  const log: Log = { kind: 'ledger', id: ledgerId, ledgerId };
+  const found: Violation[] = [];
+  const goesOn = (what: string) => within(oneMore(parts, ledgerId, what), 'one more event');
+  await goesOn('before checkpoints');
+  const before = { ...counts };
+  for (const node of world.nodes.values()) {
+    const result = await within(notes.ask(world, node, log, true), 'a checkpoint');
+    if (result !== 'given')
+      found.push(`stuck: ${node.id} gives no checkpoint of ${ledgerId} after everything was mended: ${result}`);
+  }
+  await goesOn('behind checkpoints');
+  if (counts.fenced > before.fenced) found.push(`fenced: checkpoint requests fenced the owner of ${ledgerId}`);
+  if (counts.claims > before.claims && counts.moved === before.moved)
+    found.push(`claimed: checkpoint requests had ${ledgerId} claimed`);
+  return found;
+}
+
+/** In a run without lost rows, all that is signed agrees with all that is stored. */
+async function checkLogs({ world, notes }: ClientParts, within: Within): Promise<Violation[]> {
+  const { logs, counts, time, random, tables } = world;
+  const found: Violation[] = [
+    ...[...logs.behind].map((origin) => `behind: ${origin} was found to be behind, and no row was lost`),
+    ...[...logs.remade].map((origin) => `remade: ${origin} had tiles that did not agree with what was signed`),
+  ];
+  const session = directSession(tables);
+  const heads = new CassandraSignedHeads(session);
+  for (const [origin, given] of Map.groupBy(notes.notes, (note) => note.origin)) {
+    const largest = Math.max(...given.map(({ size }) => size));
+    const head = await heads.get(origin);
+    if ((head?.size ?? 0) < largest)
+      found.push(`head: the signed head of ${origin} is ${head?.size}, and ${largest} was signed`);
+  }
+  const clock = { now: () => time.now, after: time.after.bind(time) };
+  const parts = { store: directStore(world), session, clock, logs, counts, bug: null, damaged: () => null };
+  const pairs = neighbours(notes.notes);
+  const some = pairs.length === 0 ? [] : Array.from({ length: proofsPerSeed }, () => random.pick(pairs));
+  const proofs = checkProofs(some, simulatedCheckpoints(parts));
+  const proven = await within(proofs, 'proving checkpoints');
+  return typeof proven === 'string' ? [...found, proven] : [...found, ...proven];
+}
+
+async function oneMore(parts: ClientParts, ledgerId: string, what = 'last'): Promise<string> {
   const [masterId = ''] = firstMasters(ledgerId);
-  const name = `last of ${ledgerId}`;
+  const name = `${what} of ${ledgerId}`;
   const command = append({
     ledgerId,
     masterId,
@@ -155,23 +240,34 @@ async function oneMore(parts: ClientParts, ledgerId: string): Promise<string> {
   return result.kind === 'refused' ? 'written' : result.kind;
 }
 
-async function check(world: World, book: HistoryBook): Promise<Violation[]> {
-  const store = new CassandraLedgerStore({
-    session: directSession(world.tables),
-    now: () => world.time.now,
-    random: (bytes) => world.random.bytes(bytes),
-    bucketEvents: world.bucketEvents,
-  });
+async function check(world: World, book: HistoryBook, final: Era): Promise<Violation[]> {
+  const store = directStore(world);
   const violations: Violation[] = [...world.tables.unknown].map((cql) => `the simulation lacks: ${cql}`);
-  for (const ledgerId of ledgerIds) {
-    const log = logOf(world, ledgerId);
-    const found = checkHistory(ledgerId, log, book);
-    violations.push(...found);
-    if (found.length === 0) violations.push(...(await checkProjected(store, ledgerId, log)));
-  }
+  const found = checkHistories(final, book);
+  violations.push(...found);
+  if (found.length === 0)
+    for (const [ledgerId, log] of final) violations.push(...(await checkProjected(store, ledgerId, log)));
   const broken = book.attempts.filter(({ result }) => result.kind === 'unknown' && result.code === 'internal');
   if (broken.length > 0) violations.push(`broken: ${broken.length} calls were answered with internal`);
   return violations;
+}
+
+function checkHistories(era: Era, book: HistoryBook): Violation[] {
+  return Array.from(era).flatMap(([ledgerId, log]) => checkHistory(ledgerId, log, book));
+}
+
+/** Reads the tables without faults. */
+function directStore({ tables, time, random, bucketEvents }: World): CassandraLedgerStore {
+  return new CassandraLedgerStore({
+    session: directSession(tables),
+    now: () => time.now,
+    random: (bytes) => random.bytes(bytes),
+    bucketEvents,
+  });
+}
+
+function eraOf(world: World): Era {
+  return new Map(ledgerIds.map((ledgerId) => [ledgerId, logOf(world, ledgerId)]));
 }
 
 /** Every row of a ledger in every bucket, by seq. */

@@ -71,4 +71,8 @@ test('nodes that fail at random keep their word', { timeout: seeds * msPerSeedEv
   expect(mean(({ notOwner }) => notOwner)).toBeGreaterThan(1);
   expect(mean(({ unreachable }) => unreachable)).toBeGreaterThan(5);
   expect(mean(({ moved }) => moved)).toBeGreaterThan(8);
+  expect(mean(({ notes }) => notes)).toBeGreaterThan(20);
+  expect(mean(({ notesRefused }) => notesRefused)).toBeGreaterThan(1);
+  expect(mean(({ tiles }) => tiles)).toBeGreaterThan(0.1);
+  expect(mean(({ restores }) => restores)).toBeGreaterThan(0.2);
 });

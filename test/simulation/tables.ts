@@ -43,6 +43,9 @@ const serverTimestampsFrom = 1n << 50n;
  */
 export type HalfDone = 'dropped' | 'completed' | 'rows_completed';
 
+/** What the tables held at one time, by their names. */
+export type TablesCopy = ReadonlyMap<string, readonly (readonly [name: string, partition: Partition])[]>;
+
 /**
  * Cassandra's tables as one copy that everything happens to in an order: what Paxos and quorums make of the replicas.
  * Columns keep the write with the newest timestamp. What is half done waits for the next ballot on its partition, of a
@@ -137,6 +140,25 @@ export class SimulatedTables {
     this.#writeAt(left.writtenAt, left.statements);
   }
 
+  /** What a backup of the tables holds. What was half done is completed by then. */
+  copy(): TablesCopy {
+    for (const partition of [...this.#halfDone.keys()]) this.#settle(partition);
+    return new Map(
+      Array.from(this.#tables, ([name, { partitions }]) => [
+        name,
+        Array.from(partitions, ([key, partition]) => [key, copyOf(partition)] as const),
+      ]),
+    );
+  }
+
+  /** Puts a copy in the place of a table: of all its partitions, or of those in which `column` has this value. */
+  restore(copy: TablesCopy, name: string, column?: string, value?: Value): void {
+    const { partitions } = this.#table(name);
+    const isIn = ({ key }: Partition) => column === undefined || key.get(column) === value;
+    for (const [key, partition] of partitions) if (isIn(partition)) partitions.delete(key);
+    for (const [key, partition] of copy.get(name) ?? []) if (isIn(partition)) partitions.set(key, partition);
+  }
+
   #upsert({ cql, params }: Statement, now: bigint): void {
     const statement = this.#bound(cql, params);
     if (statement.kind !== 'upsert') throw new TypeError(`No write: ${cql}`);
@@ -152,7 +174,8 @@ export class SimulatedTables {
       const columns = table.statics.has(column) ? partition.statics : line?.columns;
       if (columns === undefined) throw new TypeError(`No row for ${column}: ${cql}`);
       const stored = columns.get(column);
-      if (this.#olderWins || stored === undefined || writtenAt >= stored.timestamp)
+      const isOlderKept = this.#olderWins && statement.table !== 'signed_head';
+      if (isOlderKept || stored === undefined || writtenAt >= stored.timestamp)
         columns.set(column, { value, timestamp: writtenAt });
     }
   }
@@ -183,6 +206,11 @@ export class SimulatedTables {
     }
     return partition;
   }
+}
+
+function copyOf({ key, statics, lines }: Partition): Partition {
+  const copied = lines.map(({ place, columns }) => ({ place, columns: new Map(columns) }));
+  return { key, statics: new Map(statics), lines: copied };
 }
 
 function tableOf(statement: string): readonly [string, Table] {

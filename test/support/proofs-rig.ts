@@ -31,7 +31,8 @@ export function emptyProofData(): ProofData {
   return { ledgers: emptyLedgerData(), trees: emptyTreeData() };
 }
 
-function checkpointsOver(
+/** Checkpoints over stores, by the key of the vectors. */
+export function checkpointsOver(
   store: LedgerStore,
   tiles: TileStore,
   heads: SignedHeads,

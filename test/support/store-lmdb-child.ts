@@ -7,6 +7,7 @@ import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
 import { headOf } from './store-entries.ts';
 import { batchAfter, batchNumber, childLedgers } from './store-lmdb-batches.ts';
+import { killPointOf, signUntilKilled } from './store-lmdb-checkpoints.ts';
 
 /**
  * A process of its own that writes to a data directory, to be killed, traced or raced by tests. Every line goes out by
@@ -14,6 +15,7 @@ import { batchAfter, batchNumber, childLedgers } from './store-lmdb-batches.ts';
  *
  *   hold DIR          opens and waits
  *   append DIR        appends to every ledger at once, for ever
+ *   checkpoints DIR POINT COUNT  appends and signs checkpoints, and kills itself at a point of a raise
  *   compete DIR NAME COUNT  without the lock that keeps a second process out: claims and appends COUNT batches to one
  * ledger
  */
@@ -81,6 +83,11 @@ switch (mode) {
     break;
   case 'append':
     await append();
+    break;
+  case 'checkpoints':
+    // The timers of the service do not keep a process alive.
+    setInterval(() => {}, 1000);
+    await signUntilKilled(await openLmdb({ dataDir, now: Date.now, onFatal }), killPointOf(name), Number(count), say);
     break;
   case 'compete':
     await compete(new LmdbLedgerStore(openTables(dataDir), new Commits(onFatal), Date.now), childLedgers[0] ?? '');

@@ -50,8 +50,9 @@ export class SignedLog {
    * meanwhile share the next one, which takes the largest of their heads.
    */
   async raise(head: SignedHead): Promise<void> {
-    if (this.#next === null || this.#next.size < head.size) this.#next = head;
     while ((this.#signed?.size ?? 0) < head.size) {
+      // In each round: `forget` may follow a raise of this head at once.
+      if (this.#next === null || this.#next.size < head.size) this.#next = head;
       this.#raising ??= this.#raiseNext().finally(() => {
         this.#raising = null;
       });

@@ -45,3 +45,21 @@ test('a raise that failed leaves the signed head unknown', async () => {
   await expect(call).rejects.toThrow('no');
   expect(log.signed).toBeUndefined();
 });
+
+test('a raise ends although the log was found to be behind just when its head became durable', async () => {
+  const { log, raises } = raisedByHand();
+  await log.readSigned();
+  let ended = false;
+  const call = log.raise({ size: 10, root }).then(() => {
+    ended = true;
+  });
+  raises[0]?.end.resolve();
+  // The head is kept a few microtasks later. Each of them may be followed by what another call finds.
+  for (let count = 0; count < 20 && !ended; count++) {
+    await Promise.resolve();
+    if (log.signed !== null && count < 10) log.forget();
+  }
+  raises[1]?.end.resolve();
+  await call;
+  expect(ended).toBe(true);
+});
