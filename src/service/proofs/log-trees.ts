@@ -48,8 +48,10 @@ export class LogTrees {
   readonly #places = new FairPlaces(places, tooManyTrees);
   /** By origin: the work that makes tiles of the log. */
   readonly #making = new Map<string, Promise<unknown>>();
-  /** Origins of logs whose trees are made in the background. */
+  /** Origins of logs whose trees are made in the background, which takes long. */
   readonly #building = new Set<string>();
+  /** Origins of logs whose last tiles are made in the background. Calls wait for that. */
+  readonly #filling = new Set<string>();
 
   constructor(parts: LogTreesParts) {
     this.#parts = parts;
@@ -92,12 +94,12 @@ export class LogTrees {
    * Makes the last full tiles of the first `size` leaves in the background. Earlier ones are made when they are needed.
    */
   fill(log: NamedLog, size: number): void {
-    this.#build(log, (maker) => maker.fill(size));
+    this.#makeInBackground(this.#filling, log, (maker) => maker.fill(size));
   }
 
   /** Replaces all stored tiles of the first `size` leaves by what the events say, in the background. */
   remake(log: NamedLog, size: number): void {
-    this.#build(log, (maker) => maker.remake(size));
+    this.#makeInBackground(this.#building, log, (maker) => maker.remake(size));
   }
 
   isBuilding({ origin }: NamedLog): boolean {
@@ -115,19 +117,20 @@ export class LogTrees {
       });
     } catch (error) {
       if (!(error instanceof TooManyTiles)) throw error;
-      this.#build(log, async (maker) => {
+      this.#makeInBackground(this.#building, log, async (maker) => {
         for (const part of parts) await maker.complete(part.level, part.index, part.hashes);
       });
       throw treeBuilding(percent);
     }
   }
 
-  #build(log: NamedLog, work: (maker: TileMaker) => Promise<void>): void {
-    if (this.#building.has(log.origin) || this.#building.size >= buildingMax) return;
-    this.#building.add(log.origin);
+  /** `origins`: the logs for which such work is under way. For these, nothing is started. */
+  #makeInBackground(origins: Set<string>, log: NamedLog, work: (maker: TileMaker) => Promise<void>): void {
+    if (origins.has(log.origin) || origins.size >= buildingMax) return;
+    origins.add(log.origin);
     this.#alone(log, () => work(this.#maker(log, unboundedWalk(), Number.POSITIVE_INFINITY)))
       .catch((error: unknown) => this.#parts.meter.buildingFailed(log.origin, error))
-      .finally(() => this.#building.delete(log.origin));
+      .finally(() => origins.delete(log.origin));
   }
 
   async #alone<T>({ origin }: NamedLog, work: () => Promise<T>): Promise<T> {

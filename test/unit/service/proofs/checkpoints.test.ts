@@ -255,3 +255,14 @@ test('a large tree that was never made is made in the background, and meanwhile 
   expect(found?.size).toBe(long.length);
   expect(node.counts.tiles).toBe(20);
 });
+
+test('a call waits for the last tile while it is made in the background', async () => {
+  const node = await nodeWith(200);
+  await node.newest(ledgerLog);
+  const more = chain.slice(200, 300);
+  await node.store.append(await node.store.claim(ledgerId), more);
+  node.checkpoints.committed(ledgerId, more);
+  // Older than the edge, so it needs the tile.
+  expect((await node.at(ledgerLog, 290)).size).toBe(290);
+  expect(node.counts.tiles).toBe(1);
+});

@@ -1,0 +1,103 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { recordKey } from '../../src/store/lmdb/keys.ts';
+import { openTables } from '../../src/store/lmdb/tables.ts';
+import { percentile } from '../cluster/campaign/percentiles.ts';
+import { watchHost } from '../support/host-watch.ts';
+import { KeptNotes } from '../support/kept-notes.ts';
+import { appendMany } from '../support/long-ledger.ts';
+import { startNodeProcess } from '../support/node-process.ts';
+import { append, newMaster, newOrder } from '../support/parties.ts';
+import { suiteDir } from '../support/running-node.ts';
+
+const events = 200_000;
+const firstMaxMs = 10_000;
+const proofMaxMs = 10;
+const proofs = 200;
+
+/** Removes what versions before checkpoints did not have: tiles, signed heads, the log's identity and its key. */
+async function makeOlder(dataDir: string): Promise<void> {
+  const tables = openTables(dataDir);
+  await Promise.all([tables.tiles.drop(), tables.signedHeads.drop()]);
+  const identity = recordKey('log', 'identity');
+  expect(identity !== null && tables.records.doesExist(identity)).toBe(true);
+  if (identity !== null) await tables.records.remove(identity);
+  await tables.root.close();
+  rmSync(join(dataDir, 'log.pem'));
+}
+
+async function timed<T>(work: () => Promise<T>): Promise<{ readonly ms: number; readonly result: T }> {
+  const began = performance.now();
+  const result = await work();
+  return { ms: performance.now() - began, result };
+}
+
+test('data of an older version with 200,000 events takes appends at once and has checkpoints within 10 s', {
+  timeout: 900_000,
+}, async () => {
+  const DATA_DIR = suiteDir();
+  const before = await startNodeProcess({ DATA_DIR });
+  const made = await newOrder(before.base, { keyed: false });
+  const [master, other] = [await newMaster(made), await newMaster(made)];
+  const filled = await timed(() =>
+    appendMany(before.grpcAddress, made, events, (n) => (n % 1_000 === 0 ? master : other)),
+  );
+  await before.terminate();
+  await makeOlder(DATA_DIR);
+
+  const host = watchHost();
+  const started = await timed(() => startNodeProcess({ DATA_DIR }));
+  await using node = started.result;
+  const order = { ...made, base: node.base };
+  const first = await timed(() => append({ ...master, base: node.base }, order.buyer, 'NOTED', { n: 'first' }));
+  expect(first.result.status).toBe(200);
+  const notes = await KeptNotes.at(node.base);
+  const [ledger, ofMaster] = notes.logsOf(order, [master]);
+  if (ledger === undefined || ofMaster === undefined) throw new Error('no logs');
+  const firstCheckpoint = await timed(async () => {
+    for (;;) {
+      const answer = await notes.get(node.base, ledger, 'checkpoint');
+      if (answer?.status === 200) return answer;
+      expect(answer?.body.error).toMatchObject({ code: 'unavailable', details: { reason: 'tree_building' } });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  });
+  const size = Number(firstCheckpoint.result.body.size);
+  expect(size).toBe(events + 4);
+
+  const medianOf = async (ask: (n: number) => Promise<{ readonly status: number } | null>) => {
+    const took: number[] = [];
+    for (let n = 0; n < proofs; n += 1) {
+      const { ms, result } = await timed(() => ask(n));
+      expect(result?.status).toBe(200);
+      took.push(ms);
+    }
+    return percentile(took, 50);
+  };
+  const placeOf = (n: number) => (n * 7_919) % size;
+  const medians = {
+    withoutStore: await medianOf(() => fetch(`${node.base}/v1/legal/terms`)),
+    inclusion: await medianOf((n) => notes.get(node.base, ledger, `proof/inclusion?seq=${placeOf(n)}`)),
+    ownPlace: await medianOf((n) =>
+      notes.get(node.base, ledger, `proof/inclusion?seq=${placeOf(n)}&size=${placeOf(n) + 1}`),
+    ),
+    consistency: await medianOf((n) => notes.get(node.base, ledger, `proof/consistency?from=${placeOf(n) + 1}`)),
+    master: await medianOf((n) => notes.get(node.base, ofMaster, `proof/inclusion?master_seq=${n}`)),
+  };
+  const rounded = Object.fromEntries(Object.entries(medians).map(([name, ms]) => [name, Number(ms.toFixed(1))]));
+  const told = { filled: filled.ms, started: started.ms, append: first.ms, checkpoint: firstCheckpoint.ms };
+  const ms = Object.fromEntries(Object.entries(told).map(([name, value]) => [`${name}Ms`, Math.round(value)]));
+  process.stdout.write(`older data: ${JSON.stringify({ ...ms, proofMedians: rounded, kept: host.keptShare() })}\n`);
+  expect(firstCheckpoint.ms).toBeLessThan(host.bound(firstMaxMs));
+  expect(first.ms).toBeLessThan(host.bound(1_000));
+  const { withoutStore, ...ofProofs } = medians;
+  // Beyond the time of a call that needs no store.
+  for (const [name, ms] of Object.entries(ofProofs))
+    expect([name, ms]).toEqual([
+      name,
+      expect.toSatisfy((took: number) => took <= host.bound(proofMaxMs + withoutStore)),
+    ]);
+  await notes.expectConsistent(node.base);
+  await node.terminate();
+});
