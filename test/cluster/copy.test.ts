@@ -211,7 +211,11 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
   });
 
   test('a node on Cassandra reads everything as before, and continues', async () => {
-    const keys = { AUTHORITY_KEY_FILE: join(dataDir, 'authority.pem'), SECRETS_KEY_FILE: join(dataDir, 'secrets.key') };
+    const keys = {
+      AUTHORITY_KEY_FILE: join(dataDir, 'authority.pem'),
+      SECRETS_KEY_FILE: join(dataDir, 'secrets.key'),
+      LOG_KEY_FILE: join(dataDir, 'log.pem'),
+    };
     await using cluster: ClusterUnderTest = await startCluster({
       nodes: 0,
       cassandra: address,
