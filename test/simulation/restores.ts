@@ -5,8 +5,8 @@ import type { TablesCopy } from './tables.ts';
 import { healthyWire } from './wire.ts';
 
 /**
- * What an operator restores from an older copy in a run. `ledger`: the events of one ledger alone, so that its logs lack
- * events that were signed. `store`: all tables, which are then marked as a copy.
+ * What an operator restores from an older copy in a run. `ledger`: the events of one ledger alone, so that its logs
+ * lack events that were signed. `store`: all tables, which are then marked as a copy.
  */
 export type RestoreKind = 'none' | 'ledger' | 'store';
 

@@ -26,8 +26,8 @@ export function killPointOf(text: string): KillPoint {
 
 /**
  * Goes on with the chain where the store ends, in batches, and signs checkpoints of the newest size and of an older one
- * after each batch. A line for each: `note <origin> <size> <root>`. Kills itself with SIGKILL at a point of raise number
- * `count`. The last line is `kill` then.
+ * after each batch. A line for each: `note <origin> <size> <root>`. Kills itself with SIGKILL at a point of raise
+ * number `count`. The last line is `kill` then.
  */
 export async function signUntilKilled(
   { ledgers, tiles, signedHeads }: Stores,
