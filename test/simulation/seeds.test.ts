@@ -8,7 +8,8 @@ import type { ThreadReport } from './seeds-thread.ts';
 /** SIMULATION_SEEDS asks for another number. */
 const seeds = Number(process.env.SIMULATION_SEEDS ?? (isNightly ? 5_000 : 300));
 /**
- * 2,000 seeds take three and a half minutes on two cores that verify 5,000 Ed25519 signatures a second each while both are busy.
+ * 2,000 seeds take an estimated three and a half minutes on two cores that verify 5,000 Ed25519 signatures a second
+ * each while both are busy.
  * The processor time of a seed, with collections and compilation, is judged in verifications, which the same threads
  * make between the seeds. The time itself is judged only where the machine gave them its cores. Of a few seeds,
  * compiling the code is a larger part: both bounds allow for it.
