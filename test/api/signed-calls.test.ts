@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import { accessRequests } from '../support/access-calls.ts';
 import { type AccessRow, accessRows } from '../support/access-matrix.ts';
-import { apiMethods, hasRest, methodNamed, restCall } from '../support/access-transports.ts';
+import { apiMethods, hasRest, methodNamed, restCall, restTransport } from '../support/access-transports.ts';
 import { newAccessWorld } from '../support/access-world.ts';
 import { callGrpc, grpcClient } from '../support/grpc-client.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
@@ -43,6 +43,9 @@ function send(row: AccessRow, fields: Fields, headers: Readonly<Record<string, s
   return rest(base, method, path, { headers, ...(body === undefined ? {} : { body }) });
 }
 
+/** Calls what nobody signs: of a stream its beginning is enough. */
+const begun = restTransport(base);
+
 interface Expected {
   readonly event_type: string;
   readonly ledger_id: string;
@@ -72,9 +75,9 @@ describe('a call with an API key', () => {
     const documented = signedCallRow(row.method, row.target === null ? '' : ledgerTypeOf[row.target]);
     const fields = requests.get(row.name) ?? {};
     const { bearer } = world.party;
-    const answer = await send(row, fields, { ...bearer, 'x-actor-sig': ofNothing });
-    if (documented === undefined) return expect(answer.code).toBeNull();
-    const expected = expectedBy(answer);
+    const headers = { ...bearer, 'x-actor-sig': ofNothing };
+    if (documented === undefined) return expect(await begun(row.method, fields, headers)).toBe('ok');
+    const expected = expectedBy(await send(row, fields, headers));
     compare(documented, fields, expected);
     const ofTarget = row.target === null ? undefined : world.targets[row.target].ledgerId;
     const isClosing = expected.event_type === 'LEDGER_CLOSED' || expected.event_type === 'MASTER_CLOSED';
