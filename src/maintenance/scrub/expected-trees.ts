@@ -9,10 +9,10 @@ import { LedgerReading } from '../../service/reading/ledger-reading.ts';
 import { unboundedWalk } from '../../service/walking/walk.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 
-/** Hashes above level 0 that are kept: all those of 50 million events, in some 50 MB. */
-const hashesKeptMax = 200_000;
-/** Tiles of leaves that are kept, 32 KB each: the values of one tile may be read one after the other. */
-const tilesKeptMax = 256;
+/** Hashes above level 0 that are kept: all those of 25 million events, in some 40 MB. */
+const hashesKeptMax = 100_000;
+/** Tiles of leaves that are kept, some 50 KB each: the values of one tile may be read one after the other. */
+const tilesKeptMax = 64;
 const sizesKeptMax = 10_000;
 
 /** A log whose rows are read. */
@@ -53,11 +53,15 @@ export class ExpectedTrees {
   /** Whether the log has so many leaves. */
   async reaches(log: ExpectedLog, size: number): Promise<boolean> {
     if (size <= (this.#sizes.get(log.origin) ?? 0)) return true;
-    const head = await this.#ledgers.head(log.ledgerId);
-    if (size <= (await this.#keepSize(log, head?.seq ?? -1))) return true;
+    if (size <= (await this.#readSize(log))) return true;
     // It may have grown meanwhile, or be written to at this moment.
     const certain = await this.#ledgers.certainHead(log.ledgerId);
     return size <= (await this.#keepSize(log, certain?.seq ?? -1));
+  }
+
+  async #readSize(log: ExpectedLog): Promise<number> {
+    const head = await this.#ledgers.head(log.ledgerId);
+    return this.#keepSize(log, head?.seq ?? -1);
   }
 
   async #keepSize(log: ExpectedLog, headSeq: number): Promise<number> {
@@ -109,9 +113,10 @@ export class ExpectedTrees {
   }
 
   /** The leaves of a tile of level 0, as far as the log is known to reach. */
-  #leaves(log: ExpectedLog, index: number): Promise<readonly Uint8Array[]> {
+  async #leaves(log: ExpectedLog, index: number): Promise<readonly Uint8Array[]> {
     const from = index * TILE_HASHES;
-    const to = Math.min(from + TILE_HASHES, this.#sizes.get(log.origin) ?? 0);
+    const size = this.#sizes.get(log.origin) ?? (await this.#readSize(log));
+    const to = Math.min(from + TILE_HASHES, size);
     const key = `${log.origin}/${from}/${to}`;
     const known = this.#tiles.get(key) ?? this.#rows.leaves(log, { from, to }, this.#walk);
     this.#tiles.set(key, known);
