@@ -117,7 +117,7 @@ test('every document is in the index of documents', () => {
   expect(expected.filter((path) => !index.includes(`](${path})`))).toEqual([]);
 });
 
-test('every decision has a number of its own, a date and three headings, and is in the list of decisions', () => {
+test('every decision is dated, has its three headings, and is in the list of decisions', () => {
   const names = readdirSync(join(root, 'docs/adr'))
     .filter((name) => name !== 'README.md')
     .sort();
@@ -126,8 +126,7 @@ test('every decision has a number of its own, a date and three headings, and is 
   expect(names.filter((name) => !form.test(textOf(`docs/adr/${name}`)))).toEqual([]);
   expect(names.filter((name) => !list.includes(`(${name})`))).toEqual([]);
   const numbers = names.map((name) => Number(name.slice(0, 4)));
-  expect(new Set(numbers).size).toBe(names.length);
-  expect(names.map((name) => Number(/^# (\d+)\. /.exec(textOf(`docs/adr/${name}`))?.[1]))).toEqual(numbers);
+  expect(numbers).toEqual(names.map((_, at) => at + 1));
 });
 
 test('the page of the API is made from the descriptors', () => {
