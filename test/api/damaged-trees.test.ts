@@ -94,7 +94,7 @@ describe('damage in the data file of a stopped node', () => {
     });
   const withByte = (value: Buffer, at: number) => value.with(at, (value[at] ?? 0) ^ 1);
 
-  test('a byte of a tile, and a false hash under a right checksum: the scrub names both, and the repair mends them', async () => {
+  test('a byte of a tile, and a false hash with a right checksum, are named by the scrub and mended by --repair', async () => {
     const before = await tilesIn();
     await changeTile(0, (value) => withByte(value, 40));
     await changeTile(1, (value) => {
@@ -117,7 +117,7 @@ describe('damage in the data file of a stopped node', () => {
     expect(await tilesIn()).toBe(before);
   });
 
-  test('a byte of a tile that is not repaired: proofs stay right, and the reader of the tile makes it anew', async () => {
+  test('proofs stay right where a damaged tile is not repaired, and its reader makes it anew', async () => {
     await changeTile(0, (value) => withByte(value, 50));
     {
       await using node = await runNode({ dataDir, env });

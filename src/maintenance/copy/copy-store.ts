@@ -42,12 +42,13 @@ export interface StoreCopy {
 }
 
 /**
- * Copies a store that no node serves into another store: ledgers with their projections, records, access histories, and
- * the signed heads if the target goes on under the same LOG_ORIGIN. Hashes of trees are made anew there. What the target has already is skipped and not changed, so a copy that was interrupted resumes when it is run again.
+ * Copies a store that no node serves into another store: ledgers with their projections, records, access histories,
+ * and the signed heads if the target goes on under the same LOG_ORIGIN. Hashes of trees are made anew there. What the
+ * target has already is skipped and not changed, so a copy that was interrupted resumes when it is run again.
  *
  * Throws CopyRefused before anything is written if the target belongs to another installation, or if the source is a
- * restored copy or lacks events that were signed. A ledger or record that
- * cannot be copied is in `refusals`, and the rest is copied.
+ * restored copy or lacks events that were signed. A ledger or record that cannot be copied is in `refusals`, and the
+ * rest is copied.
  */
 export async function copyStore({ source, target, logOrigin, now, progress }: StoreCopyParts): Promise<StoreCopy> {
   await checkOwner(source.records, target.records);

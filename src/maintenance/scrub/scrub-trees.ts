@@ -70,7 +70,7 @@ class Comparison {
     this.#expected = new ExpectedTrees(parts.ledgers, parts.now);
   }
 
-  /** The finding about a value that readers must not use. null for a right one, and if broken rows hide what is right. */
+  /** The finding about a value that readers must not use. null: it is right, or broken rows hide what is right. */
   async wrongHash(value: StoredHashes): Promise<Finding | null> {
     const { owner, level, position, hashes, table, key } = value;
     const finding = (ledgerId: string | null, at: number, what: string): Finding => {
