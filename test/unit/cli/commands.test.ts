@@ -82,9 +82,9 @@ describe('the command line', () => {
   });
 
   it('takes --json on every command, but for those that run on the machine of a node', async () => {
-    const onNodes = ['serve', 'backup', 'scrub', 'authority', 'schema', 'copy', 'help'];
+    const onNodes = ['serve', 'backup', 'scrub', 'authority', 'log', 'schema', 'copy', 'help'];
     const namesIn = (help: string): string[] =>
-      Array.from(help.split('Commands:')[1]?.matchAll(/^ {2}([a-z]+)/gm) ?? [], ([, name = '']) => name);
+      Array.from(help.split('Commands:')[1]?.matchAll(/^ {2}([a-z][a-z-]*)/gm) ?? [], ([, name = '']) => name);
     const without: string[] = [];
     const look = async (command: readonly string[]): Promise<number> => {
       const { out } = await runHere([...command, '--help']);
