@@ -6,6 +6,7 @@ import { ConfigError, type Environment } from '../../src/node/config.ts';
 import { authorityKey } from '../../src/node/node-keys.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { describeLog, keepLog, rotateLogKey, takeNewOrigin } from '../../src/service/log-identity/log-changes.ts';
+import { signsOnForS } from '../../src/service/log-identity/log-watch.ts';
 import { type CassandraStores, openCassandra } from '../../src/store/cassandra/open.ts';
 import { cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import type { MemberBoard } from '../placement/members.ts';
@@ -23,7 +24,7 @@ export async function rotateClusterLog(env: Environment, file: string, board: Me
   await refuseRunningNodes(board, otherNodes);
   await using stores = await openStores(env);
   const log = await rotateLogKey({ ...stores, ...signed }, next);
-  return `${describeLog(log)} Start the nodes with LOG_KEY_FILE=${file}.`;
+  return `${describeLog(log)} Start the nodes with LOG_KEY_FILE=${file}. ${forgottenNodes}`;
 }
 
 /** `cluster log keep`: a planned move. Nothing was signed since the copy was made. */
@@ -50,10 +51,12 @@ export async function moveClusterLog(
   await using stores = await openStores(env);
   const log = await takeNewOrigin({ ...stores, ...signed }, origin, next);
   const key = file === undefined ? '' : ` and LOG_KEY_FILE=${file}`;
-  return `${describeLog(log)} Start the nodes with LOG_ORIGIN=${origin}${key}.`;
+  return `${describeLog(log)} Start the nodes with LOG_ORIGIN=${origin}${key}. ${forgottenNodes}`;
 }
 
-const otherNodes = 'they would go on signing as before';
+const otherNodes = 'they have the settings of before, and could sign nothing any more';
+/** Of another CLUSTER_NAME, for example. */
+const forgottenNodes = `A node that runs and was not seen signs nothing any more, from ${signsOnForS} s after now on.`;
 
 function openStores(env: Environment): Promise<CassandraStores> {
   const settings = cassandraSettings(env);

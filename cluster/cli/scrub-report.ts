@@ -1,6 +1,7 @@
 import { exitCodes } from '../../src/cli/terminal/exit-codes.ts';
 import { type Finding, isOfProjections } from '../../src/maintenance/scrub/finding.ts';
 import type { StoreScrub } from '../../src/maintenance/scrub/scrub-store.ts';
+import type { ClusterScrub } from './verify-ledgers.ts';
 
 /** Findings in the text report. `--json` prints all that the scrub kept. */
 const shownMax = 100;
@@ -11,21 +12,27 @@ export function exitCodeOf({ findings, unchecked, outstanding }: StoreScrub): nu
   return unchecked.length + outstanding > 0 ? exitCodes.incomplete : 0;
 }
 
-export function scrubText(scrub: StoreScrub): string {
-  const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding, written } = scrub;
+export function scrubText(scrub: ClusterScrub): string {
+  const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding, written, trees } = scrub;
   const lines = [
-    `${headline(scrub)}  ${ledgers} ledgers, ${events} events, ${signatures} signatures and seals`,
+    `${headline(scrub)}  ${ledgers} ledgers, ${events} events, ${signatures} signatures and seals${treesText(trees)}`,
     ...findings.slice(0, shownMax).flatMap(linesOf),
   ];
   const more = findingCount - Math.min(findings.length, shownMax);
   if (more > 0) lines.push(`  ✗ and ${more} more`);
   if (written > 0) lines.push(`  + ${written} projections were missing and have been written from the logs`);
+  if (trees !== null && trees.removed > 0)
+    lines.push(`  + ${trees.removed} wrong hashes of trees were removed: nodes make them anew from the events`);
   for (const text of unchecked.slice(0, shownMax)) lines.push(`  ? ${text}`);
   if (outstanding > 0)
     lines.push(
       `  ? ${outstanding} projections of the newest batches are not there: a node that died may have left them so, and the next command to the ledger writes them; run again with --finish to have them written and to know`,
     );
   return `${lines.join('\n')}\n`;
+}
+
+function treesText(trees: ClusterScrub['trees']): string {
+  return trees === null ? '' : `, ${trees.hashValues} values of trees, ${trees.signedHeads} signed heads`;
 }
 
 function linesOf(finding: Finding): string[] {
@@ -46,8 +53,8 @@ function placeOf({ ledgerId, seq }: Finding): string {
   return seq === null ? `ledger ${ledgerId}: ` : `ledger ${ledgerId} seq ${seq}: `;
 }
 
-export function scrubJson(scrub: StoreScrub): string {
-  const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding, written } = scrub;
+export function scrubJson(scrub: ClusterScrub): string {
+  const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding, written, trees } = scrub;
   const shown = {
     verdict: headline(scrub).toLowerCase(),
     ledgers,
@@ -61,6 +68,13 @@ export function scrubJson(scrub: StoreScrub): string {
     unchecked,
     projections_outstanding: outstanding,
     projections_written: written,
+    ...(trees === null
+      ? {}
+      : {
+          tree_values: trees.hashValues,
+          signed_heads: trees.signedHeads,
+          tree_values_removed: trees.removed,
+        }),
   };
   return `${JSON.stringify(shown, null, 2)}\n`;
 }
@@ -101,6 +115,10 @@ function remedyOf({ type }: Finding): string {
       return `no node of this service has decided it so: ${isolate}`;
     case 'invalid_authority_key':
       return 'check seals under a trust anchor that was kept elsewhere (--authority), and find out who changed the record';
+    case 'wrong_tile':
+      return 'run again with --repair, which removes it: nodes make it anew from the events';
+    case 'log_behind':
+      return 'nothing is signed for the log: bring the missing events back, or stop all nodes and run `cluster log new-origin NAME`';
     case 'unchecked_ledger':
       return 'mend the other findings of the ledger first, then run again';
     default:

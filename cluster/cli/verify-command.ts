@@ -13,12 +13,13 @@ export function addClusterVerify(cluster: Command, terminal: Terminal): void {
   cluster
     .command('verify')
     .description(
-      'Check every hash, link, signature and projection of a ledger, or of all, as they stand in Cassandra; the exit code is the result.',
+      'Check every hash, link, signature and projection of a ledger, or of all, as they stand in Cassandra, and with --all every hash of trees and signed head; the exit code is the result.',
     )
     .argument('[ledger]', 'ledger id')
     .option('--all', 'all ledgers, and what stands beside them and belongs to none')
     .option('--authority <file>', 'trust anchor document to check seals with; else the keys in the store')
     .option('--finish', 'write projections that are missing, of ledgers whose events are all as they were written')
+    .option('--repair', 'remove wrong hashes of trees, with --all: nodes make them anew from the events')
     .option('--json', 'show the result as JSON')
     .addHelpText(
       'after',
@@ -37,6 +38,7 @@ Exit code:
       try {
         if ((ledgerId === undefined) === (options.all !== true)) throw usageError('Give either a ledger id or --all.');
         if (ledgerId !== undefined && !isUuid(ledgerId)) throw usageError('A ledger id is a UUID in lower case.');
+        if (options.repair === true && ledgerId !== undefined) throw usageError('Give --repair with --all.');
         const scrub = await verifyLedgers(terminal, ledgerId ?? null, options);
         await terminal.print(options.json === true ? scrubJson(scrub) : scrubText(scrub));
         terminal.exitWith(exitCodeOf(scrub));

@@ -6,13 +6,18 @@ import { type AuthorityKeys, authorityKeysOf } from '../../src/client/verify/key
 import type { Finding } from '../../src/maintenance/scrub/finding.ts';
 import { type ScrubParts, scrubLedger } from '../../src/maintenance/scrub/scrub-ledger.ts';
 import { type StoreScrub, scrubStore } from '../../src/maintenance/scrub/scrub-store.ts';
+import { scrubTrees, type TreeScrub } from '../../src/maintenance/scrub/scrub-trees.ts';
 import { storedAuthority, storedKeys } from '../../src/maintenance/scrub/stored-keys.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { StartError } from '../../src/runtime/start-error.ts';
+import { type LogRecord, readLog } from '../../src/service/log-identity/log-record.ts';
 import { CassandraInspection } from '../../src/store/cassandra/inspection.ts';
 import { projectionWriter } from '../../src/store/cassandra/log/projection-writer.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
 import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
+import { CassandraTreeInspection } from '../../src/store/cassandra/trees/tree-inspection.ts';
+import type { RecordStore } from '../../src/store/record-store.ts';
+import { UnreadableRecord } from '../../src/store/unreadable-record.ts';
 
 /** The command line options of `cluster verify`. */
 export interface VerifyOptions {
@@ -20,11 +25,21 @@ export interface VerifyOptions {
   readonly authority?: string;
   readonly json?: boolean;
   readonly finish?: boolean;
+  readonly repair?: boolean;
+}
+
+/** What was found in the keyspace. `trees` null: one ledger was checked, and no tree. */
+export interface ClusterScrub extends StoreScrub {
+  readonly trees: TreeScrub | null;
 }
 
 const barSteps = 1_000;
 
+/** Findings about trees that are kept. Further ones are only counted. */
+const treeFindingsMax = 10_000;
+
 type LedgerParts = Omit<ScrubParts, 'expectations'>;
+type TreeParts = Omit<Parameters<typeof scrubTrees>[0], 'found' | 'progress'>;
 
 /**
  * Scrubs ledgers of the keyspace that the CASSANDRA_ variables name: one ledger, or all of them if `ledgerId` is null.
@@ -34,7 +49,7 @@ export async function verifyLedgers(
   terminal: Terminal,
   ledgerId: string | null,
   options: VerifyOptions,
-): Promise<StoreScrub> {
+): Promise<ClusterScrub> {
   const named = options.authority === undefined ? null : await authorityIn(terminal, options.authority);
   const settings = settingsIn(terminal);
   const now = () => systemClock.now();
@@ -50,7 +65,13 @@ export async function verifyLedgers(
     now,
     finish: options.finish === true ? projectionWriter({ session, bucketEvents, now }) : null,
   };
-  const scrub = ledgerId === null ? await all(terminal, parts) : await one(parts, ledgerId, settings.keyspace);
+  const treeParts = {
+    ...{ ledgers: stores.ledgers, trees: new CassandraTreeInspection(session), now },
+    repair: options.repair === true,
+    serviceName: (await readLogOrNull(stores.records))?.origin ?? null,
+  };
+  const scrub =
+    ledgerId === null ? await all(terminal, parts, treeParts) : await one(parts, ledgerId, settings.keyspace);
   return {
     ...scrub,
     findings: [...damaged, ...scrub.findings],
@@ -77,22 +98,52 @@ async function authorityIn(terminal: Terminal, file: string): Promise<AuthorityK
   return keys;
 }
 
-async function one(parts: LedgerParts, ledgerId: string, keyspace: string): Promise<StoreScrub> {
+/** null: nothing was signed yet, or the record is damaged, which the scrub of the records finds. */
+async function readLogOrNull(records: RecordStore): Promise<LogRecord | null> {
+  try {
+    return (await readLog(records)).log;
+  } catch (error) {
+    if (error instanceof UnreadableRecord) return null;
+    throw error;
+  }
+}
+
+async function one(parts: LedgerParts, ledgerId: string, keyspace: string): Promise<ClusterScrub> {
   const scrub = await scrubLedger({ ...parts, expectations: null }, ledgerId);
   if (scrub.events === 0 && scrub.findings.length === 0)
     throw inputError(`There is no ledger ${ledgerId} in keyspace ${keyspace}: check the id and CASSANDRA_KEYSPACE.`);
-  return { ...scrub, ledgers: 1 };
+  return { ...scrub, ledgers: 1, trees: null };
 }
 
-async function all(terminal: Terminal, parts: LedgerParts): Promise<StoreScrub> {
+/** Where the bar stands when the ledgers, the projections and the trees were read: the shares of their times. */
+const ends = { ledgers: 0.65, projections: 0.7, trees: 1 };
+
+async function all(terminal: Terminal, parts: LedgerParts, treeParts: TreeParts): Promise<ClusterScrub> {
   using bar = await progressBar(terminal, '{bar} {percentage} %', barSteps);
   let reached = 0;
-  const scrub = await scrubStore(parts, ({ what, share }) => {
-    // Ledgers take nearly all of the time. They end in any order, and progress never goes back.
-    const step = Math.round(barSteps * (what === 'ledgers' ? share * 0.95 : 0.95 + share * 0.05));
-    reached = Math.max(reached, step);
+  const reach = (from: number, to: number, share: number) => {
+    // Ledgers and values end in any order, and progress never goes back.
+    reached = Math.max(reached, Math.round(barSteps * (from + share * (to - from))));
     bar.set(reached);
+  };
+  const scrub = await scrubStore(parts, ({ what, share }) =>
+    what === 'ledgers' ? reach(0, ends.ledgers, share) : reach(ends.ledgers, ends.projections, share),
+  );
+  const findings: Finding[] = [];
+  let findingCount = 0;
+  const trees = await scrubTrees({
+    ...treeParts,
+    found: (finding) => {
+      findingCount += 1;
+      if (findings.length < treeFindingsMax) findings.push(finding);
+    },
+    progress: (share) => reach(ends.projections, ends.trees, share),
   });
   bar.set(barSteps);
-  return scrub;
+  return {
+    ...scrub,
+    findings: [...scrub.findings, ...findings],
+    findingCount: scrub.findingCount + findingCount,
+    trees,
+  };
 }

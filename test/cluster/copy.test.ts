@@ -35,6 +35,8 @@ interface World {
   readonly device: Device;
   readonly organizationId: string;
   readonly subscriptionId: string;
+  /** Of the ledger, as the source has signed it. */
+  readonly checkpoint: string;
 }
 
 async function makeWorld(base: string): Promise<World> {
@@ -64,8 +66,17 @@ async function makeWorld(base: string): Promise<World> {
   });
   // After the subscription, so that the ledger has a cursor.
   expect((await append(master, buyer, 'NOTED_ONCE', {}, { headers: idempotency })).status).toBe(200);
+  await done(base, 'GET', `/v1/traceledger/master/${master.uuid}/checkpoint`, { headers: buyer.bearer });
+  const signed = await done(base, 'GET', `/v1/ledgers/${order.ledgerId}/checkpoint`, { headers: buyer.bearer });
   const organizationId = onboarded.text('organization_id');
-  return { order, masters, device, organizationId, subscriptionId: subscribed.text('id') };
+  return {
+    order,
+    masters,
+    device,
+    organizationId,
+    subscriptionId: subscribed.text('id'),
+    checkpoint: signed.text('checkpoint'),
+  };
 }
 
 /** Returns the answers of all read methods. */
@@ -136,7 +147,9 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
   test('a second run continues, and a third one changes nothing', async () => {
     const second = await copy();
     expect(second.err).toBe('');
-    expect(second.out).toMatch(/Copied 88 events in 3 ledgers, \d+ records and the access histories of \d+ actors/);
+    expect(second.out).toMatch(
+      /Copied 88 events in 3 ledgers, \d+ records and the access histories of \d+ actors, 2 signed heads from/,
+    );
     expect((await copy()).out).toBe(second.out);
     const verified = await runCli(env, ['cluster', 'verify', '--all']);
     expect(verified).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^GOOD {2}3 ledgers, 88 events/) });
@@ -236,6 +249,10 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     });
     const appended = await append(master, world.order.supplier, 'NOTED', { n: 'on Cassandra' });
     expect(appended).toMatchObject({ status: 200, body: expect.objectContaining({ seq: 85 }) });
+    const path = `/v1/ledgers/${world.order.ledgerId}/proof/consistency?from=85`;
+    const proof = await done(base, 'GET', path, { headers: world.order.buyer.bearer });
+    // What the source has signed.
+    expect([proof.body.to, proof.body.checkpoint_from]).toEqual([86, world.checkpoint]);
     // A later copy leaves a ledger that has grown. The cursor moves once the node works for the shard.
     await expect
       .poll(() => copy(), { timeout: 20_000, interval: 500 })

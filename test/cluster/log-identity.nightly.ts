@@ -7,10 +7,10 @@ import { openCassandra } from '../../src/store/cassandra/open.ts';
 import { keyspaceIdFact } from '../../src/store/cassandra/schema/schema.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { newOrder } from '../support/parties.ts';
-import { done } from '../support/parties-rest.ts';
+import { done, rest } from '../support/parties-rest.ts';
 import { newKeyFile } from '../support/production-settings.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
-import type { NodeUnderTest } from './rig/node-under-test.ts';
+import { layOutNode, type NodeUnderTest } from './rig/node-under-test.ts';
 import { withRetries } from './rig/with-retries.ts';
 
 const origin = 'ledger.example/v1';
@@ -69,8 +69,28 @@ await describeOnCassandra('the log of a cluster', (address) => {
     expect(await healthOf(node)).toMatchObject({ status: 'ok' });
     await node.terminate();
 
+    // It runs under another CLUSTER_NAME, so that the command does not see it.
+    await using forgotten = await layOutNode({
+      ...{ id: 'forgotten', dir: cluster.dir, redisPort: Number(new URL(cluster.commonEnv.REDIS_URL ?? '').port) },
+      env: { ...cluster.commonEnv, CLUSTER_NAME: 'forgotten' },
+    });
+    await forgotten.start();
+    const order = await withRetries(() => newOrder(forgotten.baseUrl));
+    const checkpoint = () =>
+      rest(forgotten.baseUrl, 'GET', `/v1/ledgers/${order.ledgerId}/checkpoint`, { headers: order.buyer.bearer });
+    expect((await checkpoint()).status).toBe(200);
+
     const told = await rotateClusterLog(cluster.commonEnv, next, board);
-    expect(told).toMatch(/^The key with the fingerprint [0-9a-f]{64} signs the logs of .* LOG_KEY_FILE=/);
+    expect(told).toMatch(/^The key with the fingerprint [0-9a-f]{64} signs the logs of .* LOG_KEY_FILE=.* from 10 s/);
+    await expect
+      .poll(async () => (await checkpoint()).body, { timeout: 15_000 })
+      .toMatchObject({ error: { code: 'unavailable', details: { reason: 'log_behind' } } });
+    expect(await healthOf(forgotten)).toMatchObject({
+      db: expect.arrayContaining([{ name: 'log', status: 'behind' }]),
+    });
+    expect(readFileSync(forgotten.logFile, 'utf8')).toContain('so this node signs no checkpoint any more: stop it');
+    await withRetries(() => newOrder(forgotten.baseUrl));
+    await forgotten.terminate();
     expect(await rotateClusterLog(cluster.commonEnv, next, board)).toBe(told);
     await refusesToStart(node, /LOG_KEY_FILE holds another key .*\n$/);
     await moveClusterLog(cluster.commonEnv, `${origin}-2`, undefined, board);

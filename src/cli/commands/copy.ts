@@ -38,13 +38,13 @@ export async function copy(terminal: Terminal, { from, to }: { from: string; to:
     // Expired records and refused things were not counted.
     bar.set(total);
   }
-  const { ledgers, events, records, histories, refusals, refusalCount } = copied;
+  const { ledgers, events, records, histories, signedHeads, refusals, refusalCount } = copied;
   for (const sentence of refusals) terminal.tell(`${sentence}\n`);
-  const what = `${events} events in ${ledgers} ledgers, ${records} records and the access histories of ${histories} actors`;
+  const what = `${events} events in ${ledgers} ledgers, ${records} records and the access histories of ${histories} actors${signedHeads === null ? '' : `, ${signedHeads} signed heads`}`;
   const next =
     refusalCount > 0
       ? `; ${refusalCount} things were not copied`
-      : `. Give its nodes the keys of ${dataDir} (AUTHORITY_KEY_FILE, SECRETS_KEY_FILE, LOG_KEY_FILE), and check by \`ledger-trust cluster verify --all\``;
+      : `. Give its nodes the keys of ${dataDir} (AUTHORITY_KEY_FILE, SECRETS_KEY_FILE, LOG_KEY_FILE), and check by \`ledger-trust cluster verify --all\`${signedHeads === null ? '' : `; never start a node on ${dataDir} again: the cluster signs for its logs now`}`;
   await terminal.print(`Copied ${what} from ${dataDir} to keyspace ${settings.keyspace}${next}.\n`);
   return refusalCount > 0 ? 1 : 0;
 }

@@ -1,30 +1,75 @@
+import type { Finding } from '../../maintenance/scrub/finding.ts';
 import { scrubRecords } from '../../maintenance/scrub/scrub-records.ts';
+import { scrubTrees } from '../../maintenance/scrub/scrub-trees.ts';
 import { readConfig } from '../../node/config.ts';
 import { systemClock } from '../../runtime/clock/system-clock.ts';
+import { readLog } from '../../service/log-identity/log-record.ts';
 import { openWholeLmdb } from '../../store/lmdb/open-whole.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import { UnreadableRecord } from '../../store/unreadable-record.ts';
 import { exitCodes } from '../terminal/exit-codes.ts';
 import { shownText } from '../terminal/shown-text.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
-/** `ledger-trust scrub`: names every damaged record in DATA_DIR, which no node may serve. Returns the exit code. */
-export async function scrub(terminal: Terminal): Promise<number> {
+/**
+ * `ledger-trust scrub`: names every damaged record in DATA_DIR, which no node may serve, and every stored hash and
+ * signed head that does not agree with the events. `repair` removes wrong hashes. Returns the exit code.
+ */
+export async function scrub(terminal: Terminal, { repair = false }: { readonly repair?: boolean } = {}) {
   const { dataDir } = readConfig({ ...terminal.env, SVC_MODE: 'development' });
-  await using source = await openWholeLmdb(dataDir, () => systemClock.now());
-  const damages: string[] = [];
-  let damageCount = 0;
-  const { ledgers, records } = scrubRecords(source.whole, (sentence) => {
-    damageCount += 1;
-    if (damages.length < damagesShownMax) damages.push(sentence);
+  const now = () => systemClock.now();
+  await using source = await openWholeLmdb(dataDir, now, { mayRemove: repair });
+  const shown: string[] = [];
+  const counts = { damage: 0, wrong_tile: 0, log_behind: 0 };
+  const found = (kind: keyof typeof counts, sentence: string) => {
+    counts[kind] += 1;
+    if (shown.length < sentencesShownMax) shown.push(sentence);
+  };
+  const { ledgers, records } = scrubRecords(source.whole, (sentence) => found('damage', sentence));
+  const { hashValues, signedHeads, removed } = await scrubTrees({
+    ...{ ledgers: source.ledgers, trees: source.trees, now, repair },
+    serviceName: await serviceNameIn(source.records),
+    found: (finding) => found(kindOf(finding), sentenceOf(finding)),
   });
-  for (const sentence of damages) await terminal.print(`${shownText(sentence)}\n`);
+  for (const sentence of shown) await terminal.print(`${shownText(sentence)}\n`);
   const looked = `${records} records and the ends of ${ledgers} ledgers in ${dataDir}`;
-  if (damageCount === 0) {
-    await terminal.print(`${looked} are readable.\n`);
-    return 0;
-  }
-  await terminal.print(`${damageCount} damages in ${looked}: restore a backup that is older than they are.\n`);
-  return exitCodes.failed;
+  const compared = `${hashValues} tiles and ${signedHeads} signed heads`;
+  const { damage, wrong_tile: wrongTiles, log_behind: behind } = counts;
+  const lines = [
+    damage === 0
+      ? `${looked} are readable.`
+      : `${damage} damages in ${looked}: restore a backup that is older than they are.`,
+    ...(removed > 0 ? [`${removed} tiles with wrong hashes were removed: nodes make them anew.`] : []),
+    ...(wrongTiles > 0 ? [`${wrongTiles} of ${compared} are wrong_tile: remove them by \`scrub --repair\`.`] : []),
+    ...(behind > 0 ? [`${behind} of ${signedHeads} signed heads are log_behind: ${behindRemedy}`] : []),
+    ...(wrongTiles + behind === 0 ? [`${compared} agree with the events.`] : []),
+  ];
+  for (const line of lines) await terminal.print(`${line}\n`);
+  return damage + wrongTiles + behind === 0 ? 0 : exitCodes.failed;
 }
 
-/** Further damages are only counted. */
-const damagesShownMax = 10_000;
+/** Further sentences are only counted. */
+const sentencesShownMax = 10_000;
+
+const behindRemedy =
+  'bring the missing events back from a backup, or move the store: `ledger-trust log new-origin NAME`.';
+
+/** null: no node has signed anything, or the record is damaged, which is found as a record. */
+async function serviceNameIn(records: RecordStore): Promise<string | null> {
+  try {
+    return (await readLog(records)).log?.origin ?? null;
+  } catch (error) {
+    if (error instanceof UnreadableRecord) return null;
+    throw error;
+  }
+}
+
+function kindOf({ type }: Finding): 'damage' | 'wrong_tile' | 'log_behind' {
+  return type === 'wrong_tile' || type === 'log_behind' ? type : 'damage';
+}
+
+function sentenceOf({ ledgerId, seq, type, detail, table }: Finding): string {
+  const ledger =
+    ledgerId === null || type === 'wrong_tile' ? '' : `ledger ${ledgerId}${seq === null ? '' : ` seq ${seq}`}: `;
+  return `${type}  ${ledger}${detail}${table === undefined ? '' : ` (in ${table})`}`;
+}

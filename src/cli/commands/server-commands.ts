@@ -24,11 +24,12 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
   program
     .command('scrub')
     .description(
-      'Look at every record in DATA_DIR, of a stopped node, and name those that are damaged. Exit code 1: there are some.',
+      'Look at every record in DATA_DIR, of a stopped node, and at every hash of trees and signed head, and name those that are damaged or do not agree with the events. Exit code 1: there are some.',
     )
-    .action(async () => {
+    .option('--repair', 'remove wrong hashes of trees: nodes make them anew from the events')
+    .action(async (options: { readonly repair?: boolean }) => {
       const { scrub } = await import('./scrub.ts');
-      terminal.exitWith(await scrub(terminal));
+      terminal.exitWith(await scrub(terminal, options));
     });
 
   program

@@ -1,12 +1,13 @@
 import { accessKeptMs } from '../../service/audit/access-history.ts';
 import { type AccessEvent, type AccessLog, accessTime } from '../../store/access-log.ts';
 import type { RecordStore } from '../../store/record-store.ts';
+import type { TreeInspection } from '../../store/store-inspection.ts';
 import type { StoreStamp } from '../../store/store-stamp.ts';
 import type { Stores } from '../../store/stores.ts';
 import { undamaged, type WholeRecord, type WholeStore } from '../../store/whole-store.ts';
 import { forEachConcurrently } from '../for-each-concurrently.ts';
 import { CopyRefused, copyLedger } from './copy-ledger.ts';
-import { copyLog, isOfLog } from './copy-log.ts';
+import { completeLog, copyLog, isOfLog } from './copy-log.ts';
 
 const ledgersAtOnceMax = 16;
 const recordsAtOnceMax = 32;
@@ -18,7 +19,7 @@ const dayMs = 24 * hourMs;
 const refusalsMax = 100;
 
 interface StoreCopyParts {
-  readonly source: Stores & { readonly whole: WholeStore; readonly stamp: StoreStamp };
+  readonly source: Stores & { readonly whole: WholeStore; readonly stamp: StoreStamp; readonly trees: TreeInspection };
   readonly target: Stores & { readonly stamp: StoreStamp };
   /** LOG_ORIGIN of the target's nodes. null: that of the source. */
   readonly logOrigin: string | null;
@@ -33,21 +34,25 @@ export interface StoreCopy {
   readonly events: number;
   readonly records: number;
   readonly histories: number;
+  /** Signed heads. null: the target signs under another name, and takes none. */
+  readonly signedHeads: number | null;
   /** What was not copied, in sentences. `refusalCount` includes those that were not kept. */
   readonly refusals: readonly string[];
   readonly refusalCount: number;
 }
 
 /**
- * Copies a store that no node serves into another store: ledgers with their projections, records and access histories.
- * What the target has already is skipped and not changed, so a copy that was interrupted resumes when it is run again.
+ * Copies a store that no node serves into another store: ledgers with their projections, records, access histories,
+ * and the signed heads if the target goes on under the same LOG_ORIGIN. Hashes of trees are made anew there. What the
+ * target has already is skipped and not changed, so a copy that was interrupted resumes when it is run again.
  *
- * Throws CopyRefused before anything is written if the target belongs to another installation. A ledger or record that
- * cannot be copied is in `refusals`, and the rest is copied.
+ * Throws CopyRefused before anything is written if the target belongs to another installation, or if the source is a
+ * restored copy or lacks events that were signed. A ledger or record that cannot be copied is in `refusals`, and the
+ * rest is copied.
  */
 export async function copyStore({ source, target, logOrigin, now, progress }: StoreCopyParts): Promise<StoreCopy> {
   await checkOwner(source.records, target.records);
-  await copyLog(source, target, logOrigin);
+  const serviceName = await copyLog(source, target, { logOrigin, now });
   const total = { ledgers: 0, events: 0, records: 0, histories: 0 };
   const refusals: string[] = [];
   let refusalCount = 0;
@@ -84,7 +89,8 @@ export async function copyStore({ source, target, logOrigin, now, progress }: St
     await copyAccesses(source.access, target.access, actorId, since);
     total.histories += 1;
   });
-  return { ...total, refusals, refusalCount };
+  const signedHeads = serviceName === null ? null : await completeLog(source, target, serviceName);
+  return { ...total, signedHeads, refusals, refusalCount };
 }
 
 function* withoutLog(records: Iterable<WholeRecord>): Iterable<WholeRecord> {

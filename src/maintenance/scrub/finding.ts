@@ -8,6 +8,9 @@ import type { VerificationIssueType } from '../../client/verify/verification.ts'
  * - `invalid_authority_key`: the start of a key of the authority is not signed by the key before.
  * - `damaged_row`: a row is not what the service writes.
  * - `wrong_snapshot`: a snapshot is not the fold of its log.
+ * - `wrong_tile`: a stored hash of a tree does not fit its place, or is not that of the events.
+ * - `log_behind`: a log lacks events that were signed, or has others in their place.
+ * - `broken_row`: an event that a tree or a signed head covers is missing, or has another hash or link than it should.
  * - `unchecked_ledger`: what is stored of a ledger could not be checked to its end.
  */
 export type FindingType =
@@ -20,6 +23,9 @@ export type FindingType =
   | 'invalid_authority_key'
   | 'damaged_row'
   | 'wrong_snapshot'
+  | 'wrong_tile'
+  | 'log_behind'
+  | 'broken_row'
   | 'unchecked_ledger';
 
 export interface Finding {

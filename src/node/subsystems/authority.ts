@@ -4,6 +4,7 @@ import { type Authority, openAuthority } from '../../service/authority/authority
 import { AuthorityWatch } from '../../service/authority/authority-watch.ts';
 import type { BehindLogs } from '../../service/log-identity/behind-logs.ts';
 import { type LogIdentity, openLogIdentity } from '../../service/log-identity/log-identity.ts';
+import { LogWatch } from '../../service/log-identity/log-watch.ts';
 import { createSecretBox, type SecretBox } from '../../service/records/secret-box.ts';
 import { checkSecretsKey } from '../../service/records/secrets-key-check.ts';
 import type { NodeContext } from './context.ts';
@@ -28,10 +29,16 @@ export async function openNodeAuthority(node: NodeContext): Promise<NodeAuthorit
   if (logIdentity.behind.store) log.warn({ origin: logIdentity.serviceName }, restoredCopy);
   meterBehindLogs(node.metrics.registry, logIdentity.behind);
   const warn = (what: string, error?: unknown) => log.warn({ err: error }, what);
-  // A single node has its store to itself: no other node can change the key.
-  const watch = membership === undefined ? null : new AuthorityWatch({ records, authority, clock, warn });
-  await watch?.start();
-  return { secrets, authority, logIdentity, [Symbol.dispose]: () => watch?.stop() };
+  // A single node has its store to itself: nobody else can change its keys.
+  const watches =
+    membership === undefined
+      ? []
+      : [new AuthorityWatch({ records, authority, clock, warn }), new LogWatch({ records, logIdentity, clock, warn })];
+  for (const watch of watches) await watch.start();
+  const stop = () => {
+    for (const watch of watches) watch.stop();
+  };
+  return { secrets, authority, logIdentity, [Symbol.dispose]: stop };
 }
 
 const restoredCopy =

@@ -1,13 +1,9 @@
 import { isoTime } from '../../domain/values/time.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { RecordStore } from '../../store/record-store.ts';
+import { RecordWatch, recordTrustMs } from '../records/record-watch.ts';
 import { type Authority, readAuthority } from './authority.ts';
 
-/** How long after a read of the authority record a node may seal with its key: several reads may fail meanwhile. */
-const authorityTrustMs = 10_000;
-const lookEveryMs = 2_000;
-/** Interval after a failed read. */
-const lookAgainMs = 500;
 /** Two clocks may each be off by half a second. */
 const clocksDifferMs = 1_000;
 
@@ -15,7 +11,7 @@ const clocksDifferMs = 1_000;
  * How long after the start of a rotation some node may still date an event under the old key, by the clock of the
  * process that rotates.
  */
-export const rotationLeadMs = authorityTrustMs + clocksDifferMs;
+export const rotationLeadMs = recordTrustMs + clocksDifferMs;
 
 interface AuthorityWatchParts {
   readonly records: RecordStore;
@@ -30,43 +26,30 @@ interface AuthorityWatchParts {
  */
 export class AuthorityWatch {
   readonly #parts: AuthorityWatchParts;
-  #cancel = () => {};
-  #stopped = false;
+  readonly #watch: RecordWatch;
 
   constructor(parts: AuthorityWatchParts) {
     this.#parts = parts;
-  }
-
-  /** Rejects if the first check fails. */
-  async start(): Promise<void> {
-    await this.#look();
-    this.#lookIn(lookEveryMs);
-  }
-
-  stop(): void {
-    this.#stopped = true;
-    this.#cancel();
-  }
-
-  #lookIn(delayMs: number, failedBefore = false): void {
-    if (this.#stopped) return;
-    this.#cancel = this.#parts.clock.after(delayMs, () => {
-      this.#look().then(
-        () => this.#lookIn(lookEveryMs),
-        (error) => {
-          // Of successive failures only the first is reported.
-          if (!failedBefore) this.#parts.warn('looking at the keys of the authority failed', error);
-          this.#lookIn(lookAgainMs, true);
-        },
-      );
+    this.#watch = new RecordWatch({
+      clock: parts.clock,
+      look: (trustedUntilMs) => this.#look(trustedUntilMs),
+      failed: (error) => parts.warn('looking at the keys of the authority failed', error),
     });
   }
 
-  async #look(): Promise<void> {
-    const { records, authority, clock, warn } = this.#parts;
+  /** Rejects if the first check fails. */
+  start(): Promise<void> {
+    return this.#watch.start();
+  }
+
+  stop(): void {
+    this.#watch.stop();
+  }
+
+  async #look(trustedUntilMs: number): Promise<void> {
+    const { records, authority, warn } = this.#parts;
     const before = untrusted(authority);
-    const readAt = clock.now();
-    authority.learn(await readAuthority(records), isoTime(readAt + authorityTrustMs));
+    authority.learn(await readAuthority(records), isoTime(trustedUntilMs));
     const now = untrusted(authority);
     if (now !== null && now !== before) warn(now);
   }

@@ -6,12 +6,26 @@ type BehindKind = 'store' | 'ledger' | 'master';
  * A node knows of a log that is behind once it was asked for it.
  */
 export class BehindLogs {
-  /** The store was restored from a copy, so all its logs are behind. */
-  readonly store: boolean;
+  readonly #isCopy: boolean;
+  #maySign = () => true;
   readonly #origins = { ledger: new Set<string>(), master: new Set<string>() };
 
-  constructor(store: boolean) {
-    this.store = store;
+  /** `isCopy`: the store was restored from a copy. */
+  constructor(isCopy: boolean) {
+    this.#isCopy = isCopy;
+  }
+
+  /**
+   * All logs of the store are behind for this node: the store was restored from a copy, or its logs may be signed under
+   * another name or key by now.
+   */
+  get store(): boolean {
+    return this.#isCopy || !this.#maySign();
+  }
+
+  /** The store is behind for this node whenever `maySign` returns false. */
+  signOnlyWhile(maySign: () => boolean): void {
+    this.#maySign = maySign;
   }
 
   /** Learns that the log of this origin is behind, or is not any more. */

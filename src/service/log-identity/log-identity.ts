@@ -105,6 +105,17 @@ export class LogIdentity {
     this.behind = new BehindLogs(isStamped);
   }
 
+  /** Whether a record, as it is now, names the origin, the key and the keyspace of this node. */
+  isOf(log: LogRecord | null): boolean {
+    const own = this.#log;
+    return (
+      log !== null &&
+      log.origin === own.origin &&
+      log.keyspaceId === own.keyspaceId &&
+      keyInUse(log).publicKey === keyInUse(own).publicKey
+    );
+  }
+
   /** The origins of all logs begin with it: `<name>/ledgers/…`, `<name>/masters/…`. */
   get serviceName(): string {
     return this.#log.origin;
@@ -127,7 +138,7 @@ export class LogIdentity {
 
   /**
    * Ed25519 over the text of a checkpoint, 64 bytes. The caller has made sure that the head may be signed; this checks
-   * whether the store is a restored copy, and throws LedgerError `unavailable` then. Throws RangeError unless the first
+   * whether the store is behind, and throws LedgerError `unavailable` then. Throws RangeError unless the first
    * line names a log of this service: the key signs nothing else.
    */
   readonly sign = (text: Uint8Array): Uint8Array => {

@@ -1,9 +1,11 @@
 import {
   formatSignedHead,
+  parseSignedHead,
   readSignedHead,
   type SignedHead,
   type SignedHeads,
 } from '../../../src/store/signed-heads.ts';
+import type { TreeInspection } from '../../../src/store/store-inspection.ts';
 import { type HashPlace, type TileStore, tileHashes } from '../../../src/store/tile-store.ts';
 import { formatHashes, parseHashes, tellUnfit } from '../../../src/store/tile-value.ts';
 import { checkHashes, checkSignedHead } from '../../../src/store/write-checks.ts';
@@ -89,4 +91,24 @@ export class MemorySignedHeads implements SignedHeads {
 /** Waits for a microtask, because no real store answers synchronously. */
 function later(): Promise<void> {
   return Promise.resolve();
+}
+
+/** The trees as a scrub reads them. */
+export function memoryTreeInspection(data: MemoryTreeData): TreeInspection {
+  return {
+    async *hashes() {
+      for (const [name, value] of [...data.hashes]) {
+        const [owner, level, position] = JSON.parse(name) as [string, number, number];
+        const hash = parseHashes({ owner, level, position }, value);
+        const remove = async () => {
+          if (data.hashes.get(name) === value) data.hashes.delete(name);
+        };
+        const hashes = hash === null ? null : [hash];
+        yield { found: { table: 'hashes', key: name, owner, level, position, hashes, remove }, share: 0 };
+      }
+    },
+    async *signedHeads() {
+      for (const [origin, { value }] of data.heads) yield { origin, head: parseSignedHead(origin, value) };
+    },
+  };
 }
