@@ -102,7 +102,9 @@ export class GrpcPeers implements Peers {
     );
   }
 
-  /** The stream to a node, by which it can be told of which ledgers this node wants to hear. null: there is none now. */
+  /**
+   * The stream to a node, by which it can be told of which ledgers this node wants to hear. null: there is none now.
+   */
   headsFrom(node: NodeId): HeadsStream | null {
     return this.#streamTo(node);
   }
