@@ -13,7 +13,7 @@ const masterEvents = 255;
 /** Events of the ledger for one of the master. */
 const apart = 100;
 const checkpointMaxMs = 30;
-const otherReadMaxMs = 10;
+const otherReadMaxMs = 5;
 const calls = 100;
 
 await describeOnCassandra('a master whose events lie scattered over its ledger', (address) => {
