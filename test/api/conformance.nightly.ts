@@ -22,7 +22,7 @@ const node = await startNodeProcess({ DATA_DIR: suiteDir() });
 afterAll(() => node.kill());
 const { base } = node;
 
-test('the conformance kit passes against a new node, over REST', { timeout: 600_000 }, async (context) => {
+test('the conformance kit passes against a new node, over REST', { timeout: 1_800_000 }, async (context) => {
   const kit = spawn(resolve(import.meta.dirname, '../../conformance/live.sh'), [base]);
   let said = '';
   for (const output of [kit.stdout, kit.stderr])

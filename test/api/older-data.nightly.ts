@@ -15,6 +15,8 @@ const events = 200_000;
 const firstMaxMs = 10_000;
 const proofMaxMs = 10;
 const proofs = 200;
+/** A call that needs no store takes longer only on a busy machine: then times are not judged. */
+const quietMaxMs = 3;
 
 /** Removes what versions before checkpoints did not have: tiles, signed heads, the log's identity and its key. */
 async function makeOlder(dataDir: string): Promise<void> {
@@ -33,6 +35,11 @@ async function timed<T>(work: () => Promise<T>): Promise<{ readonly ms: number; 
   return { ms: performance.now() - began, result };
 }
 
+/** For JSON. */
+function rounded(_: string, value: unknown): unknown {
+  return typeof value === 'number' ? Number(value.toFixed(1)) : value;
+}
+
 test('data of an older version with 200,000 events takes appends at once and has checkpoints within 10 s', {
   timeout: 900_000,
 }, async () => {
@@ -41,7 +48,9 @@ test('data of an older version with 200,000 events takes appends at once and has
   const made = await newOrder(before.base, { keyed: false });
   const [master, other] = [await newMaster(made), await newMaster(made)];
   const filled = await timed(() =>
-    appendMany(before.grpcAddress, made, events, (n) => (n % 1_000 === 0 ? master : other)),
+    appendMany({ baseUrl: before.base, grpcUrl: `http://${before.grpcAddress}` }, made, events, (n) =>
+      n % 1_000 === 0 ? master : other,
+    ),
   );
   await before.terminate();
   await makeOlder(DATA_DIR);
@@ -55,6 +64,11 @@ test('data of an older version with 200,000 events takes appends at once and has
   const notes = await KeptNotes.at(node.base);
   const [ledger, ofMaster] = notes.logsOf(order, [master]);
   if (ledger === undefined || ofMaster === undefined) throw new Error('no logs');
+  const cpuOfNode = async () => {
+    const text = await (await fetch(`${node.opsBase}/metrics`)).text();
+    return 1_000 * Number(/^process_cpu_seconds_total (\S+)$/m.exec(text)?.[1]);
+  };
+  const cpuBefore = await cpuOfNode();
   const firstCheckpoint = await timed(async () => {
     for (;;) {
       const answer = await notes.get(node.base, ledger, 'checkpoint');
@@ -63,41 +77,40 @@ test('data of an older version with 200,000 events takes appends at once and has
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   });
+  const firstCpuMs = (await cpuOfNode()) - cpuBefore;
   const size = Number(firstCheckpoint.result.body.size);
-  expect(size).toBe(events + 4);
+  expect(size).toBeGreaterThan(events);
 
-  const medianOf = async (ask: (n: number) => Promise<{ readonly status: number } | null>) => {
+  const measured = async (pathOf: (n: number) => string) => {
+    const before = await cpuOfNode();
     const took: number[] = [];
     for (let n = 0; n < proofs; n += 1) {
-      const { ms, result } = await timed(() => ask(n));
-      expect(result?.status).toBe(200);
+      const { ms, result } = await timed(async () => {
+        const answer = await fetch(node.base + pathOf(n), { headers: order.buyer.bearer });
+        return { status: answer.status, text: await answer.text() };
+      });
+      expect(result).toMatchObject({ status: 200 });
       took.push(ms);
     }
-    return percentile(took, 50);
+    return { p50: percentile(took, 50), cpuMs: ((await cpuOfNode()) - before) / proofs };
   };
   const placeOf = (n: number) => (n * 7_919) % size;
-  const medians = {
-    withoutStore: await medianOf(() => fetch(`${node.base}/v1/legal/terms`)),
-    inclusion: await medianOf((n) => notes.get(node.base, ledger, `proof/inclusion?seq=${placeOf(n)}`)),
-    ownPlace: await medianOf((n) =>
-      notes.get(node.base, ledger, `proof/inclusion?seq=${placeOf(n)}&size=${placeOf(n) + 1}`),
-    ),
-    consistency: await medianOf((n) => notes.get(node.base, ledger, `proof/consistency?from=${placeOf(n) + 1}`)),
-    master: await medianOf((n) => notes.get(node.base, ofMaster, `proof/inclusion?master_seq=${n}`)),
+  const withoutStore = await measured(() => '/v1/legal/terms');
+  const inclusion = `${ledger.path}proof/inclusion`;
+  const ofProofs = {
+    inclusion: await measured((n) => `${inclusion}?seq=${placeOf(n)}`),
+    ownPlace: await measured((n) => `${inclusion}?seq=${placeOf(n)}&size=${placeOf(n) + 1}`),
+    consistency: await measured((n) => `${ledger.path}proof/consistency?from=${placeOf(n) + 1}`),
+    master: await measured((n) => `${ofMaster.path}proof/inclusion?master_seq=${n}`),
   };
-  const rounded = Object.fromEntries(Object.entries(medians).map(([name, ms]) => [name, Number(ms.toFixed(1))]));
-  const told = { filled: filled.ms, started: started.ms, append: first.ms, checkpoint: firstCheckpoint.ms };
-  const ms = Object.fromEntries(Object.entries(told).map(([name, value]) => [`${name}Ms`, Math.round(value)]));
-  process.stdout.write(`older data: ${JSON.stringify({ ...ms, proofMedians: rounded, kept: host.keptShare() })}\n`);
-  expect(firstCheckpoint.ms).toBeLessThan(host.bound(firstMaxMs));
+  const told = { filled: filled.ms, started: started.ms, append: first.ms, checkpoint: firstCheckpoint.ms, firstCpuMs };
+  process.stdout.write(`older data: ${JSON.stringify({ ...told, withoutStore, ...ofProofs }, rounded)}\n`);
+  // On a busy machine only the time of the processor is judged.
+  const isQuiet = withoutStore.p50 < quietMaxMs && host.isFair();
+  expect(isQuiet ? firstCheckpoint.ms : firstCpuMs).toBeLessThan(firstMaxMs);
   expect(first.ms).toBeLessThan(host.bound(1_000));
-  const { withoutStore, ...ofProofs } = medians;
-  // Beyond the time of a call that needs no store.
-  for (const [name, ms] of Object.entries(ofProofs))
-    expect([name, ms]).toEqual([
-      name,
-      expect.toSatisfy((took: number) => took <= host.bound(proofMaxMs + withoutStore)),
-    ]);
+  for (const [name, { p50, cpuMs }] of Object.entries(ofProofs))
+    expect(isQuiet ? p50 : cpuMs, name).toBeLessThan(proofMaxMs);
   await notes.expectConsistent(node.base);
   await node.terminate();
 });

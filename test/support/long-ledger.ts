@@ -1,33 +1,21 @@
-import { expect } from 'vitest';
-import { grpcClient } from './grpc-client.ts';
+import { createClient } from '../../src/client/index.ts';
 import type { Master, Order } from './parties.ts';
-import { sendAll } from './parties-stream.ts';
 
-const perStream = 5_000;
-const streamsAtOnce = 4;
+const maxInFlight = 1_000;
 
-/** Appends events to an order without signing keys, over streams. `masterOf`: the master of the nth event. */
+/** Appends events to an order without signing keys, over a stream. `masterOf`: the master of the nth event. */
 export async function appendMany(
-  grpcAddress: string,
+  address: { readonly baseUrl: string; readonly grpcUrl: string },
   { buyer }: Order,
   count: number,
   masterOf: (n: number) => Master,
 ): Promise<void> {
-  const client = grpcClient(grpcAddress);
-  const starts = Array.from({ length: Math.ceil(count / perStream) }, (_, at) => at * perStream).values();
-  const sendParts = async () => {
-    for (const start of starts) {
-      const events = Array.from({ length: Math.min(perStream, count - start) }, (_, at) => ({
-        clientIndex: BigInt(at),
-        uuid: masterOf(start + at).uuid,
-        eventType: 'NOTED',
-        payload: JSON.stringify({ n: start + at }),
-      }));
-      const outcomes = await sendAll(client, buyer, events);
-      expect(outcomes.filter(({ code }) => code !== null)).toEqual([]);
-      expect(outcomes).toHaveLength(events.length);
-    }
-  };
-  await Promise.all(Array.from({ length: streamsAtOnce }, sendParts));
-  client.close();
+  await using client = createClient({ ...address, apiKey: buyer.apiKey });
+  await using stream = client.appendStream({ maxInFlight });
+  const appended: Promise<unknown>[] = [];
+  for (let n = 0; n < count; n += 1) {
+    await stream.ready();
+    appended.push(stream.append({ uuid: masterOf(n).uuid, eventType: 'NOTED', payload: { n } }));
+  }
+  await Promise.all(appended);
 }
