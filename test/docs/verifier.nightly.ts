@@ -263,8 +263,8 @@ test('the verifier in Python imports the standard library, cryptography and its 
   const sources = readdirSync(verifier).filter((name) => name.endsWith('.py'));
   expect(sources).toEqual(['formulas.py', 'rules.py', 'verify.py']);
   const imported = sources.flatMap((name) =>
-    [...readFileSync(join(verifier, name), 'utf8').matchAll(/^\s*(?:from|import) (.*)$/gm)].flatMap(([line, names = '']) =>
-      line.includes('from') ? [names.split(/[ .]/)[0]] : names.split(', '),
+    [...readFileSync(join(verifier, name), 'utf8').matchAll(/^\s*(?:from|import) (.*)$/gm)].flatMap(
+      ([line, names = '']) => (line.includes('from') ? [names.split(/[ .]/)[0]] : names.split(', ')),
     ),
   );
   const known = 'argparse base64 cryptography datetime decimal formulas hashlib json math re rules sys'.split(' ');
