@@ -25,7 +25,7 @@ import { productionSettings } from '../support/production-settings.ts';
 import { runHere } from '../support/program-here.ts';
 import { runNode, suiteDir } from '../support/running-node.ts';
 import { at, chain, changed, otherValue, resealed } from '../support/vector-chain.ts';
-import { testWith } from './toolchain.ts';
+import { pythonPackages, testWith } from './toolchain.ts';
 
 /**
  * The verifier in Python knows the rules of docs/verifying.md and nothing of ours. It must find what `ledger-trust
@@ -48,18 +48,17 @@ for export, keys, authority in json.load(sys.stdin):
     print(json.dumps(found))
 `;
 
-function python(): string {
-  const venv = join(folder, 'venv');
-  run('python3', ['-m', 'venv', venv]);
-  const command = join(venv, 'bin', 'python');
-  run(command, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', 'cryptography==50.0.2']);
-  return command;
-}
-
-function run(command: string, args: readonly string[], input = ''): string {
-  const { status, stdout, stderr } = spawnSync(command, args, { input, encoding: 'utf8', maxBuffer: 1e8 });
-  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stderr}`);
-  return stdout;
+/** Returns what the verifier finds in each case. */
+async function findings(cases: readonly Case[]): Promise<Finding[][]> {
+  const env = await pythonPackages(join(folder, 'packages'), 'cryptography==50.0.2');
+  const input = JSON.stringify(cases.map(({ file, keys, authority }) => [file, keys, authority]));
+  const options = { env, input, encoding: 'utf8', maxBuffer: 1e8 } as const;
+  const { status, stdout, stderr } = spawnSync('python3', ['-c', harness, verifier], options);
+  if (status !== 0) throw new Error(stderr);
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
 }
 
 interface Case {
@@ -276,15 +275,11 @@ testWith(
   'a verifier in Python that knows the rules of verifying.md alone finds what ledger-trust verify finds',
   async () => {
     const all = [...(await liveCases()), ...forgeries, ...changes];
-    const input = JSON.stringify(all.map(({ file, keys, authority }) => [file, keys, authority]));
-    const found = run(python(), ['-c', harness, verifier], input)
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const found = await findings(all);
     const differing: unknown[] = [];
     const codes: number[] = [];
     for (const [index, one] of all.entries()) {
-      const [expected, given] = [await ours(one), theirs(found[index])];
+      const [expected, given] = [await ours(one), theirs(found[index] ?? [])];
       codes.push(expected.code);
       if (!isDeepStrictEqual(given, expected)) differing.push({ name: one.name, expected, given });
     }
