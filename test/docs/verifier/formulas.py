@@ -95,7 +95,4 @@ def verifies(public_key, signature, digest, known={}):
 
 
 def time_of(text, shift_s=0):
-    is_leap = text[17:19] == "60"
-    if is_leap:
-        text, shift_s = text[:17] + "59" + text[19:], shift_s + 1
     return datetime.fromisoformat(re.sub("[Zz]$", "+00:00", text)) + timedelta(seconds=shift_s)

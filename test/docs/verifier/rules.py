@@ -71,7 +71,6 @@ class Rules:
             or (master_id is None) != bool(re.fullmatch(OF_LEDGER, kind))
             or (master_id is None) != (e["master_seq"] is None)
             or (master_id and (kind == "TRACELEDGER_MASTER_CREATED") != (e["master_seq"] == 0))
-            or e["created_at"][17:19] == "60"
             or e["payload"].get("caused_by_hash") != e["caused_by_hash"])
 
     def level(self, e, objects):
