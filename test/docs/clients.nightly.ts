@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, vi } from 'vitest';
@@ -34,8 +34,14 @@ async function shell(script: string, cwd: string, env: NodeJS.ProcessEnv): Promi
 /** Installs what the commands need. Returns the environment in which they find it. */
 async function tools(): Promise<NodeJS.ProcessEnv> {
   mkdirSync(bin);
-  const env = await pythonPackages(join(folder, 'python'), 'grpcio-tools==1.85.1', 'googleapis-common-protos');
-  writeFileSync(join(bin, 'protoc'), '#!/bin/sh\nexec python3 -m grpc_tools.protoc "$@"\n', { mode: 0o755 });
+  const env = await pythonPackages(join(folder, 'python'), 'protobuf==6.33.5', 'googleapis-common-protos');
+  // The compiler from Maven Central comes alone. An installed one has the well-known types beside it.
+  const artifact = '-Dartifact=com.google.protobuf:protoc:4.33.5:exe:linux-x86_64';
+  await exec('mvn', ['-q', 'dependency:copy', artifact, `-DoutputDirectory=${bin}`], { cwd: bin });
+  const protoc = join(bin, 'protoc-4.33.5-linux-x86_64.exe');
+  chmodSync(protoc, 0o755);
+  const wellKnown = join(root, 'node_modules/google-gax/build/protos');
+  writeFileSync(join(bin, 'protoc'), `#!/bin/sh\nexec ${protoc} "$@" -I ${wellKnown}\n`, { mode: 0o755 });
   for (const tool of [
     'github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4',
     'google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12',

@@ -123,12 +123,9 @@ const forgeries: readonly Case[] = [
   ofEvents('an event of a stranger', resealed(changed(4, { ...sealed, actorId: stranger }), 4)),
   ofEvents('an event behind the close', resealed([...chain, late], 9)),
   ofEvents('an event of the future', resealed(changed(8, { createdAt: '2099-01-01T00:00:00.000Z' }), 8)),
-  ...[
-    '2026-02-30T00:00:00.000Z',
-    '2026-11-21T02:06:60.000Z',
-    '2026-06-30T23:59:60.000Z',
-    '2026-11-21T02:06:39Z',
-  ].map((createdAt) => ofEvents(`an event of ${createdAt}`, resealed(changed(8, { createdAt }), 8))),
+  ...['2026-02-30T00:00:00.000Z', '2026-11-21T02:06:60.000Z', '2026-06-30T23:59:60.000Z', '2026-11-21T02:06:39Z'].map(
+    (createdAt) => ofEvents(`an event of ${createdAt}`, resealed(changed(8, { createdAt }), 8)),
+  ),
   ...['svc:authority#key-01', 'svc:authority#key-1234567890'].map((authorityKeyId) =>
     ofEvents(`a seal of ${authorityKeyId}`, resealed(changed(0, { authorityKeyId }), 0)),
   ),
