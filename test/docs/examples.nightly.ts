@@ -6,19 +6,24 @@ import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { describeOn } from '../support/backends/for-tests.ts';
 import { runNode, temporaryDir } from '../support/running-node.ts';
+import { pythonPackages } from './toolchain.ts';
 
 const run = promisify(execFile);
 const examples = fileURLToPath(new URL('../../examples', import.meta.url));
 
 /** Packages may have to be fetched. */
-const timeout = 240_000;
+const timeout = 600_000;
 
 /** Runs the command of an example in its folder, against a development node of its own. Returns what it printed. */
-async function outputOf(language: string, command: string, args: readonly string[]): Promise<string> {
+async function outputOf(
+  language: string,
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<string> {
   await using node = await runNode({ env: {} });
-  const env = { ...process.env, BASE: node.base };
-  const { stdout } = await run(command, args, { cwd: join(examples, language), env, timeout });
-  return stdout;
+  const options = { cwd: join(examples, language), env: { ...env, BASE: node.base }, timeout };
+  return (await run(command, args, options)).stdout;
 }
 
 const walked = 'verified: 4 events, 2 signatures, chain whole\nreceived: SHIPMENT_DISPATCHED, signed by the service\n';
@@ -54,10 +59,8 @@ describeOn('examples/python', 'Python 3.10', python, (command) => {
   test('registers, signs, verifies, and receives a webhook', { timeout }, async () => {
     const dir = temporaryDir();
     onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-    await run(command, ['-m', 'venv', dir]);
-    const own = join(dir, 'bin/python');
-    await run(own, ['-m', 'pip', 'install', '--quiet', '-r', join(examples, 'python/requirements.txt')], { timeout });
-    expect(await outputOf('python', own, ['walk.py'])).toBe(walked);
+    const env = await pythonPackages(dir, '-r', join(examples, 'python/requirements.txt'));
+    expect(await outputOf('python', command, ['walk.py'], env)).toBe(walked);
   });
 });
 

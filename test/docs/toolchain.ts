@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
 /** Runs a test that needs a program. Where there is none, it is skipped and says so, or fails if REQUIRE_BACKENDS=1. */
@@ -36,4 +37,12 @@ export function jsonLinesOf(
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
+}
+
+/** Installs packages into a folder. Returns the environment in which python3 finds them. */
+export async function pythonPackages(folder: string, ...packages: readonly string[]): Promise<NodeJS.ProcessEnv> {
+  // A virtual environment would first install pip itself, which takes longer.
+  const args = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--target', folder, ...packages];
+  await promisify(execFile)('python3', args, { maxBuffer: 1e7 });
+  return { ...process.env, PYTHONPATH: folder };
 }

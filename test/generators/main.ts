@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -70,7 +71,7 @@ const installJar = (run: Run) =>
   );
 
 async function installPython(run: Run): Promise<void> {
-  await run(['python3', '-m', 'venv', join(cache, 'python')], cache);
+  if (!existsSync(python)) await run(['python3', '-m', 'venv', join(cache, 'python')], cache);
   const client = `openapi-python-client==${versions['openapi-python-client']}`;
   await run([python, '-m', 'pip', 'install', '-q', client, 'urllib3', 'python-dateutil', 'pydantic'], cache);
 }

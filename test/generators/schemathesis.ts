@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -24,7 +25,7 @@ function run(program: string, ...args: string[]): Promise<number> {
 
 async function install(): Promise<void> {
   await mkdir(cache, { recursive: true });
-  const made = await run('python3', '-m', 'venv', tools);
+  const made = existsSync(join(tools, 'bin/pip')) ? 0 : await run('python3', '-m', 'venv', tools);
   const installed = await run(join(tools, 'bin/pip'), 'install', '-q', `schemathesis==${VERSION}`);
   if (made !== 0 || installed !== 0) throw new Error('Schemathesis could not be installed');
 }

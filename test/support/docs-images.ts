@@ -17,13 +17,12 @@ try {
   page.setDefaultTimeout(200_000);
   await page.goto(`${node.base}/docs`, { waitUntil: 'domcontentloaded' });
   await page.waitForSelector('.opblock-tag-section');
-  await page.screenshot({ path: join(folder, 'docs-groups.png') });
+  await page.screenshot({ path: join(folder, 'docs-groups.png'), fullPage: true });
   await openOperation(page, node.base, 'Events', 'AppendEvent');
   await authorize(page, caller.apiKey);
   await giveKey(page, caller.pem);
   await tryOut(page, 'AppendEvent', caller.master, { event_type: 'GOODS_COUNTED', payload: { pallets: 4 } });
-  await page.evaluate('scrollTo(0, 0)');
-  await page.screenshot({ path: join(folder, 'docs-signing.png') });
+  await page.locator('#signing').screenshot({ path: join(folder, 'docs-signing.png') });
 } finally {
   await browser.close();
   await node.kill();

@@ -1,7 +1,7 @@
 import type { IssueType } from '../../domain/event/integrity.ts';
 import { sha256HexForm } from '../../domain/keys/hash.ts';
 import type { DecisionIssueType } from '../../domain/ledger/decision-fault.ts';
-import { parseRfc3339 } from '../../domain/values/time.ts';
+import { isoTime, parseRfc3339 } from '../../domain/values/time.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
 import type { Event } from '../event.ts';
 
@@ -85,7 +85,9 @@ export function malformed(event: Event): string | null {
   if (!sha256HexForm.test(event.hash) || !sha256HexForm.test(event.contentHash))
     return 'hash and content_hash must be 64 hex digits';
   if (event.eventType.includes('\0')) return 'event_type holds a NUL';
-  if (!TIME.test(event.createdAt) || parseRfc3339(event.createdAt) === null) {
+  const time = parseRfc3339(event.createdAt);
+  // A leap second is parsed, and is written otherwise.
+  if (!TIME.test(event.createdAt) || time === null || isoTime(time) !== event.createdAt) {
     return 'created_at must be a time in UTC with three decimals';
   }
   return null;

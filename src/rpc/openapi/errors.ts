@@ -4,6 +4,7 @@ import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
 import { statusOf } from '../call/status.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import type { JsonObject } from './format.ts';
+import { takesIdempotencyKey } from './headers.ts';
 
 /** What each code means to a caller. */
 export const errorMeanings: { readonly [code in ErrorCode]: string } = {
@@ -55,9 +56,10 @@ export function errorStatuses(route: RestRoute): readonly number[] {
   const statuses = new Set([400, 429, 500, 503]);
   if (method.input.fields.length > 0) statuses.add(404);
   if (needsCredential) statuses.add(401).add(403).add(404);
-  if (writes || rule.writesLedger) statuses.add(409).add(504);
+  const keyed = takesIdempotencyKey(route);
+  if (writes || keyed) statuses.add(409).add(504);
   if (writes) statuses.add(413).add(415);
-  if (writes && needsCredential) statuses.add(422);
+  if (keyed) statuses.add(422);
   if (method === ResolverService.method.resolveActor) statuses.add(501);
   return [...statuses].sort();
 }

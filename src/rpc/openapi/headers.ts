@@ -7,7 +7,7 @@ import { Auth } from '../../gen/svc/v1/options_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
 import { idempotencyKeyForm } from '../../service/idempotency/command-key.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
-import { formatSchema, type JsonObject } from './format.ts';
+import type { JsonObject } from './format.ts';
 
 /** `components.securitySchemes`. */
 export const securitySchemes: JsonObject = {
@@ -63,18 +63,19 @@ export const headerParameters: JsonObject = {
   ),
   SigningKeyId: header(
     'X-Signing-Key-ID',
-    'Name of the signing key; the preferred key is tried if left out.',
-    formatSchema('actor-kid'),
+    'Name of the signing key, `svc:actor:<uuid>#key-<n>`; the preferred key is tried if left out.',
+    // No pattern here and of the next three: they are looked at only where a signature is verified. A call that needs
+    // none is not refused for them, nor is the replay of an answer.
+    {},
   ),
   ActorSig: header(
     'X-Actor-Sig',
     'Base64 Ed25519 signature of the digest: SHA-256 of the event type, a zero byte, the ledger id, a zero byte and the canonical JSON of what is signed. An actor that ever had a key must sign.',
-    formatSchema('signature'),
+    {},
   ),
   ActorDigest: header(
     'X-Actor-Digest',
     'The digest that you signed, 64 hex digits. The details of `invalid_signature` compare it with the expected one.',
-    // No pattern: it is looked at only where a signature does not verify. So is the next one.
     {},
   ),
   ActorCanonical: header(
@@ -120,7 +121,7 @@ const sealedAlone: ReadonlySet<DescMethod> = new Set([
 ]);
 
 /** Every call with a credential that may change something. */
-function takesIdempotencyKey({ rule, httpMethod }: RestRoute): boolean {
+export function takesIdempotencyKey({ rule, httpMethod }: RestRoute): boolean {
   return rule.auth !== Auth.NONE && httpMethod !== 'GET';
 }
 

@@ -1,4 +1,4 @@
-"""Verifies an export of a ledger, written from docs/verifying.md alone.
+"""Verifies an export of a ledger by the rules of docs/verifying.md.
 
 python3 verify.py EXPORT [--keys FILE ...] [--authority FILE] [--head HASH ...]
 
@@ -18,13 +18,18 @@ SEALED = "GENESIS ORDER_OPENED LEDGER_CLOSED ORGANIZATION_REGISTERED".split()
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
+def is_time(text):
+    try:
+        return re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", text) and time_of(text)
+    except ValueError:
+        return False
+
 def is_form(e):
     ids = [e["id"], e["ledger_id"], e["master_id"] or e["id"]]
     places = [e["seq"], e["seq"] if e["master_seq"] is None else e["master_seq"]]
     return (all(re.fullmatch(UUID, one) for one in ids) and all(0 <= n < 2**53 and n % 1 == 0 for n in places)
             and all(re.fullmatch("[0-9a-f]{64}", e[name]) for name in ("hash", "content_hash"))
-            and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", e["created_at"])
-            and "\0" not in e["event_type"])
+            and is_time(e["created_at"]) and "\0" not in e["event_type"])
 
 
 # Sections 1 and 4: signatures and seals. Each function gives the findings of one event.

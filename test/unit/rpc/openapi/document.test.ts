@@ -204,6 +204,21 @@ describe('the OpenAPI document', () => {
     expect(headersOf('GET /v1/ledgers')).toEqual(expect.not.arrayContaining(['Idempotency-Key', 'X-Actor-Sig']));
   });
 
+  it('lists what an idempotency key can be answered with on each call that takes one, those without a body too', () => {
+    const keyed = operations.filter(({ operation }) =>
+      operation.parameters.some((parameter) => resolved(parameter).name === 'Idempotency-Key'),
+    );
+    expect(keyed.map(({ name }) => name)).toContain('DELETE /v1/developer/keys/{key_id}');
+    for (const { name, operation } of keyed)
+      expect([name, Object.keys(operation.responses)]).toEqual([name, expect.arrayContaining(['409', '422', '504'])]);
+  });
+
+  it('gives no pattern to headers that a call without a signature, or a replay, is not refused for', () => {
+    const parameters = at('#/components/parameters') as Record<string, Json>;
+    for (const name of ['RequestId', 'SigningKeyId', 'ActorSig', 'ActorDigest', 'ActorCanonical', 'Timestamp'])
+      expect([name, parameters[name]?.schema]).toEqual([name, { type: 'string' }]);
+  });
+
   it('lists X-ACTOR-TYPE on the calls that write an event of the caller’s type, and on no other', () => {
     const named = operations.filter(({ operation }) =>
       operation.parameters.some((parameter) => resolved(parameter).name === 'X-ACTOR-TYPE'),
