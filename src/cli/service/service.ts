@@ -1,4 +1,5 @@
 import type { LedgerTrustClient } from '../../client/client.ts';
+import type { WatermarkStore } from '../../client/proofs/watermark-store.ts';
 import type { Signer } from '../../client/signing/signing.ts';
 import { readInput, type Terminal, usageError } from '../terminal/terminal.ts';
 
@@ -18,6 +19,7 @@ export async function openService(
     readonly apiKey?: string;
     readonly signer?: Signer;
     readonly ca: string | undefined;
+    readonly watermarks?: WatermarkStore;
   },
 ): Promise<LedgerTrustClient> {
   const ca = options.ca === undefined ? undefined : (await readInput(terminal, options.ca)).toString();

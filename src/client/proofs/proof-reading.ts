@@ -86,6 +86,16 @@ const methods = {
   master: { checkpoint: 'getMasterCheckpoint', consistency: 'getMasterConsistency', id: 'uuid' },
 } as const;
 
+/** What is accepted of the service when a call begins. */
+interface Basis {
+  readonly trust: WatermarkState;
+  /**
+   * Whether a key that the authority has endorsed is accepted, too. Not at a first look with keys that the user gives:
+   * the authority is known from the same look, and would make the user's keys meaningless.
+   */
+  readonly takesEndorsed: boolean;
+}
+
 /** A checkpoint, and what is accepted of the service since it was verified. */
 interface Found {
   readonly checkpoint: VerifiedCheckpoint;
@@ -103,7 +113,7 @@ class ProofReader {
 
   async checkpoint(log: LogName, { size, ...options }: CheckpointOptions = {}): Promise<VerifiedCheckpoint> {
     checkId(log.id);
-    const before = await this.#trust(options);
+    const before = await this.#basis(options);
     const method = methods[log.kind];
     const request = { [method.id]: log.id, ...(size === undefined ? {} : { size }) };
     const answer = await this.#ask<GetLedgerCheckpointResponse>(method.checkpoint, request, options);
@@ -116,7 +126,7 @@ class ProofReader {
     const root = decodeBase64(answer.rootHash, HASH_BYTES);
     if (root === null || !isSameHash(root, checkpoint.root))
       throw invalidAnswer('root_hash', 'line 3 of the checkpoint');
-    const kept = keptOf(before, checkpoint.origin);
+    const kept = keptOf(before.trust, checkpoint.origin);
     if (size === undefined && kept !== null && checkpoint.size < kept.size)
       throw new ProofRefused(
         'checkpoint_behind',
@@ -132,7 +142,7 @@ class ProofReader {
     const wrong = malformed(event);
     if (wrong !== null) throw new ProofRefused('wrong_event', `The event is malformed: ${wrong}.`);
     const log: LogName = { kind: 'ledger', id: ledgerId };
-    const before = await this.#trust(options);
+    const before = await this.#basis(options);
     // At its own place, an event is proved to all who may read it.
     const size = seq + 1;
     const [answer, masterPrevHash] = await Promise.all([
@@ -155,19 +165,23 @@ class ProofReader {
   }
 
   /** What is accepted of the service, from the watermarks or, without any, from its trust anchor. */
-  async #trust(options: ProofOptions): Promise<WatermarkState> {
+  async #basis(options: ProofOptions): Promise<Basis> {
     const kept = await this.#store.read();
-    if (kept === null) return firstTrust(await this.#anchor(options), this.#store);
-    const { newOrigin } = this.#store;
-    if (newOrigin === undefined || newOrigin === kept.origin) return withGivenKeys(kept, this.#store);
-    return withNewOrigin(kept, await this.#anchor(options), this.#store);
+    const { newOrigin, logKeys = [] } = this.#store;
+    if (kept === null)
+      return { trust: firstTrust(await this.#anchor(options), this.#store), takesEndorsed: logKeys.length === 0 };
+    const isSameName = newOrigin === undefined || newOrigin === kept.origin;
+    const trust = isSameName
+      ? withGivenKeys(kept, this.#store)
+      : withNewOrigin(kept, await this.#anchor(options), this.#store);
+    return { trust, takesEndorsed: true };
   }
 
   /** Runs the check of a checkpoint, and once more with newly endorsed keys if none of the known ones has signed. */
   async #verified(
     log: LogName,
     answeredOrigin: string,
-    trust: WatermarkState,
+    { trust, takesEndorsed }: Basis,
     options: ProofOptions,
     verify: (expected: { readonly origin: string; readonly keys: readonly string[] }) => VerifiedCheckpoint,
   ): Promise<Found> {
@@ -179,7 +193,7 @@ class ProofReader {
     try {
       return { checkpoint: verify({ origin, keys: trust.logKeys }), trust };
     } catch (error) {
-      if (!(error instanceof ProofRefused) || error.reason !== 'unknown_log_key') throw error;
+      if (!takesEndorsed || !(error instanceof ProofRefused) || error.reason !== 'unknown_log_key') throw error;
       const endorsed = withEndorsedKeys(trust, await this.#anchor(options));
       if (endorsed.logKeys.length === trust.logKeys.length) throw error;
       return { checkpoint: verify({ origin, keys: endorsed.logKeys }), trust: endorsed };
