@@ -53,7 +53,7 @@ export class Lies {
   keys: readonly SigningKey[] = [logKey];
   /** Signs in place of the newest key. */
   signature: ((text: string) => { readonly publicKey: Uint8Array; readonly signature: Uint8Array }) | null = null;
-  /** false: phase 1, without a key of the authority. */
+  /** false: phase 1, where the authority endorses nothing. */
   hasAuthority = true;
   /** Whom the endorsements are by. */
   endorsedBy = authorityKey;
@@ -177,7 +177,7 @@ function anchorOf({ serviceName: origin, keys, hasAuthority, endorsedBy }: Lies)
     ...shared,
     kid_namespace: 'svc:authority#key-<seq>',
     phase: hasAuthority ? '2' : '1',
-    keys: hasAuthority ? [{ kid: 'svc:authority#key-1', ...shared, ...validity }] : [],
+    keys: [{ kid: 'svc:authority#key-1', ...shared, ...validity }],
     log: { origin, keys: listed, previous: [] },
   };
 }

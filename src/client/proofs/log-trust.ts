@@ -11,7 +11,9 @@ import type { WatermarkState, WatermarkStore } from './watermark-store.ts';
 /** Which name and which log keys of a service a client accepts (docs/proofs.md, "Watermarks"). */
 
 /** The part of the trust anchor that says how the service signs checkpoints. */
-export type LogTrustAnchor = Pick<Answer<GetAuthorityResponse>, 'keys' | 'log'>;
+export type LogTrustAnchor = Pick<Answer<GetAuthorityResponse>, 'keys' | 'log' | 'phase'>;
+
+const DEVELOPMENT_PHASE = '1';
 
 type Given = Pick<WatermarkStore, 'logKeys' | 'newOrigin'>;
 
@@ -19,7 +21,8 @@ type Given = Pick<WatermarkStore, 'logKeys' | 'newOrigin'>;
 export function firstTrust(anchor: LogTrustAnchor, given: Given): WatermarkState {
   const { origin } = logOf(anchor);
   if (given.newOrigin !== undefined && given.newOrigin !== origin) throw originChanged(given.newOrigin, origin);
-  const authorityKeys = anchor.keys.map(({ publicKey }) => publicKey);
+  // In phase 1 the service has made the authority's key itself. It endorses nothing.
+  const authorityKeys = anchor.phase === DEVELOPMENT_PHASE ? [] : anchor.keys.map(({ publicKey }) => publicKey);
   const logKeys = givenKeys(given, origin);
   return {
     origin,

@@ -319,7 +319,7 @@ test('a new key is accepted if a pinned key of the authority has endorsed it', a
   expect((await kept(client, lies, 8)).size).toBe(8);
 });
 
-test('without a key of the authority no new log key is accepted', async () => {
+test('where no key of the authority is pinned, as in phase 1, no new log key is accepted', async () => {
   const { client, lies } = await provingService();
   lies.hasAuthority = false;
   await kept(client, lies, 7);
