@@ -39,7 +39,6 @@ export {
   verifyConsistency,
   verifyInclusion,
 } from './proofs/verify-proof.ts';
-export type { WatermarkState, WatermarkStore } from './proofs/watermark-store.ts';
 export type { Answer, JsonObject, JsonValue, Request } from './shapes.ts';
 export {
   digestOf,
@@ -67,4 +66,5 @@ export type {
   VerificationIssueType,
 } from './verify/verification.ts';
 export { type TrustedKeys, type VerifyOptions, verifyEvents } from './verify/verifying.ts';
+export type { WatermarkState, WatermarkStore } from './watermark-store.ts';
 export { type VerifyWebhookOptions, verifyWebhook, type WebhookDelivery, type WebhookHeaders } from './webhook.ts';

@@ -1,6 +1,6 @@
 import type { LedgerTrustClient } from '../../client/client.ts';
-import type { WatermarkStore } from '../../client/proofs/watermark-store.ts';
 import type { Signer } from '../../client/signing/signing.ts';
+import type { WatermarkStore } from '../../client/watermark-store.ts';
 import { readInput, type Terminal, usageError } from '../terminal/terminal.ts';
 
 /** `name` is that of the option or variable with this value. Throws CliError (exit code 64) if it is no base URL. */

@@ -1,4 +1,4 @@
-import type { WatermarkStore } from '../proofs/watermark-store.ts';
+import type { WatermarkStore } from '../watermark-store.ts';
 import type { Credential } from './credential.ts';
 import type { RetryClock } from './retry.ts';
 

@@ -5,13 +5,13 @@ import { ProofRefused } from '../../domain/log/proof-refused.ts';
 import type { GetAuthorityResponse, LogAnchor } from '../../gen/svc/v1/resolver_pb.ts';
 import { invalidAnswer } from '../error.ts';
 import type { Answer } from '../shapes.ts';
+import type { WatermarkState, WatermarkStore } from '../watermark-store.ts';
 import { givenLogKey } from './verify-proof.ts';
-import type { WatermarkState, WatermarkStore } from './watermark-store.ts';
 
 /** Which name and which log keys of a service a client accepts (docs/proofs.md, "Watermarks"). */
 
 /** The part of the trust anchor that says how the service signs checkpoints. */
-export type LogTrustAnchor = Pick<Answer<GetAuthorityResponse>, 'keys' | 'log' | 'phase'>;
+type LogTrustAnchor = Pick<Answer<GetAuthorityResponse>, 'keys' | 'log' | 'phase'>;
 
 const DEVELOPMENT_PHASE = '1';
 

@@ -21,9 +21,9 @@ import { type Event, eventContent, readEvent } from '../event.ts';
 import type { CallOptions } from '../methods.ts';
 import type { Answer } from '../shapes.ts';
 import { malformed } from '../verify/verification.ts';
+import { memoryWatermarks, type WatermarkState, type WatermarkStore } from '../watermark-store.ts';
 import { firstTrust, mergedTrust, originChanged, withEndorsedKeys, withGivenKeys, withNewOrigin } from './log-trust.ts';
 import { verifyCheckpoint, verifyConsistency, verifyInclusion } from './verify-proof.ts';
-import { memoryWatermarks, type WatermarkState, type WatermarkStore } from './watermark-store.ts';
 
 export type ProofOptions = Pick<CallOptions, 'signal' | 'timeoutMs' | 'attemptsMax'>;
 

@@ -7,8 +7,8 @@ import { checkPublicKey } from '../../domain/keys/public-key.ts';
 import { logKey } from '../../domain/log/log-key.ts';
 import { isServiceName, parseOrigin } from '../../domain/log/origin.ts';
 import { invalidAnswer } from '../error.ts';
+import type { WatermarkState, WatermarkStore } from '../watermark-store.ts';
 import { givenLogKey } from './verify-proof.ts';
-import type { WatermarkState, WatermarkStore } from './watermark-store.ts';
 
 /** What the user knows from elsewhere than the service. */
 export interface WatermarksOptions extends Pick<WatermarkStore, 'logKeys' | 'newOrigin'> {}

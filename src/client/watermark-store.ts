@@ -30,7 +30,7 @@ export interface WatermarkStore {
 /** How many logs a client without a store of its own remembers. The one that was kept first is forgotten first. */
 const LOGS_MAX = 10_000;
 
-/** Watermarks that end with the process. */
+/** Watermarks in memory, for a client that has no other place for them. */
 export function memoryWatermarks(): WatermarkStore {
   let state: WatermarkState | null = null;
   return {
