@@ -79,7 +79,7 @@ test('old checkpoints stay good when the log key is rotated, and the endorsed ne
   const order = await newOrder(node.base);
   const look = async () => {
     await using client = connect(node, order.buyer, { watermarks });
-    return client.checkpoint(order.ledgerId);
+    return await client.checkpoint(order.ledgerId);
   };
   const first = await look();
   await node.stop();
