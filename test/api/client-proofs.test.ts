@@ -87,7 +87,7 @@ test('old checkpoints stay good when the log key is rotated, and the endorsed ne
   const rotated = await runHere(['log', 'rotate', next], { env: { ...env, DATA_DIR: dataDir } });
   expect(rotated).toMatchObject({ code: 0 });
   node = await start(next);
-  await newMaster(order);
+  await newMaster({ ...order, base: node.base });
   const second = await look();
   expect(second.size).toBe(first.size + 1);
   const { logKeys } = (await watermarks.read()) ?? expect.fail();
