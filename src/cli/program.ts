@@ -6,6 +6,8 @@ import { addKeygen } from './commands/keygen-command.ts';
 import { addListen } from './commands/listen.ts';
 import { addServerCommands } from './commands/server-commands.ts';
 import { addSign } from './commands/sign-command.ts';
+import { addCheckpoint } from './proofs/checkpoint-command.ts';
+import { addProof } from './proofs/proof-command.ts';
 import { exitCodes } from './terminal/exit-codes.ts';
 import { shownText } from './terminal/shown-text.ts';
 import { CliError, type Terminal } from './terminal/terminal.ts';
@@ -30,7 +32,7 @@ Exit codes:
   0   done
   ${exitCodes.failed}   it failed (verify: what is in verify --help)
   ${exitCodes.usage}  the command line is wrong
-  ${exitCodes.input}  a file that keygen, sign, verify, export or listen reads is not there, or does not hold what it should; also a profile`,
+  ${exitCodes.input}  a file that keygen, sign, verify, export, checkpoint, proof or listen reads is not there, or does not hold what it should; also a profile`,
     )
     .exitOverride()
     .configureOutput({ writeErr: (text) => terminal.tell(text), writeOut: (text) => void terminal.print(text) });
@@ -40,6 +42,8 @@ Exit codes:
   addSign(program, terminal);
   addVerify(program, terminal);
   addExport(program, terminal);
+  addCheckpoint(program, terminal);
+  addProof(program, terminal);
   addListen(program, terminal);
   addServerCommands(program, terminal);
   addMore(program, terminal);

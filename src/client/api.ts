@@ -2,6 +2,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 export type { ErrorCode } from '../domain/errors.ts';
 export type { ActorType, LedgerType } from '../domain/event/event.ts';
+export type { Checkpoint } from '../domain/log/checkpoint.ts';
+export { ProofRefused } from '../domain/log/proof-refused.ts';
 export type {
   Appended,
   AppendOutcome,
@@ -23,6 +25,20 @@ export type {
 } from './event-reading.ts';
 export type { LedgerTrustClient } from './ledger-trust-client.ts';
 export type { AnswerFacts, CallOptions, DeliveryChainItem } from './methods.ts';
+export type {
+  CheckpointOptions,
+  ProofOptions,
+  ProofReading,
+  ProvenEvent,
+  VerifiedCheckpoint,
+} from './proofs/proof-reading.ts';
+export {
+  type ExpectedLog,
+  type ExpectedRecord,
+  verifyCheckpoint,
+  verifyConsistency,
+  verifyInclusion,
+} from './proofs/verify-proof.ts';
 export type { Answer, JsonObject, JsonValue, Request } from './shapes.ts';
 export {
   digestOf,
@@ -50,4 +66,5 @@ export type {
   VerificationIssueType,
 } from './verify/verification.ts';
 export { type TrustedKeys, type VerifyOptions, verifyEvents } from './verify/verifying.ts';
+export type { WatermarkState, WatermarkStore } from './watermark-store.ts';
 export { type VerifyWebhookOptions, verifyWebhook, type WebhookDelivery, type WebhookHeaders } from './webhook.ts';

@@ -6,6 +6,13 @@ import type { LedgerTrustClient } from './ledger-trust-client.ts';
 /** The public API of the client in browsers and wherever there is fetch and no Node: REST alone. */
 export * from './api.ts';
 
+/** Has the name that it has in Node, and throws TypeError. In a page keep watermarks by a WatermarkStore of your own. */
+export class Watermarks {
+  constructor() {
+    throw new TypeError('Watermarks in a file need Node: here give the client a WatermarkStore of your own');
+  }
+}
+
 const nodeOnly = ['grpcUrl', 'grpcChannel', 'ca', 'connections', 'dispatcher'] as const;
 
 /**

@@ -10,6 +10,7 @@ import { endpointNamed, endpoints } from './endpoint.ts';
 import { createEventReading } from './event-reading.ts';
 import type { LedgerTrustClient } from './ledger-trust-client.ts';
 import type { CallOptions } from './methods.ts';
+import { createProofReading } from './proofs/proof-reading.ts';
 import type { Facts } from './signing/facts.ts';
 import type { Transport } from './transport.ts';
 
@@ -57,6 +58,7 @@ export function clientOf(
   return Object.freeze({
     ...methods,
     ...createEventReading(caller),
+    ...createProofReading(caller, options.watermarks),
     async *runSandbox({ signal }: Pick<CallOptions, 'signal'> = {}) {
       for await (const { line } of caller.stream(endpointNamed('runSandbox'), signal)) yield String(line);
     },

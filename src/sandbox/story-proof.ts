@@ -1,4 +1,5 @@
 import type { Event } from '../client/event.ts';
+import type { VerifiedCheckpoint } from '../client/proofs/proof-reading.ts';
 import { authorityKeysOf, keysFromResolver } from '../client/verify/key-source.ts';
 import type { Verification } from '../client/verify/verification.ts';
 import { authorityTypes } from '../client/verify/verify-payload.ts';
@@ -58,6 +59,36 @@ export function* verifying(order: StoryOrder): Iterable<Step> {
       return `found out (${issue.type})`;
     });
   }
+}
+
+/** The buyer gets a proof from the service, and a checkpoint with which a copy that was cut short is found out. */
+export function* proving(order: StoryOrder): Iterable<Step> {
+  const { client } = order.buyer;
+  const history: Event[] = [];
+  yield step('the buyer has the dispatch proved by the service’s signature, and checks the proof', async () => {
+    for await (const event of client.ledgerEvents(order.ledgerId)) history.push(event);
+    const dispatch = history.find(({ eventType }) => eventType === 'SHIPMENT_DISPATCHED');
+    check(dispatch !== undefined, 'the dispatch is not shown');
+    const { index, checkpoint } = await client.proveEvent(dispatch);
+    return `event ${index} of the ${checkpoint.size} that were signed`;
+  });
+  let checkpoint: VerifiedCheckpoint | undefined;
+  yield step('the buyer keeps a signed checkpoint of the ledger, and its events have the same root', async () => {
+    checkpoint = await client.checkpoint(order.ledgerId);
+    const [issue] = await issuesOf(history, order, checkpoint);
+    check(issue === undefined, issue?.detail ?? '');
+    return `${checkpoint.size} events`;
+  });
+  yield step('a copy without its last event', async () => {
+    const [issue] = await issuesOf(history.slice(0, -1), order, checkpoint);
+    check(issue?.type === 'shorter_than_checkpoint', 'the shortened copy passed for good');
+    return `found out (${issue.type})`;
+  });
+}
+
+async function issuesOf(events: readonly Event[], { visitor }: StoryOrder, checkpoint: VerifiedCheckpoint | undefined) {
+  const keys = keysFromResolver(visitor);
+  return (await verifyEvents(events, { keys, kind: 'ledger', extent: 'all', checkpoint })).issues;
 }
 
 /** All five parties have keys, so all their events are signed, the closing too. */

@@ -2,7 +2,7 @@ import { createClient } from '../client/client.ts';
 import type { Party, SandboxTarget, StoryOrder } from './party.ts';
 import type { Step } from './steps.ts';
 import { onboarding, registering } from './story-onboarding.ts';
-import { closing, verifying } from './story-proof.ts';
+import { closing, proving, verifying } from './story-proof.ts';
 import { sharing } from './story-sharing.ts';
 import { opening, recording } from './story-trade.ts';
 import type { WebhookSteps } from './webhook-steps.ts';
@@ -40,6 +40,7 @@ export async function* story(target: SandboxTarget, hooks: WebhookSteps, now: ()
     yield* hooks.received();
     yield* closing(order);
     yield* verifying(order);
+    yield* proving(order);
   } finally {
     await hooks.close();
     await Promise.all(parties.map(({ client }) => client.close()));

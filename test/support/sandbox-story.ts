@@ -39,6 +39,9 @@ function storyOf(subscribed: readonly string[], received: string): string[] {
     'a copy with an event left out',
     'a copy with an event put under another actor’s name',
     'a copy with two events in the other order',
+    'the buyer has the dispatch proved by the service’s signature, and checks the proof',
+    'the buyer keeps a signed checkpoint of the ledger, and its events have the same root',
+    'a copy without its last event',
   ];
 }
 

@@ -5,6 +5,7 @@ import type { LedgerTrustClient } from '../../client/client.ts';
 import { LedgerTrustError } from '../../client/error.ts';
 import type { CallOptions } from '../../client/methods.ts';
 import { signerFromPrivateKey } from '../../client/signing/signing.ts';
+import type { WatermarkStore } from '../../client/watermark-store.ts';
 import { readPrivateKey } from '../commands/file-content.ts';
 import { openService } from '../service/service.ts';
 import { neededApiKey, readSettings, type SettingOptions, type Settings } from '../service/settings.ts';
@@ -38,6 +39,8 @@ interface ApiCommand<O> {
   readonly kind: 'read' | 'keyed' | 'unkeyed';
   /** It makes the profile, so that it needs neither a profile nor an API key. */
   readonly makesProfile?: boolean;
+  /** Where the client keeps what it has verified of checkpoints. */
+  readonly watermarks?: (options: O) => WatermarkStore;
   /** Makes the calls. */
   run(call: ApiCall<O>): Promise<Shown>;
 }
@@ -71,7 +74,7 @@ async function perform<O>(
   const idempotencyKey = options.idempotencyKey ?? randomUUID();
   try {
     const settings = await readSettings(terminal, options, command.makesProfile);
-    await using client = await openClient(terminal, settings, command);
+    await using client = await openClient(terminal, settings, command, options);
     const once = command.kind === 'keyed' ? { idempotencyKey } : {};
     const shown = await command.run({ terminal, client, settings, args, options, once });
     await terminal.print(textOfAnswer(shown, options));
@@ -82,13 +85,14 @@ async function perform<O>(
 }
 
 /** Only calls that change something are signed. */
-async function openClient<O>(terminal: Terminal, settings: Settings, { kind, makesProfile }: ApiCommand<O>) {
+async function openClient<O>(terminal: Terminal, settings: Settings, command: ApiCommand<O>, options: O) {
+  const { kind, makesProfile, watermarks } = command;
   const { url: baseUrl, keyFile, keyId, ca } = settings;
   if (makesProfile) return openService(terminal, { baseUrl, ca });
   const apiKey = neededApiKey(settings);
   const isSigned = kind === 'keyed' && keyFile !== undefined;
   const signer = isSigned ? signerFromPrivateKey(await readPrivateKey(terminal, keyFile), keyId) : undefined;
-  return openService(terminal, { baseUrl, apiKey, signer, ca });
+  return openService(terminal, { baseUrl, apiKey, signer, ca, watermarks: watermarks?.(options) });
 }
 
 /** The service's own sentence, with what finds the call in the service's log. */

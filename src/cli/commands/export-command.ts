@@ -3,6 +3,7 @@ import { actorDocumentToJson, authorityDocumentToJson, eventToJson } from '../..
 import type { LedgerTrustClient } from '../../client/client.ts';
 import type { Event } from '../../client/event.ts';
 import type { EventReadingOptions } from '../../client/event-reading.ts';
+import { ProofRefused } from '../../domain/log/proof-refused.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
 import { openService } from '../service/service.ts';
@@ -12,12 +13,14 @@ import { fileSink, stdoutSink, type Write } from '../terminal/sink.ts';
 import { CliError, inputError, readInput, type Terminal, usageError } from '../terminal/terminal.ts';
 import { type ExportEnd, type ExportKind, exportFormat } from './export-file.ts';
 import { nameOf } from './file-content.ts';
+import { refusedError } from './refused-proof.ts';
 
 interface ExportOptions extends SettingOptions {
   readonly master?: string;
   readonly apiKeyFile?: string;
   readonly out?: string;
   readonly json?: boolean;
+  readonly checkpoint?: string;
 }
 
 /** `ledger-trust export`: writes a ledger or one master, with everything that is needed to verify it offline. */
@@ -34,6 +37,7 @@ export function addExport(program: Command, terminal: Terminal): void {
     .option('--api-key-file <file>', 'file that holds the API key; else LEDGER_TRUST_API_KEY, else that of the profile')
     .option('--out <file>', 'file to write; stdout if left out')
     .option('--json', 'with --out: show as JSON what was written')
+    .option('--checkpoint <file>', 'write a signed checkpoint of the exported events there, which verify takes')
     .option('--ca <file>', 'certificates to trust, PEM')
     .action(async (ledgerId: string | undefined, options: ExportOptions) => {
       const subject = subjectOf(ledgerId, options.master);
@@ -52,6 +56,8 @@ export function addExport(program: Command, terminal: Terminal): void {
         const segment = kind === 'segment' ? ', a segment,' : '';
         terminal.tell(`Exported ${count} events of ${subject.type} ${subject.id}${segment} to ${options.out}.\n`);
       }
+      const { checkpoint } = options;
+      if (checkpoint !== undefined) await writeCheckpoint(client, subject, { count, kind }, checkpoint);
       if (issues > 0) {
         throw new CliError(
           `The service itself reports ${issues} failures of integrity in this ${subject.type}: the export holds what it showed.`,
@@ -72,6 +78,26 @@ function subjectOf(ledgerId: string | undefined, masterId: string | undefined): 
   const id = masterId ?? ledgerId ?? '';
   if (!isUuid(id)) throw usageError(`The id of a ${type} must be a UUID in lower case: ${JSON.stringify(id)} is none.`);
   return { type, id };
+}
+
+/** Throws CliError for a segment, which no checkpoint covers. */
+async function writeCheckpoint(
+  client: LedgerTrustClient,
+  { type, id }: Subject,
+  { count, kind }: ExportEnd,
+  path: string,
+): Promise<void> {
+  if (kind === 'segment')
+    throw new CliError('No checkpoint was written: it covers a whole ledger, and the export is a segment.');
+  try {
+    const size = { size: count };
+    const { note } = await (type === 'ledger' ? client.checkpoint(id, size) : client.masterCheckpoint(id, size));
+    await using sink = await fileSink(path);
+    await sink.write(note.trimEnd());
+    await sink.keep();
+  } catch (error) {
+    throw error instanceof ProofRefused ? refusedError(error) : error;
+  }
 }
 
 async function readApiKey(terminal: Terminal, file: string | undefined, settings: Settings): Promise<string> {

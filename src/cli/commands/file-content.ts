@@ -39,6 +39,16 @@ export async function readJson(
   return contentOf(path, what, () => parseJsonBytes(bytes, limits));
 }
 
+/** The text of a file that holds a note or a proof. Throws CliError (exit code 66). */
+export async function readText(terminal: Terminal, path: string): Promise<string> {
+  const bytes = await readInput(terminal, path);
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw inputError(`${nameOf(path)} is no UTF-8.`);
+  }
+}
+
 /** Reads PEM (PKCS#8) from a file, or from stdin for `-`. Throws CliError (exit code 66). */
 export async function readPrivateKey(terminal: Terminal, path: string): Promise<KeyObject> {
   const pem = await readInput(terminal, path);

@@ -1,5 +1,6 @@
 import type { LedgerTrustClient } from '../../client/client.ts';
 import type { Signer } from '../../client/signing/signing.ts';
+import type { WatermarkStore } from '../../client/watermark-store.ts';
 import { readInput, type Terminal, usageError } from '../terminal/terminal.ts';
 
 /** `name` is that of the option or variable with this value. Throws CliError (exit code 64) if it is no base URL. */
@@ -18,6 +19,7 @@ export async function openService(
     readonly apiKey?: string;
     readonly signer?: Signer;
     readonly ca: string | undefined;
+    readonly watermarks?: WatermarkStore;
   },
 ): Promise<LedgerTrustClient> {
   const ca = options.ca === undefined ? undefined : (await readInput(terminal, options.ca)).toString();

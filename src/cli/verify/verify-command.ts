@@ -7,11 +7,12 @@ import { isoTime } from '../../domain/values/time.ts';
 import { exitCodes } from '../terminal/exit-codes.ts';
 import { progressBar } from '../terminal/progress-bar.ts';
 import { CliError, type Terminal, usageError } from '../terminal/terminal.ts';
+import { type CheckpointOptions, checkCheckpointOptions, checkpointFor } from './verify-checkpoint.ts';
 import { readVerifyInput, type VerifyInput } from './verify-input.ts';
 import { reportJson, reportText } from './verify-report.ts';
 import { checkTrustOptions, type TrustOptions, trustOf } from './verify-trust.ts';
 
-interface VerifyCommandOptions extends TrustOptions {
+interface VerifyCommandOptions extends TrustOptions, CheckpointOptions {
   readonly kind?: VerifyOptions['kind'];
   readonly head?: readonly string[];
   readonly json?: boolean;
@@ -41,13 +42,16 @@ export function addVerify(program: Command, terminal: Terminal): void {
       ).choices(['ledger', 'master', 'segment']),
     )
     .option('--head <hash...>', 'hashes known from before, which the events must hold')
+    .option('--checkpoint <file>', 'signed checkpoint that the events must agree with; needs the two options below')
+    .option('--log-key <key...>', 'key that signs checkpoints, from elsewhere: base64 of 32 bytes, or a vkey')
+    .option('--origin <name>', 'name of the service in its checkpoints, such as ledger.example/v1')
     .option('--json', 'show the result as JSON')
     .addHelpText(
       'after',
       `
 Exit codes:
   0   valid, under keys from --resolver, from --keys and --authority, or from the file with --trust-file-keys
-  ${exitCodes.failed}   invalid
+  ${exitCodes.failed}   invalid, or the checkpoint is refused
   ${exitCodes.incomplete}   nothing wrong found, but not everything could be checked; also where the keys come from the file alone, and where there is no event at all
   ${exitCodes.usage}  no result: the command line is wrong
   ${exitCodes.input}  no result: a file is not there, or does not hold what it should; also an export cut short, or with what export does not write
@@ -66,6 +70,7 @@ Exit codes:
 /** Throws CliError if the input is wrong, and any other error if the check broke off. */
 async function verify(terminal: Terminal, file: string, options: VerifyCommandOptions): Promise<void> {
   checkTrustOptions(options);
+  checkCheckpointOptions(options);
   const odd = options.head?.find((hash) => !sha256HexForm.test(hash));
   if (odd !== undefined) {
     throw usageError(
@@ -73,6 +78,7 @@ async function verify(terminal: Terminal, file: string, options: VerifyCommandOp
     );
   }
   const input = await readVerifyInput(terminal, file);
+  const checkpoint = await checkpointFor(terminal, input, options);
   await using trust = await trustOf(terminal, file, input, options);
   const found = await shown(terminal, input, (events) =>
     verifyEvents(events, {
@@ -84,6 +90,7 @@ async function verify(terminal: Terminal, file: string, options: VerifyCommandOp
       ledgerId: input.ledgerId ?? undefined,
       masterId: input.masterId ?? undefined,
       mustContain: options.head,
+      checkpoint,
     }),
   );
   const advised = options.kind === undefined ? withAdvice(found, input) : found;

@@ -16,6 +16,7 @@ const notVerified: { readonly [type in IncompleteType]: string } = {
   end_unknown: 'what follows',
   content_unchecked: 'the content of some events',
   hash_unchecked: 'the tie of some events to the ledger',
+  checkpoint_unchecked: 'the checkpoint, for lack of events that it covers',
 };
 
 export interface KeyOrigin {
@@ -31,7 +32,7 @@ const colors = { valid: 'green', incomplete: 'yellow', invalid: 'red' } as const
 
 /** The result as text, for people. `colored` colours the verdict. */
 export function reportText(result: Verification, origin: KeyOrigin, colored: Terminal['colored']): string {
-  const { checked, head } = result;
+  const { checked, head, checkpoint } = result;
   const lines = [
     headline(result),
     `  events      ${checked.events}${subject(result)}`,
@@ -39,6 +40,8 @@ export function reportText(result: Verification, origin: KeyOrigin, colored: Ter
     `  signatures  ${checked.actorSignatures} of actors and ${checked.authoritySeals} seals of the authority verified`,
     `  keys        ${origin.text}`,
   ];
+  if (checkpoint?.verified)
+    lines.push(`  checkpoint  of ${counted(checkpoint.size, 'event')} in ${checkpoint.origin}: root recomputed`);
   if (head !== null) lines.push(`  head        seq ${head.seq}, hash ${head.hash}`);
   for (const issue of result.issues.slice(0, ISSUES_SHOWN_MAX)) {
     lines.push(`  ✗ ${issue.type}  event ${issue.eventId}: ${issue.detail}`);
@@ -48,6 +51,10 @@ export function reportText(result: Verification, origin: KeyOrigin, colored: Ter
   for (const reason of result.incomplete) {
     lines.push(`  ? ${reason.type}  ${places(reason)}${reason.detail}`);
   }
+  if (checkpoint !== null && checkpoint.notCovered > 0)
+    lines.push(
+      `  ! The last ${counted(checkpoint.notCovered, 'event')} came after the checkpoint, which does not cover them.`,
+    );
   if (checked.authoritySeals > 0 && origin.phase === DEVELOPMENT_PHASE)
     lines.push('  ! The service runs in development mode: it seals with a key that it made for itself.');
   if (result.verdict === 'incomplete') lines.push(...adviceOnKeys(result, origin));
@@ -112,7 +119,7 @@ function counted(count: number, what: string): string {
 
 /** The result as JSON with field names in the style of the API. */
 export function reportJson(result: Verification, origin: KeyOrigin): string {
-  const { checked } = result;
+  const { checked, checkpoint } = result;
   const shown = {
     verdict: result.verdict,
     verified: result.verified,
@@ -132,6 +139,15 @@ export function reportJson(result: Verification, origin: KeyOrigin): string {
       event_id: eventId,
       count,
     })),
+    checkpoint:
+      checkpoint === null
+        ? null
+        : {
+            origin: checkpoint.origin,
+            size: checkpoint.size,
+            verified: checkpoint.verified,
+            not_covered: checkpoint.notCovered,
+          },
     head: result.head,
     keys_from: origin.text,
     authority_phase: origin.phase,

@@ -1,3 +1,4 @@
+import type { WatermarkStore } from '../watermark-store.ts';
 import type { Credential } from './credential.ts';
 import type { RetryClock } from './retry.ts';
 
@@ -54,6 +55,11 @@ export interface ClientOptions extends Credential {
   readonly now?: () => number;
   /** The time and randomness of retries. The system's if left out. */
   readonly retryClock?: RetryClock;
+  /**
+   * Which name and keys of the service are accepted for checkpoints, and the newest verified checkpoint of each log:
+   * `new Watermarks(file)` in Node. If left out, the client keeps them until it ends.
+   */
+  readonly watermarks?: WatermarkStore;
   /** Makes idempotency keys. Random UUIDs if left out. */
   readonly newId?: () => string;
 }

@@ -5,8 +5,18 @@ import { isoTime, parseRfc3339 } from '../../domain/values/time.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
 import type { Event } from '../event.ts';
 
-/** The issues that the service reports too, events of a wrong form, and those that the service cannot have decided. */
-export type VerificationIssueType = IssueType | 'malformed_event' | DecisionIssueType;
+/**
+ * What contradicts a checkpoint.
+ * - `wrong_checkpoint`: its root is not that of the events at hand.
+ * - `shorter_than_checkpoint`: it covers more events than the whole ledger or master at hand has.
+ */
+export type CheckpointIssueType = 'wrong_checkpoint' | 'shorter_than_checkpoint';
+
+/**
+ * The issues that the service reports too, events of a wrong form, those that the service cannot have decided, and
+ * those that contradict a checkpoint.
+ */
+export type VerificationIssueType = IssueType | 'malformed_event' | DecisionIssueType | CheckpointIssueType;
 
 export interface VerificationIssue {
   readonly eventId: string;
@@ -26,6 +36,7 @@ export interface VerificationIssue {
  * - `actor_keys_unknown`, `authority_keys_unknown`: there is a signature or seal, and no key to check it with.
  * - `actor_keys_untrusted`, `authority_keys_untrusted`: a signature or seal verified under a key that came with the
  *   events. The maker of the events can have made that key too (`trustedKeys`).
+ * - `checkpoint_unchecked`: the first events of the log are not all at hand, so its root cannot be recomputed.
  */
 export type IncompleteType =
   | 'start_unknown'
@@ -36,7 +47,8 @@ export type IncompleteType =
   | 'actor_keys_unknown'
   | 'authority_keys_unknown'
   | 'actor_keys_untrusted'
-  | 'authority_keys_untrusted';
+  | 'authority_keys_untrusted'
+  | 'checkpoint_unchecked';
 
 export interface IncompleteReason {
   readonly type: IncompleteType;
@@ -68,8 +80,20 @@ export interface Verification {
   readonly ledgerId: string | null;
   /** The same for the master. Also null if the events may be of any master. */
   readonly masterId: string | null;
+  /** What a checkpoint says of the events. null if none was given. */
+  readonly checkpoint: CheckpointCoverage | null;
   /** The last event, null if there is none. Keep it: a later, longer list must contain the hash (`mustContain`). */
   readonly head: { readonly seq: number; readonly hash: string } | null;
+}
+
+export interface CheckpointCoverage {
+  readonly origin: string;
+  /** Number of events that the checkpoint covers. */
+  readonly size: number;
+  /** Whether its root was recomputed from the events at hand and is the same. */
+  readonly verified: boolean;
+  /** Events at hand that follow those of the checkpoint. It says nothing of them. */
+  readonly notCovered: number;
 }
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;

@@ -1,8 +1,10 @@
 import { contentHash, contentJson, eventHash } from '../../domain/event/content.ts';
 import { DecisionCheck } from '../../domain/ledger/decision-check.ts';
+import type { Checkpoint } from '../../domain/log/checkpoint.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import { type Event, eventContent, ledgerEvent, type ReadEvent, readEvent } from '../event.ts';
 import type { JsonObject } from '../shapes.ts';
+import { CheckpointCheck } from './checkpoint-check.ts';
 import type { AuthorityKeys, KeySource } from './key-source.ts';
 import {
   type IncompleteReason,
@@ -40,6 +42,11 @@ export interface VerifyOptions {
   readonly ledgerId?: string;
   /** The master that the events must be of. If left out: for kind `master` that of the first event, else any. */
   readonly masterId?: string;
+  /**
+   * A verified checkpoint of the ledger or master (verifyCheckpoint). Its root must be that of the first events. If the
+   * events are a whole ledger or master, there must be as many as the checkpoint covers.
+   */
+  readonly checkpoint?: Checkpoint;
   /** Hashes that the list must contain. Without one, a list that was cut short at its end looks whole. */
   readonly mustContain?: readonly string[];
   /** ISO time after which no event can be dated. One hour from now if left out. */
@@ -89,6 +96,7 @@ class Verifier {
   readonly #extent: 'all' | 'run' | 'some';
   readonly #decisions: DecisionCheck;
   readonly #trusted: { readonly actor: boolean; readonly authority: boolean };
+  readonly #checkpoint: CheckpointCheck | null;
   /** No event of the ledger is missing from this seq up to the current one. */
   #runStart = 0;
 
@@ -100,6 +108,7 @@ class Verifier {
     const trusted = options.trustedKeys ?? (options.keys.isResolver === true ? 'actors' : 'none');
     this.#trusted = { actor: /^(all|actors)$/.test(trusted), authority: /^(all|authority)$/.test(trusted) };
     this.#wanted = new Set(options.mustContain);
+    this.#checkpoint = options.checkpoint === undefined ? null : new CheckpointCheck(options.checkpoint);
     this.#ledgerId = options.ledgerId ?? null;
     this.#masterId = options.masterId ?? null;
   }
@@ -108,6 +117,7 @@ class Verifier {
     this.#checked.events += 1;
     const read = this.#read(event);
     if (read === null) return;
+    this.#checkpoint?.take(event);
     const issuesBefore = this.#issues.length;
     this.#checkSubject(event);
     this.#checkPlace(event);
@@ -128,7 +138,13 @@ class Verifier {
     for (const hash of this.#wanted) {
       issues.push({ eventId: last?.id ?? '', type: 'missing_event', detail: `no event has the hash ${hash}` });
     }
+    const eventId = last?.id ?? '';
+    const finding = this.#checkpoint?.finding(this.#extent === 'all') ?? null;
+    if (finding !== null && finding.type !== 'checkpoint_unchecked')
+      issues.push({ eventId, type: finding.type, detail: finding.detail });
     const incomplete: IncompleteReason[] = [...this.#incomplete].map(([type, reason]) => ({ type, ...reason }));
+    if (finding?.type === 'checkpoint_unchecked')
+      incomplete.push({ type: finding.type, detail: finding.detail, eventId, count: 0 });
     // A source that holds everything back must not pass for complete.
     if (this.#checked.events === 0)
       incomplete.push({ type: 'start_unknown', detail: 'there is no event', eventId: '', count: 0 });
@@ -141,6 +157,7 @@ class Verifier {
       checked: { ...this.#checked },
       ledgerId: this.#ledgerId,
       masterId: this.#masterId,
+      checkpoint: this.#checkpoint?.coverage() ?? null,
       head: last === null ? null : { seq: last.seq, hash: last.hash },
     };
   }

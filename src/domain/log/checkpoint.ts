@@ -68,12 +68,13 @@ function parseCheckpointText(text: string): Checkpoint | null {
   return Number.isSafeInteger(size) && root !== null ? { origin, size, root } : null;
 }
 
-function checkSignatures({ text, signatures }: SignedNote, origin: string, keys: readonly LogKey[]): void {
+/** `keyName`: under which the keys sign. Throws ProofRefused unless one of the keys has signed, and none wrongly. */
+export function checkSignatures({ text, signatures }: SignedNote, keyName: string, keys: readonly LogKey[]): void {
   const message = new TextEncoder().encode(text);
-  const idsOfKeys = keys.map((key) => ({ key, keyId: keyIdOf(origin, key.publicKey) }));
+  const idsOfKeys = keys.map((key) => ({ key, keyId: keyIdOf(keyName, key.publicKey) }));
   let isSigned = false;
-  for (const { keyName, keyId, signature } of signatures) {
-    const known = keyName === origin ? idsOfKeys.filter((one) => one.keyId === keyId) : [];
+  for (const { keyName: signer, keyId, signature } of signatures) {
+    const known = signer === keyName ? idsOfKeys.filter((one) => one.keyId === keyId) : [];
     if (known.length === 0) continue;
     if (signature.length !== SIGNATURE_BYTES || !known.some(({ key }) => key.verify(message, signature)))
       throw new ProofRefused('invalid_signature', `The signature by the key ${keyId} does not verify.`);

@@ -1,0 +1,122 @@
+import { isEndorsed } from '../../domain/log/endorsement.ts';
+import { logKey } from '../../domain/log/log-key.ts';
+import { isServiceName } from '../../domain/log/origin.ts';
+import { ProofRefused } from '../../domain/log/proof-refused.ts';
+import type { GetAuthorityResponse, LogAnchor } from '../../gen/svc/v1/resolver_pb.ts';
+import { invalidAnswer } from '../error.ts';
+import type { Answer } from '../shapes.ts';
+import type { WatermarkState, WatermarkStore } from '../watermark-store.ts';
+import { givenLogKey } from './verify-proof.ts';
+
+/** Which name and which log keys of a service a client accepts (docs/proofs.md, "Watermarks"). */
+
+/** The part of the trust anchor that says how the service signs checkpoints. */
+type LogTrustAnchor = Pick<Answer<GetAuthorityResponse>, 'keys' | 'log' | 'phase'>;
+
+const DEVELOPMENT_PHASE = '1';
+
+type Given = Pick<WatermarkStore, 'logKeys' | 'newOrigin'>;
+
+/** What a client accepts from its first look on. Keys that the user gives come in place of the published ones. */
+export function firstTrust(anchor: LogTrustAnchor, given: Given): WatermarkState {
+  const { origin } = logOf(anchor);
+  if (given.newOrigin !== undefined && given.newOrigin !== origin) throw originChanged(given.newOrigin, origin);
+  // In phase 1 the service has made the authority's key itself. It endorses nothing.
+  const authorityKeys = anchor.phase === DEVELOPMENT_PHASE ? [] : anchor.keys.map(({ publicKey }) => publicKey);
+  const logKeys = givenKeys(given, origin);
+  return {
+    origin,
+    authorityKeys,
+    logKeys: logKeys.length > 0 ? logKeys : acceptable(anchor, authorityKeys),
+    checkpoints: new Map(),
+    previous: [],
+  };
+}
+
+/** The state with the keys that the user gives. */
+export function withGivenKeys(state: WatermarkState, given: Given): WatermarkState {
+  return { ...state, logKeys: union(state.logKeys, givenKeys(given, state.origin)) };
+}
+
+/** The state with the published keys that a pinned key of the authority has endorsed. */
+export function withEndorsedKeys(state: WatermarkState, anchor: LogTrustAnchor): WatermarkState {
+  const { origin } = logOf(anchor);
+  if (origin !== state.origin) throw originChanged(state.origin, origin);
+  // Where no key of the authority is pinned, nobody vouches for another log key.
+  if (state.authorityKeys.length === 0) return state;
+  return { ...state, logKeys: union(state.logKeys, acceptable(anchor, state.authorityKeys)) };
+}
+
+/** The state of a service that has taken the name which the user accepts. What was kept before stays under `previous`. */
+export function withNewOrigin(state: WatermarkState, anchor: LogTrustAnchor, given: Given): WatermarkState {
+  const first = firstTrust(anchor, given);
+  if (state.previous.some(({ origin }) => origin === first.origin))
+    throw new ProofRefused('origin_changed', `The service has had the name ${first.origin} before and gave it up.`);
+  const hasOwn = givenKeys(given, first.origin).length > 0;
+  const isPinned = state.authorityKeys.length > 0 && !hasOwn;
+  return {
+    origin: first.origin,
+    authorityKeys: state.authorityKeys.length > 0 ? state.authorityKeys : first.authorityKeys,
+    logKeys: isPinned ? acceptable(anchor, state.authorityKeys) : first.logKeys,
+    checkpoints: new Map(),
+    previous: [...state.previous, endedOf(state)],
+  };
+}
+
+/**
+ * What is kept, once `found` was built on an older reading of it. Another process may have accepted other keys and
+ * checkpoints meanwhile.
+ */
+export function mergedTrust(kept: WatermarkState | null, found: WatermarkState): WatermarkState {
+  if (kept === null) return found;
+  if (kept.origin === found.origin) {
+    const logKeys = union(kept.logKeys, found.logKeys);
+    return { ...kept, logKeys, authorityKeys: union(kept.authorityKeys, found.authorityKeys) };
+  }
+  if (found.previous.at(-1)?.origin !== kept.origin) throw originChanged(kept.origin, found.origin);
+  return { ...found, previous: [...kept.previous, endedOf(kept)] };
+}
+
+export function originChanged(kept: string, found: string): ProofRefused {
+  return new ProofRefused(
+    'origin_changed',
+    `The service signs under the name ${found}, not under ${kept}: ask its operator why.`,
+  );
+}
+
+/** The published keys that one of the authority's keys has endorsed; all where there is no key of the authority. */
+function acceptable(anchor: LogTrustAnchor, authorityKeys: readonly string[]): string[] {
+  const { origin: serviceName, keys } = logOf(anchor);
+  return keys
+    .filter(({ publicKey, endorsement }) => {
+      const key = logKey(publicKey);
+      if (key === null) return false;
+      if (authorityKeys.length === 0) return true;
+      const endorsed = { serviceName, publicKey: key.publicKey };
+      return endorsement !== null && authorityKeys.some((one) => isEndorsed(endorsed, endorsement.sig, one));
+    })
+    .map(({ publicKey }) => publicKey);
+}
+
+function logOf({ log }: LogTrustAnchor): Answer<LogAnchor> {
+  if (log === null || !isServiceName(log.origin))
+    throw invalidAnswer('log', 'the name and the keys of a service that signs checkpoints');
+  return log;
+}
+
+/** A vkey names the service that it is of. */
+function givenKeys({ logKeys = [] }: Given, origin: string): string[] {
+  return logKeys.map(givenLogKey).map(({ publicKey, serviceName }) => {
+    if (serviceName !== null && serviceName !== origin)
+      throw new ProofRefused('wrong_origin', `The log key is of ${serviceName}, not of ${origin}.`);
+    return publicKey;
+  });
+}
+
+function endedOf({ origin, logKeys, checkpoints }: WatermarkState): WatermarkState['previous'][number] {
+  return { origin, logKeys, checkpoints };
+}
+
+function union(some: readonly string[], more: readonly string[]): string[] {
+  return [...new Set([...some, ...more])];
+}

@@ -1,0 +1,73 @@
+import { platformCrypto } from '../../domain/keys/crypto.ts';
+import type { Checkpoint } from '../../domain/log/checkpoint.ts';
+import { CompactRange } from '../../domain/log/compact-range.ts';
+import { type LogKind, parseOrigin } from '../../domain/log/origin.ts';
+import { isSameHash, leafHash } from '../../domain/log/tree.ts';
+import type { Event } from '../event.ts';
+import type { CheckpointCoverage, CheckpointIssueType } from './verification.ts';
+
+interface CheckpointFinding {
+  readonly type: CheckpointIssueType | 'checkpoint_unchecked';
+  readonly detail: string;
+}
+
+/** Recomputes the root of a checkpoint from the events of its log. The hashes of the events are checked elsewhere. */
+export class CheckpointCheck {
+  readonly #checkpoint: Checkpoint;
+  readonly #kind: LogKind;
+  readonly #id: string;
+  readonly #range = new CompactRange();
+  /** An event is missing before the last one that the checkpoint covers. */
+  #hasGap = false;
+  #notCovered = 0;
+
+  /** `checkpoint`: verified, of a ledger log or a master log. TypeError for another origin. */
+  constructor(checkpoint: Checkpoint) {
+    const origin = parseOrigin(checkpoint.origin);
+    if (origin === null) throw new TypeError(`${JSON.stringify(checkpoint.origin)} is no ledger log or master log`);
+    this.#checkpoint = checkpoint;
+    this.#kind = origin.kind;
+    this.#id = origin.id;
+  }
+
+  take(event: Event): void {
+    const isOfLog = this.#kind === 'ledger' ? event.ledgerId === this.#id : event.masterId === this.#id;
+    const index = this.#kind === 'ledger' ? event.seq : event.masterSeq;
+    if (!isOfLog || index === null) return;
+    if (index >= this.#checkpoint.size) this.#notCovered += 1;
+    else if (index === this.#range.size) this.#range.append(leafHash(platformCrypto.fromHex(this.#record(event))));
+    else this.#hasGap = true;
+  }
+
+  #record({ hash, contentHash }: Event): string {
+    return this.#kind === 'ledger' ? hash : contentHash;
+  }
+
+  coverage(): CheckpointCoverage {
+    const { origin, size } = this.#checkpoint;
+    return { origin, size, verified: this.#isSameRoot(), notCovered: this.#notCovered };
+  }
+
+  /** `isWhole`: the events are all of the ledger or master that there are. null: the root is that of the events. */
+  finding(isWhole: boolean): CheckpointFinding | null {
+    const { size } = this.#checkpoint;
+    if (this.#isSameRoot()) return null;
+    const known = this.#range.size;
+    if (known === size || (isWhole && (this.#hasGap || this.#notCovered > 0)))
+      return { type: 'wrong_checkpoint', detail: `the first ${size} events do not have the root of the checkpoint` };
+    if (isWhole)
+      return {
+        type: 'shorter_than_checkpoint',
+        detail: `the checkpoint covers ${size} events, and there are only ${known}`,
+      };
+    return {
+      type: 'checkpoint_unchecked',
+      detail: `the checkpoint covers ${size} events, and not all of them are at hand`,
+    };
+  }
+
+  #isSameRoot(): boolean {
+    const { size, root } = this.#checkpoint;
+    return !this.#hasGap && this.#range.size === size && isSameHash(this.#range.root(), root);
+  }
+}

@@ -1,0 +1,169 @@
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  type ClientOptions,
+  createClient,
+  type Event,
+  type LedgerTrustClient,
+  verifyInclusion,
+  Watermarks,
+} from '../../src/client/index.ts';
+import { append, newMaster, newOrder, newParty, type Party } from '../support/parties.ts';
+import { done } from '../support/parties-rest.ts';
+import { newKeyFile, productionSettings } from '../support/production-settings.ts';
+import { runHere } from '../support/program-here.ts';
+import { type RunningTestNode, runNode, suiteDir } from '../support/running-node.ts';
+
+const root = suiteDir();
+
+function connect(node: RunningTestNode, { apiKey }: Party, options: Partial<ClientOptions> = {}): LedgerTrustClient {
+  return createClient({ baseUrl: node.base, grpcUrl: `http://${node.grpcAddress}`, apiKey, ...options });
+}
+
+async function eventsIn(events: AsyncIterable<Event>): Promise<Event[]> {
+  const read: Event[] = [];
+  for await (const event of events) read.push(event);
+  return read;
+}
+
+test.each(['rest', 'grpc'] as const)(
+  'over %s, checkpoints and events are verified, also those of a delegate',
+  async (transport) => {
+    await using node = await runNode();
+    const order = await newOrder(node.base, { keyed: false });
+    const { buyer, ledgerId } = order;
+    const [master, other] = [await newMaster(order), await newMaster(order)];
+    for (const one of [master, other, master]) await append(one, buyer, 'COUNTED', { n: 1 });
+    const delegate = await newParty(node.base, { keyed: false });
+    await done(node.base, 'POST', '/v1/delegation/master', {
+      headers: buyer.bearer,
+      body: { master_id: master.uuid, delegate_actor_id: delegate.actorId, role: 'AUDITOR' },
+    });
+
+    await using client = connect(node, buyer, { transport });
+    const events = await eventsIn(client.ledgerEvents(ledgerId));
+    const { origin, size } = await client.checkpoint(ledgerId);
+    expect({ origin, size }).toEqual({ origin: expect.stringMatching(`/ledgers/${ledgerId}$`), size: events.length });
+    const { log } = await client.getAuthority();
+    const keys = log?.keys.map(({ publicKey }) => publicKey) ?? [];
+    for (const event of events) {
+      const { proof, index, checkpoint } = await client.proveEvent(event);
+      expect({ index, size: checkpoint.size }).toEqual({ index: event.seq, size: event.seq + 1 });
+      const record = Buffer.from(event.hash, 'hex');
+      expect(verifyInclusion(proof, { record, index, origin, keys }).root).toEqual(checkpoint.root);
+    }
+    const before = await client.masterCheckpoint(master.uuid);
+    await append(master, order.buyer, 'COUNTED', { n: 1 });
+    expect((await client.masterCheckpoint(master.uuid)).size).toBe(before.size + 1);
+    expect((await client.checkpoint(ledgerId)).size).toBe(size + 1);
+    expect((await client.checkpoint(ledgerId, { size: 2 })).size).toBe(2);
+
+    await using ofDelegate = connect(node, delegate, { transport });
+    for (const event of await eventsIn(ofDelegate.masterEvents(master.uuid))) {
+      expect((await ofDelegate.proveEvent(event)).index).toBe(event.seq);
+    }
+    expect((await ofDelegate.masterCheckpoint(master.uuid)).size).toBe(before.size + 1);
+    await expect(ofDelegate.checkpoint(ledgerId)).rejects.toMatchObject({ code: 'permission_denied' });
+  },
+);
+
+test('old checkpoints stay good when the log key is rotated, and the endorsed new key is accepted', async () => {
+  const dir = join(root, 'production');
+  const dataDir = join(root, 'rotated');
+  mkdirSync(dir);
+  const env = productionSettings(dir);
+  const watermarks = new Watermarks(join(root, 'rotated.json'));
+  const start = (LOG_KEY_FILE: string) => runNode({ dataDir, env: { ...env, LOG_KEY_FILE } });
+  let node = await start(env.LOG_KEY_FILE);
+  const order = await newOrder(node.base);
+  const look = async () => {
+    await using client = connect(node, order.buyer, { watermarks });
+    return await client.checkpoint(order.ledgerId);
+  };
+  const first = await look();
+  await node.stop();
+  const next = newKeyFile(dir, 'next.pem');
+  const rotated = await runHere(['log', 'rotate', next], { env: { ...env, DATA_DIR: dataDir } });
+  expect(rotated).toMatchObject({ code: 0 });
+  node = await start(next);
+  await newMaster({ ...order, base: node.base });
+  const second = await look();
+  expect(second.size).toBe(first.size + 1);
+  const { logKeys } = (await watermarks.read()) ?? expect.fail();
+  expect(logKeys).toHaveLength(2);
+  await node.stop();
+});
+
+test('a copied store that goes on from an older state is found out by the client that kept a checkpoint', async () => {
+  const env = { LOG_ORIGIN: 'ledger.example/v1' };
+  const dataDir = join(root, 'copied');
+  const watermarks = new Watermarks(join(root, 'copied.json'));
+  let node = await runNode({ dataDir, env });
+  const order = await newOrder(node.base, { keyed: false });
+  const master = await newMaster(order);
+  await node.stop();
+  cpSync(dataDir, `${dataDir}-older`, { recursive: true });
+  const continued = async (dir: string, appends: number) => {
+    node = await runNode({ dataDir: dir, env });
+    try {
+      for (let at = 0; at < appends; at += 1)
+        await append({ ...master, base: node.base }, order.buyer, 'COUNTED', { n: at });
+      await using client = connect(node, order.buyer, { watermarks });
+      return await client.checkpoint(order.ledgerId);
+    } finally {
+      await node.stop();
+    }
+  };
+  const { note, size } = await continued(dataDir, 3);
+  await expect(continued(`${dataDir}-older`, 1)).rejects.toMatchObject({ reason: 'checkpoint_behind' });
+  await expect(continued(`${dataDir}-older`, 3)).rejects.toMatchObject({
+    reason: 'checkpoints_contradict',
+    notes: [note, expect.stringContaining(`\n${size + 1}\n`)],
+  });
+});
+
+test('an export with its checkpoint verifies, and a shortened one does not', async () => {
+  await using node = await runNode({ env: { LOG_ORIGIN: 'ledger.example/v1' } });
+  const order = await newOrder(node.base, { keyed: false });
+  const master = await newMaster(order);
+  await append(master, order.buyer, 'COUNTED', { n: 1 });
+  const [file, note] = [join(root, 'export.jsonl'), join(root, 'export.checkpoint')];
+  const env = { LEDGER_TRUST_API_KEY: order.buyer.apiKey };
+  const exporting = ['export', order.ledgerId, '--url', node.base, '--out', file, '--checkpoint', note];
+  expect(await runHere(exporting, { env })).toMatchObject({ code: 0 });
+  expect(readFileSync(note, 'utf8')).toMatch(/^ledger\.example\/v1\/ledgers\/\S+\n4\n\S+\n\n— \S+ \S+\n$/);
+  const anchor = await done(node.base, 'GET', '/.well-known/svc-authority');
+  const key = String(anchor.rows('log.keys')[0]?.public_key);
+  const verifying = (path: string) =>
+    runHere(['verify', path, '--checkpoint', note, '--log-key', key, '--origin', 'ledger.example/v1']);
+  expect((await verifying(file)).out).toContain('checkpoint  of 4 events in ledger.example/v1/ledgers/');
+  // Without the last event, and with an end that says so.
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+  const shortened = lines.toSpliced(4, 1).join('\n').replace('"count":4', '"count":3');
+  const path = join(root, 'shortened.jsonl');
+  writeFileSync(path, shortened);
+  expect(await verifying(path)).toMatchObject({ code: 1, out: expect.stringContaining('shorter_than_checkpoint') });
+
+  const ofMaster = ['export', '--master', master.uuid, '--url', node.base, '--out', file, '--checkpoint', note];
+  expect(await runHere(ofMaster, { env })).toMatchObject({ code: 0 });
+  expect((await verifying(file)).out).toContain(`checkpoint  of 2 events in ledger.example/v1/masters/${master.uuid}`);
+});
+
+test('an export that is a segment is written, and has no checkpoint', async () => {
+  await using node = await runNode();
+  const order = await newOrder(node.base, { keyed: false });
+  const [master, other] = [await newMaster(order), await newMaster(order)];
+  await append(other, order.buyer, 'COUNTED', { n: 1 });
+  await append(master, order.buyer, 'COUNTED', { n: 1 });
+  const delegate = await newParty(node.base, { keyed: false });
+  await done(node.base, 'POST', '/v1/delegation/master', {
+    headers: order.buyer.bearer,
+    body: { master_id: master.uuid, delegate_actor_id: delegate.actorId, role: 'AUDITOR' },
+  });
+  const [file, note] = [join(root, 'segment.jsonl'), join(root, 'segment.checkpoint')];
+  const args = ['export', order.ledgerId, '--url', node.base, '--out', file, '--checkpoint', note];
+  const { code, err } = await runHere(args, { env: { LEDGER_TRUST_API_KEY: delegate.apiKey } });
+  expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining('the export is a segment') });
+  expect([existsSync(file), existsSync(note)]).toEqual([true, false]);
+});

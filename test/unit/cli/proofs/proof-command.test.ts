@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { formatVkey } from '../../../../src/domain/log/log-key.ts';
+import { vectorKey } from '../../../support/log-keys.ts';
+import { logVectors } from '../../../support/log-vectors.ts';
+import { identityPoint } from '../../../support/nonce-zero.ts';
+import { runHere } from '../../../support/program-here.ts';
+import { newShell } from '../../../support/shell.ts';
+
+const { file } = newShell();
+const { origin, vkey, leaf_data_hex: records, proofs_in_whole: proofs } = logVectors.ledger;
+const record = records[4] ?? '';
+const proof = file('proof', proofs[4] ?? '');
+const good = ['--record', record, '--vkey', vkey];
+
+test('a proof file verifies, by itself or with the expected index, also from stdin', async () => {
+  for (const [args, input] of [
+    [[proof, ...good], ''],
+    [[proof, ...good, '--index', '4'], ''],
+    [['-', ...good], proofs[4] ?? ''],
+  ] as const)
+    expect(await runHere(['proof', ...args], { input })).toEqual({
+      code: 0,
+      out: `included: index 4 of 9 in ${origin}\n`,
+      err: '',
+    });
+});
+
+test.each(logVectors.refused)('$what is refused', async (refused) => {
+  const name = formatVkey(refused.origin, vectorKey.publicKey);
+  const args = ['--record', refused.record_hex, '--vkey', name, '--index', String(refused.index)];
+  const { code, out, err } = await runHere(['proof', file('refused', refused.proof), ...args]);
+  expect({ out, isRefused: [1, 66].includes(code) }).toEqual({ out: '', isRefused: true });
+  expect(err).not.toBe('');
+});
+
+test.each([
+  [['--record', records[5] ?? '', '--vkey', vkey], 1, 'not_included'],
+  [[...good, '--index', '5'], 1, 'wrong_index'],
+  [['--record', record, '--vkey', logVectors.masters[0]?.vkey ?? ''], 1, 'wrong_origin'],
+  [['--record', 'abc', '--vkey', vkey], 64, '--record'],
+  [['--record', record, '--vkey', 'x'], 64, '--vkey'],
+  [['--record', record, '--vkey', formatVkey(origin, identityPoint)], 64, '--vkey'],
+  [[...good, '--index', '-1'], 64, '--index'],
+  [[...good, '--index', '9007199254740993'], 64, '--index'],
+  [['--vkey', vkey], 64, '--record'],
+])('%j ends with %i', async (args, code, said) => {
+  expect(await runHere(['proof', proof, ...args])).toMatchObject({ code, out: '', err: expect.stringContaining(said) });
+});
+
+test('a file that is not there, and one that is no proof, end with 66', async () => {
+  for (const path of [`${proof}-missing`, file('text', 'text')])
+    expect(await runHere(['proof', path, ...good])).toMatchObject({ code: 66, out: '' });
+});
