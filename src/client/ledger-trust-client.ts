@@ -1,6 +1,7 @@
 import type { AppendStream, AppendStreamOptions } from './append/append-api.ts';
 import type { services } from './endpoint.ts';
 import type { EventReading } from './event-reading.ts';
+import type { Following } from './follow/follow-api.ts';
 import type { CallOptions, UnaryMethods } from './methods.ts';
 
 /**
@@ -10,7 +11,7 @@ import type { CallOptions, UnaryMethods } from './methods.ts';
  * A call rejects with LedgerTrustError, with the signal's reason after an abort, or with TypeError if the request has
  * an unknown field or a value of the wrong type.
  */
-export interface LedgerTrustClient extends UnaryMethods<typeof services>, EventReading, AsyncDisposable {
+export interface LedgerTrustClient extends UnaryMethods<typeof services>, EventReading, Following, AsyncDisposable {
   /** Runs the service's demonstration (GET /sandbox/run) and yields its lines as they arrive. */
   runSandbox(options?: Pick<CallOptions, 'signal'>): AsyncIterable<string>;
   /**
@@ -19,7 +20,7 @@ export interface LedgerTrustClient extends UnaryMethods<typeof services>, EventR
    */
   appendStream(options?: AppendStreamOptions): AppendStream;
   /**
-   * Sends nothing more, and closes the connections once the running calls have ended. Close append streams first:
+   * Sends nothing more, ends what is followed, and closes the connections once the running calls have ended. Close append streams first:
    * events that they have not sent are rejected.
    */
   close(): Promise<void>;
