@@ -24,6 +24,7 @@ const importMap = {
     '@bufbuild/protobuf': '/node_modules/@bufbuild/protobuf/dist/esm/index.js',
     '@bufbuild/protobuf/codegenv2': '/node_modules/@bufbuild/protobuf/dist/esm/codegenv2/index.js',
     '@bufbuild/protobuf/wkt': '/node_modules/@bufbuild/protobuf/dist/esm/wkt/index.js',
+    'eventsource-parser': '/node_modules/eventsource-parser/dist/index.js',
     '@noble/curves/': '/node_modules/@noble/curves/',
     '@noble/hashes/': '/node_modules/@noble/hashes/',
   },
@@ -84,6 +85,10 @@ describeOn('the client in Chromium', 'Chromium', chromium, () => {
 
   it('signs with a key of WebCrypto that cannot be read', async () => {
     expect(await said('/key', exampleOf('browser', node.base))).toBe('true');
+  });
+
+  it('follows a ledger by fetch from a page of another origin, and ends when it is closed', async () => {
+    expect(await said('/follow', exampleOf('follow', node.base))).toBe('GENESIS, ORDER_OPENED, LEDGER_CLOSED');
   });
 
   it('finds a forged payload', async () => {

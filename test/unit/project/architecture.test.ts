@@ -244,6 +244,7 @@ describe('dependencies', () => {
       '@noble/hashes/hmac.js',
       '@noble/hashes/sha2.js',
       '@noble/hashes/utils.js',
+      'eventsource-parser',
     ]);
     const ofNode = [...loaded].filter(
       (name) =>
