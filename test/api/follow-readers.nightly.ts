@@ -105,7 +105,9 @@ test('grpcurl follows the ledger, and resumes by after_seq, until it is ended', 
     const args = [...options, node.grpcAddress, 'svc.v1.LedgerService/FollowLedgerEvents'];
     const { stdout } = await run(join(dir, 'grpcurl'), args).catch((error: { stdout: string }) => error);
     expect(stdout).toContain('"caughtUp"');
-    return [...stdout.matchAll(/"resumeAfter": "(\d+)"/g)].map(([, seq]) => Number(seq)).filter((seq, at, all) => all.indexOf(seq) === at);
+    return [...stdout.matchAll(/"resumeAfter": "(\d+)"/g)]
+      .map(([, seq]) => Number(seq))
+      .filter((seq, at, all) => all.indexOf(seq) === at);
   };
   expect(await read(-1)).toEqual(past);
   expect(await read(2)).toEqual([3, 4]);
@@ -118,7 +120,10 @@ test('a page in Chromium follows the ledger by fetch, resumes by Last-Event-ID, 
   const read = (last: string | null, until: string) =>
     tab.evaluate(
       async (given) => {
-        const headers = { authorization: given.authorization, ...(given.last === null ? {} : { 'last-event-id': given.last }) };
+        const headers = {
+          authorization: given.authorization,
+          ...(given.last === null ? {} : { 'last-event-id': given.last }),
+        };
         const answer = await fetch(`${given.address}?after_seq=-1`, { headers });
         const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
         let text = '';

@@ -73,6 +73,7 @@ describe('the package ledger-trust-client', () => {
       '@grpc/grpc-js',
       '@noble/curves',
       '@noble/hashes',
+      'eventsource-parser',
       'undici',
     ]);
     const all = readdirSync(join(dir, 'node_modules'));
