@@ -16,7 +16,14 @@ interface Manifest {
 }
 const server = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
 
-const dependencies = ['@bufbuild/protobuf', '@grpc/grpc-js', '@noble/curves', '@noble/hashes', 'eventsource-parser', 'undici'];
+const dependencies = [
+  '@bufbuild/protobuf',
+  '@grpc/grpc-js',
+  '@noble/curves',
+  '@noble/hashes',
+  'eventsource-parser',
+  'undici',
+];
 const types = './lib/client/index.d.ts';
 const manifest = {
   name: 'ledger-trust-client',

@@ -20,8 +20,8 @@ export interface LedgerTrustClient extends UnaryMethods<typeof services>, EventR
    */
   appendStream(options?: AppendStreamOptions): AppendStream;
   /**
-   * Sends nothing more, ends what is followed, and closes the connections once the running calls have ended. Close append streams first:
-   * events that they have not sent are rejected.
+   * Sends nothing more, ends what is followed, and closes the connections once the running calls have ended.
+   * Close append streams first: events that they have not sent are rejected.
    */
   close(): Promise<void>;
 }
