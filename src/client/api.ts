@@ -23,6 +23,16 @@ export type {
   LedgerEventFilter,
   MasterEventFilter,
 } from './event-reading.ts';
+export type {
+  FollowedEvent,
+  FollowHead,
+  FollowIssues,
+  Following,
+  FollowOptions,
+  FollowPlace,
+  FollowRequest,
+  FollowRetry,
+} from './follow/follow-api.ts';
 export type { LedgerTrustClient } from './ledger-trust-client.ts';
 export type { AnswerFacts, CallOptions, DeliveryChainItem } from './methods.ts';
 export type {
@@ -65,6 +75,6 @@ export type {
   VerificationIssue,
   VerificationIssueType,
 } from './verify/verification.ts';
-export { type TrustedKeys, type VerifyOptions, verifyEvents } from './verify/verifying.ts';
+export { type EventChecks, type TrustedKeys, type VerifyOptions, verifyEvents } from './verify/verifying.ts';
 export type { WatermarkState, WatermarkStore } from './watermark-store.ts';
 export { type VerifyWebhookOptions, verifyWebhook, type WebhookDelivery, type WebhookHeaders } from './webhook.ts';

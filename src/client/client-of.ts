@@ -7,7 +7,9 @@ import type { HttpSender } from './call/http-sender.ts';
 import { createRestTransport, restAddress } from './call/rest-transport.ts';
 import { type RetryClock, systemRetryClock } from './call/retry.ts';
 import { endpointNamed, endpoints } from './endpoint.ts';
+import { clientClosed } from './error.ts';
 import { createEventReading } from './event-reading.ts';
+import { createFollowing } from './follow/follow.ts';
 import type { LedgerTrustClient } from './ledger-trust-client.ts';
 import type { CallOptions } from './methods.ts';
 import { createProofReading } from './proofs/proof-reading.ts';
@@ -51,7 +53,9 @@ export function clientOf(
     };
   }
 
+  const closing = new AbortController();
   const close = async (): Promise<void> => {
+    closing.abort(clientClosed());
     await Promise.all([rest?.close(), grpc?.transport.close()]);
   };
   // The type and this object are made from the same descriptors.
@@ -59,6 +63,7 @@ export function clientOf(
     ...methods,
     ...createEventReading(caller),
     ...createProofReading(caller, options.watermarks),
+    ...createFollowing({ caller, clock, attemptsMax, closing: closing.signal }),
     async *runSandbox({ signal }: Pick<CallOptions, 'signal'> = {}) {
       for await (const { line } of caller.stream(endpointNamed('runSandbox'), signal)) yield String(line);
     },

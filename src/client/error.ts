@@ -93,6 +93,11 @@ export function asClientError(error: unknown): unknown {
   return new LedgerTrustError(error.code, error.message, { details: error.details, cause: error });
 }
 
+/** The connection of a stream ended, or brought nothing for too long. */
+export function connectionEnded(): LedgerTrustError {
+  return new LedgerTrustError('connection_lost', 'The connection of the stream was lost.');
+}
+
 export function clientClosed(): LedgerTrustError {
   return new LedgerTrustError('not_sent', 'The client is closed.');
 }

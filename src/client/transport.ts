@@ -21,6 +21,13 @@ export interface Received extends Omit<AnswerFacts, 'attempts'> {
   readonly answer: Readonly<Record<string, unknown>>;
 }
 
+/** A message of a live stream: the field of the answer's oneof that is set, and its value in the shape of Answer<M>. */
+export interface LiveMessage {
+  /** The field's name, for example `caughtUp`. */
+  readonly kind: string;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
 /** A transport to the service. It sends a request once; the caller retries. Errors are LedgerTrustError. */
 export interface Transport {
   /** Throws TypeError if a path field is missing, or if the transport does not have the method. */
@@ -29,5 +36,10 @@ export interface Transport {
   send(wire: Wire, headers: Headers, signal: AbortSignal): Promise<Received>;
   /** Calls a method that answers with a stream. Throws like `send`. */
   stream(wire: Wire, headers: Headers, signal: AbortSignal): AsyncIterable<Readonly<Record<string, unknown>>>;
+  /**
+   * Calls a method whose answer is a live stream. Ends well without a message if the service has nothing more to send.
+   * Passes over messages of kinds that this client does not know. Throws like `send`.
+   */
+  live(wire: Wire, headers: Headers, signal: AbortSignal): AsyncIterable<LiveMessage>;
   close(): Promise<void>;
 }

@@ -86,6 +86,10 @@ describeOn('the client in Chromium', 'Chromium', chromium, () => {
     expect(await said('/key', exampleOf('browser', node.base))).toBe('true');
   });
 
+  it('follows a ledger by fetch from a page of another origin, and ends when it is closed', async () => {
+    expect(await said('/follow', exampleOf('follow', node.base))).toBe('GENESIS, ORDER_OPENED, LEDGER_CLOSED');
+  });
+
   it('finds a forged payload', async () => {
     const forged = exampleOf('append', node.base).replace(
       'events.push(event)',

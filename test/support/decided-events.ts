@@ -8,7 +8,10 @@ import { createMaster, openLedger } from './commands.ts';
 export const opened = [openLedger(), createMaster()];
 
 export function typesOf(events: readonly LedgerEvent[], latest?: string): [number, DecisionIssueType][] {
-  return checkDecisions(events, { latest }).map(({ seq, type }) => [seq, type]);
+  return checkDecisions(events, latest === undefined ? {} : { latest: () => latest }).map(({ seq, type }) => [
+    seq,
+    type,
+  ]);
 }
 
 /** The last event with another content, hashed anew. */

@@ -41,8 +41,8 @@ interface ApiCommand<O> {
   readonly makesProfile?: boolean;
   /** Where the client keeps what it has verified of checkpoints. */
   readonly watermarks?: (options: O) => WatermarkStore;
-  /** Makes the calls. */
-  run(call: ApiCall<O>): Promise<Shown>;
+  /** Makes the calls. null: it has printed by itself. */
+  run(call: ApiCall<O>): Promise<Shown | null>;
 }
 
 /** Adds a command with the options that all of them have. `O`: the command's own options. */
@@ -77,7 +77,7 @@ async function perform<O>(
     await using client = await openClient(terminal, settings, command, options);
     const once = command.kind === 'keyed' ? { idempotencyKey } : {};
     const shown = await command.run({ terminal, client, settings, args, options, once });
-    await terminal.print(textOfAnswer(shown, options));
+    if (shown !== null) await terminal.print(textOfAnswer(shown, options));
   } catch (error) {
     if (!(error instanceof LedgerTrustError)) throw error;
     throw new CliError(`${sentenceOf(error)}${adviceOn(error, command.kind, idempotencyKey)}`);
@@ -122,7 +122,7 @@ export function listOption(flags: string, description: string): Option {
   return new Option(flags, `${description}; may be given several times`).argParser(added);
 }
 
-function numberOption(flags: string, description: string): Option {
+export function numberOption(flags: string, description: string): Option {
   return new Option(flags, description).argParser((value: string) => {
     if (!/^\d{1,15}$/.test(value)) throw new InvalidArgumentError('It takes a whole number.');
     return Number(value);

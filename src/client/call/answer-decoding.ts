@@ -97,6 +97,15 @@ function fromMessage(field: DescField, value: unknown, place: string): unknown {
   }
 }
 
+/** The field of a live answer's oneof with this name. null: this client does not know it. */
+export function liveField(
+  output: DescMessage,
+  hasName: (field: DescField) => boolean,
+): { readonly kind: string; readonly message: DescMessage } | null {
+  const field = output.fields.find((candidate) => candidate.oneof !== undefined && hasName(candidate));
+  return field?.message === undefined ? null : { kind: field.localName, message: field.message };
+}
+
 function absentMessage(field: DescField, place: string): null {
   if (mayBeAbsent.has(field.localName)) return null;
   throw invalidAnswer(place, 'given');

@@ -11,7 +11,7 @@ import type { Answer } from '../shapes.ts';
 import { createFacts, type Facts } from '../signing/facts.ts';
 import { eventSigningInput } from '../signing/signed-calls.ts';
 import { signatureHeaders } from '../signing/signing.ts';
-import type { Headers, Received, Transport, Wire } from '../transport.ts';
+import type { Headers, LiveMessage, Received, Transport, Wire } from '../transport.ts';
 import { type Credential, identityHeaders, requestSignature, signsRequest } from './credential.ts';
 import { givenFields, type RequestFields } from './request-encoding.ts';
 import { type RetryClock, type RetryPolicy, withRetries } from './retry.ts';
@@ -30,6 +30,8 @@ interface CallerParts {
 export interface Caller {
   call(endpoint: Endpoint, request: RequestFields, options: CallOptions): Promise<Readonly<Record<string, unknown>>>;
   stream(endpoint: Endpoint, signal: AbortSignal | undefined): AsyncIterable<Readonly<Record<string, unknown>>>;
+  /** Opens a live stream once. Throws what a call throws. */
+  live(endpoint: Endpoint, request: RequestFields, signal: AbortSignal): AsyncIterable<LiveMessage>;
   readonly facts: Facts;
 }
 
@@ -103,6 +105,16 @@ export function createCaller(parts: CallerParts): Caller {
     stream(endpoint, signal) {
       const wire = transport.encode(endpoint, new Map());
       return transport.stream(wire, identityHeaders(credential, endpoint), signal ?? new AbortController().signal);
+    },
+    async *live(endpoint, request, signal) {
+      let wire: Wire;
+      try {
+        wire = transport.encode(endpoint, givenFields(endpoint.method.input, request));
+      } catch (error) {
+        throw asClientError(error);
+      }
+      const signed = signsRequest(credential, endpoint) ? await requestSignature(credential, wire, parts.now()) : {};
+      yield* transport.live(wire, { ...identityHeaders(credential, endpoint), ...signed }, signal);
     },
     facts,
   };

@@ -1,8 +1,15 @@
-import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  type Message,
+  type MessageInitShape,
+  toBinary,
+} from '@bufbuild/protobuf';
 import type { Client, ClientDuplexStream, Metadata, ServiceError } from '@grpc/grpc-js';
 import { clientClosed, decoding, invalidAnswer } from '../error.ts';
-import type { Headers, Received, Transport, Wire } from '../transport.ts';
-import { answerFromMessage } from './answer-decoding.ts';
+import type { Headers, LiveMessage, Received, Transport, Wire } from '../transport.ts';
+import { answerFromMessage, liveField } from './answer-decoding.ts';
 import type { ClientOptions } from './client-options.ts';
 import { grpcError, isServiceError, textOf } from './grpc-error.ts';
 import { messageInit } from './request-encoding.ts';
@@ -65,6 +72,25 @@ export function createGrpcTransport(grpcUrl: string, { ca, grpcChannel }: Client
     return { client, metadataOf };
   };
 
+  /** The messages of a method that answers with a stream. Ending the iteration early cancels the call. */
+  async function* frames(wire: Wire, headers: Headers, signal: AbortSignal): AsyncIterable<Buffer> {
+    signal.throwIfAborted();
+    const { client, metadataOf } = await connection();
+    signal.throwIfAborted();
+    const call = client.makeServerStreamRequest(wire.path, asIs, asIs, bufferOf(wire.body), metadataOf(headers));
+    const abort = (): void => call.cancel();
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      for await (const bytes of call) yield bytes as Buffer;
+    } catch (thrown) {
+      if (signal.aborted) throw signal.reason;
+      throw isServiceError(thrown) ? grpcError(thrown) : thrown;
+    } finally {
+      signal.removeEventListener('abort', abort);
+      call.cancel();
+    }
+  }
+
   return {
     encode(endpoint, given) {
       const input: DescMessage = endpoint.method.input;
@@ -97,20 +123,13 @@ export function createGrpcTransport(grpcUrl: string, { ca, grpcChannel }: Client
     },
 
     async *stream(wire, headers, signal) {
-      signal.throwIfAborted();
-      const { client, metadataOf } = await connection();
-      signal.throwIfAborted();
-      const call = client.makeServerStreamRequest(wire.path, asIs, asIs, bufferOf(wire.body), metadataOf(headers));
-      const abort = (): void => call.cancel();
-      signal.addEventListener('abort', abort, { once: true });
-      try {
-        for await (const bytes of call) yield decode(wire, bytes as Buffer);
-      } catch (thrown) {
-        if (signal.aborted) throw signal.reason;
-        throw isServiceError(thrown) ? grpcError(thrown) : thrown;
-      } finally {
-        signal.removeEventListener('abort', abort);
-        call.cancel();
+      for await (const bytes of frames(wire, headers, signal)) yield decode(wire, bytes);
+    },
+
+    async *live(wire, headers, signal) {
+      for await (const bytes of frames(wire, headers, signal)) {
+        const message = decodeLive(wire, bytes);
+        if (message !== null) yield message;
       }
     },
 
@@ -137,14 +156,30 @@ function received(wire: Wire, bytes: Buffer | undefined, metadata: Metadata | nu
 }
 
 function decode(wire: Wire, bytes: Buffer): Record<string, unknown> {
-  const output: DescMessage = wire.endpoint.method.output;
-  let message: ReturnType<typeof fromBinary>;
+  return answerFromMessage(wire.endpoint.method.output, messageOf(wire, bytes));
+}
+
+/** null: a message of a kind that this client does not know. */
+function decodeLive(wire: Wire, bytes: Buffer): LiveMessage | null {
+  const { output } = wire.endpoint.method;
+  const { message: set } = messageOf(wire, bytes) as LiveAnswer;
+  const field = liveField(output, ({ localName }) => localName === set?.case);
+  if (field === null || set?.value === undefined) return null;
+  return { kind: field.kind, value: answerFromMessage(field.message, set.value) };
+}
+
+/** An answer of a live stream, in the shape of its descriptor. */
+interface LiveAnswer extends Message {
+  readonly message?: { readonly case?: string; readonly value?: Message };
+}
+
+function messageOf({ endpoint }: Wire, bytes: Buffer): Message {
+  const output: DescMessage = endpoint.method.output;
   try {
-    message = fromBinary(output, bytes);
+    return fromBinary(output, bytes);
   } catch (cause) {
-    throw invalidAnswer(`The answer to ${wire.endpoint.name}`, output.typeName, cause);
+    throw invalidAnswer(`The answer to ${endpoint.name}`, output.typeName, cause);
   }
-  return answerFromMessage(output, message);
 }
 
 function bufferOf(bytes: Uint8Array): Buffer {

@@ -9,6 +9,8 @@ interface HttpRequest extends Pick<Wire, 'path'> {
   /** null: the request has no body. */
   readonly body: Uint8Array | null;
   readonly signal: AbortSignal;
+  /** The answer is a live stream: its length is not bounded, and it keeps its connection. */
+  readonly isLive?: boolean;
 }
 
 export interface HttpAnswer {

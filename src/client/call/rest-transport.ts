@@ -1,12 +1,14 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import type { Endpoint } from '../endpoint.ts';
-import { clientClosed, decoding, LedgerTrustError } from '../error.ts';
-import type { Headers, Received, Transport, Wire } from '../transport.ts';
-import { answerFromJson, parsed } from './answer-decoding.ts';
+import { clientClosed, decoding, invalidAnswer, LedgerTrustError } from '../error.ts';
+import type { Headers, LiveMessage, Received, Transport, Wire } from '../transport.ts';
+import { answerFromJson, liveField, parsed } from './answer-decoding.ts';
 import type { HttpAnswer, HttpSender } from './http-sender.ts';
 import { jsonBody, pathAndQuery } from './request-encoding.ts';
 import { connectionError, restError } from './rest-error.ts';
+import { serverSentEvents } from './server-sent-events.ts';
 
+const NO_CONTENT = 204;
 const noBody = new Uint8Array(0);
 
 /**
@@ -25,7 +27,7 @@ export function restAddress(baseUrl: string): { readonly origin: string; readonl
 export function createRestTransport(prefix: string, sender: HttpSender): Transport {
   let closing: Promise<void> | null = null;
   /** Sends a request. Throws the error of an answer with status 300 or above. */
-  const request = async (wire: Wire, headers: Headers, signal: AbortSignal): Promise<HttpAnswer> => {
+  const request = async (wire: Wire, headers: Headers, signal: AbortSignal, isLive = false): Promise<HttpAnswer> => {
     if (closing !== null) throw clientClosed();
     const body = wire.body.length === 0 ? null : wire.body;
     const answer = await sender.send({
@@ -34,6 +36,7 @@ export function createRestTransport(prefix: string, sender: HttpSender): Transpo
       headers: body === null ? headers : { ...headers, 'content-type': 'application/json' },
       body,
       signal,
+      isLive,
     });
     if (answer.status < 300) return answer;
     const text = await answer.text();
@@ -56,6 +59,16 @@ export function createRestTransport(prefix: string, sender: HttpSender): Transpo
       try {
         const answer = await request(wire, { ...headers, accept: 'text/plain' }, signal);
         for await (const line of linesOf(answer.chunks())) yield { line };
+      } catch (thrown) {
+        throw outward(thrown, signal);
+      }
+    },
+
+    async *live(wire, headers, signal) {
+      try {
+        const answer = await request(wire, { ...headers, accept: 'text/event-stream' }, signal, true);
+        if (answer.status === NO_CONTENT) await answer.text();
+        else yield* liveMessages(wire, answer);
       } catch (thrown) {
         throw outward(thrown, signal);
       }
@@ -85,6 +98,27 @@ function received(endpoint: Endpoint, answer: HttpAnswer, text: string): Receive
     const json = text === '' ? {} : parsed(text, `The answer to ${endpoint.name}`);
     return { answer: answerFromJson(desc, whole === null ? json : { [whole.name]: json }), requestId, replayed };
   });
+}
+
+/** The messages of server-sent events. Throws the error that the service sends as the last of them. */
+async function* liveMessages(wire: Wire, answer: HttpAnswer): AsyncIterable<LiveMessage> {
+  const { output } = wire.endpoint.method;
+  const requestId = answer.header('x-request-id');
+  if (!answer.header('content-type')?.startsWith('text/event-stream'))
+    throw invalidAnswer(`The answer to ${wire.endpoint.name}`, 'a stream of server-sent events');
+  let isEmpty = true;
+  for await (const { event, data } of serverSentEvents(answer.chunks())) {
+    if (event === 'error') throw restError(answer.status, data, requestId, null);
+    const field = liveField(output, ({ name }) => name === event);
+    if (field === null) continue;
+    isEmpty = false;
+    yield decoding({ status: answer.status, requestId }, () => ({
+      kind: field.kind,
+      value: answerFromJson(field.message, parsed(data, `The message ${event}`)),
+    }));
+  }
+  // The service ends a stream without any message by the status 204.
+  if (isEmpty) throw connectionError(new Error('The stream ended before its first message'));
 }
 
 async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncIterable<string> {

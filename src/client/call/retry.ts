@@ -87,7 +87,11 @@ export function reportedError(last: unknown, earlier: LedgerTrustError | null): 
 }
 
 /** Milliseconds before the next attempt: full jitter, and at least what the service asked for. `attempt`: from 1. */
-export function backoffMs(attempt: number, error: LedgerTrustError | null, random: () => number): number {
+export function backoffMs(
+  attempt: number,
+  error: Pick<LedgerTrustError, 'retryAfterMs'> | null,
+  random: () => number,
+): number {
   const jittered = random() * Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (attempt - 1));
   return Math.max(jittered, error?.retryAfterMs ?? 0);
 }

@@ -4,16 +4,24 @@ import { ANSWER_MAX_BYTES, type HttpSender } from './http-sender.ts';
 
 /** Sends by a pool of connections of its own, or by the dispatcher that the options name. */
 export function undiciSender(origin: string, { dispatcher, connections, ca }: ClientOptions): HttpSender {
+  const connect = ca === undefined ? {} : { connect: { ca } };
   const pool: RestDispatcher =
     dispatcher ??
     new Pool(origin, {
       connections: connections ?? 64,
       maxResponseSize: ANSWER_MAX_BYTES,
-      ...(ca === undefined ? {} : { connect: { ca } }),
+      ...connect,
     });
+  /** Live streams keep their connections, so calls never wait for one of these. */
+  let livePool: RestDispatcher | null = null;
+  const openLivePool = (): RestDispatcher => {
+    livePool ??= new Pool(origin, connect);
+    return livePool;
+  };
   return {
-    async send({ method, path, headers, body, signal }) {
-      const answer = await pool.request({
+    async send({ method, path, headers, body, signal, isLive = false }) {
+      const chosen = isLive && dispatcher === undefined ? openLivePool() : pool;
+      const answer = await chosen.request({
         origin,
         method: method as 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT',
         path,
@@ -32,7 +40,8 @@ export function undiciSender(origin: string, { dispatcher, connections, ca }: Cl
       };
     },
     async close() {
-      if (dispatcher === undefined) await pool.close();
+      if (dispatcher !== undefined) return;
+      await Promise.all([pool.close(), livePool?.close()]);
     },
   };
 }

@@ -7,7 +7,6 @@ import { type LogKind, originOf, parseOrigin } from '../../domain/log/origin.ts'
 import { ProofRefused } from '../../domain/log/proof-refused.ts';
 import { HASH_BYTES, isSameHash } from '../../domain/log/tree.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
-import type { ListMasterEventsResponse } from '../../gen/svc/v1/masters_pb.ts';
 import type {
   GetLedgerCheckpointResponse,
   GetLedgerConsistencyResponse,
@@ -20,6 +19,7 @@ import { invalidAnswer } from '../error.ts';
 import { type Event, eventContent, readEvent } from '../event.ts';
 import type { CallOptions } from '../methods.ts';
 import type { Answer } from '../shapes.ts';
+import { createSingleEvents } from '../single-events.ts';
 import { malformed } from '../verify/verification.ts';
 import { memoryWatermarks, type WatermarkState, type WatermarkStore } from '../watermark-store.ts';
 import { firstTrust, mergedTrust, originChanged, withEndorsedKeys, withGivenKeys, withNewOrigin } from './log-trust.ts';
@@ -251,7 +251,7 @@ class ProofReader {
       if (!(error instanceof ProofRefused)) throw error;
       throw new ProofRefused(
         'checkpoints_contradict',
-        `The service cannot show that its checkpoints of ${found.origin} at the sizes ${kept.size} and ${found.size} agree: it has changed what it signed. Keep both notes.`,
+        `The service cannot show that its checkpoints of ${found.origin} at the sizes ${kept.size} and ${found.size} agree: one of them is of a history that the other does not have. Keep both notes.`,
         [kept.note, found.note],
       );
     }
@@ -260,11 +260,8 @@ class ProofReader {
   /** The content hash of the event before in the same master. A false one is noticed: `content_hash` covers it. */
   async #masterPrevHash({ masterId, masterSeq }: Event, options: ProofOptions): Promise<string> {
     if (masterId === null || masterSeq === null || masterSeq === 0) return '';
-    const request = { uuid: masterId, offset: masterSeq - 1, limit: 1 };
-    const { events } = await this.#ask<ListMasterEventsResponse>('listMasterEvents', request, options);
-    const before = events[0];
-    if (before?.masterSeq !== masterSeq - 1)
-      throw invalidAnswer('events', `the event with master_seq ${masterSeq - 1}`);
+    const before = await createSingleEvents(this.#caller, options).masterEvent(masterId, masterSeq - 1);
+    if (before === null) throw invalidAnswer('events', `the event with master_seq ${masterSeq - 1}`);
     return before.contentHash;
   }
 

@@ -30,6 +30,9 @@ const ENROLMENT_TOLERANCE_MS = 15_000;
 /** Events that an actor with keys may cause unsigned: POST and DELETE …/access. */
 const mayBeUnsigned: ReadonlySet<string> = new Set(['MASTER_DELEGATION_GRANTED', 'MASTER_DELEGATION_REVOKED']);
 
+/** Checks the signatures and the seal of an event. */
+export type SignatureCheck = ReturnType<typeof createSignatureCheck>;
+
 /**
  * Makes a function that checks the actor signature and the authority seal of an event (docs/verifying.md, sections 1
  * and 4). It rejects with what `keys` throws.

@@ -15,7 +15,7 @@ import {
   type VerificationIssueType,
 } from './verification.ts';
 import { payloadFaults } from './verify-payload.ts';
-import { createSignatureCheck } from './verify-signature.ts';
+import { createSignatureCheck, type SignatureCheck } from './verify-signature.ts';
 
 export interface VerifyOptions {
   /** The public keys of the actors. */
@@ -49,7 +49,7 @@ export interface VerifyOptions {
   readonly checkpoint?: Checkpoint;
   /** Hashes that the list must contain. Without one, a list that was cut short at its end looks whole. */
   readonly mustContain?: readonly string[];
-  /** ISO time after which no event can be dated. One hour from now if left out. */
+  /** ISO time after which no event can be dated. If left out: one hour after the event is verified. */
   readonly latest?: string;
 }
 
@@ -68,9 +68,27 @@ export async function verifyEvents(
   events: Iterable<Event> | AsyncIterable<Event>,
   options: VerifyOptions,
 ): Promise<Verification> {
-  const verifier = new Verifier(options);
-  for await (const event of events) await verifier.take(event);
-  return verifier.verification();
+  const verifier = new EventVerifier(options);
+  const issues: VerificationIssue[] = [];
+  for await (const event of events) issues.push(...(await verifier.take(event)).issues);
+  return verifier.verification(issues);
+}
+
+/** What was recomputed or verified of one event, and found good. */
+export interface EventChecks {
+  /** The content hash, from the fields that are shown and the event before it in its master. */
+  readonly contentHash: boolean;
+  /** The chain hash, from the content hash and the event before it in the ledger. */
+  readonly chainHash: boolean;
+  /** The signature of the actor. false also where the event has none. */
+  readonly actorSignature: boolean;
+  /** The seal of the authority. false also where the event has none. */
+  readonly authoritySeal: boolean;
+}
+
+interface EventFindings {
+  readonly issues: readonly VerificationIssue[];
+  readonly checks: EventChecks;
 }
 
 interface MasterHead {
@@ -81,10 +99,12 @@ interface MasterHead {
   readonly created: JsonObject | null;
 }
 
-class Verifier {
+/** Verifies the events of one list, one after the other. */
+export class EventVerifier {
   readonly #options: VerifyOptions;
-  readonly #checkSignature: ReturnType<typeof createSignatureCheck>;
-  readonly #issues: VerificationIssue[] = [];
+  readonly #checkSignature: SignatureCheck;
+  /** Of the event at hand. */
+  #issues: VerificationIssue[] = [];
   readonly #incomplete = new Map<IncompleteType, { detail: string; eventId: string; count: number }>();
   readonly #checked = { events: 0, contentHashes: 0, chainHashes: 0, actorSignatures: 0, authoritySeals: 0 };
   readonly #masters = new Map<string, MasterHead>();
@@ -100,11 +120,15 @@ class Verifier {
   /** No event of the ledger is missing from this seq up to the current one. */
   #runStart = 0;
 
-  constructor(options: VerifyOptions) {
+  constructor(
+    options: VerifyOptions,
+    checkSignature: SignatureCheck = createSignatureCheck(options.keys, options.authorityKeys ?? null),
+  ) {
     this.#options = options;
     this.#extent = options.extent ?? (options.kind === 'segment' ? 'some' : 'run');
-    this.#checkSignature = createSignatureCheck(options.keys, options.authorityKeys ?? null);
-    this.#decisions = new DecisionCheck({ latest: options.latest ?? isoTime(Date.now() + CLOCK_BEHIND_MAX_MS) });
+    this.#checkSignature = checkSignature;
+    const { latest } = options;
+    this.#decisions = new DecisionCheck({ latest: () => latest ?? isoTime(Date.now() + CLOCK_BEHIND_MAX_MS) });
     const trusted = options.trustedKeys ?? (options.keys.isResolver === true ? 'actors' : 'none');
     this.#trusted = { actor: /^(all|actors)$/.test(trusted), authority: /^(all|authority)$/.test(trusted) };
     this.#wanted = new Set(options.mustContain);
@@ -113,12 +137,49 @@ class Verifier {
     this.#masterId = options.masterId ?? null;
   }
 
-  async take(event: Event): Promise<void> {
-    this.#checked.events += 1;
+  /** Takes the next event of the list. Rejects with what the keys throw; the event then was not taken. */
+  async take(event: Event): Promise<EventFindings> {
+    const before = { ...this.#checked };
+    this.#issues = [];
+    await this.#take(event);
+    const { contentHashes, chainHashes, actorSignatures, authoritySeals } = this.#checked;
+    const checks = {
+      contentHash: contentHashes > before.contentHashes,
+      chainHash: chainHashes > before.chainHashes,
+      actorSignature: actorSignatures > before.actorSignatures,
+      authoritySeal: authoritySeals > before.authoritySeals,
+    };
+    return { issues: this.#issues, checks };
+  }
+
+  /** `master_seq` of the newest event of a master that is known. null: none is. */
+  masterSeqOf(masterId: string): number | null {
+    return this.#masters.get(masterId)?.seq ?? null;
+  }
+
+  /** Whether the content of the next event can be recomputed only with the event before it in its master. */
+  lacksMasterOf({ masterId, masterSeq, seq }: Event): boolean {
+    if (masterId === null || masterSeq === null || masterSeq === 0 || this.#masters.has(masterId)) return false;
+    const isWhole = this.#runStart === 0 && seq === (this.#previous?.seq ?? -1) + 1;
+    return !isWhole;
+  }
+
+  /** Notes the newest event of a master that stands before the list, or in a gap of it. */
+  learnMaster({ masterId, masterSeq, seq, contentHash }: Event): void {
+    if (masterId === null || masterSeq === null) return;
+    this.#masters.set(masterId, { seq: masterSeq, ledgerSeq: seq, contentHash, created: null });
+  }
+
+  async #take(event: Event): Promise<void> {
     const read = this.#read(event);
-    if (read === null) return;
+    if (read === null) {
+      this.#checked.events += 1;
+      return;
+    }
+    // Only this look waits, and may throw: what stands below it happens once.
+    const signatures = await this.#checkSignature(read);
+    this.#checked.events += 1;
     this.#checkpoint?.take(event);
-    const issuesBefore = this.#issues.length;
     this.#checkSubject(event);
     this.#checkPlace(event);
     const master = event.masterId === null ? null : (this.#masters.get(event.masterId) ?? null);
@@ -127,13 +188,14 @@ class Verifier {
     for (const fault of payloadFaults(event, { ledger: this.#genesis, master: master?.created ?? null })) {
       this.#issue(event, 'contradiction', fault);
     }
-    await this.#checkSignatures(read);
-    this.#checkDecision(read, master, this.#issues.length > issuesBefore);
+    this.#noteSignatures(read, signatures);
+    this.#checkDecision(read, master, this.#issues.length > 0);
     this.#advance(event, master);
   }
 
-  verification(): Verification {
-    const issues = [...this.#issues];
+  /** The result so far. `found`: the issues of all events that were taken. */
+  verification(found: readonly VerificationIssue[]): Verification {
+    const issues = [...found];
     const last = this.#previous;
     for (const hash of this.#wanted) {
       issues.push({ eventId: last?.id ?? '', type: 'missing_event', detail: `no event has the hash ${hash}` });
@@ -277,8 +339,8 @@ class Verifier {
     }
   }
 
-  async #checkSignatures(read: ReadEvent): Promise<void> {
-    for (const { kind, outcome, detail } of await this.#checkSignature(read)) {
+  #noteSignatures(read: ReadEvent, findings: Awaited<ReturnType<SignatureCheck>>): void {
+    for (const { kind, outcome, detail } of findings) {
       if (outcome === 'bad') this.#issue(read.event, `invalid_${kind}_sig`, detail);
       else if (outcome === 'unknown_keys') this.#unchecked(read.event, `${kind}_keys_unknown`, detail);
       else this.#verified(read.event, kind);

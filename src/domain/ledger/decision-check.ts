@@ -18,8 +18,8 @@ interface DecisionFinding extends DecisionFault {
 }
 
 interface DecisionOptions {
-  /** ISO time. Events that are dated later are reported. */
-  readonly latest?: string | undefined;
+  /** The ISO time now, or at the last event. Events that are dated later are reported. */
+  readonly latest?: (() => string) | undefined;
 }
 
 /** See DecisionCheck. Returns all findings. */
@@ -45,7 +45,7 @@ interface KnownMaster {
  * too.
  */
 export class DecisionCheck {
-  readonly #latest: string | null;
+  readonly #latest: (() => string) | null;
   readonly #masters = new Map<string, KnownMaster>();
   #ledger: LedgerState = emptyLedger;
   #isWhole = true;
@@ -76,8 +76,9 @@ export class DecisionCheck {
     const before = this.#ledger.createdAt;
     if (createdAt < before)
       return [{ type: 'dated_backwards', detail: `it is dated ${createdAt}, after an event of ${before}` }];
-    if (this.#latest !== null && createdAt > this.#latest)
-      return [{ type: 'dated_ahead', detail: `it is dated ${createdAt}, and no event is later than ${this.#latest}` }];
+    const latest = this.#latest?.();
+    if (latest !== undefined && createdAt > latest)
+      return [{ type: 'dated_ahead', detail: `it is dated ${createdAt}, and no event is later than ${latest}` }];
     return [];
   }
 

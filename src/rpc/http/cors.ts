@@ -8,7 +8,7 @@ export interface Cors {
 
 const METHODS = 'GET, HEAD, POST, PATCH, DELETE';
 const REQUEST_HEADERS = [
-  'Authorization, Content-Type, Accept, Idempotency-Key, If-None-Match, X-Request-Id',
+  'Authorization, Content-Type, Accept, Idempotency-Key, If-None-Match, Last-Event-ID, X-Request-Id',
   'X-Actor-Id, X-Actor-Type, X-Actor-Sig, X-Signing-Key-Id, X-Timestamp, X-Delivery-Chain, X-Strict',
   'X-Actor-Digest, X-Actor-Canonical',
   'Connect-Protocol-Version, Connect-Timeout-Ms, Connect-Content-Encoding, Grpc-Timeout, X-Grpc-Web, X-User-Agent',

@@ -127,7 +127,7 @@ describe('an honest history has no finding', () => {
       ],
     ],
   ])('%s', (_, commands) => {
-    expect(checkDecisions(chainOf(...commands).events, { latest: start })).toEqual([]);
+    expect(checkDecisions(chainOf(...commands).events, { latest: () => start })).toEqual([]);
   });
 
   test('in which grants expire, are replaced and are revoked', () => {

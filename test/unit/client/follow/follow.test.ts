@@ -1,0 +1,326 @@
+import { describe, expect, test } from 'vitest';
+import type { Caller } from '../../../../src/client/call/call.ts';
+import { LedgerTrustError } from '../../../../src/client/error.ts';
+import { createFollowing, type FollowParts } from '../../../../src/client/follow/follow.ts';
+import type { Event, FollowOptions, FollowRequest } from '../../../../src/client/index.ts';
+import {
+  authorityKey,
+  chain,
+  documentOf,
+  masterA,
+  ofMasterA,
+  otherValue,
+  resealed,
+} from '../../../support/vector-chain.ts';
+
+const ledgerId = chain[0]?.ledgerId ?? '';
+const sound = { verified: true, issues: [] };
+const messageOf = (event: Event) => ({ kind: 'event', value: { event, integrity: sound } });
+const headOf = ({ seq, hash, masterSeq }: Event) => ({ seq, hash, masterSeq });
+const caughtUpAt = (event: Event) => ({ kind: 'caughtUp', value: { head: headOf(event) } });
+type Message = ReturnType<typeof messageOf> | ReturnType<typeof caughtUpAt>;
+
+/** What one stream of the service does: its messages, and then how it ends. null: well. 'silent': not at all. */
+interface Scripted {
+  readonly messages: readonly Message[];
+  readonly end: LedgerTrustError | null | 'silent';
+}
+
+const lost = () => new LedgerTrustError('connection_lost', 'cut');
+const refusal = (code: 'permission_denied' | 'access_expired' | 'internal') => new LedgerTrustError(code, 'no');
+
+/** A service with scripted streams. `script` gets the place behind which the `count`th stream was opened. */
+function service(script: (after: number, count: number) => Scripted, events: readonly Event[] = chain) {
+  const opened: number[] = [];
+  const waits: number[] = [];
+  const closing = new AbortController();
+  const caller: Pick<Caller, 'call' | 'live'> = {
+    async call({ name }, request) {
+      if (name === 'getAuthority') return { keys: [authorityKey], phase: '2' };
+      if (name === 'resolveActor') return { ...documentOf() };
+      const ofMaster = name === 'listMasterEvents' ? events.filter(({ masterId }) => masterId === request.uuid) : null;
+      const list = request.order === 'desc' ? (ofMaster ?? events).toReversed() : (ofMaster ?? events);
+      const from = Number(ofMaster === null ? (request.fromSeq ?? 0) : (request.offset ?? 0));
+      return { events: list.slice(from, from + 1), integrity: sound };
+    },
+    async *live(_endpoint, request, signal) {
+      const after = Number(request.afterSeq ?? request.afterMasterSeq);
+      opened.push(after);
+      const { messages, end } = script(after, opened.length);
+      yield* messages;
+      if (end === 'silent')
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      if (end instanceof LedgerTrustError) throw end;
+    },
+  };
+  const clock = {
+    monotonicMs: () => 0,
+    sleep: async (ms: number) => void waits.push(ms),
+    random: () => 1,
+  };
+  const parts = { caller, clock, attemptsMax: 3, closing: closing.signal };
+  const following = createFollowing(parts as unknown as FollowParts);
+  /** Follows to the end. Resolves with the seqs that were handed out, and the code of the error. */
+  const follow = async (request: FollowRequest, options: FollowOptions = {}) => {
+    const seqs: number[] = [];
+    const heads: number[] = [];
+    let code: unknown = null;
+    let types: unknown = null;
+    try {
+      const told = { onCaughtUp: ({ seq }: { readonly seq: number }) => void heads.push(seq) };
+      for await (const event of following.follow(request, { ...told, ...options })) seqs.push(event.seq);
+    } catch (error) {
+      if (!(error instanceof LedgerTrustError)) throw error;
+      code = error.code;
+      types = (error.details.issues as { readonly type: string }[] | undefined)?.map(({ type }) => type);
+    }
+    return { seqs, heads, code, types };
+  };
+  return { follow, following, opened, waits, closing };
+}
+
+const behind = (after: number, events = chain) => events.filter(({ seq }) => seq > after).map(messageOf);
+const all = chain.map(({ seq }) => seq);
+const wholeLedger = { ledgerId, after: -1 };
+
+describe('a stream that breaks off', () => {
+  test.each(all)(
+    'after any number of events is opened behind the last one, with nothing missing or twice: %i',
+    async (at) => {
+      const { follow, opened } = service((after, count) =>
+        count === 1 ? { messages: behind(-1).slice(0, at), end: lost() } : { messages: behind(after), end: null },
+      );
+      const { seqs, code } = await follow(wholeLedger);
+      expect([seqs, code]).toEqual([all, null]);
+      expect(opened).toEqual([-1, at - 1]);
+    },
+  );
+
+  test('after each event, with or without an error, still gives every event once', async () => {
+    const { follow, opened } = service((after, count) => ({
+      messages: behind(after).slice(0, 1),
+      end: count % 2 === 0 ? lost() : null,
+    }));
+    expect((await follow(wholeLedger)).seqs).toEqual(all);
+    expect(opened).toEqual(all.map((seq) => seq - 1));
+  });
+
+  test('without a message for too long counts as lost', async () => {
+    const { follow, opened } = service((after, count) =>
+      count === 1 ? { messages: behind(-1).slice(0, 2), end: 'silent' } : { messages: behind(after), end: null },
+    );
+    expect((await follow(wholeLedger, { silenceMaxMs: 20 })).seqs).toEqual(all);
+    expect(opened).toEqual([-1, 1]);
+  });
+
+  test('is opened after growing waits, and not before the service asks', async () => {
+    const draining = new LedgerTrustError('unavailable', 'stopping', { details: { retry_after_ms: 4_321 } });
+    const { follow, waits } = service((after, count) => {
+      if (count === 1) return { messages: behind(-1).slice(0, 1), end: lost() };
+      if (count === 2) return { messages: [], end: lost() };
+      if (count === 3) return { messages: [], end: draining };
+      return { messages: behind(after), end: null };
+    });
+    const told: number[] = [];
+    await follow(wholeLedger, { onRetry: ({ waitMs }) => void told.push(waitMs) });
+    expect(waits).toEqual([100, 200, 4_321]);
+    expect(told).toEqual(waits);
+  });
+
+  test('is opened again without end once there was a connection, and only a few times before', async () => {
+    const { follow, opened } = service((after, count) =>
+      count > 20
+        ? { messages: behind(after), end: null }
+        : { messages: count === 1 ? behind(-1).slice(0, 1) : [], end: lost() },
+    );
+    expect((await follow(wholeLedger)).seqs).toEqual(all);
+    expect(opened).toHaveLength(21);
+    const never = service(() => ({ messages: [], end: lost() }));
+    expect(await never.follow(wholeLedger)).toMatchObject({ seqs: [], code: 'connection_lost' });
+    expect(never.opened).toHaveLength(3);
+  });
+});
+
+describe('a stream that ends', () => {
+  test.each(['permission_denied', 'access_expired', 'internal'] as const)(
+    'with %s ends with this error',
+    async (code) => {
+      const { follow, opened } = service(() => ({ messages: behind(-1).slice(0, 2), end: refusal(code) }));
+      expect(await follow(wholeLedger)).toMatchObject({ seqs: [0, 1], code });
+      expect(opened).toHaveLength(1);
+    },
+  );
+
+  test('behind LEDGER_CLOSED is over, even if the connection is lost there', async () => {
+    const { follow, opened } = service(() => ({ messages: behind(-1), end: lost() }));
+    const last = all.at(-1);
+    expect(await follow(wholeLedger)).toEqual({ seqs: all, heads: [last], code: null, types: null });
+    expect(opened).toHaveLength(1);
+  });
+
+  test('without any message is over, and is caught up', async () => {
+    const { follow } = service(() => ({ messages: [], end: null }));
+    const last = all.at(-1);
+    expect(await follow({ ledgerId })).toEqual({ seqs: [], heads: [last], code: null, types: null });
+  });
+
+  test('before the closing is opened again, and is over if there is nothing more', async () => {
+    const { follow, opened } = service((_, count) => ({
+      messages: count === 1 ? behind(-1).slice(0, 3) : [],
+      end: null,
+    }));
+    expect(await follow(wholeLedger)).toMatchObject({ seqs: [0, 1, 2], code: null });
+    expect(opened).toEqual([-1, 2]);
+  });
+
+  test('because the signal aborts or the client is closed throws the reason', async () => {
+    const one = service(() => ({ messages: behind(-1).slice(0, 1), end: 'silent' }));
+    const signal = AbortSignal.timeout(20);
+    await expect(one.follow(wholeLedger, { signal })).rejects.toMatchObject({ name: 'TimeoutError' });
+    const reason = new Error('closed');
+    setTimeout(() => one.closing.abort(reason), 20);
+    await expect(one.follow(wholeLedger)).rejects.toBe(reason);
+    await expect(one.follow(wholeLedger)).rejects.toBe(reason);
+  });
+});
+
+describe('a fault of the service is found', () => {
+  const planted = (messages: readonly Message[], end: Scripted['end'] = null) => service(() => ({ messages, end }));
+  const pick = (...seqs: number[]) => seqs.map((seq) => messageOf(chain[seq] as Event));
+
+  test.each([
+    ['a skip', [0, 1, 3], [0, 1], 'missing_event'],
+    ['a repeat', [0, 1, 1], [0, 1], 'broken_link'],
+    ['an older event again', [0, 1, 2, 0], [0, 1, 2], 'broken_link'],
+    ['two events in the wrong order', [0, 2, 1], [0], 'missing_event'],
+    ['a first event that is not the first', [1, 2], [], 'missing_event'],
+  ])('%s', async (_, sent, handedOut, type) => {
+    const { code, types, seqs } = await planted(pick(...sent)).follow(wholeLedger);
+    expect([code, seqs]).toEqual(['integrity_failed', handedOut]);
+    expect(types).toContain(type);
+  });
+
+  test('a skip and a repeat across a reconnect', async () => {
+    for (const [sent, type] of [
+      [pick(3), 'missing_event'],
+      [pick(1, 2), 'broken_link'],
+    ] as const) {
+      const { follow } = service((_, count) =>
+        count === 1 ? { messages: pick(0, 1), end: lost() } : { messages: sent, end: null },
+      );
+      const { code, types, seqs } = await follow(wholeLedger);
+      expect([code, seqs]).toEqual(['integrity_failed', [0, 1]]);
+      expect(types).toContain(type);
+    }
+  });
+
+  test('a history that was written anew behind the last event', async () => {
+    const forged = resealed(
+      chain.map((event) => (event.seq === 1 ? { ...event, payload: { ...event.payload, note: 'x' } } : event)),
+      1,
+    );
+    const { follow } = service((after, count) =>
+      count === 1 ? { messages: pick(0, 1), end: lost() } : { messages: behind(after, forged), end: null },
+    );
+    const { code, types, seqs } = await follow(wholeLedger);
+    expect([code, seqs]).toEqual(['integrity_failed', [0, 1]]);
+    expect(types).toContain('hash_mismatch');
+    const kept = { ...headOf(forged[1] as Event) };
+    const rewritten = await planted([]).follow({ ledgerId, after: kept });
+    expect(rewritten).toMatchObject({ code: 'integrity_failed', types: ['broken_link'] });
+  });
+
+  test.each(['hash', 'contentHash', 'payload', 'actorSig', 'createdAt'] as const)('a changed %s', async (name) => {
+    const signed = chain.findIndex(({ actorSig }) => actorSig !== null);
+    const changed = chain.map((event, at) =>
+      at === signed ? { ...event, [name]: otherValue(name, event[name]) } : event,
+    );
+    const { code, seqs } = await planted(changed.map(messageOf)).follow(wholeLedger);
+    expect([code, seqs]).toEqual(['integrity_failed', all.slice(0, signed)]);
+  });
+
+  test('what the service itself reports', async () => {
+    const issues = [{ eventId: 'e', type: 'invalid_authority_sig', detail: 'd' }];
+    const [first] = pick(0);
+    const bad = { kind: 'event', value: { event: chain[0], integrity: { verified: false, issues } } } as typeof first;
+    expect(await planted(bad === undefined ? [] : [bad]).follow(wholeLedger)).toMatchObject({
+      code: 'integrity_failed',
+      types: ['invalid_authority_sig'],
+    });
+  });
+
+  test('a head with another hash than the event of this seq', async () => {
+    const other = { ...(chain[1] as Event), hash: '0'.repeat(64) };
+    expect(await planted([...pick(0, 1), caughtUpAt(other)]).follow(wholeLedger)).toMatchObject({
+      seqs: [0, 1],
+      heads: [],
+      code: 'integrity_failed',
+    });
+  });
+
+  test('with onIssues the event is handed out all the same, but never twice', async () => {
+    const found: string[][] = [];
+    const { follow } = service((_, count) => ({ messages: count === 1 ? pick(0, 2, 2, 1, 3) : [], end: null }));
+    const { seqs, code } = await follow(wholeLedger, {
+      onIssues: (issues) => void found.push(issues.map(({ type }) => type)),
+    });
+    expect([seqs, code]).toEqual([[0, 2, 3], null]);
+    expect(found).toHaveLength(3);
+  });
+});
+
+describe('a follower that begins within the ledger', () => {
+  test('recomputes every hash, and says when it is caught up', async () => {
+    const last = chain.at(-1) as Event;
+    const { following } = service((after) => ({ messages: [...behind(after), caughtUpAt(last)], end: null }));
+    for (const after of all.slice(0, -1)) {
+      const checks = [];
+      const heads: number[] = [];
+      const options = { onCaughtUp: ({ seq }: { readonly seq: number }) => void heads.push(seq) };
+      for await (const event of following.follow({ ledgerId, after }, options)) checks.push(event.checks);
+      expect(checks).toHaveLength(last.seq - after);
+      for (const { contentHash, chainHash } of checks) expect([contentHash, chainHash]).toEqual([true, true]);
+      expect(heads).toEqual([last.seq]);
+    }
+  });
+
+  test('of one master resumes by master_seq, and finds a skip', async () => {
+    const ofMaster = { masterId: masterA, after: -1 };
+    const script = (after: number) => ofMasterA.filter(({ masterSeq }) => (masterSeq ?? 0) > after).map(messageOf);
+    const { follow, opened } = service((after, count) => ({
+      messages: count === 1 ? script(after).slice(0, 2) : script(after),
+      end: count === 1 ? lost() : null,
+    }));
+    expect((await follow(ofMaster)).seqs).toEqual(ofMasterA.map(({ seq }) => seq));
+    expect(opened[1]).toBe(1);
+    const skipping = service(() => ({ messages: script(-1).filter((_, at) => at !== 1), end: null }));
+    expect(await skipping.follow(ofMaster)).toMatchObject({ code: 'integrity_failed' });
+  });
+
+  test('as a segment passes over gaps in the ledger, and finds those in a master', async () => {
+    const segment = { ...wholeLedger, segment: true };
+    const visible = chain.filter(({ masterId }) => masterId === null || masterId === masterA);
+    const { follow } = service(() => ({ messages: visible.map(messageOf), end: null }));
+    expect(await follow(segment)).toMatchObject({ seqs: visible.map(({ seq }) => seq), code: null });
+    const [, second] = ofMasterA;
+    const skipping = service(() => ({
+      messages: visible.filter((event) => event !== second).map(messageOf),
+      end: null,
+    }));
+    expect(await skipping.follow(segment)).toMatchObject({
+      code: 'integrity_failed',
+      types: expect.arrayContaining(['missing_event']),
+    });
+  });
+
+  test('needs a ledger or a master, and a place', () => {
+    const { following } = service(() => ({ messages: [], end: null }));
+    for (const wrong of [
+      {},
+      { ledgerId, after: -2 },
+      { ledgerId, after: 0.5 },
+      { masterId: masterA, after: chain[0] as Event },
+    ])
+      expect(() => following.follow(wrong)).toThrow(TypeError);
+  });
+});
