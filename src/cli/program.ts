@@ -32,7 +32,7 @@ Exit codes:
   0   done
   ${exitCodes.failed}   it failed (verify: what is in verify --help)
   ${exitCodes.usage}  the command line is wrong
-  ${exitCodes.input}  a file that keygen, sign, verify, export, checkpoint, proof or listen reads is not there, or does not hold what it should; also a profile`,
+  ${exitCodes.input}  a file that the command reads is not there, or does not hold what it should; also a profile`,
     )
     .exitOverride()
     .configureOutput({ writeErr: (text) => terminal.tell(text), writeOut: (text) => void terminal.print(text) });

@@ -16,7 +16,7 @@ import { vectorKey, vectorSigner } from './log-keys.ts';
 import { emptyLedgerData, type MemoryLedgerData } from './memory-store/ledger-data.ts';
 import { MemoryLedgerStore } from './memory-store/ledger-store.ts';
 import { emptyTreeData, MemorySignedHeads, MemoryTileStore, type MemoryTreeData } from './memory-store/trees.ts';
-import { Chain, start } from './world.ts';
+import { Chain, countingBytes, start } from './world.ts';
 
 export const ledgerLog: Log = { kind: 'ledger', id: ledgerId, ledgerId };
 export const masterLog: Log = { kind: 'master', id: masterId, ledgerId };
@@ -96,8 +96,8 @@ export class ProvingNode {
 }
 
 /** A ledger with two masters. Every third event is of the second one. */
-export function longChain(events: number): readonly LedgerEntry[] {
-  const chain = new Chain();
+export function longChain(events: number, random = countingBytes()): readonly LedgerEntry[] {
+  const chain = new Chain(random);
   chain.run(openLedger());
   chain.run(createMaster());
   chain.run(createMaster({ masterId: siblingId, businessRef: 'PO-2' }));

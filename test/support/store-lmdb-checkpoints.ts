@@ -5,6 +5,7 @@ import type { Stores } from '../../src/store/stores.ts';
 import { ledgerId } from './commands.ts';
 import type { Note } from './history/notes-check.ts';
 import { checkpointsOver, ledgerLog, longChain, masterLog } from './proofs-rig.ts';
+import { countingBytes } from './world.ts';
 
 /**
  * Before a raise, while it is under way, when it has resolved but nothing was signed, and when the checkpoint has left
@@ -13,8 +14,8 @@ import { checkpointsOver, ledgerLog, longChain, masterLog } from './proofs-rig.t
 export const killPoints = ['before', 'during', 'after', 'answered'] as const;
 export type KillPoint = (typeof killPoints)[number];
 
-/** All events that such processes write one after the other. */
-export const signedChain = longChain(320);
+/** All events that such processes write one after the other. The same ids in each process. */
+export const signedChain = longChain(320, countingBytes({ drawn: 0 }));
 const batchEvents = 4;
 const logs = [ledgerLog, masterLog];
 

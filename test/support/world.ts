@@ -55,13 +55,13 @@ export function isSealed(event: LedgerEvent): boolean {
   return verify(null, authorityDigest(event.hash), authorityPublicKey, Buffer.from(event.authoritySig, 'base64'));
 }
 
-let drawn = 0;
+const shared = { drawn: 0 };
 
-/** Bytes that are never the same twice in a test run. */
-export function countingBytes(): (length: number) => Uint8Array {
+/** Bytes that are never the same twice in a test run, or with a counter of the test's own: the same in each process. */
+export function countingBytes(counter = shared): (length: number) => Uint8Array {
   return (length) => {
     const bytes = Buffer.alloc(8 + length);
-    bytes.writeUIntBE(++drawn, length + 2, 6);
+    bytes.writeUIntBE(++counter.drawn, length + 2, 6);
     return bytes.subarray(8);
   };
 }
@@ -71,7 +71,11 @@ export class Chain {
   ledger: LedgerState = emptyLedger;
   readonly masters = new Map<string, MasterState>();
   readonly events: LedgerEvent[] = [];
-  readonly #random = countingBytes();
+  readonly #random: (length: number) => Uint8Array;
+
+  constructor(random = countingBytes()) {
+    this.#random = random;
+  }
 
   /** The events that a command made; throws the LedgerError that it is refused with, and then changes nothing. */
   run(command: Command, at: string = start): LedgerEvent[] {

@@ -12,6 +12,7 @@ interface ProofCommandOptions {
   readonly record: string;
   readonly vkey: string;
   readonly index?: string;
+  readonly json?: boolean;
 }
 
 /** `ledger-trust proof`: verifies a proof file of any log. It needs no network. */
@@ -26,6 +27,7 @@ export function addProof(program: Command, terminal: Terminal): void {
     )
     .requiredOption('--vkey <vkey>', 'name and key of the log, from elsewhere than the proof: name+id+key')
     .option('--index <n>', 'index that is expected; if left out, the one of the proof is shown and not checked')
+    .option('--json', 'show the result as JSON')
     .addHelpText(
       'after',
       `
@@ -43,7 +45,10 @@ Exit codes:
       const text = await readText(terminal, file);
       try {
         const { origin, index, size } = verifyForeignProof(text, expected);
-        await terminal.print(`${shownText(`included: index ${index} of ${size} in ${origin}`)}\n`);
+        const shown = options.json
+          ? JSON.stringify({ verified: true, origin, index, size })
+          : shownText(`included: index ${index} of ${size} in ${origin}`);
+        await terminal.print(`${shown}\n`);
       } catch (error) {
         if (!(error instanceof ProofRefused)) throw error;
         throw error.reason === 'malformed' ? inputError(`${nameOf(file)}: ${error.message}`) : refusedError(error);

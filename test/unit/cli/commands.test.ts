@@ -78,7 +78,7 @@ describe('the command line', () => {
     expect(code).toBe(0);
     for (const name of ['keygen', 'sign', 'verify', 'export', 'serve', 'backup', 'authority'])
       expect(out).toContain(name);
-    expect(out).toMatch(/ 66 +a file that keygen, sign, verify, export or listen reads is not there/);
+    expect(out).toMatch(/ 66 +a file that the command reads is not there/);
   });
 
   it('takes --json on every command, but for those that run on the machine of a node', async () => {

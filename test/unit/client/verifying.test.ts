@@ -23,6 +23,7 @@ describe('a whole ledger', () => {
       checked: { events: 9, contentHashes: 9, chainHashes: 9, actorSignatures: 7, authoritySeals: 3 },
       ledgerId: at(0).ledgerId,
       masterId: null,
+      checkpoint: null,
       head: { seq: 8, hash: at(8).hash },
     });
   });

@@ -25,6 +25,14 @@ test('a proof file verifies, by itself or with the expected index, also from std
     });
 });
 
+test('--json shows the result as JSON', async () => {
+  const { code, out } = await runHere(['proof', proof, ...good, '--json']);
+  expect({ code, shown: JSON.parse(out) as unknown }).toEqual({
+    code: 0,
+    shown: { verified: true, origin, index: 4, size: 9 },
+  });
+});
+
 test.each(logVectors.refused)('$what is refused', async (refused) => {
   const name = formatVkey(refused.origin, vectorKey.publicKey);
   const args = ['--record', refused.record_hex, '--vkey', name, '--index', String(refused.index)];
