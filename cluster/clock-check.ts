@@ -1,4 +1,3 @@
-import type { CqlSession } from '../src/store/cassandra/session/session.ts';
 import type { Member } from './placement/members.ts';
 
 /**
@@ -8,7 +7,6 @@ import type { Member } from './placement/members.ts';
 export const clockOffMaxMs = 500;
 /** Of three samples, two outvote one from a server with a wrong clock. */
 const samplesKept = 3;
-const NOW = 'SELECT toTimestamp(now()) AS now FROM system.local';
 
 interface Sample {
   /** How far this node's clock was ahead of the store's, ms. Negative if it was behind. */
@@ -19,14 +17,15 @@ interface Sample {
 
 /** Measures how far this node's clock is off the store's, and how long the store has not answered this node. */
 export class ClockCheck {
-  readonly #session: CqlSession;
+  readonly #storeTime: () => Promise<number>;
   readonly #now: () => number;
   readonly #monotonicMs: () => number;
   #samples: readonly Sample[] = [];
   #answeredAt: number;
 
-  constructor(session: CqlSession, now: () => number, monotonicMs: () => number) {
-    this.#session = session;
+  /** `storeTime`: the time of the store's clock (SharedStores). `now`: of this node's wall clock. */
+  constructor(storeTime: () => Promise<number>, now: () => number, monotonicMs: () => number) {
+    this.#storeTime = storeTime;
     this.#now = now;
     this.#monotonicMs = monotonicMs;
     this.#answeredAt = monotonicMs();
@@ -52,13 +51,12 @@ export class ClockCheck {
   /** Compares the clocks once. If the store does not answer, the last samples stay. Never rejects. */
   async look(): Promise<void> {
     const before = this.#now();
-    const rows = await this.#session.read({ cql: NOW, params: [] }).catch(() => []);
+    const there = await this.#storeTime().catch(() => null);
     const after = this.#now();
-    const now = rows[0]?.now;
-    if (!(now instanceof Date)) return;
+    if (there === null) return;
     this.#answeredAt = this.#monotonicMs();
     const sample = {
-      aheadMs: clockAhead(before, now.getTime(), after),
+      aheadMs: clockAhead(before, there, after),
       wallMinusMonotonicMs: after - this.#answeredAt,
     };
     this.#samples = [sample, ...this.#samples].slice(0, samplesKept);

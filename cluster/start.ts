@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { batchLimits } from '../src/actors/bounds.ts';
-import { ConfigError } from '../src/node/config.ts';
 import { readSharedNodeKeys } from '../src/node/node-keys.ts';
 import type { RunningNode } from '../src/node/node-parts.ts';
 import { startNodeOver } from '../src/node/start-node.ts';
@@ -46,9 +45,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
     await stores[Symbol.asyncDispose]();
   };
   return startNodeOver(close, async () => {
-    const shardCount = Number(await stores.facts.get('shard-count'));
-    if (!Number.isSafeInteger(shardCount) || shardCount < 1)
-      throw new ConfigError('The keyspace does not say how many shards it has: run `ledger-trust schema apply`.');
+    const shardCount = await stores.shardCount();
     if (!(await connectRedis(redis))) log.warn({}, 'Redis does not answer; every node writes what it is asked to');
     const memory = new MemoryBudget(config.node.memoryBudgetBytes);
     const membership = clusterMembership({
@@ -67,7 +64,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
       monotonicMs: () => performance.now(),
       random: randomBytes,
       clockCheck: new ClockCheck(
-        stores.session,
+        () => stores.time(),
         () => systemClock.now(),
         () => performance.now(),
       ),

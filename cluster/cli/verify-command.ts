@@ -3,8 +3,8 @@ import { exitCodes } from '../../src/cli/terminal/exit-codes.ts';
 import { CliError, type Terminal, usageError } from '../../src/cli/terminal/terminal.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { isUuid } from '../../src/domain/values/uuid-form.ts';
-import { exitCodeOf, scrubJson, scrubText } from './scrub-report.ts';
 import type { VerifyOptions } from './verify-ledgers.ts';
+import { exitCodeOf, scrubJson, scrubText } from './verify-report.ts';
 
 /**
  * `cluster verify LEDGER | --all`: checks ledgers against the rules. It reads the store directly, not through a node.

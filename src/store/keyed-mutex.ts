@@ -1,14 +1,18 @@
 import { LedgerError } from '../domain/errors.ts';
 
-/** Default of CASSANDRA_WRITES_MAX. Callers stay far below. */
-export const defaultWaitingMax = 4_096;
-
 type Kind = 'write' | 'takeover';
 
 interface Queue {
   readonly takeover: (() => void)[];
   readonly write: (() => void)[];
   lastWasWrite: boolean;
+}
+
+/** How many operations may wait for one key. */
+interface WaitingBound {
+  readonly max: number;
+  /** The setting that refusals name. */
+  readonly bound: string;
 }
 
 /**
@@ -20,10 +24,11 @@ interface Queue {
  */
 export class KeyedMutex {
   readonly #queues = new Map<string, Queue>();
-  readonly #waitingMax: number;
+  readonly #waiting: WaitingBound | null;
 
-  constructor(waitingMax: number = defaultWaitingMax) {
-    this.#waitingMax = waitingMax;
+  /** `waiting`: null if the callers bound by themselves how many wait. */
+  constructor(waiting: WaitingBound | null) {
+    this.#waiting = waiting;
   }
 
   /** Runs `work` under the mutex. Throws LedgerError `overloaded` if too many operations wait for the key. */
@@ -45,9 +50,10 @@ export class KeyedMutex {
   }
 
   #wait(queue: Queue, kind: Kind): Promise<void> {
-    if (waitingIn(queue) < this.#waitingMax) return new Promise((resolve) => queue[kind].push(resolve));
+    if (this.#waiting === null || waitingIn(queue) < this.#waiting.max)
+      return new Promise((resolve) => queue[kind].push(resolve));
     const message = 'Too many writes wait for this object; nothing was written, retry in a moment.';
-    throw new LedgerError('overloaded', message, { bound: 'CASSANDRA_WRITES_MAX' });
+    throw new LedgerError('overloaded', message, { bound: this.#waiting.bound });
   }
 
   #passOn(key: string): void {

@@ -72,7 +72,8 @@ export interface StoreInspection {
   ledgerIds(): AsyncIterable<Walked<string>>;
   /**
    * Yields buckets beyond the end of their ledger that hold an event or a head. A bucket that has only a claim is sound
-   * there, and is not yielded.
+   * there, and is not yielded. A store that does not keep ledgers in parts of fixed size yields none, here and in
+   * `fullBuckets`.
    */
   strayBuckets(): AsyncIterable<StrayBucket>;
   /** Yields, in order, the buckets that must be full if the head is at `headSeq`. Leaves out buckets without events. */

@@ -4,7 +4,8 @@
  */
 export interface StoreStamp {
   /**
-   * Of the keyspace, made by `schema apply`: another one than that of the log's record is a copy. null: no Cassandra.
+   * The id of a shared store, made by `schema apply`. If the log's record has another one, the store is a copy. null:
+   * a store of one node.
    */
   readonly keyspaceId: string | null;
   /** Whether `backup` has made this data, and no command has cleared the mark since. */

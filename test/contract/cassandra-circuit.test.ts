@@ -109,7 +109,7 @@ describe('the circuit before Cassandra', () => {
 
 describe('the mutex of a key', () => {
   test('runs one operation at a time, and a write overtakes each waiting takeover once', async () => {
-    const mutex = new KeyedMutex();
+    const mutex = new KeyedMutex(null);
     const done: string[] = [];
     let running = 0;
     const take = (name: string, kind: 'write' | 'takeover') =>
@@ -130,7 +130,7 @@ describe('the mutex of a key', () => {
   });
 
   test('continues after a failure, and other keys do not wait', async () => {
-    const mutex = new KeyedMutex();
+    const mutex = new KeyedMutex(null);
     const never = mutex.take('a', 'write', () => new Promise(() => {}));
     const failed = mutex.take('b', 'write', () => Promise.reject(new Gone()));
     const after = mutex.take('b', 'write', async () => 'done');

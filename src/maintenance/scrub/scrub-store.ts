@@ -7,6 +7,11 @@ import { cellText, type Expectations, lineText } from './projection-scrub.ts';
 import { type LedgerScrub, type ScrubParts, scrubLedger } from './scrub-ledger.ts';
 import { wrongRecordForm } from './scrub-records.ts';
 
+/**
+ * `cluster verify --all`. The command `scrub` is another one: it looks at the store of a stopped node by
+ * scrub-records.ts and scrub-trees.ts.
+ */
+
 /** Signatures are verified in this thread. More ledgers at a time would only keep the store busy meanwhile. */
 const ledgersAtOnceMax = 8;
 /** Findings kept. Further ones are only counted. */

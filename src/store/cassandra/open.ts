@@ -1,6 +1,5 @@
 import { StartError } from '../../runtime/start-error.ts';
-import type { StoreStamp } from '../store-stamp.ts';
-import type { Stores } from '../stores.ts';
+import type { SharedStores } from '../shared-stores.ts';
 import { CassandraAccessLog } from './access/access-log.ts';
 import { CassandraLedgerStore } from './log/ledger-store.ts';
 import { CassandraRecordStore } from './records/record-store.ts';
@@ -15,6 +14,8 @@ import type { CassandraSettings } from './session/settings.ts';
 import { CassandraSignedHeads } from './trees/signed-heads.ts';
 import { CassandraTileStore } from './trees/tile-store.ts';
 
+const TIME = 'SELECT toTimestamp(now()) AS now FROM system.local';
+
 interface CassandraOptions {
   readonly settings: CassandraSettings;
   /** Milliseconds since 1970. */
@@ -27,17 +28,12 @@ interface CassandraOptions {
 }
 
 /** The stores of a clustered node, all in one keyspace. */
-export interface CassandraStores extends Stores, AsyncDisposable {
+export interface CassandraStores extends SharedStores {
   readonly facts: ClusterFacts;
-  readonly stamp: StoreStamp;
   /** The session of the stores, for other readers of the keyspace. */
   readonly session: CqlSession;
   /** Events in a bucket. */
   readonly bucketEvents: number;
-  /** How many events this process has written without knowing their projections to be written. */
-  projectionLag(): number;
-  /** For health and readiness. Throws LedgerError `unavailable` while Cassandra does not answer. */
-  check(): Promise<void>;
 }
 
 /**
@@ -69,6 +65,8 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
       stamp,
       session,
       bucketEvents,
+      shardCount: () => storedShardCount(facts),
+      time: () => timeOf(session),
       projectionLag: () => ledgers.projectionLag(),
       check: async () => void (await facts.get(schemaFact.name)),
       [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
@@ -77,6 +75,19 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
     await opened[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+async function storedShardCount(facts: ClusterFacts): Promise<number> {
+  const count = Number(await facts.get('shard-count'));
+  if (!Number.isSafeInteger(count) || count < 1)
+    throw new StartError('The keyspace does not say how many shards it has: run `ledger-trust schema apply`.');
+  return count;
+}
+
+async function timeOf(session: CqlSession): Promise<number> {
+  const [row] = await session.read({ cql: TIME, params: [] });
+  if (!(row?.now instanceof Date)) throw new TypeError('Cassandra does not say what time it is');
+  return row.now.getTime();
 }
 
 /** Returns the stored number of events in a bucket. */

@@ -1,17 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { ClockCheck, clockAhead, isClockRight } from '../../../cluster/clock-check.ts';
-import type { CqlSession } from '../../../src/store/cassandra/session/session.ts';
 
 describe('a check of the store’s clock', () => {
   /** A check of a store whose clock is `storeNow`. null: the store does not answer. */
   function lookedAt() {
     const now = { here: 5_000, monotonicMs: 0, storeNow: 5_700 as number | null };
-    const read = async () => {
+    const storeTime = async () => {
       if (now.storeNow === null) throw new Error('nobody there');
-      return [{ now: new Date(now.storeNow) }];
+      return now.storeNow;
     };
     const check = new ClockCheck(
-      { read } as Partial<CqlSession> as CqlSession,
+      storeTime,
       () => now.here,
       () => now.monotonicMs,
     );

@@ -1,6 +1,6 @@
 import { LedgerError } from '../../../domain/errors.ts';
 import { RecentMap } from '../../../runtime/collections/recent-map.ts';
-import { KeyedMutex } from '../../keyed-mutex.ts';
+import type { KeyedMutex } from '../../keyed-mutex.ts';
 import {
   type Cell,
   type Claim,
@@ -21,6 +21,7 @@ import { decodeStored } from '../../unreadable-record.ts';
 import { commandWindows, keyText, permanentSlot } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { type CqlSession, numberOf, textOf } from '../session/session.ts';
+import { writeMutex } from '../session/write-mutex.ts';
 import { type BatchProjections, parsePending } from './batch-projections.ts';
 import { batchOf, type KnownLedger, knownAfter, planBatch, unknownProjections, writeBatch } from './batch-write.ts';
 import {
@@ -81,7 +82,7 @@ export class CassandraLedgerStore implements LedgerStore {
   readonly #lag = new ProjectionLag();
 
   constructor({ session, now, random, bucketEvents = bucketEventsByDefault, writesMax }: CassandraLedgerOptions) {
-    this.#mutex = new KeyedMutex(writesMax);
+    this.#mutex = writeMutex(writesMax);
     this.#session = session;
     this.#now = now;
     this.#random = random;

@@ -1,5 +1,5 @@
 import { LedgerError } from '../../../domain/errors.ts';
-import { KeyedMutex } from '../../keyed-mutex.ts';
+import type { KeyedMutex } from '../../keyed-mutex.ts';
 import {
   type FindPage,
   type FoundRecord,
@@ -14,6 +14,7 @@ import {
 import { recordIdMaxBytes } from '../../store-text.ts';
 import { checkRecordWrite } from '../../write-checks.ts';
 import { type CqlSession, MaybeApplied, type Statement, textOf } from '../session/session.ts';
+import { writeMutex } from '../session/write-mutex.ts';
 import { findRecords } from './record-finding.ts';
 import {
   addPlaces,
@@ -58,7 +59,7 @@ export class CassandraRecordStore implements RecordStore {
   readonly #unsent: Unsent[] = [];
 
   constructor(session: CqlSession, random: (bytes: number) => Buffer, writesMax?: number) {
-    this.#mutex = new KeyedMutex(writesMax);
+    this.#mutex = writeMutex(writesMax);
     this.#session = session;
     this.#random = random;
     this.#sweep = new RecordSweep(session, (kind, id, version) => this.remove(kind, id, version));

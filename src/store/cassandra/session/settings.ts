@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { StartError } from '../../../runtime/start-error.ts';
-import { defaultWaitingMax } from '../../keyed-mutex.ts';
 import { defaultInFlightMax } from './circuit.ts';
 
 /** Unsafe settings of Cassandra. A node and `schema apply` refuse them unless CASSANDRA_ALLOW names them. */
@@ -9,6 +8,8 @@ const overrides: readonly Override[] = ['paxos-v1', 'periodic-commit-log'];
 
 const defaultPort = 9_042;
 const countMax = 1_000_000;
+/** Default of CASSANDRA_WRITES_MAX. Callers stay far below. */
+export const writesMaxByDefault = 4_096;
 
 export interface CassandraSettings {
   /** `host` or `host:port`. At least one, all with the same port. */
@@ -57,7 +58,7 @@ export function cassandraSettings(env: { readonly [name: string]: string | undef
     tlsCa: env.CASSANDRA_TLS_CA_FILE ? fileText('CASSANDRA_TLS_CA_FILE', env.CASSANDRA_TLS_CA_FILE.trim()) : null,
     allow: new Set(list(env.CASSANDRA_ALLOW).map(checkedOverride)),
     requestsMax: count('CASSANDRA_REQUESTS_MAX', env.CASSANDRA_REQUESTS_MAX, defaultInFlightMax),
-    writesMax: count('CASSANDRA_WRITES_MAX', env.CASSANDRA_WRITES_MAX, defaultWaitingMax),
+    writesMax: count('CASSANDRA_WRITES_MAX', env.CASSANDRA_WRITES_MAX, writesMaxByDefault),
   };
 }
 

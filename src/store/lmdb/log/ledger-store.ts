@@ -50,7 +50,7 @@ export class LmdbLedgerStore implements LedgerStore {
   readonly #commits: Commits;
   readonly #now: () => number;
   readonly #windows: TimeWindows;
-  readonly #mutex = new KeyedMutex(Number.POSITIVE_INFINITY);
+  readonly #mutex = new KeyedMutex(null);
 
   /** `now` returns milliseconds since 1970. Only the retention of command keys depends on it. */
   constructor(tables: Tables, commits: Commits, now: () => number) {

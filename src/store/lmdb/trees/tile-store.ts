@@ -16,7 +16,7 @@ const noHash = Buffer.alloc(0);
 export class LmdbTileStore implements TileStore {
   readonly #openTables: Tables;
   readonly #commits: Commits;
-  readonly #mutex = new KeyedMutex(Number.POSITIVE_INFINITY);
+  readonly #mutex = new KeyedMutex(null);
 
   constructor(tables: Tables, commits: Commits) {
     this.#openTables = tables;

@@ -9,7 +9,7 @@ import { readConfig } from '../../../../src/node/config.ts';
 import { configTable } from '../../../../src/runtime/config/config-table.ts';
 import { VerifyingThreads } from '../../../../src/service/signatures/verifying-threads.ts';
 import { Circuit } from '../../../../src/store/cassandra/session/circuit.ts';
-import { KeyedMutex } from '../../../../src/store/keyed-mutex.ts';
+import { writeMutex } from '../../../../src/store/cassandra/session/write-mutex.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { append, createMaster, openLedger } from '../../../support/commands.ts';
 import { streamWorld } from '../../../support/peer-stream-world.ts';
@@ -66,7 +66,7 @@ describe('an overloaded call names the bound', () => {
   });
 
   test('of the writes that wait for one object', async () => {
-    const turns = new KeyedMutex(1);
+    const turns = writeMutex(1);
     const ends = Promise.withResolvers<void>();
     const running = turns.take('a', 'write', () => ends.promise);
     const waiting = turns.take('a', 'write', async () => {});
