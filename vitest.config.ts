@@ -4,22 +4,14 @@ import { LongestFirst } from './test/support/longest-first.ts';
 import { isNightly } from './test/support/nightly.ts';
 import { timeouts } from './test/support/timeouts.ts';
 
-/**
- * Suites that judge how long something takes, or that keep every core busy by themselves: nothing may run beside them.
- */
+/** Suites that judge how long something takes, with little to spare: nothing may run beside them. */
 const alone = [
   'test/api/append-stream.test.ts',
   'test/api/hang-ups.test.ts',
   'test/api/webhook-isolation.test.ts',
   'test/cluster/faults.test.ts',
   'test/contract/redis-leases.test.ts',
-  'test/simulation/seeds.test.ts',
 ];
-/**
- * Suites that judge time as well, with much to spare, and mostly wait for processes that they start and stop: two of
- * these may run at a time.
- */
-const waiting = ['test/api/process-start.test.ts', 'test/api/process-stop.test.ts', 'test/cluster/readiness.test.ts'];
 /**
  * Suites that change or measure what is the whole process's (modules of Node's, its channels, its heap, milliseconds).
  * Each needs a process of its own.
@@ -75,20 +67,19 @@ export default defineConfig({
       project(1, {
         name: 'api',
         include: api,
-        exclude: [...apart, ...alone, ...waiting],
+        exclude: [...apart, ...alone],
         isolate: false,
         maxWorkers: workers,
       }),
       project(1, {
         name: 'service',
         include: ['test/**/*.test.ts'],
-        exclude: [...unit, ...api, ...alone, ...waiting],
+        exclude: [...unit, ...api, ...alone],
         isolate: false,
         maxWorkers: workers,
       }),
-      project(2, { name: 'waiting', include: waiting, maxWorkers: 2 }),
-      project(3, { name: 'alone', include: alone, maxWorkers: 1 }),
-      ...(isNightly ? [project(4, { name: 'nightly', include: ['test/**/*.nightly.ts'], maxWorkers: 1 })] : []),
+      project(2, { name: 'alone', include: alone, maxWorkers: 1 }),
+      ...(isNightly ? [project(3, { name: 'nightly', include: ['test/**/*.nightly.ts'], maxWorkers: 1 })] : []),
     ],
   },
 });

@@ -4,6 +4,7 @@ import { type AccessRow, accessRows, type CallerName, callerNames } from '../sup
 import { type AccessTransport, apiMethods, grpcWords, hasRest, restWords } from '../support/access-transports.ts';
 import { newAccessWorld } from '../support/access-world.ts';
 import { grpcClient } from '../support/grpc-client.ts';
+import { isNightly } from '../support/nightly.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
 
@@ -48,7 +49,12 @@ describe.each(['REST', 'gRPC'] as const)('foreign ids and unknown ids have the s
   });
   afterAll(() => close());
 
-  test.each(hidden)('$name', async (row) => {
+  // In the ordinary run gRPC gets each method at one kind of ledger.
+  const rows = hidden.filter(
+    ({ target }) => isNightly || transport === 'REST' || target === null || target === 'order',
+  );
+
+  test.each(rows)('$name', async (row) => {
     const callers = callerNames.filter((caller) => row.expected[caller] === 'not_found');
     await Promise.all(
       callers.map(async (caller) => {

@@ -9,6 +9,7 @@ import {
   verifyInclusion,
   Watermarks,
 } from '../../src/client/index.ts';
+import { nodeForTests } from '../support/node-for-tests.ts';
 import { append, newMaster, newOrder, newParty, type Party } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
 import { newKeyFile, productionSettings } from '../support/production-settings.ts';
@@ -16,6 +17,7 @@ import { runHere } from '../support/program-here.ts';
 import { type RunningTestNode, runNode, suiteDir } from '../support/running-node.ts';
 
 const root = suiteDir();
+const node = await nodeForTests();
 
 function connect(node: RunningTestNode, { apiKey }: Party, options: Partial<ClientOptions> = {}): LedgerTrustClient {
   return createClient({ baseUrl: node.base, grpcUrl: `http://${node.grpcAddress}`, apiKey, ...options });
@@ -30,7 +32,6 @@ async function eventsIn(events: AsyncIterable<Event>): Promise<Event[]> {
 test.each(['rest', 'grpc'] as const)(
   'over %s, checkpoints and events are verified, also those of a delegate',
   async (transport) => {
-    await using node = await runNode();
     const order = await newOrder(node.base, { keyed: false });
     const { buyer, ledgerId } = order;
     const [master, other] = [await newMaster(order), await newMaster(order)];
@@ -75,45 +76,41 @@ test('old checkpoints stay good when the log key is rotated, and the endorsed ne
   const env = productionSettings(dir);
   const watermarks = new Watermarks(join(root, 'rotated.json'));
   const start = (LOG_KEY_FILE: string) => runNode({ dataDir, env: { ...env, LOG_KEY_FILE } });
-  let node = await start(env.LOG_KEY_FILE);
-  const order = await newOrder(node.base);
+  let rotating = await start(env.LOG_KEY_FILE);
+  const order = await newOrder(rotating.base);
   const look = async () => {
-    await using client = connect(node, order.buyer, { watermarks });
+    await using client = connect(rotating, order.buyer, { watermarks });
     return await client.checkpoint(order.ledgerId);
   };
   const first = await look();
-  await node.stop();
+  await rotating.stop();
   const next = newKeyFile(dir, 'next.pem');
   const rotated = await runHere(['log', 'rotate', next], { env: { ...env, DATA_DIR: dataDir } });
   expect(rotated).toMatchObject({ code: 0 });
-  node = await start(next);
-  await newMaster({ ...order, base: node.base });
+  rotating = await start(next);
+  await newMaster({ ...order, base: rotating.base });
   const second = await look();
   expect(second.size).toBe(first.size + 1);
   const { logKeys } = (await watermarks.read()) ?? expect.fail();
   expect(logKeys).toHaveLength(2);
-  await node.stop();
+  await rotating.stop();
 });
 
 test('a copied store that goes on from an older state is found out by the client that kept a checkpoint', async () => {
   const env = { LOG_ORIGIN: 'ledger.example/v1' };
   const dataDir = join(root, 'copied');
   const watermarks = new Watermarks(join(root, 'copied.json'));
-  let node = await runNode({ dataDir, env });
-  const order = await newOrder(node.base, { keyed: false });
+  const original = await runNode({ dataDir, env });
+  const order = await newOrder(original.base, { keyed: false });
   const master = await newMaster(order);
-  await node.stop();
+  await original.stop();
   cpSync(dataDir, `${dataDir}-older`, { recursive: true });
   const continued = async (dir: string, appends: number) => {
-    node = await runNode({ dataDir: dir, env });
-    try {
-      for (let at = 0; at < appends; at += 1)
-        await append({ ...master, base: node.base }, order.buyer, 'COUNTED', { n: at });
-      await using client = connect(node, order.buyer, { watermarks });
-      return await client.checkpoint(order.ledgerId);
-    } finally {
-      await node.stop();
-    }
+    await using going = await runNode({ dataDir: dir, env });
+    for (let at = 0; at < appends; at += 1)
+      await append({ ...master, base: going.base }, order.buyer, 'COUNTED', { n: at });
+    await using client = connect(going, order.buyer, { watermarks });
+    return await client.checkpoint(order.ledgerId);
   };
   const { note, size } = await continued(dataDir, 3);
   await expect(continued(`${dataDir}-older`, 1)).rejects.toMatchObject({ reason: 'checkpoint_behind' });
@@ -151,7 +148,6 @@ test('an export with its checkpoint verifies, and a shortened one does not', asy
 });
 
 test('an export that is a segment is written, and has no checkpoint', async () => {
-  await using node = await runNode();
   const order = await newOrder(node.base, { keyed: false });
   const [master, other] = [await newMaster(order), await newMaster(order)];
   await append(other, order.buyer, 'COUNTED', { n: 1 });

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterAll, expect, test, vi } from 'vitest';
+import { isNightly } from '../support/nightly.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import {
   append,
@@ -150,38 +151,44 @@ test('200 concurrent appends by six keys on five masters make one chain', async 
 });
 
 // The node may have answered them all before this process gets to read so many answers: then an earlier one is tried.
-test.each([
-  [20, 8, 2, 1],
-  [100, 40, 10, 1],
-])('200 concurrent appends make one chain when the node is killed at answer %i or earlier', async (...killsAt) => {
-  let { dataDir, node } = await startAnew();
-  let load = await prepare(node.base);
-  let answers = new Map<number, Fields>();
-  let lost = 0;
-  for (const killAt of killsAt) {
-    const { base, kill } = node;
-    let killed: Promise<void> | null = null;
-    lost = await sendAll(base, load, answers, () => {
-      if (answers.size >= killAt) killed ??= kill();
-    });
-    await killed;
-    node = await start(dataDir);
-    if (lost > 0) break;
-    [load, answers] = [await prepare(node.base), new Map()];
-  }
-  // The kill came while some were answered and others under way.
-  expect(lost).toBeGreaterThan(0);
-  expect(answers.size).toBe(all.length - lost);
-  expect(answers.size).toBeGreaterThan(0);
+const rounds = isNightly
+  ? [
+      [20, 8, 2, 1],
+      [100, 40, 10, 1],
+    ]
+  : [[20, 8, 2, 1]];
+test.each(rounds)(
+  '200 concurrent appends make one chain when the node is killed at answer %i or earlier',
+  async (...killsAt) => {
+    let { dataDir, node } = await startAnew();
+    let load = await prepare(node.base);
+    let answers = new Map<number, Fields>();
+    let lost = 0;
+    for (const killAt of killsAt) {
+      const { base, kill } = node;
+      let killed: Promise<void> | null = null;
+      lost = await sendAll(base, load, answers, () => {
+        if (answers.size >= killAt) killed ??= kill();
+      });
+      await killed;
+      node = await start(dataDir);
+      if (lost > 0) break;
+      [load, answers] = [await prepare(node.base), new Map()];
+    }
+    // The kill came while some were answered and others under way.
+    expect(lost).toBeGreaterThan(0);
+    expect(answers.size).toBe(all.length - lost);
+    expect(answers.size).toBeGreaterThan(0);
 
-  // What was answered before the kill is there after it.
-  const { base } = node;
-  const events = await eventsOf(base, load.order.buyer, load.order.ledgerId);
-  const ids = new Set(events.map((event) => event.id));
-  for (const answer of answers.values()) expect(ids.has(answer.event_id)).toBe(true);
-  // All are sent again, and once more: each is answered as it was, and nothing is added.
-  for (const _ of [1, 2]) {
-    expect(await sendAll(base, load, answers)).toBe(0);
-    await check(base, load, answers);
-  }
-});
+    // What was answered before the kill is there after it.
+    const { base } = node;
+    const events = await eventsOf(base, load.order.buyer, load.order.ledgerId);
+    const ids = new Set(events.map((event) => event.id));
+    for (const answer of answers.values()) expect(ids.has(answer.event_id)).toBe(true);
+    // All are sent again, and once more: each is answered as it was, and nothing is added.
+    for (const _ of [1, 2]) {
+      expect(await sendAll(base, load, answers)).toBe(0);
+      await check(base, load, answers);
+    }
+  },
+);

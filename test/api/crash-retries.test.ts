@@ -5,6 +5,7 @@ import { type RestRoute, restRoutes } from '../../src/rpc/endpoints/routes.ts';
 import { crashCalls } from '../support/crash-calls.ts';
 import { type CrashedCall, crashAmong, expectOnce, madeBy } from '../support/crash-retries.ts';
 import { newCrashScene } from '../support/crash-scene.ts';
+import { isNightly } from '../support/nightly.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import { temporaryDir } from '../support/running-node.ts';
 
@@ -35,19 +36,20 @@ test('this test covers every POST and PATCH with a credential', () => {
 /** Those that claim their key before they begin; the others write it together with their event. */
 const claiming = keyed.filter(({ rule }) => !rule.writesLedger).map(nameOf);
 
-/** What no crash has hit yet. */
+/** What no crash has hit yet. In the ordinary run any of the calls that claim their key stands for all of them. */
 function missed(crashed: readonly CrashedCall[], carriedOut: number): string[] {
   const hit = new Set(crashed.filter(({ isHit }) => isHit).map(({ route }) => route));
+  const unclaimed = claiming.filter((route) => !hit.has(route));
   return [
-    ...claiming.filter((route) => !hit.has(route)),
+    ...(isNightly || unclaimed.length === claiming.length ? unclaimed : []),
     ...([...hit].every((route) => claiming.includes(route)) ? ['a written event without an answer'] : []),
     ...(carriedOut === 0 ? ['a claim whose call was carried out'] : []),
   ];
 }
 
-/** At which answers the node is killed, one round after the other: the first three, and on until nothing is missed. */
+/** At which answers the node is killed, one round after the other, until nothing is missed. */
 const rounds = [1, 3, 12, 1, 3, 6, 12, 1, 3, 6, 12, 1, 3];
-const roundsMin = 3;
+const roundsMin = isNightly ? 3 : 1;
 
 test('a retry after a crash creates nothing twice and returns the same ids and secrets', {
   timeout: 240_000,

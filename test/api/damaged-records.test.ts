@@ -1,12 +1,12 @@
 import { rmSync } from 'node:fs';
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiKeyHash } from '../../src/domain/keys/api-key.ts';
 import { ledgerKey, recordKey } from '../../src/store/lmdb/keys.ts';
 import { openTables, type TextTable } from '../../src/store/lmdb/tables.ts';
 import { newOrder, newParty, type Party } from '../support/parties.ts';
 import { rest } from '../support/parties-rest.ts';
 import { runHere } from '../support/program-here.ts';
-import { runNode, suiteDir, temporaryDir } from '../support/running-node.ts';
+import { type RunningTestNode, runNode, suiteDir, temporaryDir } from '../support/running-node.ts';
 
 const dataDir = suiteDir();
 
@@ -21,12 +21,14 @@ const damages: readonly (readonly [string, (text: string) => string])[] = [
 let parties: readonly Party[] = [];
 let actor: Party;
 let ledgerId = '';
+/** A node on the damaged data, which stops before the data are scrubbed. */
+let node: RunningTestNode;
 
 beforeAll(async () => {
   {
-    await using node = await runNode({ dataDir });
-    parties = await Promise.all(damages.map(() => newParty(node.base)));
-    const order = await newOrder(node.base);
+    await using honest = await runNode({ dataDir });
+    parties = await Promise.all(damages.map(() => newParty(honest.base)));
+    const order = await newOrder(honest.base);
     actor = order.buyer;
     ledgerId = order.ledgerId;
   }
@@ -43,20 +45,27 @@ beforeAll(async () => {
   await change(tables.records, recordKey('actor', actor.actorId), (text) => text.replace('"keys":[', '"keys":{"a":['));
   await change(tables.heads, ledgerKey(ledgerId), () => 'no head');
   await tables.root.close();
+  node = await runNode({ dataDir });
 });
+afterAll(() => node.stop());
+
+/** How many damaged API keys the node has counted. */
+async function unreadableKeys(): Promise<number> {
+  const metrics = await (await fetch(`${node.opsBase}/metrics`)).text();
+  return Number(/^svc_unreadable_records_total\{kind="api_key"\} (\d+)$/m.exec(metrics)?.[1] ?? 0);
+}
 
 test.each(damages.map(([what], at) => [what, at] as const))(
   'an API key with a record that is %s is answered as internal, logged and counted, never as invalid_api_key',
   async (_what, at) => {
-    await using node = await runNode({ dataDir });
     const party = parties[at];
+    const [logged, counted] = [node.lines.length, await unreadableKeys()];
     const answer = await rest(node.base, 'GET', '/v1/ledgers', { headers: party?.bearer ?? {} });
     expect([answer.status, answer.code]).toEqual([500, 'internal']);
     expect(JSON.stringify(answer.body)).toContain('A stored record of kind api_key that this call needs is damaged');
-    expect(node.lines.some((line) => line.includes('"level":"error"') && line.includes('is damaged: '))).toBe(true);
-    expect(await (await fetch(`${node.opsBase}/metrics`)).text()).toMatch(
-      /svc_unreadable_records_total\{kind="api_key"\} [1-9]/,
-    );
+    const lines = node.lines.slice(logged);
+    expect(lines.some((line) => line.includes('"level":"error"') && line.includes('is damaged: '))).toBe(true);
+    expect(await unreadableKeys()).toBeGreaterThan(counted);
     const unknown = await rest(node.base, 'GET', '/v1/ledgers', {
       headers: { authorization: `Bearer ${party?.apiKey.slice(0, -1)}${party?.apiKey.endsWith('a') ? 'b' : 'a'}` },
     });
@@ -65,31 +74,27 @@ test.each(damages.map(([what], at) => [what, at] as const))(
 );
 
 test('a damaged actor or a ledger with a damaged head is never answered as not_found', async () => {
-  await using node = await runNode({ dataDir });
   const resolved = await rest(node.base, 'GET', `/v1/resolve/${actor.svcId}`, {});
   expect([resolved.status, resolved.code]).toEqual([500, 'internal']);
   const events = await rest(node.base, 'GET', `/v1/ledgers/${ledgerId}/events`, { headers: actor.bearer });
   expect(events.code).not.toBe('not_found');
 });
 
-test('scrub names each damage and exits with 1, and with 0 for a sound store', async () => {
+test('scrub names each damage and exits with 1', async () => {
+  await node.stop();
   const { code, out } = await runHere(['scrub'], { env: { DATA_DIR: dataDir } });
   expect(code).toBe(1);
   for (const [at] of damages.entries()) expect(out).toContain(apiKeyHash(parties[at]?.apiKey ?? ''));
   expect(out).toContain(`the stored actor record "${actor.actorId}" is damaged: `);
   expect(out).toContain(`the stored head record "${ledgerId}" is damaged: where the ledger ends cannot be read`);
-  const good = temporaryDir();
-  await (await runNode({ dataDir: good })).stop();
-  expect(await runHere(['scrub'], { env: { DATA_DIR: good } })).toMatchObject({ code: 0 });
-  rmSync(good, { recursive: true });
 });
 
 test('scrub finds no damage in what the service wrote, webhooks and deliveries included', async () => {
   const honestDir = temporaryDir();
   try {
     {
-      await using node = await runNode({ dataDir: honestDir });
-      expect(await (await fetch(`${node.base}/v1/sandbox/run`)).text()).toMatch(/\d+ passed, 0 failed\s*$/);
+      await using honest = await runNode({ dataDir: honestDir });
+      expect(await (await fetch(`${honest.base}/v1/sandbox/run`)).text()).toMatch(/\d+ passed, 0 failed\s*$/);
     }
     const { code, out } = await runHere(['scrub'], { env: { DATA_DIR: honestDir } });
     const readable = /^\d+ records and .* are readable\.\n0 tiles and 1 signed heads agree with the events\.\n$/;

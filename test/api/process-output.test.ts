@@ -1,12 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { watchHost } from '../support/host-watch.ts';
+import { isNightly } from '../support/nightly.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import { suiteDir } from '../support/running-node.ts';
 
 const dir = suiteDir();
 
-/** Calls that leave a line each; a pipe holds some 300 of them. */
+/** More lines than a pipe holds, which is some 300. */
+const manyCalls = isNightly ? 1_500 : 700;
+
+/** Calls that leave a line each. */
 async function call(node: NodeProcess, count: number): Promise<void> {
   for (let left = count; left > 0; left -= 50)
     await Promise.all(Array.from({ length: 50 }, async () => (await fetch(`${node.base}/v1/nothing`)).arrayBuffer()));
@@ -27,7 +31,7 @@ test('SIGTERM ends a node in time although nobody reads its stdout and stderr', 
   await using node = await startNodeProcess({ DATA_DIR: `${dir}/unread`, LOG_LEVEL: 'info' });
   node.child.stdout?.pause();
   node.child.stderr?.pause();
-  await call(node, 1_500);
+  await call(node, manyCalls);
   const [host, begun] = [watchHost(), performance.now()];
   const exit = exitOf(node);
   node.child.kill('SIGTERM');
@@ -38,7 +42,7 @@ test('SIGTERM ends a node in time although nobody reads its stdout and stderr', 
 test('a second signal ends a node at once although output waits to be read', async () => {
   await using node = await startNodeProcess({ DATA_DIR: `${dir}/twice`, LOG_LEVEL: 'info' });
   node.child.stdout?.pause();
-  await call(node, 1_500);
+  await call(node, manyCalls);
   const [host, begun] = [watchHost(), performance.now()];
   const exit = exitOf(node);
   node.child.kill('SIGTERM');

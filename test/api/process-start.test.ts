@@ -13,7 +13,7 @@ import { createLog } from '../../src/runtime/telemetry/log.ts';
 import { watchHost } from '../support/host-watch.ts';
 import { type ProcessEnvironment, runToEnd, startNodeProcess } from '../support/node-process.ts';
 import { refused } from '../support/refused-start.ts';
-import { suiteDir } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 
 // Processes start slowly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
@@ -71,6 +71,12 @@ async function refusesHere(env: ProcessEnvironment, ...words: string[]): Promise
   expect(performance.now() - began).toBeLessThan(8_000);
 }
 
+/** Starts a node on the directory, in this process, and stops it once it has answered. */
+async function servedOnce(dataDir: string): Promise<void> {
+  await using node = await runNode({ dataDir });
+  expect((await fetch(`${node.base}/health`)).status).toBe(200);
+}
+
 test.each<[string, ProcessEnvironment, ...string[]]>([
   ['a variable that is no number', { PORT: 'many' }, 'PORT', 'many'],
   ['a data directory that is a file', { DATA_DIR: authorityFile }, authorityFile],
@@ -108,13 +114,17 @@ test.each<[string, ProcessEnvironment, ...string[]]>([
   ['an internal address that is none', { OPS_HOST: '999.1.1.1' }, 'OPS_HOST', '999.1.1.1'],
 ])('a node does not start with %s', (_name, env, ...words) => refusesHere(env, ...words));
 
-test.each(['PORT', 'GRPC_PORT', 'OPS_PORT'])('a node does not start when %s is taken', async (variable) => {
+test.each([
+  ['PORT', refuses],
+  ['GRPC_PORT', refusesHere],
+  ['OPS_PORT', refusesHere],
+] as const)('a node does not start when %s is taken', async (variable, isRefused) => {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? String(address.port) : '';
   try {
-    await refuses({ [variable]: port }, variable, port);
+    await isRefused({ [variable]: port }, variable, port);
   } finally {
     server.close();
   }
@@ -123,41 +133,36 @@ test.each(['PORT', 'GRPC_PORT', 'OPS_PORT'])('a node does not start when %s is t
 test('a second node on the same directory is refused and leaves the first one running', async () => {
   const DATA_DIR = freshDir();
   await using node = await startNodeProcess({ DATA_DIR });
+  expect(node.said()).toContain('development');
   await refuses({ DATA_DIR }, DATA_DIR);
   expect((await fetch(`${node.base}/health`)).status).toBe(200);
 });
 
-test.each(['authority.pem', 'secrets.key', 'log.pem'])(
-  'a missing %s stops the start, and no new one is made',
-  async (name) => {
-    const DATA_DIR = freshDir();
-    const first = await startNodeProcess({ DATA_DIR });
-    await first.terminate();
+test('a missing key stops the start, and no new one is made', async () => {
+  const DATA_DIR = freshDir();
+  await servedOnce(DATA_DIR);
+  // Each holder of the directory has a socket of its own.
+  const files = () => readdirSync(DATA_DIR).filter((file) => !file.endsWith('.sock'));
+  for (const name of ['authority.pem', 'secrets.key', 'log.pem']) {
     const path = join(DATA_DIR, name);
     const kept = readFileSync(path);
     rmSync(path);
-    // Each holder of the directory has a socket of its own.
-    const files = () => readdirSync(DATA_DIR).filter((file) => !file.endsWith('.sock'));
     const before = files();
     await refusesHere({ DATA_DIR }, `${path} is missing`, 'restore it from the backup');
     expect(files()).toEqual(before);
     writeFileSync(path, kept, { mode: 0o600 });
-    await using again = await startNodeProcess({ DATA_DIR });
-    expect((await fetch(`${again.base}/health`)).status).toBe(200);
-  },
-);
+  }
+  await servedOnce(DATA_DIR);
+});
 
 test('a directory of another format or of other keys is refused', async () => {
   const DATA_DIR = freshDir();
-  const first = await startNodeProcess({ DATA_DIR });
-  expect(await first.terminate()).toMatchObject({ code: 0, stderr: '' });
+  await servedOnce(DATA_DIR);
   await refusesHere({ DATA_DIR, AUTHORITY_KEY_FILE: authorityFile }, 'authority');
   await refusesHere({ DATA_DIR, SECRETS_KEY_FILE: secretsFile }, 'SECRETS_KEY_FILE');
   await refusesHere({ DATA_DIR, LOG_KEY_FILE: authorityFile }, 'LOG_KEY_FILE', 'log rotate');
   await refusesHere({ DATA_DIR, LOG_ORIGIN: 'ledger.example/v1' }, 'LOG_ORIGIN', 'log new-origin');
-  await using again = await startNodeProcess({ DATA_DIR });
-  expect((await fetch(`${again.base}/health`)).status).toBe(200);
-  await again.terminate();
+  await servedOnce(DATA_DIR);
 
   for (const text of ['ledger-trust data, format 99\n', 'no format at all']) {
     writeFileSync(join(DATA_DIR, 'FORMAT'), text);
@@ -183,8 +188,7 @@ test.runIf(hasIpv6)('the announced addresses of a node on IPv6 can be called', a
 
 test('the keys that a node makes are readable by its user only', async () => {
   const DATA_DIR = freshDir();
-  await using node = await startNodeProcess({ DATA_DIR });
-  expect(node.said()).toContain('development');
+  await servedOnce(DATA_DIR);
   const modes = execFileSync('stat', [
     '-c',
     '%a %n',

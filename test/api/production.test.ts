@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
 import { signerFromPrivateKey } from '../../src/client/signing/signing.ts';
 import { authorityKeysOf, keysFromResolver } from '../../src/client/verify/key-source.ts';
@@ -24,7 +24,8 @@ import {
 } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
 import { newKeyFile, productionSettings } from '../support/production-settings.ts';
-import { runNode, suiteDir } from '../support/running-node.ts';
+import { runHere } from '../support/program-here.ts';
+import { type RunningTestNode, runNode, suiteDir } from '../support/running-node.ts';
 import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
 
 const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
@@ -37,8 +38,13 @@ const publicKeyOf = (pem: string): Buffer =>
   createPublicKey(readFileSync(pem)).export({ type: 'spki', format: 'der' }).subarray(-32);
 
 describe('production mode', () => {
+  let node: RunningTestNode;
+  beforeAll(async () => {
+    node = await runNode({ env });
+  });
+  afterAll(() => node[Symbol.asyncDispose]());
+
   test('requires a signature for every call of an entity, and publishes a trust anchor of phase 2', async () => {
-    await using node = await runNode({ env });
     const { base } = node;
     const bare = await newDevice(base);
     const keyed = await newDevice(base, { keyed: true });
@@ -87,32 +93,30 @@ describe('production mode', () => {
   });
 
   test('limits creating calls without a credential by address, and says when to retry', async () => {
-    await using node = await runNode({
+    await using limiting = await runNode({
       env: { ...env, RATE_LIMIT_CREATE_PER_MINUTE: '1', RATE_LIMIT_CREATE_BURST: '5' },
     });
     const answers = [];
-    for (let n = 0; n < 8; n += 1) answers.push(await rest(node.base, 'POST', '/v1/actors', { body: {} }));
+    for (let n = 0; n < 8; n += 1) answers.push(await rest(limiting.base, 'POST', '/v1/actors', { body: {} }));
     expect(answers.slice(0, 5).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     const [limited] = answers.filter(({ status }) => status === 429);
     if (limited === undefined) throw new Error('nothing was limited');
     expectRefused(limited, 429, 'rate_limited');
     expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(limited.headers.get('ratelimit')).toBeTruthy();
-    expect((await rest(node.base, 'GET', '/health')).status).toBe(200);
+    expect((await rest(limiting.base, 'GET', '/health')).status).toBe(200);
   });
-});
 
-test('HSTS is sent behind a TLS proxy in production mode only', async () => {
-  await using node = await runNode({ env });
-  for (const path of ['/health', '/openapi.json', '/v1/nothing'])
-    expect((await fetch(node.base + path)).headers.get('strict-transport-security')).toBe('max-age=31536000');
-  await using trial = await runNode({ env: { TLS_TERMINATED: '1' } });
-  expect((await fetch(`${trial.base}/health`)).headers.get('strict-transport-security')).toBeNull();
-});
+  test('sends HSTS behind a TLS proxy, which development mode does not', async () => {
+    for (const path of ['/health', '/openapi.json', '/v1/nothing'])
+      expect((await fetch(node.base + path)).headers.get('strict-transport-security')).toBe('max-age=31536000');
+    await using trial = await runNode({ env: { TLS_TERMINATED: '1' } });
+    expect((await fetch(`${trial.base}/health`)).headers.get('strict-transport-security')).toBeNull();
+  });
 
-test('the sandbox run skips the webhook in production mode and says so', async () => {
-  await using node = await runNode({ env });
-  expectPassed(await (await fetch(`${node.base}/v1/sandbox/run`)).text(), storyWithoutWebhook);
+  test('skips the webhook of the sandbox run and says so', async () => {
+    expectPassed(await (await fetch(`${node.base}/v1/sandbox/run`)).text(), storyWithoutWebhook);
+  });
 });
 
 test('both ports speak TLS with a configured certificate', async () => {
@@ -159,7 +163,7 @@ describe('the data of a node', () => {
   const copy = join(root, 'copy');
   let order: Order;
   let before: Fields[];
-  const cli = (...args: string[]) => runToEnd({ ...env, DATA_DIR: dataDir }, CLI, args);
+  const cli = (...args: string[]) => runHere(args, { env: { ...env, DATA_DIR: dataDir } });
 
   beforeAll(async () => {
     await using node = await runNode({ env, dataDir });
@@ -168,11 +172,11 @@ describe('the data of a node', () => {
     for (let n = 0; n < 5; n += 1) await append(master, order.buyer, 'NOTED', { n });
     before = await eventsOf(node.base, order.buyer, order.ledgerId);
     // Of a node that is running.
-    const backup = await cli('backup', copy);
+    const backup = await runToEnd({ ...env, DATA_DIR: dataDir }, CLI, ['backup', copy]);
     expect(backup).toMatchObject({ code: 0, stderr: '' });
     expect(backup.stdout).toContain(copy);
     // While it runs its authority is not to be changed.
-    const early = await cli('authority', 'rotate', second);
+    const early = await runToEnd({ ...env, DATA_DIR: dataDir }, CLI, ['authority', 'rotate', second]);
     expect(early).toMatchObject({ code: 1, stdout: '' });
     expect(early.stderr).toMatch(/^ledger-trust: [^\n]+\n$/);
   });
@@ -182,20 +186,20 @@ describe('the data of a node', () => {
     expect(await eventsOf(node.base, order.buyer, order.ledgerId, '&verify=signatures')).toEqual(before);
     expect(existsSync(join(copy, 'authority.pem'))).toBe(false);
     const again = await cli('backup', copy);
-    expect(again).toMatchObject({ code: 1, stdout: '' });
-    expect(again.stderr).toMatch(/^ledger-trust: [^\n]+\n$/);
+    expect(again).toMatchObject({ code: 1, out: '' });
+    expect(again.err).toMatch(/^ledger-trust: [^\n]+\n$/);
   });
 
   test('keep their old seals after a rotation, and the old key signs the start of the new one', async () => {
     for (const wrong of ['/no/key.pem', env.SECRETS_KEY_FILE]) {
       const refused = await cli('authority', 'rotate', wrong);
-      expect(refused).toMatchObject({ code: 1, stdout: '' });
-      expect(refused.stderr).toMatch(new RegExp(`^ledger-trust: ${wrong} must be [^\\n]+\\n$`));
+      expect(refused).toMatchObject({ code: 1, out: '' });
+      expect(refused.err).toMatch(new RegExp(`^ledger-trust: ${wrong} must be [^\\n]+\\n$`));
     }
     const rotated = await cli('authority', 'rotate', second);
-    expect(rotated).toMatchObject({ code: 0, stderr: '' });
+    expect(rotated).toMatchObject({ code: 0, err: '' });
     // Again, as after a crash: nothing more happens.
-    expect((await cli('authority', 'rotate', second)).stdout).toBe(rotated.stdout);
+    expect((await cli('authority', 'rotate', second)).out).toBe(rotated.out);
     await expectStartSigned(dataDir);
     await expect(runNode({ env, dataDir })).rejects.toThrow(/AUTHORITY_KEY_FILE|authority/);
 

@@ -1,19 +1,34 @@
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newParty, type Party } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
 import { type RunningTestNode, runNode, suiteDir } from '../support/running-node.ts';
-import { eventually, receiveWebhooks } from '../support/webhook-receiver.ts';
+import { eventually, receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const dataDir = suiteDir();
 /** All nodes of a store have one. */
 const LOG_ORIGIN = 'ledger.example/v1';
 
-/** A subscription that was allowed when it was created, on a node in development mode that has stopped. */
-async function storedSubscription(url: string): Promise<{ by: Party; id: string }> {
+interface Stored {
+  readonly receiver: WebhookReceiver;
+  readonly by: Party;
+  readonly id: string;
+}
+
+/** Subscriptions that were allowed when they were created, on a node in development mode that has stopped. */
+const stored: Stored[] = [];
+beforeAll(async () => {
   await using node = await runNode({ dataDir, env: { LOG_ORIGIN } });
-  const by = await newParty(node.base);
-  const made = await done(node.base, 'POST', '/v1/webhooks', { headers: by.bearer, body: { url } });
-  return { by, id: made.text('id') };
+  for (let n = 0; n < 6; n += 1) {
+    const receiver = await receiveWebhooks();
+    const by = await newParty(node.base);
+    const made = await done(node.base, 'POST', '/v1/webhooks', { headers: by.bearer, body: { url: receiver.url } });
+    stored.push({ receiver, by, id: made.text('id') });
+  }
+});
+afterAll(() => Promise.all(stored.map(({ receiver }) => receiver[Symbol.asyncDispose]())));
+
+function storedAt(at: number): Stored {
+  return stored[at] ?? expect.fail('no subscription');
 }
 
 /** The result of an attempt at a test delivery. */
@@ -33,8 +48,7 @@ const refused = {
 };
 
 test('a node in production mode does not connect to a stored target on loopback', async () => {
-  await using receiver = await receiveWebhooks();
-  const { by, id } = await storedSubscription(receiver.url);
+  const { receiver, by, id } = storedAt(0);
   await using production = await runNode({
     dataDir,
     env: {
@@ -50,29 +64,37 @@ test('a node in production mode does not connect to a stored target on loopback'
   expect(receiver.connections()).toBe(0);
 });
 
-test('a node in development mode delivers to the same target', async () => {
-  await using receiver = await receiveWebhooks();
-  const { by, id } = await storedSubscription(receiver.url);
-  await using node = await runNode({ dataDir });
-  expect(await attempted(node, by, id)).toMatchObject({ status: 'DELIVERED', last_response_status: 200 });
-  expect(receiver.connections()).toBe(1);
-});
+describe('a node in development mode', () => {
+  const ownPorts = ['PORT', 'GRPC_PORT', 'OPS_PORT'];
+  let node: RunningTestNode;
+  beforeAll(async () => {
+    const portAt = (at: number) => new URL(storedAt(at).receiver.url).port;
+    const env: Record<string, string> = { WEBHOOK_CLOSED_PORTS: portAt(2) };
+    for (const [at, own] of ownPorts.entries()) {
+      env[own] = portAt(3 + at);
+      await storedAt(3 + at).receiver[Symbol.asyncDispose]();
+    }
+    node = await runNode({ dataDir, env });
+  });
+  afterAll(() => node[Symbol.asyncDispose]());
 
-test.each(['PORT', 'GRPC_PORT', 'OPS_PORT'])(
-  'a stored target that is now the %s of the node is not connected to',
-  async (own) => {
-    const receiver = await receiveWebhooks();
-    const { by, id } = await storedSubscription(receiver.url);
-    await receiver[Symbol.asyncDispose]();
-    await using node = await runNode({ dataDir, env: { [own]: new URL(receiver.url).port } });
+  test('delivers to a stored target on loopback', async () => {
+    const { receiver, by, id } = storedAt(1);
+    expect(await attempted(node, by, id)).toMatchObject({ status: 'DELIVERED', last_response_status: 200 });
+    expect(receiver.connections()).toBe(1);
+  });
+
+  test('does not connect to a stored target on a closed port', async () => {
+    const { receiver, by, id } = storedAt(2);
     expect(await attempted(node, by, id)).toMatchObject(refused);
-  },
-);
+    expect(receiver.connections()).toBe(0);
+  });
 
-test('a stored target on a closed port is not connected to', async () => {
-  await using receiver = await receiveWebhooks();
-  const { by, id } = await storedSubscription(receiver.url);
-  await using node = await runNode({ dataDir, env: { WEBHOOK_CLOSED_PORTS: new URL(receiver.url).port } });
-  expect(await attempted(node, by, id)).toMatchObject(refused);
-  expect(receiver.connections()).toBe(0);
+  test.each([...ownPorts.entries()])(
+    'does not connect to a stored target that is now its own port (%i, %s)',
+    async (at) => {
+      const { by, id } = storedAt(3 + at);
+      expect(await attempted(node, by, id)).toMatchObject(refused);
+    },
+  );
 });

@@ -16,13 +16,13 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { chainEntries } from '../support/chain-entries.ts';
 import { append, createMaster, ledgerId, openLedger } from '../support/commands.ts';
 import { compileCache } from '../support/compile-cache.ts';
+import { isNightly } from '../support/nightly.ts';
 import { runNode, temporaryDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { chainOf } from '../support/world.ts';
 
-/** A copy of so many events takes long enough to be killed three times. */
-const eventCount = 8_000;
-const killsAt = [100, 2_000, 4_000];
+/** A copy of so many events takes long enough to be killed so often. */
+const [eventCount, killsAt] = isNightly ? [8_000, [100, 2_000, 4_000]] : [4_000, [100]];
 
 /** Makes the data directory of a node, with a long ledger. */
 async function makeLongLedger(dataDir: string): Promise<void> {

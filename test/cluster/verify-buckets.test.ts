@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import { environmentOf, leaveKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { isNightly } from '../support/nightly.ts';
 import { temporaryDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { keyspaceOfScenes } from './damage/keyspace.ts';
@@ -124,8 +125,9 @@ await describeOnCassandra('cluster verify of a ledger of several buckets', (addr
   test.for(bucketDamages)('of a full bucket finds $name', async (damage) => {
     const wanted = { code: Object.keys(damage.found).length > 0 ? 1 : 0, found: damage.found };
     expect((await verifyDamaged(damage, scene.order.ledgerId)).end).toEqual(wanted);
-    expect((await verifyDamaged(damage, '--all')).end).toEqual(wanted);
-    expect((await verify(scene.order.ledgerId)).end).toEqual({ code: 0, found: {} });
+    // In the ordinary run the damage with the most findings stands for all.
+    if (isNightly || damage === bucketDamages.at(-1))
+      expect((await verifyDamaged(damage, '--all')).end).toEqual(wanted);
   });
 
   test('reports a full bucket whose head was set back with its number and both ends', async () => {
@@ -133,5 +135,6 @@ await describeOnCassandra('cluster verify of a ledger of several buckets', (addr
     if (setBack === undefined) throw new Error('no such damage');
     const { details } = await verifyDamaged(setBack, scene.order.ledgerId);
     expect(details).toEqual([expect.stringMatching(/^bucket 0 .* 77, .* 40/)]);
+    expect((await verify('--all')).end).toEqual({ code: 0, found: {} });
   });
 });

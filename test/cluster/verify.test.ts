@@ -8,6 +8,7 @@ import { names } from '../../src/domain/event/projection.ts';
 import type { CassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import { environmentOf, leaveKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { isNightly } from '../support/nightly.ts';
 import { newKeyPair } from '../support/parties.ts';
 import { temporaryDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
@@ -15,6 +16,15 @@ import { damages } from './damage/damages.ts';
 import { keyspaceOfScenes } from './damage/keyspace.ts';
 import { type Scene, storedScene } from './damage/scene.ts';
 import { trustAnchor } from './rig/cluster-under-test.ts';
+
+/**
+ * Damages that are looked for in their ledger alone: in the ordinary run one for each list of findings, because `--all`
+ * checks each ledger by the same rules.
+ */
+const inOneLedger = damages.filter(
+  ({ found, byAll }, at) =>
+    isNightly || damages.findIndex((one) => `${one.found} ${one.byAll}` === `${found} ${byAll}`) === at,
+);
 
 await describeOnCassandra('cluster verify', (address) => {
   const settings: CassandraSettings = newKeyspace(address);
@@ -51,7 +61,7 @@ await describeOnCassandra('cluster verify', (address) => {
     await leaveKeyspace(settings);
   });
 
-  test.for(damages)('of one ledger finds $name', async ({ name, found, byAll }) => {
+  test.for(inOneLedger)('of one ledger finds $name', async ({ name, found, byAll }) => {
     const ledgerId = scenes.get(name)?.order.ledgerId ?? '';
     const { code, findings } = await verify(ledgerId);
     const expected = byAll === true ? [] : found;

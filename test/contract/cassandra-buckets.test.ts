@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import { Fenced } from '../../src/store/ledger-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { isNightly } from '../support/nightly.ts';
 import { appendBatches, entriesAfter, entriesFor, headOf, newLedgerId, seqsFrom } from '../support/store-entries.ts';
 import { execute, suiteKeyspace } from './cassandra-factory.ts';
 
@@ -25,7 +26,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
 
   describe.each([
     ['batches that end where buckets do', [8, 8, 8]],
-    ['single events', Array.from({ length: 25 }, () => 1)],
+    ['single events', Array.from({ length: isNightly ? 25 : 17 }, () => 1)],
     ['batches that run over the end of their bucket', [5, 5, 5, 5, 5]],
     ['batches that run to the end of the next one', [7, 8, 1, 8, 1]],
     ['a batch that runs over by all but one', [1, 6, 8, 8, 2]],
@@ -58,7 +59,9 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
     });
 
     test('are fenced by a claim after any of them, and continue under it', async () => {
-      for (const done of sizes.keys()) {
+      // In the ordinary run of single events those about the ends of buckets.
+      const looked = [...sizes.keys()].filter((done) => isNightly || sizes.length < 10 || [7, 0, 1].includes(done % 8));
+      for (const done of looked) {
         const { ledgerId, claim, head } = await ledgerOf(...sizes.slice(0, done));
         const newer = await other.ledgers.claim(ledgerId);
         expect(newer.head).toEqual(head);

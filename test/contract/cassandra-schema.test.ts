@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { applySchema as applyFromCommandLine } from '../../src/cli/commands/schema.ts';
 import { StartError } from '../../src/runtime/start-error.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
@@ -11,6 +11,11 @@ import { environmentOf, execute, leaveKeyspace, makeKeyspace, newKeyspace } from
 
 await describeOnCassandra('The schema on Cassandra', (address) => {
   const replication = new Map([[address.localDataCenter, 1]]);
+
+  /** A keyspace of this version, which no test changes. */
+  const ready = newKeyspace(address);
+  beforeAll(async () => void (await makeKeyspace(ready)));
+  afterAll(() => leaveKeyspace(ready));
 
   function keyspace(): CassandraSettings {
     const settings = newKeyspace(address);
@@ -36,17 +41,14 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
   }
 
   test('is applied again without a change', async () => {
-    const settings = keyspace();
-    const told = await makeKeyspace(settings);
+    const told = await makeKeyspace(ready);
     expect(told).toContain('schema-version 2');
-    expect(await makeKeyspace(settings)).toBe(told);
-    await open(settings);
+    expect(await makeKeyspace(ready)).toBe(told);
+    await open(ready);
   });
 
   test('expires access histories in files of a week', async () => {
-    const settings = keyspace();
-    await makeKeyspace(settings);
-    const tables = await tablesOf(settings);
+    const tables = await tablesOf(ready);
     const weekly = tables.filter(({ table_name }) => String(table_name).startsWith('access_'));
     expect(weekly.map(({ table_name }) => table_name)).toEqual(['access_block', 'access_hour']);
     for (const { default_time_to_live, compaction } of weekly) {
@@ -125,24 +127,20 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     await stores[Symbol.asyncDispose]();
     await Promise.all([makeKeyspace(settings), makeKeyspace(settings)]);
     expect(await idOf()).toBe(id);
-    const another = keyspace();
-    await makeKeyspace(another);
-    const [row] = await execute(another, "SELECT value FROM fact WHERE name = 'keyspace-id'");
+    const [row] = await execute(ready, "SELECT value FROM fact WHERE name = 'keyspace-id'");
     expect(row?.value).not.toBe(id);
   });
 
   test('keeps its shard count, bucket size and replication', async () => {
-    const settings = keyspace();
-    await makeKeyspace(settings);
-    expect(await refusal(applySchema(settings, { random: randomBytes, replication, shardCount: 8 }))).toContain(
+    expect(await refusal(applySchema(ready, { random: randomBytes, replication, shardCount: 8 }))).toContain(
       'shard-count 4, not 8',
     );
-    expect(await refusal(makeKeyspace(settings, 16))).toContain('bucket-events 1024, not 16');
+    expect(await refusal(makeKeyspace(ready, 16))).toContain('bucket-events 1024, not 16');
     const three = new Map([[address.localDataCenter, 3]]);
-    expect(await refusal(applySchema(settings, { random: randomBytes, replication: three, shardCount: 4 }))).toContain(
+    expect(await refusal(applySchema(ready, { random: randomBytes, replication: three, shardCount: 4 }))).toContain(
       'ALTER KEYSPACE',
     );
-    const stores = await openCassandra({ settings, now: Date.now, random: randomBytes });
+    const stores = await openCassandra({ settings: ready, now: Date.now, random: randomBytes });
     expect(await stores.facts.get('shard-count')).toBe('4');
     expect(await stores.facts.agree('secrets-key', 'a')).toBe('a');
     expect(await stores.facts.agree('secrets-key', 'b')).toBe('a');

@@ -20,6 +20,7 @@ export interface FaultyNode extends AsyncDisposable {
   readonly base: string;
   readonly grpcAddress: string;
   readonly fail: ReturnType<typeof scriptedFaults>['fail'];
+  readonly heal: () => void;
 }
 
 /** What is below the faults, and what chooses them in place of the script; empty stores if not given. */
@@ -34,7 +35,7 @@ export interface BelowFaults {
 const newKey = () => generateKeyPairSync('ed25519').privateKey;
 
 export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode> {
-  const { fail, choose: scripted } = scriptedFaults();
+  const { fail, heal, choose: scripted } = scriptedFaults();
   const { ledgers = new MemoryLedgerStore(() => systemClock.now()), records = new MemoryRecordStore() } = below;
   const { choose = scripted, machine } = below;
   const node = await startNode({
@@ -62,6 +63,7 @@ export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode
     base: `http://127.0.0.1:${node.http.port}`,
     grpcAddress: `127.0.0.1:${node.grpc.port}`,
     fail,
+    heal,
     [Symbol.asyncDispose]: () => node.stop(),
   };
 }

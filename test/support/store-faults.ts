@@ -35,6 +35,8 @@ export interface FaultyLedgerStore extends LedgerStore {
 export function scriptedFaults(): {
   choose: ChooseFault;
   fail(operation: StoreOperation, ...faults: StoreFault[]): void;
+  /** Forgets the faults that no operation has met. */
+  heal(): void;
 } {
   const scripts = new Map<StoreOperation, StoreFault[]>();
   return {
@@ -42,6 +44,7 @@ export function scriptedFaults(): {
     fail(operation, ...faults) {
       scripts.set(operation, [...(scripts.get(operation) ?? []), ...faults]);
     },
+    heal: () => scripts.clear(),
   };
 }
 

@@ -13,9 +13,8 @@ import {
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
 } from '../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { reflectionServices } from './reflection-services.ts';
 
-/** Both versions have the same messages. */
-export const reflectionServices = ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection'];
 const standardServices = ['grpc.health.v1.Health', ...reflectionServices];
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>;

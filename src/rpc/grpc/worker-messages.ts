@@ -9,8 +9,6 @@ export interface GrpcWorkerData {
   readonly tls: TlsKeys | null;
   /** The methods that the main thread serves. */
   readonly methods: readonly GrpcMethod[];
-  /** Serialized FileDescriptorProto of the services and what they import, for reflection. */
-  readonly files: readonly Uint8Array[];
   readonly bounds: GrpcBounds;
   readonly memory: SharedMemoryBudget;
   /** The shared memory of a FrameBacklog. */

@@ -2,14 +2,15 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openLmdb } from '../../../src/store/lmdb/open.ts';
+import { runHere } from '../../support/program-here.ts';
 import { newShell } from '../../support/shell.ts';
 
-const { dir, run } = newShell();
+const { dir } = newShell();
 
 async function rotates(DATA_DIR: string) {
   const key = join(dir, 'next.pem');
-  if (!existsSync(key)) await run(['keygen', '--out', key]);
-  return run(['authority', 'rotate', key], '', { DATA_DIR });
+  if (!existsSync(key)) await runHere(['keygen', '--out', key]);
+  return runHere(['authority', 'rotate', key], { env: { DATA_DIR } });
 }
 
 it('an authority is not rotated where there is no data directory, and none is made', async () => {

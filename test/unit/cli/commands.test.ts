@@ -69,12 +69,12 @@ describe('the command line', () => {
   });
 
   it('shows its version, its help and unknown commands', async () => {
-    expect(await run(['nonsense'])).toEqual({ code: 64, out: '', err: "error: unknown command 'nonsense'\n" });
+    expect(await runHere(['nonsense'])).toEqual({ code: 64, out: '', err: "error: unknown command 'nonsense'\n" });
     const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
       version: string;
     };
     expect(await run(['--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' });
-    const { code, out } = await run(['--help']);
+    const { code, out } = await runHere(['--help']);
     expect(code).toBe(0);
     for (const name of ['keygen', 'sign', 'verify', 'export', 'serve', 'backup', 'authority'])
       expect(out).toContain(name);

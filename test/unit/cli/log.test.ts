@@ -5,9 +5,10 @@ import { readNodeKeys } from '../../../src/node/node-keys.ts';
 import { openAuthority, publicKeyOf, readSigningKey } from '../../../src/service/authority/authority.ts';
 import { openLogIdentity } from '../../../src/service/log-identity/log-identity.ts';
 import { openLmdb } from '../../../src/store/lmdb/open.ts';
+import { runHere } from '../../support/program-here.ts';
 import { newShell } from '../../support/shell.ts';
 
-const { dir, run } = newShell();
+const { dir } = newShell();
 const ownFiles = { authorityKeyFile: null, secretsKeyFile: null, logKeyFile: null };
 const nowIso = '2026-11-26T00:00:00.000Z';
 
@@ -25,14 +26,14 @@ async function start() {
   return await openLogIdentity({ ...parts, origin: null });
 }
 
-const command = (...args: string[]) => run(['log', ...args], '', { DATA_DIR: dataDir });
+const command = (...args: string[]) => runHere(['log', ...args], { env: { DATA_DIR: dataDir } });
 const copyMark = () => join(dataDir, 'COPY');
 
 beforeEach(async () => {
   count += 1;
   dataDir = join(dir, `data-${count}`);
   nextKey = join(dir, `next-${count}.pem`);
-  expect((await run(['keygen', '--out', nextKey])).code).toBe(0);
+  expect((await runHere(['keygen', '--out', nextKey])).code).toBe(0);
 });
 
 describe('log rotate', () => {
@@ -71,7 +72,7 @@ describe('log rotate', () => {
     const refused = await command('rotate', join(dataDir, 'authority.pem'));
     expect(refused).toMatchObject({ code: 1, out: '' });
     expect(refused.err).toMatch(/^ledger-trust: A key of the authority never signs checkpoints: [^\n]+\n$/);
-    const crossed = await run(['authority', 'rotate', join(dataDir, 'log.pem')], '', { DATA_DIR: dataDir });
+    const crossed = await runHere(['authority', 'rotate', join(dataDir, 'log.pem')], { env: { DATA_DIR: dataDir } });
     expect(crossed).toMatchObject({ code: 1, out: '' });
     expect(crossed.err).toMatch(/^ledger-trust: \S+log\.pem signs checkpoints: [^\n]+\n$/);
   });

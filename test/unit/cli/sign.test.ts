@@ -19,29 +19,29 @@ describe('keygen', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(ed25519Key(readFileSync(path, 'utf8')).asymmetricKeyType).toBe('ed25519');
     expect(out).toMatch(/^[A-Za-z0-9+/]{43}=\n$/);
-    expect(await run(['keygen', '--from', path])).toEqual({ code: 0, out, err: '' });
+    expect(await runHere(['keygen', '--from', path])).toEqual({ code: 0, out, err: '' });
   });
 
   it('shows JSON with the file, or with the private key where there is none', async () => {
     const path = join(dir, 'shown.pem');
-    const made = JSON.parse((await run(['keygen', '--json', '--out', path])).out) as Record<string, string>;
+    const made = JSON.parse((await runHere(['keygen', '--json', '--out', path])).out) as Record<string, string>;
     expect(made).toEqual({ public_key: expect.stringMatching(/^[A-Za-z0-9+/]{43}=$/), file: path });
-    const shown = await run(['keygen', '--json', '--from', path]);
+    const shown = await runHere(['keygen', '--json', '--from', path]);
     expect(JSON.parse(shown.out)).toEqual({ public_key: made.public_key });
-    const alone = JSON.parse((await run(['keygen', '--json'])).out) as Record<string, string>;
+    const alone = JSON.parse((await runHere(['keygen', '--json'])).out) as Record<string, string>;
     expect(Object.keys(alone)).toEqual(['public_key', 'private_key_pem']);
     expect(publicKeyBase64(ed25519Key(alone.private_key_pem ?? ''))).toBe(alone.public_key);
   });
 
   it('never overwrites a file', async () => {
     const path = file('precious.pem', 'precious');
-    const { code, err } = await run(['keygen', '--out', path]);
+    const { code, err } = await runHere(['keygen', '--out', path]);
     expect({ code, err }).toEqual({ code: 1, err: `ledger-trust: ${path} cannot be written: it exists already.\n` });
     expect(readFileSync(path, 'utf8')).toBe('precious');
   });
 
   it('prints the private key to stdout and the public one to stderr without a file', async () => {
-    const { code, out, err } = await run(['keygen']);
+    const { code, out, err } = await runHere(['keygen']);
     expect(code).toBe(0);
     expect(ed25519Key(out).type).toBe('private');
     expect(err).toMatch(/^public key: [A-Za-z0-9+/]{43}=\n$/);
@@ -59,7 +59,7 @@ describe('sign', () => {
       const payload = index === 0 ? file('payload.json', vector.sig_payload) : '-';
       const words = `--event-type ${vector.event_type} --ledger-id ${vector.ledger_id} --payload ${payload}`;
       const args = ['sign', '--key', key, ...words.split(' ')];
-      expect(await run(args, JSON.stringify(vector.sig_payload))).toEqual({
+      expect(await runHere(args, { input: JSON.stringify(vector.sig_payload) })).toEqual({
         code: 0,
         err: '',
         out: `canonical  ${vector.canonical_json}\ndigest     ${vector.digest_hex}\nsignature  ${vector.signature_base64}\n`,

@@ -29,7 +29,7 @@ async function verify(content: unknown, ...options: string[]) {
 
 describe('verify', () => {
   it('finds an export whole by itself, and says first that its keys are not trusted', async () => {
-    const { code, out, err } = await run(['verify', file('good.jsonl', exported(events, { kind: 'ledger' }))]);
+    const { code, out, err } = await verify(exported(events, { kind: 'ledger' }));
     expect({ code, err }).toEqual({ code: 2, err: '' });
     const [first] = out.split('\n');
     expect(first).toBe(
@@ -63,7 +63,8 @@ describe('verify', () => {
       [['verify', '-'], content],
       [['verify', file('returns.jsonl', content.replaceAll('\n', '\r\n'))], ''],
     ] as const) {
-      expect(await run([...args, ...offline], input)).toMatchObject({ code: 0, err: '' });
+      const ended = input === '' ? await runHere([...args, ...offline]) : await run([...args, ...offline], input);
+      expect(ended).toMatchObject({ code: 0, err: '' });
     }
   });
 

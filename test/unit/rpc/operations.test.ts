@@ -50,6 +50,7 @@ describe('rate limits', () => {
 
   it('creations without a credential count by address, and a refusal says when to retry', async () => {
     const node = await start({
+      grpc: false,
       rates: { create: { perSecond: 0.1, burst: 2 } },
       handlers: { 'ActorService.CreateActor': async () => ({}) },
     });
@@ -64,6 +65,7 @@ describe('rate limits', () => {
 
   it('the forwarded address counts if it comes from a trusted proxy, and is ignored otherwise', async () => {
     const options = {
+      grpc: false,
       rates: { create: { perSecond: 0.1, burst: 1 } },
       handlers: { 'ActorService.CreateActor': async () => ({}) },
     };

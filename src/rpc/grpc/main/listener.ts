@@ -3,7 +3,6 @@ import { Worker } from 'node:worker_threads';
 import { limits } from '../../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
 import type { ClientAddress } from '../../call/client-address.ts';
-import { serializedDescriptorFiles } from '../../endpoints/descriptor-image.ts';
 import type { Endpoint } from '../../endpoints/endpoint.ts';
 import type { TlsKeys } from '../../http/server.ts';
 import type { Listener } from '../../listening.ts';
@@ -52,7 +51,6 @@ export async function openGrpcListener(parts: GrpcListenerParts, host: string, p
   const workerData: GrpcWorkerData = {
     ...{ host, port, tls: parts.tls, bounds: parts.bounds, memory: parts.memory.shared, backlog: backlog.shared },
     methods: endpoints.map(grpcMethod),
-    files: serializedDescriptorFiles(),
   };
   const worker = new Worker(script, { workerData, execArgv: [], resourceLimits, stdout: false, stderr: false });
   const thread = new Thread(worker, backlog, parts, endpoints);

@@ -36,7 +36,7 @@ import { AnsweringServer } from './worker-refusals.ts';
 /** The worker: HTTP/2, TLS and gRPC. The main thread carries out the calls (listener.ts). */
 const main = parentPort;
 if (main === null) throw new Error('this runs as a thread of a gRPC transport');
-const { host, port, tls, methods, files, bounds, memory, backlog: sharedBacklog } = workerData as GrpcWorkerData;
+const { host, port, tls, methods, bounds, memory, backlog: sharedBacklog } = workerData as GrpcWorkerData;
 
 const backlog = new FrameBacklog(sharedBacklog);
 /** How long the rest of this turn may block, ms: the worker must also answer probes and send keepalives. */
@@ -75,7 +75,7 @@ for (const method of methods) register(method);
 const serviceNames = [...new Set(methods.map(({ path }) => path.split('/')[1] ?? ''))];
 const health = new Health(serviceNames);
 health.addTo(server);
-addReflection(server, serviceNames, files);
+addReflection(server, serviceNames);
 releaseClosedStreams();
 collectWhenIdle();
 

@@ -13,7 +13,7 @@ import { type ListeningNode, startListeningNode } from '../../../support/listeni
 let node: ListeningNode;
 
 beforeAll(async () => {
-  node = await startListeningNode({ handlers: {} });
+  node = await startListeningNode({ grpc: false, handlers: {} });
 });
 
 afterAll(() => node?.[Symbol.asyncDispose]());
