@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createClient, type FollowedEvent } from '../../src/client/index.ts';
+import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { append, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
+import type { NodeUnderTest } from './rig/node-under-test.ts';
+import { withRetries } from './rig/with-retries.ts';
+
+const balancedMaxMs = 60_000;
+/** A client comes back after a hint of up to 10 s, to a node that needs a while to start. */
+const reached = { timeout: 60_000 };
+/** The store is asked so often for the head of a ledger of which nobody tells. */
+const askEveryMs = 1_000;
+
+interface Reader {
+  readonly name: string;
+  readonly node: NodeUnderTest;
+  readonly events: readonly FollowedEvent[];
+  /** Rejects when following fails. */
+  readonly ended: Promise<void>;
+  seqs(): number[];
+}
+
+await describeOnCassandra('followers of a ledger in a cluster of three', (address) => {
+  let cluster: ClusterUnderTest;
+  let order: Order;
+  let master: Master;
+  let appended = 0;
+  const leave = new AbortController();
+  const readers: Reader[] = [];
+  const closing: (() => Promise<void>)[] = [];
+
+  /** Follows from the first event on. The client verifies each event, and fails if one is missing or comes again. */
+  const read = (node: NodeUnderTest, transport: 'rest' | 'grpc'): Reader => {
+    const client = createClient({ baseUrl: node.baseUrl, grpcUrl: node.grpcUrl, transport, apiKey: order.buyer.apiKey });
+    closing.push(() => client.close());
+    const events: FollowedEvent[] = [];
+    const ended = (async () => {
+      const stream = client.follow({ ledgerId: order.ledgerId, after: -1 }, { signal: leave.signal });
+      for await (const event of stream) events.push(event);
+    })();
+    ended.catch(() => {});
+    return { name: `${transport} at ${node.id}`, node, events, ended, seqs: () => events.map(({ seq }) => seq) };
+  };
+  /** Appends one event, by any node that takes it. Resolves with its seq. */
+  const write = async (nodes: readonly NodeUnderTest[] = cluster.nodes): Promise<number> => {
+    const n = appended;
+    appended += 1;
+    const headers = { 'idempotency-key': `followed-${n}` };
+    let attempt = n;
+    const answer = await withRetries(async () => {
+      const { baseUrl } = nodes[attempt++ % nodes.length] ?? cluster.nodeAt(0);
+      const made = await append({ ...master, base: baseUrl }, order.buyer, 'NOTED', { n }, { headers }).catch(
+        (error: unknown) => {
+          // Nothing listens at a node that is starting.
+          throw error instanceof TypeError ? new Error('"code":"unavailable"', { cause: error }) : error;
+        },
+      );
+      if (made.status !== 200) throw new Error(made.raw);
+      return made;
+    });
+    return Number(answer.body.seq);
+  };
+  const owner = async (): Promise<NodeUnderTest> => {
+    await expect.poll(() => cluster.ownerOf(order.ledgerId), reached).not.toBeNull();
+    return (await cluster.ownerOf(order.ledgerId)) ?? cluster.nodeAt(0);
+  };
+  /** Waits until each reader has every event up to `head`, once and in order. */
+  const untilAllHave = async (head: number) => {
+    const whole = Array.from({ length: head + 1 }, (_, seq) => seq);
+    for (const reader of readers) {
+      const failed = reader.ended.then(() => Promise.reject(new Error(`${reader.name} ended`)));
+      await Promise.race([expect.poll(reader.seqs, { ...reached, message: reader.name }).toEqual(whole), failed]);
+    }
+  };
+  const untilAt = (reader: Reader, seq: number) =>
+    expect.poll(() => reader.events.at(-1)?.seq, { ...reached, interval: 5 }).toBe(seq);
+  /** Appends until `work` has ended, and then one event more. Resolves with the head. */
+  const writeDuring = async (work: () => Promise<unknown>): Promise<number> => {
+    let isOver = false;
+    const over = work().finally(() => {
+      isOver = true;
+    });
+    while (!isOver) await write();
+    await over;
+    return write();
+  };
+
+  beforeAll(async () => {
+    cluster = await startCluster({ nodes: 3, cassandra: address });
+    await cluster.untilBalanced(balancedMaxMs);
+    order = await withRetries(() => newOrder(cluster.nodeAt(0).baseUrl, { keyed: false }));
+    master = await withRetries(() => newMaster(order));
+    for (const node of cluster.nodes) for (const transport of ['rest', 'grpc'] as const) readers.push(read(node, transport));
+  });
+  afterAll(async () => {
+    leave.abort();
+    await Promise.all(closing.map((close) => close()));
+    await cluster?.[Symbol.asyncDispose]();
+  });
+
+  test('get every event once and in order, at the owner and at the other nodes', async () => {
+    let head = 0;
+    for (let n = 0; n < 20; n += 1) head = await write();
+    await untilAllHave(head);
+    for (const { events } of readers)
+      expect(events.every(({ checks }) => checks.contentHash && checks.chainHash)).toBe(true);
+  });
+
+  test('hear of a commit from the owner, before the store is asked', async () => {
+    const owning = await owner();
+    const far = readers.filter(({ node }) => node !== owning);
+    const tookMs: number[] = [];
+    for (let n = 0; n < 6; n += 1) {
+      const head = await write([owning]);
+      const answeredMs = performance.now();
+      await Promise.all(far.map((reader) => untilAt(reader, head)));
+      tookMs.push(performance.now() - answeredMs);
+    }
+    // Each append but the first follows an arrival: without the owner it would wait for the next time of asking.
+    expect(Math.min(...tookMs.slice(1))).toBeLessThan(askEveryMs / 2);
+  });
+
+  test('get events from the store while the stream from the owner is silent', async () => {
+    const owning = await owner();
+    owning.fromPeers.set('silent');
+    try {
+      let head = 0;
+      for (let n = 0; n < 3; n += 1) {
+        head = await write([owning]);
+        await untilAllHave(head);
+      }
+    } finally {
+      owning.fromPeers.set('open');
+    }
+  });
+
+  test.each([
+    ['SIGTERM', (node: NodeUnderTest) => node.terminate()],
+    ['kill -9', (node: NodeUnderTest) => node.kill()],
+  ] as const)('get every event once and in order while the owner ends by %s and starts again', async (_, end) => {
+    const ending = await owner();
+    const head = await writeDuring(async () => {
+      await end(ending);
+      await write();
+      await ending.start();
+    });
+    await untilAllHave(head);
+  });
+});
