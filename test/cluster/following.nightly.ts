@@ -54,7 +54,7 @@ await describeOnCassandra('followers of a hot ledger under faults', (address) =>
     const faults: Promise<unknown>[] = [];
     for (let n = 0; n < kills; n += 1) {
       await afterMs(restMs);
-      const { victim } = await ownerOfSomething({ cluster, world, random });
+      const { victim } = await ownerOfSomething({ cluster, world, random }, startMaxMs);
       const isOwner = n % 2 === 0;
       killed[isOwner ? 'owners' : 'others'] += 1;
       await kill(isOwner ? victim : random.pick(nodes.filter((node) => node !== victim)));
