@@ -2,7 +2,7 @@ import { limits } from '../../runtime/limits/limits.ts';
 import type { Identities } from '../../service/actors/identities.ts';
 import type { Authority } from '../../service/authority/authority.ts';
 import { EventPages } from '../../service/following/event-pages.ts';
-import { followMeter } from '../../service/following/follow-meter.ts';
+import { followMeter, headMeter } from '../../service/following/follow-meter.ts';
 import { Followers } from '../../service/following/followers.ts';
 import { LedgerHeads } from '../../service/following/ledger-heads.ts';
 import { LedgerReading } from '../../service/reading/ledger-reading.ts';
@@ -11,8 +11,9 @@ import type { VerifySignature } from '../../service/signatures/signature-verifie
 import type { NodeContext } from './context.ts';
 
 /** The heads of followed ledgers. They hear of each commit of this node, and of those of other nodes. */
-export function createHeads({ ledgers, clock, log, monotonicMs, membership }: NodeContext): LedgerHeads {
-  return new LedgerHeads({ ledgers, clock, log, monotonicMs, remote: membership?.remoteHeads ?? null });
+export function createHeads({ ledgers, clock, log, metrics, monotonicMs, membership }: NodeContext): LedgerHeads {
+  const learned = headMeter(metrics.registry);
+  return new LedgerHeads({ ledgers, clock, log, monotonicMs, learned, remote: membership?.remoteHeads ?? null });
 }
 
 /** `verify` has a lower priority than the signatures of calls. */

@@ -1,5 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import { addGauge } from '../../runtime/telemetry/metrics.ts';
+import type { HeadSource } from './ledger-heads.ts';
 
 /** Why a stream ended. Values of a metric's label. */
 const followEnds = [
@@ -16,6 +17,18 @@ const followEnds = [
 export type FollowEnd = (typeof followEnds)[number];
 
 const lagBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
+
+/** Counts new heads of followed ledgers by how the node learned of them. */
+export function headMeter(registry: Registry): (source: HeadSource) => void {
+  const heads = new Counter({
+    name: 'svc_follow_heads_total',
+    help: 'New heads of followed ledgers, by how this node learned of them (own, peer, store).',
+    labelNames: ['source'],
+    registers: [registry],
+  });
+  for (const source of ['own', 'peer', 'store'] as const) heads.inc({ source }, 0);
+  return (source) => heads.inc({ source });
+}
 
 export interface FollowMeter {
   pageRead(events: number): void;

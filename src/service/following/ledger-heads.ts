@@ -6,6 +6,11 @@ import type { LedgerEntry, LedgerStore } from '../../store/ledger-store.ts';
 /** How often the store is asked for the head of a ledger of which nobody tells. */
 const askEveryMs = 1_000;
 const asksAtOnceMax = 32;
+/** A node with more silent ledgers asks for each one less often. */
+const asksARoundMax = 1_000;
+
+/** How a node learned of a head: by a commit of its own, from the owner of the ledger, or by asking the store. */
+export type HeadSource = 'own' | 'peer' | 'store';
 
 /** What is told of one watched ledger. */
 export interface HeadWatch extends Disposable {
@@ -32,6 +37,8 @@ interface LedgerHeadsParts {
   /** null: this node writes all ledgers, so that it hears of each commit. */
   readonly remote: RemoteHeads | null;
   monotonicMs(): number;
+  /** Called for each new head of a watched ledger. */
+  learned(source: HeadSource): void;
 }
 
 interface Watched {
@@ -53,12 +60,14 @@ interface Watched {
 export class LedgerHeads implements Pick<CommitListener, 'committed' | 'outcomeUnknown' | 'claimed'>, Disposable {
   readonly #parts: LedgerHeadsParts;
   readonly #watched = new Map<string, Watched>();
+  /** Ledgers for which the store is to be asked in this round. */
+  readonly #due = new Map<string, Watched>();
   #cancelLook: (() => void) | null = null;
   #asking = 0;
 
   constructor(parts: LedgerHeadsParts) {
     this.#parts = parts;
-    parts.remote?.listen((ledgerId, seq) => this.told(ledgerId, seq));
+    parts.remote?.listen((ledgerId, seq) => this.#told(ledgerId, seq, 'peer'));
   }
 
   /** Watches a ledger from its present head on. `advanced` is called after each change of `seq`; it must not throw. */
@@ -79,7 +88,7 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'outcomeU
       if (watched.isInDoubt) {
         const head = await ledgers.head(ledgerId);
         watched.isInDoubt = false;
-        if (head !== null) this.#advance(watched, head.seq);
+        if (head !== null) this.#advance(watched, head.seq, 'store');
       }
     } catch (error) {
       unwatch();
@@ -99,7 +108,7 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'outcomeU
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
     const last = entries.at(-1);
     if (last === undefined) return;
-    this.told(ledgerId, last.seq);
+    this.#told(ledgerId, last.seq, 'own');
     this.#parts.remote?.tell(ledgerId, last.seq);
   }
 
@@ -111,16 +120,21 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'outcomeU
     this.#doubt(ledgerId);
   }
 
-  /** A node says that the ledger has a durable event of this seq. */
+  /** The store has shown that the ledger has a durable event of this seq. */
   told(ledgerId: string, seq: number): void {
+    this.#told(ledgerId, seq, 'store');
+  }
+
+  #told(ledgerId: string, seq: number, source: HeadSource): void {
     const watched = this.#watched.get(ledgerId);
     if (watched === undefined) return;
     watched.heardMs = this.#parts.monotonicMs();
-    this.#advance(watched, seq);
+    this.#advance(watched, seq, source);
   }
 
-  #advance(watched: Watched, seq: number): void {
+  #advance(watched: Watched, seq: number, source: HeadSource): void {
     if (seq <= watched.seq) return;
+    this.#parts.learned(source);
     watched.seq = seq;
     watched.learnedMs = this.#parts.monotonicMs();
     for (const advanced of watched.listeners) advanced();
@@ -151,12 +165,21 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'outcomeU
 
   #look(): void {
     for (const [ledgerId, watched] of [...this.#watched]) {
-      if (this.#asking >= asksAtOnceMax) return;
+      if (this.#due.size >= asksARoundMax) break;
       if (!watched.isInDoubt && !this.#isSilent(watched)) continue;
       // The one that was asked comes last in the next round.
       this.#watched.delete(ledgerId);
       this.#watched.set(ledgerId, watched);
-      void this.#ask(ledgerId, watched);
+      this.#due.set(ledgerId, watched);
+    }
+    this.#askDue();
+  }
+
+  #askDue(): void {
+    for (const [ledgerId, watched] of this.#due) {
+      if (this.#asking >= asksAtOnceMax) return;
+      this.#due.delete(ledgerId);
+      if (this.#watched.get(ledgerId) === watched) void this.#ask(ledgerId, watched);
     }
   }
 
@@ -174,13 +197,14 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'outcomeU
     try {
       watched.isInDoubt = false;
       const head = await this.#parts.ledgers.head(ledgerId);
-      if (head !== null) this.#advance(watched, head.seq);
+      if (head !== null) this.#advance(watched, head.seq, 'store');
     } catch (error) {
       watched.isInDoubt = true;
       this.#parts.log.debug({ err: error, ledger_id: ledgerId }, 'the head of a followed ledger cannot be read');
     } finally {
       watched.isAsked = false;
       this.#asking -= 1;
+      this.#askDue();
     }
   }
 

@@ -6,9 +6,11 @@ import { watchHost } from '../../support/host-watch.ts';
 import type { Fault, FaultOutcome } from '../faults/fault.ts';
 import { type FaultKind, faults } from '../faults/kinds.ts';
 import { checkLoad } from '../load/check.ts';
+import { LoadFollowers } from '../load/followers.ts';
 import { Load } from '../load/load.ts';
 import type { LoadHistory } from '../load/load-history.ts';
 import { makeLoadWorld } from '../load/load-world.ts';
+import { lookAtStore } from '../load/store-looks.ts';
 import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
 import { restartEnded } from '../rig/node-under-test.ts';
 import { demandsOf } from './aims.ts';
@@ -20,6 +22,11 @@ import { type Proof, proveLedger } from './verified-export.ts';
 /** The longest wait for a new acknowledgement. */
 const stalledMaxMs = 10 * 60_000;
 const acknowledgedPollMs = 1_000;
+/** How long the network of two followers is cut, once before every n-th fault. */
+const followersCutMs = 5_000;
+const followersCutEvery = 4;
+/** How long followers may take to get everything after the last fault. */
+const caughtUpMaxMs = 60_000;
 
 export interface CampaignOptions {
   readonly seed: number;
@@ -28,6 +35,8 @@ export interface CampaignOptions {
   readonly workers: number;
   readonly streams: number;
   readonly restMaxMs: number;
+  /** Followers of the ledgers, a third of which verify each event. */
+  readonly followers: number;
   /** The load goes on after the last fault until so many appends are acknowledged, or no further one is. */
   readonly acknowledgedMin: number;
   /** No new fault begins after this time. */
@@ -48,6 +57,15 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
   const load = new Load({ cluster, world, random, workers, streams, restMaxMs });
   const proofs: Promise<Proof>[] = [];
   await cluster.untilBalanced(60_000);
+  const { history } = load;
+  const ledgerIds = world.ledgers.map(({ id }) => id);
+  const count = options.followers;
+  await using followers = await LoadFollowers.start({
+    ...{ nodes: [...cluster.nodes], world, history, random, count, verifying: Math.ceil(count / 3) },
+  });
+  await using looking = new AsyncDisposableStack();
+  looking.use(await lookAtStore(cluster.settings, ledgerIds, history));
+  const cuts: Promise<void>[] = [];
   load.start();
   const carryOut = async (kind: FaultKind, fault: Fault): Promise<FaultOutcome> => {
     try {
@@ -62,6 +80,7 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
     async goesOn(done) {
       if (performance.now() - began > options.faultsForMs) return false;
       await afterMs(options.pauseMs);
+      if (done % followersCutEvery === 0) cuts.push(followers.cut(random.pick(['silent', 'refused']), followersCutMs));
       if (done % options.proofEvery === 0)
         proofs.push(
           proveLedger(cluster, random.pick(cluster.nodes), random.pick(world.ledgers).id, world.buyer.apiKey),
@@ -91,11 +110,12 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
   for (const ledger of world.ledgers)
     if ((await load.appendTo(ledger, cluster.nodes)) === null)
       stuck.push(`stuck: ledger ${ledger.id} takes no event after everything was mended`);
-  const checked = await checkLoad(
-    cluster.settings,
-    world.ledgers.map(({ id }) => id),
-    load.history,
-  );
+  await Promise.all(cuts);
+  await followers.untilAllAcknowledged(caughtUpMaxMs);
+  options.tell(`${count} followers were sent ${followers.receipts} events, and connected ${followers.reconnects} times again`);
+  await looking.disposeAsync();
+  await followers[Symbol.asyncDispose]();
+  const checked = await checkLoad(cluster.settings, ledgerIds, history);
   await world.close();
   options.tell(`checked ${checked.events} events of ${world.ledgers.length} ledgers; now \`cluster verify --all\``);
   const scrub = await scrubAll(cluster);
@@ -103,7 +123,7 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
     seed: options.seed,
     demands: demandsOf(options.kinds, options.acknowledgedMin),
     records,
-    history: load.history,
+    history,
     proofs: await Promise.all(proofs),
     checked: { ...checked, violations: [...stuck, ...checked.violations] },
     scrub,
@@ -112,7 +132,7 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
   if (report.violations > 0) {
     cluster.keep();
     const file = join(cluster.dir, 'calls.jsonl');
-    writeCalls(file, load.history);
+    writeCalls(file, history);
     options.tell(`every call is in ${file}, and the logs are beside it`);
   }
   return report;

@@ -21,6 +21,7 @@ const usage = `Usage: npm run campaign -- [options]
   --workers N          callers over REST and gRPC (16)
   --streams N          callers with a stream each (2)
   --rest-ms N          the longest pause between two calls of a caller (100)
+  --followers N        followers of the ledgers (12)
   --minutes N          no new fault begins after so many (600)
   --cassandra-nodes N  1 or 3 (1)
   --keep               keeps the nodes' logs and data
@@ -36,6 +37,7 @@ const { values } = parseArgs({
     workers: { type: 'string', default: '16' },
     streams: { type: 'string', default: '2' },
     'rest-ms': { type: 'string', default: '100' },
+    followers: { type: 'string', default: '12' },
     minutes: { type: 'string', default: '600' },
     'cassandra-nodes': { type: 'string', default: '1' },
     keep: { type: 'boolean', default: false },
@@ -69,6 +71,7 @@ try {
     workers: Number(values.workers),
     streams: Number(values.streams),
     restMaxMs: Number(values['rest-ms']),
+    followers: Number(values.followers),
     acknowledgedMin: Number(values.acknowledged),
     faultsForMs: Number(values.minutes) * 60_000,
     pauseMs: 1_500,

@@ -33,7 +33,7 @@ export async function checkLoad(
   let events = 0;
   for (const [ledgerId, log] of logs) {
     events += log.length;
-    const found = checkHistory(ledgerId, log, { attempts, looks: history.looks });
+    const found = checkHistory(ledgerId, log, { attempts, looks: history.looks, followed: history.followed });
     if (found.length === 0) found.push(...(await checkProjected(stores.ledgers, ledgerId, log)));
     violations.push(...found.map((violation) => `ledger ${ledgerId}: ${violation}`));
   }

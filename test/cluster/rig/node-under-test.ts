@@ -8,7 +8,7 @@ import { type Cut, openCut } from './cut.ts';
 import { fixedPorts } from './fixed-ports.ts';
 
 const MAIN = fileURLToPath(new URL('../../../cluster/main.ts', import.meta.url));
-const readyMaxMs = 45_000;
+const readyMaxMs = 120_000;
 const pollMs = 50;
 
 /** The fields of `/cluster` of the internal port that tests use. */

@@ -4,6 +4,7 @@ import { checkChain } from '../../../src/domain/event/integrity.ts';
 import { names } from '../../../src/domain/event/projection.ts';
 import { type Command, commandMaster } from '../../../src/domain/ledger/command.ts';
 import { decide } from '../../../src/domain/ledger/decide.ts';
+import { followedViolations } from './followed-check.ts';
 import type { Attempt, History, Look } from './history.ts';
 import { Replay } from './replay.ts';
 
@@ -13,8 +14,8 @@ export type Violation = string;
 /**
  * Checks everything that clients were told against the log of one ledger, whole and in order of its seqs (with what
  * stands there twice): one hash per seq, every acknowledged command in it exactly once, nothing of what was refused,
- * the order in which things were told, each refusal by the state of some moment while it was asked for, the chain by
- * its hashes.
+ * the order in which things were told, each refusal by the state of some moment while it was asked for, what followers
+ * were sent, the chain by its hashes.
  */
 export function checkHistory(ledgerId: string, log: readonly LedgerEvent[], history: History): Violation[] {
   const attempts = history.attempts.filter(({ command }) => command.ledgerId === ledgerId);
@@ -33,6 +34,12 @@ export function checkHistory(ledgerId: string, log: readonly LedgerEvent[], hist
     ...laneViolations(attempts, written, replay),
     ...refusalViolations(attempts, replay),
     ...lookViolations(attempts, looks),
+    ...followedViolations(log, {
+      followed: (history.followed ?? []).filter((one) => one.ledgerId === ledgerId),
+      looks,
+      begunBySeq: begunBySeq(attempts, written),
+      newestAcknowledged: new Acknowledged(attempts).newestBefore(Number.POSITIVE_INFINITY),
+    }),
   ];
 }
 
@@ -249,6 +256,14 @@ function lookViolations(attempts: readonly Attempt[], looks: readonly Look[]): V
     }
   }
   return found;
+}
+
+/** When the command of each event was sent first, by the seq of the event. */
+function begunBySeq(attempts: readonly Attempt[], written: Written): Map<number, number> {
+  const begun = new Map<number, number>();
+  for (const { command, begun: at } of attempts)
+    for (const { seq } of written.of(command)) begun.set(seq, Math.min(at, begun.get(seq) ?? at));
+  return begun;
 }
 
 function refusalAt(command: Command, replay: Replay, seq: number, at: string): string | null {

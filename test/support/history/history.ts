@@ -38,9 +38,28 @@ export interface Look {
   readonly seqs: readonly number[];
 }
 
+/** An event as a follower was sent it. */
+export interface Receipt {
+  readonly seq: number;
+  readonly hash: string;
+  /** Its place in the one order of all beginnings and ends. */
+  readonly at: number;
+}
+
+/** All that one follower of a whole ledger was sent, over all its streams. */
+export interface Followed {
+  readonly name: string;
+  readonly ledgerId: string;
+  /** The seq behind which it began; -1: it began with the first event. */
+  readonly after: number;
+  readonly receipts: readonly Receipt[];
+}
+
 export interface History {
   readonly attempts: readonly Attempt[];
   readonly looks: readonly Look[];
+  /** None if left out. Each follower must have had time to reach the newest acknowledged event. */
+  readonly followed?: readonly Followed[];
 }
 
 const nothingWritten: ReadonlySet<ErrorCode> = new Set(['unavailable', 'overloaded', 'idempotency_in_progress']);
@@ -57,6 +76,7 @@ export function resultOf(error: unknown): AttemptResult {
 export class HistoryBook {
   readonly attempts: Attempt[] = [];
   readonly looks: Look[] = [];
+  readonly followed: Followed[] = [];
   #at = 0;
 
   tick(): number {

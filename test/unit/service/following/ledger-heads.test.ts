@@ -16,11 +16,13 @@ function rig(remote: Partial<RemoteHeads> | null = null) {
     return { seq: store.seq, hash: '' };
   };
   const subscription = { [Symbol.dispose]: () => {} };
+  const sources: string[] = [];
   const heads = new LedgerHeads({
     ledgers: { head },
     clock,
     log: createLog('silent'),
     monotonicMs: () => clock.now(),
+    learned: (source) => void sources.push(source),
     remote: remote === null ? null : { subscribe: () => subscription, listen: () => {}, tell: () => {}, ...remote },
   });
   const seen: number[] = [];
@@ -31,7 +33,7 @@ function rig(remote: Partial<RemoteHeads> | null = null) {
     });
     return watched;
   };
-  return { clock, store, heads, seen, watch };
+  return { clock, store, heads, seen, sources, watch };
 }
 
 const entry = (seq: number) => ({ seq }) as LedgerEntry;
@@ -74,7 +76,7 @@ test('a store that fails is asked again until it answers', async () => {
 test('of a ledger of another node the store is asked every second in which nobody tells of it', async () => {
   const told: [string, number][] = [];
   let hear = (_ledgerId: string, _seq: number) => {};
-  const { clock, store, heads, watch } = rig({
+  const { clock, store, heads, sources, watch } = rig({
     listen: (heard) => {
       hear = heard;
     },
@@ -92,6 +94,35 @@ test('of a ledger of another node the store is asked every second in which nobod
   expect([watched.seq, store.asked]).toEqual([6, 2]);
   heads.committed('l', [entry(7)]);
   expect(told).toEqual([['l', 7]]);
+  expect(sources).toEqual(['store', 'store', 'peer', 'own']);
+});
+
+test('of many silent ledgers each is asked for every second, a few at once', async () => {
+  const asked: string[] = [];
+  let [running, most] = [0, 0];
+  const clock = new ManualClock(0);
+  const heads = new LedgerHeads({
+    ledgers: {
+      async head(ledgerId) {
+        asked.push(ledgerId);
+        running += 1;
+        most = Math.max(most, running);
+        await settle();
+        running -= 1;
+        return { seq: 3, hash: '' };
+      },
+    },
+    clock,
+    log: createLog('silent'),
+    monotonicMs: () => clock.now(),
+    learned: () => {},
+    remote: { subscribe: () => ({ [Symbol.dispose]: () => {} }), listen: () => {}, tell: () => {} },
+  });
+  for (let n = 0; n < 200; n += 1) await heads.watch(`l-${n}`, () => {});
+  asked.length = 0;
+  clock.advance(1_000);
+  await expect.poll(() => new Set(asked).size).toBe(200);
+  expect([asked.length, most]).toEqual([200, 32]);
 });
 
 test('a ledger that is watched no more is not asked for', async () => {

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createClient, type FollowedEvent } from '../../src/client/index.ts';
+import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { append, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
+import type { NodeUnderTest } from './rig/node-under-test.ts';
+import { withRetries } from './rig/with-retries.ts';
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
+
+const balancedMaxMs = 60_000;
+const startMaxMs = 120_000;
+/** A client comes back after a hint of up to 10 s. */
+const reached = { timeout: 60_000 };
+const eventsOfATest = 6;
+
+interface Reader {
+  readonly name: string;
+  readonly events: readonly FollowedEvent[];
+  /** The seqs of all events, or why following ended. */
+  seqs(): number[] | string;
+}
+
+await describeOnCassandra('followers of a ledger in a cluster of three', (address) => {
+  let cluster: ClusterUnderTest;
+  let order: Order;
+  let master: Master;
+  let appended = 0;
+  const leave = new AbortController();
+  const readers: Reader[] = [];
+  const closing: (() => Promise<void>)[] = [];
+
+  /** Follows from the first event on. The client verifies each event, and fails if one is missing or comes again. */
+  const read = (node: NodeUnderTest, transport: 'rest' | 'grpc'): Reader => {
+    const client = createClient({ baseUrl: node.baseUrl, grpcUrl: node.grpcUrl, transport, apiKey: order.buyer.apiKey });
+    closing.push(() => client.close());
+    const events: FollowedEvent[] = [];
+    let failure: string | null = null;
+    const follow = async () => {
+      const stream = client.follow({ ledgerId: order.ledgerId, after: -1 }, { signal: leave.signal });
+      for await (const event of stream) events.push(event);
+    };
+    follow().catch((error: unknown) => {
+      failure = String(error);
+    });
+    const seqs = () => failure ?? events.map(({ seq }) => seq);
+    return { name: `${transport} at ${node.id}`, events, seqs };
+  };
+  /** Appends one event, by any node that takes it. Resolves with its seq. */
+  const write = async (nodes: readonly NodeUnderTest[] = cluster.nodes): Promise<number> => {
+    const n = appended;
+    appended += 1;
+    const headers = { 'idempotency-key': `followed-${n}` };
+    let attempt = n;
+    const answer = await withRetries(async () => {
+      const { baseUrl } = nodes[attempt++ % nodes.length] ?? cluster.nodeAt(0);
+      const made = await append({ ...master, base: baseUrl }, order.buyer, 'NOTED', { n }, { headers }).catch(
+        (error: unknown) => {
+          // Nothing listens at a node that is starting.
+          throw error instanceof TypeError ? new Error('"code":"unavailable"', { cause: error }) : error;
+        },
+      );
+      if (made.status !== 200) throw new Error(made.raw);
+      return made;
+    });
+    return Number(answer.body.seq);
+  };
+  /** Waits until each reader has every event up to `head`, once and in order. */
+  const untilAllHave = async (head: number) => {
+    const whole = Array.from({ length: head + 1 }, (_, seq) => seq);
+    for (const { name, seqs } of readers) await expect.poll(seqs, { ...reached, message: name }).toEqual(whole);
+  };
+  const owner = async (): Promise<NodeUnderTest> => {
+    await expect.poll(() => cluster.ownerOf(order.ledgerId), reached).not.toBeNull();
+    return (await cluster.ownerOf(order.ledgerId)) ?? cluster.nodeAt(0);
+  };
+  /** How many heads each node but the owner has learned from a source. */
+  const learned = (owning: NodeUnderTest, source: 'own' | 'peer' | 'store'): Promise<number[]> => {
+    const others = cluster.nodes.filter((node) => node !== owning);
+    return Promise.all(others.map((node) => node.counted(`svc_follow_heads_total{source="${source}"}`)));
+  };
+  /** Appends events at the owner, each when all readers have the one before. Resolves with what `learned` then adds. */
+  const writeOneByOne = async (owning: NodeUnderTest, source: 'peer' | 'store'): Promise<number[]> => {
+    const before = await learned(owning, source);
+    for (let n = 0; n < eventsOfATest; n += 1) await untilAllHave(await write([owning]));
+    return (await learned(owning, source)).map((count, at) => count - (before[at] ?? 0));
+  };
+  /** Appends until `work` has ended, and then one event more. Resolves with the head. */
+  const writeDuring = async (work: () => Promise<unknown>): Promise<number> => {
+    let isOver = false;
+    const over = work().finally(() => {
+      isOver = true;
+    });
+    // It is awaited below.
+    over.catch(() => {});
+    while (!isOver) await write();
+    await over;
+    return write();
+  };
+
+  beforeAll(async () => {
+    cluster = await startCluster({ nodes: 3, cassandra: address });
+    await cluster.untilBalanced(balancedMaxMs);
+    order = await withRetries(() => newOrder(cluster.nodeAt(0).baseUrl, { keyed: false }));
+    master = await withRetries(() => newMaster(order));
+    for (const node of cluster.nodes) for (const transport of ['rest', 'grpc'] as const) readers.push(read(node, transport));
+  });
+  afterAll(async () => {
+    leave.abort();
+    await Promise.all(closing.map((close) => close()));
+    await cluster?.[Symbol.asyncDispose]();
+  });
+
+  test('get every event once and in order, at the owner and at the other nodes', async () => {
+    let head = 0;
+    for (let n = 0; n < 20; n += 1) head = await write();
+    await untilAllHave(head);
+    for (const { events } of readers)
+      expect(events.every(({ checks }) => checks.contentHash && checks.chainHash)).toBe(true);
+  });
+
+  test('hear of commits from the owner', async () => {
+    const counts = await writeOneByOne(await owner(), 'peer');
+    // Now and then a busy node asks the store before it hears the owner.
+    expect(Math.min(...counts)).toBeGreaterThanOrEqual(eventsOfATest / 2);
+  });
+
+  test('get events from the store while the stream from the owner is silent', async () => {
+    const owning = await owner();
+    owning.fromPeers.set('silent');
+    try {
+      const heard = await learned(owning, 'peer');
+      const counts = await writeOneByOne(owning, 'store');
+      expect(await learned(owning, 'peer')).toEqual(heard);
+      expect(Math.min(...counts)).toBe(eventsOfATest);
+    } finally {
+      owning.fromPeers.set('open');
+    }
+  });
+
+  test.each([
+    ['SIGTERM', (node: NodeUnderTest) => node.terminate()],
+    ['kill -9', (node: NodeUnderTest) => node.kill()],
+  ] as const)('get every event once and in order while the owner ends by %s and starts again', async (_, end) => {
+    const ending = await owner();
+    const head = await writeDuring(async () => {
+      await end(ending);
+      await write();
+      await ending.start({ ready: false });
+      await ending.untilReady(startMaxMs);
+    });
+    await untilAllHave(head);
+  });
+});

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { type CommitListener, toldTogether } from '../../../src/actors/ledger/commit-listener.ts';
+
+test('one source tells all listeners of each batch, in their order, and each may leave out what it does not need', () => {
+  const told: string[] = [];
+  const note =
+    (who: string, what: keyof CommitListener) =>
+    (ledgerId: string): void =>
+      void told.push(`${who} ${what} ${ledgerId}`);
+  const all = toldTogether(
+    {
+      writing: note('webhooks', 'writing'),
+      settled: note('webhooks', 'settled'),
+      committed: note('webhooks', 'committed'),
+      outcomeUnknown: note('webhooks', 'outcomeUnknown'),
+      claimed: note('webhooks', 'claimed'),
+    },
+    {
+      committed: note('followers', 'committed'),
+      outcomeUnknown: note('followers', 'outcomeUnknown'),
+      claimed: note('followers', 'claimed'),
+    },
+  );
+  all.writing('l', 3);
+  all.committed('l', []);
+  all.settled('l');
+  all.outcomeUnknown('l', []);
+  all.claimed('l');
+  expect(told).toEqual([
+    'webhooks writing l',
+    'webhooks committed l',
+    'followers committed l',
+    'webhooks settled l',
+    'webhooks outcomeUnknown l',
+    'followers outcomeUnknown l',
+    'webhooks claimed l',
+    'followers claimed l',
+  ]);
+});
