@@ -14,8 +14,8 @@ const keysCachedMax = 10_000;
 
 /** A cache of valid API keys. */
 export interface KeyCache {
-  /** Removes a revoked key, so that this node refuses it at once. */
-  forget(hash: string): void;
+  /** Removes a revoked key, so that this node refuses it at once and ends its streams. */
+  forget(hash: string, apiKeyId: string): void;
 }
 
 /** Authenticates API keys, and entities by their identity headers. */
@@ -26,6 +26,7 @@ export function storedCredentials(
 ): Credentials & KeyCache {
   const keys = apiKeyCollection(records);
   const cache = new Map<string, { readonly owner: KeyOwner; readonly readAt: number }>();
+  const listeners: Parameters<Credentials['onRevoked']>[0][] = [];
 
   const byApiKey = (text: string): KeyOwner | Promise<KeyOwner> => {
     if (parseApiKey(text) === null) throw badKey();
@@ -50,7 +51,11 @@ export function storedCredentials(
 
   return {
     byApiKey,
-    forget: (hash) => void cache.delete(hash),
+    forget: (hash, apiKeyId) => {
+      cache.delete(hash);
+      for (const tell of listeners) tell(apiKeyId, badKey());
+    },
+    onRevoked: (tell) => void listeners.push(tell),
     byEntityHeaders: async (actorId, actorType) => {
       const actor = await identities.recent(actorId);
       if (actor?.entity == null || actor.entity.actorType !== actorType) {
