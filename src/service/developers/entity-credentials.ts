@@ -8,8 +8,11 @@ import { verifyForms } from '../actors/signing.ts';
 import { apiKeyCollection } from './api-key-record.ts';
 import type { Credentials, KeyOwner } from './credentials.ts';
 
-/** How long a valid API key is cached, ms: a revoked key is refused on all nodes within a second. */
-export const keyFreshMs = 1_000;
+/**
+ * How long a valid API key is cached, ms. A revoked key is refused on all nodes within a second; so are its streams,
+ * whose keys are looked at every `streamCredentialCheckMs`.
+ */
+export const keyFreshMs = 500;
 const keysCachedMax = 10_000;
 
 /** A cache of valid API keys. */

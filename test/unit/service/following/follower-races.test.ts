@@ -6,7 +6,7 @@ import { append, createMaster, delegate, grant, openLedger, revoke } from '../..
 import { FollowersRig } from '../../../support/followers-rig.ts';
 import { storeWith } from '../../../support/world.ts';
 
-const races = 40;
+const races = 25;
 
 /** Numbers from 0 to below 1, the same for the same seed (mulberry32). */
 function randomOf(seed: number): () => number {
