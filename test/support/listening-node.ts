@@ -65,6 +65,7 @@ export function fakeCredentials(): Credentials & { revoked: Set<string>; verifie
       if (signature !== 'good-signature') throw new LedgerError('invalid_signature', 'The signature does not verify.');
       verified.push(request);
     },
+    onRevoked: () => {},
   };
 }
 

@@ -12,7 +12,7 @@ interface Holder {
 
 /**
  * The credentials of live streams. Each is checked at intervals, once for all streams that came with it. When one is no
- * longer valid, its streams end with the error.
+ * longer valid, its streams end with the error. An API key that is revoked on this node ends its streams at once.
  */
 export class LiveCredentials {
   readonly #credentials: Credentials;
@@ -23,6 +23,7 @@ export class LiveCredentials {
 
   constructor(credentials: Credentials) {
     this.#credentials = credentials;
+    credentials.onRevoked((apiKeyId, error) => endAll(this.#holders.get(apiKeyId), error));
   }
 
   /** Checks the credential of the call until the result is disposed of. */
@@ -53,13 +54,17 @@ export class LiveCredentials {
     this.#isChecking = false;
   }
 
-  async #check({ calls, check }: Holder): Promise<void> {
+  async #check(holder: Holder): Promise<void> {
     try {
-      await check();
+      await holder.check();
     } catch (thrown) {
       // If the store does not answer, the streams go on: they could read nothing new from it.
       if (!(thrown instanceof LedgerError) || thrown.code === 'unavailable') return;
-      for (const call of calls) call.endWith(thrown);
+      endAll(holder, thrown);
     }
   }
+}
+
+function endAll(holder: Holder | undefined, error: LedgerError): void {
+  for (const call of holder?.calls ?? []) call.endWith(error);
 }

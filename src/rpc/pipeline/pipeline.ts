@@ -108,7 +108,12 @@ export function createPipeline(parts: PipelineParts) {
       call.walked = (walk) => charge(call, incoming, walk);
       call.onRecord = parts.answers.recorder(call, incoming);
       using _watch = liveCredentials.watch(call, incoming);
-      await sendAll(call, incoming, (endpoint.handler as ServerStreamHandler)(message, call));
+      try {
+        await sendAll(call, incoming, (endpoint.handler as ServerStreamHandler)(message, call));
+      } catch (thrown) {
+        // The end of the stream also ends the read under way, which throws another error.
+        throw call.ending ?? thrown;
+      }
       if (call.ending !== null) throw call.ending;
       await finish(parts, call, incoming);
     });

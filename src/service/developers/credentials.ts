@@ -1,3 +1,4 @@
+import type { LedgerError } from '../../domain/errors.ts';
 import type { ActorType } from '../../domain/event/event.ts';
 import type { CallSignature, EntityRequest, World } from '../calls/call.ts';
 
@@ -20,7 +21,7 @@ interface NamedEntity {
 /** Authenticates callers. Every method may throw LedgerError `unavailable`. */
 export interface Credentials {
   /**
-   * Synchronous for a key that was checked within the last second. Throws `invalid_api_key` if the key is malformed,
+   * Synchronous for a key that was checked within the last half second. Throws `invalid_api_key` if the key is malformed,
    * unknown or revoked.
    */
   byApiKey(key: string): KeyOwner | Promise<KeyOwner>;
@@ -33,4 +34,7 @@ export interface Credentials {
    * Throws `invalid_signature`, `unknown_signing_key` (also if the entity has no keys) or `signing_key_revoked`.
    */
   verifyEntityRequest(actorId: string, sent: CallSignature, request: EntityRequest): Promise<void>;
+
+  /** `tell` is called when an API key is revoked on this node, before that call is answered. It must not throw. */
+  onRevoked(tell: (apiKeyId: string, error: LedgerError) => void): void;
 }

@@ -125,7 +125,7 @@ export function developerService(records: RecordStore, identities: Identities, c
         throw notFound('API key', 'key_id');
       }
       await keys.update(found.hash, (key) => ({ ...key, revokedAt: key.revokedAt ?? isoTime(call.now) }));
-      cache.forget(found.hash);
+      cache.forget(found.hash, keyId);
       return {};
     },
   };

@@ -8,14 +8,17 @@ import { verifyForms } from '../actors/signing.ts';
 import { apiKeyCollection } from './api-key-record.ts';
 import type { Credentials, KeyOwner } from './credentials.ts';
 
-/** How long a valid API key is cached, ms: a revoked key is refused on all nodes within a second. */
-export const keyFreshMs = 1_000;
+/**
+ * How long a valid API key is cached, ms. A revoked key is refused on all nodes within a second; so are its streams,
+ * whose keys are looked at every `streamCredentialCheckMs`.
+ */
+export const keyFreshMs = 500;
 const keysCachedMax = 10_000;
 
 /** A cache of valid API keys. */
 export interface KeyCache {
-  /** Removes a revoked key, so that this node refuses it at once. */
-  forget(hash: string): void;
+  /** Removes a revoked key, so that this node refuses it at once and ends its streams. */
+  forget(hash: string, apiKeyId: string): void;
 }
 
 /** Authenticates API keys, and entities by their identity headers. */
@@ -26,6 +29,7 @@ export function storedCredentials(
 ): Credentials & KeyCache {
   const keys = apiKeyCollection(records);
   const cache = new Map<string, { readonly owner: KeyOwner; readonly readAt: number }>();
+  const listeners: Parameters<Credentials['onRevoked']>[0][] = [];
 
   const byApiKey = (text: string): KeyOwner | Promise<KeyOwner> => {
     if (parseApiKey(text) === null) throw badKey();
@@ -50,7 +54,11 @@ export function storedCredentials(
 
   return {
     byApiKey,
-    forget: (hash) => void cache.delete(hash),
+    forget: (hash, apiKeyId) => {
+      cache.delete(hash);
+      for (const tell of listeners) tell(apiKeyId, badKey());
+    },
+    onRevoked: (tell) => void listeners.push(tell),
     byEntityHeaders: async (actorId, actorType) => {
       const actor = await identities.recent(actorId);
       if (actor?.entity == null || actor.entity.actorType !== actorType) {

@@ -82,7 +82,7 @@ export class Follower implements LedgerFollower {
   }
 
   advanced(): void {
-    if (this.#isCaughtUp) this.#goOn();
+    this.#goOn();
   }
 
   grantChanged({ grantChange, event }: FollowedEvent): void {
@@ -91,9 +91,22 @@ export class Follower implements LedgerFollower {
   }
 
   /** Ends the stream if its reader may not read on. */
-  checkAccess(): void {
-    const fault = this.access.fault(this.#parts.clock.now());
+  checkAccess(nowMs = this.#parts.clock.now()): void {
+    const fault = this.access.fault(nowMs);
     if (fault !== null) this.end(fault, fault.code === 'access_expired' ? 'expired' : 'revoked');
+  }
+
+  /**
+   * Whether the reader may still be told something, of an event that was written at `createdAt` if one is given. The
+   * clock of the node that wrote it may be ahead. Ends the stream if a grant has run out.
+   */
+  #mayTell(createdAt?: string): boolean {
+    if (this.access.nextExpiryMs !== Number.POSITIVE_INFINITY) {
+      const nowMs = this.#parts.clock.now();
+      const toldMs = createdAt === undefined ? nowMs : Math.max(nowMs, Date.parse(createdAt));
+      if (this.access.nextExpiryMs <= toldMs) this.checkAccess(toldMs);
+    }
+    return !this.#call.signal.aborted;
   }
 
   /** Compares the access with what is stored: a grant may have changed just before the tail began. */
@@ -117,12 +130,19 @@ export class Follower implements LedgerFollower {
     if (monotonicMs - this.#beatMs < this.#parts.heartbeatMs) return;
     this.#beatMs = monotonicMs;
     this.#isBeatDue = true;
-    if (this.#isCaughtUp) this.#goOn();
+    this.#goOn();
   }
 
   #goOn(): void {
     this.#wake?.();
     this.#wake = null;
+  }
+
+  /** Resolves when there may be something to do. */
+  #woken(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
   /** The messages of the stream, from its start to its end. */
@@ -133,21 +153,27 @@ export class Follower implements LedgerFollower {
     try {
       if (this.#isAtEnd && this.#query.after !== null) return this.#endWell('closed');
       while (!signal.aborted) {
+        // Of what the tail has not read it is not known whether it ends the access: the reader is told nothing of it.
+        if (this.#ledger.readSeq < this.#nextSeq - 1) {
+          await this.#woken();
+          continue;
+        }
         if (this.#isBeatDue) {
           this.#isBeatDue = false;
-          yield await this.#heartbeat();
+          const heartbeat = await this.#heartbeat();
+          if (this.#mayTell()) yield heartbeat;
           continue;
         }
         if (this.#nextSeq > this.#ledger.readSeq || this.#isAtEnd) {
           if (!this.#isCaughtUp) {
             this.#isCaughtUp = true;
-            if (this.#hasSent || !this.#isAtEnd || this.#query.after === null) yield await this.#caughtUp();
+            if (!this.#hasSent && this.#isAtEnd && this.#query.after !== null) continue;
+            const caughtUp = await this.#caughtUp();
+            if (this.#mayTell()) yield caughtUp;
             continue;
           }
           if (this.#isAtEnd) return this.#endWell('closed');
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
+          await this.#woken();
           continue;
         }
         if (this.#isFarBehind) {
@@ -165,11 +191,9 @@ export class Follower implements LedgerFollower {
         const answer = this.#take(followed);
         if (answer === 'end') return this.#endWell('filter_end');
         if (answer === null) continue;
-        if (answer instanceof Promise) {
-          const checked = await answer;
-          if (signal.aborted) return;
-          yield this.#sent(checked, followed.learnedMs);
-        } else yield this.#sent(answer, followed.learnedMs);
+        const checked = answer instanceof Promise ? await answer : answer;
+        if (!this.#mayTell(followed.event.createdAt)) return;
+        yield this.#sent(checked, followed.learnedMs);
         if (this.#query.eventId !== null) return this.#endWell('filter_end');
       }
     } finally {
@@ -261,7 +285,12 @@ export class Follower implements LedgerFollower {
     );
     const issues = Map.groupBy(page.issues, (issue) => issue.eventId);
     for (const event of page.events) {
-      if (this.#call.signal.aborted) return;
+      // The store may have more than the tail has read: a later event may end the access.
+      if (event.seq > readSeq) {
+        this.#nextSeq = readSeq + 1;
+        return;
+      }
+      if (!this.#mayTell(event.createdAt)) return;
       this.#nextSeq = event.seq + 1;
       if (this.#passes(event) === 'end') {
         this.#closedSeq = event.seq - 1;
@@ -273,7 +302,7 @@ export class Follower implements LedgerFollower {
       yield this.#sent(eventAnswer(event, issues.get(event.id) ?? [], this.#position), null);
       if (this.#isAtEnd || this.#isBeatDue) return;
     }
-    this.#nextSeq = Math.max(this.#nextSeq, page.next === null ? readSeq + 1 : page.next.seq);
+    this.#nextSeq = Math.max(this.#nextSeq, Math.min(page.next?.seq ?? Number.POSITIVE_INFINITY, readSeq + 1));
   }
 
   #sent(answer: FollowAnswer, learnedMs: number | null): FollowAnswer {
@@ -309,9 +338,11 @@ export class Follower implements LedgerFollower {
   /** A reader of the whole ledger is told of its head; any other one of the newest event that it may read. */
   async #newestShown(): Promise<NewestShown | null> {
     const { ledgers } = this.#parts;
-    if (this.#masterId === null && this.access.isWhole && this.#ledger.newest !== null) return this.#ledger.newest;
+    const { newest, readSeq } = this.#ledger;
+    if (this.#masterId === null && this.access.isWhole && newest !== null) return newest;
+    const { ledgerId } = this.#facts;
     this.#newest ??= await this.#call.partWalk((walk) =>
-      newestReadable(boundedLedgers(walk, ledgers), this.#facts.ledgerId, this.#masterId, this.access),
+      newestReadable(boundedLedgers(walk, ledgers), ledgerId, this.#masterId, this.access, readSeq),
     );
     return this.#newest;
   }

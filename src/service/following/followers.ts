@@ -41,7 +41,7 @@ export class Followers implements Disposable {
   readonly #followers = new Map<Follower, { checkMs: number }>();
   readonly #byActor = new Map<string, number>();
   #count = 0;
-  #timer: NodeJS.Timeout | null = null;
+  #cancelLook: (() => void) | null = null;
   #isDraining = false;
 
   constructor(parts: FollowersParts) {
@@ -146,7 +146,7 @@ export class Followers implements Disposable {
     const closedSeq = closed.masterSeq ?? closed.ledgerSeq;
     const { after } = query;
     if (after === null) {
-      const newest = await newestReadable(store, ledgerId, master?.masterId ?? null, access);
+      const newest = await newestReadable(store, ledgerId, master?.masterId ?? null, access, headSeq);
       return { nextSeq: headSeq + 1, newest, closedSeq };
     }
     const unknown = (): LedgerError => invalidField(afterField, 'the place of an event that exists, or -1');
@@ -204,7 +204,7 @@ export class Followers implements Disposable {
     ledger.add(follower);
     const checkMs = this.#parts.monotonicMs() + firstStoredCheckMs;
     this.#followers.set(follower, { checkMs });
-    this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
+    this.#lookLater();
     if (this.#isDraining) follower.end(this.#draining(), 'draining');
   }
 
@@ -212,6 +212,14 @@ export class Followers implements Disposable {
     ledger.remove(follower);
     this.#followers.delete(follower);
     if (this.#followers.size === 0) this[Symbol.dispose]();
+  }
+
+  #lookLater(): void {
+    this.#cancelLook ??= this.#parts.clock.after(lookEveryMs, () => {
+      this.#cancelLook = null;
+      this.#look();
+      if (this.#followers.size > 0) this.#lookLater();
+    });
   }
 
   #look(): void {
@@ -246,8 +254,8 @@ export class Followers implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (this.#timer !== null) clearInterval(this.#timer);
-    this.#timer = null;
+    this.#cancelLook?.();
+    this.#cancelLook = null;
   }
 }
 

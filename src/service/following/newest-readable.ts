@@ -5,16 +5,18 @@ import { readEvent } from '../reading/stored-event.ts';
 import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import type { ReaderAccess } from './reader-access.ts';
 
-/** The newest event of what is followed that the reader may read; null if there is none that can be parsed. */
+/**
+ * The newest event of what is followed up to `throughSeq` that the reader may read; null if there is none that can be
+ * parsed.
+ */
 export async function newestReadable(
   store: BoundedLedgers,
   ledgerId: string,
   masterId: string | null,
   access: ReaderAccess,
+  throughSeq: number,
 ): Promise<LedgerEvent | null> {
-  const head = await store.head(ledgerId);
-  if (head === null) return null;
-  const bounds = { low: 0, high: head.seq };
+  const bounds = { low: 0, high: throughSeq };
   for await (const { entries } of entriesWithin(store, placeOf(ledgerId, masterId, access), bounds, true, 1))
     for (const entry of entries) {
       const event = readEvent(entry, { ledgerId, scopes: null }, []);

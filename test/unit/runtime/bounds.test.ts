@@ -50,9 +50,8 @@ describe('times', () => {
     expect(limits.grpcAnswerTimeoutMs).toBeLessThanOrEqual(30_000);
   });
 
-  test('a revoked API key is refused within a second', () => {
-    expect(keyFreshMs).toBeLessThanOrEqual(1_000);
-    expect(limits.streamCredentialCheckMs).toBeLessThan(1_000);
+  test('a revoked API key is refused within a second, and its streams have ended', () => {
+    expect(keyFreshMs + limits.streamCredentialCheckMs).toBeLessThanOrEqual(1_000);
   });
 
   test('no node uses a revoked signing key after its end: what it cached is older than that by then', () => {

@@ -8,6 +8,7 @@ import type { Endpoint } from '../../../../src/rpc/endpoints/endpoint.ts';
 import { createPipeline } from '../../../../src/rpc/pipeline/pipeline.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
+import { fakeCredentials } from '../../../support/listening-node.ts';
 
 afterEach(() => void vi.useRealTimers());
 
@@ -25,6 +26,7 @@ function liveCall(
   const parts = { answers, now: () => 0, monotonicMs: () => 0, random: (length: number) => Buffer.alloc(length) };
   const pipeline = createPipeline({
     ...parts,
+    credentials: fakeCredentials(),
     rates: { admit: () => {}, charge: () => {} },
   } as unknown as Parameters<typeof createPipeline>[0]);
   const { followLedgerEvents: method } = LedgerService.method;

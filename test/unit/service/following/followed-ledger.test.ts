@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import { pageSeqs } from '../../../../src/service/following/event-pages.ts';
+import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
+import { append, buyer, createMaster, openLedger, supplier } from '../../../support/commands.ts';
+import { FollowersRig } from '../../../support/followers-rig.ts';
+import { storeWith } from '../../../support/world.ts';
+
+async function rigOf(options: ConstructorParameters<typeof FollowersRig>[0] = {}): Promise<FollowersRig> {
+  const rig = new FollowersRig(options);
+  await rig.commit(openLedger(), createMaster());
+  return rig;
+}
+
+test('each new event is read once for all followers of the ledger', async () => {
+  const rig = await rigOf();
+  const streams = Array.from({ length: 50 }, (_, n) => rig.followLedger(n % 2 === 0 ? buyer : supplier));
+  await rig.settle();
+  const before = rig.counts.eventsRead;
+  for (let n = 0; n < 10; n += 1) await rig.commit(append());
+  await rig.settle();
+  // The first read of the page takes what stands before the new events in it.
+  expect(rig.counts.eventsRead - before).toBe(10 + 3);
+  for (const { shown } of streams) expect(shown).toEqual(['caughtUp', 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+  expect(rig.counts.sent).toBe(500);
+});
+
+test('followers that come back at once share the reads of the past', async () => {
+  const rig = await rigOf();
+  await rig.commit(...Array.from({ length: 197 }, () => append()));
+  const streams = Array.from({ length: 20 }, () => rig.followLedger(buyer, { afterSeq: -1n }));
+  await rig.settle();
+  for (const { shown } of streams) expect(shown).toHaveLength(201);
+  expect(rig.counts).toMatchObject({ eventsRead: 200, pagesRead: Math.ceil(200 / pageSeqs) });
+});
+
+test('a tail whose read fails tries again, and leaves nothing out', async () => {
+  let isFailing = false;
+  const store = (inner: LedgerStore): LedgerStore =>
+    storeWith(inner, {
+      read: async (...given) => {
+        if (isFailing) throw new Error('the store does not answer');
+        return inner.read(...given);
+      },
+    });
+  const rig = await rigOf({ store });
+  const stream = rig.followLedger(buyer);
+  await rig.settle();
+  isFailing = true;
+  await rig.commit(append(), append());
+  await rig.settle();
+  expect(stream.shown).toEqual(['caughtUp']);
+  isFailing = false;
+  await rig.clock.advance(1_000);
+  await rig.settle();
+  expect(stream.shown).toEqual(['caughtUp', 3, 4]);
+});
+
+test('an event that the store does not show yet is waited for', async () => {
+  let hidden = Number.POSITIVE_INFINITY;
+  const store = (inner: LedgerStore): LedgerStore =>
+    storeWith(inner, {
+      read: async (...given) => (await inner.read(...given)).filter(({ seq }) => seq < hidden),
+    });
+  const rig = await rigOf({ store });
+  const stream = rig.followLedger(buyer);
+  await rig.settle();
+  hidden = 4;
+  await rig.commit(append(), append());
+  await rig.settle();
+  expect(stream.shown).toEqual(['caughtUp', 3]);
+  hidden = Number.POSITIVE_INFINITY;
+  await rig.clock.advance(1_000);
+  await rig.settle();
+  expect(stream.shown).toEqual(['caughtUp', 3, 4]);
+});
+
+test('a ledger that nobody follows any more is read no more, and its pages are dropped', async () => {
+  const rig = await rigOf();
+  const stream = rig.followLedger(buyer, { afterSeq: -1n });
+  await rig.settle();
+  stream.leave();
+  await stream.done;
+  const before = rig.counts.pagesRead;
+  await rig.commit(append());
+  await rig.clock.advance(5_000);
+  expect([rig.counts.pagesRead - before, rig.clock.timers]).toEqual([0, 0]);
+});

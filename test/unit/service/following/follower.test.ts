@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest';
+import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
+import {
+  append,
+  buyer,
+  closeLedger,
+  closeMaster,
+  createMaster,
+  delegate,
+  grant,
+  masterId,
+  openLedger,
+  revoke,
+  siblingId,
+} from '../../../support/commands.ts';
+import { FollowersRig } from '../../../support/followers-rig.ts';
+import { storeWith } from '../../../support/world.ts';
+
+const secondMs = 1_000;
+const minuteMs = 60 * secondMs;
+
+async function rigWithMaster(options: ConstructorParameters<typeof FollowersRig>[0] = {}): Promise<FollowersRig> {
+  const rig = new FollowersRig(options);
+  await rig.commit(openLedger(), createMaster());
+  return rig;
+}
+
+/** Lets time pass as a node sees it: its timers run in between. */
+async function pass(rig: FollowersRig, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += secondMs) {
+    await rig.clock.advance(Math.min(secondMs, ms - passed));
+    await rig.settle();
+  }
+}
+
+describe('the access history of a follower', () => {
+  test('has one record when it begins, and none for heartbeats', async () => {
+    const rig = await rigWithMaster();
+    const stream = rig.followLedger(buyer);
+    await rig.settle();
+    expect(rig.records).toMatchObject([{ actorId: buyer, responseStatus: 200, at: rig.clock.now() }]);
+    await pass(rig, 5 * minuteMs);
+    expect(stream.shown.filter((shown) => shown === 'heartbeat').length).toBeGreaterThan(10);
+    expect(rig.records).toHaveLength(1);
+    stream.leave();
+    await stream.done;
+    expect(rig.records).toHaveLength(1);
+  });
+
+  test('has one more for each minute in which it delivers, however many events', async () => {
+    const rig = await rigWithMaster();
+    const beganMs = rig.clock.now();
+    rig.followLedger(buyer);
+    await rig.settle();
+    for (let second = 0; second < 150; second += 1) {
+      await rig.commit(append(), append());
+      await pass(rig, secondMs);
+    }
+    expect(rig.records.map(({ at }) => (at - beganMs) / secondMs)).toEqual([0, 60, 120]);
+    await pass(rig, 10 * minuteMs);
+    await rig.commit(append());
+    await rig.settle();
+    expect(rig.records.map(({ at }) => (at - beganMs) / secondMs)).toEqual([0, 60, 120, 750]);
+    expect(new Set(rig.records.map(({ requestId }) => requestId)).size).toBe(1);
+  });
+
+  test('has one record of a refusal, and of a stream that has nothing to bring', async () => {
+    const rig = await rigWithMaster();
+    const refused = rig.followLedger(delegate);
+    await refused.done;
+    await rig.commit(closeLedger({ actorId: buyer }));
+    await rig.followLedger(buyer, { afterSeq: BigInt(rig.chain.events.length - 1) }).done;
+    await rig.settle();
+    expect(refused.error?.code).toBe('not_found');
+    expect(rig.records.map(({ actorId, responseStatus }) => [actorId, responseStatus])).toEqual([
+      [delegate, 404],
+      [buyer, 204],
+    ]);
+  });
+});
+
+describe('a follower', () => {
+  test('gets the past, is told once that it is caught up, and then gets each event', async () => {
+    const rig = await rigWithMaster();
+    const stream = rig.followLedger(buyer, { afterSeq: 0n });
+    await rig.settle();
+    await rig.commit(append(), append());
+    await rig.settle();
+    expect(stream.shown).toEqual([1, 2, 'caughtUp', 3, 4]);
+  });
+
+  test('gets a heartbeat every 15 s, with the newest event and the time', async () => {
+    const rig = await rigWithMaster();
+    const stream = rig.followLedger(buyer);
+    await rig.settle();
+    await pass(rig, 31 * secondMs);
+    expect(stream.shown).toEqual(['caughtUp', 'heartbeat', 'heartbeat']);
+    const head = { seq: 2n, hash: rig.chain.events[2]?.hash };
+    expect(stream.answers[2]).toMatchObject({ message: { value: { head } }, resumeAfter: 2n });
+  });
+
+  test('of a master gets its events alone, and ends well behind its closing', async () => {
+    const rig = await rigWithMaster();
+    await rig.commit(createMaster({ masterId: siblingId, businessRef: 'PO-2' }));
+    const stream = rig.followMaster(buyer, { afterMasterSeq: 0n });
+    await rig.settle();
+    await rig.commit(append({ masterId: siblingId }), append(), closeMaster(), append({ masterId: siblingId }));
+    await stream.done;
+    expect([stream.shown, stream.error, rig.ended]).toEqual([['caughtUp', 5, 6], null, ['closed']]);
+  });
+
+  test('of single masters that is far behind is told of nothing that the tail has not read', async () => {
+    let isHeld = false;
+    let letGo = () => {};
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    // The tail reads by seqs and waits; the past is read along scopes and does not.
+    const store = (inner: LedgerStore): LedgerStore =>
+      storeWith(inner, {
+        read: async (id, from, limit, charsMax) => {
+          if (isHeld && from >= 1_205) await held;
+          return inner.read(id, from, limit, charsMax);
+        },
+      });
+    const rig = await rigWithMaster({ store });
+    await rig.commit(createMaster({ masterId: siblingId, businessRef: 'PO-2' }), grant({ access: 'read' }));
+    for (let n = 0; n < 1_200; n += 100)
+      await rig.commit(...Array.from({ length: 100 }, () => append({ masterId: siblingId })));
+    // A party's tail is at the head, and reads on from there.
+    rig.followLedger(buyer);
+    await rig.settle();
+    isHeld = true;
+    await rig.commit(revoke(), append());
+    const stream = rig.followLedger(delegate, { afterSeq: 0n });
+    await rig.settle();
+    letGo();
+    await rig.settle();
+    expect(Math.max(-1, ...stream.toldSeqs)).toBeLessThan(1_205);
+    expect(stream.error).not.toBeNull();
+  });
+
+  test('ends with its own error while a read is under way, and not with that of the read', async () => {
+    let letGo = () => {};
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    let isHeld = false;
+    const store = (inner: LedgerStore): LedgerStore =>
+      storeWith(inner, {
+        read: async (...given) => {
+          if (isHeld) await held;
+          return inner.read(...given);
+        },
+      });
+    const rig = await rigWithMaster({ store });
+    isHeld = true;
+    const stream = rig.followLedger(buyer, { afterSeq: -1n });
+    await rig.settle();
+    rig.revokeKey(buyer);
+    letGo();
+    await stream.done;
+    expect([stream.error?.code, rig.ended]).toEqual(['invalid_api_key', ['credential']]);
+  });
+
+  test('is ended with a hint when to come back if its node stops', async () => {
+    const rig = await rigWithMaster();
+    const stream = rig.followMaster(buyer);
+    await rig.settle();
+    rig.followers.drain();
+    await stream.done;
+    expect(stream.error).toMatchObject({ code: 'unavailable', details: { retry_after_ms: expect.any(Number) } });
+    expect([rig.ended, rig.followers.count]).toEqual([['draining'], 0]);
+    const refused = rig.followLedger(buyer);
+    await refused.done;
+    expect(refused.error?.code).toBe('unavailable');
+  });
+
+  test('of one master does not look at the masters of others', async () => {
+    const rig = await rigWithMaster();
+    await rig.commit(createMaster({ masterId: siblingId, businessRef: 'PO-2' }), grant({ access: 'read' }));
+    const stream = rig.followLedger(delegate, { afterSeq: -1n });
+    await rig.settle();
+    await rig.commit(append({ masterId: siblingId }), append({ masterId }));
+    await rig.settle();
+    expect(stream.shown).toEqual([0, 1, 2, 4, 'caughtUp', 6]);
+  });
+});
