@@ -54,7 +54,6 @@ interface CheckpointsParts {
 export class Checkpoints implements ProvenLogs {
   readonly #parts: CheckpointsParts;
   readonly #logs = new RecentMap<string, SignedLog>(logsKeptMax);
-  #isAsked = false;
 
   constructor(parts: CheckpointsParts) {
     this.#parts = parts;
@@ -66,7 +65,7 @@ export class Checkpoints implements ProvenLogs {
 
   /** Learns of events of this node that were committed: extends the edges of their logs. */
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
-    if (!this.#isAsked) return;
+    if (this.#logs.size === 0) return;
     const ledger = this.#logs.get(this.originOf({ kind: 'ledger', id: ledgerId, ledgerId }));
     if (ledger === undefined) return;
     const first = entries[0]?.seq ?? 0;
@@ -137,7 +136,6 @@ export class Checkpoints implements ProvenLogs {
   }
 
   #kept(log: Log): SignedLog {
-    this.#isAsked = true;
     const origin = this.originOf(log);
     const kept = this.#logs.get(origin) ?? new SignedLog({ ...log, origin }, this.#parts.heads);
     // Sets it also if it is there: the log that was asked for longest ago leaves first.
