@@ -47,7 +47,9 @@ async function rowsOf(client: cassandra.Client, table: string, timed: string | n
   }));
 }
 
-/** Puts rows of a snapshot in, as `nodetool import` does. `writtenAt` (µs): the time of all rows, in place of their own. */
+/**
+ * Puts rows of a snapshot in, as `nodetool import` does. `writtenAt`, µs: the time of all rows, in place of their own.
+ */
 export function importSnapshot(
   settings: CassandraSettings,
   snapshot: KeyspaceSnapshot,
