@@ -61,7 +61,7 @@ export function importSnapshot(
       const places = names.map(() => 'fromJson(?)');
       const cql = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${places.join(', ')}) USING TIMESTAMP ?`;
       // Older than all that the keyspace has from `schema apply`.
-      const at = BigInt(writtenAt ?? written ?? 1);
+      const at = writtenAt ?? written ?? 1;
       await client.execute(cql, [...values.values(), at], { prepare: true });
     }
   });
