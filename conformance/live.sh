@@ -28,6 +28,10 @@ go version >/dev/null 2>&1 || missing "$GOTOOLCHAIN"
 
 cache=$PWD/.cache
 installed=$cache/python/requirements.txt
+# Two runs at a time would install over each other.
+mkdir -p "$cache"
+exec 8>"$cache/lock"
+! command -v flock >/dev/null || flock 8
 if ! cmp -s python/requirements.txt "$installed"; then
   rm -rf "$cache/python"
   "$python" -m venv "$cache/python"
@@ -35,6 +39,7 @@ if ! cmp -s python/requirements.txt "$installed"; then
   cp python/requirements.txt "$installed"
 fi
 (cd go && go build -o "$cache/go/" ./verify ./stub)
+exec 8>&-
 py() { "$cache/python/bin/python" -B "$@"; }
 go_verify() { "$cache/go/verify" "$@"; }
 py_verify() { py python/verify.py "$@"; }

@@ -72,6 +72,7 @@ describe('a backup in the place of the data', () => {
         ],
       });
       expect(await metricsOf(node)).toMatch(/^svc_log_behind\{kind="store"\} 1$/m);
+      expect(await metricsOf(node)).not.toMatch(/^svc_checkpoints_signed_total\{.*\} [1-9]/m);
       const master = { ...world.master, base: node.base };
       expect((await append(master, world.order.buyer, 'NOTED', { start })).status).toBe(200);
     }

@@ -4,6 +4,7 @@ import { injectedFields } from '../../src/domain/event/service-events.ts';
 import { canonicalJson } from '../../src/domain/json/canonical.ts';
 import { verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
 import { isConsistent } from '../../src/domain/log/tree-proof.ts';
+import { sleep } from '../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { BehindLogs } from '../../src/service/log-identity/behind-logs.ts';
 import { writeLog } from '../../src/service/log-identity/log-record.ts';
@@ -16,7 +17,14 @@ import { unboundedWalk } from '../../src/service/walking/walk.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import type { HashPlace } from '../../src/store/tile-store.ts';
 import { formatHashes } from '../../src/store/tile-value.ts';
-import { environmentOf, leaveKeyspace, makeKeyspace, newKeyspace, openStores } from '../contract/cassandra-factory.ts';
+import {
+  environmentOf,
+  execute,
+  leaveKeyspace,
+  makeKeyspace,
+  newKeyspace,
+  openStores,
+} from '../contract/cassandra-factory.ts';
 import { treeValues } from '../contract/cassandra-tree-values.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { chainEntries } from '../support/chain-entries.ts';
@@ -29,6 +37,9 @@ const { serviceName } = vectorSigner;
 const ledgerLog: Log = { kind: 'ledger', id: ledgerId, ledgerId };
 const masterLog: Log = { kind: 'master', id: masterId, ledgerId };
 const origins = { ledger: `${serviceName}/ledgers/${ledgerId}`, master: `${serviceName}/masters/${masterId}` };
+const treeTables = ['tile', 'tile_hash'];
+/** Longer than Cassandra takes to write a changed table out, at the settings of the test that waits for it. */
+const writtenOutMs = 500;
 /** One full tile, and more rows behind it than are read each time. */
 const events = 300;
 
@@ -148,6 +159,35 @@ await describeOnCassandra('cluster verify of the trees of a keyspace', (address)
     expect(isConsistent({ ...sizes, oldRoot: old.root, newRoot: before.root, hashes })).toBe(true);
     expect(await Promise.all(places.map((place) => values().storedHash(place)))).toEqual(right);
   });
+
+  test('what was mended stands after a compaction', { timeout: 120_000 }, async () => {
+    const right = await Promise.all(places.map((place) => values().storedHash(place)));
+    // Values, deletions and new values get into files of their own. Merged, nothing of the deletions is kept.
+    const options =
+      "gc_grace_seconds = 0 AND memtable_flush_period_in_ms = 100 AND compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': 2}";
+    for (const table of treeTables) await execute(settings, `ALTER TABLE ${table} WITH ${options}`);
+    for (const place of places) await values().plantHash(place, randomBytes(48));
+    await sleep(systemClock, writtenOutMs);
+    expect(await verify('--repair')).toMatchObject({ code: 0, tree_values_removed: 2 });
+    await sleep(systemClock, writtenOutMs);
+    await signedBy(newNode(), ledgerLog);
+    await newNode().checkpoint(ledgerLog, 100, unboundedWalk());
+    const mendedAt = Date.now();
+    await expect.poll(() => compactedSince(mendedAt), { timeout: 60_000 }).toEqual(treeTables);
+    expect(await Promise.all(places.map((place) => values().storedHash(place)))).toEqual(right);
+    expect(await verify()).toMatchObject({ code: 0, findings: [] });
+  });
+
+  /** Which tables of the trees were compacted since. */
+  async function compactedSince(ms: number): Promise<string[]> {
+    const cql =
+      'SELECT columnfamily_name, compacted_at FROM system.compaction_history WHERE keyspace_name = ? ALLOW FILTERING';
+    const rows = await execute(settings, cql, [settings.keyspace]);
+    const found = rows
+      .filter(({ compacted_at }) => Number(compacted_at) >= ms)
+      .map((row) => String(row.columnfamily_name));
+    return treeTables.filter((table) => found.includes(table));
+  }
 
   test('names each log whose signed head has more events than there are, and exits with 1', async () => {
     const other = `${serviceName}/ledgers/${uuid(0x7777)}`;

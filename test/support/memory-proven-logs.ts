@@ -24,10 +24,6 @@ export class MemoryProvenLogs implements ProvenLogs {
     this.#failure = failure;
   }
 
-  originOf({ kind, id }: Log): string {
-    return originOf({ serviceName: vectorSigner.serviceName, kind, id });
-  }
-
   async newestSize(log: Log): Promise<number> {
     return (await this.#leaves(log)).length;
   }
@@ -39,7 +35,7 @@ export class MemoryProvenLogs implements ProvenLogs {
     const leaves = await this.#leaves(log);
     if (size > leaves.length) return null;
     if (failure !== null) throw failure;
-    const origin = this.originOf(log);
+    const origin = originOf({ serviceName: vectorSigner.serviceName, kind: log.kind, id: log.id });
     const root = hashOf(leaves, { from: 0, to: size });
     return { origin, size, root, checkpoint: signCheckpoint({ origin, size, root }, vectorSigner) };
   }

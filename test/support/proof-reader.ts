@@ -32,7 +32,7 @@ export async function appendMany(node: RunningTestNode, { order, master }: Prove
 }
 
 /** What a reader sees of a node's proofs. Each checkpoint and proof is verified. */
-export function proofReader(node: RunningTestNode, { order, master }: ProvenWorld, name: string) {
+export function proofReader(node: Pick<RunningTestNode, 'base'>, { order, master }: ProvenWorld, name: string) {
   const ledger = `/v1/ledgers/${order.ledgerId}`;
   const origins = { ledger: `${name}/ledgers/${order.ledgerId}`, master: `${name}/masters/${master.uuid}` };
   const get = (path: string) => rest(node.base, 'GET', path, { headers: order.buyer.bearer });

@@ -1,4 +1,5 @@
 import { type Checkpoint, verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
+import { originOf } from '../../src/domain/log/origin.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { BehindLogs } from '../../src/service/log-identity/behind-logs.ts';
 import { CertainHeads } from '../../src/service/proofs/certain-heads.ts';
@@ -61,6 +62,11 @@ export function provenLogsOver(store: LedgerStore): ProvenLogs {
   return checkpointsOver(store, new MemoryTileStore(), new MemorySignedHeads(), new BehindLogs(false));
 }
 
+/** The origin of a log of the service that signs with the key of the vectors. */
+export function originIn({ kind, id }: Log): string {
+  return originOf({ serviceName: vectorSigner.serviceName, kind, id });
+}
+
 /** A node that signs checkpoints over shared data. */
 export class ProvingNode {
   readonly store: MemoryLedgerStore;
@@ -91,7 +97,7 @@ export class ProvingNode {
   async at(log: Log, size: number): Promise<Checkpoint> {
     const signed = await this.checkpoints.checkpoint(log, size, this.walk);
     if (signed === null) throw new Error(`there is no checkpoint of size ${size}`);
-    return verifyCheckpoint(signed.checkpoint, this.checkpoints.originOf(log), [vectorKey]);
+    return verifyCheckpoint(signed.checkpoint, originIn(log), [vectorKey]);
   }
 }
 

@@ -2,7 +2,8 @@ import { EMPTY_ROOT, HASH_BYTES, isHash, joinRightToLeft, nodeHash } from './tre
 
 /**
  * What has to be kept of a tree to append to it and to know its root: the roots of its perfect subtrees, one for each 1
- * in the binary form of its size. An append takes 0.8 µs with the leaf's own hash, a root 3 µs at a million leaves.
+ * in the binary form of its size. An append computes one hash of a node on average; the root takes one for each perfect
+ * subtree but the first.
  */
 export class CompactRange {
   #size: number;

@@ -7,6 +7,10 @@ export class RecentMap<K, V> {
     this.#entriesMax = entriesMax;
   }
 
+  get size(): number {
+    return this.#entries.size;
+  }
+
   get(key: K): V | undefined {
     return this.#entries.get(key);
   }

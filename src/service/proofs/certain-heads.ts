@@ -10,7 +10,7 @@ interface Reading {
   next: Promise<Head | null> | null;
 }
 
-/** Reads certain heads, for each ledger one at a time. Those who ask meanwhile share the next read. */
+/** Reads certain heads, for each ledger one at a time. Callers that come meanwhile share the next read. */
 export class CertainHeads {
   readonly #store: Pick<LedgerStore, 'certainHead'>;
   readonly #clock: Clock;
@@ -45,7 +45,7 @@ export class CertainHeads {
     const reading: Reading = { startedAt: this.#clock.now(), ended, next: null };
     this.#readings.set(ledgerId, reading);
     const forget = () => {
-      // Whoever asks later in the time between reads waits for its end.
+      // Until then, a caller waits for the time between reads to end.
       this.#clock.after(restMs, () => {
         if (this.#readings.get(ledgerId) === reading && reading.next === null) this.#readings.delete(ledgerId);
       });

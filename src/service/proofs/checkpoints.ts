@@ -54,37 +54,32 @@ interface CheckpointsParts {
 export class Checkpoints implements ProvenLogs {
   readonly #parts: CheckpointsParts;
   readonly #logs = new RecentMap<string, SignedLog>(logsKeptMax);
-  #isAsked = false;
 
   constructor(parts: CheckpointsParts) {
     this.#parts = parts;
   }
 
-  originOf({ kind, id }: Log): string {
-    return originOf({ serviceName: this.#parts.signer.serviceName, kind, id });
-  }
-
   /** Learns of events of this node that were committed: extends the edges of their logs. */
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
-    if (!this.#isAsked) return;
-    const ledger = this.#logs.get(this.originOf({ kind: 'ledger', id: ledgerId, ledgerId }));
+    if (this.#logs.size === 0) return;
+    const ledger = this.#logs.get(this.#originOf({ kind: 'ledger', id: ledgerId }));
     if (ledger === undefined) return;
     const first = entries[0]?.seq ?? 0;
     for (const entry of entries) {
       ledger.certain = Math.max(ledger.certain, entry.seq + 1);
       ledger.edge?.committed(entry.seq, leafHash(Buffer.from(entry.hash, 'hex')));
-      this.#committedInMaster(ledgerId, entry);
+      this.#committedInMaster(entry);
     }
     const size = first + entries.length;
     const isTileFull = Math.floor(first / TILE_HASHES) < Math.floor(size / TILE_HASHES);
     if (isTileFull && ledger.edge !== null) this.#parts.trees.fill(ledger.log, size);
   }
 
-  #committedInMaster(ledgerId: string, { row, projections }: LedgerEntry): void {
+  #committedInMaster({ row, projections }: LedgerEntry): void {
     const scope = projections.find((one) => one.kind === 'scope' && one.scope.startsWith(masterScope));
     if (scope?.kind !== 'scope') return;
     const id = scope.scope.slice(masterScope.length);
-    const kept = this.#logs.get(this.originOf({ kind: 'master', id, ledgerId }));
+    const kept = this.#logs.get(this.#originOf({ kind: 'master', id }));
     if (kept === undefined) return;
     const { master, contentHash } = parseRow(row);
     if (master === null) return;
@@ -136,9 +131,12 @@ export class Checkpoints implements ProvenLogs {
     return hashes;
   }
 
+  #originOf({ kind, id }: Pick<Log, 'kind' | 'id'>): string {
+    return originOf({ serviceName: this.#parts.signer.serviceName, kind, id });
+  }
+
   #kept(log: Log): SignedLog {
-    this.#isAsked = true;
-    const origin = this.originOf(log);
+    const origin = this.#originOf(log);
     const kept = this.#logs.get(origin) ?? new SignedLog({ ...log, origin }, this.#parts.heads);
     // Sets it also if it is there: the log that was asked for longest ago leaves first.
     this.#logs.set(origin, kept);
@@ -194,14 +192,14 @@ export class Checkpoints implements ProvenLogs {
         path.map((subtree) => subtreeHash(subtree, hashAt)),
       )
     )
-      throw this.#disagrees(kept, newSize);
+      throw this.#remakeOnce(kept, newSize);
     kept.wasRemade = false;
     if (size === kept.certain) kept.makeEdge(compactRangeAt(size, hashAt));
     return root;
   }
 
   /** The tiles may be wrong: they are made anew once. If the tree then still disagrees, the events are others. */
-  #disagrees(kept: SignedLog, size: number): LedgerError {
+  #remakeOnce(kept: SignedLog, size: number): LedgerError {
     if (kept.wasRemade && !this.#parts.trees.isBuilding(kept.log)) return this.#foundBehind(kept);
     kept.wasRemade = true;
     this.#parts.trees.remake(kept.log, size);

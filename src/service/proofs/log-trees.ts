@@ -66,15 +66,15 @@ export class LogTrees {
     const needed = hashesNeeded(subtrees, size);
     const found = new Map<string, readonly Uint8Array[]>();
     const lacking: TilePart[] = [];
-    let there = 0;
+    let stored = 0;
     for (const part of needed.tiles) {
       const hashes = await walk.readOne(() => this.#parts.tiles.tile(log.origin, part.level, part.index));
-      there += Math.min(hashes.length, part.hashes);
+      stored += Math.min(hashes.length, part.hashes);
       if (hashes.length < part.hashes) lacking.push(part);
       else found.set(nameOf(part), hashes);
     }
     if (lacking.length > 0) {
-      const percent = Math.floor((there / needed.tiles.reduce((sum, { hashes }) => sum + hashes, 0)) * 100);
+      const percent = Math.floor((stored / needed.tiles.reduce((sum, { hashes }) => sum + hashes, 0)) * 100);
       for (const [part, hashes] of await this.#makeNow(log, lacking, percent, walk)) found.set(nameOf(part), hashes);
     }
     if (needed.rows !== null) {
@@ -133,16 +133,17 @@ export class LogTrees {
       .finally(() => origins.delete(log.origin));
   }
 
+  /** Runs `work` once all earlier work on the tiles of the log has ended. */
   async #alone<T>({ origin }: NamedLog, work: () => Promise<T>): Promise<T> {
     const before = this.#making.get(origin);
-    const turn = (before ?? Promise.resolve()).then(work);
-    const ended = turn.then(
+    const result = (before ?? Promise.resolve()).then(work);
+    const ended = result.then(
       () => {},
       () => {},
     );
     this.#making.set(origin, ended);
     try {
-      return await turn;
+      return await result;
     } finally {
       if (this.#making.get(origin) === ended) this.#making.delete(origin);
     }

@@ -49,7 +49,7 @@ export function proofService(store: LedgerStore, reading: LedgerReading, logs: P
     const { ledger } = await reading.readableMaster(masterId, actorId);
     const proofs = new LogProofs(logs, { kind: 'master', id: masterId, ledgerId: ledger.ledgerId }, call.walk);
     const isPartial = async () => !mayRead(await reading.ledgerAccess(ledger, actorId));
-    return withoutPlaces(isPartial, () => answer(proofs, ledger));
+    return withoutBrokenSeq(isPartial, () => answer(proofs, ledger));
   };
 
   /** null: there is no such event, or none that can be read. */
@@ -83,7 +83,7 @@ export function proofService(store: LedgerStore, reading: LedgerReading, logs: P
     if (found === null || !(await reading.mayReadEvent(actorId, ledgerId, found.master?.id ?? null)))
       throw notFound('event');
     if (size !== found.seq + 1) throw notOwnPlace();
-    return withoutPlaces(
+    return withoutBrokenSeq(
       async () => true,
       async () => {
         const proof = await ledgerProofs(ledgerId, call).inclusionAtOwnPlace(found.seq);
@@ -158,7 +158,7 @@ function notOwnPlace(): LedgerError {
 }
 
 /** Makes an answer. A partial reader is not told which event is not stored as it was written. */
-async function withoutPlaces<Answer>(
+async function withoutBrokenSeq<Answer>(
   isPartial: () => Promise<boolean>,
   answer: () => Promise<Answer>,
 ): Promise<Answer> {

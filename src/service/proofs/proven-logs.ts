@@ -24,7 +24,6 @@ export interface SignedSize {
  * `tree_building`, `broken_row` (with details.seq) or `log_behind`. Its message names neither a seq nor a count.
  */
 export interface ProvenLogs {
-  originOf(log: Log): string;
   /** The newest certain size; 0 for an empty log. */
   newestSize(log: Log, walk: Walk): Promise<number>;
   /** null: the log has no such certain size. */

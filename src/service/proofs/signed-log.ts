@@ -69,6 +69,8 @@ export class SignedLog {
       this.#keep(head);
     } catch (error) {
       this.#signed = undefined;
+      // The calls that wait for the next raise fail with this one.
+      this.#next = null;
       throw error;
     }
   }

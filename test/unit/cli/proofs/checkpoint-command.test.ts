@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ledgerId } from '../../../support/export-of-vectors.ts';
+import { forgeries } from '../../../support/forged-answers.ts';
 import { runHere } from '../../../support/program-here.ts';
 import {
   type Lies,
@@ -60,6 +61,17 @@ test('--json has the note, --quiet the origin alone, and --master names a master
   expect(JSON.parse(out).checkpoint).toContain(`${masterOrigin}\n4\n`);
   expect((await run(ledgerId, '--quiet')).out).toBe(`${ledgerOrigin}\n`);
 });
+
+test.each(forgeries.filter(([, call]) => call === 'ledger' || call === 'master'))(
+  '%s is refused, and nothing is kept',
+  async (_what, call, lie, reason) => {
+    const { run, lies, state } = await user();
+    lie(lies);
+    const refused = await run(...(call === 'master' ? ['--master', masterId] : [ledgerId]));
+    expect(refused).toMatchObject({ out: '', err: expect.stringContaining(`(${reason})`) });
+    expect([refused.code, existsSync(state)]).toEqual([1, false]);
+  },
+);
 
 test('a contradiction ends with 1, and both notes are beside the state', async () => {
   const { look, state } = await user();

@@ -1,3 +1,5 @@
+import { logVectors } from '../../../support/log-vectors.ts';
+
 /**
  * For each test of this folder a line of code that makes it fail when it is broken. broken-lines.nightly.ts breaks them
  * one at a time.
@@ -324,7 +326,7 @@ export const brokenLines: readonly BrokenLine[] = [
     file: 'log/checkpoint.ts',
     line: 'if (known.length === 0) continue;',
     broken: "if (known.length === 0) throw new ProofRefused('unknown_log_key', '');",
-    fails: { checkpoint: ['each listed key may sign'] },
+    fails: { checkpoint: ['each listed key may sign'], 'foreign-proof': ['signatures of witnesses'] },
   },
   {
     file: 'log/checkpoint.ts',
@@ -380,6 +382,80 @@ export const brokenLines: readonly BrokenLine[] = [
     line: 'const HASHES_MAX = 53;',
     broken: 'const HASHES_MAX = 52;',
     fails: { 'proof-file': ['a proof file may hold the longest proof'] },
+  },
+  {
+    file: 'log/foreign-proof.ts',
+    line: "file.replace(EXTRA_LINE, '$1')",
+    broken: 'file',
+    fails: { 'foreign-proof': ['a line `extra` and extension lines'] },
+  },
+  {
+    file: 'log/foreign-proof.ts',
+    line: '(?:[^\\n]+\\n)*$/;',
+    broken: '$/;',
+    fails: { 'foreign-proof': ['a line `extra` and extension lines'] },
+  },
+  {
+    file: 'log/foreign-proof.ts',
+    line: 'if (!isIncluded({ leafHash: leafHash(record),',
+    broken: 'if (!isIncluded({ leafHash: record,',
+    fails: { 'foreign-proof': ['a proof of a log with any name'] },
+  },
+  {
+    file: 'log/foreign-proof.ts',
+    line: 'if (!isIncluded(',
+    broken: 'if (false && !isIncluded(',
+    fails: { 'foreign-proof': ['a hash left over', 'a missing hash', 'another record is refused'] },
+  },
+  {
+    file: 'log/foreign-proof.ts',
+    line: 'if (name !== origin)',
+    broken: 'if (false)',
+    fails: { 'foreign-proof': ['a checkpoint whose first line'] },
+  },
+  {
+    file: 'log/foreign-proof.ts',
+    line: '  checkSignatures(note, origin, [key]);',
+    broken: '',
+    fails: { 'foreign-proof': ['a checkpoint under another key', 'a changed checkpoint'] },
+  },
+  {
+    file: 'log/foreign-proof.ts',
+    line: 'if (index !== null && proof.index !== index)',
+    broken: 'if (false)',
+    fails: { 'foreign-proof': ['another index is refused'] },
+  },
+  {
+    file: 'log/foreign-proof.ts',
+    line: 'if (root === null || !Number.isSafeInteger(size))',
+    broken: 'if (false)',
+    fails: {
+      'foreign-proof': ['a size with a leading zero', 'a tree without leaves', 'a root of another length'],
+    },
+  },
+  {
+    file: 'log/foreign-proof.ts',
+    line: 'if (proof === null || note === null) throw',
+    broken: 'if (false) throw',
+    fails: { 'foreign-proof': ['two lines `extra`', 'no checkpoint'] },
+  },
+  {
+    file: 'log/foreign-proof.ts',
+    line: 'keys: [key] }',
+    broken: 'keys: [] }',
+    fails: { 'foreign-proof': ['the proof files of the vectors verify'] },
+  },
+  {
+    file: 'log/foreign-proof.ts',
+    line: 'return OWN_ORIGIN.test(leaf.origin) ?',
+    broken: 'return false ?',
+    fails: { 'foreign-proof': ['an upper-case id in the origin', 'an extension line'] },
+  },
+  {
+    file: 'log/foreign-proof.ts',
+    line: 'return OWN_ORIGIN.test(leaf.origin) ? verifyOwnProof(file, leaf) : verifyAnyProof(file, leaf);',
+    broken: 'return { origin: leaf.origin, index: 0, size: 1 };',
+    fails: { 'foreign-proof': logVectors.refused.map(({ what }) => `${what} is refused here`) },
   },
   {
     file: 'event/content.ts',

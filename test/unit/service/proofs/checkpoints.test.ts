@@ -15,6 +15,7 @@ import {
   ledgerLog,
   longChain,
   masterLog,
+  originIn,
   type ProofData,
   ProvingNode,
 } from '../../../support/proofs-rig.ts';
@@ -131,7 +132,7 @@ describe('a store that lacks events that were signed', () => {
     for (const log of [ledgerLog, masterLog]) {
       expect(await refusal(after.at(log, 10))).toEqual(['unavailable', 'log_behind']);
       expect(await refusal(after.at(log, 10))).toEqual(['unavailable', 'log_behind']);
-      expect(after.behind.has(log.kind, after.checkpoints.originOf(log))).toBe(true);
+      expect(after.behind.has(log.kind, originIn(log))).toBe(true);
     }
     await appendAll(after.store, chain.slice(400, 600));
     const mended = new ProvingNode(restored);
@@ -160,7 +161,7 @@ test('wrong tiles do not lead to a wrong checkpoint: the tree is made anew', asy
   const data = emptyProofData();
   const node = await nodeWith(1_500, data);
   const right = await node.newest(ledgerLog);
-  const origin = node.checkpoints.originOf(ledgerLog);
+  const origin = originIn(ledgerLog);
   // A value that fits its place, of a tree that is not this one's.
   const { hashes } = data.trees;
   const name = nameOfPlace({ owner: origin, level: 1, position: 0 });
@@ -209,7 +210,7 @@ test('no checkpoint leaves before its signed head is durable', async () => {
   expect([isAnswered, node.counts.signed]).toEqual([false, 0]);
   durable.resolve();
   expect((await call).size).toBe(30);
-  expect((await node.heads.get(node.checkpoints.originOf(ledgerLog)))?.size).toBe(30);
+  expect((await node.heads.get(originIn(ledgerLog)))?.size).toBe(30);
 });
 
 test('a raise that fails refuses its checkpoint, and the next call reads the signed head again', async () => {

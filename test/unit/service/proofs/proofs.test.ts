@@ -77,7 +77,6 @@ async function storeOfEvents(): Promise<LedgerStore> {
 
 /** Logs without certain events. */
 const emptyLogs: ProvenLogs = {
-  originOf: (log) => logs.originOf(log),
   newestSize: async () => 0,
   checkpoint: async () => null,
   inclusion: () => Promise.reject(new Error('inclusion in an empty log was asked for')),
@@ -339,7 +338,6 @@ describe('a delegate of one master', () => {
   test('makes its proofs without the newest size of the ledger', async () => {
     const asked: number[] = [];
     const narrow = proofsOver(store, {
-      originOf: (log) => logs.originOf(log),
       newestSize: () => Promise.reject(new Error('the newest size was asked for')),
       checkpoint: (log, size) => {
         asked.push(size);

@@ -46,6 +46,19 @@ test('a raise that failed leaves the signed head unknown', async () => {
   expect(log.signed).toBeUndefined();
 });
 
+test('a raise that fails refuses the calls that wait for the next one, and their heads are not raised later', async () => {
+  const { log, raises } = raisedByHand();
+  await log.readSigned();
+  const calls = [10, 20].map((size) => log.raise({ size, root }));
+  raises[0]?.end.reject(new Error('no'));
+  const outcomes = await Promise.allSettled(calls);
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  const later = log.raise({ size: 15, root });
+  expect(raises.map(({ size }) => size)).toEqual([10, 15]);
+  raises[1]?.end.resolve();
+  await later;
+});
+
 test('a raise ends although the log was found to be behind just when its head became durable', async () => {
   const { log, raises } = raisedByHand();
   await log.readSigned();
