@@ -52,13 +52,25 @@ export async function pythonPackages(...packages: readonly string[]): Promise<No
   const run = promisify(execFile);
   const { stdout: python } = await run('python3', ['-VV']);
   const cache = process.env.GENERATORS_CACHE ?? join(tmpdir(), 'ledger-trust-generators');
-  const name = createHash('sha256').update([python, ...packages].join('\n')).digest('hex').slice(0, 16);
+  const name = createHash('sha256')
+    .update([python, ...packages].join('\n'))
+    .digest('hex')
+    .slice(0, 16);
   const folder = join(cache, 'python-packages', name);
   if (!existsSync(folder)) {
     await mkdir(dirname(folder), { recursive: true });
     const unfinished = await mkdtemp(`${folder}-`);
     // A virtual environment would first install pip itself, which takes longer.
-    const args = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--target', unfinished, ...packages];
+    const args = [
+      '-m',
+      'pip',
+      'install',
+      '--quiet',
+      '--disable-pip-version-check',
+      '--target',
+      unfinished,
+      ...packages,
+    ];
     await run('python3', args, { maxBuffer: 1e7 });
     // Another run that installed the same meanwhile was first.
     await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true }));
