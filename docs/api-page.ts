@@ -38,6 +38,7 @@ interface Operation {
     readonly $ref?: string;
     readonly name?: string;
     readonly in?: string;
+    readonly required?: boolean;
     readonly description?: string;
     readonly example?: unknown;
   }[];
@@ -295,7 +296,10 @@ class ApiPage {
     const lines = [facts, '', wrapped(description), ''];
     const parameters = (operation.parameters ?? [])
       .filter((parameter) => parameter.name !== undefined && parameter.in !== 'header')
-      .map((parameter) => row(parameter.name ?? '', parameter.in ?? '', parameter.description));
+      .map((parameter) => {
+        const place = `${parameter.in ?? ''}${parameter.required === true ? '' : ', optional'}`;
+        return row(parameter.name ?? '', place, parameter.description);
+      });
     const request = jsonOf(operation.requestBody);
     const answer = jsonOf(operation.responses['200']);
     lines.push(...table('request', [...parameters, ...this.#bodyRows(request?.schema)]));

@@ -132,20 +132,22 @@ describe('masters', () => {
     });
     const list = (query = '') =>
       done(base, 'GET', `/v1/traceledger/master?ledger_id=${order.ledgerId}${query}`, { headers: order.buyer.bearer });
-    const item = (uuid: string) => ({
+    const item = (uuid: string, by: Party) => ({
       uuid,
+      ledger_id: order.ledgerId,
       scope: 'ORDER',
       status: 'OPEN',
       business_ref: 'PO-1',
       created_at: shape.time,
+      created_by_actor_id: by.actorId,
     });
     expect((await list()).body).toEqual({
       ledger_id: order.ledgerId,
       count: 2,
-      masters: [item(first.uuid), item(second.uuid)],
+      masters: [item(first.uuid, order.supplier), item(second.uuid, order.buyer)],
     });
-    expect((await list('&order=desc&limit=1')).rows('masters')).toEqual([item(second.uuid)]);
-    expect((await list('&offset=1')).rows('masters')).toEqual([item(second.uuid)]);
+    expect((await list('&order=desc&limit=1')).rows('masters')).toEqual([item(second.uuid, order.buyer)]);
+    expect((await list('&offset=1')).rows('masters')).toEqual([item(second.uuid, order.buyer)]);
   });
 
   test('return the hash of an append, which the next append may name as its cause', async () => {

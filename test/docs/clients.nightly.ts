@@ -34,7 +34,7 @@ async function shell(script: string, cwd: string, env: NodeJS.ProcessEnv): Promi
 /** Installs what the commands need. Returns the environment in which they find it. */
 async function tools(): Promise<NodeJS.ProcessEnv> {
   mkdirSync(bin);
-  const env = await pythonPackages(join(folder, 'python'), 'protobuf==6.33.5', 'googleapis-common-protos');
+  const env = await pythonPackages('protobuf==6.33.5', 'googleapis-common-protos');
   // The compiler from Maven Central comes alone. An installed one has the well-known types beside it.
   const artifact = '-Dartifact=com.google.protobuf:protoc:4.33.5:exe:linux-x86_64';
   await exec('mvn', ['-q', 'dependency:copy', artifact, `-DoutputDirectory=${bin}`], { cwd: bin });

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeOn } from '../support/backends/for-tests.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
 import { pythonPackages } from './toolchain.ts';
 
 const run = promisify(execFile);
@@ -14,14 +14,15 @@ const examples = fileURLToPath(new URL('../../examples', import.meta.url));
 /** Packages may have to be fetched. */
 const timeout = 600_000;
 
-/** Runs the command of an example in its folder, against a development node of its own. Returns what it printed. */
-async function outputOf(
-  language: string,
-  command: string,
-  args: readonly string[],
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<string> {
-  await using node = await runNode({ env: {} });
+/** One development node for all languages. */
+let node: RunningTestNode;
+beforeAll(async () => {
+  node = await runNode({ env: {} });
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+/** Runs the command of an example in its folder. Returns what it printed. */
+async function outputOf(language: string, command: string, args: readonly string[], env = process.env) {
   const options = { cwd: join(examples, language), env: { ...env, BASE: node.base }, timeout };
   return (await run(command, args, options)).stdout;
 }
@@ -49,24 +50,24 @@ function clientFromSources(): string {
   return `data:text/javascript,${encodeURIComponent(hook)}`;
 }
 
-test('the TypeScript example registers, signs, verifies, and receives a webhook', { timeout }, async () => {
+test.concurrent('the TypeScript example registers, signs, verifies, and receives a webhook', { timeout }, async () => {
   const args = ['--import', clientFromSources(), 'walk.ts'];
   expect(await outputOf('typescript', process.execPath, args)).toBe(walked);
 });
 
+const pythonRequirements = () => readFileSync(join(examples, 'python/requirements.txt'), 'utf8').trim().split('\n');
+
 const python = await toolchain('python3', ['--version'], (minor) => minor >= 10);
 describeOn('examples/python', 'Python 3.10', python, (command) => {
-  test('registers, signs, verifies, and receives a webhook', { timeout }, async () => {
-    const dir = temporaryDir();
-    onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-    const env = await pythonPackages(dir, '-r', join(examples, 'python/requirements.txt'));
+  test.concurrent('registers, signs, verifies, and receives a webhook', { timeout }, async () => {
+    const env = await pythonPackages(...pythonRequirements());
     expect(await outputOf('python', command, ['walk.py'], env)).toBe(walked);
   });
 });
 
 const go = await toolchain('go', ['version'], (minor) => minor >= 24);
 describeOn('examples/go', 'Go 1.24', go, (command) => {
-  test('registers, signs, verifies, and receives a webhook', { timeout }, async () => {
+  test.concurrent('registers, signs, verifies, and receives a webhook', { timeout }, async () => {
     expect(await outputOf('go', command, ['run', '.'])).toBe(walked);
   });
 });

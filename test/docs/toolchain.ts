@@ -1,4 +1,9 @@
 import { execFile, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
@@ -39,10 +44,36 @@ export function jsonLinesOf(
     .map((line) => JSON.parse(line));
 }
 
-/** Installs packages into a folder. Returns the environment in which python3 finds them. */
-export async function pythonPackages(folder: string, ...packages: readonly string[]): Promise<NodeJS.ProcessEnv> {
-  // A virtual environment would first install pip itself, which takes longer.
-  const args = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--target', folder, ...packages];
-  await promisify(execFile)('python3', args, { maxBuffer: 1e7 });
+/**
+ * Installs packages for the python3 of this machine, unless an earlier run did. Returns the environment in which python3
+ * finds them. They are kept beside the client generators.
+ */
+export async function pythonPackages(...packages: readonly string[]): Promise<NodeJS.ProcessEnv> {
+  const run = promisify(execFile);
+  const { stdout: python } = await run('python3', ['-VV']);
+  const cache = process.env.GENERATORS_CACHE ?? join(tmpdir(), 'ledger-trust-generators');
+  const name = createHash('sha256')
+    .update([python, ...packages].join('\n'))
+    .digest('hex')
+    .slice(0, 16);
+  const folder = join(cache, 'python-packages', name);
+  if (!existsSync(folder)) {
+    await mkdir(dirname(folder), { recursive: true });
+    const unfinished = await mkdtemp(`${folder}-`);
+    // A virtual environment would first install pip itself, which takes longer.
+    const args = [
+      '-m',
+      'pip',
+      'install',
+      '--quiet',
+      '--disable-pip-version-check',
+      '--target',
+      unfinished,
+      ...packages,
+    ];
+    await run('python3', args, { maxBuffer: 1e7 });
+    // Another run that installed the same meanwhile was first.
+    await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true }));
+  }
   return { ...process.env, PYTHONPATH: folder };
 }

@@ -2,7 +2,7 @@ import { ActorService } from '../../gen/svc/v1/actors_pb.ts';
 import { DeveloperService } from '../../gen/svc/v1/developer_pb.ts';
 import { EntityService } from '../../gen/svc/v1/entities_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
-import { exactlyOneOf, jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
+import { exactlyOneOf, jsonRule, needsSomeField, noRestForm } from '../../service/encoding/json-field.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import { errorStatuses } from './errors.ts';
 import { type JsonObject, parameterSchema } from './format.ts';
@@ -72,7 +72,8 @@ function requestBody(book: SchemaBook, route: RestRoute): JsonObject {
   if (fields.length === 0) return {};
   return {
     requestBody: {
-      required: fields.some((field) => jsonRule(field).required) || exactlyOneOf(input).length > 0,
+      required:
+        fields.some((field) => jsonRule(field).required) || exactlyOneOf(input).length > 0 || needsSomeField(input),
       content: {
         'application/json': {
           schema: messageRef(book, input, 'request', route.pathParams),

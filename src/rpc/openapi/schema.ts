@@ -41,7 +41,7 @@ function objectSchema(book: SchemaBook, desc: DescMessage, fields: readonly Desc
     properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(book, field, side)])),
     ...(required.length > 0 ? { required } : {}),
     ...exactlyOne(exactlyOneOf(desc)),
-    ...(needsSomeField(desc) ? { minProperties: 1 } : {}),
+    ...(needsSomeField(desc) ? someField : {}),
     // Answers may gain fields within a version. A misspelt field of a request is refused.
     ...(side === 'request' ? { additionalProperties: false } : {}),
   };
@@ -52,6 +52,13 @@ function exactlyOne(names: readonly string[]): JsonObject {
   if (names.length === 0) return {};
   return { if: { oneOf: names.map((name) => ({ required: [name] })) }, else: { not: {} } };
 }
+
+/** At least one field with a value. A null counts as no value. */
+const someField: JsonObject = {
+  minProperties: 1,
+  if: { not: { additionalProperties: { type: 'null' } } },
+  else: { not: {} },
+};
 
 function isRequired(field: DescField, side: Side): boolean {
   const rule = jsonRule(field);

@@ -153,5 +153,7 @@ function masterSummary(master: MasterFacts, status: string) {
     status,
     businessRef: master.businessRef,
     createdAt: master.createdAt,
+    ledgerId: master.ledgerId,
+    createdByActorId: master.createdBy,
   };
 }

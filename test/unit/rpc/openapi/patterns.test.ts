@@ -99,4 +99,14 @@ describe('the patterns of the OpenAPI document', () => {
     expect(accepts({ buyer_organization_id: id })).toBe(false);
     expect(accepts({ buyer_actor_id: id, buyer_svc_id: `svc:actor:${id}` })).toBe(false);
   });
+
+  it('say that an organization is enriched with at least one value', () => {
+    const paths = document.paths as { readonly [path: string]: { readonly patch?: { readonly requestBody: Json } } };
+    expect(paths['/v1/organizations/{organization_id}/enrich']?.patch?.requestBody.required).toBe(true);
+    const accepts = ajv.compile(schemas.EnrichOrganizationRequest ?? {});
+    expect(accepts({ city: 'Augsburg' })).toBe(true);
+    expect(accepts({ city: 'Augsburg', phone: null })).toBe(true);
+    expect(accepts({})).toBe(false);
+    expect(accepts({ city: null, phone: null })).toBe(false);
+  });
 });
