@@ -33,7 +33,12 @@ await describeOnCassandra('followers of a ledger in a cluster of three', (addres
 
   /** Follows from the first event on. The client verifies each event, and fails if one is missing or comes again. */
   const read = (node: NodeUnderTest, transport: 'rest' | 'grpc'): Reader => {
-    const client = createClient({ baseUrl: node.baseUrl, grpcUrl: node.grpcUrl, transport, apiKey: order.buyer.apiKey });
+    const client = createClient({
+      baseUrl: node.baseUrl,
+      grpcUrl: node.grpcUrl,
+      transport,
+      apiKey: order.buyer.apiKey,
+    });
     closing.push(() => client.close());
     const events: FollowedEvent[] = [];
     let failure: string | null = null;
@@ -104,7 +109,8 @@ await describeOnCassandra('followers of a ledger in a cluster of three', (addres
     await cluster.untilBalanced(balancedMaxMs);
     order = await withRetries(() => newOrder(cluster.nodeAt(0).baseUrl, { keyed: false }));
     master = await withRetries(() => newMaster(order));
-    for (const node of cluster.nodes) for (const transport of ['rest', 'grpc'] as const) readers.push(read(node, transport));
+    for (const node of cluster.nodes)
+      for (const transport of ['rest', 'grpc'] as const) readers.push(read(node, transport));
   });
   afterAll(async () => {
     leave.abort();

@@ -39,11 +39,12 @@ describe.skipIf(whyNot !== null)(`LMDB stores and the disk${whyNot === null ? ''
   }, 60_000);
 
   // What LMDB does when it cannot write is the same for both reasons.
-  test.each([
+  const faults: readonly (readonly [fault: string, what: string])[] = [
     ['fdatasync:error=EIO:when=8+', 'the flush fails'],
     ['pwrite64:error=ENOSPC:when=40+', 'the disk is full'],
     ...(isNightly ? [['pwrite64:error=EIO:when=41+', 'writing fails'] as const] : []),
-  ])(
+  ];
+  test.each(faults)(
     '(%s) acknowledge nothing after %s, report it, and keep acknowledged appends',
     async (fault) => {
       const { calls, child, dataDir } = await traced(['-e', `inject=${fault}`], (running) => running.ended());

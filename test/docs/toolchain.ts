@@ -45,8 +45,8 @@ export function jsonLinesOf(
 }
 
 /**
- * Installs packages for the python3 of this machine, unless an earlier run did. Returns the environment in which python3
- * finds them. They are kept beside the client generators.
+ * Installs packages for the python3 of this machine, unless an earlier run did. Returns the environment in which
+ * python3 finds them. They are kept beside the client generators.
  */
 export async function pythonPackages(...packages: readonly string[]): Promise<NodeJS.ProcessEnv> {
   const run = promisify(execFile);

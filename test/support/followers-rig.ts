@@ -73,7 +73,14 @@ export class FollowersRig {
     const log = createLog('silent');
     this.#written = new MemoryLedgerStore(now);
     this.store = changed(this.#written);
-    this.heads = new LedgerHeads({ ledgers: this.store, clock, log, remote: null, monotonicMs: now });
+    this.heads = new LedgerHeads({
+      ledgers: this.store,
+      clock,
+      log,
+      remote: null,
+      monotonicMs: now,
+      learned: () => {},
+    });
     this.followers = new Followers({
       ...{ ledgers: this.store, heads: this.heads, clock, log, random: countingBytes(), monotonicMs: now },
       pages: new EventPages(1024 * 1024, { add: () => {}, release: () => {} }),

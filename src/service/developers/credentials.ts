@@ -21,8 +21,8 @@ interface NamedEntity {
 /** Authenticates callers. Every method may throw LedgerError `unavailable`. */
 export interface Credentials {
   /**
-   * Synchronous for a key that was checked within the last half second. Throws `invalid_api_key` if the key is malformed,
-   * unknown or revoked.
+   * Synchronous for a key that was checked within the last half second. Throws `invalid_api_key` if the key is
+   * malformed, unknown or revoked.
    */
   byApiKey(key: string): KeyOwner | Promise<KeyOwner>;
 

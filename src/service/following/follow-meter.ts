@@ -85,6 +85,8 @@ export function followMeter(registry: Registry, followers: () => number, pageByt
     labelNames: ['bound'],
     registers,
   });
+  for (const reason of followEnds) ended.inc({ reason }, 0);
+  for (const bound of ['FOLLOWERS_MAX', 'FOLLOWERS_PER_ACTOR_MAX']) refused.inc({ bound }, 0);
   return {
     pageRead: (count) => {
       pages.inc();

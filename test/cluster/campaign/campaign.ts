@@ -112,7 +112,9 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
       stuck.push(`stuck: ledger ${ledger.id} takes no event after everything was mended`);
   await Promise.all(cuts);
   await followers.untilAllAcknowledged(caughtUpMaxMs);
-  options.tell(`${count} followers were sent ${followers.receipts} events, and connected ${followers.reconnects} times again`);
+  options.tell(
+    `${count} followers were sent ${followers.receipts} events, and connected ${followers.reconnects} times again`,
+  );
   await looking.disposeAsync();
   await followers[Symbol.asyncDispose]();
   const checked = await checkLoad(cluster.settings, ledgerIds, history);

@@ -83,7 +83,9 @@ export class LoadFollowers implements AsyncDisposable {
     const leave = new AbortController();
     const follow = async (): Promise<void> => {
       const { ledgerId, after } = follower;
-      const onRetry = (): void => void (this.#reconnects += 1);
+      const onRetry = (): void => {
+        this.#reconnects += 1;
+      };
       for await (const { seq, hash, checks } of client.follow({ ledgerId, after }, { signal: leave.signal, onRetry })) {
         this.#received(follower, seq, hash);
         if (!checks.contentHash || !checks.chainHash || !(checks.actorSignature || checks.authoritySeal))

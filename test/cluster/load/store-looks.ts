@@ -7,8 +7,8 @@ import type { LoadHistory } from './load-history.ts';
 const everyMs = 500;
 
 /**
- * Notes the heads of ledgers as the store has them, read without the nodes, until it is disposed of. What a follower was
- * sent before such a read, the read must see.
+ * Notes the heads of ledgers as the store has them, read without the nodes, until it is disposed of. What a follower
+ * was sent before such a read, the read must see.
  */
 export async function lookAtStore(
   settings: CassandraSettings,

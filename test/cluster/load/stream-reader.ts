@@ -65,7 +65,8 @@ export class StreamReader {
     return new Promise((resolve) => {
       const request = get(url, { headers, agent: false, timeout: silenceMaxMs }, (answer) => {
         const { statusCode = 0 } = answer;
-        if (statusCode !== 200 && statusCode !== 503 && statusCode !== 429) broken(`a stream was answered ${statusCode}`);
+        if (statusCode !== 200 && statusCode !== 503 && statusCode !== 429)
+          broken(`a stream was answered ${statusCode}`);
         let rest = '';
         // What is looked for is ASCII.
         answer.setEncoding('latin1');

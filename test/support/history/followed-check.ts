@@ -31,7 +31,9 @@ function sequenceViolations({ name, after, receipts }: Followed, newestAcknowled
     newest = Math.max(newest, seq);
   }
   if (newest < newestAcknowledged)
-    found.push(`followed: ${name} was sent no event behind seq ${newest}, and seq ${newestAcknowledged} is acknowledged`);
+    found.push(
+      `followed: ${name} was sent no event behind seq ${newest}, and seq ${newestAcknowledged} is acknowledged`,
+    );
   return found;
 }
 

@@ -12,7 +12,7 @@ import { watchUnreadable } from '../../../src/node/unreadable-records.ts';
 import { watchClock } from '../../../src/runtime/clock/clock-watch.ts';
 import { createLog } from '../../../src/runtime/telemetry/log.ts';
 import { createMetrics } from '../../../src/runtime/telemetry/metrics.ts';
-import { followMeter } from '../../../src/service/following/follow-meter.ts';
+import { followMeter, headMeter } from '../../../src/service/following/follow-meter.ts';
 import { BehindLogs } from '../../../src/service/log-identity/behind-logs.ts';
 import { webhookMeter } from '../../../src/webhooks/webhook-meter.ts';
 import { ManualClock } from '../../support/clock.ts';
@@ -34,6 +34,7 @@ function registryOfAll(): Registry {
     () => 0,
     () => 0,
   );
+  headMeter(registry);
   meterAccesses(registry, { held: 0, lost: 0 });
   meterBehindLogs(registry, new BehindLogs(false));
   meterProofs(registry);
