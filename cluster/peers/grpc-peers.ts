@@ -1,7 +1,7 @@
 import { Client } from '@grpc/grpc-js';
 import type { BatchCounts } from '../../src/actors/batching/batch-window.ts';
 import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
-import { outcomeFault } from '../../src/actors/routing/outcome-check.ts';
+import { outcomeFault } from '../../src/actors/routing/peer-outcome-check.ts';
 import { NotOwner, type Peers, PeerUnreachable } from '../../src/actors/routing/peers.ts';
 import type { NodeId } from '../../src/actors/routing/placement.ts';
 import type { Command } from '../../src/domain/ledger/command.ts';

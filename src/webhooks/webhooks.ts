@@ -163,7 +163,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     this.claimed(ledgerId);
   }
 
-  outcomeUnknown(ledgerId: string, entries: readonly LedgerEntry[]): void {
+  batchInDoubt(ledgerId: string, entries: readonly LedgerEntry[]): void {
     // If the entries do not stand, the index only knows readers too many: access is checked for each event.
     this.#index.learn(ledgerId, entries);
     if (this.#index.isWatched(ledgerId)) this.#barriers.ask(ledgerId);

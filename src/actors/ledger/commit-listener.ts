@@ -10,7 +10,7 @@ export interface CommitListener {
   settled(ledgerId: string): void;
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void;
   /** These entries may be in the log, or may still land until `claimed`. */
-  outcomeUnknown(ledgerId: string, entries: readonly LedgerEntry[]): void;
+  batchInDoubt(ledgerId: string, entries: readonly LedgerEntry[]): void;
   /** The ledger was claimed: no earlier write can land any more. One that landed may have had no `committed`. */
   claimed(ledgerId: string): void;
 }
@@ -27,8 +27,8 @@ export function toldTogether(...listeners: readonly Partial<CommitListener>[]): 
     committed: (ledgerId, entries) => {
       for (const one of listeners) one.committed?.(ledgerId, entries);
     },
-    outcomeUnknown: (ledgerId, entries) => {
-      for (const one of listeners) one.outcomeUnknown?.(ledgerId, entries);
+    batchInDoubt: (ledgerId, entries) => {
+      for (const one of listeners) one.batchInDoubt?.(ledgerId, entries);
     },
     claimed: (ledgerId) => {
       for (const one of listeners) one.claimed?.(ledgerId);

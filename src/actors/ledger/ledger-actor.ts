@@ -252,7 +252,7 @@ export class LedgerActor {
     } finally {
       this.#sent = null;
       outbox?.settled(this.ledgerId);
-      if (written === null) outbox?.outcomeUnknown(this.ledgerId, decided.entries);
+      if (written === null) outbox?.batchInDoubt(this.ledgerId, decided.entries);
     }
   }
 

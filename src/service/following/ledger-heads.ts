@@ -57,7 +57,7 @@ interface Watched {
  * The newest seq of each watched ledger. This node's commits and other nodes tell of it. Where both are silent, the
  * store is asked every second. It is a wake-up alone: the events themselves are read from the store.
  */
-export class LedgerHeads implements Pick<CommitListener, 'committed' | 'outcomeUnknown' | 'claimed'>, Disposable {
+export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInDoubt' | 'claimed'>, Disposable {
   readonly #parts: LedgerHeadsParts;
   readonly #watched = new Map<string, Watched>();
   /** Ledgers for which the store is to be asked in this round. */
@@ -112,7 +112,7 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'outcomeU
     this.#parts.remote?.tell(ledgerId, last.seq);
   }
 
-  outcomeUnknown(ledgerId: string): void {
+  batchInDoubt(ledgerId: string): void {
     this.#doubt(ledgerId);
   }
 

@@ -12,27 +12,27 @@ test('one source tells all listeners of each batch, in their order, and each may
       writing: note('webhooks', 'writing'),
       settled: note('webhooks', 'settled'),
       committed: note('webhooks', 'committed'),
-      outcomeUnknown: note('webhooks', 'outcomeUnknown'),
+      batchInDoubt: note('webhooks', 'batchInDoubt'),
       claimed: note('webhooks', 'claimed'),
     },
     {
       committed: note('followers', 'committed'),
-      outcomeUnknown: note('followers', 'outcomeUnknown'),
+      batchInDoubt: note('followers', 'batchInDoubt'),
       claimed: note('followers', 'claimed'),
     },
   );
   all.writing('l', 3);
   all.committed('l', []);
   all.settled('l');
-  all.outcomeUnknown('l', []);
+  all.batchInDoubt('l', []);
   all.claimed('l');
   expect(told).toEqual([
     'webhooks writing l',
     'webhooks committed l',
     'followers committed l',
     'webhooks settled l',
-    'webhooks outcomeUnknown l',
-    'followers outcomeUnknown l',
+    'webhooks batchInDoubt l',
+    'followers batchInDoubt l',
     'webhooks claimed l',
     'followers claimed l',
   ]);

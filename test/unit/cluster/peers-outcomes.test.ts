@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { CommandOutcome } from '../../../src/actors/inbox/outcome.ts';
-import { outcomeFault } from '../../../src/actors/routing/outcome-check.ts';
+import { outcomeFault } from '../../../src/actors/routing/peer-outcome-check.ts';
 import type { LedgerEvent } from '../../../src/domain/event/event.ts';
 import type { Command } from '../../../src/domain/ledger/command.ts';
 import { sealEvent } from '../../../src/domain/ledger/seal.ts';

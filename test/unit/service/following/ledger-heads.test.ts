@@ -65,7 +65,7 @@ test('a store that fails is asked again until it answers', async () => {
   using watched = await watch();
   store.fails = true;
   store.seq = 8;
-  heads.outcomeUnknown('l');
+  heads.batchInDoubt('l');
   await settle();
   store.fails = false;
   clock.advance(1_000);
