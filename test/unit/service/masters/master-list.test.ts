@@ -8,7 +8,7 @@ import { examinedMax } from '../../../../src/service/reading/list-walk.ts';
 import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
 import { chainEntries } from '../../../support/chain-entries.ts';
-import { closeMaster, createMaster, ledgerId, openLedger, uuid } from '../../../support/commands.ts';
+import { closeMaster, createMaster, ledgerId, openLedger, supplier, uuid } from '../../../support/commands.ts';
 import { MemoryLedgerStore } from '../../../support/memory-store/ledger-store.ts';
 import { Chain, startMs, storeWith } from '../../../support/world.ts';
 
@@ -57,9 +57,10 @@ const upTo = (count: number, start = 0) => Array.from({ length: count }, (_, at)
 test('masters show what they are', async () => {
   const { store } = await ledgerWith(2);
   const { items } = await listing(store)({});
+  const shared = { status: 'OPEN', ledgerId, createdByActorId: supplier };
   expect(items).toEqual([
-    { uuid: masterIdOf(0), scope: 'ORDER', status: 'OPEN', businessRef: 'PO-0', createdAt: timeOf(0) },
-    { uuid: masterIdOf(1), scope: 'PROCESS', status: 'OPEN', businessRef: 'PO-1', createdAt: timeOf(1) },
+    { uuid: masterIdOf(0), scope: 'ORDER', businessRef: 'PO-0', createdAt: timeOf(0), ...shared },
+    { uuid: masterIdOf(1), scope: 'PROCESS', businessRef: 'PO-1', createdAt: timeOf(1), ...shared },
   ]);
 });
 
