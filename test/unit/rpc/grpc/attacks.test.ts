@@ -259,10 +259,11 @@ test('errors that repeat what was sent are cut to 4 KiB, and no other call of th
 /** Attackers keep the processors busy all the time. */
 const attackMs = isNightly ? 1_500 : 500;
 
-async function attack(attackers: (signal: AbortSignal) => Promise<void>, ms = attackMs): Promise<void> {
+async function attack(attackers: (signal: AbortSignal) => Promise<void>, began = async () => {}): Promise<void> {
   const over = new AbortController();
   const running = attackers(over.signal);
-  await delay(ms);
+  await began();
+  await delay(attackMs);
   over.abort();
   await running;
 }
@@ -270,7 +271,8 @@ async function attack(attackers: (signal: AbortSignal) => Promise<void>, ms = at
 test('reflection reads the next request of a stream once its answer was taken', async () => {
   const sampled = sampleMost(() => node.memory.heldBytes());
   // What answers is loaded with the first request.
-  await attack((signal) => reflect(target(), signal, 2), 1_500);
+  const isAnswering = () => expect.poll(() => node.memory.heldBytes(), { interval: 1 }).toBeGreaterThan(0);
+  await attack((signal) => reflect(target(), signal, 2), isAnswering);
   const most = sampled();
   // A quarter of the budget for answers, and one for requests.
   expect(most).toBeLessThan(70 * mebibyte);
