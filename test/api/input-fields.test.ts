@@ -54,7 +54,7 @@ async function fault(one: InputCase, at: string): Promise<string | null | undefi
   return answer === one.expected ? null : `${at}: ${shown(one)} is ${answer}, not ${one.expected}`;
 }
 
-/** In the ordinary run a case goes to one of the transports that it reaches, and the next case to the next transport. */
+/** In the ordinary run a case goes to one of the transports that it reaches, the next case to the next transport. */
 const transportsMax = isNightly ? transports.size : 1;
 
 async function faultsOf(one: InputCase, turn: number): Promise<string[]> {

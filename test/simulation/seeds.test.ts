@@ -11,8 +11,8 @@ const seeds = Number(process.env.SIMULATION_SEEDS ?? (isNightly ? 5_000 : 100));
  * 2,000 seeds take an estimated three and a half minutes on two cores that verify 5,000 Ed25519 signatures a second
  * each while both are busy.
  * The processor time of a seed, with collections and compilation, is judged in verifications, which the same threads
- * make between the seeds. The time itself is judged only where the machine gave them its cores. Of a few seeds, of which
- * compiling the code is a large part, and which run beside other suites, neither is judged.
+ * make between the seeds. The time itself is judged only where the machine gave them its cores. Neither is judged of a
+ * few seeds: compiling the code is a large part of them, and they run beside other suites.
  */
 const isFew = seeds < 1_000;
 const verificationsPerSeedMax = 1_150;
