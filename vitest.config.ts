@@ -11,6 +11,8 @@ const alone = [
   'test/api/webhook-isolation.test.ts',
   'test/cluster/faults.test.ts',
   'test/contract/redis-leases.test.ts',
+  // Keeps every core busy by itself.
+  ...(isNightly ? ['test/simulation/seeds.test.ts'] : []),
 ];
 /**
  * Suites that change or measure what is the whole process's (modules of Node's, its channels, its heap, milliseconds).

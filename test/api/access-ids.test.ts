@@ -49,13 +49,14 @@ describe.each(['REST', 'gRPC'] as const)('foreign ids and unknown ids have the s
   });
   afterAll(() => close());
 
-  // In the ordinary run gRPC gets each method at one kind of ledger.
-  const rows = hidden.filter(
-    ({ target }) => isNightly || transport === 'REST' || target === null || target === 'order',
-  );
+  // In the ordinary run gRPC gets each method at one kind of ledger, by one caller.
+  const isWhole = isNightly || transport === 'REST';
+  const rows = hidden.filter(({ target }) => isWhole || target === null || target === 'order');
 
   test.each(rows)('$name', async (row) => {
-    const callers = callerNames.filter((caller) => row.expected[caller] === 'not_found');
+    const all = callerNames.filter((caller) => row.expected[caller] === 'not_found');
+    const turn = rows.indexOf(row) % all.length;
+    const callers = isWhole ? all : all.slice(turn, turn + 1);
     await Promise.all(
       callers.map(async (caller) => {
         const fields = (await accessRequests[row.method]?.({ world, row, caller, succeeds: false })) ?? {};

@@ -11,16 +11,15 @@ const seeds = Number(process.env.SIMULATION_SEEDS ?? (isNightly ? 5_000 : 100));
  * 2,000 seeds take an estimated three and a half minutes on two cores that verify 5,000 Ed25519 signatures a second
  * each while both are busy.
  * The processor time of a seed, with collections and compilation, is judged in verifications, which the same threads
- * make between the seeds. The time itself is judged only where the machine gave them its cores. Of a few seeds,
- * compiling the code is a larger part: both bounds allow for it.
+ * make between the seeds. The time itself is judged only where the machine gave them its cores. Neither is judged of a
+ * few seeds: compiling the code is a large part of them, and they run beside other suites.
  */
 const isFew = seeds < 1_000;
-const verificationsPerSeedMax = isFew ? 1_400 : 1_150;
-/** Milliseconds that a thread takes for a seed. */
-const msPerSeedMax = isFew ? 260 : 210;
-/** A few seeds would be over before two threads had compiled the code. */
+const verificationsPerSeedMax = 1_150;
+const msPerSeedMax = 105;
 const threads = isFew ? 1 : 2;
 const sharedBelow = 0.95;
+/** Of one thread. */
 const msPerSeedEver = 600;
 
 /** Has seeds from 1 on run in threads, side by side. Rejects with the first that finds something. */
@@ -51,14 +50,14 @@ test('nodes that fail at random keep their word', { timeout: (seeds * msPerSeedE
   const sum = (of: (report: ThreadReport) => number) => reports.reduce((all, report) => all + of(report), 0);
   const verificationMs = sum((report) => report.verificationsCpu) / sum((report) => report.verifications) / 1_000;
   const cost = {
-    msPerSeed: (elapsedMs * threads) / results.length,
+    msPerSeed: elapsedMs / results.length,
     verificationsPerSeed: cpuMs / results.length / verificationMs,
     coresGiven: cpuMs / elapsedMs,
     verificationMs,
   };
   process.stdout.write(`${seeds} seeds: ${JSON.stringify(cost)}\n`);
-  expect(cost.verificationsPerSeed).toBeLessThan(verificationsPerSeedMax);
-  if (cost.coresGiven > threads * sharedBelow && verificationMs < 0.2)
+  if (!isFew) expect(cost.verificationsPerSeed).toBeLessThan(verificationsPerSeedMax);
+  if (!isFew && cost.coresGiven > threads * sharedBelow && verificationMs < 0.2)
     expect(cost.msPerSeed).toBeLessThan(msPerSeedMax);
 
   // That nothing was found counts only where enough went wrong.

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, KeyObject, sign, verify } from 'node:crypto';
-import { hasIdentityR } from './signature.ts';
+import { hasIdentityR } from './identity-r.ts';
 
 /** Ed25519 keys as Node's KeyObjects, which the service shares between threads. The client does without. */
 

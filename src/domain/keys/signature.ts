@@ -3,13 +3,13 @@ import { base64Form, decodeBase64 } from './base64.ts';
 import { platformCrypto } from './crypto.ts';
 import type { CryptoPort, Ed25519Verifier } from './crypto-port.ts';
 import { sha256 } from './hash.ts';
+import { hasIdentityR } from './identity-r.ts';
 import { checkPublicKey } from './public-key.ts';
 
 /** Ed25519 signatures of digests (docs/verifying.md, sections 1 and 7), and the names of the keys that made them. */
 
 export const SIGNATURE_BYTES = 64;
 export const signatureForm = base64Form(SIGNATURE_BYTES);
-const R_BYTES = 32;
 
 /** From 1. No actor can have more keys than nine digits can number. */
 const KEY_NUMBER = '[1-9][0-9]{0,8}';
@@ -35,17 +35,6 @@ export function checkSignatureForm(base64: string): Uint8Array {
 export function sigDigest(eventType: string, ledgerId: string, canonicalPayload: string): Uint8Array {
   if (eventType.includes('\0') || ledgerId.includes('\0')) throw new TypeError('NUL in an event type or ledger id');
   return sha256(`${eventType}\0${ledgerId}\0${canonicalPayload}`);
-}
-
-/**
- * Whether R, the first half of a signature, is the identity point. This service calls these signatures invalid:
- * libraries differ on them (docs/verifying.md, "Ed25519"), and making one reveals the private key. Under a key that
- * checkPublicKey accepts, no other R of small order satisfies the equation.
- */
-export function hasIdentityR(signature: Uint8Array): boolean {
-  if (signature[0] !== 1) return false;
-  for (let at = 1; at < R_BYTES; at += 1) if (signature[at] !== 0) return false;
-  return true;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
+import { hasIdentityR } from '../../domain/keys/identity-r.ts';
 import { verifyDigest } from '../../domain/keys/key-object.ts';
-import { hasIdentityR } from '../../domain/keys/signature.ts';
 
 /** A public key in the forms of libsodium and of OpenSSL. */
 export interface CheckingKey {

@@ -1,5 +1,5 @@
 import { type KeyObject, verify } from 'node:crypto';
-import { hasIdentityR } from '../../domain/keys/signature.ts';
+import { hasIdentityR } from '../../domain/keys/identity-r.ts';
 
 /**
  * Verifies an Ed25519 signature (64 bytes) of a 32-byte digest off the main thread. Resolves with false if it is not

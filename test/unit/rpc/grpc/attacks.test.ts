@@ -259,9 +259,10 @@ test('errors that repeat what was sent are cut to 4 KiB, and no other call of th
 /** Attackers keep the processors busy all the time. */
 const attackMs = isNightly ? 1_500 : 500;
 
-async function attack(attackers: (signal: AbortSignal) => Promise<void>): Promise<void> {
+async function attack(attackers: (signal: AbortSignal) => Promise<void>, began = async () => {}): Promise<void> {
   const over = new AbortController();
   const running = attackers(over.signal);
+  await began();
   await delay(attackMs);
   over.abort();
   await running;
@@ -269,7 +270,9 @@ async function attack(attackers: (signal: AbortSignal) => Promise<void>): Promis
 
 test('reflection reads the next request of a stream once its answer was taken', async () => {
   const sampled = sampleMost(() => node.memory.heldBytes());
-  await attack((signal) => reflect(target(), signal, 2));
+  // What answers is loaded with the first request.
+  const isAnswering = () => expect.poll(() => node.memory.heldBytes(), { interval: 1 }).toBeGreaterThan(0);
+  await attack((signal) => reflect(target(), signal, 2), isAnswering);
   const most = sampled();
   // A quarter of the budget for answers, and one for requests.
   expect(most).toBeLessThan(70 * mebibyte);

@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
+import { hasIdentityR } from '../../../../src/domain/keys/identity-r.ts';
 import { verifyDigest } from '../../../../src/domain/keys/key-object.ts';
 import { checkPublicKey } from '../../../../src/domain/keys/public-key.ts';
-import { hasIdentityR } from '../../../../src/domain/keys/signature.ts';
 import { verifyingKey } from '../../../../src/domain/keys/verifying-key.ts';
 import { checkingKey, signatureCheck } from '../../../../src/service/signatures/signature-check.ts';
 import { verifySignature } from '../../../../src/service/signatures/signature-verifier.ts';
