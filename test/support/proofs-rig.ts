@@ -1,4 +1,5 @@
 import { type Checkpoint, verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
+import type { Clock } from '../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { BehindLogs } from '../../src/service/log-identity/behind-logs.ts';
 import { CertainHeads } from '../../src/service/proofs/certain-heads.ts';
@@ -38,6 +39,7 @@ export function checkpointsOver(
   heads: SignedHeads,
   behind: BehindLogs,
   counts = { signed: 0, tiles: 0 },
+  clock: Clock = systemClock,
 ): Checkpoints {
   const rows = new LogRows(store);
   const tilesWritten = (count: number) => {
@@ -48,17 +50,18 @@ export function checkpointsOver(
   };
   return new Checkpoints({
     ...{ store, heads, rows },
-    certainHeads: new CertainHeads(store, systemClock),
+    certainHeads: new CertainHeads(store, clock),
     trees: new LogTrees({ tiles, rows, meter: { tilesWritten, buildingFailed: () => {} } }),
     signer: { ...vectorSigner, behind },
-    clock: systemClock,
+    clock,
     meter: { checkpointSigned },
   });
 }
 
 /** Checkpoints and proofs of a store, with tiles and signed heads of their own. */
-export function provenLogsOver(store: LedgerStore): ProvenLogs {
-  return checkpointsOver(store, new MemoryTileStore(), new MemorySignedHeads(), new BehindLogs(false));
+export function provenLogsOver(store: LedgerStore, clock?: Clock): ProvenLogs {
+  const [tiles, heads, behind] = [new MemoryTileStore(), new MemorySignedHeads(), new BehindLogs(false)];
+  return checkpointsOver(store, tiles, heads, behind, undefined, clock);
 }
 
 /** A node that signs checkpoints over shared data. */
