@@ -15,7 +15,13 @@ import type { NodeUnderTest } from './rig/node-under-test.ts';
 /** Appends per second that are asked for, all to one ledger. A machine that is slower takes fewer. */
 const rate = Number(process.env.FOLLOWED_APPENDS_PER_S || 1_000);
 const count = Number(process.env.FOLLOWED_BY || 100);
-const kills = Number(process.env.FOLLOWED_KILLS || 20);
+/** So many kills, or fewer if they take longer than this. */
+const killsMax = Number(process.env.FOLLOWED_KILLS || 20);
+const killingMaxMs = Number(process.env.FOLLOWED_MINUTES || 20) * 60_000;
+/** The kills behind which a cut or an outage comes. */
+const silentAt = 1;
+const withoutRedisAt = 2;
+const refusedAt = 3;
 /** How many of the followers verify each event: a signature costs as much as appending one. */
 const verifying = 3;
 const streams = 8;
@@ -53,19 +59,20 @@ await describeOnCassandra('followers of a hot ledger under faults', (address) =>
       await victim.untilReady(startMaxMs);
     };
     const faults: Promise<unknown>[] = [];
-    for (let n = 0; n < kills; n += 1) {
+    let kills = 0;
+    for (; kills < killsMax && performance.now() - beganMs < killingMaxMs; kills += 1) {
       await afterMs(restMs);
       const { victim } = await ownerOfSomething({ cluster, world, random }, startMaxMs);
-      const isOwner = n % 2 === 0;
+      const isOwner = kills % 2 === 0;
       killed[isOwner ? 'owners' : 'others'] += 1;
       await kill(isOwner ? victim : random.pick(nodes.filter((node) => node !== victim)));
-      if (n === Math.floor(kills / 4)) faults.push(followers.cut('silent', cutMs));
-      if (n === Math.floor(kills / 2)) {
+      if (kills === silentAt) faults.push(followers.cut('silent', cutMs));
+      if (kills === withoutRedisAt) {
         await cluster.redis.current.process.kill();
         await afterMs(redisGoneMs);
         await cluster.restartRedis();
       }
-      if (n === Math.floor((3 * kills) / 4)) faults.push(followers.cut('refused', cutMs));
+      if (kills === refusedAt) faults.push(followers.cut('refused', cutMs));
     }
     await Promise.all(faults);
     await afterMs(restMs);
@@ -99,6 +106,7 @@ await describeOnCassandra('followers of a hot ledger under faults', (address) =>
     expect(checked.violations.slice(0, 20)).toEqual([]);
     expect(followers.receipts).toBe(count * checked.events);
     expect(proof).toMatchObject({ kind: 'proved', events: checked.events });
+    expect(kills).toBeGreaterThan(refusedAt);
     // Otherwise the kills and the cuts hit nothing.
     expect(followers.reconnects).toBeGreaterThanOrEqual(kills);
     expect(history.looks.length).toBeGreaterThan(kills);
