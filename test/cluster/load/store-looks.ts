@@ -30,11 +30,11 @@ export async function lookAtStore(
       await afterMs(everyMs);
     }
   })();
-  return {
-    async [Symbol.asyncDispose]() {
-      isStopped = true;
-      await looking;
-      await stores[Symbol.asyncDispose]();
-    },
-  };
+  const stack = new AsyncDisposableStack();
+  stack.use(stores);
+  stack.defer(async () => {
+    isStopped = true;
+    await looking;
+  });
+  return stack;
 }
