@@ -25,7 +25,7 @@ async function start(): Promise<NodeProcess> {
 }
 
 test('no checkpoint of a node that is killed three times during 5,000 appends contradicts another', {
-  timeout: 600_000,
+  timeout: 1_800_000,
 }, async () => {
   let node = await start();
   const order = await newOrder(node.base, { keyed: false });

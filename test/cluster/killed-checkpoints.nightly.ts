@@ -12,8 +12,6 @@ import { withRetries } from './rig/with-retries.ts';
 const killsMax = 200;
 const killingMaxMs = 1_500_000;
 const killsMin = 20;
-/** On a busy machine. */
-const startMaxMs = 180_000;
 const appendsPerKill = 30;
 const emptyKeyspaces = 3;
 
@@ -25,8 +23,7 @@ async function expectNothingBehind(nodes: readonly NodeUnderTest[]): Promise<voi
 
 async function restarted(node: NodeUnderTest): Promise<void> {
   await node.kill();
-  await node.start({ ready: false });
-  await node.untilReady(startMaxMs);
+  await node.start();
 }
 
 async function orderWithMasters({ baseUrl }: NodeUnderTest) {

@@ -11,6 +11,8 @@ export default defineConfig({
     // One after the other: several Cassandras at once are more than a small machine has memory for.
     fileParallelism: false,
     ...timeouts,
+    // Compose asks the engine for one container after the other.
+    testTimeout: 240_000,
     // Images are built, and three Cassandras started.
     hookTimeout: 900_000,
   },

@@ -8,7 +8,8 @@ import { type Cut, openCut } from './cut.ts';
 import { fixedPorts } from './fixed-ports.ts';
 
 const MAIN = fileURLToPath(new URL('../../../cluster/main.ts', import.meta.url));
-const readyMaxMs = 120_000;
+/** On a busy machine. */
+const readyMaxMs = 180_000;
 const pollMs = 50;
 
 /** The fields of `/cluster` of the internal port that tests use. */

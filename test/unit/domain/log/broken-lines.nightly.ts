@@ -73,7 +73,7 @@ function run(titles: Titles): { readonly failed: readonly string[]; readonly all
 const named = (fails: Titles) =>
   Object.entries(fails).flatMap(([file, titles]) => titles.map((title) => `${file}: ${title}`));
 
-test('the list names every test, and all of them pass as long as no line is broken', { timeout: 120_000 }, () => {
+test('the list names every test, and all of them pass as long as no line is broken', { timeout: 600_000 }, () => {
   const { all, failed } = run({});
   expect(failed).toEqual([]);
   expect(all.length).toBeGreaterThan(400);
@@ -81,7 +81,7 @@ test('the list names every test, and all of them pass as long as no line is brok
   expect(all.filter((title) => !inList.some((beginning) => title.startsWith(beginning)))).toEqual([]);
 });
 
-test.each(brokenLines)('tests fail if $line in $file is $broken', { timeout: 120_000 }, (entry) => {
+test.each(brokenLines)('tests fail if $line in $file is $broken', { timeout: 600_000 }, (entry) => {
   const path = join(copy, 'src/domain', entry.file);
   const text = readFileSync(path, 'utf8');
   writeFileSync(
