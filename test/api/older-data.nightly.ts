@@ -41,7 +41,7 @@ function rounded(_: string, value: unknown): unknown {
 }
 
 test('data of an older version with 200,000 events takes appends at once and has checkpoints within 10 s', {
-  timeout: 900_000,
+  timeout: 1_800_000,
 }, async () => {
   const DATA_DIR = suiteDir();
   const before = await startNodeProcess({ DATA_DIR });

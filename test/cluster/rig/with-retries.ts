@@ -1,6 +1,6 @@
 import { afterMs } from '../../../cluster/local/ports.ts';
 
-const forMs = 20_000;
+const forMs = 60_000;
 const restMs = 200;
 const retryable = /"code":"(unavailable|overloaded|outcome_unknown|idempotency_in_progress)"/;
 
@@ -10,7 +10,7 @@ export function isRetryable(text: string): boolean {
 }
 
 /**
- * Repeats the set-up of a test for up to 20 s while its errors are retryable: a store may answer late on a busy
+ * Repeats the set-up of a test for up to a minute while its errors are retryable: a store may answer late on a busy
  * machine. Running `work` twice must do no harm. Throws any other error at once.
  */
 export async function withRetries<T>(work: () => Promise<T>): Promise<T> {
