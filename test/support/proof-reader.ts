@@ -84,6 +84,9 @@ export function proofReader(node: Pick<RunningTestNode, 'base'>, { order, master
 export function expectUnavailable(answers: readonly RestAnswer[], reason: string): void {
   for (const answer of answers) {
     expectRefused(answer, 503, 'unavailable');
-    expect((answer.body.error as Fields).details).toMatchObject({ reason });
+    expect([answer.raw, (answer.body.error as Fields).details]).toEqual([
+      answer.raw,
+      expect.objectContaining({ reason }),
+    ]);
   }
 }

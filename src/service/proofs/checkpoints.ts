@@ -88,10 +88,10 @@ export class Checkpoints implements ProvenLogs {
   }
 
   async newestSize(log: Log, walk: Walk): Promise<number> {
+    const ofLedger = await this.#ledgerSize(log.ledgerId, walk);
+    const size = log.kind === 'ledger' ? ofLedger : await this.#parts.rows.masterSize(log, ofLedger, walk);
     const kept = this.#kept(log);
-    const known = await this.#ledgerSize(log.ledgerId, walk);
-    if (log.kind === 'master')
-      kept.certain = Math.max(kept.certain, await this.#parts.rows.masterSize(log, known, walk));
+    kept.certain = Math.max(kept.certain, size);
     return kept.certain;
   }
 
@@ -147,8 +147,8 @@ export class Checkpoints implements ProvenLogs {
   async #ledgerSize(ledgerId: string, walk: Walk): Promise<number> {
     const kept = this.#kept({ kind: 'ledger', id: ledgerId, ledgerId });
     const head = await walk.readOne(() => this.#parts.store.head(ledgerId));
-    if ((head?.seq ?? -1) + 1 > kept.certain) await this.#readCertain(kept);
-    return kept.certain;
+    // Not what is kept at the end: another call may find the log behind meanwhile, and forget it.
+    return (head?.seq ?? -1) + 1 > kept.certain ? this.#readCertain(kept) : kept.certain;
   }
 
   /** By a read of the store that begins after the call. */

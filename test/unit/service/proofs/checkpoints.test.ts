@@ -139,6 +139,21 @@ describe('a store that lacks events that were signed', () => {
     expect(await consistent(mended, ledgerLog, old, await mended.newest(ledgerLog))).toBe(true);
   });
 
+  test('has its newest size for calls that run while the log is found to be behind', async () => {
+    const data = emptyProofData();
+    await (await nodeWith(600, data)).newest(ledgerLog);
+    const after = await nodeWith(400, { ...data, ledgers: emptyProofData().ledgers });
+    const sizes: Promise<number>[] = [];
+    const refused = refusal(after.at(ledgerLog, 10));
+    // A call begins in each step of the other one.
+    for (let step = 0; step < 100; step += 1) {
+      sizes.push(after.checkpoints.newestSize(ledgerLog, after.walk));
+      await Promise.resolve();
+    }
+    expect(await refused).toEqual(['unavailable', 'log_behind']);
+    expect(new Set(await Promise.all(sizes))).toEqual(new Set([400]));
+  });
+
   test('signs nothing either once other events have taken their places', async () => {
     const data = emptyProofData();
     const node = await nodeWith(600, data);
