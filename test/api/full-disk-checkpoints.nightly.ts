@@ -45,7 +45,9 @@ test('a node with a full disk refuses checkpoints with 503, and signs none that 
   // As without calls for checkpoints.
   expect(refusals).toEqual(new Set(['503 unavailable', '504 outcome_unknown']));
   expect([...notes.answers.keys()].toSorted()).toEqual(['200', '503 unavailable']);
-  expect((await node.terminate()).stderr).toContain('ledger-trust: the disk failed, so the node stops: ');
+  // LMDB tells the reason up to a second later.
+  await expect.poll(() => node.said()).toContain('ledger-trust: the disk failed, so the node stops: ');
+  await node.terminate();
 
   await using again = await startNodeProcess({ DATA_DIR });
   for (const log of logs) expect(await notes.get(again.base, log, 'checkpoint')).toMatchObject({ status: 200 });
