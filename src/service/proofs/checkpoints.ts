@@ -168,7 +168,7 @@ export class Checkpoints implements ProvenLogs {
     kept.certain = Math.max(kept.certain, size);
     if (signed !== null && size < signed.size) throw this.#foundBehind(kept);
     this.#parts.signer.behind.learn(log.kind, log.origin, false);
-    return signed;
+    return kept.keepSigned(signed);
   }
 
   /** The root at a certain size, of a tree that agrees with the signed head. */

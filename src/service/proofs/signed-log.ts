@@ -29,8 +29,14 @@ export class SignedLog {
     return this.#signed;
   }
 
-  async readSigned(): Promise<SignedHead | null> {
-    this.#keep(await this.#heads.get(this.log.origin));
+  /** It is kept by `keepSigned`, once the store was found to have all that it covers. */
+  readSigned(): Promise<SignedHead | null> {
+    return this.#heads.get(this.log.origin);
+  }
+
+  /** Keeps a signed head. Another call may have raised it meanwhile. Returns the larger one. */
+  keepSigned(head: SignedHead | null): SignedHead | null {
+    if ((this.#signed?.size ?? 0) <= (head?.size ?? 0)) this.#signed = head;
     return this.#signed ?? null;
   }
 
@@ -66,17 +72,12 @@ export class SignedLog {
     if (head === null) return;
     try {
       await this.#heads.raise(this.log.origin, head.size, head.root);
-      this.#keep(head);
+      this.keepSigned(head);
     } catch (error) {
       this.#signed = undefined;
       // The calls that wait for the next raise fail with this one.
       this.#next = null;
       throw error;
     }
-  }
-
-  /** Another call may have raised the head while this one was read. */
-  #keep(head: SignedHead | null): void {
-    if ((this.#signed?.size ?? 0) <= (head?.size ?? 0)) this.#signed = head;
   }
 }

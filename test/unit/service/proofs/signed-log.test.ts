@@ -23,7 +23,7 @@ function raisedByHand() {
 
 test('calls that come during a raise share the next one, which takes the largest of their heads', async () => {
   const { log, raises } = raisedByHand();
-  await log.readSigned();
+  log.keepSigned(await log.readSigned());
   const done: number[] = [];
   const calls = [10, 20, 30, 25, 5].map((size) => log.raise({ size, root }).then(() => done.push(size)));
   expect(raises.map(({ size }) => size)).toEqual([10]);
@@ -39,7 +39,7 @@ test('calls that come during a raise share the next one, which takes the largest
 
 test('a raise that failed leaves the signed head unknown', async () => {
   const { log, raises } = raisedByHand();
-  await log.readSigned();
+  log.keepSigned(await log.readSigned());
   const call = log.raise({ size: 10, root });
   raises[0]?.end.reject(new Error('no'));
   await expect(call).rejects.toThrow('no');
@@ -48,7 +48,7 @@ test('a raise that failed leaves the signed head unknown', async () => {
 
 test('a raise that fails refuses the calls that wait for the next one, and their heads are not raised later', async () => {
   const { log, raises } = raisedByHand();
-  await log.readSigned();
+  log.keepSigned(await log.readSigned());
   const calls = [10, 20].map((size) => log.raise({ size, root }));
   raises[0]?.end.reject(new Error('no'));
   const outcomes = await Promise.allSettled(calls);
@@ -61,7 +61,7 @@ test('a raise that fails refuses the calls that wait for the next one, and their
 
 test('a raise ends although the log was found to be behind just when its head became durable', async () => {
   const { log, raises } = raisedByHand();
-  await log.readSigned();
+  log.keepSigned(await log.readSigned());
   let ended = false;
   const call = log.raise({ size: 10, root }).then(() => {
     ended = true;
