@@ -12,7 +12,7 @@ import { createEventReading } from './event-reading.ts';
 import { createFollowing } from './follow/follow.ts';
 import type { LedgerTrustClient } from './ledger-trust-client.ts';
 import type { CallOptions } from './methods.ts';
-import { createProofReading } from './proofs/proof-reading.ts';
+import { createProofReading, ProofReader } from './proofs/proof-reading.ts';
 import type { Facts } from './signing/facts.ts';
 import type { Transport } from './transport.ts';
 
@@ -44,6 +44,8 @@ export function clientOf(
   const policy = { timeoutMs, attemptTimeoutMs, attemptsMax };
   const caller = createCaller({ transport, credential: options, policy, clock, now, newId });
 
+  const proofs = new ProofReader(caller, options.watermarks);
+
   const methods: Record<string, unknown> = {};
   for (const endpoint of endpoints.values()) {
     if (endpoint.method.methodKind !== 'unary') continue;
@@ -62,8 +64,8 @@ export function clientOf(
   return Object.freeze({
     ...methods,
     ...createEventReading(caller),
-    ...createProofReading(caller, options.watermarks),
-    ...createFollowing({ caller, clock, attemptsMax, closing: closing.signal }),
+    ...createProofReading(proofs),
+    ...createFollowing({ caller, proofs, clock, attemptsMax, closing: closing.signal }),
     async *runSandbox({ signal }: Pick<CallOptions, 'signal'> = {}) {
       for await (const { line } of caller.stream(endpointNamed('runSandbox'), signal)) yield String(line);
     },

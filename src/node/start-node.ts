@@ -59,7 +59,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const heads = made.use(createHeads(node));
   const directory = made.use(startActors(node, authority, endings, toldTogether(webhooks, checkpoints, heads)));
   const { verifyRead } = signers.verifying;
-  const followers = made.use(createFollowers(node, heads, authority, identities, verifyRead));
+  const followers = made.use(createFollowers(node, heads, authority, identities, verifyRead, checkpoints));
   const tls = readTls(config, systemClock.now());
   const api = apiOf({
     ...node,

@@ -26,6 +26,7 @@ import type { FollowersParts } from '../../src/service/following/follow-parts.ts
 import type { FollowAnswer } from '../../src/service/following/followed-event.ts';
 import { Followers } from '../../src/service/following/followers.ts';
 import { LedgerHeads } from '../../src/service/following/ledger-heads.ts';
+import type { ProvenLogs } from '../../src/service/proofs/proven-logs.ts';
 import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
 import { createSecretBox } from '../../src/service/records/secret-box.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
@@ -35,6 +36,7 @@ import { ledgerId, masterId } from './commands.ts';
 import { fakeCredentials } from './listening-node.ts';
 import { MemoryLedgerStore } from './memory-store/ledger-store.ts';
 import { MemoryRecordStore } from './memory-store/record-store.ts';
+import { provenLogsOver } from './proofs-rig.ts';
 import { Chain, countingBytes, startMs } from './world.ts';
 
 const off = { perSecond: 0, burst: 0 };
@@ -43,7 +45,8 @@ const manyPlaces = { perCaller: 1_000, total: 1_000, waiting: 1_000 };
 interface RigOptions {
   /** Changes the store that followers read. */
   readonly store?: (store: LedgerStore) => LedgerStore;
-  readonly parts?: Partial<FollowersParts>;
+  /** Changes what signs checkpoints. */
+  readonly logs?: (logs: ProvenLogs) => FollowersParts['logs'];
 }
 
 /**
@@ -67,7 +70,7 @@ export class FollowersRig {
   #tellRevoked: Parameters<Credentials['onRevoked']>[0] = () => {};
   #claim: Awaited<ReturnType<LedgerStore['claim']>> | null = null;
 
-  constructor({ store: changed = (store) => store, parts = {} }: RigOptions = {}) {
+  constructor({ store: changed = (store) => store, logs = (proven) => proven }: RigOptions = {}) {
     const { clock } = this;
     const now = () => clock.now();
     const log = createLog('silent');
@@ -83,13 +86,13 @@ export class FollowersRig {
     });
     this.followers = new Followers({
       ...{ ledgers: this.store, heads: this.heads, clock, log, random: countingBytes(), monotonicMs: now },
+      logs: logs(provenLogsOver(this.#written, clock)),
       pages: new EventPages(1024 * 1024, { add: () => {}, release: () => {} }),
       reading: new LedgerReading(this.store, now),
       seals: async () => [],
       meter: this.#meter(),
       bounds: { total: 1_000, perActor: 1_000 },
       ...{ heartbeatMs: 15_000, recordEveryMs: 60_000 },
-      ...parts,
     });
     this.#endpoints = endpointsOf([
       { service: LedgerService, handlers: handlersOf(LedgerService, this.followers), names: {} },
@@ -238,6 +241,14 @@ export class RigStream implements StreamCall {
     return this.answers.map(({ message }) =>
       Number(message?.case === 'event' ? message.value.event?.seq : (message?.value?.head?.seq ?? -1)),
     );
+  }
+
+  /** The checkpoints of the heartbeats; null for those without one. */
+  get checkpoints(): (string | null)[] {
+    return this.answers
+      .map(({ message }) => message)
+      .filter((message) => message?.case === 'heartbeat')
+      .map(({ value }) => value.checkpoint ?? null);
   }
 
   header(name: string): string | undefined {

@@ -1,5 +1,6 @@
 import { type Checkpoint, verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
 import { originOf } from '../../src/domain/log/origin.ts';
+import type { Clock } from '../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { BehindLogs } from '../../src/service/log-identity/behind-logs.ts';
 import { CertainHeads } from '../../src/service/proofs/certain-heads.ts';
@@ -39,6 +40,7 @@ export function checkpointsOver(
   heads: SignedHeads,
   behind: BehindLogs,
   counts = { signed: 0, tiles: 0 },
+  clock: Clock = systemClock,
 ): Checkpoints {
   const rows = new LogRows(store);
   const tilesWritten = (count: number) => {
@@ -49,17 +51,18 @@ export function checkpointsOver(
   };
   return new Checkpoints({
     ...{ store, heads, rows },
-    certainHeads: new CertainHeads(store, systemClock),
+    certainHeads: new CertainHeads(store, clock),
     trees: new LogTrees({ tiles, rows, meter: { tilesWritten, buildingFailed: () => {} } }),
     signer: { ...vectorSigner, behind },
-    clock: systemClock,
+    clock,
     meter: { checkpointSigned },
   });
 }
 
 /** Checkpoints and proofs of a store, with tiles and signed heads of their own. */
-export function provenLogsOver(store: LedgerStore): ProvenLogs {
-  return checkpointsOver(store, new MemoryTileStore(), new MemorySignedHeads(), new BehindLogs(false));
+export function provenLogsOver(store: LedgerStore, clock?: Clock): ProvenLogs {
+  const [tiles, heads, behind] = [new MemoryTileStore(), new MemorySignedHeads(), new BehindLogs(false)];
+  return checkpointsOver(store, tiles, heads, behind, undefined, clock);
 }
 
 /** The origin of a log of the service that signs with the key of the vectors. */

@@ -4,6 +4,7 @@ import { backoffMs, mayRetry, type RetryClock } from '../call/retry.ts';
 import { endpointNamed } from '../endpoint.ts';
 import { connectionEnded, LedgerTrustError } from '../error.ts';
 import type { Event } from '../event.ts';
+import type { ProofReader } from '../proofs/proof-reading.ts';
 import type { Answer } from '../shapes.ts';
 import { createSingleEvents, type SingleEvents } from '../single-events.ts';
 import type { LiveMessage } from '../transport.ts';
@@ -26,6 +27,8 @@ const STEADY_MS = 10_000;
 
 export interface FollowParts {
   readonly caller: Caller;
+  /** Verifies checkpoints, and keeps them. */
+  readonly proofs: Pick<ProofReader, 'takeNote'>;
   readonly clock: RetryClock;
   /** How often the first connection is tried. */
   readonly attemptsMax: number;
@@ -74,6 +77,8 @@ class Follower {
   /** A stream has brought a message, or has ended well. */
   #hasConnected = false;
   #failures = 0;
+  /** Resolves when the checkpoint at hand is kept or has been refused. null: none is at hand. */
+  #keeping: Promise<void> | null = null;
 
   constructor(parts: FollowParts, request: FollowRequest, options: FollowOptions) {
     this.#parts = parts;
@@ -167,6 +172,8 @@ class Follower {
     let isEmpty = true;
     try {
       for (;;) {
+        // A checkpoint may have been refused meanwhile.
+        this.#ending.signal.throwIfAborted();
         const { done, value: message } = await this.#next(messages, attempt);
         this.#hasConnected = true;
         if (done) return isEmpty || this.#isClosed ? 'well' : 'early';
@@ -209,6 +216,7 @@ class Follower {
       const { last } = this.#checked;
       if (last !== null) this.#report(this.#checked.headIssues(head), last);
       if (kind === 'caughtUp') this.#tellCaughtUp(head);
+      if (typeof value.checkpoint === 'string') this.#keepCheckpoint(value.checkpoint);
       return null;
     }
     const received = value.event as Event;
@@ -244,6 +252,24 @@ class Follower {
     return ' If you may read only some masters of the ledger, follow it as a segment.';
   }
 
+  /**
+   * Verifies and keeps a checkpoint, while events go on. Following ends if it is refused. If the service cannot be
+   * asked just now, the next heartbeat brings another one; so it does while one is being verified.
+   */
+  #keepCheckpoint(note: string): void {
+    const { masterId, ledgerId = '' } = this.#request;
+    const log =
+      masterId === undefined ? ({ kind: 'ledger', id: ledgerId } as const) : ({ kind: 'master', id: masterId } as const);
+    this.#keeping ??= this.#parts.proofs
+      .takeNote(log, note, { signal: this.#ending.signal })
+      .catch((thrown: unknown) => {
+        if (!mayRetry(thrown, true)) this.#ending.abort(thrown);
+      })
+      .finally(() => {
+        this.#keeping = null;
+      });
+  }
+
   #tellCaughtUp(head: FollowHead): void {
     if (this.#isCaughtUp) return;
     this.#isCaughtUp = true;
@@ -252,6 +278,8 @@ class Follower {
 
   /** A stream that has nothing to send does not say that it is caught up. */
   async #endWell(): Promise<void> {
+    await this.#keeping;
+    this.#ending.signal.throwIfAborted();
     if (this.#isCaughtUp) return;
     const newest = this.#checked.last ?? (await this.#newest());
     if (newest === null) return;

@@ -67,8 +67,7 @@ export interface ProofReading {
   proveEvent(event: Event, options?: ProofOptions): Promise<ProvenEvent>;
 }
 
-export function createProofReading(caller: Caller, store: WatermarkStore = memoryWatermarks()): ProofReading {
-  const reader = new ProofReader(caller, store);
+export function createProofReading(reader: ProofReader): ProofReading {
   return {
     checkpoint: (ledgerId, options) => reader.checkpoint({ kind: 'ledger', id: ledgerId }, options),
     masterCheckpoint: (masterId, options) => reader.checkpoint({ kind: 'master', id: masterId }, options),
@@ -76,7 +75,7 @@ export function createProofReading(caller: Caller, store: WatermarkStore = memor
   };
 }
 
-interface LogName {
+export interface LogName {
   readonly kind: LogKind;
   readonly id: string;
 }
@@ -102,11 +101,11 @@ interface Found {
   readonly trust: WatermarkState;
 }
 
-class ProofReader {
+export class ProofReader {
   readonly #caller: Caller;
   readonly #store: WatermarkStore;
 
-  constructor(caller: Caller, store: WatermarkStore) {
+  constructor(caller: Caller, store: WatermarkStore = memoryWatermarks()) {
     this.#caller = caller;
     this.#store = store;
   }
@@ -135,6 +134,20 @@ class ProofReader {
       );
     await this.#keep(log, { checkpoint, trust }, { addsLog: true }, options);
     return checkpoint;
+  }
+
+  /**
+   * Takes a checkpoint that a stream has brought: verifies it, compares it with the kept one, and keeps it if it is
+   * larger. A smaller one is no fault: another node may have sent it.
+   */
+  async takeNote(log: LogName, note: string, options: ProofOptions = {}): Promise<void> {
+    const before = await this.#basis(options);
+    const origin = note.slice(0, Math.max(0, note.indexOf('\n')));
+    const found = await this.#verified(log, origin, before, options, (expected) => ({
+      ...verifyCheckpoint(note, expected),
+      note,
+    }));
+    await this.#keep(log, found, { addsLog: true }, options);
   }
 
   async proveEvent(event: Event, options: ProofOptions = {}): Promise<ProvenEvent> {

@@ -5,6 +5,7 @@ import { EventPages } from '../../service/following/event-pages.ts';
 import { followMeter, headMeter } from '../../service/following/follow-meter.ts';
 import { Followers } from '../../service/following/followers.ts';
 import { LedgerHeads } from '../../service/following/ledger-heads.ts';
+import type { ProvenLogs } from '../../service/proofs/proven-logs.ts';
 import { LedgerReading } from '../../service/reading/ledger-reading.ts';
 import { sealCheck } from '../../service/reading/seal-check.ts';
 import type { VerifySignature } from '../../service/signatures/signature-verifier.ts';
@@ -23,6 +24,7 @@ export function createFollowers(
   authority: Authority,
   identities: Identities,
   verify: VerifySignature,
+  logs: ProvenLogs,
 ): Followers {
   const { config, ledgers, clock, log, metrics, memory, random, monotonicMs, now } = node;
   const pages = new EventPages(limits.followPagesMaxBytes, {
@@ -30,7 +32,7 @@ export function createFollowers(
     release: (bytes) => memory.release('read', bytes),
   });
   const followers: Followers = new Followers({
-    ...{ ledgers, heads, pages, clock, log, random, monotonicMs },
+    ...{ ledgers, heads, pages, logs, clock, log, random, monotonicMs },
     reading: new LedgerReading(ledgers, now),
     seals: sealCheck(authority, identities, verify),
     meter: followMeter(

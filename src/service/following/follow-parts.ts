@@ -9,6 +9,5 @@ export interface FollowersParts extends FollowedLedgerParts {
   readonly heartbeatMs: number;
   /** How often a stream that delivers leaves a record in the access history. */
   readonly recordEveryMs: number;
-  monotonicMs(): number;
   random(bytes: number): Uint8Array;
 }

@@ -8,6 +8,7 @@ import type { SealCheck } from '../reading/seal-check.ts';
 import { missing, readEvent } from '../reading/stored-event.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { unboundedWalk, type Walk } from '../walking/walk.ts';
+import { FollowedCheckpoints, type FollowedCheckpointsParts } from './followed-checkpoints.ts';
 import { type EventPagePart, type EventPages, pageSeqs } from './event-pages.ts';
 import type { FollowMeter } from './follow-meter.ts';
 import { FollowedEvent } from './followed-event.ts';
@@ -20,7 +21,7 @@ const retryMs = 1_000;
 /** So far behind the head followers read on their own account. Nearer events are read once for all. */
 const sharedSeqs = 2 * pageSeqs;
 
-export interface FollowedLedgerParts {
+export interface FollowedLedgerParts extends FollowedCheckpointsParts {
   readonly ledgers: LedgerStore;
   readonly heads: Pick<LedgerHeads, 'watch' | 'told'>;
   readonly pages: EventPages;
@@ -46,6 +47,7 @@ export interface LedgerFollower {
  */
 export class FollowedLedger {
   readonly ledgerId: string;
+  readonly checkpoints: FollowedCheckpoints;
   readonly #parts: FollowedLedgerParts;
   readonly #followers = new Set<LedgerFollower>();
   readonly #walk: Walk;
@@ -61,6 +63,7 @@ export class FollowedLedger {
   constructor(ledgerId: string, parts: FollowedLedgerParts) {
     this.ledgerId = ledgerId;
     this.#parts = parts;
+    this.checkpoints = new FollowedCheckpoints(ledgerId, parts);
     this.#walk = unboundedWalk();
   }
 

@@ -17,6 +17,8 @@ import type { ReaderAccess } from './reader-access.ts';
 
 /** A follower of some masters that is further behind reads along their scopes, not the whole ledger. */
 const nearSeqs = 1_000;
+/** A checkpoint is made ready so long before the heartbeat that brings it. */
+const checkpointLeadMs = 1_000;
 /** Events of a page of the past. */
 const pastPageEvents = 100;
 
@@ -127,7 +129,11 @@ export class Follower implements LedgerFollower {
 
   /** Sends a heartbeat if one is due. */
   look(monotonicMs: number): void {
-    if (monotonicMs - this.#beatMs < this.#parts.heartbeatMs) return;
+    const { heartbeatMs } = this.#parts;
+    const quietMs = monotonicMs - this.#beatMs;
+    if (quietMs >= heartbeatMs - checkpointLeadMs && this.#seesCheckpoints)
+      this.#ledger.checkpoints.prepare(this.#masterId, this.#ledger.readSeq, (read) => this.#call.partWalk(read));
+    if (quietMs < heartbeatMs) return;
     this.#beatMs = monotonicMs;
     this.#isBeatDue = true;
     this.#goOn();
@@ -353,8 +359,17 @@ export class Follower implements LedgerFollower {
     return { message: { case: 'caughtUp', value: { head } }, ...resume(this.#position) };
   }
 
+  /** As for GetLedgerCheckpoint and GetMasterCheckpoint. */
+  get #seesCheckpoints(): boolean {
+    return this.#masterId !== null || this.access.isWhole;
+  }
+
   async #heartbeat(): Promise<FollowAnswer> {
-    const value = { head: await this.#head(), sentAt: isoTime(this.#parts.clock.now()) };
+    const head = await this.#head();
+    const { checkpoints, readSeq } = this.#ledger;
+    const checkpoint = this.#seesCheckpoints ? checkpoints.newest(this.#masterId, readSeq) : null;
+    const sentAt = isoTime(this.#parts.clock.now());
+    const value = { head, sentAt, ...(checkpoint === null ? {} : { checkpoint }) };
     return { message: { case: 'heartbeat', value }, ...resume(this.#position) };
   }
 }

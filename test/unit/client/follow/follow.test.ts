@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Caller } from '../../../../src/client/call/call.ts';
 import { LedgerTrustError } from '../../../../src/client/error.ts';
 import { createFollowing, type FollowParts } from '../../../../src/client/follow/follow.ts';
-import type { Event, FollowOptions, FollowRequest } from '../../../../src/client/index.ts';
+import { type Event, type FollowOptions, type FollowRequest, ProofRefused } from '../../../../src/client/index.ts';
 import {
   authorityKey,
   chain,
@@ -18,7 +18,11 @@ const sound = { verified: true, issues: [] };
 const messageOf = (event: Event) => ({ kind: 'event', value: { event, integrity: sound } });
 const headOf = ({ seq, hash, masterSeq }: Event) => ({ seq, hash, masterSeq });
 const caughtUpAt = (event: Event) => ({ kind: 'caughtUp', value: { head: headOf(event) } });
-type Message = ReturnType<typeof messageOf> | ReturnType<typeof caughtUpAt>;
+const heartbeatAt = (event: Event, checkpoint: string | null) => ({
+  kind: 'heartbeat',
+  value: { head: headOf(event), checkpoint },
+});
+type Message = ReturnType<typeof messageOf | typeof caughtUpAt | typeof heartbeatAt>;
 
 /** What one stream of the service does: its messages, and then how it ends. null: well. 'silent': not at all. */
 interface Scripted {
@@ -29,8 +33,14 @@ interface Scripted {
 const lost = () => new LedgerTrustError('connection_lost', 'cut');
 const refusal = (code: 'permission_denied' | 'access_expired' | 'internal') => new LedgerTrustError(code, 'no');
 
+const noProofs: FollowParts['proofs'] = { takeNote: async () => {} };
+
 /** A service with scripted streams. `script` gets the place behind which the `count`th stream was opened. */
-function service(script: (after: number, count: number) => Scripted, events: readonly Event[] = chain) {
+function service(
+  script: (after: number, count: number) => Scripted,
+  events: readonly Event[] = chain,
+  proofs: FollowParts['proofs'] = noProofs,
+) {
   const opened: number[] = [];
   const waits: number[] = [];
   const closing = new AbortController();
@@ -58,7 +68,7 @@ function service(script: (after: number, count: number) => Scripted, events: rea
     sleep: async (ms: number) => void waits.push(ms),
     random: () => 1,
   };
-  const parts = { caller, clock, attemptsMax: 3, closing: closing.signal };
+  const parts = { caller, proofs, clock, attemptsMax: 3, closing: closing.signal };
   const following = createFollowing(parts as unknown as FollowParts);
   /** Follows to the end. Resolves with the seqs that were handed out, and the code of the error. */
   const follow = async (request: FollowRequest, options: FollowOptions = {}) => {
@@ -322,5 +332,60 @@ describe('a follower that begins within the ledger', () => {
       { masterId: masterA, after: chain[0] as Event },
     ])
       expect(() => following.follow(wrong)).toThrow(TypeError);
+  });
+});
+
+describe('a checkpoint of a heartbeat', () => {
+  const [first, second] = chain as readonly [Event, Event];
+  const kept = (takeNote: FollowParts['proofs']['takeNote']) =>
+    service(
+      () => ({ messages: [messageOf(first), heartbeatAt(first, 'a note'), ...behind(first.seq)], end: null }),
+      chain,
+      { takeNote },
+    );
+
+  test('is verified and kept as one of the ledger or the master that is followed', async () => {
+    const taken: unknown[] = [];
+    const { follow } = kept(async (log, note) => void taken.push([log, note]));
+    expect(await follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
+    expect(taken).toEqual([[{ kind: 'ledger', id: ledgerId }, 'a note']]);
+    const ofMaster = service(
+      () => ({ messages: [...ofMasterA.map(messageOf), heartbeatAt(second, 'its note')], end: null }),
+      chain,
+      { takeNote: async (log, note) => void taken.push([log, note]) },
+    );
+    await ofMaster.follow({ masterId: masterA, after: -1 });
+    expect(taken[1]).toEqual([{ kind: 'master', id: masterA }, 'its note']);
+  });
+
+  test('that is refused ends following with the refusal, even if the stream ends meanwhile', async () => {
+    const refusal = new ProofRefused('checkpoints_contradict', 'they contradict', ['one', 'other']);
+    let refuse = () => {};
+    const late = new Promise<void>((_, reject) => {
+      refuse = () => reject(refusal);
+    });
+    const { following } = kept(() => late);
+    const seqs: number[] = [];
+    const reading = (async () => {
+      for await (const event of following.follow(wholeLedger)) {
+        seqs.push(event.seq);
+        if (event.seq === chain.length - 1) refuse();
+      }
+    })();
+    await expect(reading).rejects.toBe(refusal);
+  });
+
+  test('that cannot be compared just now is passed over', async () => {
+    const { follow } = kept(() => Promise.reject(lost()));
+    expect(await follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
+  });
+
+  test('is left out by services that sign none', async () => {
+    const { follow } = service(
+      () => ({ messages: [messageOf(first), heartbeatAt(first, null), ...behind(first.seq)], end: null }),
+      chain,
+      { takeNote: () => Promise.reject(new Error('there is none')) },
+    );
+    expect(await follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
   });
 });
