@@ -1,0 +1,220 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { FollowReaders } from './follow-readers-process.ts';
+import { LoadGenerator } from './load-generator.ts';
+import { loadJob, prepareRun } from './run.ts';
+import { cpuTime, type ServerProcess, startServer } from './server-process.ts';
+import { clientOf, keyCount, ledgersOf, makeSetting } from './setting.ts';
+import { meanOf, rounded } from './sum.ts';
+
+const usage = `npm run bench:follow -- [options]: followers of one node, over server-sent events
+  --only latency|fanout|idle
+  --pairs N        fanout: appends beside 1,000 followers of one hot ledger and beside none, in turns; 4 if left out
+  --followers N    fanout: 1,000 if left out; idle: 10,000
+  --help
+
+Ends with 1 where an aim is missed.`;
+
+const kinds = ['latency', 'fanout', 'idle'] as const;
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    pairs: { type: 'string', default: '4' },
+    followers: { type: 'string' },
+    help: { type: 'boolean' },
+  },
+});
+if (values.help || (values.only !== undefined && !kinds.some((kind) => kind === values.only))) {
+  console.log(usage);
+  process.exit(values.help ? 0 : 1);
+}
+
+/** Aims, on one machine. */
+const latencyAims = { p50Ms: 10, p99Ms: 40 };
+const lossMax = 0.1;
+const idleAims = { rssMib: 200, kibEach: 20, ofOneCore: 0.05 };
+
+// The followers of a run are of few actors.
+process.env.FOLLOWERS_PER_ACTOR_MAX = '10000';
+const missed: string[] = [];
+for (const kind of kinds) {
+  if (values.only !== undefined && values.only !== kind) continue;
+  const report = await withServer({ latency, fanout, idle }[kind]);
+  process.stdout.write(`${JSON.stringify({ [kind]: report }, null, 2)}\n`);
+  if (!report.reached) missed.push(kind);
+}
+if (missed.length > 0) console.error(`missed: ${missed.join(', ')}`);
+process.exitCode = missed.length > 0 ? 1 : 0;
+
+type Report = { readonly reached: boolean } & Record<string, unknown>;
+
+async function withServer(measure: (server: ServerProcess, workDir: string) => Promise<Report>): Promise<Report> {
+  const workDir = mkdtempSync(join(tmpdir(), 'bench-follow-'));
+  const server = await startServer(join(workDir, 'data'), null);
+  try {
+    return await measure(server, workDir);
+  } finally {
+    await server.stop();
+    rmSync(workDir, { recursive: true });
+  }
+}
+
+/**
+ * 1,000 appends, 50 a second, and one follower. `created_at` is set just before the commit, so that the time from it
+ * until the receipt is at least that from the commit.
+ */
+async function latency(server: ServerProcess): Promise<Report> {
+  const { keys, ledgers } = await makeSetting(server.baseUrl, 1);
+  const [key] = keys;
+  const [ledger] = ledgers;
+  const [master] = ledger?.masters ?? [];
+  if (key === undefined || ledger === undefined || master === undefined) throw new Error('the setting is empty');
+  await using client = clientOf(server.baseUrl, key);
+  const leave = new AbortController();
+  const raw = await fetch(`${server.baseUrl}/v1/ledgers/${ledger.ledgerId}/events/follow`, {
+    headers: { authorization: `Bearer ${key.apiKey}` },
+    signal: leave.signal,
+  });
+  const times: number[] = [];
+  const fromCall: number[] = [];
+  const sentAt = new Map<number, number>();
+  const reading = (async () => {
+    let text = '';
+    const decoder = new TextDecoder();
+    for await (const chunk of raw.body ?? []) {
+      const nowMs = performance.timeOrigin + performance.now();
+      text += decoder.decode(chunk as Uint8Array, { stream: true });
+      for (const [, created = '', n = ''] of text.matchAll(/"created_at":"([^"]+)".*?"n":(\d+)/g)) {
+        times.push(nowMs - Date.parse(created));
+        fromCall.push(nowMs - (sentAt.get(Number(n)) ?? nowMs));
+      }
+      text = text.slice(text.lastIndexOf('\n\n') + 2);
+    }
+  })().catch(() => {});
+  for (let n = 0; n < 1_200; n += 1) {
+    sentAt.set(n, performance.timeOrigin + performance.now());
+    await client.appendEvent({ uuid: master.masterId, eventType: 'MEASURED', payload: { n } });
+    await setTimeout(20);
+  }
+  leave.abort();
+  await reading;
+  // The first ones warm the server up.
+  const measured = times.slice(200);
+  const [p50Ms, p99Ms] = [percentile(measured, 0.5), percentile(measured, 0.99)];
+  const call = fromCall.slice(200);
+  return {
+    ...{ events: measured.length, p50Ms, p99Ms, aim: latencyAims },
+    fromCallMs: { p50: percentile(call, 0.5), p99: percentile(call, 0.99) },
+    reached: measured.length === 1_000 && p50Ms <= latencyAims.p50Ms && p99Ms <= latencyAims.p99Ms,
+  };
+}
+
+/** Events of a round of the stream load: two to three seconds. */
+const roundEvents = 12_800;
+
+async function fanout(server: ServerProcess, workDir: string): Promise<Report> {
+  const pairs = Number(values.pairs);
+  const followers = Number(values.followers ?? 1_000);
+  const setting = await makeSetting(server.baseUrl, 1);
+  const run = await prepareRun('stream', setting, 2 * pairs * roundEvents, workDir);
+  const job = loadJob(run, server.grpcPort);
+  const [ledger] = setting.ledgers;
+  await using generator = new LoadGenerator();
+  await generator.run({ ...job, from: 0, to: run.warmUp });
+  const laneEvents = roundEvents / keyCount;
+  let from = run.warmUp;
+  const round = async (): Promise<number> => {
+    const part = { ...job, from, to: from + laneEvents };
+    from += laneEvents;
+    const result = await generator.run(part);
+    if (result.failed > 0) throw new Error(`${result.failed} failed: ${result.firstFailure}`);
+    return result.accepted / result.seconds;
+  };
+  const streams = Array.from({ length: followers }, (_, at) => ({
+    ledgerId: ledger?.ledgerId ?? '',
+    apiKey: setting.keys[at % setting.keys.length]?.apiKey ?? '',
+  }));
+  let delivered = 0;
+  let caughtUpS = 0;
+  const beside = async (): Promise<number> => {
+    using readers = await FollowReaders.start({ port: server.httpPort, streams });
+    const before = await counters(server);
+    const perSecond = await round();
+    const endMs = performance.now();
+    for (;;) {
+      const { events, ended } = await readers.report();
+      if (ended > 0) throw new Error(`${ended} streams have ended`);
+      if (events >= roundEvents * 0.99 * followers) {
+        delivered += events;
+        break;
+      }
+      if (performance.now() - endMs > 100_000) throw new Error(`only ${events} events have arrived`);
+      await setTimeout(100);
+    }
+    caughtUpS = Math.max(caughtUpS, (performance.now() - endMs) / 1_000);
+    const after = await counters(server);
+    for (const name of ['events_read', 'events_encoded'] as const) once[name].push(after[name] - before[name]);
+    return perSecond;
+  };
+  const once = { events_read: [] as number[], events_encoded: [] as number[] };
+  const [alone, with1000]: [number[], number[]] = [[], []];
+  for (let pair = 0; pair < pairs; pair += 1) {
+    if (pair % 2 === 1) with1000.push(await beside());
+    alone.push(await round());
+    if (pair % 2 === 0) with1000.push(await beside());
+  }
+  const losses = alone.map((one, at) => 1 - (with1000[at] ?? one) / one).sort((left, right) => left - right);
+  const lossMedian = rounded(losses[Math.floor(pairs / 2)] ?? 0);
+  return {
+    ...{ followers, eventsOfARound: roundEvents, readOfARound: once.events_read, encodedOfARound: once.events_encoded },
+    ...{ delivered, caughtUpS: rounded(caughtUpS), perSecondAlone: Math.round(meanOf(alone)) },
+    ...{ perSecondBeside: Math.round(meanOf(with1000)), losses: losses.map(rounded), lossMedian },
+    reached: lossMedian <= lossMax && once.events_encoded.every((encoded) => encoded <= roundEvents),
+  };
+}
+
+async function counters(server: ServerProcess): Promise<{ events_read: number; events_encoded: number }> {
+  const text = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text();
+  const value = (name: string) => Number(new RegExp(`^svc_follow_${name}_total (\\d+)`, 'm').exec(text)?.[1] ?? 0);
+  return { events_read: value('events_read'), events_encoded: value('events_encoded') };
+}
+
+/** Followers of 100 ledgers to which nobody appends: memory, and processor time over two heartbeats. */
+async function idle(server: ServerProcess): Promise<Report> {
+  const followers = Number(values.followers ?? 10_000);
+  const setting = await makeSetting(server.baseUrl, 100);
+  const streams = setting.keys.flatMap((key) => {
+    const ledgers = ledgersOf(setting, key);
+    return Array.from({ length: Math.ceil(followers / setting.keys.length) }, (_, at) => ({
+      ledgerId: ledgers[at % ledgers.length]?.ledgerId ?? '',
+      apiKey: key.apiKey,
+    }));
+  });
+  await setTimeout(2_000);
+  const before = rssMib(server.pid);
+  using _readers = await FollowReaders.start({ port: server.httpPort, streams: streams.slice(0, followers) });
+  // Past the first heartbeats, which have checkpoints signed.
+  await setTimeout(20_000);
+  const [cpuBefore, startedMs] = [cpuTime(server.pid).allUs, performance.now()];
+  await setTimeout(30_000);
+  const ofOneCore = (cpuTime(server.pid).allUs - cpuBefore) / 1_000 / (performance.now() - startedMs);
+  const moreMib = rssMib(server.pid) - before;
+  const kibEach = (moreMib * 1_024) / followers;
+  return {
+    ...{ followers, rssMibBefore: rounded(before), rssMoreMib: rounded(moreMib), kibEach: rounded(kibEach) },
+    ...{ ofOneCore: rounded(ofOneCore), aim: idleAims },
+    reached: moreMib <= idleAims.rssMib && kibEach <= idleAims.kibEach && ofOneCore <= idleAims.ofOneCore,
+  };
+}
+
+function rssMib(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1_024;
+}
+
+function percentile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((left, right) => left - right);
+  return rounded(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0);
+}
