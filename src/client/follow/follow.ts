@@ -259,7 +259,9 @@ class Follower {
   #keepCheckpoint(note: string): void {
     const { masterId, ledgerId = '' } = this.#request;
     const log =
-      masterId === undefined ? ({ kind: 'ledger', id: ledgerId } as const) : ({ kind: 'master', id: masterId } as const);
+      masterId === undefined
+        ? ({ kind: 'ledger', id: ledgerId } as const)
+        : ({ kind: 'master', id: masterId } as const);
     this.#keeping ??= this.#parts.proofs
       .takeNote(log, note, { signal: this.#ending.signal })
       .catch((thrown: unknown) => {

@@ -8,9 +8,9 @@ import type { SealCheck } from '../reading/seal-check.ts';
 import { missing, readEvent } from '../reading/stored-event.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { unboundedWalk, type Walk } from '../walking/walk.ts';
-import { FollowedCheckpoints, type FollowedCheckpointsParts } from './followed-checkpoints.ts';
 import { type EventPagePart, type EventPages, pageSeqs } from './event-pages.ts';
 import type { FollowMeter } from './follow-meter.ts';
+import { FollowedCheckpoints, type FollowedCheckpointsParts } from './followed-checkpoints.ts';
 import { FollowedEvent } from './followed-event.ts';
 import type { HeadWatch, LedgerHeads } from './ledger-heads.ts';
 
