@@ -75,7 +75,7 @@ export function createProofReading(reader: ProofReader): ProofReading {
   };
 }
 
-export interface LogName {
+interface LogName {
   readonly kind: LogKind;
   readonly id: string;
 }
