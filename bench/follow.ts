@@ -14,6 +14,7 @@ const usage = `npm run bench:follow -- [options]: followers of one node, over se
   --only latency|fanout|idle
   --pairs N        fanout: appends beside 1,000 followers of one hot ledger and beside none, in turns; 4 if left out
   --followers N    fanout: 1,000 if left out; idle: 10,000
+  --profile DIR    the server writes CPU profiles there (slows it down)
   --help
 
 Ends with 1 where an aim is missed.`;
@@ -24,6 +25,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     pairs: { type: 'string', default: '4' },
     followers: { type: 'string' },
+    profile: { type: 'string' },
     help: { type: 'boolean' },
   },
 });
@@ -35,6 +37,8 @@ if (values.help || (values.only !== undefined && !kinds.some((kind) => kind === 
 /** Aims, on one machine. */
 const latencyAims = { p50Ms: 10, p99Ms: 40 };
 const lossMax = 0.1;
+/** Events of a round of the stream load: two to three seconds. */
+const roundEvents = 12_800;
 const idleAims = { rssMib: 200, kibEach: 20, ofOneCore: 0.05 };
 
 // The followers of a run are of few actors.
@@ -53,7 +57,7 @@ type Report = { readonly reached: boolean } & Record<string, unknown>;
 
 async function withServer(measure: (server: ServerProcess, workDir: string) => Promise<Report>): Promise<Report> {
   const workDir = mkdtempSync(join(tmpdir(), 'bench-follow-'));
-  const server = await startServer(join(workDir, 'data'), null);
+  const server = await startServer(join(workDir, 'data'), values.profile ?? null);
   try {
     return await measure(server, workDir);
   } finally {
@@ -87,13 +91,19 @@ async function latency(server: ServerProcess): Promise<Report> {
     for await (const chunk of raw.body ?? []) {
       const nowMs = performance.timeOrigin + performance.now();
       text += decoder.decode(chunk as Uint8Array, { stream: true });
-      for (const [, created = '', n = ''] of text.matchAll(/"created_at":"([^"]+)".*?"n":(\d+)/g)) {
+      const frames = text.split('\n\n');
+      text = frames.pop() ?? '';
+      for (const frame of frames) {
+        const created = /"created_at":"([^"]+)"/.exec(frame)?.[1];
+        const n = /"n":(\d+)/.exec(frame)?.[1];
+        if (created === undefined || n === undefined) continue;
         times.push(nowMs - Date.parse(created));
         fromCall.push(nowMs - (sentAt.get(Number(n)) ?? nowMs));
       }
-      text = text.slice(text.lastIndexOf('\n\n') + 2);
     }
-  })().catch(() => {});
+  })().catch((error: unknown) => {
+    if (!leave.signal.aborted) throw error;
+  });
   for (let n = 0; n < 1_200; n += 1) {
     sentAt.set(n, performance.timeOrigin + performance.now());
     await client.appendEvent({ uuid: master.masterId, eventType: 'MEASURED', payload: { n } });
@@ -111,9 +121,6 @@ async function latency(server: ServerProcess): Promise<Report> {
     reached: measured.length === 1_000 && p50Ms <= latencyAims.p50Ms && p99Ms <= latencyAims.p99Ms,
   };
 }
-
-/** Events of a round of the stream load: two to three seconds. */
-const roundEvents = 12_800;
 
 async function fanout(server: ServerProcess, workDir: string): Promise<Report> {
   const pairs = Number(values.pairs);
@@ -176,6 +183,12 @@ async function fanout(server: ServerProcess, workDir: string): Promise<Report> {
   };
 }
 
+/** What the main thread's heap holds, garbage included. */
+async function heapMib({ opsPort }: ServerProcess): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
+  return Number(/^nodejs_heap_size_used_bytes (\S+)$/m.exec(text)?.[1] ?? 0) / 2 ** 20;
+}
+
 async function counters(server: ServerProcess): Promise<{ events_read: number; events_encoded: number }> {
   const text = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text();
   const value = (name: string) => Number(new RegExp(`^svc_follow_${name}_total (\\d+)`, 'm').exec(text)?.[1] ?? 0);
@@ -194,7 +207,7 @@ async function idle(server: ServerProcess): Promise<Report> {
     }));
   });
   await setTimeout(2_000);
-  const before = rssMib(server.pid);
+  const [before, heapBefore] = [rssMib(server.pid), await heapMib(server)];
   using _readers = await FollowReaders.start({ port: server.httpPort, streams: streams.slice(0, followers) });
   // Past the first heartbeats, which have checkpoints signed.
   await setTimeout(20_000);
@@ -205,6 +218,7 @@ async function idle(server: ServerProcess): Promise<Report> {
   const kibEach = (moreMib * 1_024) / followers;
   return {
     ...{ followers, rssMibBefore: rounded(before), rssMoreMib: rounded(moreMib), kibEach: rounded(kibEach) },
+    heapMoreMib: rounded((await heapMib(server)) - heapBefore),
     ...{ ofOneCore: rounded(ofOneCore), aim: idleAims },
     reached: moreMib <= idleAims.rssMib && kibEach <= idleAims.kibEach && ofOneCore <= idleAims.ofOneCore,
   };

@@ -87,7 +87,7 @@ async function revokedGrant(): Promise<number> {
 async function expiredGrant(): Promise<number> {
   const there = await scene();
   const delegate = await newParty(base, { keyed: false });
-  const expiresAt = new Date(Date.now() + 1_500 + Math.random() * 500).toISOString();
+  const expiresAt = new Date(Date.now() + 3_000 + Math.random() * 500).toISOString();
   await masterGrant(there, delegate, { expires_at: expiresAt });
   const streams = await Promise.all(paths(there).map((path) => liveEvents(base, path, delegate.bearer)));
   for (const { code, afterMs } of await Promise.all(streams.map((one) => endOf(one, () => Date.parse(expiresAt))))) {

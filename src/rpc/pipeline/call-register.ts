@@ -19,6 +19,10 @@ export function createCallRegister(
   answerFor: (call: RunningCall, incoming: IncomingCall, error: LedgerError) => void,
 ) {
   const calls = new Slab<IncomingCall>();
+  /** Streams without a deadline, of which a node may have thousands. They are not swept. */
+  const lasting = new Slab<IncomingCall>();
+  const slabOf = ({ deadline }: RunningCall): Slab<IncomingCall> =>
+    deadline === Number.POSITIVE_INFINITY ? lasting : calls;
 
   const sweep = (): void => {
     if (calls.size === 0) return;
@@ -36,23 +40,23 @@ export function createCallRegister(
 
   return {
     get size(): number {
-      return calls.size;
+      return calls.size + lasting.size;
     },
     add(call: RunningCall, incoming: IncomingCall): void {
       incoming.call = call;
-      call.slot = calls.add(incoming);
+      call.slot = slabOf(call).add(incoming);
     },
     remove(incoming: IncomingCall): void {
       const { call } = incoming;
       if (call === null) return;
       // A connection keeps its call objects longer than the calls run.
       incoming.call = null;
-      calls.remove(call.slot);
+      slabOf(call).remove(call.slot);
     },
     /** Resolves when no call runs any more, or after `timeoutMs`. */
     async drained(timeoutMs: number): Promise<void> {
       const endMs = performance.now() + timeoutMs;
-      while (calls.size > 0 && performance.now() < endMs) await delay(drainLookMs);
+      while (this.size > 0 && performance.now() < endMs) await delay(drainLookMs);
     },
     /** Ends the signal of a call whose caller has gone. */
     hangUp({ call }: Pick<IncomingCall, 'call'>): void {
@@ -61,7 +65,8 @@ export function createCallRegister(
     },
     /** Takes no more requests from all streams. Each ends with the error once the requests it took are answered. */
     endStreams(error: LedgerError): void {
-      for (const incoming of calls) if ('requests' in incoming) this.endStream(incoming as BidiCall, error);
+      for (const incoming of [...calls, ...lasting])
+        if ('requests' in incoming) this.endStream(incoming as BidiCall, error);
     },
     endStream({ call, requests }: BidiCall, error: LedgerError): void {
       if (call === null) return;
