@@ -57,7 +57,7 @@ const { events } = chainOf(
 const head = events.length;
 const ofMaster = events.filter(({ master }) => master?.id === masterId);
 const ofSibling = events.filter(({ master }) => master?.id === siblingId);
-const beyond = { seq: head, id: events[0]?.id.replace(/.$/, (digit) => (digit === '0' ? '1' : '0')) ?? '' };
+const beyond = { seq: head, id: events[0]?.id.replace(/^./, (digit) => (digit === '0' ? '1' : '0')) ?? '' };
 const nowMs = startMs + 1_000;
 
 /** The first that is there. */
