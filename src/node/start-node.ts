@@ -11,7 +11,7 @@ import { startActors } from './subsystems/actors.ts';
 import { openNodeAuthority } from './subsystems/authority.ts';
 import { createCalls } from './subsystems/calls.ts';
 import { nodeContext } from './subsystems/context.ts';
-import { createFollowers, createHeads } from './subsystems/following.ts';
+import { createFollowers, createFollowLimiter, createHeads } from './subsystems/following.ts';
 import { startIdentities } from './subsystems/identities.ts';
 import { InternalPort } from './subsystems/internal-port.ts';
 import { createCheckpoints } from './subsystems/proofs.ts';
@@ -57,9 +57,12 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const webhooks = createWebhooks(node, secrets, targets, (ledgerId) => directory.readBarrier(ledgerId));
   const { checkpoints } = made.use(createCheckpoints(node, logIdentity));
   const heads = made.use(createHeads(node));
-  const directory = made.use(startActors(node, authority, endings, toldTogether(webhooks, checkpoints, heads)));
+  const limiter = createFollowLimiter(node);
+  const load = { committed: (_ledgerId: string, entries: readonly unknown[]) => limiter.committed(entries.length) };
+  const told = toldTogether(webhooks, checkpoints, heads, load);
+  const directory = made.use(startActors(node, authority, endings, told));
   const { verifyRead } = signers.verifying;
-  const followers = made.use(createFollowers(node, heads, authority, identities, verifyRead, checkpoints));
+  const followers = made.use(createFollowers(node, heads, authority, identities, verifyRead, checkpoints, limiter));
   const tls = readTls(config, systemClock.now());
   const api = apiOf({
     ...node,

@@ -1,5 +1,6 @@
 import type { CommitListener } from '../actors/ledger/commit-listener.ts';
 import { isoTime } from '../domain/values/time.ts';
+import { BackgroundLimiter, type BackgroundLimiterParts } from '../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../runtime/clock/clock.ts';
 import type { Log } from '../runtime/telemetry/log.ts';
 import type { LedgerReading } from '../service/reading/ledger-reading.ts';
@@ -10,7 +11,6 @@ import { type SubscriptionRecord, subscriptionsIn } from '../service/webhooks/su
 import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
 import type { LedgerEntry, LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
-import { BackgroundLimiter, type BackgroundLimiterParts } from './background-limiter.ts';
 import type { Poster } from './post/http-post.ts';
 import { attempt } from './send/attempt.ts';
 import { EventBodies } from './send/event-bodies.ts';
@@ -30,7 +30,10 @@ const keptAliveEveryMs = 1_000;
 /** After so many scans, the lists of watched ledgers are read again. */
 const scansBetweenLists = 20;
 
-export interface WebhookParts extends BackgroundLimiterParts {
+/** The share of the main thread's time for webhooks while appends fill the machine. */
+const busyShare = 0.015;
+
+export interface WebhookParts extends Omit<BackgroundLimiterParts, 'busyShare'> {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
   readonly reading: LedgerReading;
@@ -68,7 +71,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     this.#parts = parts;
     const { ledgers, records, reading, secrets, poster, clock, log, meter, ownsShardOf, readBarrier } = parts;
     const subscriptions = subscriptionsIn(records);
-    const limiter = new BackgroundLimiter(parts);
+    const limiter = new BackgroundLimiter({ ...parts, busyShare });
     const wake = (ledgerId: string) => this.#tail.wake(ledgerId);
     const index = new SubscriptionIndex(ledgers, wake);
     const writes = new InFlightWrites(() => clock.now());

@@ -47,6 +47,8 @@ interface RigOptions {
   readonly store?: (store: LedgerStore) => LedgerStore;
   /** Changes what signs checkpoints. */
   readonly logs?: (logs: ProvenLogs) => FollowersParts['logs'];
+  /** Nothing waits if left out. */
+  readonly limiter?: FollowersParts['limiter'];
 }
 
 /**
@@ -70,7 +72,11 @@ export class FollowersRig {
   #tellRevoked: Parameters<Credentials['onRevoked']>[0] = () => {};
   #claim: Awaited<ReturnType<LedgerStore['claim']>> | null = null;
 
-  constructor({ store: changed = (store) => store, logs = (proven) => proven }: RigOptions = {}) {
+  constructor({
+    store: changed = (store) => store,
+    logs = (proven) => proven,
+    limiter = { delayMs: () => 0 },
+  }: RigOptions = {}) {
     const { clock } = this;
     const now = () => clock.now();
     const log = createLog('silent');
@@ -91,6 +97,7 @@ export class FollowersRig {
       reading: new LedgerReading(this.store, now),
       seals: async () => [],
       meter: this.#meter(),
+      limiter,
       bounds: { total: 1_000, perActor: 1_000 },
       ...{ heartbeatMs: 15_000, recordEveryMs: 60_000 },
     });

@@ -1,3 +1,5 @@
+import { BackgroundLimiter } from '../../runtime/background-limiter.ts';
+import { machineUtilization, threadProcessorMs } from '../../runtime/clock/system-clock.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { Identities } from '../../service/actors/identities.ts';
 import type { Authority } from '../../service/authority/authority.ts';
@@ -17,6 +19,14 @@ export function createHeads({ ledgers, clock, log, metrics, monotonicMs, members
   return new LedgerHeads({ ledgers, clock, log, monotonicMs, learned, remote: membership?.remoteHeads ?? null });
 }
 
+/** The share of the main thread's time for followers while appends fill the machine. */
+const busyShare = 0.02;
+
+export function createFollowLimiter({ clock, monotonicMs }: NodeContext): BackgroundLimiter {
+  const utilization = machineUtilization();
+  return new BackgroundLimiter({ clock, monotonicMs, utilization, processorMs: threadProcessorMs, busyShare });
+}
+
 /** `verify` has a lower priority than the signatures of calls. */
 export function createFollowers(
   node: NodeContext,
@@ -25,6 +35,7 @@ export function createFollowers(
   identities: Identities,
   verify: VerifySignature,
   logs: ProvenLogs,
+  limiter: BackgroundLimiter,
 ): Followers {
   const { config, ledgers, clock, log, metrics, memory, random, monotonicMs, now } = node;
   const pages = new EventPages(limits.followPagesMaxBytes, {
@@ -32,7 +43,7 @@ export function createFollowers(
     release: (bytes) => memory.release('read', bytes),
   });
   const followers: Followers = new Followers({
-    ...{ ledgers, heads, pages, logs, clock, log, random, monotonicMs },
+    ...{ ledgers, heads, pages, logs, limiter, clock, log, random, monotonicMs },
     reading: new LedgerReading(ledgers, now),
     seals: sealCheck(authority, identities, verify),
     meter: followMeter(

@@ -1,6 +1,8 @@
+import { setImmediate } from 'node:timers/promises';
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { chainCheck, type IntegrityIssue } from '../../domain/event/integrity.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
+import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
+import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
 import { isJson } from '../reading/event-page.ts';
@@ -18,6 +20,13 @@ import type { HeadWatch, LedgerHeads } from './ledger-heads.ts';
 const readCharsMax = 256 * 1024;
 /** Pause after a failure of the store. */
 const retryMs = 1_000;
+/**
+ * Time of the main thread for an event to one follower, ms, as measured on a quiet machine: encoding of the frame,
+ * stream and socket.
+ */
+const sendMs = 0.01;
+/** Events are shown to followers in steps of about this time, ms. Appends go on between them. */
+const stepMs = 5;
 /** So far behind the head followers read on their own account. Nearer events are read once for all. */
 const sharedSeqs = 2 * pageSeqs;
 
@@ -29,6 +38,8 @@ export interface FollowedLedgerParts extends FollowedCheckpointsParts {
   readonly meter: FollowMeter;
   readonly clock: Clock;
   readonly log: Log;
+  /** While appends fill the machine, events wait for it before followers get them. */
+  readonly limiter: Pick<BackgroundLimiter, 'delayMs'>;
 }
 
 /** What a ledger tells its followers. */
@@ -55,8 +66,10 @@ export class FollowedLedger {
   #opening: Promise<void> | null = null;
   /** The newest seq that was read by the tail, or that was the head when the tail began. */
   #readSeq = -1;
-  #newest: LedgerEvent | null = null;
+  /** The newest seq that followers may read. */
+  #shownSeq = -1;
   #advancing = false;
+  #showing = false;
   #cancelRetry = () => {};
   #isClosed = false;
 
@@ -67,14 +80,14 @@ export class FollowedLedger {
     this.#walk = unboundedWalk();
   }
 
-  /** The newest seq of which followers may read. */
-  get readSeq(): number {
-    return this.#readSeq;
+  /** The newest seq that followers may read. */
+  get shownSeq(): number {
+    return this.#shownSeq;
   }
 
-  /** The newest event that the tail has read; null while that is the event at which it began. */
+  /** The event of that seq, if it is in memory. */
   get newest(): LedgerEvent | null {
-    return this.#newest;
+    return this.at(this.#shownSeq)?.event ?? null;
   }
 
   get followers(): number {
@@ -94,6 +107,7 @@ export class FollowedLedger {
     const watch = await this.#parts.heads.watch(this.ledgerId, () => void this.#advance());
     if (this.#isClosed) return watch[Symbol.dispose]();
     this.#readSeq = watch.seq;
+    this.#shownSeq = watch.seq;
     this.#watch = watch;
   }
 
@@ -118,7 +132,7 @@ export class FollowedLedger {
   }
 
   /**
-   * Reads events from `seq` on, which must not be above `readSeq`. Afterwards `at` may have it. `walk` is charged if
+   * Reads events from `seq` on, which must not be above `shownSeq`. Afterwards `at` may have it. `walk` is charged if
    * the events are far behind the head.
    */
   async read(seq: number, walk: (read: (walk: Walk) => Promise<void>) => Promise<void>): Promise<void> {
@@ -126,15 +140,15 @@ export class FollowedLedger {
     if (page.reading !== null) return page.reading;
     const isNear = seq > this.#readSeq - sharedSeqs;
     const reading = isNear
-      ? this.#extend(page, this.#readSeq, this.#walk, null)
-      : walk((own) => this.#extend(page, this.#readSeq, own, null));
+      ? this.#extend(page, this.#shownSeq, this.#walk, null)
+      : walk((own) => this.#extend(page, this.#shownSeq, own, null));
     page.reading = settled(reading).then(() => {
       page.reading = null;
     });
     await reading;
   }
 
-  /** Reads the new events, and tells the followers after each page. */
+  /** Reads the new events, and shows each page to the followers. */
   async #advance(): Promise<void> {
     if (this.#advancing || this.#watch === null) return;
     this.#advancing = true;
@@ -157,9 +171,8 @@ export class FollowedLedger {
         }
         const end = page.first + page.events.length - 1;
         if (end < seq) throw new Error(`the log of ledger ${this.ledgerId} does not show seq ${seq} yet`);
-        this.#newest = page.events.findLast((event) => event !== null)?.event ?? this.#newest;
         this.#readSeq = Math.min(end, this.#watch.seq);
-        for (const follower of this.#followers) follower.advanced();
+        void this.#show();
       }
     } catch (error) {
       this.#parts.log.warn(
@@ -170,6 +183,27 @@ export class FollowedLedger {
     } finally {
       this.#advancing = false;
     }
+  }
+
+  /** Lets the followers read what the tail has read, step by step, as fast as appends leave time for it. */
+  async #show(): Promise<void> {
+    if (this.#showing) return;
+    this.#showing = true;
+    const { limiter, clock } = this.#parts;
+    while (!this.#isClosed && this.#shownSeq < this.#readSeq) {
+      const costMs = sendMs * this.#followers.size;
+      const step = Math.max(1, Math.floor(stepMs / costMs));
+      const events = Math.min(step, this.#readSeq - this.#shownSeq);
+      const waitMs = limiter.delayMs(costMs * events);
+      if (waitMs > 0) {
+        await sleep(clock, waitMs);
+        continue;
+      }
+      this.#shownSeq += events;
+      for (const follower of this.#followers) follower.advanced();
+      if (this.#shownSeq < this.#readSeq) await setImmediate();
+    }
+    this.#showing = false;
   }
 
   /** Adds what the store has of the page, at most up to `throughSeq`. */

@@ -132,7 +132,7 @@ export class Follower implements LedgerFollower {
     const { heartbeatMs } = this.#parts;
     const quietMs = monotonicMs - this.#beatMs;
     if (quietMs >= heartbeatMs - checkpointLeadMs && this.#seesCheckpoints)
-      this.#ledger.checkpoints.prepare(this.#masterId, this.#ledger.readSeq, (read) => this.#call.partWalk(read));
+      this.#ledger.checkpoints.prepare(this.#masterId, this.#ledger.shownSeq, (read) => this.#call.partWalk(read));
     if (quietMs < heartbeatMs) return;
     this.#beatMs = monotonicMs;
     this.#isBeatDue = true;
@@ -160,7 +160,7 @@ export class Follower implements LedgerFollower {
       if (this.#isAtEnd && this.#query.after !== null) return this.#endWell('closed');
       while (!signal.aborted) {
         // Of what the tail has not read it is not known whether it ends the access: the reader is told nothing of it.
-        if (this.#ledger.readSeq < this.#nextSeq - 1) {
+        if (this.#ledger.shownSeq < this.#nextSeq - 1) {
           await this.#woken();
           continue;
         }
@@ -170,7 +170,7 @@ export class Follower implements LedgerFollower {
           if (this.#mayTell()) yield heartbeat;
           continue;
         }
-        if (this.#nextSeq > this.#ledger.readSeq || this.#isAtEnd) {
+        if (this.#nextSeq > this.#ledger.shownSeq || this.#isAtEnd) {
           if (!this.#isCaughtUp) {
             this.#isCaughtUp = true;
             if (!this.#hasSent && this.#isAtEnd && this.#query.after !== null) continue;
@@ -217,7 +217,7 @@ export class Follower implements LedgerFollower {
 
   get #isFarBehind(): boolean {
     const readsAll = this.#masterId === null && this.access.isWhole;
-    return !readsAll && this.#ledger.readSeq - this.#nextSeq > nearSeqs;
+    return !readsAll && this.#ledger.shownSeq - this.#nextSeq > nearSeqs;
   }
 
   #read(): Promise<void> {
@@ -272,7 +272,7 @@ export class Follower implements LedgerFollower {
   /** Sends a page of what lies far behind, along the scopes that the reader may see. */
   async *#past(): AsyncGenerator<FollowAnswer> {
     const { ledgers, seals } = this.#parts;
-    const { readSeq } = this.#ledger;
+    const { shownSeq } = this.#ledger;
     const { ledgerId } = this.#facts;
     const { eventType, eventId, verifySignatures } = this.#query;
     const source: EventSource =
@@ -292,8 +292,8 @@ export class Follower implements LedgerFollower {
     const issues = Map.groupBy(page.issues, (issue) => issue.eventId);
     for (const event of page.events) {
       // The store may have more than the tail has read: a later event may end the access.
-      if (event.seq > readSeq) {
-        this.#nextSeq = readSeq + 1;
+      if (event.seq > shownSeq) {
+        this.#nextSeq = shownSeq + 1;
         return;
       }
       if (!this.#mayTell(event.createdAt)) return;
@@ -308,7 +308,7 @@ export class Follower implements LedgerFollower {
       yield this.#sent(eventAnswer(event, issues.get(event.id) ?? [], this.#position), null);
       if (this.#isAtEnd || this.#isBeatDue) return;
     }
-    this.#nextSeq = Math.max(this.#nextSeq, Math.min(page.next?.seq ?? Number.POSITIVE_INFINITY, readSeq + 1));
+    this.#nextSeq = Math.max(this.#nextSeq, Math.min(page.next?.seq ?? Number.POSITIVE_INFINITY, shownSeq + 1));
   }
 
   #sent(answer: FollowAnswer, learnedMs: number | null): FollowAnswer {
@@ -344,11 +344,11 @@ export class Follower implements LedgerFollower {
   /** A reader of the whole ledger is told of its head; any other one of the newest event that it may read. */
   async #newestShown(): Promise<NewestShown | null> {
     const { ledgers } = this.#parts;
-    const { newest, readSeq } = this.#ledger;
+    const { newest, shownSeq } = this.#ledger;
     if (this.#masterId === null && this.access.isWhole && newest !== null) return newest;
     const { ledgerId } = this.#facts;
     this.#newest ??= await this.#call.partWalk((walk) =>
-      newestReadable(boundedLedgers(walk, ledgers), ledgerId, this.#masterId, this.access, readSeq),
+      newestReadable(boundedLedgers(walk, ledgers), ledgerId, this.#masterId, this.access, shownSeq),
     );
     return this.#newest;
   }
@@ -366,8 +366,8 @@ export class Follower implements LedgerFollower {
 
   async #heartbeat(): Promise<FollowAnswer> {
     const head = await this.#head();
-    const { checkpoints, readSeq } = this.#ledger;
-    const checkpoint = this.#seesCheckpoints ? checkpoints.newest(this.#masterId, readSeq) : null;
+    const { checkpoints, shownSeq } = this.#ledger;
+    const checkpoint = this.#seesCheckpoints ? checkpoints.newest(this.#masterId, shownSeq) : null;
     const sentAt = isoTime(this.#parts.clock.now());
     const value = { head, sentAt, ...(checkpoint === null ? {} : { checkpoint }) };
     return { message: { case: 'heartbeat', value }, ...resume(this.#position) };

@@ -114,7 +114,7 @@ export class Followers implements Disposable {
     const noting: LedgerFollower = { actorId, advanced: () => {}, grantChanged: (event) => void changed.push(event) };
     ledger.add(noting);
     try {
-      const baseSeq = ledger.readSeq;
+      const baseSeq = ledger.shownSeq;
       return await call.partWalk(async (walk) => {
         const grants = isParty(facts, actorId) ? [] : await reading.heldGrants(walk, facts, actorId, masterId);
         const access = new ReaderAccess(facts, actorId, masterId, grants, baseSeq, clock.now());

@@ -1,11 +1,11 @@
 import { isoTime } from '../../domain/values/time.ts';
+import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { Deliveries } from '../../service/webhooks/deliveries.ts';
 import { type DeliveryRecord, isNew } from '../../service/webhooks/delivery-record.ts';
 import type { PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
-import type { BackgroundLimiter } from '../background-limiter.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import { AttemptRecorder } from './attempt-recording.ts';
 import { FairQueue } from './fair-queue.ts';

@@ -1,13 +1,13 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import type { LedgerFacts } from '../../domain/event/facts.ts';
 import { isoTime } from '../../domain/values/time.ts';
+import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import type { AnsweredSeqs } from '../../service/webhooks/answered-seqs.ts';
 import type { Deliveries } from '../../service/webhooks/deliveries.ts';
 import type { DeliveryRange } from '../../service/webhooks/delivery-blocks.ts';
 import { type DeliveryRecord, deliveryIdOf, dueAtOnce } from '../../service/webhooks/delivery-record.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import type { BackgroundLimiter } from '../background-limiter.ts';
 import { type EventRange, nextCommitDates } from './event-range.ts';
 import { isWithin, type ReadSpan, readSpans } from './read-spans.ts';
 import { type SubscriptionStart, startOf } from './subscription-start.ts';

@@ -1,6 +1,6 @@
+import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import type { SubscriptionRecord, Subscriptions } from '../../service/webhooks/subscription-record.ts';
 import { UnreadableRecord } from '../../store/unreadable-record.ts';
-import type { BackgroundLimiter } from '../background-limiter.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
 
 const subscriptionsAtOnce = 500;

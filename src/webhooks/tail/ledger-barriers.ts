@@ -1,7 +1,7 @@
+import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
-import type { BackgroundLimiter } from '../background-limiter.ts';
 
 const ledgersAtOnce = 8;
 /** A forgotten ledger needs another barrier: a read, if its actor is in memory. */

@@ -1,10 +1,10 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { CorruptRow, parseRow } from '../../domain/event/row.ts';
+import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
-import type { BackgroundLimiter } from '../background-limiter.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
 import { type CursorStart, cursorToStartAt } from './cursor-start.ts';
 import { type FanOutParts, fanOut } from './fan-out.ts';

@@ -9,10 +9,10 @@ import {
   seqOrder,
 } from '../../domain/event/projection.ts';
 import { eventGrantObjects, type GrantObject } from '../../domain/ledger/permission.ts';
+import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import { mastersEverGranted } from '../../service/reading/ledger-reading.ts';
 import type { LedgerStore, Line } from '../../store/ledger-store.ts';
 import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
-import type { BackgroundLimiter } from '../background-limiter.ts';
 import type { EventRange } from './event-range.ts';
 
 /** From the event of a grant up to, but not including, the event that ended it. */

@@ -1,5 +1,5 @@
+import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
-import type { BackgroundLimiter } from '../background-limiter.ts';
 
 const ledgersARoundMax = 2_000;
 const scanCostMs = 0.1;

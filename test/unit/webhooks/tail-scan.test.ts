@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { BackgroundLimiter } from '../../../src/runtime/background-limiter.ts';
 import { createLog } from '../../../src/runtime/telemetry/log.ts';
-import { BackgroundLimiter } from '../../../src/webhooks/background-limiter.ts';
 import { TailScan } from '../../../src/webhooks/tail/tail-scan.ts';
 import { settled } from '../../support/clock.ts';
 import { rig } from '../../support/world.ts';
@@ -11,7 +11,7 @@ function scanRig(ids: readonly string[], scanLedger: (id: string) => Promise<voi
   const { clock } = rig();
   const zero = () => 0;
   const scan = new TailScan({
-    limiter: new BackgroundLimiter({ clock, utilization: zero, monotonicMs: zero, processorMs: zero }),
+    limiter: new BackgroundLimiter({ clock, utilization: zero, monotonicMs: zero, processorMs: zero, busyShare: 1 }),
     log: createLog('info', { write: () => {} }),
     watchedLedgers: () => ids,
     ownsShardOf: (id) => !id.startsWith('other'),

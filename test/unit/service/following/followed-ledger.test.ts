@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest';
 import { pageSeqs } from '../../../../src/service/following/event-pages.ts';
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
-import { append, buyer, createMaster, openLedger, supplier } from '../../../support/commands.ts';
+import {
+  append,
+  buyer,
+  createMaster,
+  delegate,
+  grant,
+  openLedger,
+  revoke,
+  supplier,
+} from '../../../support/commands.ts';
 import { FollowersRig } from '../../../support/followers-rig.ts';
 import { storeWith } from '../../../support/world.ts';
 
@@ -84,4 +93,31 @@ test('a ledger that nobody follows any more is read no more, and its pages are d
   await rig.commit(append());
   await rig.clock.advance(5_000);
   expect([rig.counts.pagesRead - before, rig.clock.timers]).toEqual([0, 0]);
+});
+
+test('events wait while appends need the processor, in steps, and the end of an access does not', async () => {
+  let isBusy = false;
+  const costs: number[] = [];
+  const limiter = {
+    delayMs: (costMs: number) => {
+      costs.push(costMs);
+      return isBusy ? 100 : 0;
+    },
+  };
+  const rig = await rigOf({ limiter });
+  await rig.commit(grant({ access: 'read' }));
+  const [party, ended] = [rig.followLedger(buyer), rig.followLedger(delegate)];
+  await rig.settle();
+  isBusy = true;
+  await rig.commit(append(), append());
+  await rig.commit(revoke());
+  await rig.settle();
+  expect(party.shown).toEqual(['caughtUp']);
+  expect(ended.shown).toEqual(['caughtUp']);
+  expect(ended.error).toMatchObject({ code: 'permission_denied' });
+  isBusy = false;
+  await rig.clock.advance(100);
+  await rig.settle();
+  expect(party.shown).toEqual(['caughtUp', 4, 5, 6]);
+  expect(Math.max(...costs)).toBeLessThanOrEqual(5);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BackgroundLimiter } from '../../../src/webhooks/background-limiter.ts';
+import { BackgroundLimiter } from '../../../src/runtime/background-limiter.ts';
 import { ManualClock } from '../../support/clock.ts';
 
 /** A limiter whose event loop is as busy as the test says. `second` returns the cost that it admits in a second, ms. */
@@ -11,6 +11,7 @@ function limited(utilization: number, eventsPerSecond: number, processorShare = 
     monotonicMs: () => clock.now(),
     processorMs: () => clock.now() * processorShare,
     utilization: () => state.utilization,
+    busyShare: 0.015,
   });
   const second = (costMs: number): number => {
     let spent = 0;

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '../runtime/clock/clock.ts';
+import { type Clock, sleep } from './clock/clock.ts';
 
 /** How often the utilization is sampled. */
 const sampleMs = 100;
@@ -7,8 +7,6 @@ const busyUtilization = 0.85;
 const busyEventsPerSecond = 500;
 /** A full machine has idle moments too: it counts as full until all samples of this time were below the limit, ms. */
 const calmAfterMs = 500;
-/** The share of this thread's processor time for background work while the machine is full. */
-const busyShare = 0.015;
 /** The most processor time that is saved up, ms. A longer burst would delay appends. */
 const savedMaxMs = 5;
 
@@ -20,12 +18,14 @@ export interface BackgroundLimiterParts {
   monotonicMs(): number;
   /** Processor time of this thread, ms: less than the elapsed time if other programs run too. */
   processorMs(): number;
+  /** The share of this thread's processor time for the work while the machine is full, 0 to 1. */
+  readonly busyShare: number;
 }
 
 /**
- * Limits background work (fanning out and sending), which runs on the processors that appends need: while appends fill
- * the machine it gets 1.5 % of this thread's processor time, and the log keeps what waits. A machine that is busy while
- * few events are appended is busy with deliveries, which are not limited.
+ * Limits work that can wait (deliveries of webhooks, events for followers) and runs on the processors that appends
+ * need: while appends fill the machine it gets a small share of this thread's processor time, and the log keeps what
+ * waits. A machine that is busy while few events are appended is busy with deliveries, which are not limited.
  *
  * Callers pass the cost of each piece of work, as measured on a quiet machine: it cannot be measured while the work
  * waits for sockets and disks.
@@ -61,6 +61,7 @@ export class BackgroundLimiter {
       this.#sampledAt = now;
     }
     if (!this.#isBusy) return 0;
+    const { busyShare } = this.#parts;
     const processorMs = this.#parts.processorMs();
     this.#savedMs = Math.min(savedMaxMs, this.#savedMs + (processorMs - this.#savedAt) * busyShare);
     this.#savedAt = processorMs;
