@@ -90,10 +90,6 @@ export class FollowedLedger {
     return this.at(this.#shownSeq)?.event ?? null;
   }
 
-  get followers(): number {
-    return this.#followers.size;
-  }
-
   /** Resolves once the tail has begun: from then on no change of a grant is missed. */
   open(): Promise<void> {
     this.#opening ??= this.#open().catch((error) => {
@@ -142,10 +138,7 @@ export class FollowedLedger {
     const reading = isNear
       ? this.#extend(page, this.#shownSeq, this.#walk, null)
       : walk((own) => this.#extend(page, this.#shownSeq, own, null));
-    page.reading = settled(reading).then(() => {
-      page.reading = null;
-    });
-    await reading;
+    await underWay(page, reading);
   }
 
   /** Reads the new events, and shows each page to the followers. */
@@ -163,11 +156,7 @@ export class FollowedLedger {
         }
         const { learnedMs } = this.#watch;
         if (page.first + page.events.length <= seq) {
-          const reading = this.#extend(page, this.#watch.seq, this.#walk, learnedMs);
-          page.reading = settled(reading).then(() => {
-            page.reading = null;
-          });
-          await reading;
+          await underWay(page, this.#extend(page, this.#watch.seq, this.#walk, learnedMs));
         }
         const end = page.first + page.events.length - 1;
         if (end < seq) throw new Error(`the log of ledger ${this.ledgerId} does not show seq ${seq} yet`);
@@ -265,6 +254,10 @@ export class FollowedLedger {
   }
 }
 
-async function settled(work: Promise<void>): Promise<void> {
-  await Promise.allSettled([work]);
+/** Notes the read at its page until it has ended, so that others wait for it. Returns the read. */
+function underWay(page: EventPagePart, reading: Promise<void>): Promise<void> {
+  page.reading = Promise.allSettled([reading]).then(() => {
+    page.reading = null;
+  });
+  return reading;
 }
