@@ -16,6 +16,7 @@ import { FollowedLedger, type LedgerFollower } from './followed-ledger.ts';
 import { Follower, type FollowStart, type NewestShown } from './follower.ts';
 import { newestReadable } from './newest-readable.ts';
 import { ReaderAccess } from './reader-access.ts';
+import { RepeatedLook } from './repeated-look.ts';
 
 /** How often heartbeats and expired grants are looked for. */
 const lookEveryMs = 250;
@@ -41,11 +42,15 @@ export class Followers implements Disposable {
   readonly #followers = new Map<Follower, { checkMs: number }>();
   readonly #byActor = new Map<string, number>();
   #count = 0;
-  #cancelLook: (() => void) | null = null;
+  readonly #looks: RepeatedLook;
   #isDraining = false;
 
   constructor(parts: FollowersParts) {
     this.#parts = parts;
+    this.#looks = new RepeatedLook(parts.clock, lookEveryMs, () => {
+      this.#look();
+      return this.#followers.size > 0;
+    });
   }
 
   get count(): number {
@@ -204,7 +209,7 @@ export class Followers implements Disposable {
     ledger.add(follower);
     const checkMs = this.#parts.monotonicMs() + firstStoredCheckMs;
     this.#followers.set(follower, { checkMs });
-    this.#lookLater();
+    this.#looks.begin();
     if (this.#isDraining) follower.end(this.#draining(), 'draining');
   }
 
@@ -212,14 +217,6 @@ export class Followers implements Disposable {
     ledger.remove(follower);
     this.#followers.delete(follower);
     if (this.#followers.size === 0) this[Symbol.dispose]();
-  }
-
-  #lookLater(): void {
-    this.#cancelLook ??= this.#parts.clock.after(lookEveryMs, () => {
-      this.#cancelLook = null;
-      this.#look();
-      if (this.#followers.size > 0) this.#lookLater();
-    });
   }
 
   #look(): void {
@@ -254,8 +251,7 @@ export class Followers implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#cancelLook?.();
-    this.#cancelLook = null;
+    this.#looks[Symbol.dispose]();
   }
 }
 

@@ -2,6 +2,7 @@ import type { CommitListener } from '../../actors/ledger/commit-listener.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { LedgerEntry, LedgerStore } from '../../store/ledger-store.ts';
+import { RepeatedLook } from './repeated-look.ts';
 
 /** How often the store is asked for the head of a ledger of which nobody tells. */
 const askEveryMs = 1_000;
@@ -62,11 +63,15 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
   readonly #watched = new Map<string, Watched>();
   /** Ledgers for which the store is to be asked in this round. */
   readonly #due = new Map<string, Watched>();
-  #cancelLook: (() => void) | null = null;
+  readonly #looks: RepeatedLook;
   #asking = 0;
 
   constructor(parts: LedgerHeadsParts) {
     this.#parts = parts;
+    this.#looks = new RepeatedLook(parts.clock, askEveryMs, () => {
+      this.#look();
+      return this.#watched.size > 0;
+    });
     parts.remote?.listen((ledgerId, seq) => this.#told(ledgerId, seq, 'peer'));
   }
 
@@ -82,7 +87,7 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
       this.#watched.set(ledgerId, watched);
     }
     watched.listeners.add(advanced);
-    this.#lookLater();
+    this.#looks.begin();
     const unwatch = (): void => this.#unwatch(ledgerId, watched, advanced);
     try {
       if (watched.isInDoubt) {
@@ -155,14 +160,6 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
     if (this.#watched.size === 0) this[Symbol.dispose]();
   }
 
-  #lookLater(): void {
-    this.#cancelLook ??= this.#parts.clock.after(askEveryMs, () => {
-      this.#cancelLook = null;
-      this.#look();
-      if (this.#watched.size > 0) this.#lookLater();
-    });
-  }
-
   #look(): void {
     for (const [ledgerId, watched] of [...this.#watched]) {
       if (this.#due.size >= asksARoundMax) break;
@@ -209,7 +206,6 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
   }
 
   [Symbol.dispose](): void {
-    this.#cancelLook?.();
-    this.#cancelLook = null;
+    this.#looks[Symbol.dispose]();
   }
 }
