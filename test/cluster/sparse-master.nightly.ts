@@ -42,7 +42,7 @@ await describeOnCassandra('a master whose events lie scattered over its ledger',
       return percentile(took, 50);
     };
     const second = await medianOf(() => timed('checkpoint'));
-    // For older sizes the node keeps nothing in memory: it reads all hashes.
+    // For older sizes the root is computed from hashes, not from the end of the tree that the node keeps.
     const older = await medianOf((n) => timed(`checkpoint?size=${masterEvents - 1 - n}`));
     const ofOtherReads = await medianOf(async () => {
       const began = performance.now();

@@ -210,6 +210,7 @@ export class Checkpoints implements ProvenLogs {
     const { kind, origin } = kept.log;
     kept.behindSince = this.#parts.clock.now();
     kept.forget();
+    this.#parts.trees.forget(kept.log);
     this.#parts.signer.behind.learn(kind, origin, true);
     return logBehind();
   }

@@ -2,10 +2,11 @@ import { LedgerError } from '../../domain/errors.ts';
 import { type HashSource, tileRoot } from '../../domain/log/subtree-hash.ts';
 import { hashesNeeded, levelSize, TILE_HASHES, type TilePart } from '../../domain/log/tiles.ts';
 import type { Subtree } from '../../domain/log/tree.ts';
+import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import { FairPlaces } from '../../runtime/limits/fair-places.ts';
 import type { TileStore } from '../../store/tile-store.ts';
 import { unboundedWalk, type Walk } from '../walking/walk.ts';
-import type { LeafRange, LogRows } from './log-rows.ts';
+import type { LogRows } from './log-rows.ts';
 import type { Log } from './proven-logs.ts';
 
 /** Tiles of level 0 that one call makes itself. For more it starts the work and is refused. */
@@ -16,12 +17,20 @@ const places = { perCaller: 1, total: 4, waiting: 4_096 };
 const buildingMax = 1_000;
 /** A master's tail of more rows than this is stored, because its rows lie scattered over the ledger. */
 const scatteredRowsMax = 16;
+/** Logs whose leaves behind the last full tile are kept in memory: 20 MiB, at 80 KB each. */
+const tailsKeptMax = 256;
 /** When a call for a tree that is being made may be sent again, s. */
 const retryAfterS = 2;
 
 /** A log with its origin, which names its tiles. */
 export interface NamedLog extends Log {
   readonly origin: string;
+}
+
+/** The first hashes of a tile of level 0. */
+interface Tail {
+  readonly index: number;
+  readonly hashes: readonly Uint8Array[];
 }
 
 interface LogTreesParts {
@@ -52,6 +61,8 @@ export class LogTrees {
   readonly #building = new Set<string>();
   /** Origins of logs whose last tiles are made in the background. Calls wait for that. */
   readonly #filling = new Set<string>();
+  /** By origin: what was read of the last tile of level 0 while it was not full. */
+  readonly #tails = new RecentMap<string, Tail>(tailsKeptMax);
 
   constructor(parts: LogTreesParts) {
     this.#parts = parts;
@@ -79,7 +90,7 @@ export class LogTrees {
     }
     if (needed.rows !== null) {
       const index = Math.floor(needed.rows.from / TILE_HASHES);
-      const tail = await this.#tail(log, index, needed.rows, walk);
+      const tail = await this.#tail(log, index, needed.rows.to - index * TILE_HASHES, walk);
       found.set(nameOf({ level: 0, index }), tail);
     }
     return (level, position) => {
@@ -97,8 +108,14 @@ export class LogTrees {
     this.#makeInBackground(this.#filling, log, (maker) => maker.fill(size));
   }
 
+  /** Forgets what is kept in memory of a log whose events may be others now. */
+  forget({ origin }: NamedLog): void {
+    this.#tails.delete(origin);
+  }
+
   /** Replaces all stored tiles of the first `size` leaves by what the events say, in the background. */
   remake(log: NamedLog, size: number): void {
+    this.forget(log);
     this.#makeInBackground(this.#building, log, (maker) => maker.remake(size));
   }
 
@@ -153,20 +170,21 @@ export class LogTrees {
     return new TileMaker({ ...this.#parts, places: this.#places, log, walk, tilesMax });
   }
 
-  /** The hashes of the unfinished last tile of level 0, at their places. */
-  async #tail(log: NamedLog, index: number, range: LeafRange, walk: Walk): Promise<readonly Uint8Array[]> {
+  /** The first `count` hashes, at least, of the last tile of level 0. It may be full at a larger size than the call's. */
+  async #tail(log: NamedLog, index: number, count: number, walk: Walk): Promise<readonly Uint8Array[]> {
     const { rows, tiles } = this.#parts;
-    const first = index * TILE_HASHES;
-    if (log.kind === 'ledger') {
-      const leaves = await rows.leaves(log, range, walk);
-      return [...new Array<Uint8Array>(range.from - first), ...leaves];
-    }
+    const kept = this.#tails.get(log.origin);
+    if (kept?.index === index && kept.hashes.length >= count) return kept.hashes;
     const stored = await walk.readOne(() => tiles.tile(log.origin, 0, index));
-    const from = first + stored.length;
-    if (from >= range.to) return stored;
-    const leaves = await rows.leaves(log, { from, to: range.to }, walk);
-    if (leaves.length > scatteredRowsMax) await tiles.putHashes(log.origin, 0, from, leaves);
-    return [...stored, ...leaves];
+    if (stored.length >= count) return stored;
+    const known = kept?.index === index && kept.hashes.length > stored.length ? kept.hashes : stored;
+    const first = index * TILE_HASHES;
+    const leaves = await rows.leaves(log, { from: first + known.length, to: first + count }, walk);
+    const isScattered = log.kind === 'master' && leaves.length > scatteredRowsMax;
+    if (isScattered) await tiles.putHashes(log.origin, 0, first + known.length, leaves);
+    const hashes = [...known, ...leaves];
+    this.#tails.set(log.origin, { index, hashes });
+    return hashes;
   }
 }
 

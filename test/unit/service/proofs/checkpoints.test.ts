@@ -1,11 +1,13 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
+import { names } from '../../../../src/domain/event/projection.ts';
 import { parseRow } from '../../../../src/domain/event/row.ts';
 import type { Checkpoint } from '../../../../src/domain/log/checkpoint.ts';
 import { leafHash } from '../../../../src/domain/log/tree.ts';
 import { isConsistent, isIncluded } from '../../../../src/domain/log/tree-proof.ts';
 import type { Log } from '../../../../src/service/proofs/proven-logs.ts';
 import type { LedgerEntry } from '../../../../src/store/ledger-store.ts';
+import { pageCharsMax } from '../../../../src/store/pages.ts';
 import { ledgerId, masterId } from '../../../support/commands.ts';
 import { RecursiveTree } from '../../../support/log-trees.ts';
 import { nameOfPlace } from '../../../support/memory-store/trees.ts';
@@ -95,6 +97,32 @@ describe.each([ledgerLog, masterLog])('the $kind log', (log) => {
     for (const note of notes) expect(await consistent(other, log, note, last)).toBe(true);
   });
 });
+
+test.each([ledgerLog, masterLog])(
+  'proofs of the $kind log read each row behind its last full tile once',
+  async (log) => {
+    const node = await nodeWith(600);
+    const { size } = await node.newest(log);
+    await node.checkpoints.inclusion(log, 0, size, node.walk);
+    const reads = [vi.spyOn(node.store, 'read'), vi.spyOn(node.store, 'readScope')];
+    const calls = () => reads.flatMap(({ mock }): unknown[][] => mock.calls);
+    for (const index of [0, 300, size - 1]) await node.checkpoints.inclusion(log, index, size, node.walk);
+    await node.checkpoints.consistency(log, 200, size, node.walk);
+    // Of an older tree, too, whose last tile is full by now.
+    await node.checkpoints.inclusion(log, 7, 200, node.walk);
+    expect(calls()).toEqual([]);
+    await appendAll(node.store, chain.slice(600, 610), [node]);
+    const newest = await node.newest(log);
+    await node.checkpoints.inclusion(log, 0, newest.size, node.walk);
+    // The new rows, and the one before them for the link.
+    const [from, limit] = [599, 1 + newest.size - size];
+    const page =
+      log.kind === 'ledger'
+        ? [from, limit, pageCharsMax]
+        : [names.masterEvents(log.id), { from, limit, charsMax: pageCharsMax }];
+    expect(calls().at(-1)).toEqual([ledgerId, ...page]);
+  },
+);
 
 test('an event that was changed or lost makes no proof that needs it, and all others go on', async () => {
   const data = emptyProofData();
