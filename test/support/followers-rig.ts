@@ -65,6 +65,8 @@ export class FollowersRig {
   readonly records: AccessRecord[] = [];
   readonly ended: string[] = [];
   readonly counts = { pagesRead: 0, eventsRead: 0, sent: 0 };
+  /** From the commit of each event to its sending, ms. */
+  readonly lags: number[] = [];
   readonly #written: MemoryLedgerStore;
   readonly #endpoints: ReadonlyMap<string, Endpoint>;
   readonly #pipeline: ReturnType<typeof createPipeline>;
@@ -188,7 +190,7 @@ export class FollowersRig {
       sent: () => {
         this.counts.sent += 1;
       },
-      lag: () => {},
+      lag: (ms) => void this.lags.push(ms),
       ended: (reason) => void this.ended.push(reason),
       refused: () => {},
     };

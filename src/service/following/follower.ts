@@ -83,6 +83,10 @@ export class Follower implements LedgerFollower {
     return this.access.actorId;
   }
 
+  get mayEnd(): boolean {
+    return this.access.mayEnd;
+  }
+
   advanced(): void {
     this.#goOn();
   }

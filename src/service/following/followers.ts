@@ -116,7 +116,8 @@ export class Followers implements Disposable {
     const masterId = master?.masterId ?? null;
     // From here on every change of a grant is noted. What is stored is read afterwards, so that none is missed.
     const changed: FollowedEvent[] = [];
-    const noting: LedgerFollower = { actorId, advanced: () => {}, grantChanged: (event) => void changed.push(event) };
+    const grantChanged = (event: FollowedEvent): void => void changed.push(event);
+    const noting: LedgerFollower = { actorId, mayEnd: false, advanced: () => {}, grantChanged };
     ledger.add(noting);
     try {
       const baseSeq = ledger.shownSeq;

@@ -121,3 +121,22 @@ test('events wait while appends need the processor, in steps, and the end of an 
   expect(party.shown).toEqual(['caughtUp', 4, 5, 6]);
   expect(Math.max(...costs)).toBeLessThanOrEqual(5);
 });
+
+test('while appends need the processor, events are not read for parties, whose access nothing ends', async () => {
+  let isBusy = false;
+  const rig = await rigOf({ limiter: { delayMs: () => (isBusy ? 100 : 0) } });
+  const stream = rig.followLedger(buyer);
+  await rig.settle();
+  const before = rig.counts.eventsRead;
+  isBusy = true;
+  await rig.commit(append());
+  await rig.clock.advance(250);
+  await rig.commit(append());
+  await rig.settle();
+  expect([stream.shown, rig.counts.eventsRead - before]).toEqual([['caughtUp'], 0]);
+  isBusy = false;
+  await rig.clock.advance(50);
+  await rig.settle();
+  expect(stream.shown).toEqual(['caughtUp', 3, 4]);
+  expect(rig.lags).toEqual([300, 50]);
+});
