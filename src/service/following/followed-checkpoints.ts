@@ -83,11 +83,11 @@ export class FollowedCheckpoints {
     const { logs, ledgers } = this.#parts;
     const size = await logs.newestSize(log, walk);
     if (size === 0 || size === (kept.next ?? kept.shown)?.size) return;
-    const signed = await logs.checkpoint(log, size, walk);
+    const signed = await logs.checkpoint(log, size, walk, true);
     if (signed === null) return;
     // It was read behind the checkpoint, which covers no later event.
     const head = await walk.readOne(() => ledgers.head(this.#ledgerId));
-    kept.next = { size, note: signed.checkpoint, throughSeq: head?.seq ?? -1 };
+    kept.next = { size: signed.size, note: signed.checkpoint, throughSeq: head?.seq ?? -1 };
   }
 
   #logOf(masterId: string | null): Log {

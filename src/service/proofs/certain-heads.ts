@@ -1,12 +1,17 @@
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import type { Head, LedgerStore } from '../../store/ledger-store.ts';
 
-/** Reads of one ledger's certain head begin at least so far apart, ms: each settles what is being written. */
-const restMs = 100;
+/**
+ * A read settles what is being written. So after the start of one the next waits for ten times as long as it took, but
+ * no longer than this, ms. A store that answers at once is asked at once.
+ */
+const restMaxMs = 100;
+const restFactor = 10;
 
 interface Reading {
-  readonly startedAt: number;
   readonly ended: Promise<Head | null>;
+  /** Until when the next one waits. */
+  restUntil: number;
   next: Promise<Head | null> | null;
 }
 
@@ -33,24 +38,29 @@ export class CertainHeads {
     return reading.next;
   }
 
-  async #startAfter(ledgerId: string, { ended, startedAt }: Reading): Promise<Head | null> {
-    await ended.catch(() => {});
-    const rest = Math.min(restMs, startedAt + restMs - this.#clock.now());
-    if (rest > 0) await sleep(this.#clock, rest);
+  async #startAfter(ledgerId: string, reading: Reading): Promise<Head | null> {
+    await reading.ended.catch(() => {});
+    const restMs = Math.min(restMaxMs, reading.restUntil - this.#clock.now());
+    if (restMs > 0) await sleep(this.#clock, restMs);
     return this.#start(ledgerId);
   }
 
   #start(ledgerId: string): Promise<Head | null> {
+    const startedAt = this.#clock.now();
     const ended = this.#store.certainHead(ledgerId);
-    const reading: Reading = { startedAt: this.#clock.now(), ended, next: null };
+    const reading: Reading = { ended, restUntil: startedAt, next: null };
     this.#readings.set(ledgerId, reading);
-    const forget = () => {
-      // Until then, a caller waits for the time between reads to end.
-      this.#clock.after(restMs, () => {
+    const rest = () => {
+      const restMs = Math.min(restMaxMs, (this.#clock.now() - startedAt) * restFactor);
+      reading.restUntil = startedAt + restMs;
+      const forget = () => {
         if (this.#readings.get(ledgerId) === reading && reading.next === null) this.#readings.delete(ledgerId);
-      });
+      };
+      if (restMs === 0) forget();
+      // Until then, a caller waits for the rest to end.
+      else this.#clock.after(restMs, forget);
     };
-    ended.then(forget, forget);
+    ended.then(rest, rest);
     return ended;
   }
 }

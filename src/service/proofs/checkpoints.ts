@@ -95,19 +95,19 @@ export class Checkpoints implements ProvenLogs {
     return kept.certain;
   }
 
-  async checkpoint(log: Log, size: number, walk: Walk): Promise<SignedSize | null> {
+  async checkpoint(log: Log, size: number, walk: Walk, orLarger = false): Promise<SignedSize | null> {
     const kept = this.#kept(log);
     this.#refuseBehind(kept);
     const signed = kept.signed === undefined ? await this.#readSigned(kept, walk) : kept.signed;
     const isCertain = size <= kept.certain || size <= (signed?.size ?? 0);
     if (!isCertain && size > (await this.newestSize(log, walk))) return null;
-    const root = await this.#agreedRoot(kept, signed, size, walk);
-    if (size > (signed?.size ?? 0)) await kept.raise({ size, root: Buffer.from(root) });
+    const head = await this.#agreedHead(kept, signed, size, orLarger, walk);
+    if (head.size > (signed?.size ?? 0)) await kept.raise({ size: head.size, root: Buffer.from(head.root) });
     this.#refuseBehind(kept);
     const { origin } = kept.log;
-    const checkpoint = signCheckpoint({ origin, size, root }, this.#parts.signer);
+    const checkpoint = signCheckpoint({ origin, ...head }, this.#parts.signer);
     this.#parts.meter.checkpointSigned(log.kind);
-    return { origin, size, root, checkpoint };
+    return { origin, ...head, checkpoint };
   }
 
   async inclusion(log: Log, index: number, size: number, walk: Walk): Promise<readonly Uint8Array[]> {
@@ -171,13 +171,20 @@ export class Checkpoints implements ProvenLogs {
     return kept.keepSigned(signed);
   }
 
-  /** The root at a certain size, of a tree that agrees with the signed head. */
-  async #agreedRoot(kept: SignedLog, signed: SignedHead | null, size: number, walk: Walk): Promise<Uint8Array> {
+  /** The root at a certain size, or at a larger one if that is allowed, of a tree that agrees with the signed head. */
+  async #agreedHead(
+    kept: SignedLog,
+    signed: SignedHead | null,
+    size: number,
+    orLarger: boolean,
+    walk: Walk,
+  ): Promise<TreeHead> {
     const { log, edge } = kept;
     const { rows, trees } = this.#parts;
     if (edge !== null && size - edge.size <= forwardMax) {
-      const root = await edge.rootAt(size, (from, to) => rows.leaves(log, { from, to }, walk));
-      if (root !== null) return root;
+      await edge.forward(size, (from, to) => rows.leaves(log, { from, to }, walk));
+      // On the node that commits, the edge goes on meanwhile.
+      if (edge.size === size || orLarger) return { size: edge.size, root: edge.root() };
     }
     const signedSize = signed?.size ?? size;
     const [oldSize, newSize] = size < signedSize ? [size, signedSize] : [signedSize, size];
@@ -194,8 +201,8 @@ export class Checkpoints implements ProvenLogs {
     )
       throw this.#remakeOnce(kept, newSize);
     kept.wasRemade = false;
-    if (size === kept.certain) kept.makeEdge(compactRangeAt(size, hashAt));
-    return root;
+    if (kept.certain - size <= forwardMax) kept.makeEdge(compactRangeAt(size, hashAt));
+    return { size, root };
   }
 
   /** The tiles may be wrong: they are made anew once. If the tree then still disagrees, the events are others. */

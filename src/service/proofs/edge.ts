@@ -14,6 +14,8 @@ export class Edge {
   #range: CompactRange;
   /** Leaves behind the range, in order, that were committed while it is brought forward. null: it is not. */
   #waiting: { readonly index: number; readonly leaf: Uint8Array }[] | null = null;
+  /** Resolves or rejects when the edge was brought forward. */
+  #forwarding: Promise<void> | null = null;
 
   constructor(range: CompactRange) {
     this.#range = range;
@@ -30,18 +32,37 @@ export class Edge {
       this.#waiting.push({ index, leaf });
   }
 
-  /** Brings the edge forward to `size` at least. Returns the root at `size`, or null if the edge is beyond it. */
-  async rootAt(size: number, read: ReadLeaves): Promise<Uint8Array | null> {
+  /** The root of the tree at `size`. */
+  root(): Uint8Array {
+    return this.#range.root();
+  }
+
+  /** Brings the edge forward to `size` at least. Callers that come meanwhile wait, and read what is left. */
+  async forward(size: number, read: ReadLeaves): Promise<void> {
+    while (this.#range.size < size) {
+      if (this.#forwarding !== null) {
+        // A failure is that of the caller that reads: it may have hung up.
+        await this.#forwarding.catch(() => {});
+        continue;
+      }
+      this.#forwarding = this.#append(size, read);
+      try {
+        await this.#forwarding;
+      } finally {
+        this.#forwarding = null;
+      }
+    }
+  }
+
+  async #append(size: number, read: ReadLeaves): Promise<void> {
     const from = this.#range.size;
-    if (from > size) return null;
-    if (from === size) return this.#range.root();
-    this.#waiting ??= [];
+    this.#waiting = [];
     try {
       const leaves = await read(from, size);
+      // Some may have been committed meanwhile: the store shows them before this is told of them.
       for (const [at, leaf] of leaves.entries()) if (from + at === this.#range.size) this.#range.append(leaf);
-      return this.#range.size === size ? this.#range.root() : null;
     } finally {
-      const waiting = this.#waiting ?? [];
+      const waiting = this.#waiting;
       this.#waiting = null;
       for (const { index, leaf } of waiting) this.committed(index, leaf);
     }

@@ -64,12 +64,12 @@ export class LogProofs {
   async #newest(field: string, least: number): Promise<SignedSize> {
     const size = await this.#logs.newestSize(this.#log, this.#walk);
     if (size === 0) throw new LedgerError('unavailable', 'This log has no certain event yet: retry in a moment.');
-    return this.#signed(field, Math.max(size, least));
+    return this.#signed(field, Math.max(size, least), true);
   }
 
   /** Throws `invalid_argument` for a size above the head. A log that is behind does not know it: `log_behind`. */
-  async #signed(field: string, size: number): Promise<SignedSize> {
-    const signed = await this.#logs.checkpoint(this.#log, size, this.#walk);
+  async #signed(field: string, size: number, orLarger = false): Promise<SignedSize> {
+    const signed = await this.#logs.checkpoint(this.#log, size, this.#walk, orLarger);
     if (signed === null) throw invalidField(field, 'within the certain events of this log');
     return signed;
   }

@@ -26,8 +26,8 @@ export interface SignedSize {
 export interface ProvenLogs {
   /** The newest certain size; 0 for an empty log. */
   newestSize(log: Log, walk: Walk): Promise<number>;
-  /** null: the log has no such certain size. */
-  checkpoint(log: Log, size: number, walk: Walk): Promise<SignedSize | null>;
+  /** null: the log has no such certain size. `orLarger`: a larger certain size serves as well. */
+  checkpoint(log: Log, size: number, walk: Walk, orLarger?: boolean): Promise<SignedSize | null>;
   /**
    * The hashes that prove the leaf at `index` in the tree of `size`; both are known to exist. Verified before they are
    * returned.

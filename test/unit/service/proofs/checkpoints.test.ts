@@ -2,15 +2,16 @@ import { describe, expect, test, vi } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import { names } from '../../../../src/domain/event/projection.ts';
 import { parseRow } from '../../../../src/domain/event/row.ts';
-import type { Checkpoint } from '../../../../src/domain/log/checkpoint.ts';
+import { type Checkpoint, verifyCheckpoint } from '../../../../src/domain/log/checkpoint.ts';
 import { leafHash } from '../../../../src/domain/log/tree.ts';
 import { isConsistent, isIncluded } from '../../../../src/domain/log/tree-proof.ts';
 import type { Log } from '../../../../src/service/proofs/proven-logs.ts';
 import type { LedgerEntry } from '../../../../src/store/ledger-store.ts';
 import { pageCharsMax } from '../../../../src/store/pages.ts';
 import { ledgerId, masterId } from '../../../support/commands.ts';
+import { vectorKey } from '../../../support/log-keys.ts';
 import { RecursiveTree } from '../../../support/log-trees.ts';
-import { nameOfPlace } from '../../../support/memory-store/trees.ts';
+import { MemoryTileStore, nameOfPlace } from '../../../support/memory-store/trees.ts';
 import {
   appendAll,
   emptyProofData,
@@ -123,6 +124,46 @@ test.each([ledgerLog, masterLog])(
     expect(calls().at(-1)).toEqual([ledgerId, ...page]);
   },
 );
+
+test('callers that ask for the newest checkpoint at once share one read of the rows that are new', async () => {
+  const data = emptyProofData();
+  const [owner, other] = [new ProvingNode(data), new ProvingNode(data)];
+  await appendAll(owner.store, chain.slice(0, 600));
+  await other.newest(ledgerLog);
+  await appendAll(owner.store, chain.slice(600, 700));
+  const reads = vi.spyOn(other.store, 'read');
+  const tiles = vi.spyOn(MemoryTileStore.prototype, 'tile');
+  const found = await Promise.all(Array.from({ length: 50 }, () => other.newest(ledgerLog)));
+  expect(new Set(found.map(({ size }) => size))).toEqual(new Set([700]));
+  expect([reads.mock.calls.map(([, from, limit]) => [from, limit]), tiles.mock.calls]).toEqual([[[599, 101]], []]);
+  tiles.mockRestore();
+});
+
+test('beside commits that do not end, the newest checkpoint comes from the end of the tree that the node keeps', async () => {
+  const node = await nodeWith(600);
+  let at = 600;
+  // A commit between any two steps of the calls.
+  const read = node.store.read.bind(node.store);
+  vi.spyOn(node.store, 'read').mockImplementation(async (...args) => {
+    await appendAll(node.store, chain.slice(at, at + 5), [node]);
+    at += 5;
+    return read(...args);
+  });
+  await node.newest(ledgerLog);
+  const tiles = vi.spyOn(MemoryTileStore.prototype, 'tile');
+  for (let n = 0; n < 5; n += 1) {
+    await appendAll(node.store, chain.slice(at, at + 5), [node]);
+    at += 5;
+    const asked = at - 4;
+    const { checkpoint } = (await node.checkpoints.checkpoint(ledgerLog, asked, node.walk, true)) ?? {};
+    const { size, root } = verifyCheckpoint(checkpoint ?? '', originIn(ledgerLog), [vectorKey]);
+    expect(size).toBeGreaterThanOrEqual(asked);
+    const tree = new RecursiveTree(leavesOf(ledgerLog, chain.slice(0, size)));
+    expect(Buffer.from(root)).toEqual(Buffer.from(tree.hash({ from: 0, to: size })));
+  }
+  expect(tiles.mock.calls).toEqual([]);
+  tiles.mockRestore();
+});
 
 test('an event that was changed or lost makes no proof that needs it, and all others go on', async () => {
   const data = emptyProofData();
