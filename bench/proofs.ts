@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { Forked } from './forked.ts';
 import { LoadGenerator } from './load-generator.ts';
 import { loadJob, prepareRun } from './run.ts';
-import { type ServerProcess, startServer } from './server-process.ts';
+import { cpuTime, type ServerProcess, startServer } from './server-process.ts';
 import { keyCount, makeSetting } from './setting.ts';
 import type { GetterJob, GetterReport } from './steady-getter.ts';
 import { meanOf, rounded } from './sum.ts';
@@ -50,7 +50,7 @@ try {
   rmSync(workDir, { recursive: true });
 }
 
-async function measure({ baseUrl, grpcPort, httpPort }: ServerProcess) {
+async function measure({ baseUrl, grpcPort, httpPort, pid }: ServerProcess) {
   const setting = await makeSetting(baseUrl, 1);
   const run = await prepareRun('stream', setting, 2 * pairs * roundEvents, workDir);
   const job = loadJob(run, grpcPort);
@@ -66,10 +66,13 @@ async function measure({ baseUrl, grpcPort, httpPort }: ServerProcess) {
     await setTimeout(1_000);
     const part = { ...job, from, to: from + roundEvents / keyCount };
     from = part.to;
+    const before = cpuTime(pid);
     const { accepted, seconds, failed, firstFailure } = await generator.run(part);
+    const after = cpuTime(pid);
     const asked = await getter.ask('report');
     if (failed + asked.failed > 0) throw new Error(`failed: ${firstFailure ?? asked.firstFailure}`);
-    return { perSecond: accepted / seconds, asked };
+    const mainUs = (after.mainUs - before.mainUs) / accepted;
+    return { perSecond: accepted / seconds, mainUs, allUs: (after.allUs - before.allUs) / accepted, asked };
   };
   const ofLedger = `/v1/ledgers/${ledger.ledgerId}`;
   const ofCheckpoints = `${ofLedger}/checkpoint`;
@@ -87,6 +90,8 @@ async function measure({ baseUrl, grpcPort, httpPort }: ServerProcess) {
   const lossMedian = rounded(losses[Math.floor(pairs / 2)] ?? 0);
   const told = (rounds: readonly Round[]) => ({
     appendsPerSecond: Math.round(meanOf(rounds.map(({ perSecond }) => perSecond))),
+    cpuUsPerAppend: Math.round(meanOf(rounds.map(({ allUs }) => allUs))),
+    mainThreadUsPerAppend: Math.round(meanOf(rounds.map(({ mainUs }) => mainUs))),
     answered: Math.round(meanOf(rounds.map(({ asked }) => asked.answered))),
     p50Ms: rounded(meanOf(rounds.map(({ asked }) => asked.p50Ms))),
     p99Ms: rounded(meanOf(rounds.map(({ asked }) => asked.p99Ms))),

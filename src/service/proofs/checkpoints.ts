@@ -101,13 +101,21 @@ export class Checkpoints implements ProvenLogs {
     const signed = kept.signed === undefined ? await this.#readSigned(kept, walk) : kept.signed;
     const isCertain = size <= kept.certain || size <= (signed?.size ?? 0);
     if (!isCertain && size > (await this.newestSize(log, walk))) return null;
-    const head = await this.#agreedHead(kept, signed, size, orLarger, walk);
-    if (head.size > (signed?.size ?? 0)) await kept.raise({ size: head.size, root: Buffer.from(head.root) });
+    const agreed = await this.#agreedHead(kept, signed, size, orLarger, walk);
+    if (agreed.size > (signed?.size ?? 0)) await kept.raise({ size: agreed.size, root: Buffer.from(agreed.root) });
     this.#refuseBehind(kept);
-    const { origin } = kept.log;
-    const checkpoint = signCheckpoint({ origin, ...head }, this.#parts.signer);
-    this.#parts.meter.checkpointSigned(log.kind);
-    return { origin, ...head, checkpoint };
+    // A larger one was raised for other callers meanwhile: one signature serves them all.
+    return this.#sign(kept, orLarger && kept.signed && kept.signed.size > agreed.size ? kept.signed : agreed);
+  }
+
+  #sign(kept: SignedLog, { size, root }: TreeHead): SignedSize {
+    const { last } = kept;
+    if (last !== null && last.size === size && isSameHash(last.root, root)) return last;
+    const { kind, origin } = kept.log;
+    const checkpoint = signCheckpoint({ origin, size, root }, this.#parts.signer);
+    this.#parts.meter.checkpointSigned(kind);
+    kept.last = { origin, size, root, checkpoint };
+    return kept.last;
   }
 
   async inclusion(log: Log, index: number, size: number, walk: Walk): Promise<readonly Uint8Array[]> {

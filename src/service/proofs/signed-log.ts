@@ -2,6 +2,7 @@ import type { CompactRange } from '../../domain/log/compact-range.ts';
 import type { SignedHead, SignedHeads } from '../../store/signed-heads.ts';
 import { Edge } from './edge.ts';
 import type { NamedLog } from './log-trees.ts';
+import type { SignedSize } from './proven-logs.ts';
 
 /** What a node keeps of a log that it was asked for. */
 export class SignedLog {
@@ -10,6 +11,8 @@ export class SignedLog {
   certain = 0;
   /** Agrees with the signed head: it was compared with it when it was made. null: not made yet. */
   edge: Edge | null = null;
+  /** The last checkpoint that was signed. Callers that ask for the same size meanwhile get it as well. */
+  last: SignedSize | null = null;
   /** When the log was found to be behind, ms. It is looked at again a while later. */
   behindSince = Number.NEGATIVE_INFINITY;
   /** All tiles were made anew, because they did not agree with the signed head. */
@@ -44,6 +47,7 @@ export class SignedLog {
   forget(): void {
     this.#signed = undefined;
     this.edge = null;
+    this.last = null;
     this.certain = 0;
   }
 
