@@ -19,6 +19,7 @@ const alone = [
  * Each needs a process of its own.
  */
 const apart = [
+  'test/api/client-follow-checkpoints.test.ts',
   'test/api/webhook-own-address.test.ts',
   'test/unit/rpc/pipeline/answer-log-accesses.test.ts',
   'test/unit/service/masters/append-stream-lanes.test.ts',

@@ -97,7 +97,7 @@ test('scrub finds no damage in what the service wrote, webhooks and deliveries i
       expect(await (await fetch(`${honest.base}/v1/sandbox/run`)).text()).toMatch(/\d+ passed, 0 failed\s*$/);
     }
     const { code, out } = await runHere(['scrub'], { env: { DATA_DIR: honestDir } });
-    const readable = /^\d+ records and .* are readable\.\n0 tiles and 1 signed heads agree with the events\.\n$/;
+    const readable = /^\d+ records and .* are readable\.\n0 tiles and 1 signed head agree with the events\.\n$/;
     expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(readable) });
   } finally {
     rmSync(honestDir, { recursive: true, force: true });

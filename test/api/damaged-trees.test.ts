@@ -107,7 +107,7 @@ describe('damage in the data file of a stopped node', () => {
     expect(await tilesIn()).toBe(before);
     expect(await run(dataDir, 'scrub', '--repair')).toMatchObject({
       code: 0,
-      out: expect.stringContaining('2 tiles with wrong hashes were removed'),
+      out: expect.stringContaining('Removed 2 tiles with wrong hashes'),
     });
     expect(await tilesIn()).toBe(before - 2);
     await using node = await runNode({ dataDir, env });

@@ -7,6 +7,7 @@ import { readLog } from '../../service/log-identity/log-record.ts';
 import { openWholeLmdb } from '../../store/lmdb/open-whole.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { UnreadableRecord } from '../../store/unreadable-record.ts';
+import { counted } from '../terminal/counted.ts';
 import { exitCodes } from '../terminal/exit-codes.ts';
 import { shownText } from '../terminal/shown-text.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -32,16 +33,16 @@ export async function scrub(terminal: Terminal, { repair = false }: { readonly r
     found: (finding) => found(kindOf(finding), sentenceOf(finding)),
   });
   for (const sentence of shown) await terminal.print(`${shownText(sentence)}\n`);
-  const looked = `${records} records and the ends of ${ledgers} ledgers in ${dataDir}`;
-  const compared = `${hashValues} tiles and ${signedHeads} signed heads`;
+  const looked = `${counted(records, 'record')} and the ends of ${counted(ledgers, 'ledger')} in ${dataDir}`;
+  const compared = `${counted(hashValues, 'tile')} and ${counted(signedHeads, 'signed head')}`;
   const { damage, wrong_tile: wrongTiles, log_behind: behind } = counts;
   const lines = [
     damage === 0
       ? `${looked} are readable.`
-      : `${damage} damages in ${looked}: restore a backup that is older than they are.`,
-    ...(removed > 0 ? [`${removed} tiles with wrong hashes were removed: nodes make them anew.`] : []),
-    ...(wrongTiles > 0 ? [`${wrongTiles} of ${compared} are wrong_tile: remove them by \`scrub --repair\`.`] : []),
-    ...(behind > 0 ? [`${behind} of ${signedHeads} signed heads are log_behind: ${behindRemedy}`] : []),
+      : `${counted(damage, 'damage')} in ${looked}: restore a backup from before the damage.`,
+    ...(removed > 0 ? [`Removed ${counted(removed, 'tile')} with wrong hashes: nodes make them anew.`] : []),
+    ...(wrongTiles > 0 ? [`wrong_tile: ${wrongTiles} of ${compared}. Remove them by \`scrub --repair\`.`] : []),
+    ...(behind > 0 ? [`log_behind: ${behind} of ${counted(signedHeads, 'signed head')}. ${behindRemedy}`] : []),
     ...(wrongTiles + behind === 0 ? [`${compared} agree with the events.`] : []),
   ];
   for (const line of lines) await terminal.print(`${line}\n`);
@@ -52,7 +53,7 @@ export async function scrub(terminal: Terminal, { repair = false }: { readonly r
 const sentencesShownMax = 10_000;
 
 const behindRemedy =
-  'bring the missing events back from a backup, or move the store: `ledger-trust log new-origin NAME`.';
+  'Bring the missing events back from a backup, or move the store: `ledger-trust log new-origin NAME`.';
 
 /** null: no node has signed anything, or the record is damaged, which is found as a record. */
 async function serviceNameIn(records: RecordStore): Promise<string | null> {

@@ -1,4 +1,5 @@
 import type { IncompleteReason, IncompleteType, Verification } from '../../client/verify/verification.ts';
+import { counted } from '../terminal/counted.ts';
 import { shownJson, shownText } from '../terminal/shown-text.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -111,10 +112,6 @@ function verifiedParts({ checked, incomplete }: Verification): string[] {
     ...(authoritySeals > 0 ? [counted(authoritySeals, 'seal')] : []),
     ...(isWhole ? ['chain whole'] : []),
   ];
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /** The result as JSON with field names in the style of the API. */

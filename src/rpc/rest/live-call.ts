@@ -55,14 +55,13 @@ export class RestLiveCall extends RestCall implements StreamCall {
   }
 
   override fail(call: RunningCall, error: LedgerError): void {
-    if (!this.#started) super.fail(call, error);
-    else if (this.response.writable) this.#endWith(error, call.requestId);
-  }
-
-  #endWith(error: LedgerError, requestId: string): void {
+    if (!this.#started) {
+      super.fail(call, error);
+      return;
+    }
     const retry = error.details.retry_after_ms;
     const hint = typeof retry === 'number' ? `retry: ${retry}\n` : '';
-    this.response.end(`${hint}event: error\ndata: ${errorEnvelope(error, requestId)}\n\n`);
+    this.response.end(`${hint}event: error\ndata: ${errorEnvelope(error, call.requestId)}\n\n`);
     setTimeout(() => this.response.destroy(), lingerMs).unref();
   }
 

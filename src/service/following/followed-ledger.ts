@@ -90,11 +90,6 @@ export class FollowedLedger {
     return this.#shownSeq;
   }
 
-  /** The event of that seq, if it is in memory. */
-  get newest(): LedgerEvent | null {
-    return this.at(this.#shownSeq)?.event ?? null;
-  }
-
   /** Resolves once the tail has begun: from then on no change of a grant is missed. */
   open(): Promise<void> {
     this.#opening ??= this.#open().catch((error) => {

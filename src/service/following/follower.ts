@@ -163,15 +163,14 @@ export class Follower implements LedgerFollower {
     try {
       if (this.#isAtEnd && this.#query.after !== null) return this.#endWell('closed');
       while (!signal.aborted) {
-        // Of what the tail has not read it is not known whether it ends the access: the reader is told nothing of it.
-        if (this.#ledger.shownSeq < this.#nextSeq - 1) {
-          await this.#woken();
-          continue;
-        }
         if (this.#isBeatDue) {
           this.#isBeatDue = false;
           const heartbeat = await this.#heartbeat();
           if (this.#mayTell()) yield heartbeat;
+          continue;
+        }
+        if (this.#isAhead(this.#ledger.shownSeq)) {
+          await this.#woken();
           continue;
         }
         if (this.#nextSeq > this.#ledger.shownSeq || this.#isAtEnd) {
@@ -217,6 +216,14 @@ export class Follower implements LedgerFollower {
 
   get #isAtEnd(): boolean {
     return this.#closedSeq !== null && this.#nextSeq > this.#closedSeq;
+  }
+
+  /**
+   * Whether the stream began behind an event that the tail has not shown yet. Whether that event ends the access is not
+   * known, so the reader is told nothing of it.
+   */
+  #isAhead(shownSeq: number): boolean {
+    return shownSeq < this.#nextSeq - 1;
   }
 
   get #isFarBehind(): boolean {
@@ -335,30 +342,25 @@ export class Follower implements LedgerFollower {
     return this.#nextSeq === 0 ? null : this.#nextSeq - 1;
   }
 
-  async #head() {
-    const shown = await this.#newestShown();
-    const masterSeq = this.#masterId === null ? undefined : shown?.master?.seq;
-    return {
-      seq: BigInt(shown?.seq ?? -1),
-      hash: shown?.hash ?? '',
-      ...(masterSeq === undefined ? {} : { masterSeq: BigInt(masterSeq) }),
-    };
-  }
-
   /** A reader of the whole ledger is told of its head; any other one of the newest event that it may read. */
-  async #newestShown(): Promise<NewestShown | null> {
+  async #newestShown(shownSeq: number): Promise<NewestShown | null> {
     const { ledgers } = this.#parts;
-    const { newest, shownSeq } = this.#ledger;
-    if (this.#masterId === null && this.access.isWhole && newest !== null) return newest;
-    const { ledgerId } = this.#facts;
-    this.#newest ??= await this.#call.partWalk((walk) =>
-      newestReadable(boundedLedgers(walk, ledgers), ledgerId, this.#masterId, this.access, shownSeq),
+    if (this.#masterId === null && this.access.isWhole) {
+      const newest = this.#ledger.at(shownSeq);
+      if (newest) return newest.event;
+    }
+    // The position of the reader is behind this event, so it must have been passed already.
+    const isPassed = this.#nextSeq === shownSeq + 1;
+    if (isPassed && this.#newest !== null) return this.#newest;
+    const newest = await this.#call.partWalk((walk) =>
+      newestReadable(boundedLedgers(walk, ledgers), this.#facts.ledgerId, this.#masterId, this.access, shownSeq),
     );
-    return this.#newest;
+    if (isPassed) this.#newest = newest;
+    return newest;
   }
 
   async #caughtUp(): Promise<FollowAnswer> {
-    const head = await this.#head();
+    const head = headOf(await this.#newestShown(this.#ledger.shownSeq), this.#masterId);
     this.#hasSent = true;
     return { message: { case: 'caughtUp', value: { head } }, ...resume(this.#position) };
   }
@@ -369,11 +371,28 @@ export class Follower implements LedgerFollower {
   }
 
   async #heartbeat(): Promise<FollowAnswer> {
-    const head = await this.#head();
     const { checkpoints, shownSeq } = this.#ledger;
+    const newest = await this.#newestShown(shownSeq);
     const checkpoint = this.#seesCheckpoints ? checkpoints.newest(this.#masterId, shownSeq) : null;
     const sentAt = isoTime(this.#parts.clock.now());
-    const value = { head, sentAt, ...(checkpoint === null ? {} : { checkpoint }) };
-    return { message: { case: 'heartbeat', value }, ...resume(this.#position) };
+    const value = { head: headOf(newest, this.#masterId), sentAt, ...(checkpoint === null ? {} : { checkpoint }) };
+    const position = this.#isAhead(shownSeq) ? this.#positionAhead(newest) : this.#position;
+    return { message: { case: 'heartbeat', value }, ...resume(position) };
   }
+
+  /** Where the reader asked to begin. One that asked for new events may resume behind the newest shown one. */
+  #positionAhead(newest: NewestShown | null): number | null {
+    const { after } = this.#query;
+    if (after !== null) return after === -1 ? null : after;
+    return (this.#masterId === null ? newest?.seq : newest?.master?.seq) ?? null;
+  }
+}
+
+function headOf(newest: NewestShown | null, masterId: string | null) {
+  const masterSeq = masterId === null ? undefined : newest?.master?.seq;
+  return {
+    seq: BigInt(newest?.seq ?? -1),
+    hash: newest?.hash ?? '',
+    ...(masterSeq === undefined ? {} : { masterSeq: BigInt(masterSeq) }),
+  };
 }

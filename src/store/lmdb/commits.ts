@@ -19,6 +19,8 @@ export class Commits {
   #isClosed = false;
   #finished = 0;
   #stallTimer: NodeJS.Timeout | null = null;
+  /** Ends when the failure was reported. */
+  #reporting: Promise<void> | null = null;
 
   /** `onFatal` is called once, after the first failed write. The node should stop then. */
   constructor(onFatal: (error: Error) => void) {
@@ -79,16 +81,21 @@ export class Commits {
     this.#stopWatching();
   }
 
+  /** Resolves when a failed write, if there was one, has been reported by `onFatal`. */
+  async reported(): Promise<void> {
+    await this.#reporting;
+  }
+
   #fail(error: unknown): void {
     const isFirst = !this.#isBroken;
     this.#isBroken = true;
     for (const reject of this.#waiting) reject(new OutcomeUnknown(error));
     this.#waiting = new Slab();
     this.#stopWatching();
-    if (isFirst)
-      realError(error).then((cause) =>
-        this.#onFatal(new Error(`A write to the disk failed: ${String(cause)}`, { cause })),
-      );
+    if (!isFirst) return;
+    this.#reporting = realError(error).then((cause) =>
+      this.#onFatal(new Error(`A write to the disk failed: ${String(cause)}`, { cause })),
+    );
   }
 
   /** Watches for stuck commits: if lmdb-js cannot begin a transaction, it leaves the promises pending for ever. */
@@ -117,6 +124,6 @@ const realErrorMaxMs = 1_000;
 function realError(error: unknown): Promise<unknown> {
   const real = error instanceof Error && 'commitError' in error ? error.commitError : null;
   if (!(real instanceof Promise)) return Promise.resolve(error);
-  const tooLate = new Promise((resolve) => setTimeout(resolve, realErrorMaxMs, error).unref());
+  const tooLate = new Promise((resolve) => setTimeout(resolve, realErrorMaxMs, error));
   return Promise.race([real.catch((cause: unknown) => cause), tooLate]);
 }

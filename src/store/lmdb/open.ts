@@ -55,6 +55,8 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
         const closed = tables.root.close();
         await (commits.isBroken ? Promise.race([closed, setTimeout(CLOSE_BROKEN_MS)]) : closed);
         await lock.release();
+        // The process may end once its store is closed.
+        await commits.reported();
       },
     };
   } catch (error) {

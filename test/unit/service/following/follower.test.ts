@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { isoTime } from '../../../../src/domain/values/time.ts';
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
 import {
   append,
@@ -79,7 +80,143 @@ describe('the access history of a follower', () => {
   });
 });
 
+describe('a stream that begins ahead of what its node has shown', () => {
+  /** The node shows nothing behind seq 2 until `catchUp` is called. A follower keeps its tail open. */
+  async function laggingRig() {
+    let isBusy = false;
+    const rig = await rigWithMaster({ limiter: { delayMs: () => (isBusy ? 100 : 0) } });
+    rig.followLedger(buyer);
+    await rig.settle();
+    isBusy = true;
+    await rig.commit(append(), append(), append());
+    await rig.settle();
+    const catchUp = async (): Promise<void> => {
+      isBusy = false;
+      await pass(rig, secondMs);
+    };
+    return { rig, catchUp };
+  }
+
+  test('gets heartbeats with the newest event that was shown, and is caught up when its place is reached', async () => {
+    const { rig, catchUp } = await laggingRig();
+    const stream = rig.followLedger(buyer, { afterSeq: 5n });
+    await pass(rig, 31 * secondMs);
+    expect(stream.shown).toEqual(['heartbeat', 'heartbeat']);
+    const head = { seq: 2n, hash: rig.chain.events[2]?.hash };
+    expect(stream.answers[1]).toMatchObject({ message: { value: { head } }, resumeAfter: 5n });
+    await catchUp();
+    await rig.commit(append());
+    await rig.settle();
+    expect(stream.shown).toEqual(['heartbeat', 'heartbeat', 'caughtUp', 6]);
+    expect(stream.toldSeqs).toEqual([2, 2, 5, 6]);
+  });
+
+  test('from now on can be resumed behind a heartbeat without a gap', async () => {
+    const { rig, catchUp } = await laggingRig();
+    const stream = rig.followLedger(buyer);
+    await pass(rig, 15 * secondMs);
+    const resumeAfter = stream.answers[0]?.resumeAfter;
+    expect([stream.shown, resumeAfter]).toEqual([['heartbeat'], 2n]);
+    stream.leave();
+    await stream.done;
+    await rig.commit(append());
+    await catchUp();
+    const resumed = rig.followLedger(buyer, resumeAfter === undefined ? {} : { afterSeq: resumeAfter });
+    await rig.settle();
+    expect(resumed.shown).toEqual([3, 4, 5, 6, 'caughtUp']);
+  });
+
+  test('with a filter by time is told its own place, and not where the filter begins', async () => {
+    const { rig } = await laggingRig();
+    const stream = rig.followLedger(buyer, { afterSeq: 0n, from: isoTime(rig.clock.now() + 1) });
+    await pass(rig, 15 * secondMs);
+    expect([stream.shown, stream.answers[0]?.resumeAfter]).toEqual([['heartbeat'], 0n]);
+  });
+
+  test.each([
+    ['a place in it', { afterMasterSeq: 3n }, 3n],
+    ['now', {}, 0n],
+  ])(
+    'of a master from %s on is told of its events alone, and finds none of them missing',
+    async (_, from, resumeAfter) => {
+      const { rig, catchUp } = await laggingRig();
+      const stream = rig.followMaster(buyer, from);
+      await pass(rig, 15 * secondMs);
+      const head = { seq: 2n, masterSeq: 0n };
+      expect(stream.answers).toMatchObject([{ message: { case: 'heartbeat', value: { head } }, resumeAfter }]);
+      await catchUp();
+      await rig.commit(append());
+      await rig.settle();
+      expect(stream.shown).toEqual(['heartbeat', 'caughtUp', 6]);
+      expect(stream.answers[2]).toMatchObject({ message: { value: { integrity: { verified: true } } } });
+    },
+  );
+
+  test('is told of nothing behind a revocation that its node has not read', async () => {
+    let letGo = () => {};
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    let isHeld = false;
+    const store = (inner: LedgerStore): LedgerStore =>
+      storeWith(inner, {
+        read: async (id, from, limit, charsMax) => {
+          if (isHeld && from + limit > 4) await held;
+          return inner.read(id, from, limit, charsMax);
+        },
+      });
+    const rig = await rigWithMaster({ store });
+    await rig.commit(grant({ access: 'read' }));
+    rig.followLedger(buyer);
+    await rig.settle();
+    isHeld = true;
+    await rig.commit(append(), append());
+    const streams = [rig.followLedger(delegate), rig.followMaster(delegate)];
+    // Stored grants are compared a second after the beginning, and a minute later.
+    await pass(rig, 2 * secondMs);
+    const revoked = await rig.commit(revoke());
+    await rig.commit(append());
+    await pass(rig, 30 * secondMs);
+    for (const { shown } of streams) expect(shown).toEqual(['heartbeat', 'heartbeat']);
+    expect(
+      streams.map(({ toldSeqs, answers }) => [...toldSeqs, ...answers.map(({ resumeAfter }) => resumeAfter)]),
+    ).toEqual([
+      [3, 3, 3n, 3n],
+      [3, 3, 1n, 1n],
+    ]);
+    letGo();
+    for (const stream of streams) {
+      await stream.done;
+      expect(stream.error?.code).toBe('permission_denied');
+      expect(Math.max(...stream.toldSeqs)).toBeLessThan(revoked.seq);
+    }
+  });
+});
+
 describe('a follower', () => {
+  test('that has no event yet is not told to resume behind one', async () => {
+    let letGo = () => {};
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const store = (inner: LedgerStore): LedgerStore =>
+      storeWith(inner, {
+        read: async (...given) => {
+          await held;
+          return inner.read(...given);
+        },
+      });
+    const rig = await rigWithMaster({ store });
+    await rig.commit(append());
+    const stream = rig.followMaster(buyer, { afterMasterSeq: -1n });
+    await pass(rig, 15 * secondMs);
+    letGo();
+    await rig.settle();
+    expect(stream.shown).toEqual(['heartbeat', 2, 3, 'caughtUp']);
+    expect(stream.answers[0]).toMatchObject({ message: { value: { head: { seq: 3n, masterSeq: 1n } } } });
+    expect(stream.answers.map(({ resumeAfter }) => resumeAfter)).toEqual([undefined, 0n, 1n, 1n]);
+  });
+
   test('gets the past, is told once that it is caught up, and then gets each event', async () => {
     const rig = await rigWithMaster();
     const stream = rig.followLedger(buyer, { afterSeq: 0n });

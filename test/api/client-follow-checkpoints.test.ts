@@ -1,0 +1,152 @@
+import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
+import {
+  createClient,
+  type FollowedEvent,
+  type FollowRequest,
+  type LedgerTrustClient,
+  ProofRefused,
+  Watermarks,
+} from '../../src/client/index.ts';
+import { type LogSigner, signCheckpoint } from '../../src/domain/log/checkpoint.ts';
+import { limits } from '../../src/runtime/limits/limits.ts';
+import { append, newMaster, newOrder, type Party } from '../support/parties.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
+
+// Heartbeats come soon. A checkpoint is made ready a second before the heartbeat that brings it.
+vi.mock('../../src/runtime/limits/limits.ts', async (original) => {
+  const { limits } = await original<typeof import('../../src/runtime/limits/limits.ts')>();
+  return { limits: { ...limits, followHeartbeatMs: 1_250 } };
+});
+/** On a busy machine a checkpoint may miss some heartbeats. */
+const soon = { timeout: 20 * limits.followHeartbeatMs };
+const serviceName = 'ledger.example/v1';
+const dir = suiteDir();
+let files = 0;
+const node = await runNode({ env: { LOG_ORIGIN: serviceName } });
+afterAll(() => node[Symbol.asyncDispose]());
+const order = await newOrder(node.base, { keyed: false });
+const master = await newMaster(order);
+await append(master, order.buyer, 'COUNTED', { n: 1 });
+const ledgerOrigin = `${serviceName}/ledgers/${order.ledgerId}`;
+const masterOrigin = `${serviceName}/masters/${master.uuid}`;
+
+function clientOf(
+  { apiKey }: Party,
+  transport: 'rest' | 'grpc',
+  watermarks: Watermarks,
+  baseUrl = node.base,
+): LedgerTrustClient {
+  const client = createClient({ baseUrl, grpcUrl: `http://${node.grpcAddress}`, transport, apiKey, watermarks });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+function newWatermarks() {
+  const watermarks = new Watermarks(join(dir, `watermarks-${files++}.json`));
+  return { watermarks, kept: async (origin: string) => (await watermarks.read())?.checkpoints.get(origin) };
+}
+
+/** Follows until the test ends, or the stream does. */
+function follow(client: LedgerTrustClient, what: FollowRequest) {
+  const events: FollowedEvent[] = [];
+  const ended = (async () => {
+    for await (const event of client.follow(what)) events.push(event);
+  })();
+  ended.catch(() => {});
+  return { ended, seqs: () => events.map(({ seq }) => seq) };
+}
+
+const sizeOf = (note: string | undefined) => Number(note?.split('\n')[1]);
+
+test.each(['rest', 'grpc'] as const)(
+  'over %s, checkpoints of heartbeats become the watermarks of what is followed, and move on with it',
+  async (transport) => {
+    const { watermarks, kept } = newWatermarks();
+    const client = clientOf(order.supplier, transport, watermarks);
+    follow(client, { ledgerId: order.ledgerId, after: -1 });
+    follow(client, { masterId: master.uuid, ledgerId: order.ledgerId, after: -1 });
+    await expect.poll(() => kept(ledgerOrigin), soon).toMatch(/^ledger\.example\/v1\/ledgers\//);
+    await expect.poll(() => kept(masterOrigin), soon).toMatch(/^ledger\.example\/v1\/masters\//);
+    const before = sizeOf(await kept(ledgerOrigin));
+    await append(master, order.buyer, 'COUNTED', { n: 2 });
+    await expect.poll(async () => sizeOf(await kept(ledgerOrigin)), soon).toBe(before + 1);
+    // The same note that the service gives out when it is asked.
+    expect((await client.checkpoint(order.ledgerId)).note).toBe(await kept(ledgerOrigin));
+  },
+);
+
+/** The node behind a proxy that changes the checkpoints of heartbeats. */
+async function forging(forge: (note: string) => string): Promise<string> {
+  const proxy = createServer((asked, answer) => {
+    const { method, url: path, headers } = asked;
+    const passed = request(new URL(path ?? '', node.base), { method, headers }, (given) => {
+      answer.writeHead(given.statusCode ?? 502, given.headers);
+      let rest = '';
+      given.setEncoding('utf8');
+      given.on('data', (chunk: string) => {
+        const blocks = (rest + chunk).split('\n\n');
+        rest = blocks.pop() ?? '';
+        for (const block of blocks) answer.write(`${forgedBlock(block, forge)}\n\n`);
+      });
+      given.on('end', () => answer.end(rest)).on('error', () => answer.destroy());
+    });
+    passed.on('error', () => answer.destroy());
+    answer.on('close', () => passed.destroy());
+    asked.pipe(passed);
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  onTestFinished(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+}
+
+function forgedBlock(block: string, forge: (note: string) => string): string {
+  return block.replace(
+    /"checkpoint":("(?:[^"\\]|\\.)*")/,
+    (_, note: string) => `"checkpoint":${JSON.stringify(forge(JSON.parse(note) as string))}`,
+  );
+}
+
+/** A thief of the node's log key. */
+function thief(): LogSigner {
+  const key = createPrivateKey(readFileSync(join(node.dataDir, 'log.pem')));
+  const publicKey = createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32);
+  return { serviceName, publicKey, sign: (message) => sign(null, message, key) };
+}
+
+const otherRoot = (note: string) =>
+  signCheckpoint({ origin: ledgerOrigin, size: sizeOf(note), root: new Uint8Array(32) }, thief());
+
+test.each([
+  ['of another log', (note: string) => note.replaceAll(ledgerOrigin, masterOrigin), 'wrong_origin'],
+  [
+    'with another root',
+    (note: string) => note.replace(/\n[^\n]{43}=\n/, `\n${'A'.repeat(43)}=\n`),
+    'invalid_signature',
+  ],
+  ['of no key of the service', (note: string) => note.replace(/(— \S+ )\S{5}/, '$1AAAAA'), 'unknown_log_key'],
+  ['with a line more', (note: string) => note.replace('\n\n', '\nextension\n\n'), 'malformed'],
+  ['by the stolen key that contradicts the kept one', otherRoot, 'checkpoints_contradict'],
+])('a note %s ends following, and the kept one stays', async (_, forge, reason) => {
+  const { watermarks, kept } = newWatermarks();
+  await clientOf(order.supplier, 'rest', watermarks).checkpoint(order.ledgerId);
+  const before = await watermarks.read();
+  const client = clientOf(order.supplier, 'rest', watermarks, await forging(forge));
+  const { ended, seqs } = follow(client, { ledgerId: order.ledgerId, after: -1 });
+  const error = await ended.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(ProofRefused);
+  expect(error).toMatchObject({ reason });
+  expect(seqs().length).toBe(sizeOf(await kept(ledgerOrigin)));
+  expect(await watermarks.read()).toEqual(before);
+});
