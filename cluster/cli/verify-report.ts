@@ -1,3 +1,4 @@
+import { counted } from '../../src/cli/terminal/counted.ts';
 import { exitCodes } from '../../src/cli/terminal/exit-codes.ts';
 import { type Finding, isOfProjections } from '../../src/maintenance/scrub/finding.ts';
 import type { StoreScrub } from '../../src/maintenance/scrub/scrub-store.ts';
@@ -32,7 +33,9 @@ export function scrubText(scrub: ClusterScrub): string {
 }
 
 function treesText(trees: ClusterScrub['trees']): string {
-  return trees === null ? '' : `, ${trees.hashValues} values of trees, ${trees.signedHeads} signed heads`;
+  return trees === null
+    ? ''
+    : `, ${counted(trees.hashValues, 'value')} of trees, ${counted(trees.signedHeads, 'signed head')}`;
 }
 
 function linesOf(finding: Finding): string[] {

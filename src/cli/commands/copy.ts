@@ -9,6 +9,7 @@ import { cassandraSettings } from '../../store/cassandra/session/settings.ts';
 import { Fenced, OutcomeUnknown } from '../../store/ledger-store.ts';
 import { openWholeLmdb } from '../../store/lmdb/open-whole.ts';
 import { UnreadableRecord } from '../../store/unreadable-record.ts';
+import { counted } from '../terminal/counted.ts';
 import { progressBar } from '../terminal/progress-bar.ts';
 import { CliError, type Terminal } from '../terminal/terminal.ts';
 
@@ -40,7 +41,8 @@ export async function copy(terminal: Terminal, { from, to }: { from: string; to:
   }
   const { ledgers, events, records, histories, signedHeads, refusals, refusalCount } = copied;
   for (const sentence of refusals) terminal.tell(`${sentence}\n`);
-  const what = `${events} events in ${ledgers} ledgers, ${records} records and the access histories of ${histories} actors${signedHeads === null ? '' : `, ${signedHeads} signed heads`}`;
+  const heads = signedHeads === null ? '' : `, ${counted(signedHeads, 'signed head')}`;
+  const what = `${counted(events, 'event')} in ${counted(ledgers, 'ledger')}, ${counted(records, 'record')} and the access histories of ${counted(histories, 'actor')}${heads}`;
   const next =
     refusalCount > 0
       ? `; ${refusalCount} things were not copied`
