@@ -18,8 +18,12 @@ export class Forked<Job, Report> implements Disposable {
   /** Resolves to the next message of the process. */
   ask(job: Job | 'report'): Promise<Report> {
     return new Promise((resolve, reject) => {
-      this.#child.once('message', (answer) => resolve(answer as Report));
-      this.#child.once('exit', (code) => reject(new Error(`${this.#script} ended with ${code}`)));
+      const ended = (code: number | null): void => reject(new Error(`${this.#script} ended with ${code}`));
+      this.#child.once('exit', ended);
+      this.#child.once('message', (answer) => {
+        this.#child.off('exit', ended);
+        resolve(answer as Report);
+      });
       this.#child.send(job as object);
     });
   }
