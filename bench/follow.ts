@@ -211,7 +211,7 @@ async function idle(server: ServerProcess, workDir: string): Promise<Report> {
   });
   await setTimeout(5_000);
   const aloneOfOneCore = await ofOneCore(server, 15_000);
-  // Anonymous memory: the pages of the data file that were read are given back when others need them.
+  // Anonymous memory: pages of the data file that were read are given back when others need them.
   const [before, heapBefore] = [anonymousMib(server.pid), await heapMib(server)];
   using _readers = await FollowReaders.start({ port: server.httpPort, streams: streams.slice(0, followers) });
   // Past the first heartbeats, which have checkpoints signed.
