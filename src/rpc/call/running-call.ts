@@ -51,8 +51,7 @@ export class RunningCall implements Call {
   /** Leaves an access record. Set by the pipeline for live streams. */
   onRecord: (() => void) | null = null;
   #abort: AbortController | null = null;
-  #ended: string | null = null;
-  /** Called when the call is aborted. It costs less than an AbortSignal. */
+  #ended: Error | null = null;
   onAbort: (() => void) | null = null;
 
   constructor(
@@ -92,7 +91,7 @@ export class RunningCall implements Call {
   get signal(): AbortSignal {
     if (this.#abort === null) {
       this.#abort = new AbortController();
-      if (this.#ended !== null) this.#abort.abort(new Error(this.#ended));
+      if (this.#ended !== null) this.#abort.abort(this.#ended);
     }
     return this.#abort.signal;
   }
@@ -120,15 +119,17 @@ export class RunningCall implements Call {
   endWith(error: LedgerError): void {
     if (this.#ended !== null || this.answered) return;
     this.ending = error;
-    this.#abort?.abort(error);
-    this.abort('stream ended');
+    this.#end(error);
   }
 
   /** Ends the signal, because the caller has gone or the deadline has passed. */
   abort(reason: string): void {
-    if (this.#ended !== null) return;
+    if (this.#ended === null) this.#end(new Error(reason));
+  }
+
+  #end(reason: Error): void {
     this.#ended = reason;
-    this.#abort?.abort(new Error(reason));
+    this.#abort?.abort(reason);
     this.onAbort?.();
   }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
-import type { HttpHandler, HttpResponse } from './response.ts';
+import { type HttpHandler, HttpResponse } from './response.ts';
 
 interface WaitingRequest {
   readonly request: IncomingMessage;
@@ -30,7 +30,7 @@ export class HttpConnection {
   /** null before the first request. */
   newest: HttpResponse | null = null;
   readonly #memory: MemoryBudget;
-  readonly #underWay: HttpResponse[] = [];
+  #underWay: HttpResponse[] = [];
   readonly #waiting: WaitingRequest[] = [];
   #isEnding = false;
   /** Called once at most `left` answers are still to be given. */
@@ -43,18 +43,20 @@ export class HttpConnection {
     this.socket = socket;
     this.#memory = memory;
     this.#takenAtMs = nowMs;
-    // After a CONNECT Node removes its own listener. An error without any listener would end the process.
-    socket.on('error', () => socket.destroy());
-    socket.on('resume', () => {
-      if (this.#waiting.length > 0) socket.pause();
-    });
-    socket.on('close', () => {
-      for (const response of [...this.#underWay]) {
-        this.#remove(response);
-        response.destroy();
-      }
-      this.#dropWaiting();
-    });
+  }
+
+  /** The socket was resumed. */
+  resumed(): void {
+    if (this.#waiting.length > 0) this.socket.pause();
+  }
+
+  /** The socket was closed. */
+  closed(): void {
+    for (const response of [...this.#underWay]) {
+      this.#remove(response);
+      response.destroy();
+    }
+    this.#dropWaiting();
   }
 
   get isIdle(): boolean {
@@ -64,15 +66,16 @@ export class HttpConnection {
   take(request: IncomingMessage, response: HttpResponse, serve: HttpHandler): void {
     if (this.#isEnding || this.socket.destroyed) return;
     // A request may fail after its reader has gone. An error without any listener would end the process.
-    request.on('error', () => {});
+    request.on('error', noMatter);
     this.newest = response;
     if (this.#underWay.length < limits.httpUnderWayMax) this.#begin(request, response, serve);
     else this.#wait(request, response, serve);
   }
 
   #begin(request: IncomingMessage, response: HttpResponse, serve: HttpHandler): void {
-    this.#underWay.push(response);
-    response.once('close', () => this.#ended(response));
+    // An array that grows by a push has room for 17.
+    this.#underWay = [...this.#underWay, response];
+    response.on('close', HttpResponse.closed);
     serve(request, response);
   }
 
@@ -90,7 +93,8 @@ export class HttpConnection {
     this.socket.pause();
   }
 
-  #ended(response: HttpResponse): void {
+  /** An answer was given, or its connection is closed. */
+  ended(response: HttpResponse): void {
     if (!this.#remove(response) || this.socket.destroyed) return;
     const after = this.#afterAnswers;
     if (after !== null && this.#underWay.length + this.#waiting.length <= after.left) {
@@ -162,15 +166,21 @@ export class HttpConnection {
    */
   stalledMs(nowMs: number): number {
     const { socket } = this;
+    if (socket.writableLength === 0) {
+      this.#takenAtMs = nowMs;
+      return 0;
+    }
     const { _handle: handle } = socket as SocketInternals;
     const takenBytes = (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0);
-    if (socket.writableLength === 0 || takenBytes > this.#takenBytes) {
+    if (takenBytes > this.#takenBytes) {
       this.#takenBytes = takenBytes;
       this.#takenAtMs = nowMs;
     }
     return nowMs - this.#takenAtMs;
   }
 }
+
+function noMatter(): void {}
 
 /** Roughly the bytes that a waiting request holds: its objects and the text of its head. */
 function headBytes({ rawHeaders, url = '' }: IncomingMessage): number {

@@ -27,6 +27,8 @@ export class HttpConnections implements AnswerRules, Disposable {
   readonly #belowTls = new Set<Socket>();
   readonly #sweep: NodeJS.Timeout;
   readonly #look: NodeJS.Timeout;
+  /** The listeners of all sockets: a connection would keep each closure of its own. */
+  readonly #listeners: { readonly resume: (this: Socket) => void; readonly close: (this: Socket) => void };
   #isDraining = false;
 
   constructor(memory: MemoryBudget, headers: readonly string[], monotonicMs: () => number) {
@@ -36,11 +38,22 @@ export class HttpConnections implements AnswerRules, Disposable {
     this.#unfinished = new FairShare(memory.maxBytes * unfinishedShare, (connection) => connection.abort());
     this.#sweep = setInterval(() => this.#endStalled(), limits.answerSweepMs).unref();
     this.#look = setInterval(() => this.#lookAtAnswers(), limits.answerLookMs).unref();
+    const open = this.#open;
+    this.#listeners = {
+      resume() {
+        open.get(this)?.resumed();
+      },
+      close() {
+        open.get(this)?.closed();
+        open.delete(this);
+      },
+    };
   }
 
   add(socket: Socket): void {
     this.#open.set(socket, new HttpConnection(socket, this.memory, this.#monotonicMs()));
-    socket.on('close', () => this.#open.delete(socket));
+    const { resume, close } = this.#listeners;
+    socket.on('error', destroy).on('resume', resume).on('close', close);
   }
 
   addBelowTls(socket: Socket): void {
@@ -50,6 +63,10 @@ export class HttpConnections implements AnswerRules, Disposable {
 
   of(socket: object): HttpConnection | null {
     return this.#open.get(socket) ?? null;
+  }
+
+  ended(response: HttpResponse): void {
+    this.#connectionOf(response)?.ended(response);
   }
 
   #connectionOf(response: HttpResponse): HttpConnection | null {
@@ -128,8 +145,12 @@ export class HttpConnections implements AnswerRules, Disposable {
   /** Connections that are stalled for at least `leastMs`, the most held bytes times stalled time first. */
   #stalled(connections: Iterable<HttpConnection>, leastMs: number): HttpConnection[] {
     const nowMs = this.#monotonicMs();
-    return Array.from(connections, (connection) => ({ connection, ms: connection.stalledMs(nowMs) }))
-      .filter(({ ms }) => ms >= leastMs)
+    const stalled: { readonly connection: HttpConnection; readonly ms: number }[] = [];
+    for (const connection of connections) {
+      const ms = connection.stalledMs(nowMs);
+      if (ms >= leastMs) stalled.push({ connection, ms });
+    }
+    return stalled
       .sort((left, right) => right.ms * right.connection.heldBytes - left.ms * left.connection.heldBytes)
       .map(({ connection }) => connection);
   }
@@ -158,4 +179,9 @@ export class HttpConnections implements AnswerRules, Disposable {
     clearInterval(this.#sweep);
     clearInterval(this.#look);
   }
+}
+
+/** After a CONNECT Node removes its own listener. An error without any listener would end the process. */
+function destroy(this: Socket): void {
+  this.destroy();
 }

@@ -15,9 +15,11 @@ export abstract class HttpCall {
     this.#parts = parts;
     this.request = request;
     this.response = response;
-    response.on('close', () => {
-      if (!response.writableFinished) parts.pipeline.running.hangUp(this);
-    });
+    response.call = this;
+  }
+
+  responseClosed(): void {
+    if (!this.response.writableFinished) this.#parts.pipeline.running.hangUp(this);
   }
 
   get call(): RunningCall | null {

@@ -29,6 +29,8 @@ export interface AnswerRules {
    */
   holdUnfinished(response: HttpResponse, bytes: number): boolean;
   releaseUnfinished(response: HttpResponse, bytes: number): void;
+  /** The answer was given, or its connection is closed. */
+  ended(response: HttpResponse): void;
   /** Whether there is room for `bytes` more of an answer. Ends connections that take no bytes if there is none. */
   makeRoom(response: HttpResponse, bytes: number): boolean;
   /** Whether this answer is the last one of its connection. */
@@ -44,6 +46,8 @@ type AnyHeaders = readonly unknown[] | Readonly<Record<string, unknown>>;
 export class HttpResponse extends ServerResponse {
   /** Set by the connection before the request is served. */
   rules: AnswerRules | null = null;
+  /** Called when the answer was given, or its connection is closed. */
+  call: { responseClosed(): void } | null = null;
   /** Set when the call begins. An answer to malformed bytes in the rest of its request has the same id. */
   requestId: string | null = null;
   /** Whether the caller waits for `100 Continue` before it sends the body. */
@@ -157,6 +161,20 @@ export class HttpResponse extends ServerResponse {
     super.end(chunk, ...(rest as []));
     this.#count();
     return this;
+  }
+
+  /** The one listener of all answers for `close`: each closure would be kept as long as a stream. */
+  static readonly closed = function (this: HttpResponse): void {
+    this.rules?.ended(this);
+    this.call?.responseClosed();
+  };
+
+  /**
+   * Frees the text of a head that is on its way, of which Node only asks whether there is one. V8 keeps it as a tree of
+   * more than a kilobyte.
+   */
+  dropHead(): void {
+    if (this.headersSent) (this as { _header?: string })._header = '-';
   }
 
   /** Counts bytes that the socket has not taken at once. */

@@ -2,7 +2,6 @@ import type { ErrorCode, LedgerError } from '../../domain/errors.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { Metrics } from '../../runtime/telemetry/metrics.ts';
 import type { AccessHistory } from '../../service/audit/access-history.ts';
-import type { AccessRecord } from '../../service/audit/access-record.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall, Transport } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
@@ -99,17 +98,13 @@ export function createAnswerLog(parts: AnswerLogParts) {
   };
 
   return {
-    /** Returns what leaves an access record of a stream each time that it is called. */
-    recorder(call: RunningCall, incoming: IncomingCall): () => void {
-      let made: Promise<readonly AccessRecord[]> | null = null;
-      return () => {
-        const { caller } = call;
-        const { history } = parts;
-        if (history === null || caller === null || !call.isRecorded) return;
-        const at = parts.now();
-        made ??= Promise.resolve(recordsOf(call, caller, incoming, { status: 200, isRefused: false, at }));
-        void history(made.then((records) => records.map((record) => ({ ...record, at }))));
-      };
+    /** Leaves an access record of a live stream. */
+    recordStream(call: RunningCall, incoming: IncomingCall): void {
+      const { caller } = call;
+      const { history } = parts;
+      if (history === null || caller === null || !call.isRecorded) return;
+      const records = recordsOf(call, caller, incoming, { status: 200, isRefused: false, at: parts.now() });
+      void history(Promise.resolve(records));
     },
     succeeded(call: RunningCall, incoming: IncomingCall): Promise<void> | undefined {
       const { route, rule } = call.endpoint;

@@ -45,12 +45,13 @@ export function recordsOf(
   const made = (): AccessRecord[] => {
     if (call.ledgers === null) return [];
     const ledgers = call.ledgers.size === 0 ? noLedger : [...call.ledgers];
+    call.ledgers = null;
     return ledgers.map((ledgerId) => ({ actorId, apiKeyId, ledgerId, method, path, responseStatus, at, requestId }));
   };
   if (naming === undefined) return made();
-  // The request is released: requests are large, and many records may wait for a slow store. The parsed fields are kept
-  // if the call was answered: its handler may still run and use them.
-  call.request = null;
+  // The request is released: requests are large, and many records may wait for a slow store. A stream needs it for its
+  // next record. The parsed fields are kept if the call was answered: its handler may still run and use them.
+  if (!call.endpoint.rule.live) call.request = null;
   if (!call.answered) call.parsed = null;
   return naming.then(made);
 }

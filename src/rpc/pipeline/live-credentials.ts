@@ -1,5 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
+import type { Caller } from '../../service/calls/call.ts';
 import type { Credentials } from '../../service/developers/credentials.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
@@ -26,25 +27,29 @@ export class LiveCredentials {
     credentials.onRevoked((apiKeyId, error) => endAll(this.#holders.get(apiKeyId), error));
   }
 
-  /** Checks the credential of the call until the result is disposed of. */
-  watch(call: RunningCall, incoming: IncomingCall): Disposable {
-    const { caller } = call;
-    if (caller === null) return { [Symbol.dispose]: () => {} };
-    const key = caller.apiKeyId ?? caller.actorId;
-    const check = async (): Promise<unknown> => identify(this.#credentials, call.endpoint.rule, incoming);
-    const holder = this.#holders.get(key) ?? { calls: new Set<RunningCall>(), check };
+  /** Checks the credential of the call until `unwatch`. */
+  watch(call: RunningCall, incoming: IncomingCall): void {
+    if (call.caller === null) return;
+    const key = holderOf(call.caller);
+    const holder = this.#holders.get(key) ?? this.#newHolder(call, incoming);
     holder.calls.add(call);
     this.#holders.set(key, holder);
     this.#timer ??= setInterval(() => void this.#checkAll(), limits.streamCredentialCheckMs).unref();
-    return {
-      [Symbol.dispose]: () => {
-        holder.calls.delete(call);
-        if (holder.calls.size === 0 && this.#holders.get(key) === holder) this.#holders.delete(key);
-        if (this.#holders.size > 0 || this.#timer === null) return;
-        clearInterval(this.#timer);
-        this.#timer = null;
-      },
-    };
+  }
+
+  #newHolder({ endpoint }: RunningCall, incoming: IncomingCall): Holder {
+    return { calls: new Set(), check: async () => identify(this.#credentials, endpoint.rule, incoming) };
+  }
+
+  unwatch(call: RunningCall): void {
+    if (call.caller === null) return;
+    const key = holderOf(call.caller);
+    const holder = this.#holders.get(key);
+    holder?.calls.delete(call);
+    if (holder?.calls.size === 0) this.#holders.delete(key);
+    if (this.#holders.size > 0 || this.#timer === null) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
   }
 
   async #checkAll(): Promise<void> {
@@ -63,6 +68,10 @@ export class LiveCredentials {
       endAll(holder, thrown);
     }
   }
+}
+
+function holderOf({ apiKeyId, actorId }: Caller): string {
+  return apiKeyId ?? actorId;
 }
 
 function endAll(holder: Holder | undefined, error: LedgerError): void {

@@ -2,7 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
-import { freshEntropy } from '../../service/calls/entropy.ts';
+import { FreshEntropy } from '../../service/calls/entropy.ts';
 import type { Credentials } from '../../service/developers/credentials.ts';
 import { fingerprintOf } from '../../service/idempotency/fingerprint.ts';
 import { type RunOnceParts, runOnce } from '../../service/idempotency/run-once.ts';
@@ -49,8 +49,8 @@ export function createPipeline(parts: PipelineParts) {
   const begin = (endpoint: Endpoint, incoming: IncomingCall, timeoutMs: number): RunningCall => {
     const { transport } = incoming;
     const now = parts.now();
-    const entropy = freshEntropy(parts.random, now);
-    const requestId = requestIdOf(incoming.header('x-request-id'), entropy.newId);
+    const entropy = new FreshEntropy(parts.random, now);
+    const requestId = requestIdOf(incoming.header('x-request-id'), () => entropy.newId());
     const deadline = now + Math.min(incoming.timeoutMs, timeoutMs);
     const openWalk = (walking: RunningCall): Walk =>
       new Walk(parts.walks, walkerOf(walking.caller, incoming.address()), walking.signal);
@@ -104,15 +104,24 @@ export function createPipeline(parts: PipelineParts) {
   const live = (endpoint: Endpoint, incoming: StreamCall): Promise<void> =>
     run(endpoint, incoming, Number.POSITIVE_INFINITY, async (call) => {
       await admit(parts, call, incoming);
-      const message = take(call, incoming);
+      // The request has no fields of JSON text, whose parsed form would be kept as long as the stream.
+      const { message } = incoming.decode();
+      call.request = message;
       call.walked = (walk) => charge(call, incoming, walk);
-      call.onRecord = parts.answers.recorder(call, incoming);
-      using _watch = liveCredentials.watch(call, incoming);
+      call.onRecord = () => parts.answers.recordStream(call, incoming);
+      liveCredentials.watch(call, incoming);
       try {
-        await sendAll(call, incoming, (endpoint.handler as ServerStreamHandler)(message, call));
+        for await (const answer of await (endpoint.handler as ServerStreamHandler)(message, call)) {
+          if (call.aborted) break;
+          if (!call.hasRecorded) call.recordAccess();
+          const full = incoming.send(call, answer);
+          if (full !== undefined) await taken(call, full);
+        }
       } catch (thrown) {
         // The end of the stream also ends the read under way, which throws another error.
         throw call.ending ?? thrown;
+      } finally {
+        liveCredentials.unwatch(call);
       }
       if (call.ending !== null) throw call.ending;
       await finish(parts, call, incoming);
@@ -152,7 +161,7 @@ export function createPipeline(parts: PipelineParts) {
       return run(endpoint, incoming, limits.serverStreamTimeoutMs, async (call) => {
         await admit(parts, call, incoming);
         const message = take(call, incoming);
-        await sendAll(call, incoming, (endpoint.handler as ServerStreamHandler)(message, call));
+        await sendAll(call, incoming, await (endpoint.handler as ServerStreamHandler)(message, call));
         await finish(parts, call, incoming);
       });
     },
@@ -220,11 +229,8 @@ function take(call: RunningCall, incoming: IncomingCall): Message {
 async function sendAll(call: RunningCall, incoming: StreamCall, answers: AsyncIterable<object>): Promise<void> {
   for await (const answer of answers) {
     if (call.aborted) return;
-    if (call.onRecord !== null && !call.hasRecorded) call.recordAccess();
     const full = incoming.send(call, answer);
-    if (full === undefined) continue;
-    if (call.endpoint.rule.live) await taken(call, full);
-    else await full;
+    if (full !== undefined) await full;
   }
 }
 

@@ -73,6 +73,7 @@ export class RestLiveCall extends RestCall implements StreamCall {
     headers.push('content-type', EVENTS, 'cache-control', 'no-store, no-transform', 'x-accel-buffering', 'no');
     this.response.writeHead(200, headers);
     this.response.write(`retry: ${retryMs}\n: the stream has begun\n\n`);
+    this.response.dropHead();
   }
 }
 

@@ -68,6 +68,12 @@ export interface Call {
   newId(): string;
   randomBytes(length: number): Buffer;
   readonly signal: AbortSignal;
+  /** Whether the signal has aborted. */
+  readonly aborted: boolean;
+  /** The error of `endWith`, from then on. */
+  readonly ending: LedgerError | null;
+  /** Called when the signal aborts. It costs less than a listener, and there is one: for what the call waits for now. */
+  onAbort: (() => void) | null;
   /** All reads of this call that may be long go through it. */
   readonly walk: Walk;
   /**

@@ -28,11 +28,23 @@ export function pooledRandom(random: Random): Random {
   };
 }
 
-export function freshEntropy(random: Random, nowMs: number): Entropy {
-  return {
-    newId: () => uuidV7(nowMs, random(UUID_V7_RANDOM_BYTES)),
-    randomBytes: (lengthBytes) => Buffer.from(random(lengthBytes)),
-  };
+/** One object a call, and no closures: a live stream keeps its own. */
+export class FreshEntropy implements Entropy {
+  readonly #random: Random;
+  readonly #nowMs: number;
+
+  constructor(random: Random, nowMs: number) {
+    this.#random = random;
+    this.#nowMs = nowMs;
+  }
+
+  newId(): string {
+    return uuidV7(this.#nowMs, this.#random(UUID_V7_RANDOM_BYTES));
+  }
+
+  randomBytes(lengthBytes: number): Buffer {
+    return Buffer.from(this.#random(lengthBytes));
+  }
 }
 
 /**

@@ -8,16 +8,16 @@ import type { Followers } from './followers.ts';
 
 /** Methods that follow a ledger or a master. */
 export function followLedgerEvents(followers: Pick<Followers, 'followLedger'>) {
-  return async function* (request: FollowLedgerEventsRequest, call: Call): AsyncGenerator<FollowAnswer> {
+  return async (request: FollowLedgerEventsRequest, call: Call): Promise<AsyncIterable<FollowAnswer>> => {
     const ledgerId = checkUuid('ledger_id', request.ledgerId);
-    yield* followers.followLedger(call, ledgerId, checkFollowQuery(request, request.afterSeq, 'after_seq'));
+    return followers.followLedger(call, ledgerId, checkFollowQuery(request, request.afterSeq, 'after_seq'));
   };
 }
 
 export function followMasterEvents(followers: Pick<Followers, 'followMaster'>) {
-  return async function* (request: FollowMasterEventsRequest, call: Call): AsyncGenerator<FollowAnswer> {
+  return async (request: FollowMasterEventsRequest, call: Call): Promise<AsyncIterable<FollowAnswer>> => {
     const masterId = checkUuid('uuid', request.uuid);
     const query = checkFollowQuery(request, request.afterMasterSeq, 'after_master_seq');
-    yield* followers.followMaster(call, masterId, query);
+    return followers.followMaster(call, masterId, query);
   };
 }

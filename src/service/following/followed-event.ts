@@ -2,11 +2,13 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import type { IntegrityIssue } from '../../domain/event/integrity.ts';
 import { type ActorGrantChange, actorGrantChange } from '../../domain/event/projection.ts';
+import { isoTime } from '../../domain/values/time.ts';
 import type { FollowLedgerEventsResponseSchema } from '../../gen/svc/v1/ledgers_pb.ts';
 import type { FollowMasterEventsResponseSchema } from '../../gen/svc/v1/masters_pb.ts';
 import { shareAnswer } from '../calls/shared-answer.ts';
 import { eventMessage } from '../reading/event-message.ts';
 import { integrityMessage } from '../reading/event-page.ts';
+import type { NewestShown } from './newest-readable.ts';
 
 /** One message of a stream. The two streams have the same fields. */
 export type FollowAnswer = MessageInitShape<typeof FollowLedgerEventsResponseSchema> &
@@ -20,6 +22,27 @@ export function eventAnswer(
 ): FollowAnswer {
   const value = { event: eventMessage(event), integrity: integrityMessage(issues) };
   return { message: { case: 'event', value }, ...resume(resumeAfter) };
+}
+
+/** `newest`: the newest event that the reader may read. `masterId` null: a ledger is followed. */
+export function headOf(newest: NewestShown | null, masterId: string | null) {
+  const masterSeq = masterId === null ? undefined : newest?.master?.seq;
+  return {
+    seq: BigInt(newest?.seq ?? -1),
+    hash: newest?.hash ?? '',
+    ...(masterSeq === undefined ? {} : { masterSeq: BigInt(masterSeq) }),
+  };
+}
+
+/** `nowMs`: Unix time, ms. */
+export function heartbeatAnswer(
+  head: ReturnType<typeof headOf>,
+  nowMs: number,
+  checkpoint: string | null,
+  resumeAfter: number | null,
+): FollowAnswer {
+  const value = { head, sentAt: isoTime(nowMs), ...(checkpoint === null ? {} : { checkpoint }) };
+  return { message: { case: 'heartbeat', value }, ...resume(resumeAfter) };
 }
 
 export function resume(after: number | null): { resumeAfter?: bigint } {

@@ -5,6 +5,7 @@ import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
+import { shareAnswer } from '../calls/shared-answer.ts';
 import { isJson } from '../reading/event-page.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { missing, readEvent } from '../reading/stored-event.ts';
@@ -13,9 +14,10 @@ import { unboundedWalk, type Walk } from '../walking/walk.ts';
 import { type EventPagePart, type EventPages, pageSeqs } from './event-pages.ts';
 import type { FollowMeter } from './follow-meter.ts';
 import { FollowedCheckpoints, type FollowedCheckpointsParts } from './followed-checkpoints.ts';
-import { FollowedEvent } from './followed-event.ts';
+import { type FollowAnswer, FollowedEvent, headOf, heartbeatAnswer } from './followed-event.ts';
 import { LearnedHeads } from './learned-heads.ts';
 import type { HeadWatch, LedgerHeads } from './ledger-heads.ts';
+import { type NewestShown, newestReadable } from './newest-readable.ts';
 
 /** A read ends with the event that takes it beyond so many characters. */
 const readCharsMax = 256 * 1024;
@@ -27,6 +29,8 @@ const readMs = 0.05;
 const sendMs = 0.01;
 /** Events are shown to followers in steps of about this time, ms. Appends go on between them. */
 const stepMs = 5;
+/** A heartbeat may say a time that is so long past, ms. */
+const heartbeatSharedMs = 100;
 /** So far behind the head followers read on their own account. Nearer events are read once for all. */
 const sharedSeqs = 2 * pageSeqs;
 
@@ -73,6 +77,8 @@ export class FollowedLedger {
   #readSeq = -1;
   /** The newest seq that followers may read. */
   #shownSeq = -1;
+  #newest: { readonly seq: number; readonly read: Promise<NewestShown | null> } | null = null;
+  #heartbeat: { readonly seq: number; readonly madeMs: number; readonly answer: Promise<FollowAnswer> } | null = null;
   #advancing = false;
   readonly #unread = new LearnedHeads();
   #cancelRetry = () => {};
@@ -88,6 +94,42 @@ export class FollowedLedger {
   /** The newest seq that followers may read. */
   get shownSeq(): number {
     return this.#shownSeq;
+  }
+
+  /** The newest event that followers may read and that can be parsed. It is read once for all of them. */
+  newest(): NewestShown | null | Promise<NewestShown | null> {
+    const seq = this.#shownSeq;
+    const inMemory = this.at(seq)?.event;
+    if (inMemory !== undefined) return inMemory;
+    if (this.#newest?.seq !== seq) {
+      const store = boundedLedgers(this.#walk, this.#parts.ledgers);
+      const read = newestReadable(store, this.ledgerId, null, null, seq);
+      const newest = { seq, read };
+      this.#newest = newest;
+      read.catch(() => {
+        if (this.#newest === newest) this.#newest = null;
+      });
+    }
+    return this.#newest.read;
+  }
+
+  /**
+   * The heartbeat of the readers of the whole ledger that have all of it: one for all whose heartbeats are due at about
+   * the same time.
+   */
+  heartbeat(): Promise<FollowAnswer> {
+    const nowMs = this.#parts.clock.now();
+    const seq = this.#shownSeq;
+    const kept = this.#heartbeat;
+    if (kept?.seq === seq && nowMs - kept.madeMs < heartbeatSharedMs) return kept.answer;
+    const answer = this.#makeHeartbeat(seq, nowMs);
+    this.#heartbeat = { seq, madeMs: nowMs, answer };
+    return answer;
+  }
+
+  async #makeHeartbeat(seq: number, nowMs: number): Promise<FollowAnswer> {
+    const head = headOf(await this.newest(), null);
+    return shareAnswer(heartbeatAnswer(head, nowMs, this.checkpoints.newest(null, seq), seq), () => {});
   }
 
   /** Resolves once the tail has begun: from then on no change of a grant is missed. */

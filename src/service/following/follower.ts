@@ -3,22 +3,29 @@ import type { LedgerEvent } from '../../domain/event/event.ts';
 import type { LedgerFacts } from '../../domain/event/facts.ts';
 import type { IntegrityIssue } from '../../domain/event/integrity.ts';
 import { names } from '../../domain/event/projection.ts';
-import { isoTime } from '../../domain/values/time.ts';
 import type { Call } from '../calls/call.ts';
-import { type EventSource, readEventPage } from '../reading/event-page.ts';
+import { type EventPage, type EventSource, readEventPage } from '../reading/event-page.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import type { FollowEnd } from './follow-meter.ts';
 import type { FollowersParts } from './follow-parts.ts';
 import { type FollowQuery, matchesQuery } from './follow-query.ts';
-import { eventAnswer, type FollowAnswer, type FollowedEvent, resume } from './followed-event.ts';
+import {
+  eventAnswer,
+  type FollowAnswer,
+  type FollowedEvent,
+  headOf,
+  heartbeatAnswer,
+  resume,
+} from './followed-event.ts';
 import type { FollowedLedger, LedgerFollower } from './followed-ledger.ts';
-import { newestReadable } from './newest-readable.ts';
+import { type NewestShown, newestReadable, newestShown } from './newest-readable.ts';
 import type { ReaderAccess } from './reader-access.ts';
+import { withRetryHint } from './retry-hint.ts';
 
 /** A follower of some masters that is further behind reads along their scopes, not the whole ledger. */
 const nearSeqs = 1_000;
-/** A checkpoint is made ready so long before the heartbeat that brings it. */
-const checkpointLeadMs = 1_000;
+/** When the access is compared with what is stored for the first time. */
+const firstStoredCheckMs = 1_000;
 /** Events of a page of the past. */
 const pastPageEvents = 100;
 
@@ -32,30 +39,49 @@ export interface FollowStart {
   readonly closedSeq: number | null;
 }
 
-/** The newest event that a follower was shown, or was told of. */
-export type NewestShown = Pick<LedgerEvent, 'seq' | 'hash' | 'contentHash' | 'master'>;
+type Next = IteratorResult<FollowAnswer, undefined>;
+type Answer = (next: Next | Promise<never>) => void;
+type Past = Generator<FollowAnswer, undefined>;
 
-/** One stream: a place in the ledger, and what its reader may see from there on. */
-export class Follower implements LedgerFollower {
+/**
+ * One stream: a place in the ledger, and what its reader may see from there on. It is an iterator of its own and no
+ * async generator: a node has thousands that wait, and each generator between the ledger and the transport would hold
+ * 700 bytes of every one.
+ */
+export class Follower implements LedgerFollower, AsyncIterableIterator<FollowAnswer, undefined> {
   readonly access: ReaderAccess;
+  /** When the last heartbeat was due, or the stream began (monotonic, ms). */
+  beatMs: number;
+  /** When the access is compared with what is stored (monotonic, ms). */
+  checkMs: number;
   readonly #parts: FollowersParts;
   readonly #ledger: FollowedLedger;
   readonly #call: Call;
   readonly #facts: LedgerFacts;
   readonly #masterId: string | null;
   readonly #query: FollowQuery;
+  readonly #left: (follower: Follower) => void;
   #nextSeq: number;
+  /** Unused by a reader of the whole ledger, which is told of the ledger's own. */
   #newest: NewestShown | null;
   #closedSeq: number | null;
   #isCaughtUp = false;
+  /** Whether anything but heartbeats was sent. */
   #hasSent = false;
+  #hasSentEvent = false;
   #isBeatDue = false;
-  #beatMs: number;
+  /** What is left of a page that lies far behind. */
+  #past: Past | null = null;
   /** When the access of the call was recorded last (monotonic, ms). */
   #recordedMs: number;
-  #wake: (() => void) | null = null;
-  reason: FollowEnd = 'failed';
+  /** Answers the reader's wait for the next message; null while the reader does not wait. */
+  #answer: Answer | null = null;
+  #isLooking = false;
+  #isWoken = false;
+  #hasEnded = false;
+  #reason: FollowEnd | null = null;
 
+  /** `left` is called once, when the stream has ended. */
   constructor(
     parts: FollowersParts,
     ledger: FollowedLedger,
@@ -64,6 +90,7 @@ export class Follower implements LedgerFollower {
     query: FollowQuery,
     access: ReaderAccess,
     start: FollowStart,
+    left: (follower: Follower) => void,
   ) {
     this.access = access;
     this.#parts = parts;
@@ -72,11 +99,13 @@ export class Follower implements LedgerFollower {
     this.#facts = target.facts;
     this.#masterId = target.masterId;
     this.#query = query;
+    this.#left = left;
     this.#nextSeq = start.nextSeq;
     this.#newest = start.newest;
     this.#closedSeq = start.closedSeq;
-    this.#beatMs = parts.monotonicMs();
-    this.#recordedMs = this.#beatMs;
+    this.beatMs = parts.monotonicMs();
+    this.checkMs = this.beatMs + firstStoredCheckMs;
+    this.#recordedMs = this.beatMs;
   }
 
   get actorId(): string {
@@ -85,6 +114,19 @@ export class Follower implements LedgerFollower {
 
   get mayEnd(): boolean {
     return this.access.mayEnd;
+  }
+
+  get ledger(): FollowedLedger {
+    return this.#ledger;
+  }
+
+  /** Why the stream has ended. */
+  get reason(): FollowEnd {
+    if (this.#reason !== null) return this.#reason;
+    const { aborted, ending } = this.#call;
+    if (!aborted) return 'failed';
+    if (ending === null) return 'caller_gone';
+    return ending.code === 'unavailable' ? 'stalled' : 'credential';
   }
 
   advanced(): void {
@@ -112,7 +154,7 @@ export class Follower implements LedgerFollower {
       const toldMs = createdAt === undefined ? nowMs : Math.max(nowMs, Date.parse(createdAt));
       if (this.access.nextExpiryMs <= toldMs) this.checkAccess(toldMs);
     }
-    return !this.#call.signal.aborted;
+    return !this.#call.aborted;
   }
 
   /** Compares the access with what is stored: a grant may have changed just before the tail began. */
@@ -126,92 +168,118 @@ export class Follower implements LedgerFollower {
   }
 
   end(error: LedgerError, reason: FollowEnd): void {
-    if (this.#call.signal.aborted) return;
-    this.reason = reason;
+    if (this.#call.aborted) return;
+    this.#reason = reason;
     this.#call.endWith(error);
   }
 
-  /** Sends a heartbeat if one is due. */
-  look(monotonicMs: number): void {
-    const { heartbeatMs } = this.#parts;
-    const quietMs = monotonicMs - this.#beatMs;
-    if (quietMs >= heartbeatMs - checkpointLeadMs && this.#seesCheckpoints)
+  /** Has the checkpoint made that the next heartbeat brings. */
+  prepareBeat(): void {
+    if (this.#seesCheckpoints)
       this.#ledger.checkpoints.prepare(this.#masterId, this.#ledger.shownSeq, (read) => this.#call.partWalk(read));
-    if (quietMs < heartbeatMs) return;
-    this.#beatMs = monotonicMs;
+  }
+
+  beat(nowMs: number): void {
+    this.beatMs = nowMs;
     this.#isBeatDue = true;
     this.#goOn();
   }
 
-  #goOn(): void {
-    this.#wake?.();
-    this.#wake = null;
+  [Symbol.asyncIterator](): this {
+    return this;
   }
 
-  /** Resolves when there may be something to do. */
-  #woken(): Promise<void> {
+  next(): Promise<Next> {
     return new Promise((resolve) => {
-      this.#wake = resolve;
+      this.#answer = resolve;
+      this.#call.onAbort = () => this.#goOn();
+      this.#goOn();
     });
   }
 
-  /** The messages of the stream, from its start to its end. */
-  async *messages(): AsyncGenerator<FollowAnswer> {
-    const { signal } = this.#call;
-    const wake = (): void => this.#goOn();
-    signal.addEventListener('abort', wake);
+  async return(): Promise<Next> {
+    return this.#end();
+  }
+
+  #end(): Next {
+    if (!this.#hasEnded) this.#left(this);
+    this.#hasEnded = true;
+    return { done: true, value: undefined };
+  }
+
+  #goOn(): void {
+    this.#isWoken = true;
+    if (this.#answer !== null && !this.#isLooking) void this.#look(this.#answer);
+  }
+
+  /** Looks until it can answer, or there is nothing to answer with yet. */
+  async #look(answer: Answer): Promise<void> {
+    this.#isLooking = true;
     try {
-      if (this.#isAtEnd && this.#query.after !== null) return this.#endWell('closed');
-      while (!signal.aborted) {
-        if (this.#isBeatDue) {
-          this.#isBeatDue = false;
-          const heartbeat = await this.#heartbeat();
-          if (this.#mayTell()) yield heartbeat;
-          continue;
-        }
-        if (this.#isAhead(this.#ledger.shownSeq)) {
-          await this.#woken();
-          continue;
-        }
-        if (this.#nextSeq > this.#ledger.shownSeq || this.#isAtEnd) {
-          if (!this.#isCaughtUp) {
-            this.#isCaughtUp = true;
-            if (!this.#hasSent && this.#isAtEnd && this.#query.after !== null) continue;
-            const caughtUp = await this.#caughtUp();
-            if (this.#mayTell()) yield caughtUp;
-            continue;
-          }
-          if (this.#isAtEnd) return this.#endWell('closed');
-          await this.#woken();
-          continue;
-        }
-        if (this.#isFarBehind) {
-          yield* this.#past();
-          continue;
-        }
-        const followed = this.#ledger.at(this.#nextSeq);
-        if (followed === undefined) {
-          await this.#read();
-          continue;
-        }
-        // Between this look at the access and the answer nothing is awaited.
-        this.#nextSeq += 1;
-        if (followed === null) continue;
-        const answer = this.#take(followed);
-        if (answer === 'end') return this.#endWell('filter_end');
-        if (answer === null) continue;
-        const checked = answer instanceof Promise ? await answer : answer;
-        if (!this.#mayTell(followed.event.createdAt)) return;
-        yield this.#sent(checked, followed.learnedMs);
-        if (this.#query.eventId !== null) return this.#endWell('filter_end');
+      while (this.#isWoken) {
+        this.#isWoken = false;
+        const found = await this.#find();
+        if (found === 'wait') continue;
+        this.#answer = null;
+        answer(found === 'end' ? this.#end() : { done: false, value: found });
+        return;
       }
+    } catch (error) {
+      this.#answer = null;
+      this.#end();
+      answer(Promise.reject(withRetryHint(error, this.#parts.random)));
     } finally {
-      signal.removeEventListener('abort', wake);
+      this.#isLooking = false;
     }
   }
 
-  #endWell(reason: FollowEnd): void {
-    this.reason = reason;
+  async #find(): Promise<FollowAnswer | 'wait' | 'end'> {
+    if (this.#hasSentEvent && this.#query.eventId !== null) return this.#endWell('filter_end');
+    while (!this.#call.aborted) {
+      // A stream that resumes behind all that is followed brings no message: its reader need not come back.
+      if (this.#isAtEnd && !this.#hasSent && this.#query.after !== null) return this.#endWell('closed');
+      if (this.#isBeatDue) {
+        this.#isBeatDue = false;
+        const heartbeat = await this.#heartbeat();
+        if (this.#mayTell()) return heartbeat;
+        continue;
+      }
+      if (this.#isAhead(this.#ledger.shownSeq)) return 'wait';
+      const past = this.#past?.next();
+      if (past?.done === false) return past.value;
+      this.#past = null;
+      if (this.#nextSeq > this.#ledger.shownSeq || this.#isAtEnd) {
+        if (this.#isCaughtUp) return this.#isAtEnd ? this.#endWell('closed') : 'wait';
+        this.#isCaughtUp = true;
+        const caughtUp = await this.#caughtUp();
+        if (this.#mayTell()) return caughtUp;
+        continue;
+      }
+      if (this.#isFarBehind) {
+        this.#past = await this.#readPast();
+        continue;
+      }
+      const followed = this.#ledger.at(this.#nextSeq);
+      if (followed === undefined) {
+        await this.#read();
+        continue;
+      }
+      // Between this look at the access and the answer nothing is awaited.
+      this.#nextSeq += 1;
+      if (followed === null) continue;
+      const answer = this.#take(followed);
+      if (answer === 'end') return this.#endWell('filter_end');
+      if (answer === null) continue;
+      const checked = answer instanceof Promise ? await answer : answer;
+      if (!this.#mayTell(followed.event.createdAt)) continue;
+      return this.#sent(checked, followed.learnedMs);
+    }
+    return 'end';
+  }
+
+  #endWell(reason: FollowEnd): 'end' {
+    this.#reason = reason;
+    return 'end';
   }
 
   get #isAtEnd(): boolean {
@@ -226,9 +294,12 @@ export class Follower implements LedgerFollower {
     return shownSeq < this.#nextSeq - 1;
   }
 
+  get #readsAll(): boolean {
+    return this.#masterId === null && this.access.isWhole;
+  }
+
   get #isFarBehind(): boolean {
-    const readsAll = this.#masterId === null && this.access.isWhole;
-    return !readsAll && this.#ledger.shownSeq - this.#nextSeq > nearSeqs;
+    return !this.#readsAll && this.#ledger.shownSeq - this.#nextSeq > nearSeqs;
   }
 
   #read(): Promise<void> {
@@ -241,7 +312,7 @@ export class Follower implements LedgerFollower {
     if (this.#passes(event) === 'end') return 'end';
     if (!this.access.covers(event)) return null;
     const issues = this.#linkIssues(event);
-    this.#newest = event;
+    this.#keepNewest(event);
     if (!matchesQuery(event, this.#query)) return null;
     if (this.#query.verifySignatures && event.actorSig !== null) return this.#verified(followed, issues);
     if (issues.length > 0) return eventAnswer(event, [...followed.issues, ...issues], this.#position);
@@ -280,8 +351,8 @@ export class Follower implements LedgerFollower {
     return gap > 0 ? [{ eventId: id, type: 'missing_event', detail }] : [];
   }
 
-  /** Sends a page of what lies far behind, along the scopes that the reader may see. */
-  async *#past(): AsyncGenerator<FollowAnswer> {
+  /** Reads a page of what lies far behind, along the scopes that the reader may see. */
+  async #readPast(): Promise<Past> {
     const { ledgers, seals } = this.#parts;
     const { shownSeq } = this.#ledger;
     const { ledgerId } = this.#facts;
@@ -300,6 +371,10 @@ export class Follower implements LedgerFollower {
         ...{ fromSeq: this.#nextSeq, from: null, to: null, startSeq: null },
       }),
     );
+    return this.#pastOf(page, shownSeq);
+  }
+
+  *#pastOf(page: EventPage, shownSeq: number): Past {
     const issues = Map.groupBy(page.issues, (issue) => issue.eventId);
     for (const event of page.events) {
       // The store may have more than the tail has read: a later event may end the access.
@@ -314,10 +389,10 @@ export class Follower implements LedgerFollower {
         return;
       }
       if (!this.access.covers(event)) continue;
-      this.#newest = event;
+      this.#keepNewest(event);
       if (!matchesQuery(event, this.#query)) continue;
       yield this.#sent(eventAnswer(event, issues.get(event.id) ?? [], this.#position), null);
-      if (this.#isAtEnd || this.#isBeatDue) return;
+      if (this.#isAtEnd) return;
     }
     this.#nextSeq = Math.max(this.#nextSeq, Math.min(page.next?.seq ?? Number.POSITIVE_INFINITY, shownSeq + 1));
   }
@@ -326,6 +401,7 @@ export class Follower implements LedgerFollower {
     const { meter, monotonicMs, recordEveryMs } = this.#parts;
     const nowMs = monotonicMs();
     this.#hasSent = true;
+    this.#hasSentEvent = true;
     meter.sent();
     if (learnedMs !== null) meter.lag(nowMs - learnedMs);
     if (nowMs - this.#recordedMs >= recordEveryMs) {
@@ -344,11 +420,8 @@ export class Follower implements LedgerFollower {
 
   /** A reader of the whole ledger is told of its head; any other one of the newest event that it may read. */
   async #newestShown(shownSeq: number): Promise<NewestShown | null> {
+    if (this.#readsAll) return this.#ledger.newest();
     const { ledgers } = this.#parts;
-    if (this.#masterId === null && this.access.isWhole) {
-      const newest = this.#ledger.at(shownSeq);
-      if (newest) return newest.event;
-    }
     // The position of the reader is behind this event, so it must have been passed already.
     const isPassed = this.#nextSeq === shownSeq + 1;
     if (isPassed && this.#newest !== null) return this.#newest;
@@ -357,6 +430,10 @@ export class Follower implements LedgerFollower {
     );
     if (isPassed) this.#newest = newest;
     return newest;
+  }
+
+  #keepNewest(event: LedgerEvent): void {
+    if (!this.#readsAll) this.#newest = newestShown(event);
   }
 
   async #caughtUp(): Promise<FollowAnswer> {
@@ -372,12 +449,11 @@ export class Follower implements LedgerFollower {
 
   async #heartbeat(): Promise<FollowAnswer> {
     const { checkpoints, shownSeq } = this.#ledger;
+    if (this.#readsAll && this.#position === shownSeq) return this.#ledger.heartbeat();
     const newest = await this.#newestShown(shownSeq);
     const checkpoint = this.#seesCheckpoints ? checkpoints.newest(this.#masterId, shownSeq) : null;
-    const sentAt = isoTime(this.#parts.clock.now());
-    const value = { head: headOf(newest, this.#masterId), sentAt, ...(checkpoint === null ? {} : { checkpoint }) };
     const position = this.#isAhead(shownSeq) ? this.#positionAhead(newest) : this.#position;
-    return { message: { case: 'heartbeat', value }, ...resume(position) };
+    return heartbeatAnswer(headOf(newest, this.#masterId), this.#parts.clock.now(), checkpoint, position);
   }
 
   /** Where the reader asked to begin. One that asked for new events may resume behind the newest shown one. */
@@ -386,13 +462,4 @@ export class Follower implements LedgerFollower {
     if (after !== null) return after === -1 ? null : after;
     return (this.#masterId === null ? newest?.seq : newest?.master?.seq) ?? null;
   }
-}
-
-function headOf(newest: NewestShown | null, masterId: string | null) {
-  const masterSeq = masterId === null ? undefined : newest?.master?.seq;
-  return {
-    seq: BigInt(newest?.seq ?? -1),
-    hash: newest?.hash ?? '',
-    ...(masterSeq === undefined ? {} : { masterSeq: BigInt(masterSeq) }),
-  };
 }

@@ -8,24 +8,22 @@ import { ScopeSeqs } from '../reading/scope-seqs.ts';
 import { readEvent } from '../reading/stored-event.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
-import type { FollowEnd } from './follow-meter.ts';
 import type { FollowersParts } from './follow-parts.ts';
 import type { FollowQuery } from './follow-query.ts';
-import type { FollowAnswer, FollowedEvent } from './followed-event.ts';
+import type { FollowedEvent } from './followed-event.ts';
 import { FollowedLedger, type LedgerFollower } from './followed-ledger.ts';
-import { Follower, type FollowStart, type NewestShown } from './follower.ts';
-import { newestReadable } from './newest-readable.ts';
+import { Follower, type FollowStart } from './follower.ts';
+import { type NewestShown, newestReadable, newestShown } from './newest-readable.ts';
 import { ReaderAccess } from './reader-access.ts';
 import { RepeatedLook } from './repeated-look.ts';
+import { retryHint } from './retry-hint.ts';
 
 /** How often heartbeats and expired grants are looked for. */
 const lookEveryMs = 250;
-/** When the access of a follower is compared with what is stored, and how often from then on. */
-const firstStoredCheckMs = 1_000;
+/** A checkpoint is made ready so long before the heartbeat that brings it. */
+const checkpointLeadMs = 1_000;
+/** How often the access of a follower is compared with what is stored. */
 const storedCheckEveryMs = 60_000;
-/** Followers of a node that stops come back within this time, each at another moment. */
-const comeBackMinMs = 500;
-const comeBackMaxMs = 10_000;
 /** Seqs of a master that are read at once to find where its follower begins. */
 const seqsAtOnce = 4_000;
 
@@ -39,7 +37,10 @@ interface FollowTarget {
 export class Followers implements Disposable {
   readonly #parts: FollowersParts;
   readonly #ledgers = new Map<string, { readonly ledger: FollowedLedger; users: number }>();
-  readonly #followers = new Map<Follower, { checkMs: number }>();
+  /** In the order of their next heartbeats. */
+  readonly #followers = new Set<Follower>();
+  /** Those of them whose access may end. */
+  readonly #granted = new Set<Follower>();
   readonly #byActor = new Map<string, number>();
   #count = 0;
   readonly #looks: RepeatedLook;
@@ -58,7 +59,7 @@ export class Followers implements Disposable {
   }
 
   /** Follows a ledger for the caller. Throws what a list of its events would throw, `overloaded` or `unavailable`. */
-  followLedger(call: Call, ledgerId: string, query: FollowQuery): AsyncGenerator<FollowAnswer> {
+  followLedger(call: Call, ledgerId: string, query: FollowQuery): Promise<Follower> {
     const { reading } = this.#parts;
     return this.#follow(call, query, 'after_seq', async (walk, actorId) => {
       const { facts } = await reading.seen(walk, ledgerId, actorId);
@@ -67,7 +68,7 @@ export class Followers implements Disposable {
   }
 
   /** The same for a master. */
-  followMaster(call: Call, masterId: string, query: FollowQuery): AsyncGenerator<FollowAnswer> {
+  followMaster(call: Call, masterId: string, query: FollowQuery): Promise<Follower> {
     const { reading } = this.#parts;
     return this.#follow(call, query, 'after_master_seq', async (_walk, actorId) => {
       const { facts: master, ledger } = await reading.readableMaster(masterId, actorId);
@@ -75,31 +76,27 @@ export class Followers implements Disposable {
     });
   }
 
-  async *#follow(
+  async #follow(
     call: Call,
     query: FollowQuery,
     afterField: string,
     find: (walk: Walk, actorId: string) => Promise<FollowTarget>,
-  ): AsyncGenerator<FollowAnswer> {
+  ): Promise<Follower> {
     const { actorId } = callerOf(call);
     if (this.#isDraining) throw this.#draining();
-    using _place = this.#takePlace(actorId);
-    const target = await call.partWalk((walk) => find(walk, actorId));
-    using held = this.#hold(target.facts.ledgerId);
-    const { ledger } = held;
-    await ledger.open();
-    const follower = await this.#begin(call, ledger, target, query, afterField, actorId);
+    this.#takePlace(actorId);
+    let ledger: FollowedLedger | null = null;
     try {
+      const target = await call.partWalk((walk) => find(walk, actorId));
+      ledger = this.#hold(target.facts.ledgerId);
+      await ledger.open();
+      const follower = await this.#begin(call, ledger, target, query, afterField, actorId);
       follower.checkAccess();
-      yield* follower.messages();
+      return follower;
     } catch (error) {
-      if (!(error instanceof LedgerError) || error.code !== 'unavailable') throw error;
-      throw new LedgerError('unavailable', error.message, { ...error.details, ...this.#retryHint() }, error);
-    } finally {
-      this.#remove(ledger, follower);
-      this.#parts.meter.ended(
-        follower.reason === 'failed' && call.signal.aborted ? endOf(call.signal) : follower.reason,
-      );
+      if (ledger !== null) this.#letGo(ledger);
+      this.#leavePlace(actorId);
+      throw error;
     }
   }
 
@@ -125,7 +122,7 @@ export class Followers implements Disposable {
         const grants = isParty(facts, actorId) ? [] : await reading.heldGrants(walk, facts, actorId, masterId);
         const access = new ReaderAccess(facts, actorId, masterId, grants, baseSeq, clock.now());
         const start = await this.#start(walk, target, query, afterField, access);
-        const follower = new Follower(this.#parts, ledger, call, { facts, masterId }, query, access, start);
+        const follower = new Follower(this.#parts, ledger, call, { facts, masterId }, query, access, start, this.#left);
         for (const event of changed) follower.grantChanged(event);
         this.#add(ledger, follower);
         return follower;
@@ -152,7 +149,9 @@ export class Followers implements Disposable {
     const closedSeq = closed.masterSeq ?? closed.ledgerSeq;
     const { after } = query;
     if (after === null) {
-      const newest = await newestReadable(store, ledgerId, master?.masterId ?? null, access, headSeq);
+      const masterId = master?.masterId ?? null;
+      const readsAll = masterId === null && access.isWhole;
+      const newest = readsAll ? null : await newestReadable(store, ledgerId, masterId, access, headSeq);
       return { nextSeq: headSeq + 1, newest, closedSeq };
     }
     const unknown = (): LedgerError => invalidField(afterField, 'the place of an event that exists, or -1');
@@ -170,65 +169,78 @@ export class Followers implements Disposable {
       : { nextSeq: fromSeq, newest: null, closedSeq: closedSeq === null ? null : Math.max(closedSeq, fromSeq - 1) };
   }
 
-  #takePlace(actorId: string): Disposable {
-    const { bounds, meter } = this.#parts;
+  #takePlace(actorId: string): void {
+    const { bounds, meter, random } = this.#parts;
     const ofActor = this.#byActor.get(actorId) ?? 0;
     const bound =
       ofActor >= bounds.perActor ? 'FOLLOWERS_PER_ACTOR_MAX' : this.#count >= bounds.total ? 'FOLLOWERS_MAX' : null;
     if (bound !== null) {
       meter.refused(bound);
-      throw tooMany(bound, bound === 'FOLLOWERS_MAX' ? bounds.total : bounds.perActor, this.#retryHint());
+      throw tooMany(bound, bound === 'FOLLOWERS_MAX' ? bounds.total : bounds.perActor, retryHint(random));
     }
     this.#byActor.set(actorId, ofActor + 1);
     this.#count += 1;
-    return {
-      [Symbol.dispose]: () => {
-        const left = (this.#byActor.get(actorId) ?? 0) - 1;
-        if (left > 0) this.#byActor.set(actorId, left);
-        else this.#byActor.delete(actorId);
-        this.#count -= 1;
-      },
-    };
   }
 
-  #hold(ledgerId: string): Disposable & { readonly ledger: FollowedLedger } {
+  #leavePlace(actorId: string): void {
+    const left = (this.#byActor.get(actorId) ?? 0) - 1;
+    if (left > 0) this.#byActor.set(actorId, left);
+    else this.#byActor.delete(actorId);
+    this.#count -= 1;
+  }
+
+  #hold(ledgerId: string): FollowedLedger {
     const held = this.#ledgers.get(ledgerId) ?? { ledger: new FollowedLedger(ledgerId, this.#parts), users: 0 };
     held.users += 1;
     this.#ledgers.set(ledgerId, held);
-    return {
-      ledger: held.ledger,
-      [Symbol.dispose]: () => {
-        held.users -= 1;
-        if (held.users > 0) return;
-        this.#ledgers.delete(ledgerId);
-        held.ledger.close();
-      },
-    };
+    return held.ledger;
+  }
+
+  #letGo(ledger: FollowedLedger): void {
+    const held = this.#ledgers.get(ledger.ledgerId);
+    if (held === undefined) return;
+    held.users -= 1;
+    if (held.users > 0) return;
+    this.#ledgers.delete(ledger.ledgerId);
+    ledger.close();
   }
 
   #add(ledger: FollowedLedger, follower: Follower): void {
     ledger.add(follower);
-    const checkMs = this.#parts.monotonicMs() + firstStoredCheckMs;
-    this.#followers.set(follower, { checkMs });
+    this.#followers.add(follower);
+    if (follower.access.mayEnd) this.#granted.add(follower);
     this.#looks.begin();
     if (this.#isDraining) follower.end(this.#draining(), 'draining');
   }
 
-  #remove(ledger: FollowedLedger, follower: Follower): void {
+  readonly #left = (follower: Follower): void => {
+    const { ledger, actorId } = follower;
     ledger.remove(follower);
     this.#followers.delete(follower);
+    this.#granted.delete(follower);
     if (this.#followers.size === 0) this[Symbol.dispose]();
-  }
+    this.#letGo(ledger);
+    this.#leavePlace(actorId);
+    this.#parts.meter.ended(follower.reason);
+  };
 
   #look(): void {
-    const { clock, monotonicMs } = this.#parts;
-    const nowMs = clock.now();
+    const { clock, monotonicMs, heartbeatMs } = this.#parts;
     const monotonic = monotonicMs();
-    for (const [follower, due] of this.#followers) {
+    for (const follower of this.#followers) {
+      const leftMs = follower.beatMs + heartbeatMs - monotonic;
+      if (leftMs > checkpointLeadMs) break;
+      follower.prepareBeat();
+      if (leftMs > 0) continue;
+      this.#followers.delete(follower);
+      this.#followers.add(follower);
+      follower.beat(monotonic);
+    }
+    const nowMs = clock.now();
+    for (const follower of this.#granted) {
       if (follower.access.nextExpiryMs <= nowMs) follower.checkAccess();
-      follower.look(monotonic);
-      if (due.checkMs > monotonic) continue;
-      due.checkMs = monotonic + storedCheckEveryMs;
+      if (follower.checkMs > monotonic) continue;
+      follower.checkMs = monotonic + storedCheckEveryMs;
       // If the store does not answer, the log still tells of every change.
       follower.checkStored().catch(() => {});
     }
@@ -237,18 +249,12 @@ export class Followers implements Disposable {
   /** This node stops: each stream ends, with a hint when to come back. */
   drain(): void {
     this.#isDraining = true;
-    for (const follower of this.#followers.keys()) follower.end(this.#draining(), 'draining');
+    for (const follower of this.#followers) follower.end(this.#draining(), 'draining');
   }
 
   #draining(): LedgerError {
     const message = 'This node is stopping: resume the stream behind the last message, after retry_after_ms.';
-    return new LedgerError('unavailable', message, this.#retryHint());
-  }
-
-  #retryHint(): { readonly retry_after_ms: number } {
-    const [high = 0, low = 0] = this.#parts.random(2);
-    const part = (high * 256 + low) / 65_536;
-    return { retry_after_ms: Math.round(comeBackMinMs + part * (comeBackMaxMs - comeBackMinMs)) };
+    return new LedgerError('unavailable', message, retryHint(this.#parts.random));
   }
 
   [Symbol.dispose](): void {
@@ -269,14 +275,8 @@ async function behindMasterSeq(
   const [found] = await seqs.take(1);
   if (found === undefined) return null;
   const [entry] = await store.read(ledgerId, found.seq, 1, Number.POSITIVE_INFINITY);
-  const newest = entry === undefined ? null : readEvent(entry, { ledgerId, scopes: [scope] }, []);
-  return { nextSeq: found.seq + 1, newest };
-}
-
-/** Why a call ended that was not ended here. */
-function endOf({ reason }: AbortSignal): FollowEnd {
-  if (!(reason instanceof LedgerError)) return 'caller_gone';
-  return reason.code === 'unavailable' ? 'stalled' : 'credential';
+  const event = entry === undefined ? null : readEvent(entry, { ledgerId, scopes: [scope] }, []);
+  return { nextSeq: found.seq + 1, newest: event === null ? null : newestShown(event) };
 }
 
 function tooMany(bound: string, max: number, hint: object): LedgerError {

@@ -5,28 +5,36 @@ import { readEvent } from '../reading/stored-event.ts';
 import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import type { ReaderAccess } from './reader-access.ts';
 
+/** The newest event that a follower was shown, or was told of. */
+export type NewestShown = Pick<LedgerEvent, 'seq' | 'hash' | 'contentHash' | 'master'>;
+
+/** An event without its texts, which are large and would be kept as long as a follower waits. */
+export function newestShown({ seq, hash, contentHash, master }: LedgerEvent): NewestShown {
+  return { seq, hash, contentHash, master };
+}
+
 /**
  * The newest event of what is followed up to `throughSeq` that the reader may read; null if there is none that can be
- * parsed.
+ * parsed. `access` null: every event of the ledger.
  */
 export async function newestReadable(
   store: BoundedLedgers,
   ledgerId: string,
   masterId: string | null,
-  access: ReaderAccess,
+  access: ReaderAccess | null,
   throughSeq: number,
-): Promise<LedgerEvent | null> {
+): Promise<NewestShown | null> {
   const bounds = { low: 0, high: throughSeq };
   for await (const { entries } of entriesWithin(store, placeOf(ledgerId, masterId, access), bounds, true, 1))
     for (const entry of entries) {
       const event = readEvent(entry, { ledgerId, scopes: null }, []);
-      if (event !== null && access.covers(event)) return event;
+      if (event !== null && (access?.covers(event) ?? true)) return newestShown(event);
     }
   return null;
 }
 
-function placeOf(ledgerId: string, masterId: string | null, access: ReaderAccess) {
+function placeOf(ledgerId: string, masterId: string | null, access: ReaderAccess | null) {
   if (masterId !== null) return { ledgerId, scopes: [names.masterEvents(masterId)] };
-  if (access.isWhole) return { ledgerId, scopes: null };
+  if (access === null || access.isWhole) return { ledgerId, scopes: null };
   return { ledgerId, scopes: [names.ownEvents(ledgerId), ...access.masterIds.map(names.masterEvents)] };
 }

@@ -15,6 +15,9 @@ import type { HeldGrant } from '../reading/ledger-reading.ts';
 /** On what the access rests: nothing can take it from a party; grants of the whole; grants of single masters. */
 type Basis = 'party' | 'whole' | 'masters';
 
+const noGrants: ReadonlyMap<string, HeldGrant> = new Map();
+const noMasters: ReadonlySet<string> = new Set();
+
 /**
  * The access of one follower, kept from the log: all grants of a ledger are events of that ledger (ADR 13). It begins
  * with what is stored, and each later event that changes a grant of the actor changes it, in the order of the log.
@@ -23,12 +26,12 @@ export class ReaderAccess {
   readonly actorId: string;
   readonly #masterId: string | null;
   readonly #baseSeq: number;
-  readonly #held = new Map<string, HeldGrant>();
+  #held: ReadonlyMap<string, HeldGrant> = noGrants;
   /** Keys of the objects of which one grant gives access to all that is followed. */
   readonly #whole: readonly string[];
   readonly #basis: Basis;
   /** Keys of the masters that a follower without access to the whole ledger may read. */
-  readonly #masters = new Set<string>();
+  #masters: ReadonlySet<string> = noMasters;
   #nextExpiryMs: number | null = null;
 
   /**
@@ -46,16 +49,20 @@ export class ReaderAccess {
     this.actorId = actorId;
     this.#masterId = masterId;
     this.#baseSeq = baseSeq;
-    for (const grant of held) this.#held.set(keyOf(grant.scope, grant.id), grant);
+    if (isParty(facts, actorId)) {
+      this.#basis = 'party';
+      this.#whole = [];
+      return;
+    }
+    if (held.length > 0) this.#held = new Map(held.map((grant) => [keyOf(grant.scope, grant.id), grant]));
     const whole = ledgerGrantObjects(facts).map(({ scope, id }) => keyOf(scope, id));
     if (masterId !== null) whole.push(keyOf('master', masterId));
     this.#whole = whole;
-    if (isParty(facts, actorId)) this.#basis = 'party';
-    else if (masterId !== null || mayRead(this.#strongest(whole, nowMs))) this.#basis = 'whole';
+    if (masterId !== null || mayRead(this.#strongest(whole, nowMs))) this.#basis = 'whole';
     else {
       this.#basis = 'masters';
-      for (const { scope, id } of held)
-        if (scope === 'master' && mayRead(this.#level(keyOf(scope, id), nowMs))) this.#masters.add(keyOf(scope, id));
+      const masters = held.filter(({ scope }) => scope === 'master').map(({ scope, id }) => keyOf(scope, id));
+      this.#masters = new Set(masters.filter((key) => mayRead(this.#level(key, nowMs))));
     }
   }
 
@@ -95,9 +102,10 @@ export class ReaderAccess {
 
   #learn(held: HeldGrant): void {
     const key = keyOf(held.scope, held.id);
-    this.#held.set(key, held);
+    this.#held = new Map(this.#held).set(key, held);
     this.#nextExpiryMs = null;
-    if (this.#basis === 'masters' && held.scope === 'master' && held.grant !== null) this.#masters.add(key);
+    if (this.#basis === 'masters' && held.scope === 'master' && held.grant !== null)
+      this.#masters = new Set(this.#masters).add(key);
   }
 
   /** Why the follower may not read on; null if it may. */

@@ -22,7 +22,7 @@ function liveCall(
     isEnded: false,
     sent: 0,
   };
-  const answers = { succeeded: () => undefined, failed: () => undefined, late: () => {}, recorder: () => () => {} };
+  const answers = { succeeded: () => undefined, failed: () => undefined, late: () => {}, recordStream: () => {} };
   const parts = { answers, now: () => 0, monotonicMs: () => 0, random: (length: number) => Buffer.alloc(length) };
   const pipeline = createPipeline({
     ...parts,

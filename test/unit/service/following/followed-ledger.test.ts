@@ -33,6 +33,24 @@ test('each new event is read once for all followers of the ledger', async () => 
   expect(rig.counts.sent).toBe(500);
 });
 
+test('the newest event is read once for all followers that begin behind it', async () => {
+  let reads = 0;
+  const store = (inner: LedgerStore): LedgerStore =>
+    storeWith(inner, {
+      read: async (...given) => {
+        reads += 1;
+        return inner.read(...given);
+      },
+    });
+  const rig = await rigOf({ store });
+  const streams = Array.from({ length: 20 }, () => rig.followLedger(buyer));
+  await rig.settle();
+  const hash = rig.chain.events.at(-1)?.hash;
+  for (const { answers } of streams)
+    expect(answers).toMatchObject([{ message: { case: 'caughtUp', value: { head: { hash } } } }]);
+  expect(reads).toBe(1);
+});
+
 test('followers that come back at once share the reads of the past', async () => {
   const rig = await rigOf();
   await rig.commit(...Array.from({ length: 197 }, () => append()));

@@ -300,6 +300,60 @@ describe('a follower', () => {
     expect([stream.error?.code, rig.ended]).toEqual(['invalid_api_key', ['credential']]);
   });
 
+  test('that leaves is counted as gone, and its place is free again', async () => {
+    const rig = await rigWithMaster();
+    const stream = rig.followLedger(buyer);
+    await rig.settle();
+    expect(rig.followers.count).toBe(1);
+    stream.leave();
+    await stream.done;
+    expect([rig.ended, rig.followers.count, rig.clock.timers]).toEqual([['caller_gone'], 0, 0]);
+  });
+
+  test('has its heartbeats at its own times, whenever others have theirs', async () => {
+    const rig = await rigWithMaster();
+    const heartbeatsOf = ({ shown }: { readonly shown: readonly (number | string)[] }) =>
+      shown.filter((one) => one === 'heartbeat').length;
+    const first = rig.followLedger(buyer);
+    await pass(rig, 5 * secondMs);
+    const second = rig.followLedger(buyer);
+    const counts: number[][] = [];
+    for (let time = 0; time < 4; time += 1) {
+      await pass(rig, 6 * secondMs);
+      counts.push([heartbeatsOf(first), heartbeatsOf(second)]);
+    }
+    // 11, 17, 23 and 29 s behind the beginning of the first one.
+    expect(counts).toEqual([
+      [0, 0],
+      [1, 0],
+      [1, 1],
+      [1, 1],
+    ]);
+    await pass(rig, 3 * secondMs);
+    expect([heartbeatsOf(first), heartbeatsOf(second)]).toEqual([2, 1]);
+  });
+
+  test('that resumes behind the last event of a master has no message if the ledger was closed since', async () => {
+    const rig = await rigWithMaster();
+    const last = await rig.commit(append());
+    await rig.commit(closeLedger({ actorId: buyer }));
+    const stream = rig.followMaster(buyer, { afterMasterSeq: BigInt(last.master?.seq ?? -1) });
+    await stream.done;
+    expect([stream.shown, stream.error, rig.ended]).toEqual([[], null, ['closed']]);
+  });
+
+  test('of one event ends behind it, however far behind the head it is', async () => {
+    const rig = await rigWithMaster();
+    const event = await rig.commit(append());
+    await rig.commit(createMaster({ masterId: siblingId, businessRef: 'PO-2' }));
+    for (let n = 0; n < 1_100; n += 100)
+      await rig.commit(...Array.from({ length: 100 }, () => append({ masterId: siblingId })));
+    await rig.commit(append());
+    const stream = rig.followMaster(buyer, { afterMasterSeq: -1n, eventId: event.id });
+    await rig.settle();
+    expect([stream.shown, stream.hasEnded, rig.ended]).toEqual([[event.seq], true, ['filter_end']]);
+  });
+
   test('is ended with a hint when to come back if its node stops', async () => {
     const rig = await rigWithMaster();
     const stream = rig.followMaster(buyer);
