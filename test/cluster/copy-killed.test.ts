@@ -98,7 +98,7 @@ await describeOnCassandra('a copy that is killed', (address) => {
     }
     const { code, out, err } = await runCli(env, ['copy', '--from', 'lmdb', '--to', 'cassandra']);
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toContain(`Copied ${eventCount} events in 1 ledgers`);
+    expect(out).toContain(`Copied ${eventCount} events in 1 ledger, `);
     expect(await rowsOf(target.ledgers)).toEqual(rows);
   }, 120_000);
 });

@@ -104,15 +104,19 @@ export class ProvingNode {
   }
 }
 
-/** A ledger with two masters. Every third event is of the second one. */
-export function longChain(events: number, random = countingBytes()): readonly LedgerEntry[] {
+/** A ledger with two masters. Every third event is of the second one. From `otherFrom` on it has other events. */
+export function longChain(
+  events: number,
+  random = countingBytes(),
+  otherFrom = Number.POSITIVE_INFINITY,
+): readonly LedgerEntry[] {
   const chain = new Chain(random);
   chain.run(openLedger());
   chain.run(createMaster());
   chain.run(createMaster({ masterId: siblingId, businessRef: 'PO-2' }));
   while (chain.events.length < events) {
     const at = chain.events.length;
-    chain.run(append({ masterId: at % 3 === 0 ? siblingId : masterId, payload: `{"n":${at}}` }));
+    chain.run(append({ masterId: at % 3 === 0 ? siblingId : masterId, payload: `{"n":${at < otherFrom ? at : -at}}` }));
   }
   return chainEntries(chain.events);
 }

@@ -55,6 +55,9 @@ export class FollowedCheckpoints {
   ): void {
     const kept = this.#kept(masterId);
     const nowMs = this.#parts.monotonicMs();
+    this.#show(kept, readSeq);
+    // One that cannot be shown yet is not replaced: under load the next one could not be shown either.
+    if (kept.next !== null) return;
     if (kept.isAsked || kept.readySeq === readSeq || nowMs - kept.askedMs < restMs) return;
     kept.isAsked = true;
     kept.askedMs = nowMs;
@@ -72,11 +75,14 @@ export class FollowedCheckpoints {
   /** The newest checkpoint that covers no event behind `readSeq`; null if none was made ready. */
   newest(masterId: string | null, readSeq: number): string | null {
     const kept = this.#kept(masterId);
-    if (kept.next !== null && kept.next.throughSeq <= readSeq) {
-      kept.shown = kept.next;
-      kept.next = null;
-    }
+    this.#show(kept, readSeq);
     return kept.shown?.note ?? null;
+  }
+
+  #show(kept: KeptLog, readSeq: number): void {
+    if (kept.next === null || kept.next.throughSeq > readSeq) return;
+    kept.shown = kept.next;
+    kept.next = null;
   }
 
   async #makeReady(kept: KeptLog, log: Log, walk: Walk): Promise<void> {

@@ -207,12 +207,14 @@ export class FollowedLedger {
           continue;
         }
         if (this.#readSeq === this.#shownSeq) await this.#readOn(this.#watch);
+        if (this.#readSeq === this.#shownSeq) continue;
         this.#shownSeq = Math.min(this.#shownSeq + events, this.#readSeq);
         for (const follower of this.#followers) follower.advanced();
         if (this.#shownSeq < this.#watch.seq) await setImmediate();
       }
     } catch (error) {
       log.warn({ err: error, ledger_id: this.ledgerId }, 'reading a followed ledger failed; it is tried again');
+      this.#cancelRetry();
       this.#cancelRetry = clock.after(retryMs, () => void this.#advance());
     } finally {
       this.#advancing = false;

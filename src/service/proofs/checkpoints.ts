@@ -105,7 +105,8 @@ export class Checkpoints implements ProvenLogs {
     if (agreed.size > (signed?.size ?? 0)) await kept.raise({ size: agreed.size, root: Buffer.from(agreed.root) });
     this.#refuseBehind(kept);
     // A larger one was raised for other callers meanwhile: one signature serves them all.
-    return this.#sign(kept, orLarger && kept.signed && kept.signed.size > agreed.size ? kept.signed : agreed);
+    const { raised } = kept;
+    return this.#sign(kept, orLarger && raised !== null && raised.size > agreed.size ? raised : agreed);
   }
 
   #sign(kept: SignedLog, { size, root }: TreeHead): SignedSize {
@@ -209,7 +210,9 @@ export class Checkpoints implements ProvenLogs {
     )
       throw this.#remakeOnce(kept, newSize);
     kept.wasRemade = false;
-    if (kept.certain - size <= forwardMax) kept.makeEdge(compactRangeAt(size, hashAt));
+    // Only from an edge at or beyond the signed head do all later roots agree with it.
+    const mayBeEdge = kept.signed === signed && size >= (signed?.size ?? 0) && kept.certain - size <= forwardMax;
+    if (mayBeEdge) kept.makeEdge(compactRangeAt(size, hashAt));
     return { size, root };
   }
 

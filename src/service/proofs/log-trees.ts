@@ -110,7 +110,7 @@ export class LogTrees {
 
   /** Forgets what is kept in memory of a log whose events may be others now. */
   forget({ origin }: NamedLog): void {
-    this.#tails.delete(origin);
+    this.#tails.set(origin, { index: -1, hashes: [] });
   }
 
   /** Replaces all stored tiles of the first `size` leaves by what the events say, in the background. */
@@ -180,10 +180,12 @@ export class LogTrees {
     const known = kept?.index === index && kept.hashes.length > stored.length ? kept.hashes : stored;
     const first = index * TILE_HASHES;
     const leaves = await rows.leaves(log, { from: first + known.length, to: first + count }, walk);
-    const isScattered = log.kind === 'master' && leaves.length > scatteredRowsMax;
-    if (isScattered) await tiles.putHashes(log.origin, 0, first + known.length, leaves);
     const hashes = [...known, ...leaves];
-    this.#tails.set(log.origin, { index, hashes });
+    const unstored = hashes.slice(stored.length);
+    const isScattered = log.kind === 'master' && unstored.length > scatteredRowsMax;
+    if (isScattered) await tiles.putHashes(log.origin, 0, first + stored.length, unstored);
+    // Unless it was forgotten meanwhile.
+    if (this.#tails.get(log.origin) === kept) this.#tails.set(log.origin, { index, hashes });
     return hashes;
   }
 }

@@ -20,6 +20,8 @@ export class SignedLog {
   readonly #heads: SignedHeads;
   /** The signed head. null: nothing was signed yet. undefined: not read, or a raise has an unknown outcome. */
   #signed: SignedHead | null | undefined;
+  /** The newest head that this process has raised. It agrees with all that was signed. */
+  #raised: SignedHead | null = null;
   #next: SignedHead | null = null;
   #raising: Promise<void> | null = null;
 
@@ -30,6 +32,10 @@ export class SignedLog {
 
   get signed(): SignedHead | null | undefined {
     return this.#signed;
+  }
+
+  get raised(): SignedHead | null {
+    return this.#raised;
   }
 
   /** It is kept by `keepSigned`, once the store was found to have all that it covers. */
@@ -45,9 +51,7 @@ export class SignedLog {
 
   /** Whatever is known of the log is read again. */
   forget(): void {
-    this.#signed = undefined;
-    this.edge = null;
-    this.last = null;
+    this.#forgetSigned();
     this.certain = 0;
   }
 
@@ -77,11 +81,20 @@ export class SignedLog {
     try {
       await this.#heads.raise(this.log.origin, head.size, head.root);
       this.keepSigned(head);
+      this.#raised = head;
     } catch (error) {
-      this.#signed = undefined;
+      // Another node may have raised it: what is kept was not compared with that.
+      this.#forgetSigned();
       // The calls that wait for the next raise fail with this one.
       this.#next = null;
       throw error;
     }
+  }
+
+  #forgetSigned(): void {
+    this.#signed = undefined;
+    this.#raised = null;
+    this.edge = null;
+    this.last = null;
   }
 }

@@ -114,3 +114,25 @@ test('a checkpoint is not shown before the tail has read all that it covers', as
   await settled();
   expect([checkpoints.newest(null, 3), checkpoints.newest(null, 4)]).toEqual([null, 'a note']);
 });
+
+test('a checkpoint that cannot be shown yet is not replaced by a newer one, which would have to wait as well', async () => {
+  let nowMs = 0;
+  let size = 5;
+  const checkpoints = new FollowedCheckpoints('l', {
+    logs: {
+      newestSize: async () => size,
+      checkpoint: async () => ({ origin: 'o', size, root: new Uint8Array(32), checkpoint: `note of ${size}` }),
+    },
+    ledgers: { head: async () => ({ seq: size - 1, hash: '' }) },
+    monotonicMs: () => nowMs,
+  });
+  const shown: (string | null)[] = [];
+  // The tail reads two events behind the head.
+  for (; size < 9; size += 1) {
+    nowMs += 2_000;
+    checkpoints.prepare(null, size - 3, (read) => read(unboundedWalk()));
+    await settled();
+    shown.push(checkpoints.newest(null, size - 3));
+  }
+  expect(shown).toEqual([null, null, 'note of 5', 'note of 5']);
+});

@@ -22,6 +22,7 @@ import {
   type ProofData,
   ProvingNode,
 } from '../../../support/proofs-rig.ts';
+import { countingBytes } from '../../../support/world.ts';
 
 const chain = longChain(1_500);
 const leavesOf = (log: Log, entries: readonly LedgerEntry[]): Uint8Array[] =>
@@ -124,6 +125,19 @@ test.each([ledgerLog, masterLog])(
     expect(calls().at(-1)).toEqual([ledgerId, ...page]);
   },
 );
+
+test('the tail of a master whose rows lie apart is stored whole, however few rows a call adds to it', async () => {
+  const data = emptyProofData();
+  const node = await nodeWith(20, data);
+  const origin = originIn(masterLog);
+  const tiles = new MemoryTileStore(data.trees);
+  for (let events = 20; events <= 120; events += 10) {
+    await appendAll(node.store, chain.slice(events, events + 10));
+    const { size } = await node.newest(masterLog);
+    await node.checkpoints.inclusion(masterLog, 0, size, node.walk);
+    expect(size - (await tiles.tile(origin, 0, 0)).length).toBeLessThanOrEqual(16);
+  }
+});
 
 test('callers that ask for the newest checkpoint at once share one read of the rows that are new', async () => {
   const data = emptyProofData();
@@ -240,6 +254,20 @@ describe('a store that lacks events that were signed', () => {
     }
     expect([...reasons]).toEqual(['tree_building', 'log_behind']);
   });
+});
+
+test('once events below the signed head are others, every newer checkpoint still agrees with the signed one', async () => {
+  const data = emptyProofData();
+  const old = await (await nodeWith(600, data)).at(ledgerLog, 512);
+  // The events from 500 on are lost and the ledger goes on. The tile of the events up to 512 is that of before.
+  const restored = { ...data, ledgers: emptyProofData().ledgers };
+  const after = new ProvingNode(restored);
+  await appendAll(after.store, longChain(700, countingBytes(), 500));
+  await after.at(ledgerLog, 480);
+  for (let n = 0; n < 3; n += 1) {
+    const newest = await after.newest(ledgerLog).catch(() => null);
+    if (newest !== null) expect(await consistent(after, ledgerLog, old, newest)).toBe(true);
+  }
 });
 
 test('wrong tiles do not lead to a wrong checkpoint: the tree is made anew', async () => {
