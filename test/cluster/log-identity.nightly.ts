@@ -88,7 +88,10 @@ await describeOnCassandra('the log of a cluster', (address) => {
     expect(await healthOf(forgotten)).toMatchObject({
       db: expect.arrayContaining([{ name: 'log', status: 'behind' }]),
     });
-    expect(readFileSync(forgotten.logFile, 'utf8')).toContain('so this node signs no checkpoint any more: stop it');
+    // The node writes its log a moment later.
+    await expect
+      .poll(() => readFileSync(forgotten.logFile, 'utf8'))
+      .toContain('so this node signs no checkpoint any more: stop it');
     await withRetries(() => newOrder(forgotten.baseUrl));
     await forgotten.terminate();
     expect(await rotateClusterLog(cluster.commonEnv, next, board)).toBe(told);
