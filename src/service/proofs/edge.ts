@@ -12,8 +12,6 @@ type ReadLeaves = (from: number, to: number) => Promise<readonly Uint8Array[]>;
  */
 export class Edge {
   readonly #range: CompactRange;
-  /** The root at the present size; null: not computed yet. */
-  #root: Uint8Array | null = null;
   /** Leaves behind the range, in order, that were committed while it is brought forward. null: it is not. */
   #waiting: { readonly index: number; readonly leaf: Uint8Array }[] | null = null;
   /** Resolves or rejects when the edge was brought forward. */
@@ -29,20 +27,14 @@ export class Edge {
 
   /** A leaf that is certain. It is left out if it does not follow the last one: then the edge is behind. */
   committed(index: number, leaf: Uint8Array): void {
-    if (index === this.#range.size) this.#push(leaf);
+    if (index === this.#range.size) this.#range.append(leaf);
     else if (this.#waiting !== null && index > this.#range.size && this.#waiting.length < waitingMax)
       this.#waiting.push({ index, leaf });
   }
 
-  #push(leaf: Uint8Array): void {
-    this.#range.append(leaf);
-    this.#root = null;
-  }
-
   /** The root of the tree at `size`. */
   root(): Uint8Array {
-    this.#root ??= this.#range.root();
-    return this.#root;
+    return this.#range.root();
   }
 
   /** Brings the edge forward to `size` at least. Callers that come meanwhile wait, and read what is left. */
@@ -68,7 +60,7 @@ export class Edge {
     try {
       const leaves = await read(from, size);
       // Some may have been committed meanwhile: the store shows them before this is told of them.
-      for (const [at, leaf] of leaves.entries()) if (from + at === this.#range.size) this.#push(leaf);
+      for (const [at, leaf] of leaves.entries()) if (from + at === this.#range.size) this.#range.append(leaf);
     } finally {
       const waiting = this.#waiting;
       this.#waiting = null;

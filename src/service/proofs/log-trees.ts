@@ -110,6 +110,7 @@ export class LogTrees {
 
   /** Forgets what is kept in memory of a log whose events may be others now. */
   forget({ origin }: NamedLog): void {
+    // Replaced and not deleted: a read under way compares, and keeps nothing then.
     this.#tails.set(origin, { index: -1, hashes: [] });
   }
 

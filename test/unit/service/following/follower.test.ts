@@ -153,10 +153,7 @@ describe('a stream that begins ahead of what its node has shown', () => {
   );
 
   test('is told of nothing behind a revocation that its node has not read', async () => {
-    let letGo = () => {};
-    const held = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
+    const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
     let isHeld = false;
     const store = (inner: LedgerStore): LedgerStore =>
       storeWith(inner, {
@@ -195,10 +192,7 @@ describe('a stream that begins ahead of what its node has shown', () => {
 
 describe('a follower', () => {
   test('that has no event yet is not told to resume behind one', async () => {
-    let letGo = () => {};
-    const held = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
+    const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
     const store = (inner: LedgerStore): LedgerStore =>
       storeWith(inner, {
         read: async (...given) => {
@@ -248,10 +242,7 @@ describe('a follower', () => {
 
   test('of single masters that is far behind is told of nothing that the tail has not read', async () => {
     let isHeld = false;
-    let letGo = () => {};
-    const held = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
+    const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
     // The tail reads by seqs and waits; the past is read along scopes and does not.
     const store = (inner: LedgerStore): LedgerStore =>
       storeWith(inner, {
@@ -278,10 +269,7 @@ describe('a follower', () => {
   });
 
   test('ends with its own error while a read is under way, and not with that of the read', async () => {
-    let letGo = () => {};
-    const held = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
+    const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
     let isHeld = false;
     const store = (inner: LedgerStore): LedgerStore =>
       storeWith(inner, {
