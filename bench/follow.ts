@@ -1,13 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { FollowReaders } from './follow-readers-process.ts';
 import { LoadGenerator } from './load-generator.ts';
+import { AppendRounds, pairedRounds, type Round } from './paired-rounds.ts';
 import { loadJob, prepareRun } from './run.ts';
-import { anonymousMib, cpuTime, type ServerProcess, startServer } from './server-process.ts';
-import { clientOf, keyCount, ledgersOf, makeSetting, type Setting } from './setting.ts';
+import { anonymousMib, cpuTime, type ServerProcess, withServer } from './server-process.ts';
+import { clientOf, ledgersOf, makeSetting, type Setting } from './setting.ts';
 import { meanOf, rounded } from './sum.ts';
 
 const usage = `npm run bench:follow -- [options]: followers of one node, over server-sent events
@@ -51,7 +49,7 @@ process.env.FOLLOWERS_PER_ACTOR_MAX = '10000';
 const missed: string[] = [];
 for (const kind of kinds) {
   if (values.only !== undefined && values.only !== kind) continue;
-  const report = await withServer({ latency, fanout, idle }[kind]);
+  const report = await withServer<Report>(values.profile ?? null, { latency, fanout, idle }[kind]);
   process.stdout.write(`${JSON.stringify({ [kind]: report }, null, 2)}\n`);
   if (!report.reached) missed.push(kind);
 }
@@ -59,17 +57,6 @@ if (missed.length > 0) console.error(`missed: ${missed.join(', ')}`);
 process.exitCode = missed.length > 0 ? 1 : 0;
 
 type Report = { readonly reached: boolean } & Record<string, unknown>;
-
-async function withServer(measure: (server: ServerProcess, workDir: string) => Promise<Report>): Promise<Report> {
-  const workDir = mkdtempSync(join(tmpdir(), 'bench-follow-'));
-  const server = await startServer(join(workDir, 'data'), values.profile ?? null);
-  try {
-    return await measure(server, workDir);
-  } finally {
-    await server.stop();
-    rmSync(workDir, { recursive: true });
-  }
-}
 
 /**
  * 1,000 appends, 50 a second, and one follower. `created_at` is set just before the commit, so that the time from it
@@ -127,12 +114,6 @@ async function latency(server: ServerProcess): Promise<Report> {
   };
 }
 
-/** Appends of a round, and the server's processor time for each. */
-interface Round {
-  readonly perSecond: number;
-  readonly cpuUs: number;
-}
-
 function told(rounds: readonly Round[]) {
   const [perSecond, cpuUs] = [rounds.map((one) => one.perSecond), rounds.map((one) => one.cpuUs)];
   return { perSecond: Math.round(meanOf(perSecond)), cpuUsPerAppend: Math.round(meanOf(cpuUs)) };
@@ -142,32 +123,19 @@ async function fanout(server: ServerProcess, workDir: string): Promise<Report> {
   const pairs = Number(values.pairs);
   const followers = Number(values.followers ?? 1_000);
   const setting = await makeSetting(server.baseUrl, 1);
-  const run = await prepareRun('stream', setting, 2 * pairs * roundEvents, workDir);
-  const job = loadJob(run, server.grpcPort);
   const [ledger] = setting.ledgers;
-  await using generator = new LoadGenerator();
-  await generator.run({ ...job, from: 0, to: run.warmUp });
-  const laneEvents = roundEvents / keyCount;
-  let from = run.warmUp;
-  const round = async (): Promise<Round> => {
-    const part = { ...job, from, to: from + laneEvents };
-    from += laneEvents;
-    const beforeUs = cpuTime(server.pid).allUs;
-    const result = await generator.run(part);
-    if (result.failed > 0) throw new Error(`${result.failed} failed: ${result.firstFailure}`);
-    const cpuUs = (cpuTime(server.pid).allUs - beforeUs) / result.accepted;
-    return { perSecond: result.accepted / result.seconds, cpuUs };
-  };
+  const load = { rounds: 2 * pairs, events: roundEvents };
+  await using rounds = await AppendRounds.start(server, 'stream', setting, load, workDir);
   const streams = Array.from({ length: followers }, (_, at) => ({
     ledgerId: ledger?.ledgerId ?? '',
     apiKey: setting.keys[at % setting.keys.length]?.apiKey ?? '',
   }));
   let delivered = 0;
   let caughtUpS = 0;
-  const beside = async (): Promise<Round> => {
+  const roundBeside = async (): Promise<Round> => {
     using readers = await FollowReaders.start({ port: server.httpPort, streams });
     const before = await counters(server);
-    const appended = await round();
+    const appended = await rounds.next();
     const endMs = performance.now();
     for (;;) {
       const { events, ended } = await readers.report();
@@ -186,20 +154,11 @@ async function fanout(server: ServerProcess, workDir: string): Promise<Report> {
     return appended;
   };
   const once = { events_read: [] as number[], events_encoded: [] as number[] };
-  const [alone, followed]: [Round[], Round[]] = [[], []];
-  for (let pair = 0; pair < pairs; pair += 1) {
-    if (pair % 2 === 1) followed.push(await beside());
-    alone.push(await round());
-    if (pair % 2 === 0) followed.push(await beside());
-  }
-  const losses = alone
-    .map((one, at) => 1 - (followed[at] ?? one).perSecond / one.perSecond)
-    .sort((left, right) => left - right);
-  const lossMedian = rounded(losses[Math.floor(pairs / 2)] ?? 0);
+  const { alone, beside, losses, lossMedian } = await pairedRounds(pairs, () => rounds.next(), roundBeside);
   return {
     ...{ followers, eventsOfARound: roundEvents, readOfARound: once.events_read, encodedOfARound: once.events_encoded },
-    ...{ delivered, caughtUpS: rounded(caughtUpS), alone: told(alone), beside: told(followed) },
-    ...{ losses: losses.map(rounded), lossMedian },
+    ...{ delivered, caughtUpS: rounded(caughtUpS), alone: told(alone), beside: told(beside) },
+    ...{ losses: losses.map(rounded), lossMedian: rounded(lossMedian) },
     reached: lossMedian <= lossMax && once.events_encoded.every((encoded) => encoded <= roundEvents),
   };
 }

@@ -1,10 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { LatencyHistogram } from './latency.ts';
 import { measureRun, prepareRun } from './run.ts';
-import { type ServerProcess, startServer } from './server-process.ts';
+import { type ServerProcess, withServer } from './server-process.ts';
 import { clientOf, makeSetting, type Setting } from './setting.ts';
 import { rounded } from './sum.ts';
 
@@ -29,19 +27,15 @@ if (values.help) {
 /** Ledgers that are made at a time. */
 const atOnce = 64;
 
-const workDir = mkdtempSync(join(tmpdir(), 'bench-many-'));
-const server = await startServer(join(workDir, 'data'), null);
-try {
-  const report =
-    values.ledgers === undefined ? await appends(server) : await newLedgers(server, Number(values.ledgers));
+const measured = await withServer(null, async (server, workDir) => {
+  const { ledgers } = values;
+  const report = ledgers === undefined ? await appends(server, workDir) : await newLedgers(server, Number(ledgers));
   const rssMib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1];
-  process.stdout.write(`${JSON.stringify({ ...report, rssMib: rounded(Number(rssMib) / 1_024) })}\n`);
-} finally {
-  await server.stop();
-  rmSync(workDir, { recursive: true });
-}
+  return { ...report, rssMib: rounded(Number(rssMib) / 1_024) };
+});
+process.stdout.write(`${JSON.stringify(measured)}\n`);
 
-async function appends(server: ServerProcess) {
+async function appends(server: ServerProcess, workDir: string) {
   const setting = await withMasters(server, await makeSetting(server.baseUrl, 1), Number(values.masters));
   const run = await prepareRun('stream', setting, Number(values.events), workDir);
   const { perSecond, p50Ms, p99Ms, cpuUsPerEvent } = await measureRun(server, run);

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { checkoutVariables, nodeArguments } from '../src/runtime/limits/node-memory.ts';
 import { sumOf } from './sum.ts';
@@ -50,6 +51,21 @@ export async function startServer(dataDir: string, profileDir: string | null): P
     opsPort: port(/internal\s+http:\/\/[^:]+:(\d+)/),
     stop: () => stop(child),
   };
+}
+
+/** Starts the service for `measure`, and removes its data afterwards. `workDir` is free for other files. */
+export async function withServer<Result>(
+  profileDir: string | null,
+  measure: (server: ServerProcess, workDir: string) => Promise<Result>,
+): Promise<Result> {
+  const workDir = mkdtempSync(join(tmpdir(), 'ledger-bench-'));
+  const server = await startServer(join(workDir, 'data'), profileDir);
+  try {
+    return await measure(server, workDir);
+  } finally {
+    await server.stop();
+    rmSync(workDir, { recursive: true });
+  }
 }
 
 function announcement(child: ChildProcess): Promise<string> {
