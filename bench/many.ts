@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { LatencyHistogram } from './latency.ts';
 import { measureRun, prepareRun } from './run.ts';
@@ -6,17 +7,23 @@ import { type ServerProcess, withServer } from './server-process.ts';
 import { clientOf, makeSetting, type Setting } from './setting.ts';
 import { rounded } from './sum.ts';
 
-const usage = `npm run bench:many -- [options]: one node with many logs, for pairs with an earlier version
+const usage = `npm run bench:many -- [options]: one node with many logs, alone or in pairs with an earlier version
   --masters N    masters of one hot ledger, to which a stream appends; 1,000 if left out
   --events N     events that are appended to it; 40,000 if left out
   --ledgers N    makes N ledgers of one event each, in place of the appends
-  --help`;
+  --against DIR  a checkout of the earlier version, with its packages and generated code: measures both in turns
+  --pairs N      with --against; 7 if left out
+  --help
+The exit code is 1 where an aim is missed: of the pairs' medians, throughput at least 0.95 of the earlier version's, p99
+at most 1.1 of it, at most 128 MiB more memory.`;
 
 const { values } = parseArgs({
   options: {
     masters: { type: 'string', default: '1000' },
     events: { type: 'string', default: '40000' },
     ledgers: { type: 'string' },
+    against: { type: 'string' },
+    pairs: { type: 'string', default: '7' },
     help: { type: 'boolean' },
   },
 });
@@ -27,13 +34,44 @@ if (values.help) {
 /** Ledgers that are made at a time. */
 const atOnce = 64;
 
-const measured = await withServer(null, async (server, workDir) => {
-  const { ledgers } = values;
-  const report = ledgers === undefined ? await appends(server, workDir) : await newLedgers(server, Number(ledgers));
-  const rssMib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1];
-  return { ...report, rssMib: rounded(Number(rssMib) / 1_024) };
-});
-process.stdout.write(`${JSON.stringify(measured)}\n`);
+interface Measured {
+  readonly perSecond: number;
+  readonly p99Ms: number;
+  readonly rssMib: number;
+}
+
+const { against } = values;
+const report = against === undefined ? await measured() : await comparedWith(resolve(against), Number(values.pairs));
+process.stdout.write(`${JSON.stringify(report)}\n`);
+
+/** Measures a new server of this checkout or of another one. */
+function measured(checkout?: string): Promise<Measured> {
+  const measure = async (server: ServerProcess, workDir: string): Promise<Measured> => {
+    const { ledgers } = values;
+    const found = ledgers === undefined ? await appends(server, workDir) : await newLedgers(server, Number(ledgers));
+    const rssKib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1];
+    return { ...found, rssMib: rounded(Number(rssKib) / 1_024) };
+  };
+  return withServer(null, measure, checkout);
+}
+
+async function comparedWith(earlier: string, pairs: number) {
+  const [before, now]: [Measured[], Measured[]] = [[], []];
+  for (let pair = 0; pair < pairs; pair += 1) {
+    if (pair % 2 === 1) now.push(await measured());
+    before.push(await measured(earlier));
+    if (pair % 2 === 0) now.push(await measured());
+    console.error(JSON.stringify({ pair: pair + 1, before: before[pair], now: now[pair] }));
+  }
+  const medianOf = (compare: (now: Measured, before: Measured) => number): number =>
+    now.map((one, at) => compare(one, before[at] ?? one)).sort((left, right) => left - right)[pairs >> 1] ?? Number.NaN;
+  const throughput = medianOf((one, other) => one.perSecond / other.perSecond);
+  const p99 = medianOf((one, other) => one.p99Ms / other.p99Ms);
+  const moreMib = medianOf((one, other) => one.rssMib - other.rssMib);
+  const reached = throughput >= 0.95 && p99 <= 1.1 && moreMib <= 128;
+  if (!reached) process.exitCode = 1;
+  return { throughput: rounded(throughput), p99: rounded(p99), moreMib: rounded(moreMib), reached, before, now };
+}
 
 async function appends(server: ServerProcess, workDir: string) {
   const setting = await withMasters(server, await makeSetting(server.baseUrl, 1), Number(values.masters));

@@ -18,12 +18,19 @@ export interface ServerProcess {
 
 const startMaxMs = 20_000;
 
-/** Starts the service on free ports with its data in `dataDir`, and waits until it says that it serves. */
-export async function startServer(dataDir: string, profileDir: string | null): Promise<ServerProcess> {
-  const main = new URL('../src/main.ts', import.meta.url).pathname;
+const ownCheckout = fileURLToPath(new URL('..', import.meta.url));
+
+/**
+ * Starts the service of a checkout on free ports with its data in `dataDir`, and waits until it says that it serves.
+ */
+export async function startServer(
+  dataDir: string,
+  profileDir: string | null,
+  checkout = ownCheckout,
+): Promise<ServerProcess> {
   const profile = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profileDir)}`];
-  const child = spawn(process.execPath, [...nodeArguments, ...profile, main], {
-    cwd: fileURLToPath(new URL('..', import.meta.url)),
+  const child = spawn(process.execPath, [...nodeArguments, ...profile, join(checkout, 'src/main.ts')], {
+    cwd: checkout,
     env: {
       ...checkoutVariables,
       ...process.env,
@@ -57,9 +64,10 @@ export async function startServer(dataDir: string, profileDir: string | null): P
 export async function withServer<Result>(
   profileDir: string | null,
   measure: (server: ServerProcess, workDir: string) => Promise<Result>,
+  checkout = ownCheckout,
 ): Promise<Result> {
   const workDir = mkdtempSync(join(tmpdir(), 'ledger-bench-'));
-  const server = await startServer(join(workDir, 'data'), profileDir);
+  const server = await startServer(join(workDir, 'data'), profileDir, checkout);
   try {
     return await measure(server, workDir);
   } finally {
