@@ -2,14 +2,16 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { LatencyHistogram } from './latency.ts';
+import type { Transport } from './options.ts';
 import { measureRun, prepareRun } from './run.ts';
 import { type ServerProcess, withServer } from './server-process.ts';
 import { clientOf, makeSetting, type Setting } from './setting.ts';
 import { rounded } from './sum.ts';
 
 const usage = `npm run bench:many -- [options]: one node with many logs, alone or in pairs with an earlier version
-  --masters N    masters of one hot ledger, to which a stream appends; 1,000 if left out
+  --masters N    masters of one hot ledger, to which events are appended; 1,000 if left out
   --events N     events that are appended to it; 40,000 if left out
+  --only NAME    the transport of the appends: stream, grpc or rest; stream if left out
   --ledgers N    makes N ledgers of one event each, in place of the appends
   --against DIR  a checkout of the earlier version, with its packages and generated code: measures both in turns
   --pairs N      with --against; 7 if left out
@@ -21,6 +23,7 @@ const { values } = parseArgs({
   options: {
     masters: { type: 'string', default: '1000' },
     events: { type: 'string', default: '40000' },
+    only: { type: 'string', default: 'stream' },
     ledgers: { type: 'string' },
     against: { type: 'string' },
     pairs: { type: 'string', default: '7' },
@@ -31,18 +34,28 @@ if (values.help) {
   console.log(usage);
   process.exit(0);
 }
+const transport = transportNamed(values.only);
 /** Ledgers that are made at a time. */
 const atOnce = 64;
 
 interface Measured {
   readonly perSecond: number;
   readonly p99Ms: number;
+  /** Of the server, for each event: of the appends alone. */
+  readonly cpuUs?: number;
   readonly rssMib: number;
 }
 
 const { against } = values;
 const report = against === undefined ? await measured() : await comparedWith(resolve(against), Number(values.pairs));
 process.stdout.write(`${JSON.stringify(report)}\n`);
+
+function transportNamed(name: string): Transport {
+  const transports: Transport[] = ['stream', 'grpc', 'rest'];
+  const found = transports.find((one) => one === name);
+  if (found === undefined) throw new Error(usage);
+  return found;
+}
 
 /** Measures a new server of this checkout or of another one. */
 function measured(checkout?: string): Promise<Measured> {
@@ -66,16 +79,18 @@ async function comparedWith(earlier: string, pairs: number) {
   const medianOf = (compare: (now: Measured, before: Measured) => number): number =>
     now.map((one, at) => compare(one, before[at] ?? one)).sort((left, right) => left - right)[pairs >> 1] ?? Number.NaN;
   const throughput = medianOf((one, other) => one.perSecond / other.perSecond);
+  const cpu = medianOf((one, other) => (one.cpuUs ?? Number.NaN) / (other.cpuUs ?? Number.NaN));
   const p99 = medianOf((one, other) => one.p99Ms / other.p99Ms);
   const moreMib = medianOf((one, other) => one.rssMib - other.rssMib);
   const reached = throughput >= 0.95 && p99 <= 1.1 && moreMib <= 128;
   if (!reached) process.exitCode = 1;
-  return { throughput: rounded(throughput), p99: rounded(p99), moreMib: rounded(moreMib), reached, before, now };
+  const medians = { throughput: rounded(throughput), cpu: rounded(cpu), p99: rounded(p99), moreMib: rounded(moreMib) };
+  return { ...medians, reached, before, now };
 }
 
 async function appends(server: ServerProcess, workDir: string) {
   const setting = await withMasters(server, await makeSetting(server.baseUrl, 1), Number(values.masters));
-  const run = await prepareRun('stream', setting, Number(values.events), workDir);
+  const run = await prepareRun(transport, setting, Number(values.events), workDir);
   const { perSecond, p50Ms, p99Ms, cpuUsPerEvent } = await measureRun(server, run);
   return { perSecond, p50Ms, p99Ms, cpuUs: cpuUsPerEvent.server };
 }
