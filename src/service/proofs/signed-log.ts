@@ -71,8 +71,8 @@ export class SignedLog {
 
   /**
    * Resolves with true when a head of at least this size is durable, and with false if the signed head was forgotten
-   * since `epoch`, in which the head was compared with it. One raise at a time is under way; callers that come meanwhile
-   * share the next one, which takes the largest of their heads.
+   * since `epoch`, in which the head was compared with it. One raise at a time is under way. Callers that come
+   * meanwhile share the next one, which takes the largest of their heads.
    */
   async raise(head: SignedHead, epoch: number): Promise<boolean> {
     while (epoch === this.#epoch) {
