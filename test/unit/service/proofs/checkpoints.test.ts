@@ -376,7 +376,9 @@ test.each([
   'a call that agreed on a head before the raise of another call failed is refused, the signed head read again %s',
   async (_, isReadAgain) => {
     const fails = Promise.withResolvers<void>();
-    const { node, raised } = await nodeWithHeads({ raise: (size) => (size === 60 ? fails.promise : Promise.resolve()) });
+    const { node, raised } = await nodeWithHeads({
+      raise: (size) => (size === 60 ? fails.promise : Promise.resolve()),
+    });
     await node.at(ledgerLog, 50);
     await node.checkpoints.newestSize(ledgerLog, node.walk);
     const failing = refusal(node.at(ledgerLog, 60));
