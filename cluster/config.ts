@@ -10,10 +10,10 @@ import {
   mebibyte,
   mebibytesMax,
   readConfig,
+  refuseOpenSecrets,
 } from '../src/node/config.ts';
 import { isHost, isHostWithPort } from '../src/runtime/config/addresses.ts';
 import type { PemFile } from '../src/runtime/config/certificates.ts';
-import { openSecretFiles } from '../src/runtime/config/secret-files.ts';
 import { type CassandraSettings, cassandraSettings, portOf } from '../src/store/cassandra/session/settings.ts';
 import { defaultPlacement } from './config-table.ts';
 import { defaultPeerBounds, type PeerBounds } from './peers/peer-stream.ts';
@@ -71,7 +71,11 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     throw new ConfigError(
       'For SVC_MODE=production also set CLUSTER_TLS_CA_FILE, CLUSTER_TLS_CERT_FILE and CLUSTER_TLS_KEY_FILE: nodes prove themselves by certificates.',
     );
-  if (node.mode === 'production') refuseOpenSecrets(env);
+  const peerSecrets = ['CLUSTER_TLS_KEY_FILE', 'CLUSTER_SECRET_FILE', 'CASSANDRA_PASSWORD_FILE'];
+  refuseOpenSecrets(
+    env,
+    peerSecrets.map((name) => [name, text(env, name)]),
+  );
   const isEveryAddress = internalHost === '0.0.0.0' || internalHost === '::';
   return Object.freeze({
     node: Object.freeze({ ...node, authorityKeyFile, secretsKeyFile, opsHost: internalHost }),
@@ -92,12 +96,6 @@ export function readClusterConfig(env: Environment): ClusterConfig {
 
 function refuseMissingKey(variable: string): never {
   throw new ConfigError(`Set ${variable}: all nodes of a cluster have the same keys.`);
-}
-
-function refuseOpenSecrets(env: Environment): void {
-  const names = ['CLUSTER_TLS_KEY_FILE', 'CLUSTER_SECRET_FILE', 'CASSANDRA_PASSWORD_FILE'];
-  const open = openSecretFiles(names.map((name) => [name, text(env, name)]));
-  if (open.length > 0) throw new ConfigError(`For SVC_MODE=production also ${open.join('; ')}.`);
 }
 
 /** Renames the variables of a single node in a ConfigError. */

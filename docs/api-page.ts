@@ -188,7 +188,7 @@ these are, with \`"seq":"4"\`.
   asked.
 - A \`Connect-Timeout-Ms\` that is not 1 to 10 digits, and a \`grpc-timeout\` over gRPC-Web that is not 1 to 8 digits
   and a unit, is \`invalid_argument\`, in the envelope as over REST.
-- In development mode a node makes the authority's key itself: \`public_key\` of the trust anchor is null, and its seals
+- In development mode a node makes the authority's key itself: the trust anchor leaves \`public_key\` out, and the seals
   verify under the key in \`keys\`.
 `;
 

@@ -19,7 +19,7 @@ import { refuseRunningNodes } from './running-nodes.ts';
  * correct.
  */
 export async function rotateClusterLog(env: Environment, file: string, board: MemberBoard): Promise<string> {
-  const next = readNewKey(file);
+  const next = readNewKey(file, 'LOG_KEY_FILE', env);
   const signed = signedBy(env);
   await refuseRunningNodes(board, otherNodes);
   await using stores = await openStores(env);
@@ -44,7 +44,7 @@ export async function moveClusterLog(
   file: string | undefined,
   board: MemberBoard,
 ): Promise<string> {
-  const next = file === undefined ? null : readNewKey(file);
+  const next = file === undefined ? null : readNewKey(file, 'LOG_KEY_FILE', env);
   const signed = signedBy(env);
   checkServiceName(origin);
   await refuseRunningNodes(board, otherNodes);

@@ -1,7 +1,7 @@
 import { type KeyObject, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isoTime } from '../../src/domain/values/time.ts';
-import { ConfigError, type Environment } from '../../src/node/config.ts';
+import { ConfigError, type Environment, refuseOpenSecrets } from '../../src/node/config.ts';
 import { authorityKey } from '../../src/node/node-keys.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import {
@@ -34,6 +34,7 @@ export async function rotateClusterAuthority(env: Environment, file: string, boa
   if (inUse === '')
     throw new ConfigError('Set AUTHORITY_KEY_FILE to the key in use: it signs the start of the new one.');
   const [old, next] = [authorityKey(inUse), authorityKey(file)];
+  refuseOpenSecrets(env, [['AUTHORITY_KEY_FILE', file]]);
   await refuseRunningNodes(board, 'with the old key they could seal nothing any more');
   const settings = cassandraSettings(env);
   const now = () => systemClock.now();

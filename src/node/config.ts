@@ -76,7 +76,7 @@ export type Environment = { readonly [name: string]: string | undefined };
 
 /** An empty variable counts as not set. Throws ConfigError; in production mode it lists all that is wrong. */
 export function readConfig(env: Environment): Config {
-  const mode = oneOf(env, 'SVC_MODE', ['development', 'production'], 'development');
+  const mode = modeOf(env);
   const certFile = text(env, 'TLS_CERT_FILE');
   const keyFile = text(env, 'TLS_KEY_FILE');
   if ((certFile === null) !== (keyFile === null)) {
@@ -132,6 +132,16 @@ export function readConfig(env: Environment): Config {
   refuseSharedPorts(config);
   if (mode === 'production') refuseUnsafe(config, tlsTerminated);
   return Object.freeze(config);
+}
+
+function modeOf(env: Environment): Mode {
+  return oneOf(env, 'SVC_MODE', ['development', 'production'], 'development');
+}
+
+/** Throws ConfigError in production mode if one of the files is open to other users. */
+export function refuseOpenSecrets(env: Environment, files: Parameters<typeof openSecretFiles>[0]): void {
+  const open = modeOf(env) === 'production' ? openSecretFiles(files) : [];
+  if (open.length > 0) throw new ConfigError(`For SVC_MODE=production also ${open.join('; ')}.`);
 }
 
 function refuseSharedPorts(config: Config): void {

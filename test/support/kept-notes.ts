@@ -65,6 +65,11 @@ export class KeptNotes {
     return { logs: this.#heads.size, notes: this.#notes, sizes };
   }
 
+  /** The largest size of a log of which a note was kept. 0: none was. */
+  largestOf(log: ReadLog): number {
+    return Math.max(0, ...(this.#heads.get(log)?.keys() ?? []));
+  }
+
   logsOf({ buyer, ledgerId }: Order, masters: readonly Master[]): ReadLog[] {
     const named = [
       { kind: 'ledger' as const, place: `ledgers/${ledgerId}`, path: `/v1/ledgers/${ledgerId}/` },
@@ -79,7 +84,7 @@ export class KeptNotes {
 
   /** Asks for the newest checkpoint, or for other answers with notes: `turn` says which. null: no answer came. */
   async ask(base: string, log: ReadLog, turn = 0): Promise<RestAnswer | null> {
-    const largest = Math.max(1, ...(this.#heads.get(log)?.keys() ?? []));
+    const largest = Math.max(1, this.largestOf(log));
     const older = 1 + ((turn * 7_919) % largest);
     const index = log.kind === 'ledger' ? 'seq' : 'master_seq';
     const others = [

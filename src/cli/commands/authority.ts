@@ -22,7 +22,7 @@ import { readNewKey } from './new-key.ts';
  */
 export async function rotate(env: Environment, file: string): Promise<string> {
   const config = readConfig(env);
-  const next = readNewKey(file);
+  const next = readNewKey(file, 'AUTHORITY_KEY_FILE', env);
   checkHoldsData(config.dataDir);
   await using stores = await openLmdb({ dataDir: config.dataDir, now: () => systemClock.now(), onFatal: () => {} });
   const known = (await readAuthorityKeys(stores.records)).at(-1);

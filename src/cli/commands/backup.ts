@@ -20,6 +20,7 @@ export async function backup(terminal: Terminal, target: string): Promise<string
     bar.set(barSteps);
   };
   const keys = await backupLmdb(dataDir, target, [authorityKeyName, secretsKeyName, logKeyName], watch);
-  const kept = keys.length === 0 ? '' : ` with the keys ${keys.join(' and ')}: keep it as secret as these`;
+  const kept =
+    keys.length === 0 ? '' : ` with the keys ${new Intl.ListFormat('en-GB').format(keys)}: keep it as secret as these`;
   return `Copied ${dataDir} to ${target}${kept}.`;
 }

@@ -18,7 +18,7 @@ import { readNewKey } from './new-key.ts';
  */
 export async function rotateLog(env: Environment, file: string): Promise<string> {
   const config = readConfig(env);
-  const next = readNewKey(file);
+  const next = readNewKey(file, 'LOG_KEY_FILE', env);
   await using stores = await openStopped(config);
   const log = await rotateLogKey({ ...stores, ...signedBy(config) }, next);
   return `${describeLog(log)} ${keepKey(config, next, file)}`;
@@ -37,7 +37,7 @@ export async function keepRestoredLog(env: Environment): Promise<string> {
 /** `ledger-trust log new-origin NAME [--key FILE]` */
 export async function moveLog(env: Environment, origin: string, file: string | undefined): Promise<string> {
   const config = readConfig(env);
-  const next = file === undefined ? null : readNewKey(file);
+  const next = file === undefined ? null : readNewKey(file, 'LOG_KEY_FILE', env);
   checkServiceName(origin);
   await using stores = await openStopped(config);
   // If this ends between the next two steps, the node asks for `log rotate FILE` at its start.

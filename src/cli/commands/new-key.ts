@@ -1,14 +1,24 @@
 import type { KeyObject } from 'node:crypto';
-import { ConfigError } from '../../node/config.ts';
+import { ConfigError, type Environment, refuseOpenSecrets } from '../../node/config.ts';
 import { authorityKey } from '../../node/node-keys.ts';
 import { CliError } from '../terminal/terminal.ts';
 
-/** Reads the new key of a rotation. A ConfigError would name a variable, but the file is an argument. */
-export function readNewKey(file: string): KeyObject {
+/** The variable that names the key at the next start. */
+type KeyVariable = 'AUTHORITY_KEY_FILE' | 'LOG_KEY_FILE';
+
+/** Reads the new key of a rotation. Throws CliError, and ConfigError for a file that the next start would refuse. */
+export function readNewKey(file: string, variable: KeyVariable, env: Environment): KeyObject {
+  const key = keyIn(file);
+  refuseOpenSecrets(env, [[variable, file]]);
+  return key;
+}
+
+function keyIn(file: string): KeyObject {
   try {
     return authorityKey(file);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
+    // It names a variable, but the file is an argument.
     throw new CliError(
       `${file} must be an Ed25519 private key in PKCS#8 PEM that you may read: \`ledger-trust keygen --out NEW.pem\` makes one.`,
     );

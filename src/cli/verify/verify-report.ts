@@ -42,7 +42,7 @@ export function reportText(result: Verification, origin: KeyOrigin, colored: Ter
     `  keys        ${origin.text}`,
   ];
   if (checkpoint?.verified)
-    lines.push(`  checkpoint  of ${counted(checkpoint.size, 'event')} in ${checkpoint.origin}: root recomputed`);
+    lines.push(`  checkpoint  of ${counted(checkpoint.size, 'event')} in ${checkpoint.origin}: ${rootText(result)}`);
   if (head !== null) lines.push(`  head        seq ${head.seq}, hash ${head.hash}`);
   for (const issue of result.issues.slice(0, ISSUES_SHOWN_MAX)) {
     lines.push(`  ✗ ${issue.type}  event ${issue.eventId}: ${issue.detail}`);
@@ -78,6 +78,13 @@ function adviceOnKeys({ incomplete }: Verification, { isResolver }: KeyOrigin): 
   if (has('actor_keys_unknown', 'authority_keys_unknown'))
     return ['  ! Keys are missing: give --resolver URL (the service), or --keys FILE and --authority FILE.'];
   return [];
+}
+
+/** The root is that of the hashes in the file. It is that of the events only if each hash was recomputed from them. */
+function rootText({ checked, masterId }: Verification): string {
+  const { events, contentHashes, chainHashes } = checked;
+  const isRecomputed = contentHashes === events && (masterId !== null || chainHashes === events);
+  return isRecomputed ? 'root recomputed' : 'root of the hashes in the file, not all of which could be recomputed';
 }
 
 function subject({ ledgerId, masterId }: Verification): string {

@@ -66,9 +66,7 @@ export function givenLogKey(text: string): GivenLogKey {
   const vkey = parseVkey(text);
   const serviceName = vkey === null ? null : serviceNameIn(vkey.origin);
   if (vkey === null || serviceName === null)
-    throw new TypeError(
-      `${JSON.stringify(text)} is no log key: give 32 bytes in base64, or a vkey of one of its logs.`,
-    );
+    throw new TypeError(`${JSON.stringify(text)} is no log key: give 32 bytes in base64, or a vkey of one of its logs`);
   return { key: vkey.key, publicKey: encodeBase64(vkey.key.publicKey), serviceName };
 }
 

@@ -1,4 +1,5 @@
 import { contentHash, contentJson, eventHash } from '../../domain/event/content.ts';
+import { missingEvents } from '../../domain/event/integrity.ts';
 import { DecisionCheck } from '../../domain/ledger/decision-check.ts';
 import type { Checkpoint } from '../../domain/log/checkpoint.ts';
 import { isoTime } from '../../domain/values/time.ts';
@@ -280,7 +281,7 @@ export class EventVerifier {
       this.#issue(event, 'broken_link', 'the event stands behind one that has its seq or a later one');
     } else if (event.seq > previous.seq + 1) {
       this.#runStart = event.seq;
-      const gap = `${event.seq - previous.seq - 1} events are missing before seq ${event.seq}`;
+      const gap = `${missingEvents(event.seq - previous.seq - 1)} before seq ${event.seq}`;
       if (kind !== 'master') this.#gap(event, gap);
     }
   }
@@ -308,8 +309,8 @@ export class EventVerifier {
         return;
       }
       if (event.masterSeq > master.seq + 1) {
-        const missing = event.masterSeq - master.seq - 1;
-        const gap = `${missing} events of the master are missing before master_seq ${event.masterSeq}`;
+        const missing = missingEvents(event.masterSeq - master.seq - 1, ' of the master');
+        const gap = `${missing} before master_seq ${event.masterSeq}`;
         // If no event of the ledger is missing in between, none of the master was left out.
         if (this.#extent !== 'some' || master.ledgerSeq >= this.#runStart) this.#issue(event, 'missing_event', gap);
         else {

@@ -113,8 +113,7 @@ function checkLedgerLink(
   } else if (event.seq <= previous.seq) {
     broken('the event stands behind one that has its seq or a later one');
   } else if (range.kind === 'ledger') {
-    const gap = event.seq - previous.seq - 1;
-    missing(`${gap} events are missing before seq ${event.seq}`);
+    missing(`${missingEvents(event.seq - previous.seq - 1)} before seq ${event.seq}`);
   }
 }
 
@@ -139,7 +138,11 @@ function checkMasterLink(
   } else if (link.seq <= before.seq) {
     broken('the event stands behind one of its master that has its master_seq or a later one');
   } else if (range.kind !== 'segment') {
-    const gap = link.seq - before.seq - 1;
-    missing(`${gap} events of the master are missing before master_seq ${link.seq}`);
+    missing(`${missingEvents(link.seq - before.seq - 1, ' of the master')} before master_seq ${link.seq}`);
   }
+}
+
+/** Says in words that so many events are missing. */
+export function missingEvents(count: number, whose = ''): string {
+  return count === 1 ? `1 event${whose} is missing` : `${count} events${whose} are missing`;
 }

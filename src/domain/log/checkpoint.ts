@@ -1,7 +1,7 @@
 import { decodeBase64, encodeBase64 } from '../keys/base64.ts';
 import { SIGNATURE_BYTES } from '../keys/signature.ts';
 import { keyIdOf, type LogKey } from './log-key.ts';
-import { formatNote, parseNote, type SignedNote } from './note.ts';
+import { formatNote, hasBytesAfterNote, parseNote, type SignedNote } from './note.ts';
 import { parseOrigin } from './origin.ts';
 import { ProofRefused } from './proof-refused.ts';
 import { HASH_BYTES } from './tree.ts';
@@ -53,7 +53,7 @@ export function verifyCheckpoint(note: string, origin: string, keys: readonly Lo
     throw new ProofRefused('wrong_origin', `No ledger log or master log has the origin ${JSON.stringify(origin)}.`);
   const signed = parseNote(note);
   const checkpoint = signed === null ? null : parseCheckpointText(signed.text);
-  if (signed === null || checkpoint === null) throw new ProofRefused('malformed', 'This is no checkpoint.');
+  if (signed === null || checkpoint === null) throw malformedNote(note, 'This is no checkpoint');
   // A signature does not cover the name of its key, so that only this line says whose log it is.
   if (checkpoint.origin !== origin)
     throw new ProofRefused('wrong_origin', `The checkpoint is of ${checkpoint.origin}, not of ${origin}.`);
@@ -68,6 +68,14 @@ function parseCheckpointText(text: string): Checkpoint | null {
   return Number.isSafeInteger(size) && root !== null ? { origin, size, root } : null;
 }
 
+/** `what`: a sentence that says what was expected, without its full stop. */
+export function malformedNote(note: string, what: string): ProofRefused {
+  const why = hasBytesAfterNote(note)
+    ? ': there are bytes after the note, such as the line feed that `jq -r` adds'
+    : '';
+  return new ProofRefused('malformed', `${what}${why}.`);
+}
+
 /** `keyName`: under which the keys sign. Throws ProofRefused unless one of the keys has signed, and none wrongly. */
 export function checkSignatures({ text, signatures }: SignedNote, keyName: string, keys: readonly LogKey[]): void {
   const message = new TextEncoder().encode(text);
@@ -80,5 +88,9 @@ export function checkSignatures({ text, signatures }: SignedNote, keyName: strin
       throw new ProofRefused('invalid_signature', `The signature by the key ${keyId} does not verify.`);
     isSigned = true;
   }
-  if (!isSigned) throw new ProofRefused('unknown_log_key', 'None of the listed keys has signed the checkpoint.');
+  if (!isSigned)
+    throw new ProofRefused(
+      'unknown_log_key',
+      'None of the accepted log keys has signed the checkpoint. If the service has a new one, ask its operator for the key, and accept that.',
+    );
 }

@@ -1,11 +1,10 @@
 import { decodeBase64 } from '../keys/base64.ts';
-import { checkSignatures } from './checkpoint.ts';
+import { checkSignatures, malformedNote } from './checkpoint.ts';
 import type { LogKey } from './log-key.ts';
 import { parseNote } from './note.ts';
-import { parseProofFile, verifyProofFile } from './proof-file.ts';
+import { checkInclusion, parseProofFile, verifyProofFile } from './proof-file.ts';
 import { ProofRefused } from './proof-refused.ts';
-import { HASH_BYTES, leafHash } from './tree.ts';
-import { isIncluded } from './tree-proof.ts';
+import { HASH_BYTES } from './tree.ts';
 
 /** Proof files of any log that follows C2SP, also of services that are not of this project. */
 
@@ -50,7 +49,7 @@ function verifyOwnProof(file: string, { record, index: expected, origin, key }: 
 function verifyAnyProof(file: string, { record, index, origin, key }: ForeignLeaf): ForeignProof {
   const proof = parseProofFile(file.replace(EXTRA_LINE, '$1'));
   const note = proof === null ? null : parseNote(proof.checkpoint);
-  if (proof === null || note === null) throw new ProofRefused('malformed', 'This is no proof file.');
+  if (proof === null || note === null) throw malformedNote(proof?.checkpoint ?? '', 'This is no proof file');
   const [, name, digits, encodedRoot = ''] = CHECKPOINT_TEXT.exec(note.text) ?? [];
   const size = Number(digits);
   const root = decodeBase64(encodedRoot, HASH_BYTES);
@@ -59,9 +58,6 @@ function verifyAnyProof(file: string, { record, index, origin, key }: ForeignLea
   // A signature does not cover the name of its key.
   if (name !== origin) throw new ProofRefused('wrong_origin', `The checkpoint is of ${name}, not of ${origin}.`);
   checkSignatures(note, origin, [key]);
-  if (index !== null && proof.index !== index)
-    throw new ProofRefused('wrong_index', `The proof is for the index ${proof.index}, not for ${index}.`);
-  if (!isIncluded({ leafHash: leafHash(record), index: proof.index, size, root, hashes: proof.hashes }))
-    throw new ProofRefused('not_included', `The proof does not show that the record is at index ${proof.index}.`);
+  checkInclusion(proof, { size, root }, { record, index });
   return { origin, index: proof.index, size };
 }

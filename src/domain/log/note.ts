@@ -52,6 +52,13 @@ export function parseNote(note: string): SignedNote | null {
   return signatures.length === lines.length ? { text: note.slice(0, textEnd), signatures } : null;
 }
 
+/** Whether bytes follow a whole note, such as the line feed that `jq -r` adds. */
+export function hasBytesAfterNote(text: string): boolean {
+  const lastLine = text.lastIndexOf('\n— ') + 1;
+  const end = text.indexOf('\n', lastLine) + 1;
+  return lastLine > 0 && end > 0 && end < text.length && parseNote(text.slice(0, end)) !== null;
+}
+
 function parseSignatureLine(line: string): NoteSignature | null {
   const [, keyName = '', encoded = ''] = SIGNATURE_LINE.exec(line) ?? [];
   const blob = decodeBase64(encoded, decodedLength(encoded));

@@ -56,9 +56,18 @@ export function verifyProofFile(file: string, { record, index, origin, keys }: E
   const proof = parseProofFile(file);
   if (proof === null) throw new ProofRefused('malformed', 'This is no proof file.');
   const checkpoint = verifyCheckpoint(proof.checkpoint, origin, keys);
-  if (proof.index !== index)
-    throw new ProofRefused('wrong_index', `The proof is for the index ${proof.index}, not for ${index}.`);
-  if (!isIncluded({ ...checkpoint, leafHash: leafHash(record), index, hashes: proof.hashes }))
-    throw new ProofRefused('not_included', `The proof does not show that the record is at index ${index}.`);
+  checkInclusion(proof, checkpoint, { record, index });
   return checkpoint;
+}
+
+/** Throws ProofRefused unless the proof shows that the record is in the tree. `index`: the expected one. null: any. */
+export function checkInclusion(
+  { index: proven, hashes }: ProofFile,
+  { size, root }: Pick<Checkpoint, 'size' | 'root'>,
+  { record, index }: { readonly record: Uint8Array; readonly index: number | null },
+): void {
+  if (index !== null && proven !== index)
+    throw new ProofRefused('wrong_index', `The proof is for the index ${proven}, not for ${index}.`);
+  if (!isIncluded({ leafHash: leafHash(record), index: proven, size, root, hashes }))
+    throw new ProofRefused('not_included', `The proof does not show that the record is at index ${proven}.`);
 }

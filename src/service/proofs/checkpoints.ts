@@ -1,4 +1,4 @@
-import type { LedgerError } from '../../domain/errors.ts';
+import { LedgerError } from '../../domain/errors.ts';
 import { names } from '../../domain/event/projection.ts';
 import { parseRow } from '../../domain/event/row.ts';
 import { type LogSigner, signCheckpoint } from '../../domain/log/checkpoint.ts';
@@ -98,12 +98,17 @@ export class Checkpoints implements ProvenLogs {
   async checkpoint(log: Log, size: number, walk: Walk, orLarger = false): Promise<SignedSize | null> {
     const kept = this.#kept(log);
     this.#refuseBehind(kept);
+    const { epoch } = kept;
     const signed = kept.signed === undefined ? await this.#readSigned(kept, walk) : kept.signed;
     const isCertain = size <= kept.certain || size <= (signed?.size ?? 0);
     if (!isCertain && size > (await this.newestSize(log, walk))) return null;
     const agreed = await this.#agreedHead(kept, signed, size, orLarger, walk);
-    if (agreed.size > (signed?.size ?? 0)) await kept.raise({ size: agreed.size, root: Buffer.from(agreed.root) });
+    const isCovered =
+      agreed.size <= (signed?.size ?? 0) ||
+      (await kept.raise({ size: agreed.size, root: Buffer.from(agreed.root) }, epoch));
     this.#refuseBehind(kept);
+    // The raise of another call failed since this one agreed with the signed head, which may be another one by now.
+    if (!isCovered) throw signedHeadUnknown();
     // A larger one was raised for other callers meanwhile: one signature serves them all.
     const { raised } = kept;
     return this.#sign(kept, orLarger && raised !== null && raised.size > agreed.size ? raised : agreed);
@@ -169,7 +174,7 @@ export class Checkpoints implements ProvenLogs {
 
   /** Reads the signed head, and then whether the store has all that was signed. Throws `log_behind` if not. */
   async #readSigned(kept: SignedLog, walk: Walk): Promise<SignedHead | null> {
-    const { log } = kept;
+    const { log, epoch } = kept;
     const signed = await walk.readOne(() => kept.readSigned());
     const ledger = this.#kept({ kind: 'ledger', id: log.ledgerId, ledgerId: log.ledgerId });
     const inStore = await this.#readCertain(ledger);
@@ -177,7 +182,7 @@ export class Checkpoints implements ProvenLogs {
     kept.certain = Math.max(kept.certain, size);
     if (signed !== null && size < signed.size) throw this.#foundBehind(kept);
     this.#parts.signer.behind.learn(log.kind, log.origin, false);
-    return kept.keepSigned(signed);
+    return kept.keepSigned(signed, epoch);
   }
 
   /** The root at a certain size, or at a larger one if that is allowed, of a tree that agrees with the signed head. */
@@ -251,6 +256,13 @@ function agrees(signed: TreeHead, other: TreeHead, hashes: readonly Uint8Array[]
   if (signed.size === other.size) return isSameHash(signed.root, other.root);
   const [old, newer] = signed.size < other.size ? [signed, other] : [other, signed];
   return isConsistent({ oldSize: old.size, oldRoot: old.root, newSize: newer.size, newRoot: newer.root, hashes });
+}
+
+function signedHeadUnknown(): LedgerError {
+  return new LedgerError(
+    'unavailable',
+    'What was signed last of this log could not be stored, and has to be read again: retry in a moment.',
+  );
 }
 
 /** A defect: the service verifies each proof that it has made. */

@@ -22,6 +22,7 @@ export class SignedLog {
   #signed: SignedHead | null | undefined;
   /** The newest head that this process has raised. It agrees with all that was signed. */
   #raised: SignedHead | null = null;
+  #epoch = 0;
   #next: SignedHead | null = null;
   #raising: Promise<void> | null = null;
 
@@ -38,13 +39,22 @@ export class SignedLog {
     return this.#raised;
   }
 
+  /**
+   * Goes up whenever the signed head is forgotten. What was read or compared in an earlier epoch is neither kept nor
+   * raised: the head that is read next may be another one.
+   */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
   /** It is kept by `keepSigned`, once the store was found to have all that it covers. */
   readSigned(): Promise<SignedHead | null> {
     return this.#heads.get(this.log.origin);
   }
 
-  /** Keeps a signed head. Another call may have raised it meanwhile. Returns the larger one. */
-  keepSigned(head: SignedHead | null): SignedHead | null {
+  /** Keeps a signed head that was read in this epoch. Another call may have raised it meanwhile: returns the larger one. */
+  keepSigned(head: SignedHead | null, epoch: number): SignedHead | null {
+    if (epoch !== this.#epoch) return head;
     if ((this.#signed?.size ?? 0) <= (head?.size ?? 0)) this.#signed = head;
     return this.#signed ?? null;
   }
@@ -60,39 +70,41 @@ export class SignedLog {
   }
 
   /**
-   * Resolves when a head of at least this size is durable. One raise at a time is under way; callers that come
+   * Resolves with true when a head of at least this size is durable, and with false if the signed head was forgotten
+   * since `epoch`, in which the head was compared with it. One raise at a time is under way. Callers that come
    * meanwhile share the next one, which takes the largest of their heads.
    */
-  async raise(head: SignedHead): Promise<void> {
-    while ((this.#signed?.size ?? 0) < head.size) {
-      // In each round: `forget` may follow a raise of this head at once.
+  async raise(head: SignedHead, epoch: number): Promise<boolean> {
+    while (epoch === this.#epoch) {
+      if ((this.#signed?.size ?? 0) >= head.size) return true;
       if (this.#next === null || this.#next.size < head.size) this.#next = head;
       this.#raising ??= this.#raiseNext().finally(() => {
         this.#raising = null;
       });
       await this.#raising;
     }
+    return false;
   }
 
   async #raiseNext(): Promise<void> {
-    const head = this.#next;
+    const [head, epoch] = [this.#next, this.#epoch];
     this.#next = null;
     if (head === null) return;
     try {
       await this.#heads.raise(this.log.origin, head.size, head.root);
-      this.keepSigned(head);
-      this.#raised = head;
+      this.keepSigned(head, epoch);
+      if (epoch === this.#epoch) this.#raised = head;
     } catch (error) {
       // Another node may have raised it: what is kept was not compared with that.
       this.#forgetSigned();
-      // The calls that wait for the next raise fail with this one.
-      this.#next = null;
       throw error;
     }
   }
 
   #forgetSigned(): void {
+    this.#epoch += 1;
     this.#signed = undefined;
+    this.#next = null;
     this.#raised = null;
     this.edge = null;
     this.last = null;

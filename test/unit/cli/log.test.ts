@@ -1,10 +1,12 @@
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { readConfig } from '../../../src/node/config.ts';
 import { readNodeKeys } from '../../../src/node/node-keys.ts';
 import { openAuthority, publicKeyOf, readSigningKey } from '../../../src/service/authority/authority.ts';
 import { openLogIdentity } from '../../../src/service/log-identity/log-identity.ts';
 import { openLmdb } from '../../../src/store/lmdb/open.ts';
+import { productionSettings } from '../../support/production-settings.ts';
 import { runHere } from '../../support/program-here.ts';
 import { newShell } from '../../support/shell.ts';
 
@@ -84,6 +86,30 @@ describe('log rotate', () => {
     const refused = await command('rotate', join(dataDir, 'secrets.key'));
     expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/must be an Ed25519 private key/) });
   });
+});
+
+it('refuses a new key that other users may read with the sentence of the start, in production mode alone', async () => {
+  await start();
+  chmodSync(nextKey, 0o644);
+  const env = { ...productionSettings(dir), DATA_DIR: dataDir };
+  const sentence = (variable: string) =>
+    `ledger-trust: For SVC_MODE=production also close ${variable} to other users (chmod 600 ${nextKey}).\n`;
+  for (const [args, variable] of [
+    [['log', 'rotate', nextKey], 'LOG_KEY_FILE'],
+    [['log', 'new-origin', 'ledger.example/v2', '--key', nextKey], 'LOG_KEY_FILE'],
+    [['authority', 'rotate', nextKey], 'AUTHORITY_KEY_FILE'],
+  ] as const)
+    expect(await runHere(args, { env })).toMatchObject({ out: '', err: sentence(variable) });
+  expect(() => readConfig({ ...env, LOG_KEY_FILE: nextKey })).toThrow(
+    sentence('LOG_KEY_FILE').replace(/^ledger-trust: |\n$/g, ''),
+  );
+  expect((await command('rotate', nextKey)).code).toBe(0);
+});
+
+it('a backup names the keys that it copies', async () => {
+  await start();
+  const { out } = await runHere(['backup', join(dir, `copy-${count}`)], { env: { DATA_DIR: dataDir } });
+  expect(out).toContain(' with the keys authority.pem, secrets.key and log.pem: keep it as secret as these.');
 });
 
 describe('log keep', () => {

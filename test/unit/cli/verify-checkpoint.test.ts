@@ -78,6 +78,14 @@ describe('verify --checkpoint', () => {
     expect((await verify(exported(changed, { kind: 'ledger' }), 4)).out).not.toContain('wrong_checkpoint');
   });
 
+  it('says that the root was recomputed only where each hash was recomputed from its event', async () => {
+    const changed = events.map((event, at) => (at === 4 ? { ...event, payload: { n: 'changed' } } : event));
+    const { code, out } = await verify(exported(changed, { kind: 'ledger' }), 9);
+    expect(code).toBe(1);
+    expect(out).toContain('✗ hash_mismatch');
+    expect(out).toContain(': root of the hashes in the file, not all of which could be recomputed\n');
+  });
+
   it('says that a ledger with an event left out has another root', async () => {
     const { code, out } = await verify(exported(events.toSpliced(4, 1), { kind: 'ledger' }), 9);
     expect(code).toBe(1);
@@ -131,6 +139,8 @@ describe('verify --checkpoint', () => {
       ['--checkpoint', note, '--log-key', key, '--origin', 'https://ledger.example'],
     ])
       expect(await runHere(['verify', path, ...wrong])).toMatchObject({ code: 64, out: '' });
+    const noKey = ['--checkpoint', note, '--log-key', 'AAAA', '--origin', service];
+    expect((await runHere(['verify', path, ...noKey])).err).toMatch(/"AAAA" is no log key: [^.]+\.\n$/);
     for (const content of ['no note', Buffer.from([0xff, 0x0a]).toString('latin1')])
       expect(await verify(whole, content)).toMatchObject({ code: 66, out: '' });
     const missing = ['--checkpoint', `${note}-missing`, '--log-key', key, '--origin', service];

@@ -31,9 +31,7 @@ describe('a gap', () => {
     expect(code).toBe(2);
     expect(out).not.toContain('✗');
     const told =
-      kind === 'ledger'
-        ? '2 events are missing before seq 7'
-        : '1 events of the master are missing before master_seq 2';
+      kind === 'ledger' ? '2 events are missing before seq 7' : '1 event of the master is missing before master_seq 2';
     expect(out).toContain(
       `? middle_unknown  ${told}: a segment, or left out; pass --kind ${kind} to insist on a whole ${kind}\n`,
     );
@@ -57,7 +55,9 @@ describe('a gap', () => {
   });
 
   it('is reported with the number of gaps', async () => {
-    expect((await verify(without(events, 1, 4, 6))).out).toContain('? middle_unknown  3 gaps, the first: 1 events');
+    expect((await verify(without(events, 1, 4, 6))).out).toContain(
+      '? middle_unknown  3 gaps, the first: 1 event is missing',
+    );
     const { incomplete } = JSON.parse((await verify(without(events, 1, 4), '--json')).out);
     expect(incomplete).toContainEqual(expect.objectContaining({ type: 'middle_unknown', count: 2 }));
   });

@@ -133,7 +133,7 @@ describe('a segment', () => {
     expect(issues).toEqual([]);
     expect(incomplete).toContainEqual({
       type: 'middle_unknown',
-      detail: '1 events are missing before seq 2: a segment, or left out',
+      detail: '1 event is missing before seq 2: a segment, or left out',
       eventId: at(2).id,
       count: 3,
     });

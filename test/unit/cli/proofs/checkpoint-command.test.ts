@@ -105,7 +105,10 @@ test('an unknown key ends with 1, until the user gives it', async () => {
   const rotated = (lies: Lies) => {
     lies.keys = [logKey, otherKey];
   };
-  expect(await look(rotated)).toMatchObject({ code: 1, err: expect.stringContaining('(unknown_log_key)') });
+  expect(await look(rotated)).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/ask its operator for the key, .*\(unknown_log_key\)/),
+  });
   const accepted = await look(rotated, '--log-key', base64(otherKey));
   expect(accepted).toMatchObject({
     code: 0,
@@ -143,6 +146,11 @@ test.each([
 ])('%j is no command line', async (args) => {
   const { run } = await user();
   expect(await run(...args)).toMatchObject({ code: 64, out: '' });
+});
+
+test('a log key that is none is refused in one sentence', async () => {
+  const { run } = await user();
+  expect((await run(ledgerId, '--log-key', 'AAAA')).err).toMatch(/"AAAA" is no log key: [^.]+\.\n$/);
 });
 
 test('a state that holds something else ends with 66 and stays', async () => {

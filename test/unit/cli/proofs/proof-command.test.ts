@@ -55,6 +55,18 @@ test.each([
   expect(await runHere(['proof', proof, ...args])).toMatchObject({ code, out: '', err: expect.stringContaining(said) });
 });
 
+test.each([
+  ['of this project', origin],
+  ['of another service', 'sunlight.example/2026h1'],
+])('a proof file %s with a line feed behind its note is refused, and the reason is named', async (_whose, name) => {
+  const content = (proofs[4] ?? '').replaceAll(origin, name);
+  const args = ['--record', record, '--vkey', formatVkey(name, vectorKey.publicKey)];
+  expect(await runHere(['proof', file('line-feed', `${content}\n`), ...args])).toMatchObject({
+    code: 66,
+    err: expect.stringContaining('there are bytes after the note, such as the line feed that `jq -r` adds.'),
+  });
+});
+
 test('a file that is not there, and one that is no proof, end with 66', async () => {
   for (const path of [`${proof}-missing`, file('text', 'text')])
     expect(await runHere(['proof', path, ...good])).toMatchObject({ code: 66, out: '' });

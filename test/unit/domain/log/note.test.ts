@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { formatNote, NOTE_CHARS_MAX, NOTE_SIGNATURES_MAX, parseNote } from '../../../../src/domain/log/note.ts';
+import {
+  formatNote,
+  hasBytesAfterNote,
+  NOTE_CHARS_MAX,
+  NOTE_SIGNATURES_MAX,
+  parseNote,
+} from '../../../../src/domain/log/note.ts';
 import { logVectors } from '../../../support/log-vectors.ts';
 
 const notes = [logVectors.ledger, ...logVectors.masters].flatMap(({ checkpoints }) => checkpoints);
@@ -34,6 +40,20 @@ test('a note keeps the signatures of all keys, whatever their length', () => {
       { keyName: 'a', keyId: '00010203', signature: Buffer.of(4) },
     ],
   });
+});
+
+test.each([
+  ['a line feed', '\n', true],
+  ['a text', 'more', true],
+  ['another signature', line, false],
+  ['nothing', '', false],
+])('whether bytes follow a note is told: %s', (_what, after, follows) => {
+  expect(hasBytesAfterNote(formatNote('t\n', signature) + after)).toBe(follows);
+});
+
+test('a text that is no note has nothing behind a note', () => {
+  for (const text of ['', 'text', 'text\n\n', '\n— \n\n', `t\n${line}\n`, formatNote('t\n', signature).slice(0, -1)])
+    expect([text, hasBytesAfterNote(text)]).toEqual([text, false]);
 });
 
 test('a note has at most 100 signatures', () => {

@@ -8,6 +8,7 @@ import { isConsistent, isIncluded } from '../../../../src/domain/log/tree-proof.
 import type { Log } from '../../../../src/service/proofs/proven-logs.ts';
 import type { LedgerEntry } from '../../../../src/store/ledger-store.ts';
 import { pageCharsMax } from '../../../../src/store/pages.ts';
+import type { SignedHead, SignedHeads } from '../../../../src/store/signed-heads.ts';
 import { ledgerId, masterId } from '../../../support/commands.ts';
 import { vectorKey } from '../../../support/log-keys.ts';
 import { RecursiveTree } from '../../../support/log-trees.ts';
@@ -346,6 +347,79 @@ test('a raise that fails refuses its checkpoint, and the next call reads the sig
   expect(await refusal(node.at(ledgerLog, 50))).toEqual(['unavailable', undefined]);
   expect((await node.at(ledgerLog, 60)).size).toBe(60);
   expect(reads).toHaveLength(2);
+});
+
+/** A node over 100 events whose signed heads are read and raised as the test says. Notes the sizes that are raised. */
+async function nodeWithHeads(changes: {
+  readonly get?: (heads: SignedHeads, origin: string) => Promise<SignedHead | null>;
+  readonly raise: (size: number) => Promise<void>;
+}) {
+  const raised: number[] = [];
+  const node = new ProvingNode(emptyProofData(), {
+    heads: (heads) => ({
+      get: (origin) => changes.get?.(heads, origin) ?? heads.get(origin),
+      raise: async (origin, size, root) => {
+        raised.push(size);
+        await changes.raise(size);
+        await heads.raise(origin, size, root);
+      },
+    }),
+  });
+  await appendAll(node.store, chain.slice(0, 100));
+  return { node, raised };
+}
+
+test.each([
+  ['not yet', false],
+  ['already', true],
+])(
+  'a call that agreed on a head before the raise of another call failed is refused, the signed head read again %s',
+  async (_, isReadAgain) => {
+    const fails = Promise.withResolvers<void>();
+    const { node, raised } = await nodeWithHeads({
+      raise: (size) => (size === 60 ? fails.promise : Promise.resolve()),
+    });
+    await node.at(ledgerLog, 50);
+    await node.checkpoints.newestSize(ledgerLog, node.walk);
+    const failing = refusal(node.at(ledgerLog, 60));
+    await vi.waitFor(() => expect(raised).toEqual([50, 60]));
+    const [reading, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const read = node.store.read.bind(node.store);
+    const waits = vi.spyOn(node.store, 'read').mockImplementation(async (...args) => {
+      reading.resolve();
+      await goesOn.promise;
+      return read(...args);
+    });
+    const late = refusal(node.at(ledgerLog, 70));
+    await reading.promise;
+    waits.mockRestore();
+    fails.reject(new LedgerError('unavailable', 'no'));
+    expect(await failing).toEqual(['unavailable', undefined]);
+    if (isReadAgain) await node.at(ledgerLog, 80);
+    goesOn.resolve();
+    expect(await late).toEqual(['unavailable', undefined]);
+    expect(raised).toEqual(isReadAgain ? [50, 60, 80] : [50, 60]);
+    expect((await node.at(ledgerLog, 90)).size).toBe(90);
+  },
+);
+
+test('a signed head that was read before a raise failed is not kept', async () => {
+  const old = Promise.withResolvers<SignedHead | null>();
+  let reads = 0;
+  const { node, raised } = await nodeWithHeads({
+    get: (heads, origin) => (++reads === 2 ? old.promise : heads.get(origin)),
+    raise: async () => {
+      if (raised.length === 1) throw new LedgerError('unavailable', 'no');
+    },
+  });
+  const failing = refusal(node.at(ledgerLog, 60));
+  const late = refusal(node.at(ledgerLog, 70));
+  expect(await failing).toEqual(['unavailable', undefined]);
+  old.resolve(null);
+  expect(await late).toEqual(['unavailable', undefined]);
+  expect([raised, reads]).toEqual([[60], 2]);
+  expect((await node.at(ledgerLog, 80)).size).toBe(80);
+  expect(reads).toBe(3);
 });
 
 test('a master has no more events than the certain part of its ledger holds', async () => {
