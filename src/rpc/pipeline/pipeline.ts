@@ -109,9 +109,10 @@ export function createPipeline(parts: PipelineParts) {
       call.request = message;
       call.walked = (walk) => charge(call, incoming, walk);
       call.onRecord = () => parts.answers.recordStream(call, incoming);
-      liveCredentials.watch(call, incoming);
+      liveCredentials.watch(incoming);
       try {
-        for await (const answer of await (endpoint.handler as ServerStreamHandler)(message, call)) {
+        const answers = await opened(call, (endpoint.handler as ServerStreamHandler)(message, call));
+        for await (const answer of answers ?? []) {
           if (call.aborted) break;
           if (!call.hasRecorded) call.recordAccess();
           const full = incoming.send(call, answer);
@@ -121,7 +122,7 @@ export function createPipeline(parts: PipelineParts) {
         // The end of the stream also ends the read under way, which throws another error.
         throw call.ending ?? thrown;
       } finally {
-        liveCredentials.unwatch(call);
+        liveCredentials.unwatch(incoming);
       }
       if (call.ending !== null) throw call.ending;
       await finish(parts, call, incoming);
@@ -232,6 +233,20 @@ async function sendAll(call: RunningCall, incoming: StreamCall, answers: AsyncIt
     const full = incoming.send(call, answer);
     if (full !== undefined) await full;
   }
+}
+
+/** What the handler of a live stream opens; null if the call ends before, which does not wait for the handler. */
+function opened(call: RunningCall, opening: ReturnType<ServerStreamHandler>): Promise<AsyncIterable<object> | null> {
+  return new Promise((resolve, reject) => {
+    if (call.aborted) resolve(null);
+    else call.onAbort = () => resolve(null);
+    Promise.resolve(opening).then((answers) => {
+      call.onAbort = null;
+      // What comes too late is left unread.
+      if (call.aborted) void answers[Symbol.asyncIterator]().return?.();
+      resolve(answers);
+    }, reject);
+  });
 }
 
 /** Waits until the caller takes more, or the call has ended. A caller that takes nothing for too long ends the call. */

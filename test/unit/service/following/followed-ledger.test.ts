@@ -101,6 +101,28 @@ test('an event that the store does not show yet is waited for', async () => {
   expect(stream.shown).toEqual(['caughtUp', 3, 4]);
 });
 
+test('an event that is lost at the end of a page does not have the next event read twice', async () => {
+  const lost = pageSeqs - 1;
+  const store = (inner: LedgerStore): LedgerStore =>
+    storeWith(inner, {
+      read: async (id, from, limit) =>
+        (await inner.read(id, from, limit + 1)).filter(({ seq }) => seq !== lost).slice(0, limit),
+    });
+  const rig = await rigOf({ store });
+  await rig.commit(...Array.from({ length: pageSeqs }, () => append()));
+  const stored = rig.chain.events.length - 1;
+  const stream = rig.followLedger(buyer, { afterSeq: -1n });
+  await rig.settle();
+  const seqs = rig.chain.events.map(({ seq }) => seq).filter((seq) => seq !== lost);
+  expect(stream.shown).toEqual([...seqs, 'caughtUp']);
+  const issuesOf = (at: number): unknown => {
+    const message = stream.answers[at]?.message;
+    return message?.case === 'event' ? message.value.integrity?.issues?.map(({ type }) => type) : null;
+  };
+  expect([issuesOf(lost - 1), issuesOf(lost), issuesOf(lost + 1)]).toEqual([[], ['missing_event'], []]);
+  expect(rig.counts).toEqual({ pagesRead: 2, eventsRead: stored, sent: stored });
+});
+
 test('a ledger that nobody follows any more is read no more, and its pages are dropped', async () => {
   const rig = await rigOf();
   const stream = rig.followLedger(buyer, { afterSeq: -1n });
