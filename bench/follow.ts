@@ -68,7 +68,9 @@ process.exitCode = missed.length > 0 ? 1 : 0;
 type Report = { readonly reached: boolean } & Record<string, unknown>;
 
 function measured(kind: Kind, profileDir: string | null): Promise<Report> {
-  return kind === 'other-node' ? otherNode(profileDir) : withServer<Report>(profileDir, { latency, fanout, idle }[kind]);
+  return kind === 'other-node'
+    ? otherNode(profileDir)
+    : withServer<Report>(profileDir, { latency, fanout, idle }[kind]);
 }
 
 async function latency({ baseUrl }: ServerProcess): Promise<Report> {

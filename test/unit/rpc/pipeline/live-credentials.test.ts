@@ -12,7 +12,9 @@ afterEach(() => void vi.useRealTimers());
 /** A stream that came with a key, the errors that it ended with, and how often its headers were read. */
 function streamOf(key = goodKey) {
   const ended: string[] = [];
-  const header = vi.fn((name: string) => (name === 'authorization' ? bearer.authorization.replace(goodKey, key) : undefined));
+  const header = vi.fn((name: string) =>
+    name === 'authorization' ? bearer.authorization.replace(goodKey, key) : undefined,
+  );
   const call = {
     endpoint: { rule: { auth: Auth.BEARER } },
     caller: { apiKeyId: `id-of-${key}`, actorId: 'a' },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { pageSeqs } from '../../../../src/service/following/event-pages.ts';
+import { FollowedLedger } from '../../../../src/service/following/followed-ledger.ts';
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
 import {
   append,
@@ -7,6 +8,7 @@ import {
   createMaster,
   delegate,
   grant,
+  ledgerId,
   openLedger,
   revoke,
   supplier,
@@ -99,6 +101,25 @@ test('an event that the store does not show yet is waited for', async () => {
   await rig.clock.advance(1_000);
   await rig.settle();
   expect(stream.shown).toEqual(['caughtUp', 3, 4]);
+});
+
+test('a heartbeat that could not be made is made anew for the next reader, however soon it asks', async () => {
+  let isFailing = true;
+  const store = (inner: LedgerStore): LedgerStore =>
+    storeWith(inner, {
+      read: async (...given) => {
+        if (isFailing) throw new Error('the store does not answer');
+        return inner.read(...given);
+      },
+    });
+  const rig = await rigOf({ store });
+  const ledger = new FollowedLedger(ledgerId, rig.parts);
+  await ledger.open();
+  await expect(ledger.heartbeat()).rejects.toThrow('the store does not answer');
+  isFailing = false;
+  const made = ledger.heartbeat();
+  expect(await made).toMatchObject({ message: { case: 'heartbeat', value: { head: { seq: 2n } } } });
+  expect(ledger.heartbeat()).toBe(made);
 });
 
 test('an event that is lost at the end of a page does not have the next event read twice', async () => {

@@ -15,7 +15,6 @@ import {
   openLedger,
   revoke,
   siblingId,
-  supplier,
 } from '../../../support/commands.ts';
 import { FollowersRig, type RigStream } from '../../../support/followers-rig.ts';
 import { storeWith } from '../../../support/world.ts';
@@ -295,23 +294,6 @@ describe('a heartbeat that cannot be made is left out, and the stream goes on', 
     await rig.settle();
     expect(stream.shown).toEqual(['caughtUp', 'heartbeat', 4]);
     expect(stream.toldSeqs).toEqual([2, 2, 4]);
-  });
-
-  test('and a reader that asks a moment later gets one', async () => {
-    const { rig, fail } = await failingRig();
-    let take: (() => void) | null = null;
-    const slow = rig.followLedger(buyer, {}, () => new Promise((resolve) => (take = resolve)));
-    rig.followLedger(supplier);
-    await rig.settle();
-    await rig.commit(append());
-    await rig.settle();
-    fail(true);
-    await pass(rig, 15 * secondMs);
-    fail(false);
-    await rig.clock.advance(20);
-    (take as (() => void) | null)?.();
-    await rig.settle();
-    expect(slow.shown).toEqual(['caughtUp', 'heartbeat']);
   });
 
   test('where it is made for one reader alone', async () => {
