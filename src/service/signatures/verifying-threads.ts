@@ -157,7 +157,7 @@ export class VerifyingThreads {
       this.#send();
     });
     worker.on('error', (error) => this.#fail(thread, error));
-    worker.on('exit', () => this.#fail(thread, new Error('a verifying thread ended')));
+    worker.on('exit', () => this.#fail(thread, this.#closed ? stopping() : new Error('a verifying thread ended')));
     worker.unref();
     return thread;
   }
