@@ -257,8 +257,8 @@ export class FollowedLedger {
     // In place of lost events the store returns later ones, which belong to other pages.
     const entries = found.filter(({ seq }) => seq <= end);
     meter.pageRead(entries.length);
-    // What the log lacks before an event that it has is lost. So is what it lacks at its end if it is known to be
-    // durable for long. Of new events that is not certain: the tail looks again.
+    // What the log lacks before an event that it has is lost. At the end of the log that is certain of the past alone:
+    // for a new event the tail looks again.
     const knownSeq = Math.min(found.at(-1)?.seq ?? (learnedMs === null ? end : from - 1), end);
     if (entries.length === 0) {
       this.#addLost(page, knownSeq);
