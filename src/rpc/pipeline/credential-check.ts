@@ -3,11 +3,14 @@ import type { MethodRule } from '../../gen/svc/v1/options_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { Credentials } from '../../service/developers/credentials.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
+import { asLedgerError } from './as-ledger-error.ts';
 import { identify } from './caller.ts';
 
 /** Checks a credential again and again, one check at a time. One that hangs is given up for the next one. */
 export class CredentialCheck {
   readonly #credentials: Credentials;
+  /** When a check that found it valid began, or the stream did (monotonic, ms). */
+  #validMs = performance.now();
   /** When the check under way began (monotonic, ms). */
   #beganMs = Number.NEGATIVE_INFINITY;
 
@@ -16,20 +19,30 @@ export class CredentialCheck {
   }
 
   /**
-   * Returns the error that ends the credential's streams; null if the credential is valid, or if that is not known: a
-   * stream goes on while the store does not answer, as it can do nothing without the store.
+   * Returns the error that ends the credential's streams, or null. While the store does not answer they go on, but not
+   * for longer than `streamCredentialUnknownMs`: the credential may have been revoked meanwhile.
    */
   async run(rule: MethodRule, incoming: Pick<IncomingCall, 'header'>): Promise<LedgerError | null> {
     const nowMs = performance.now();
+    if (nowMs - this.#validMs > limits.streamCredentialUnknownMs) return notChecked();
     if (nowMs - this.#beganMs < limits.streamCredentialCheckMaxMs) return null;
     this.#beganMs = nowMs;
     try {
       await identify(this.#credentials, rule, incoming);
+      this.#validMs = Math.max(this.#validMs, nowMs);
       return null;
     } catch (thrown) {
-      return thrown instanceof LedgerError && thrown.code !== 'unavailable' ? thrown : null;
+      const error = asLedgerError(thrown);
+      return error.code === 'unavailable' ? null : error;
     } finally {
       if (this.#beganMs === nowMs) this.#beganMs = Number.NEGATIVE_INFINITY;
     }
   }
+}
+
+function notChecked(): LedgerError {
+  return new LedgerError(
+    'unavailable',
+    'The credential of this stream could not be checked for too long: begin the stream again.',
+  );
 }

@@ -206,7 +206,7 @@ export class FollowedLedger {
         const waitMs = limiter.delayMs(costMs * events);
         if (waitMs > 0) {
           // Reads on all the same if an event may end an access, so that it ends at once.
-          if (this.#mayEnd) while (this.#readSeq < this.#watch.seq) await this.#readOn(this.#watch);
+          while (this.#mayEnd && this.#readSeq < this.#watch.seq) await this.#readOn(this.#watch);
           await sleep(clock, waitMs);
           continue;
         }
@@ -217,6 +217,7 @@ export class FollowedLedger {
         if (this.#shownSeq < this.#watch.seq) await setImmediate();
       }
     } catch (error) {
+      if (this.#isClosed) return;
       log.warn({ err: error, ledger_id: this.ledgerId }, 'reading a followed ledger failed; it is tried again');
       this.#cancelRetry();
       this.#cancelRetry = clock.after(retryMs, () => void this.#advance());
@@ -261,6 +262,7 @@ export class FollowedLedger {
     // for a new event the tail looks again.
     const knownSeq = Math.min(found.at(-1)?.seq ?? (learnedMs === null ? end : from - 1), end);
     if (entries.length === 0) {
+      // The event behind them says that they are missing: the check of its page begins before it.
       this.#addLost(page, knownSeq);
       return;
     }

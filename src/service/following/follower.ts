@@ -1,4 +1,4 @@
-import type { LedgerError } from '../../domain/errors.ts';
+import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import type { LedgerFacts } from '../../domain/event/facts.ts';
 import type { IntegrityIssue } from '../../domain/event/integrity.ts';
@@ -181,7 +181,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     return super.next();
   }
 
-  protected override hasEnded(): void {
+  protected override ended(): void {
     this.#left(this);
   }
 
@@ -408,7 +408,9 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     try {
       return await this.#makeHeartbeat();
     } catch (error) {
-      this.#parts.log.debug({ err: error, ledger_id: this.#facts.ledgerId }, 'a heartbeat is left out');
+      // The store that does not answer is in the log already.
+      const level = error instanceof LedgerError ? 'debug' : 'error';
+      this.#parts.log[level]({ err: error, ledger_id: this.#facts.ledgerId }, 'a heartbeat is left out');
       return null;
     }
   }

@@ -18,7 +18,7 @@ export abstract class WakefulStream<T> implements AsyncIterableIterator<T, undef
   protected abstract find(): Promise<T | 'wait' | 'end'>;
 
   /** Called once. */
-  protected abstract hasEnded(): void;
+  protected abstract ended(): void;
 
   /** What the reader gets for an error of `find`, which ends the stream. */
   protected abstract failure(error: unknown): unknown;
@@ -54,7 +54,7 @@ export abstract class WakefulStream<T> implements AsyncIterableIterator<T, undef
   #end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.hasEnded();
+    this.ended();
   }
 
   #give(next: Next<T> | Promise<never>): void {

@@ -157,13 +157,14 @@ export class VerifyingThreads {
       this.#send();
     });
     worker.on('error', (error) => this.#fail(thread, error));
-    worker.on('exit', () => this.#fail(thread, this.#closed ? stopping() : new Error('a verifying thread ended')));
+    worker.on('exit', () => this.#fail(thread, new Error('a verifying thread ended')));
     worker.unref();
     return thread;
   }
 
   #fail(thread: Thread, error: unknown): void {
-    for (const batch of thread.open.splice(0)) for (const { reject } of batch) reject(error);
+    for (const batch of thread.open.splice(0))
+      for (const { reject } of batch) reject(this.#closed ? stopping() : error);
     if (!this.#closed) this.#replace(thread);
   }
 

@@ -77,12 +77,45 @@ test('a check that hangs stops neither the checks of other keys nor the later on
   expect(hanging.ended).toContain('invalid_api_key');
 });
 
-test('streams go on while the store does not answer', async () => {
+const noAnswers: [string, () => Promise<never>][] = [
+  ['refuses', () => Promise.reject(new LedgerError('unavailable', 'away'))],
+  ['hangs', () => new Promise(() => {})],
+];
+test.each(noAnswers)('streams go on for a while if the store %s, and not for longer', async (_, byApiKey) => {
   const credentials = fakeCredentials();
   const live = new LiveCredentials(credentials);
   const stream = streamOf();
   live.watch(stream.incoming);
-  credentials.byApiKey = () => Promise.reject(new LedgerError('unavailable', 'away'));
-  await pass(4);
+  const asked = vi.fn(byApiKey);
+  credentials.byApiKey = asked;
+  await vi.advanceTimersByTimeAsync(limits.streamCredentialUnknownMs);
+  expect(asked.mock.calls.length).toBeGreaterThan(10);
   expect(stream.ended).toEqual([]);
+  await pass(1);
+  expect(stream.ended).toEqual(['unavailable']);
+});
+
+test('a store that answers again keeps the streams', async () => {
+  const credentials = fakeCredentials();
+  const live = new LiveCredentials(credentials);
+  const stream = streamOf();
+  live.watch(stream.incoming);
+  const { byApiKey } = credentials;
+  for (let n = 0; n < 3; n += 1) {
+    credentials.byApiKey = () => Promise.reject(new LedgerError('unavailable', 'away'));
+    await vi.advanceTimersByTimeAsync(limits.streamCredentialUnknownMs - limits.streamCredentialCheckMs);
+    credentials.byApiKey = byApiKey;
+    await pass(1);
+  }
+  expect(stream.ended).toEqual([]);
+});
+
+test('a credential whose record cannot be read ends its streams, as it is refused for new ones', async () => {
+  const credentials = fakeCredentials();
+  const live = new LiveCredentials(credentials);
+  const stream = streamOf();
+  live.watch(stream.incoming);
+  credentials.byApiKey = () => Promise.reject(new TypeError('no JSON'));
+  await pass(1);
+  expect(stream.ended).toEqual(['internal']);
 });
