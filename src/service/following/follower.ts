@@ -1,7 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import type { LedgerFacts } from '../../domain/event/facts.ts';
-import type { IntegrityIssue } from '../../domain/event/integrity.ts';
+import { type IntegrityIssue, missingEvents } from '../../domain/event/integrity.ts';
 import { names } from '../../domain/event/projection.ts';
 import type { Call } from '../calls/call.ts';
 import { type EventPage, type EventSource, readEventPage } from '../reading/event-page.ts';
@@ -303,7 +303,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
         ? []
         : [{ eventId: id, type: 'broken_link', detail: 'the event does not seal the event before it in its master' }];
     const gap = master.seq - before.master.seq - 1;
-    const detail = `${gap} events of the master are missing before master_seq ${master.seq}`;
+    const detail = `${missingEvents(gap, ' of the master')} before master_seq ${master.seq}`;
     return gap > 0 ? [{ eventId: id, type: 'missing_event', detail }] : [];
   }
 

@@ -100,7 +100,8 @@ describe('VerifyingThreads', () => {
   });
 
   test('signatures that a thread works on when the threads close are refused as unavailable', async () => {
-    const closed = open(1);
+    const closed = new VerifyingThreads(1, new URL('../../../support/silent-thread.ts', import.meta.url));
+    threads = closed;
     const asked = Array.from({ length: 4 }, () => closed.verify(digest, signature, publicKey));
     // They are handed to the thread.
     await settled();
