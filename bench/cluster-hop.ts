@@ -5,7 +5,7 @@ import { createClient, type LedgerTrustClient, signerFromPrivateKey } from '../s
 import { type BenchCluster, ownerAndOther } from './cluster-processes.ts';
 import { payloadOf } from './payload.ts';
 import { type BenchKey, makeSetting } from './setting.ts';
-import { rounded } from './sum.ts';
+import { type Percentiles, percentiles, rounded } from './sum.ts';
 
 const pairs = 400;
 /** Not counted: connections, caches, and who owns the shard have to be found first. */
@@ -20,11 +20,6 @@ export interface HopReport {
   readonly other: Percentiles;
   /** Median of the differences within the pairs; difference of the two p99. */
   readonly added: Percentiles;
-}
-
-interface Percentiles {
-  readonly p50Ms: number;
-  readonly p99Ms: number;
 }
 
 /** The cost of a call to another node than the owner: unary gRPC appends, one at a time, to both in turns. */
@@ -71,10 +66,4 @@ function grpcClient(node: LocalNode, { apiKey, kid, privateKey }: BenchKey): Led
     signer,
     attemptsMax: 1,
   });
-}
-
-function percentiles(timesMs: readonly number[]): Percentiles {
-  const sorted = [...timesMs].sort((left, right) => left - right);
-  const at = (share: number): number => rounded(sorted[Math.floor(share * (sorted.length - 1))] ?? 0);
-  return { p50Ms: at(0.5), p99Ms: at(0.99) };
 }

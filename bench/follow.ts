@@ -1,15 +1,22 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { ownerAndOther, startBenchCluster } from './cluster-processes.ts';
+import { type FollowLatency, measureFollowLatency } from './follow-latency.ts';
 import { FollowReaders } from './follow-readers-process.ts';
 import { LoadGenerator } from './load-generator.ts';
 import { AppendRounds, pairedRounds, type Round } from './paired-rounds.ts';
 import { loadJob, prepareRun } from './run.ts';
 import { anonymousMib, cpuTime, type ServerProcess, withServer } from './server-process.ts';
-import { clientOf, ledgersOf, makeSetting, type Setting } from './setting.ts';
-import { meanOf, rounded } from './sum.ts';
+import { ledgersOf, makeSetting, type Setting } from './setting.ts';
+import { meanOf, type Percentiles, rounded } from './sum.ts';
 
-const usage = `npm run bench:follow -- [options]: followers of one node, over server-sent events
-  --only latency|fanout|idle
+const usage = `npm run bench:follow -- [options]: followers of a node, over server-sent events
+  --only latency|fanout|idle|other-node
+                   the first three if left out; other-node starts a cluster, as \`npm run bench -- --cluster\` does, and
+                   follows a ledger through a node that does not own it
   --pairs N        fanout: appends beside 1,000 followers of one hot ledger and beside none, in turns; 4 if left out
   --followers N    fanout: 1,000 if left out; idle: 10,000
   --events N       fanout: appends of a round, 12,800 if left out
@@ -18,7 +25,8 @@ const usage = `npm run bench:follow -- [options]: followers of one node, over se
 
 Ends with 1 where an aim is missed.`;
 
-const kinds = ['latency', 'fanout', 'idle'] as const;
+const kinds = ['latency', 'fanout', 'idle', 'other-node'] as const;
+type Kind = (typeof kinds)[number];
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
@@ -36,6 +44,7 @@ if (values.help || (values.only !== undefined && !kinds.some((kind) => kind === 
 
 /** Aims, on one machine. */
 const latencyAims = { p50Ms: 10, p99Ms: 40 };
+const otherNodeAims = { p99Ms: 100 };
 const lossMax = 0.1;
 /** Events of a round of the stream load: 12,800 are two to three seconds. */
 const roundEvents = Number(values.events);
@@ -48,8 +57,8 @@ const idleAims = { moreMib: 200, kibEach: 20, ofOneCore: 0.05 };
 process.env.FOLLOWERS_PER_ACTOR_MAX = '10000';
 const missed: string[] = [];
 for (const kind of kinds) {
-  if (values.only !== undefined && values.only !== kind) continue;
-  const report = await withServer<Report>(values.profile ?? null, { latency, fanout, idle }[kind]);
+  if (kind !== values.only && (values.only !== undefined || kind === 'other-node')) continue;
+  const report = await measured(kind, values.profile ?? null);
   process.stdout.write(`${JSON.stringify({ [kind]: report }, null, 2)}\n`);
   if (!report.reached) missed.push(kind);
 }
@@ -58,60 +67,34 @@ process.exitCode = missed.length > 0 ? 1 : 0;
 
 type Report = { readonly reached: boolean } & Record<string, unknown>;
 
-/**
- * 1,000 appends, 50 a second, and one follower. `created_at` is set just before the commit, so that the time from it
- * until the receipt is at least that from the commit.
- */
-async function latency(server: ServerProcess): Promise<Report> {
-  const { keys, ledgers } = await makeSetting(server.baseUrl, 1);
-  const [key] = keys;
-  const [ledger] = ledgers;
-  const [master] = ledger?.masters ?? [];
-  if (key === undefined || ledger === undefined || master === undefined) throw new Error('the setting is empty');
-  await using client = clientOf(server.baseUrl, key);
-  const leave = new AbortController();
-  const raw = await fetch(`${server.baseUrl}/v1/ledgers/${ledger.ledgerId}/events/follow`, {
-    headers: { authorization: `Bearer ${key.apiKey}` },
-    signal: leave.signal,
-  });
-  const times: number[] = [];
-  const fromCall: number[] = [];
-  const sentAt = new Map<number, number>();
-  const reading = (async () => {
-    let text = '';
-    const decoder = new TextDecoder();
-    for await (const chunk of raw.body ?? []) {
-      const nowMs = performance.timeOrigin + performance.now();
-      text += decoder.decode(chunk as Uint8Array, { stream: true });
-      const frames = text.split('\n\n');
-      text = frames.pop() ?? '';
-      for (const frame of frames) {
-        const created = /"created_at":"([^"]+)"/.exec(frame)?.[1];
-        const n = /"n":(\d+)/.exec(frame)?.[1];
-        if (created === undefined || n === undefined) continue;
-        times.push(nowMs - Date.parse(created));
-        fromCall.push(nowMs - (sentAt.get(Number(n)) ?? nowMs));
-      }
-    }
-  })().catch((error: unknown) => {
-    if (!leave.signal.aborted) throw error;
-  });
-  for (let n = 0; n < 1_200; n += 1) {
-    sentAt.set(n, performance.timeOrigin + performance.now());
-    await client.appendEvent({ uuid: master.masterId, eventType: 'MEASURED', payload: { n } });
-    await setTimeout(20);
+function measured(kind: Kind, profileDir: string | null): Promise<Report> {
+  return kind === 'other-node'
+    ? otherNode(profileDir)
+    : withServer<Report>(profileDir, { latency, fanout, idle }[kind]);
+}
+
+async function latency({ baseUrl }: ServerProcess): Promise<Report> {
+  return latencyReport(await measureFollowLatency(await makeSetting(baseUrl, 1), baseUrl, baseUrl), latencyAims);
+}
+
+/** The same on three nodes: the events are appended at the ledger's owner, and followed through another node. */
+async function otherNode(profileDir: string | null): Promise<Report> {
+  const dir = mkdtempSync(join(tmpdir(), 'ledger-bench-follow-'));
+  try {
+    await using cluster = await startBenchCluster(dir, profileDir);
+    const [first] = cluster.nodes;
+    const setting = await makeSetting(first?.base ?? '', 1);
+    const { owner, other } = await ownerAndOther(cluster.nodes, setting.ledgers[0]?.ledgerId ?? '');
+    return latencyReport(await measureFollowLatency(setting, owner.base, other.base), otherNodeAims);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
   }
-  leave.abort();
-  await reading;
-  // The first ones warm the server up.
-  const measured = times.slice(200);
-  const [p50Ms, p99Ms] = [percentile(measured, 0.5), percentile(measured, 0.99)];
-  const call = fromCall.slice(200);
-  return {
-    ...{ events: measured.length, p50Ms, p99Ms, aim: latencyAims },
-    fromCallMs: { p50: percentile(call, 0.5), p99: percentile(call, 0.99) },
-    reached: measured.length === 1_000 && p50Ms <= latencyAims.p50Ms && p99Ms <= latencyAims.p99Ms,
-  };
+}
+
+function latencyReport({ areComplete, ...latencies }: FollowLatency, aim: Partial<Percentiles>): Report {
+  const isReached = (name: keyof Percentiles): boolean =>
+    latencies.fromCommit[name] <= (aim[name] ?? Number.POSITIVE_INFINITY);
+  return { ...latencies, aim, reached: areComplete && isReached('p50Ms') && isReached('p99Ms') };
 }
 
 function told(rounds: readonly Round[]) {
@@ -222,9 +205,4 @@ async function ofOneCore({ pid }: ServerProcess, ms: number): Promise<number> {
   await setTimeout(ms);
   const part = (cpuTime(pid).allUs - beforeUs) / 1_000 / (performance.now() - startedMs);
   return rounded(part * 100) / 100;
-}
-
-function percentile(values: readonly number[], part: number): number {
-  const sorted = values.toSorted((left, right) => left - right);
-  return rounded(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0);
 }

@@ -11,3 +11,14 @@ export function meanOf(values: readonly number[]): number {
 export function rounded(value: number): number {
   return Math.round(value * 100) / 100;
 }
+
+export interface Percentiles {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+export function percentiles(timesMs: readonly number[]): Percentiles {
+  const sorted = timesMs.toSorted((left, right) => left - right);
+  const at = (share: number): number => rounded(sorted[Math.floor(share * (sorted.length - 1))] ?? 0);
+  return { p50Ms: at(0.5), p99Ms: at(0.99) };
+}

@@ -130,6 +130,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       metrics.unreadableCommand();
       failed('reading a command of another node', error);
     },
+    failed: (error) => failed('carrying out a command of another node', error),
     turnsStood: () => ownBatches().stood,
     carryOut: async (command) => {
       try {

@@ -45,6 +45,8 @@ export interface IncomingParts {
   readonly watchers: HeadWatchers;
   /** Called for the first unreadable command of a stream. */
   readonly unreadable: (error: UnreadableCommand) => void;
+  /** Called for a command that failed by a defect. Its causes are not sent, so the other node cannot log them. */
+  readonly failed: (error: unknown) => void;
 }
 
 /** The connection of a stream. */
@@ -159,7 +161,11 @@ export class IncomingStream {
     };
     this.#carry(text).then(
       (outcome) => answer(outcomeAnswer(id, outcome)),
-      (error: unknown) => answer(errorAnswer(id, error)),
+      (error: unknown) => {
+        const given = errorAnswer(id, error);
+        if (given.result?.case === 'refusal' && given.result.value.code === 'internal') this.#parts.failed(error);
+        answer(given);
+      },
     );
   }
 

@@ -60,6 +60,7 @@ export class FollowersRig {
   readonly chain = new Chain();
   readonly store: LedgerStore;
   readonly heads: LedgerHeads;
+  readonly parts: FollowersParts;
   readonly followers: Followers;
   /** The access history. */
   readonly records: AccessRecord[] = [];
@@ -92,7 +93,7 @@ export class FollowersRig {
       monotonicMs: now,
       learned: () => {},
     });
-    this.followers = new Followers({
+    this.parts = {
       ...{ ledgers: this.store, heads: this.heads, clock, log, random: countingBytes(), monotonicMs: now },
       logs: logs(provenLogsOver(this.#written, clock)),
       pages: new EventPages(1024 * 1024, { add: () => {}, release: () => {} }),
@@ -102,7 +103,8 @@ export class FollowersRig {
       limiter,
       bounds: { total: 1_000, perActor: 1_000 },
       ...{ heartbeatMs: 15_000, recordEveryMs: 60_000 },
-    });
+    };
+    this.followers = new Followers(this.parts);
     this.#endpoints = endpointsOf([
       { service: LedgerService, handlers: handlersOf(LedgerService, this.followers), names: {} },
       { service: MasterService, handlers: handlersOf(MasterService, this.followers), names: {} },

@@ -27,6 +27,7 @@ export async function nodePort({ port = 0, onProof = () => {}, ...parts }: NodeP
     turnsStood: () => 0,
     watchers: new HeadWatchers(),
     unreadable: () => {},
+    failed: () => {},
     ...parts,
   });
   /** The open connections of other nodes. */

@@ -101,7 +101,9 @@ export class HttpConnections implements AnswerRules, Disposable {
 
   /** Ends connections that are stalled for answerStallMs, and sooner those that hold most of a nearly full budget. */
   #endStalled(): void {
-    for (const connection of this.#stalled(this.#open.values(), limits.answerStallMs)) connection.abort();
+    // A sweep may come some milliseconds early or late. It must not take one more sweep for that.
+    const leastMs = limits.answerStallMs - limits.answerSweepMs / 2;
+    for (const connection of this.#stalled(this.#open.values(), leastMs)) connection.abort();
     if (!this.#isNearlyFull) return;
     const holding = [...this.#open.values()].filter((one) => one.heldBytes > 0);
     for (const connection of this.#stalled(holding, limits.answerStallFullMs)) {

@@ -1,14 +1,13 @@
-import { LedgerError } from '../../domain/errors.ts';
+import type { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { Caller } from '../../service/calls/call.ts';
 import type { Credentials } from '../../service/developers/credentials.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
-import type { RunningCall } from '../call/running-call.ts';
-import { identify } from './caller.ts';
+import { CredentialCheck } from './credential-check.ts';
 
 interface Holder {
-  readonly calls: Set<RunningCall>;
-  check(): Promise<unknown>;
+  readonly streams: Set<IncomingCall>;
+  readonly check: CredentialCheck;
 }
 
 /**
@@ -20,60 +19,51 @@ export class LiveCredentials {
   /** By API key, or by the actor of identity headers. */
   readonly #holders = new Map<string, Holder>();
   #timer: NodeJS.Timeout | null = null;
-  #isChecking = false;
 
   constructor(credentials: Credentials) {
     this.#credentials = credentials;
     credentials.onRevoked((apiKeyId, error) => endAll(this.#holders.get(apiKeyId), error));
   }
 
-  /** Checks the credential of the call until `unwatch`. */
-  watch(call: RunningCall, incoming: IncomingCall): void {
-    if (call.caller === null) return;
-    const key = holderOf(call.caller);
-    const holder = this.#holders.get(key) ?? this.#newHolder(call, incoming);
-    holder.calls.add(call);
+  /** Checks the credential of a stream that runs, until `unwatch`. */
+  watch(stream: IncomingCall): void {
+    const key = holderOf(stream);
+    if (key === null) return;
+    const holder = this.#holders.get(key) ?? { streams: new Set(), check: new CredentialCheck(this.#credentials) };
+    holder.streams.add(stream);
     this.#holders.set(key, holder);
-    this.#timer ??= setInterval(() => void this.#checkAll(), limits.streamCredentialCheckMs).unref();
+    this.#timer ??= setInterval(() => this.#checkAll(), limits.streamCredentialCheckMs).unref();
   }
 
-  #newHolder({ endpoint }: RunningCall, incoming: IncomingCall): Holder {
-    return { calls: new Set(), check: async () => identify(this.#credentials, endpoint.rule, incoming) };
-  }
-
-  unwatch(call: RunningCall): void {
-    if (call.caller === null) return;
-    const key = holderOf(call.caller);
+  unwatch(stream: IncomingCall): void {
+    const key = holderOf(stream);
+    if (key === null) return;
     const holder = this.#holders.get(key);
-    holder?.calls.delete(call);
-    if (holder?.calls.size === 0) this.#holders.delete(key);
+    holder?.streams.delete(stream);
+    if (holder?.streams.size === 0) this.#holders.delete(key);
     if (this.#holders.size > 0 || this.#timer === null) return;
     clearInterval(this.#timer);
     this.#timer = null;
   }
 
-  async #checkAll(): Promise<void> {
-    if (this.#isChecking) return;
-    this.#isChecking = true;
-    await Promise.all(Array.from(this.#holders.values(), (holder) => this.#check(holder)));
-    this.#isChecking = false;
-  }
-
-  async #check(holder: Holder): Promise<void> {
-    try {
-      await holder.check();
-    } catch (thrown) {
-      // If the store does not answer, the streams go on: they could read nothing new from it.
-      if (!(thrown instanceof LedgerError) || thrown.code === 'unavailable') return;
-      endAll(holder, thrown);
-    }
+  #checkAll(): void {
+    for (const holder of this.#holders.values()) void check(holder);
   }
 }
 
-function holderOf({ apiKeyId, actorId }: Caller): string {
-  return apiKeyId ?? actorId;
+/** All streams of a holder have the same credential. It is read from one that still runs. */
+async function check(holder: Holder): Promise<void> {
+  const [stream] = holder.streams;
+  if (!stream?.call) return;
+  const error = await holder.check.run(stream.call.endpoint.rule, stream);
+  if (error !== null) endAll(holder, error);
+}
+
+function holderOf({ call }: IncomingCall): string | null {
+  const caller: Caller | null = call?.caller ?? null;
+  return caller === null ? null : (caller.apiKeyId ?? caller.actorId);
 }
 
 function endAll(holder: Holder | undefined, error: LedgerError): void {
-  for (const call of holder?.calls ?? []) call.endWith(error);
+  for (const { call } of holder?.streams ?? []) call?.endWith(error);
 }

@@ -13,6 +13,7 @@ import { RunningCall } from '../call/running-call.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { BidiStreamHandler, ServerStreamHandler, UnaryHandler } from '../endpoints/handlers.ts';
 import type { AnswerLog } from './answer-log.ts';
+import { asLedgerError } from './as-ledger-error.ts';
 import { type CallRates, walkerOf } from './call-rates.ts';
 import { createCallRegister } from './call-register.ts';
 import { identify, signatureOf } from './caller.ts';
@@ -61,7 +62,7 @@ export function createPipeline(parts: PipelineParts) {
   };
 
   const fail = async (call: RunningCall, incoming: IncomingCall, thrown: unknown): Promise<void> => {
-    const error = outward(thrown);
+    const error = asLedgerError(thrown);
     if (call.answered) return parts.answers.late(call, error);
     await parts.answers.failed(call, incoming, error);
     if (call.answered) return;
@@ -109,9 +110,11 @@ export function createPipeline(parts: PipelineParts) {
       call.request = message;
       call.walked = (walk) => charge(call, incoming, walk);
       call.onRecord = () => parts.answers.recordStream(call, incoming);
-      liveCredentials.watch(call, incoming);
+      liveCredentials.watch(incoming);
       try {
-        for await (const answer of await (endpoint.handler as ServerStreamHandler)(message, call)) {
+        const answers = await opened(call, (endpoint.handler as ServerStreamHandler)(message, call));
+        if (answers === null) throw callerLeft();
+        for await (const answer of answers) {
           if (call.aborted) break;
           if (!call.hasRecorded) call.recordAccess();
           const full = incoming.send(call, answer);
@@ -121,7 +124,7 @@ export function createPipeline(parts: PipelineParts) {
         // The end of the stream also ends the read under way, which throws another error.
         throw call.ending ?? thrown;
       } finally {
-        liveCredentials.unwatch(call);
+        liveCredentials.unwatch(incoming);
       }
       if (call.ending !== null) throw call.ending;
       await finish(parts, call, incoming);
@@ -234,6 +237,24 @@ async function sendAll(call: RunningCall, incoming: StreamCall, answers: AsyncIt
   }
 }
 
+/** What the handler of a live stream opens. Returns null as soon as the call ends, even if the handler still runs. */
+function opened(call: RunningCall, opening: ReturnType<ServerStreamHandler>): Promise<AsyncIterable<object> | null> {
+  return new Promise((resolve, reject) => {
+    if (call.aborted) resolve(null);
+    else call.onAbort = () => resolve(null);
+    Promise.resolve(opening).then((answers) => {
+      call.onAbort = null;
+      // What comes too late is left unread.
+      if (call.aborted) void answers[Symbol.asyncIterator]().return?.();
+      resolve(answers);
+    }, reject);
+  });
+}
+
+function callerLeft(): LedgerError {
+  return new LedgerError('unavailable', 'The caller left before the stream began: call again.');
+}
+
 /** Waits until the caller takes more, or the call has ended. A caller that takes nothing for too long ends the call. */
 function taken(call: RunningCall, full: Promise<void>): Promise<void> {
   if (call.aborted) return Promise.resolve();
@@ -263,11 +284,4 @@ async function finish(parts: PipelineParts, call: RunningCall, incoming: StreamC
   if (call.answered) return;
   call.answered = true;
   incoming.end(call);
-}
-
-/** Returns a LedgerError as it is, and anything else as `internal` with its cause, which only the log shows. */
-function outward(thrown: unknown): LedgerError {
-  if (thrown instanceof LedgerError) return thrown;
-  const message = 'Something went wrong inside the service; the request id helps to find out what.';
-  return new LedgerError('internal', message, {}, thrown);
 }

@@ -3,7 +3,7 @@ import { limits } from '../../runtime/limits/limits.ts';
 import type { Credentials } from '../../service/developers/credentials.ts';
 import type { BidiCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
-import { identify } from './caller.ts';
+import { CredentialCheck } from './credential-check.ts';
 
 /**
  * Checks a stream's credential at intervals until it is disposed of. Once the credential is no longer valid, no more
@@ -19,30 +19,23 @@ export function watchCredential(
   incoming: BidiCall,
   answerFor: (call: RunningCall, incoming: BidiCall, error: LedgerError) => void,
 ): Disposable {
-  let checking = false;
+  const check = new CredentialCheck(credentials);
   let last: NodeJS.Timeout | undefined;
-  const check = async (): Promise<void> => {
-    if (checking || call.ending !== null) return;
-    checking = true;
-    try {
-      await identify(credentials, call.endpoint.rule, incoming);
-    } catch (thrown) {
-      // If the store does not answer, the stream goes on: its appends would fail by themselves.
-      if (!(thrown instanceof LedgerError) || thrown.code === 'unavailable') return;
-      call.ending = thrown;
-      incoming.requests.stop();
-      last = setTimeout(() => {
-        call.abort('credential ended');
-        if (call.answered) return;
-        call.answered = true;
-        call.ending = openEventsError();
-        answerFor(call, incoming, call.ending);
-      }, limits.streamLastOutcomesMs).unref();
-    } finally {
-      checking = false;
-    }
+  const look = async (): Promise<void> => {
+    if (call.ending !== null) return;
+    const error = await check.run(call.endpoint.rule, incoming);
+    if (error === null || call.ending !== null) return;
+    call.ending = error;
+    incoming.requests.stop();
+    last = setTimeout(() => {
+      call.abort('credential ended');
+      if (call.answered) return;
+      call.answered = true;
+      call.ending = openEventsError();
+      answerFor(call, incoming, call.ending);
+    }, limits.streamLastOutcomesMs).unref();
   };
-  const timer = setInterval(() => void check(), limits.streamCredentialCheckMs).unref();
+  const timer = setInterval(() => void look(), limits.streamCredentialCheckMs).unref();
   return {
     [Symbol.dispose]() {
       clearInterval(timer);

@@ -135,6 +135,10 @@ export const limits = Object.freeze({
 
   /** A revoked key must be refused everywhere within a second. */
   streamCredentialCheckMs: 500,
+  /** Then a check that hangs is given up for the next one. */
+  streamCredentialCheckMaxMs: 2_000,
+  /** A stream whose credential was not found valid for so long ends. */
+  streamCredentialUnknownMs: 30_000,
   /** Requests read and not taken by the handler. Beyond it the connection is not read. */
   streamReadAheadMax: 64,
   /** The same in bytes. Beyond it the next request is not read. */

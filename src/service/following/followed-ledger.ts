@@ -123,7 +123,11 @@ export class FollowedLedger {
     const kept = this.#heartbeat;
     if (kept?.seq === seq && nowMs - kept.madeMs < heartbeatSharedMs) return kept.answer;
     const answer = this.#makeHeartbeat(seq, nowMs);
-    this.#heartbeat = { seq, madeMs: nowMs, answer };
+    const made = { seq, madeMs: nowMs, answer };
+    this.#heartbeat = made;
+    answer.catch(() => {
+      if (this.#heartbeat === made) this.#heartbeat = null;
+    });
     return answer;
   }
 
@@ -202,7 +206,7 @@ export class FollowedLedger {
         const waitMs = limiter.delayMs(costMs * events);
         if (waitMs > 0) {
           // Reads on all the same if an event may end an access, so that it ends at once.
-          if (this.#mayEnd) while (this.#readSeq < this.#watch.seq) await this.#readOn(this.#watch);
+          while (this.#mayEnd && this.#readSeq < this.#watch.seq) await this.#readOn(this.#watch);
           await sleep(clock, waitMs);
           continue;
         }
@@ -213,6 +217,7 @@ export class FollowedLedger {
         if (this.#shownSeq < this.#watch.seq) await setImmediate();
       }
     } catch (error) {
+      if (this.#isClosed) return;
       log.warn({ err: error, ledger_id: this.ledgerId }, 'reading a followed ledger failed; it is tried again');
       this.#cancelRetry();
       this.#cancelRetry = clock.after(retryMs, () => void this.#advance());
@@ -247,37 +252,39 @@ export class FollowedLedger {
     const { ledgers, seals, meter, pages } = this.#parts;
     const store = boundedLedgers(walk, ledgers);
     const from = page.first + page.events.length;
-    const limit = Math.min(page.first + pageSeqs - 1, throughSeq) - from + 1;
-    if (limit <= 0) return;
-    const entries = await store.read(this.ledgerId, from, limit, readCharsMax);
+    const end = Math.min(page.first + pageSeqs - 1, throughSeq);
+    if (from > end) return;
+    const found = await store.read(this.ledgerId, from, end - from + 1, readCharsMax);
+    // In place of lost events the store returns later ones, which belong to other pages.
+    const entries = found.filter(({ seq }) => seq <= end);
     meter.pageRead(entries.length);
+    // What the log lacks before an event that it has is lost. At the end of the log that is certain of the past alone:
+    // for a new event the tail looks again.
+    const knownSeq = Math.min(found.at(-1)?.seq ?? (learnedMs === null ? end : from - 1), end);
     if (entries.length === 0) {
-      // A durable event that the log lacks is lost. Of a new one that is not certain: the tail looks again.
-      if (learnedMs === null) for (let at = 0; at < limit; at += 1) pages.add(page, null, 0);
+      // The event behind them says that they are missing: the check of its page begins before it.
+      this.#addLost(page, knownSeq);
       return;
     }
     const before = from === 0 ? null : await this.#eventBefore(from, store);
     const place = { ledgerId: this.ledgerId, scopes: null };
-    const found: IntegrityIssue[] = [];
-    const check = chainCheck({ kind: 'ledger', before }, found);
+    const faults: IntegrityIssue[] = [];
+    const check = chainCheck({ kind: 'ledger', before }, faults);
     const read: {
       readonly entry: StoredEntry;
       readonly event: LedgerEvent | null;
       readonly issues: IntegrityIssue[];
     }[] = [];
     for (const entry of entries) {
-      const event = readEvent(entry, place, found);
+      const event = readEvent(entry, place, faults);
       if (event !== null) check(event);
-      read.push({ entry, event, issues: found.splice(0) });
+      read.push({ entry, event, issues: faults.splice(0) });
     }
     const events = read.map(({ event }) => event).filter((event) => event !== null);
     const bySeal = Map.groupBy(await seals(walk, events, false), ({ eventId }) => eventId);
     let carried: IntegrityIssue[] = [];
     for (const { entry, event, issues } of read) {
-      while (page.first + page.events.length < entry.seq) {
-        carried.push(missing(page.first + page.events.length));
-        pages.add(page, null, 0);
-      }
+      carried.push(...this.#addLost(page, entry.seq - 1));
       const all = [...carried, ...issues, ...(event === null ? [] : (bySeal.get(event.id) ?? []))];
       // An event that cannot be shown leaves its issues to the next one.
       const isShown = event !== null && (all.length === 0 || isJson(event));
@@ -288,6 +295,17 @@ export class FollowedLedger {
       if (followed?.grantChange) this.#grantChanged(followed);
       pages.add(page, followed, entry.row.length);
     }
+    this.#addLost(page, knownSeq);
+  }
+
+  /** Adds to a page that its next events up to `throughSeq` are lost. Returns their issues. */
+  #addLost(page: EventPagePart, throughSeq: number): IntegrityIssue[] {
+    const issues: IntegrityIssue[] = [];
+    for (let seq = page.first + page.events.length; seq <= throughSeq; seq += 1) {
+      issues.push(missing(seq));
+      this.#parts.pages.add(page, null, 0);
+    }
+    return issues;
   }
 
   #grantChanged(followed: FollowedEvent): void {

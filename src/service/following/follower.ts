@@ -1,7 +1,7 @@
-import type { LedgerError } from '../../domain/errors.ts';
+import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import type { LedgerFacts } from '../../domain/event/facts.ts';
-import type { IntegrityIssue } from '../../domain/event/integrity.ts';
+import { type IntegrityIssue, missingEvents } from '../../domain/event/integrity.ts';
 import { names } from '../../domain/event/projection.ts';
 import type { Call } from '../calls/call.ts';
 import { type EventPage, type EventSource, readEventPage } from '../reading/event-page.ts';
@@ -21,6 +21,7 @@ import type { FollowedLedger, LedgerFollower } from './followed-ledger.ts';
 import { type NewestShown, newestReadable, newestShown } from './newest-readable.ts';
 import type { ReaderAccess } from './reader-access.ts';
 import { withRetryHint } from './retry-hint.ts';
+import { WakefulStream } from './wakeful-stream.ts';
 
 /** A follower of some masters that is further behind reads along their scopes, not the whole ledger. */
 const nearSeqs = 1_000;
@@ -39,16 +40,10 @@ export interface FollowStart {
   readonly closedSeq: number | null;
 }
 
-type Next = IteratorResult<FollowAnswer, undefined>;
-type Answer = (next: Next | Promise<never>) => void;
 type Past = Generator<FollowAnswer, undefined>;
 
-/**
- * One stream: a place in the ledger, and what its reader may see from there on. It is an iterator of its own and no
- * async generator: a node has thousands that wait, and each generator between the ledger and the transport would hold
- * 700 bytes of every one.
- */
-export class Follower implements LedgerFollower, AsyncIterableIterator<FollowAnswer, undefined> {
+/** One stream: a place in the ledger, and what its reader may see from there on. */
+export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollower {
   readonly access: ReaderAccess;
   /** When the last heartbeat was due, or the stream began (monotonic, ms). */
   beatMs: number;
@@ -74,11 +69,6 @@ export class Follower implements LedgerFollower, AsyncIterableIterator<FollowAns
   #past: Past | null = null;
   /** When the access of the call was recorded last (monotonic, ms). */
   #recordedMs: number;
-  /** Answers the reader's wait for the next message; null while the reader does not wait. */
-  #answer: Answer | null = null;
-  #isLooking = false;
-  #isWoken = false;
-  #hasEnded = false;
   #reason: FollowEnd | null = null;
 
   /** `left` is called once, when the stream has ended. */
@@ -92,6 +82,7 @@ export class Follower implements LedgerFollower, AsyncIterableIterator<FollowAns
     start: FollowStart,
     left: (follower: Follower) => void,
   ) {
+    super();
     this.access = access;
     this.#parts = parts;
     this.#ledger = ledger;
@@ -130,7 +121,7 @@ export class Follower implements LedgerFollower, AsyncIterableIterator<FollowAns
   }
 
   advanced(): void {
-    this.#goOn();
+    this.wake();
   }
 
   grantChanged({ grantChange, event }: FollowedEvent): void {
@@ -182,58 +173,23 @@ export class Follower implements LedgerFollower, AsyncIterableIterator<FollowAns
   beat(nowMs: number): void {
     this.beatMs = nowMs;
     this.#isBeatDue = true;
-    this.#goOn();
+    this.wake();
   }
 
-  [Symbol.asyncIterator](): this {
-    return this;
+  override next(): ReturnType<WakefulStream<FollowAnswer>['next']> {
+    this.#call.onAbort = () => this.finish();
+    return super.next();
   }
 
-  next(): Promise<Next> {
-    return new Promise((resolve) => {
-      this.#answer = resolve;
-      this.#call.onAbort = () => this.#goOn();
-      this.#goOn();
-    });
+  protected override ended(): void {
+    this.#left(this);
   }
 
-  async return(): Promise<Next> {
-    return this.#end();
+  protected override failure(error: unknown): unknown {
+    return withRetryHint(error, this.#parts.random);
   }
 
-  #end(): Next {
-    if (!this.#hasEnded) this.#left(this);
-    this.#hasEnded = true;
-    return { done: true, value: undefined };
-  }
-
-  #goOn(): void {
-    this.#isWoken = true;
-    if (this.#answer !== null && !this.#isLooking) void this.#look(this.#answer);
-  }
-
-  /** Looks until it can answer, or there is nothing to answer with yet. */
-  async #look(answer: Answer): Promise<void> {
-    this.#isLooking = true;
-    try {
-      while (this.#isWoken) {
-        this.#isWoken = false;
-        const found = await this.#find();
-        if (found === 'wait') continue;
-        this.#answer = null;
-        answer(found === 'end' ? this.#end() : { done: false, value: found });
-        return;
-      }
-    } catch (error) {
-      this.#answer = null;
-      this.#end();
-      answer(Promise.reject(withRetryHint(error, this.#parts.random)));
-    } finally {
-      this.#isLooking = false;
-    }
-  }
-
-  async #find(): Promise<FollowAnswer | 'wait' | 'end'> {
+  protected override async find(): Promise<FollowAnswer | 'wait' | 'end'> {
     if (this.#hasSentEvent && this.#query.eventId !== null) return this.#endWell('filter_end');
     while (!this.#call.aborted) {
       // A stream that resumes behind all that is followed brings no message: its reader need not come back.
@@ -241,7 +197,7 @@ export class Follower implements LedgerFollower, AsyncIterableIterator<FollowAns
       if (this.#isBeatDue) {
         this.#isBeatDue = false;
         const heartbeat = await this.#heartbeat();
-        if (this.#mayTell()) return heartbeat;
+        if (heartbeat !== null && this.#mayTell()) return heartbeat;
         continue;
       }
       if (this.#isAhead(this.#ledger.shownSeq)) return 'wait';
@@ -347,7 +303,7 @@ export class Follower implements LedgerFollower, AsyncIterableIterator<FollowAns
         ? []
         : [{ eventId: id, type: 'broken_link', detail: 'the event does not seal the event before it in its master' }];
     const gap = master.seq - before.master.seq - 1;
-    const detail = `${gap} events of the master are missing before master_seq ${master.seq}`;
+    const detail = `${missingEvents(gap, ' of the master')} before master_seq ${master.seq}`;
     return gap > 0 ? [{ eventId: id, type: 'missing_event', detail }] : [];
   }
 
@@ -447,7 +403,19 @@ export class Follower implements LedgerFollower, AsyncIterableIterator<FollowAns
     return this.#masterId !== null || this.access.isWhole;
   }
 
-  async #heartbeat(): Promise<FollowAnswer> {
+  /** null: it cannot be made now. The next one is tried anew. */
+  async #heartbeat(): Promise<FollowAnswer | null> {
+    try {
+      return await this.#makeHeartbeat();
+    } catch (error) {
+      // The store that does not answer is in the log already.
+      const level = error instanceof LedgerError ? 'debug' : 'error';
+      this.#parts.log[level]({ err: error, ledger_id: this.#facts.ledgerId }, 'a heartbeat is left out');
+      return null;
+    }
+  }
+
+  async #makeHeartbeat(): Promise<FollowAnswer> {
     const { checkpoints, shownSeq } = this.#ledger;
     if (this.#readsAll && this.#position === shownSeq) return this.#ledger.heartbeat();
     const newest = await this.#newestShown(shownSeq);

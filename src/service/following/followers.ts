@@ -42,6 +42,8 @@ export class Followers implements Disposable {
   /** Those of them whose access may end. */
   readonly #granted = new Set<Follower>();
   readonly #byActor = new Map<string, number>();
+  /** Calls whose streams have not begun yet. */
+  readonly #beginning = new Set<Call>();
   #count = 0;
   readonly #looks: RepeatedLook;
   #isDraining = false;
@@ -85,6 +87,7 @@ export class Followers implements Disposable {
     const { actorId } = callerOf(call);
     if (this.#isDraining) throw this.#draining();
     this.#takePlace(actorId);
+    this.#beginning.add(call);
     let ledger: FollowedLedger | null = null;
     try {
       const target = await call.partWalk((walk) => find(walk, actorId));
@@ -97,6 +100,8 @@ export class Followers implements Disposable {
       if (ledger !== null) this.#letGo(ledger);
       this.#leavePlace(actorId);
       throw error;
+    } finally {
+      this.#beginning.delete(call);
     }
   }
 
@@ -122,6 +127,7 @@ export class Followers implements Disposable {
         const grants = isParty(facts, actorId) ? [] : await reading.heldGrants(walk, facts, actorId, masterId);
         const access = new ReaderAccess(facts, actorId, masterId, grants, baseSeq, clock.now());
         const start = await this.#start(walk, target, query, afterField, access);
+        walk.check();
         const follower = new Follower(this.#parts, ledger, call, { facts, masterId }, query, access, start, this.#left);
         for (const event of changed) follower.grantChanged(event);
         this.#add(ledger, follower);
@@ -210,7 +216,6 @@ export class Followers implements Disposable {
     this.#followers.add(follower);
     if (follower.access.mayEnd) this.#granted.add(follower);
     this.#looks.begin();
-    if (this.#isDraining) follower.end(this.#draining(), 'draining');
   }
 
   readonly #left = (follower: Follower): void => {
@@ -250,6 +255,7 @@ export class Followers implements Disposable {
   drain(): void {
     this.#isDraining = true;
     for (const follower of this.#followers) follower.end(this.#draining(), 'draining');
+    for (const call of this.#beginning) call.endWith(this.#draining());
   }
 
   #draining(): LedgerError {

@@ -163,7 +163,8 @@ export class VerifyingThreads {
   }
 
   #fail(thread: Thread, error: unknown): void {
-    for (const batch of thread.open.splice(0)) for (const { reject } of batch) reject(error);
+    for (const batch of thread.open.splice(0))
+      for (const { reject } of batch) reject(this.#closed ? stopping() : error);
     if (!this.#closed) this.#replace(thread);
   }
 

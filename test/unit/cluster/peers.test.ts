@@ -35,11 +35,15 @@ describe('a command that is forwarded to another node', () => {
     expect(results).toEqual(['not_owner', 'not_owner']);
   });
 
-  test('does not reveal the text of an unexpected error', async () => {
-    const far = await nodePort({ carryOut: () => Promise.reject(new Error('password of the database')) });
+  test('does not reveal the text of an unexpected error, which the owner logs', async () => {
+    const cause = new Error('password of the database');
+    const failed: unknown[] = [];
+    const parts = { carryOut: () => Promise.reject(cause), failed: (error: unknown) => void failed.push(error) };
+    const far = await nodePort(parts);
     const error = await failure(peersTo(far.port).ask(append()));
     expect(error).toMatchObject({ code: 'internal' });
     expect(String((error as Error).message)).not.toMatch(/password/);
+    expect(failed).toEqual([cause]);
   });
 
   test('keeps its order', async () => {

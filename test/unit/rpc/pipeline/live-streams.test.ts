@@ -14,7 +14,7 @@ afterEach(() => void vi.useRealTimers());
 
 /** A live stream whose reader takes each message as `send` says, and what became of the call. */
 function liveCall(
-  handler: (request: unknown, call: Call) => AsyncIterable<object>,
+  handler: (request: unknown, call: Call) => AsyncIterable<object> | Promise<AsyncIterable<object>>,
   send: () => Promise<void> | undefined,
 ) {
   const outcome: { error: LedgerError | null; isEnded: boolean; sent: number } = {
@@ -95,4 +95,24 @@ test('a stream ends while its reader takes nothing, and nothing more is sent', a
   (own as Call | null)?.endWith(new LedgerError('permission_denied', 'revoked'));
   await done;
   expect(outcome).toMatchObject({ error: { code: 'permission_denied' }, sent: 1 });
+});
+
+test('a stream ends while its handler opens it, and what is opened later is left unread', async () => {
+  const { promise: opening, resolve: open } = Promise.withResolvers<AsyncIterable<object>>();
+  let own: Call | null = null;
+  const { outcome, done } = liveCall(
+    (_request, call) => {
+      own = call;
+      return opening;
+    },
+    () => undefined,
+  );
+  await vi.waitFor(() => expect(own).not.toBeNull());
+  (own as Call | null)?.endWith(new LedgerError('invalid_api_key', 'revoked'));
+  await done;
+  expect(outcome).toMatchObject({ error: { code: 'invalid_api_key' }, sent: 0 });
+  const late = endless();
+  open(late);
+  await vi.waitFor(async () => expect(await late.next()).toEqual({ done: true, value: undefined }));
+  expect(outcome.sent).toBe(0);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { pageSeqs } from '../../../../src/service/following/event-pages.ts';
+import { FollowedLedger } from '../../../../src/service/following/followed-ledger.ts';
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
 import {
   append,
@@ -7,6 +8,7 @@ import {
   createMaster,
   delegate,
   grant,
+  ledgerId,
   openLedger,
   revoke,
   supplier,
@@ -99,6 +101,47 @@ test('an event that the store does not show yet is waited for', async () => {
   await rig.clock.advance(1_000);
   await rig.settle();
   expect(stream.shown).toEqual(['caughtUp', 3, 4]);
+});
+
+test('a heartbeat that could not be made is made anew for the next reader, however soon it asks', async () => {
+  let isFailing = true;
+  const store = (inner: LedgerStore): LedgerStore =>
+    storeWith(inner, {
+      read: async (...given) => {
+        if (isFailing) throw new Error('the store does not answer');
+        return inner.read(...given);
+      },
+    });
+  const rig = await rigOf({ store });
+  const ledger = new FollowedLedger(ledgerId, rig.parts);
+  await ledger.open();
+  await expect(ledger.heartbeat()).rejects.toThrow('the store does not answer');
+  isFailing = false;
+  const made = ledger.heartbeat();
+  expect(await made).toMatchObject({ message: { case: 'heartbeat', value: { head: { seq: 2n } } } });
+  expect(ledger.heartbeat()).toBe(made);
+});
+
+test('an event that is lost at the end of a page does not have the next event read twice', async () => {
+  const lost = pageSeqs - 1;
+  const store = (inner: LedgerStore): LedgerStore =>
+    storeWith(inner, {
+      read: async (id, from, limit) =>
+        (await inner.read(id, from, limit + 1)).filter(({ seq }) => seq !== lost).slice(0, limit),
+    });
+  const rig = await rigOf({ store });
+  await rig.commit(...Array.from({ length: pageSeqs }, () => append()));
+  const stored = rig.chain.events.length - 1;
+  const stream = rig.followLedger(buyer, { afterSeq: -1n });
+  await rig.settle();
+  const seqs = rig.chain.events.map(({ seq }) => seq).filter((seq) => seq !== lost);
+  expect(stream.shown).toEqual([...seqs, 'caughtUp']);
+  const issuesOf = (at: number): unknown => {
+    const message = stream.answers[at]?.message;
+    return message?.case === 'event' ? message.value.integrity?.issues?.map(({ type }) => type) : null;
+  };
+  expect([issuesOf(lost - 1), issuesOf(lost), issuesOf(lost + 1)]).toEqual([[], ['missing_event'], []]);
+  expect(rig.counts).toEqual({ pagesRead: 2, eventsRead: stored, sent: stored });
 });
 
 test('a ledger that nobody follows any more is read no more, and its pages are dropped', async () => {

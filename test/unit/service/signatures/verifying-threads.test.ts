@@ -1,6 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import { VerifyingThreads } from '../../../../src/service/signatures/verifying-threads.ts';
+import { settled } from '../../../support/clock.ts';
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest();
 let threads: VerifyingThreads;
@@ -96,6 +97,18 @@ describe('VerifyingThreads', () => {
     const closed = open(1);
     const asked = closed.verifyRead(digest, signature, publicKey);
     await Promise.all([closed[Symbol.asyncDispose](), expect(asked).rejects.toMatchObject({ code: 'unavailable' })]);
+  });
+
+  test('signatures that a thread works on when the threads close are refused as unavailable', async () => {
+    const closed = new VerifyingThreads(1, new URL('../../../support/silent-thread.ts', import.meta.url));
+    threads = closed;
+    const asked = Array.from({ length: 4 }, () => closed.verify(digest, signature, publicKey));
+    // They are handed to the thread.
+    await settled();
+    const answers = Promise.allSettled(asked);
+    await closed[Symbol.asyncDispose]();
+    const refused = { status: 'rejected', reason: expect.objectContaining({ code: 'unavailable' }) };
+    expect(await answers).toEqual([refused, refused, refused, refused]);
   });
 
   test('a thread that ends fails what it had and is replaced: nobody waits for ever', async () => {
