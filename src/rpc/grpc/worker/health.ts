@@ -19,8 +19,8 @@ type Method = 'Check' | 'List' | 'Watch';
 
 /**
  * Serves `grpc.health.v1` for the whole server (the empty name) and for each of its services. The library is loaded
- * with the first call: it and what reads its .proto are a third of the modules of this thread. The library's Watch keeps
- * every name that is watched, even of unknown services, and writes to callers that take nothing.
+ * with the first call: it and what reads its .proto are a third of the modules of this thread. The library's Watch
+ * keeps every name that is watched, even of unknown services, and writes to callers that take nothing.
  */
 export class Health {
   readonly #names: ReadonlySet<string>;
