@@ -14,6 +14,7 @@ import {
   verifyEvents,
 } from '../../src/client/index.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
+import { runHere } from '../support/program-here.ts';
 import { newShell } from '../support/shell.ts';
 
 const node = await nodeForTests();
@@ -293,14 +294,13 @@ describe('ledger-trust export and verify', () => {
       out: '',
       err: `Exported 4 events of ledger ${ledger.id} to ${out}.\n`,
     });
-    const again = await run([...args.slice(0, -1), `${out}.again`, '--json'], '', {
-      LEDGER_TRUST_API_KEY: supplier.apiKey,
-    });
+    const env = { LEDGER_TRUST_API_KEY: supplier.apiKey };
+    const again = await runHere([...args.slice(0, -1), `${out}.again`, '--json'], { env });
     const shown = { ledger_id: ledger.id, kind: 'ledger', count: 4, issues: 0, file: `${out}.again` };
     expect({ ...again, out: JSON.parse(again.out) }).toEqual({ code: 0, out: shown, err: '' });
 
     // The keys come from the file alone.
-    const offline = await run(['verify', out]);
+    const offline = await runHere(['verify', out]);
     expect({ code: offline.code, wrong: offline.out.includes('✗') }).toEqual({ code: 2, wrong: false });
     expect(offline.out).toContain('2 of actors');
     expect(offline.out).toContain(`4 of ledger ${ledger.id}\n`);
@@ -310,8 +310,8 @@ describe('ledger-trust export and verify', () => {
 
     const changed = join(dir, 'changed.jsonl');
     writeFileSync(changed, readFileSync(out, 'utf8').replace('"amount":100', '"amount":900'));
-    expect((await run(['verify', changed])).code).toBe(1);
-    expect((await run(['verify', changed, '--resolver', address.baseUrl])).code).toBe(1);
+    expect((await runHere(['verify', changed])).code).toBe(1);
+    expect((await runHere(['verify', changed, '--resolver', address.baseUrl])).code).toBe(1);
   });
 
   it('write a segment for a delegate of a master, and its master verifies as one', async () => {
@@ -328,9 +328,9 @@ describe('ledger-trust export and verify', () => {
     await client.appendEvent({ uuid: theirs.uuid, eventType: 'NOTED', payload: {} });
     const shown = async (apiKey: string, ...subject: string[]) => {
       const args = ['export', ...subject, '--url', address.baseUrl];
-      const { code, out, err } = await run(args, '', { LEDGER_TRUST_API_KEY: apiKey });
+      const { code, out, err } = await runHere(args, { env: { LEDGER_TRUST_API_KEY: apiKey } });
       expect({ code, err }).toEqual({ code: 0, err: '' });
-      const verified = await run(['verify', '-', '--json', '--resolver', address.baseUrl], out);
+      const verified = await runHere(['verify', '-', '--json', '--resolver', address.baseUrl], { input: out });
       const { issues, incomplete, checked, ledger_id, master_id } = JSON.parse(verified.out);
       expect([ledger_id, master_id]).toEqual([ledger.id, subject[1] ?? null]);
       expect(JSON.parse(out.split('\n', 1)[0] ?? '').master_id ?? null).toBe(master_id);
@@ -366,7 +366,7 @@ describe('ledger-trust export and verify', () => {
     writeFileSync(keyFile, `${stranger.apiKey}\n`);
     const out = join(dir, 'none.jsonl');
     const ledgerId = '01997f3e-5a10-7c21-9d4e-1b2c3d4e5f60';
-    const { code, err } = await run([
+    const { code, err } = await runHere([
       'export',
       ledgerId,
       '--url',

@@ -1,6 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { resolve } from 'node:path';
 import { createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
 import { afterAll, expect, test } from 'vitest';
@@ -9,31 +6,20 @@ import { verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
 import { verifyProofFile } from '../../src/domain/log/proof-file.ts';
 import { isConsistent } from '../../src/domain/log/tree-proof.ts';
 import { ProofService } from '../../src/gen/svc/v1/proofs_pb.ts';
+import { expectConformance } from '../support/conformance-kit.ts';
 import { knownKey } from '../support/log-keys.ts';
 import { startNodeProcess } from '../support/node-process.ts';
 import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
 import { suiteDir } from '../support/running-node.ts';
 
-/** Exit code of live.sh where Go or Python 3.12 is missing. */
-const missingToolchain = 3;
-
 const node = await startNodeProcess({ DATA_DIR: suiteDir() });
 afterAll(() => node.kill());
 const { base } = node;
 
-test('the conformance kit passes against a new node, over REST', { timeout: 1_800_000 }, async (context) => {
-  const kit = spawn(resolve(import.meta.dirname, '../../conformance/live.sh'), [base]);
-  let said = '';
-  for (const output of [kit.stdout, kit.stderr])
-    output.on('data', (data: Buffer) => {
-      said += data.toString();
-    });
-  const [code] = await once(kit, 'close');
-  if (code === missingToolchain && process.env.REQUIRE_BACKENDS !== '1') context.skip(said);
-  expect([code, said]).toEqual([0, expect.stringMatching(/^[1-9]\d* passed, 0 failed$/m)]);
-  process.stdout.write(`conformance: ${said.trim().split('\n').at(-1)}\n`);
-});
+test('the conformance kit passes against a new node, over REST', { timeout: 1_800_000 }, (context) =>
+  expectConformance(context, { url: base }),
+);
 
 test.each<[string, Transport]>([
   ['gRPC', createGrpcTransport({ baseUrl: `http://${node.grpcAddress}` })],

@@ -1,5 +1,9 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { backendsForTests } from '../support/backends/for-tests.ts';
+import { conformanceFolder, expectConformance } from '../support/conformance-kit.ts';
 import { docker } from './compose.ts';
 
 const image = 'ledger-trust-test';
@@ -45,6 +49,19 @@ test('its description and documentation are in it', async () => {
 test('it plays the whole story by itself', async () => {
   const story = await (await fetch(`${base}/v1/sandbox/run`)).text();
   expect(story.trim().split('\n').at(-1)).toMatch(/^[1-9]\d* passed, 0 failed$/);
+});
+
+test('the conformance kit passes against it, alone in a folder and without an environment', {
+  timeout: 1_800_000,
+}, async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'ledger-conformance-'));
+  try {
+    cpSync(conformanceFolder, folder, { recursive: true, filter: (path) => basename(path) !== '.cache' });
+    const { PATH = '', HOME = '' } = process.env;
+    await expectConformance(context, { url: base, folder, env: { PATH, HOME } });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test('it stops in a second, cleanly', async () => {

@@ -6,7 +6,7 @@ import { commandsPerSeed, faultsPerSeed, type RunResult } from './run.ts';
 import type { ThreadReport } from './seeds-thread.ts';
 
 /** SIMULATION_SEEDS asks for another number. */
-const seeds = Number(process.env.SIMULATION_SEEDS ?? (isNightly ? 5_000 : 100));
+const seeds = Number(process.env.SIMULATION_SEEDS ?? (isNightly ? 5_000 : 50));
 /**
  * 2,000 seeds take an estimated three and a half minutes on two cores that verify 5,000 Ed25519 signatures a second
  * each while both are busy.

@@ -34,6 +34,18 @@ const grantLine = (number: number, objectNumber: number): Line => ({
 });
 const numbered = (count: number, start = 0) => Array.from({ length: count }, (_, at) => partyLine(start + at));
 
+/** How many lines, of which the first ones alone fit, fit. */
+function countWhile(lines: readonly Line[], fits: (line: Line) => boolean): number {
+  let [count, end] = [0, lines.length];
+  while (count < end) {
+    const middle = (count + end) >> 1;
+    const line = lines[middle];
+    if (line !== undefined && fits(line)) count = middle + 1;
+    else end = middle;
+  }
+  return count;
+}
+
 /** The list of an actor with these lines; `read` counts the lines read or passed over. */
 function listOf(lines: readonly Line[], read = { lines: 0 }) {
   let ascending: readonly Line[] = [];
@@ -46,10 +58,9 @@ function listOf(lines: readonly Line[], read = { lines: 0 }) {
   const store: Pick<LedgerStore, 'lines'> = {
     lines: async (_, { from, limit, offset = 0, descending: isDescending = false }: Page) => {
       const inOrder = isDescending ? descending : ascending;
-      const start = inOrder.findIndex(
-        ({ order }) => from === undefined || (isDescending ? order <= from : order >= from),
-      );
-      const found = start < 0 ? [] : inOrder.slice(start + offset, start + offset + limit);
+      const isBefore = ({ order }: Line) => from !== undefined && (isDescending ? order > from : order < from);
+      const start = countWhile(inOrder, isBefore) + offset;
+      const found = inOrder.slice(start, start + limit);
       read.lines += offset + found.length;
       return found;
     },
