@@ -29,7 +29,6 @@ import {
 } from '../../../support/listening-node.ts';
 import { MemoryAccessLog } from '../../../support/memory-store/access-log.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
-import { isNightly } from '../../../support/nightly.ts';
 
 /** The same calls go to a node with an access history and to one without: both must answer alike, whatever is sent. */
 
@@ -197,7 +196,7 @@ async function answeredAlike<T>(
     expect(await make(0, call)).toEqual(await make(1, call));
   });
   const before = await kept();
-  await fc.assert(property, { numRuns: isNightly ? 150 : 60 });
+  await fc.assert(property, { numRuns: 150 });
   const after = await kept();
   expect([queue.held, queue.lost, reports, unhandled]).toEqual([0, 0, [], []]);
   expect(after.length - before.length).toBeGreaterThan(5);
