@@ -175,6 +175,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     partWalk: (read) => read(unboundedWalk()),
     aborted: false,
     ending: null,
+    isStalled: false,
     onAbort: null,
     recordAccess: () => {},
     endWith: () => {},

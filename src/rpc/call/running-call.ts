@@ -2,6 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import type { LedgerError } from '../../domain/errors.ts';
 import type { CommandKey } from '../../domain/event/event.ts';
 import type { JsonNode } from '../../domain/json/json.ts';
+import { limits } from '../../runtime/limits/limits.ts';
 import type { Call, Caller, CallSignature } from '../../service/calls/call.ts';
 import type { Entropy } from '../../service/calls/entropy.ts';
 import type { Walk } from '../../service/walking/walk.ts';
@@ -27,6 +28,8 @@ export class RunningCall implements Call {
   replayed = false;
   /** Set when a stream takes no more requests, or when a live stream ends: the error that it ends with. */
   ending: LedgerError | null = null;
+  /** Since when a live stream waits until its caller takes more (monotonic, ms). null: it does not wait. */
+  untakenSinceMs: number | null = null;
   /** null until the call first reads through it. */
   openedWalk: Walk | null = null;
   /** Whether the call was answered, by the handler or by the pipeline in its place. */
@@ -135,6 +138,10 @@ export class RunningCall implements Call {
 
   get aborted(): boolean {
     return this.#ended !== null;
+  }
+
+  get isStalled(): boolean {
+    return this.untakenSinceMs !== null && performance.now() - this.untakenSinceMs >= limits.liveStalledLeastMs;
   }
 
   markReplayed(): void {

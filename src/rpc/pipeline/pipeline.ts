@@ -259,6 +259,7 @@ function callerLeft(): LedgerError {
 function taken(call: RunningCall, full: Promise<void>): Promise<void> {
   if (call.aborted) return Promise.resolve();
   return new Promise((resolve) => {
+    call.untakenSinceMs = performance.now();
     const stalled = setTimeout(() => call.endWith(takesNothing()), limits.liveStallMs).unref();
     const goOn = (): void => {
       clearTimeout(stalled);
@@ -266,7 +267,11 @@ function taken(call: RunningCall, full: Promise<void>): Promise<void> {
       resolve();
     };
     call.onAbort = goOn;
-    void full.then(goOn);
+    void full.then(() => {
+      // The end of the connection also resolves it.
+      if (!call.aborted) call.untakenSinceMs = null;
+      goOn();
+    });
   });
 }
 

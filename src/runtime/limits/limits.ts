@@ -16,6 +16,8 @@ export const limits = Object.freeze({
   serverStreamTimeoutMs: 10 * 60_000,
   /** If the caller of a live stream takes nothing for this long, the stream ends. */
   liveStallMs: 60_000,
+  /** The connection of a caller that takes nothing is ended sooner. A live stream that waited this long was stalled. */
+  liveStalledLeastMs: 20_000,
   /** After its deadline. Then the transport answers for the handler. */
   deadlineGraceMs: 1_000,
   /** How often deadlines are checked. An abort signal may be late by this much. */

@@ -72,6 +72,8 @@ export interface Call {
   readonly aborted: boolean;
   /** The error of `endWith`, from then on. */
   readonly ending: LedgerError | null;
+  /** Whether the caller of a live stream takes nothing, and has not for a long time. */
+  readonly isStalled: boolean;
   /** Called when the signal aborts. It costs less than a listener, and there is one: for what the call waits for now. */
   onAbort: (() => void) | null;
   /** All reads of this call that may be long go through it. */

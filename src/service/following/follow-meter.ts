@@ -61,7 +61,7 @@ export function followMeter(registry: Registry, followers: () => number, pageByt
   const events = counter({ name: 'svc_follow_events_read_total', help: 'Events that these reads returned.' });
   const encoded = counter({
     name: 'svc_follow_events_encoded_total',
-    help: 'Encodings of shared events: one for each form (REST, gRPC, Connect) in which an event is sent.',
+    help: 'Encodings of shared events: one for each form (REST, gRPC) in which an event is sent.',
   });
   const sent = counter({
     name: 'svc_follow_events_sent_total',

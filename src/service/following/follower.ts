@@ -114,10 +114,10 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
   /** Why the stream has ended. */
   get reason(): FollowEnd {
     if (this.#reason !== null) return this.#reason;
-    const { aborted, ending } = this.#call;
+    const { aborted, ending, isStalled } = this.#call;
     if (!aborted) return 'failed';
-    if (ending === null) return 'caller_gone';
-    return ending.code === 'unavailable' ? 'stalled' : 'credential';
+    if (isStalled && (ending === null || ending.code === 'unavailable')) return 'stalled';
+    return ending === null ? 'caller_gone' : 'credential';
   }
 
   advanced(): void {

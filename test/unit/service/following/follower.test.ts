@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import { isoTime } from '../../../../src/domain/values/time.ts';
 import type { FollowEnd } from '../../../../src/service/following/follow-meter.ts';
@@ -422,6 +422,33 @@ describe('a follower', () => {
     stream.leave();
     await stream.done;
     expect([rig.ended, rig.followers.count, rig.clock.timers]).toEqual([['caller_gone'], 0, 0]);
+  });
+
+  const credentialError = new LedgerError('unavailable', 'not checked');
+  test.each<[string, number, (stream: RigStream) => unknown, FollowEnd]>([
+    ['whose connection ends after it took nothing for long', 25, (stream) => stream.leave(), 'stalled'],
+    ['that leaves before', 5, (stream) => stream.leave(), 'caller_gone'],
+    ['whose credential could not be checked', 5, (stream) => stream.call?.endWith(credentialError), 'credential'],
+  ])('%s is counted as such', async (_, untakenS, end, reason) => {
+    const rig = await rigWithMaster();
+    let letGo = (): void => {};
+    const take = () =>
+      new Promise<void>((resolve) => {
+        letGo = resolve;
+      });
+    const beganMs = performance.now();
+    const stream = rig.followLedger(buyer, {}, take);
+    await rig.settle();
+    const monotonic = vi.spyOn(performance, 'now').mockReturnValue(beganMs + untakenS * secondMs);
+    try {
+      end(stream);
+      // A transport says so too if its connection ends.
+      letGo();
+      await stream.done;
+    } finally {
+      monotonic.mockRestore();
+    }
+    expect(rig.ended).toEqual([reason]);
   });
 
   test('has its heartbeats at its own times, whenever others have theirs', async () => {
