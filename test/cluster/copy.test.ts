@@ -146,7 +146,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
       code: 1,
       out: '',
       err: expect.stringMatching(
-        /^\S* ?The data was restored from a copy: run `ledger-trust log new-origin NAME` first, or `ledger-trust log keep` if nothing was signed since\.\n$/,
+        /^ledger-trust: The data was restored from a copy: run `ledger-trust log new-origin NAME` first, or `ledger-trust log keep` if nothing was signed since\.\n$/,
       ),
     });
     for (const table of ['record', 'ledger_event', 'signed_head'])
