@@ -155,7 +155,7 @@ def answers(path, report):
     report.take(f"the events of ledger {ledger_id}", lambda: checks.events(ledger_id, pages))
     for answer in asked:
         report.take(answer["path"], lambda: checks.judge(answer))
-    print(f"service {checks.name}, {len(checks.keys)} log keys, {len(asked)} answers")
+    print(f"service {checks.name}, log keys: {len(checks.keys)}, answers: {len(asked)}")
 
 
 def main():

@@ -1,12 +1,19 @@
 import { execFile } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ledgerKey, seqKey } from '../../src/store/lmdb/keys.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
-import { environmentOf, leaveKeyspace, makeKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import {
+  environmentOf,
+  execute,
+  leaveKeyspace,
+  makeKeyspace,
+  newKeyspace,
+  withClient,
+} from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { compileCache } from '../support/compile-cache.ts';
 import {
@@ -128,6 +135,23 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
   afterAll(async () => {
     rmSync(dataDir, { recursive: true, force: true });
     await leaveKeyspace(settings);
+  });
+
+  test('a restored backup is refused before anything is written', async () => {
+    const folder = temporaryDir();
+    const restored = join(folder, 'restored');
+    expect(await runCli(env, ['backup', restored])).toMatchObject({ code: 0 });
+    expect(existsSync(join(restored, 'COPY'))).toBe(true);
+    expect(await copy({ DATA_DIR: restored })).toEqual({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(
+        /^ledger-trust: The data was restored from a copy: run `ledger-trust log new-origin NAME` first, or `ledger-trust log keep` if nothing was signed since\.\n$/,
+      ),
+    });
+    for (const table of ['record', 'ledger_event', 'signed_head'])
+      expect([table, await execute(settings, `SELECT * FROM ${table} LIMIT 1`)]).toEqual([table, []]);
+    rmSync(folder, { recursive: true, force: true });
   });
 
   test('no event behind a damage is copied, and everything else is', async () => {

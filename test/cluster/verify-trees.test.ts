@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { injectedFields } from '../../src/domain/event/service-events.ts';
 import { canonicalJson } from '../../src/domain/json/canonical.ts';
-import { verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
+import { type Checkpoint, verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
 import { isConsistent } from '../../src/domain/log/tree-proof.ts';
 import { sleep } from '../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
@@ -106,6 +106,24 @@ await describeOnCassandra('cluster verify of the trees of a keyspace', (address)
     return verifyCheckpoint(signed?.checkpoint ?? '', origins[log.kind], [vectorKey]);
   }
 
+  /** A new node signs the checkpoint of the ledger that was signed before. */
+  async function expectSigned(before: Checkpoint): Promise<void> {
+    expect(await signedBy(newNode(), ledgerLog)).toEqual(before);
+  }
+
+  /** A new node proves that an older state is the beginning of what was signed before. */
+  async function expectProven(before: Checkpoint): Promise<void> {
+    const [node, walk] = [newNode(), unboundedWalk()];
+    const hashes = await node.consistency(ledgerLog, 100, before.size, walk);
+    const signed = await node.checkpoint(ledgerLog, 100, walk);
+    const old = verifyCheckpoint(signed?.checkpoint ?? '', origins.ledger, [vectorKey]);
+    const [oldOf, newOf] = [
+      { oldSize: old.size, oldRoot: old.root },
+      { newSize: before.size, newRoot: before.root },
+    ];
+    expect([old.size, isConsistent({ ...oldOf, ...newOf, hashes })]).toEqual([100, true]);
+  }
+
   async function verify(...options: string[]): Promise<{ readonly code: number } & Report> {
     const { code, out, err } = await runCli(environmentOf(settings), [
       ...['cluster', 'verify', '--all', '--json'],
@@ -124,6 +142,7 @@ await describeOnCassandra('cluster verify of the trees of a keyspace', (address)
     { owner: origins.ledger, level: 0, position: 0 },
     { owner: origins.ledger, level: 1, position: 0 },
   ];
+  const storedHashes = () => Promise.all(places.map((place) => values().storedHash(place)));
 
   test.each([
     [
@@ -134,9 +153,19 @@ await describeOnCassandra('cluster verify of the trees of a keyspace', (address)
     ['random bytes', async (_place: HashPlace, right: Buffer) => randomBytes(right.length)],
   ])('%s, put by CQL as a tile and as a hash, is not used, is found, and is mended for good', async (_what, make) => {
     const before = await signedBy(newNode(), ledgerLog);
-    const right = await Promise.all(places.map((place) => values().storedHash(place)));
-    for (const [at, place] of places.entries())
-      await values().plantHash(place, await make(place, right[at] ?? Buffer.alloc(0)));
+    const right = await storedHashes();
+    const plant = async () => {
+      for (const [at, place] of places.entries())
+        await values().plantHash(place, await make(place, right[at] ?? Buffer.alloc(0)));
+    };
+    // A node that meets the foreign values signs and proves as before, and puts the right values in their place.
+    for (const use of [expectSigned, expectProven]) {
+      await plant();
+      expect(await storedHashes()).not.toEqual(right);
+      await use(before);
+      expect(await storedHashes()).toEqual(right);
+    }
+    await plant();
     const found = await verify();
     expect(found.code).toBe(1);
     expect(found.findings.map(({ type, detail }) => [type, detail])).toEqual(
@@ -149,19 +178,13 @@ await describeOnCassandra('cluster verify of the trees of a keyspace', (address)
     expect(await verify('--repair')).toMatchObject({ code: 0, findings: [], tree_values_removed: 2 });
     for (const place of places) expect(await values().storedHash(place)).toEqual(Buffer.alloc(0));
     // The next reader makes them anew, and the deletion does not hide them.
-    const node = newNode();
-    expect(await signedBy(node, ledgerLog)).toEqual(before);
-    const walk = unboundedWalk();
-    const signed = await node.checkpoint(ledgerLog, 100, walk);
-    const old = verifyCheckpoint(signed?.checkpoint ?? '', origins.ledger, [vectorKey]);
-    const sizes = { oldSize: old.size, newSize: before.size };
-    const hashes = await node.consistency(ledgerLog, old.size, before.size, walk);
-    expect(isConsistent({ ...sizes, oldRoot: old.root, newRoot: before.root, hashes })).toBe(true);
-    expect(await Promise.all(places.map((place) => values().storedHash(place)))).toEqual(right);
+    await expectSigned(before);
+    await expectProven(before);
+    expect(await storedHashes()).toEqual(right);
   });
 
   test('what was mended stands after a compaction', { timeout: 120_000 }, async () => {
-    const right = await Promise.all(places.map((place) => values().storedHash(place)));
+    const right = await storedHashes();
     // Values, deletions and new values get into files of their own. Merged, nothing of the deletions is kept.
     const options =
       "gc_grace_seconds = 0 AND memtable_flush_period_in_ms = 100 AND compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': 2}";
@@ -174,7 +197,7 @@ await describeOnCassandra('cluster verify of the trees of a keyspace', (address)
     await newNode().checkpoint(ledgerLog, 100, unboundedWalk());
     const mendedAt = Date.now();
     await expect.poll(() => compactedSince(mendedAt), { timeout: 60_000 }).toEqual(treeTables);
-    expect(await Promise.all(places.map((place) => values().storedHash(place)))).toEqual(right);
+    expect(await storedHashes()).toEqual(right);
     expect(await verify()).toMatchObject({ code: 0, findings: [] });
   });
 

@@ -50,6 +50,19 @@ export const logVectors = read<{
   }[];
 }>('logs.json');
 
+/** By `what` of the refused proofs: the reason that this project gives. */
+export const refusalReasons: Readonly<Record<string, string>> = {
+  'another index than the expected one': 'wrong_index',
+  'another record': 'not_included',
+  'a checkpoint of the ledger, its signature under the name of the master': 'wrong_origin',
+  "a key that is not the log's": 'unknown_log_key',
+  'an upper-case id in the origin': 'wrong_origin',
+  'a hash too many': 'not_included',
+  'a hash too few': 'not_included',
+  'an index beyond the size': 'not_included',
+  'an extension line': 'malformed',
+};
+
 export const merkleVectors = read<{
   readonly small: {
     readonly leaves_hex: readonly string[];

@@ -390,6 +390,6 @@ func CheckRecording(recording []byte, report *Report) error {
 	for _, answer := range answers {
 		report.Take(answer.Path, checks.Judge(answer))
 	}
-	fmt.Printf("service %s, %d log keys, %d answers\n", checks.name, len(checks.keys), len(answers))
+	fmt.Printf("service %s, log keys: %d, answers: %d\n", checks.name, len(checks.keys), len(answers))
 	return nil
 }

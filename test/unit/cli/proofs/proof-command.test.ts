@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { formatVkey } from '../../../../src/domain/log/log-key.ts';
 import { vectorKey } from '../../../support/log-keys.ts';
-import { logVectors } from '../../../support/log-vectors.ts';
+import { logVectors, refusalReasons } from '../../../support/log-vectors.ts';
 import { identityPoint } from '../../../support/nonce-zero.ts';
 import { runHere } from '../../../support/program-here.ts';
 import { newShell } from '../../../support/shell.ts';
@@ -33,12 +33,14 @@ test('--json shows the result as JSON', async () => {
   });
 });
 
-test.each(logVectors.refused)('$what is refused', async (refused) => {
+test.each(logVectors.refused)('$what is refused, and the reason is named', async (refused) => {
   const name = formatVkey(refused.origin, vectorKey.publicKey);
   const args = ['--record', refused.record_hex, '--vkey', name, '--index', String(refused.index)];
-  const { code, out, err } = await runHere(['proof', file('refused', refused.proof), ...args]);
-  expect({ out, isRefused: [1, 66].includes(code) }).toEqual({ out: '', isRefused: true });
-  expect(err).not.toBe('');
+  const reason = refusalReasons[refused.what] ?? expect.fail('a case without a reason');
+  // What is no proof file ends as an input that cannot be read, with a sentence alone.
+  const [code, said] = reason === 'malformed' ? [66, 'refused: This is no checkpoint.'] : [1, `(${reason})`];
+  const shown = await runHere(['proof', file('refused', refused.proof), ...args]);
+  expect(shown).toEqual({ code, out: '', err: expect.stringContaining(said) });
 });
 
 test.each([

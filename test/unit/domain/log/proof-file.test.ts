@@ -12,7 +12,7 @@ import { leafHash } from '../../../../src/domain/log/tree.ts';
 import { inclusionPath } from '../../../../src/domain/log/tree-proof.ts';
 import { MemoryHashes } from '../../../support/log-hashes.ts';
 import { vectorKey } from '../../../support/log-keys.ts';
-import { hexOf, logVectors, ofHex } from '../../../support/log-vectors.ts';
+import { hexOf, logVectors, ofHex, refusalReasons } from '../../../support/log-vectors.ts';
 import { vectors } from '../../../support/vectors.ts';
 
 const keys = [vectorKey];
@@ -60,21 +60,10 @@ test('the records of the vectors are the hashes of their events, each with a pro
   }
 });
 
-const reasons: Readonly<Record<string, string>> = {
-  'another index than the expected one': 'wrong_index',
-  'another record': 'not_included',
-  'a checkpoint of the ledger, its signature under the name of the master': 'wrong_origin',
-  "a key that is not the log's": 'unknown_log_key',
-  'an upper-case id in the origin': 'wrong_origin',
-  'a hash too many': 'not_included',
-  'a hash too few': 'not_included',
-  'an index beyond the size': 'not_included',
-  'an extension line': 'malformed',
-};
 test.each(logVectors.refused)(
   'the proof file of the vectors is refused: $what',
   ({ what, origin, index, record_hex, proof }) => {
-    expect(refusal(proof, { record: ofHex(record_hex), index, origin, keys })).toBe(reasons[what]);
+    expect(refusal(proof, { record: ofHex(record_hex), index, origin, keys })).toBe(refusalReasons[what]);
   },
 );
 
