@@ -136,8 +136,7 @@ async function start(
     return node;
   };
   for (let n = 0; n < options.nodes; n++) nodes.push(await layOut());
-  const first = olderCheckout === undefined ? {} : { checkout: olderCheckout };
-  await Promise.all(nodes.map((node) => node.start(first)));
+  await Promise.all(nodes.map((node) => node.start({ checkout: olderCheckout })));
 
   const owners = async () => {
     for (const node of nodes) {

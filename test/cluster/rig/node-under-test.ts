@@ -42,7 +42,7 @@ export interface NodeUnderTest extends AsyncDisposable {
   readonly toRedis: Cut;
   readonly process: ServerProcess | null;
   /** Starts it, and waits until it is ready if `ready` is not false. `checkout`: whose program; default: this one's. */
-  start(options?: { readonly ready?: boolean; readonly checkout?: string }): Promise<void>;
+  start(options?: { readonly ready?: boolean; readonly checkout?: string | undefined }): Promise<void>;
   untilReady(maxMs?: number): Promise<void>;
   /** SIGKILL. */
   kill(): Promise<void>;
