@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { append, entityRequest, eventsOf, newDevice, newMaster, newOrder } from '../support/parties.ts';
@@ -7,24 +5,22 @@ import { done, expectRefused, rest } from '../support/parties-rest.ts';
 import { suiteDir } from '../support/running-node.ts';
 import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
+import { peerCertificate } from './rig/peer-certificate.ts';
 import { withRetries } from './rig/with-retries.ts';
 
 const dir = suiteDir();
-
-/** A certificate for all nodes, which is its own authority. */
-function peerCertificate(): Record<string, string> {
-  const [cert, key] = [join(dir, 'node.pem'), join(dir, 'node.key')];
-  const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1'];
-  execFileSync('openssl', [...kind, '-keyout', key, '-out', cert, '-subj', '/CN=nodes'], { stdio: 'pipe' });
-  return { CLUSTER_TLS_CA_FILE: cert, CLUSTER_TLS_CERT_FILE: cert, CLUSTER_TLS_KEY_FILE: key };
-}
 
 await describeOnCassandra('a cluster in production mode', (address) => {
   let cluster: ClusterUnderTest;
   let bases: readonly string[] = [];
 
   beforeAll(async () => {
-    const env = { SVC_MODE: 'production', TLS_TERMINATED: '1', LOG_ORIGIN: 'ledger.example/v1', ...peerCertificate() };
+    const env = {
+      SVC_MODE: 'production',
+      TLS_TERMINATED: '1',
+      LOG_ORIGIN: 'ledger.example/v1',
+      ...peerCertificate(dir),
+    };
     cluster = await startCluster({ nodes: 2, cassandra: address, env });
     await cluster.untilBalanced(60_000);
     bases = cluster.nodes.map(({ baseUrl }) => baseUrl);

@@ -1,9 +1,10 @@
 import { expect } from 'vitest';
-import { decodeBase64 } from '../../src/domain/keys/base64.ts';
+import { decodeBase64, encodeBase64 } from '../../src/domain/keys/base64.ts';
 import { type Checkpoint, verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
 import type { LogKey } from '../../src/domain/log/log-key.ts';
 import { parseProofFile } from '../../src/domain/log/proof-file.ts';
-import { isConsistent } from '../../src/domain/log/tree-proof.ts';
+import { leafHash } from '../../src/domain/log/tree.ts';
+import { isConsistent, isIncluded } from '../../src/domain/log/tree-proof.ts';
 import { sleep } from '../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { knownKey } from './log-keys.ts';
@@ -23,7 +24,12 @@ export interface KeptCounts {
   readonly logs: number;
   readonly notes: number;
   readonly sizes: number;
+  /** Proofs of inclusion and of consistency. */
+  readonly proofs: number;
 }
+
+/** A proof of inclusion, without its leaf. */
+type Inclusion = Omit<Parameters<typeof isIncluded>[0], 'leafHash'>;
 
 export interface RepeatedAsks {
   readonly logs: readonly ReadLog[];
@@ -39,14 +45,19 @@ const proofsAtOnce = 8;
 const retriesMaxMs = 60_000;
 const retryRestMs = 100;
 
-/** Keeps every note that a service gives out, and shows at the end that none contradicts another. */
+/**
+ * Keeps every note that a service gives out, and shows at the end that none contradicts another. Verifies each proof
+ * that comes with notes: of inclusion at the end, against the events.
+ */
 export class KeptNotes {
   readonly #serviceName: string;
   readonly #keys: readonly LogKey[];
   readonly #heads = new Map<ReadLog, Map<number, Checkpoint>>();
   /** How often calls were answered so: `200`, `503 unavailable tree_building`, `no answer`. */
   readonly answers = new Map<string, number>();
+  readonly #inclusions = new Map<ReadLog, Inclusion[]>();
   #notes = 0;
+  #proofs = 0;
 
   constructor(serviceName: string, keys: readonly LogKey[]) {
     this.#serviceName = serviceName;
@@ -62,7 +73,7 @@ export class KeptNotes {
 
   get counts(): KeptCounts {
     const sizes = [...this.#heads.values()].reduce((sum, heads) => sum + heads.size, 0);
-    return { logs: this.#heads.size, notes: this.#notes, sizes };
+    return { logs: this.#heads.size, notes: this.#notes, sizes, proofs: this.#proofs };
   }
 
   /** The largest size of a log of which a note was kept. 0: none was. */
@@ -110,7 +121,7 @@ export class KeptNotes {
     );
   }
 
-  /** Keeps the notes of an answer, if it has any. null: no answer came, as from a node that was killed. */
+  /** Verifies an answer, and keeps its notes. null: no answer came, as from a node that was killed. */
   async get(base: string, log: ReadLog, path: string): Promise<RestAnswer | null> {
     const answer = await rest(base, 'GET', log.path + path, { headers: log.by.bearer }).catch((error: unknown) => {
       if (error instanceof TypeError) return null;
@@ -118,19 +129,25 @@ export class KeptNotes {
     });
     const name = nameOf(answer);
     this.answers.set(name, (this.answers.get(name) ?? 0) + 1);
-    if (answer?.status === 200) for (const note of notesIn(answer.body)) this.#keep(log, note);
+    if (answer?.status === 200) this.#verify(log, path, answer.body);
     return answer;
   }
 
-  /** Of all notes of a log, those next to each other by size are consistent, by proofs of the service at `base`. */
+  /**
+   * Of all notes of a log, those next to each other by size are consistent, by proofs of the service at `base`. Its
+   * events are those that were proved to be included.
+   */
   async expectConsistent(base: string): Promise<KeptCounts> {
     const counts = this.counts;
-    const steps: (() => Promise<void>)[] = [];
+    const steps: (() => Promise<unknown>)[] = [];
     for (const [log, heads] of this.#heads) {
       const inOrder = [...heads.values()].toSorted((a, b) => a.size - b.size);
       for (const [at, newer] of inOrder.entries()) {
         const older = inOrder[at - 1];
-        if (older !== undefined) steps.push(() => this.#expectStep(base, log, older, newer));
+        if (older !== undefined) {
+          const path = `proof/consistency?from=${older.size}&to=${newer.size}`;
+          steps.push(() => this.#untilAnswered(base, log, path));
+        }
       }
     }
     const left = steps.values();
@@ -139,11 +156,27 @@ export class KeptNotes {
         for (const step of left) await step();
       }),
     );
+    for (const [log, inclusions] of this.#inclusions) await this.#expectIncluded(base, log, inclusions);
     return counts;
   }
 
-  async #expectStep(base: string, log: ReadLog, older: Checkpoint, newer: Checkpoint): Promise<void> {
-    const path = `proof/consistency?from=${older.size}&to=${newer.size}`;
+  async #expectIncluded(base: string, log: ReadLog, inclusions: readonly Inclusion[]): Promise<void> {
+    const last = Math.max(...inclusions.map(({ index }) => index));
+    const leafHashes: Uint8Array[] = [];
+    for (let path = 'events?limit=1000'; leafHashes.length <= last; ) {
+      const page = await this.#untilAnswered(base, log, path);
+      for (const { hash, content_hash } of page.rows('events'))
+        leafHashes.push(leafHash(Buffer.from(String(log.kind === 'ledger' ? hash : content_hash), 'hex')));
+      if (leafHashes.length <= last) path = `events?limit=1000&cursor=${page.text('next_cursor')}`;
+    }
+    const wrong = inclusions.filter(({ index, ...proof }) => {
+      const hash = leafHashes[index];
+      return hash === undefined || !isIncluded({ ...proof, index, leafHash: hash });
+    });
+    expect([log.origin, wrong]).toEqual([log.origin, []]);
+  }
+
+  async #untilAnswered(base: string, log: ReadLog, path: string): Promise<RestAnswer> {
     const began = performance.now();
     let answer = await this.get(base, log, path);
     while (isRetryable(answer) && performance.now() - began < retriesMaxMs) {
@@ -151,25 +184,50 @@ export class KeptNotes {
       answer = await this.get(base, log, path);
     }
     if (answer?.status !== 200) throw new Error(`${base}${log.path}${path}: ${answer?.status} ${answer?.raw}`);
-    const hashes = (answer.body.hashes as string[]).map((hash) => decodeBase64(hash, 32) ?? Buffer.alloc(0));
-    const claim = { oldSize: older.size, oldRoot: older.root, newSize: newer.size, newRoot: newer.root, hashes };
-    expect([log.origin, path, isConsistent(claim)]).toEqual([log.origin, path, true]);
+    return answer;
   }
 
-  #keep(log: ReadLog, note: string): void {
-    const checkpoint = verifyCheckpoint(note, log.origin, this.#keys);
+  /** The answer is the one that was asked for, its notes are right, and so is what it says of them. */
+  #verify(log: ReadLog, path: string, body: Fields): void {
+    const [method, query] = path.split('?');
+    if (method === 'events') return;
+    const asked = [...new URLSearchParams(query)].map(([name, value]) => [
+      name.endsWith('seq') ? 'index' : name,
+      Number(value),
+    ]);
+    const expectBody = (members: Fields) => expect(body, `${log.origin} ${path}`).toMatchObject(members);
+    expectBody({ origin: log.origin, ...Object.fromEntries(asked) });
+    if (method === 'checkpoint') {
+      const { size, root } = this.#keep(log, body.checkpoint);
+      expectBody({ size, root_hash: encodeBase64(root) });
+    } else if (method === 'proof/inclusion') {
+      const { index, hashes, checkpoint } = parseProofFile(String(body.proof)) ?? expect.fail(String(body.proof));
+      const { size, root } = this.#keep(log, checkpoint);
+      expectBody({ index, size });
+      const inclusions = this.#inclusions.get(log) ?? [];
+      this.#inclusions.set(log, inclusions);
+      inclusions.push({ index, size, root, hashes });
+      this.#proofs += 1;
+    } else {
+      const [older, newer] = [this.#keep(log, body.checkpoint_from), this.#keep(log, body.checkpoint_to)];
+      expectBody({ from: older.size, to: newer.size });
+      const hashes = (body.hashes as string[]).map((hash) => decodeBase64(hash, 32) ?? Buffer.alloc(0));
+      const claim = { oldSize: older.size, oldRoot: older.root, newSize: newer.size, newRoot: newer.root, hashes };
+      expect([log.origin, path, isConsistent(claim)]).toEqual([log.origin, path, true]);
+      this.#proofs += 1;
+    }
+  }
+
+  #keep(log: ReadLog, note: unknown): Checkpoint {
+    const checkpoint = verifyCheckpoint(String(note), log.origin, this.#keys);
     const heads = this.#heads.get(log) ?? new Map<number, Checkpoint>();
     this.#heads.set(log, heads);
     const { size, root } = heads.get(checkpoint.size) ?? checkpoint;
     expect([log.origin, size, hexOf(checkpoint.root)]).toEqual([log.origin, size, hexOf(root)]);
     heads.set(size, checkpoint);
     this.#notes += 1;
+    return checkpoint;
   }
-}
-
-function notesIn({ checkpoint, checkpoint_from, checkpoint_to, proof }: Fields): string[] {
-  const ofFile = typeof proof === 'string' ? parseProofFile(proof)?.checkpoint : undefined;
-  return [checkpoint, checkpoint_from, checkpoint_to, ofFile].filter((note) => typeof note === 'string');
 }
 
 function reasonOf({ body }: RestAnswer): unknown {

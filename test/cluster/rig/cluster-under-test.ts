@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { type LocalCassandra, startCassandra } from '../../../cluster/local/cassandra.ts';
 import { afterMs } from '../../../cluster/local/ports.ts';
 import { type LocalRedis, startRedis } from '../../../cluster/local/redis.ts';
@@ -30,6 +32,8 @@ export interface ClusterOptions {
   readonly keep?: boolean;
   /** Further variables of the nodes. */
   readonly env?: Readonly<Record<string, string>>;
+  /** A checkout of an older version, with packages and generated code. It makes the keyspace, and is what nodes run. */
+  readonly olderCheckout?: string | undefined;
 }
 
 /** Nodes, Redis, and if requested Cassandra, as processes. */
@@ -48,6 +52,8 @@ export interface ClusterUnderTest extends AsyncDisposable {
   readonly anchorFile: string;
   /** Keeps logs and data at the end. */
   keep(): void;
+  /** `schema apply` of this version. */
+  applySchema(): Promise<string>;
   /** Adds a node and starts it. */
   grow(): Promise<NodeUnderTest>;
   /** Stops the newest node by SIGTERM and removes it. */
@@ -103,12 +109,21 @@ async function start(
     CASSANDRA_ALLOW: allow.join(','),
   };
   const settings = cassandraSettings(cassandraEnv);
-  await applySchema(settings, {
-    replication: new Map([[localDataCenter, Math.min(3, own?.nodes.length ?? contactPoints.length)]]),
-    shardCount,
-    random: (bytes) => randomBytes(bytes),
-    ...(options.bucketEvents === undefined ? {} : { bucketEvents: options.bucketEvents }),
-  });
+  const replicas = Math.min(3, own?.nodes.length ?? contactPoints.length);
+  const { olderCheckout } = options;
+  const applyThisSchema = () =>
+    applySchema(settings, {
+      replication: new Map([[localDataCenter, replicas]]),
+      shardCount,
+      random: (bytes) => randomBytes(bytes),
+      ...(options.bucketEvents === undefined ? {} : { bucketEvents: options.bucketEvents }),
+    });
+  if (olderCheckout === undefined) await applyThisSchema();
+  else {
+    const command = ['schema', 'apply', '--replication', `${localDataCenter}:${replicas}`];
+    const program = join(olderCheckout, 'cluster/cli.ts');
+    await promisify(execFile)(process.execPath, [program, ...command], { env: { ...process.env, ...cassandraEnv } });
+  }
   const env = { ...cassandraEnv, ...keyFiles(dir), ...clusterTimings, ...options.env };
   const nodes: NodeUnderTest[] = [];
   const all: NodeUnderTest[] = [];
@@ -121,7 +136,7 @@ async function start(
     return node;
   };
   for (let n = 0; n < options.nodes; n++) nodes.push(await layOut());
-  await Promise.all(nodes.map((node) => node.start()));
+  await Promise.all(nodes.map((node) => node.start({ checkout: olderCheckout })));
 
   const owners = async () => {
     for (const node of nodes) {
@@ -140,6 +155,7 @@ async function start(
     dir,
     anchorFile: join(dir, anchorName),
     keep,
+    applySchema: applyThisSchema,
     owners,
     nodeAt(at) {
       const node = nodes[at];

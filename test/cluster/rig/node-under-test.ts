@@ -7,7 +7,7 @@ import { compileCache } from '../../support/compile-cache.ts';
 import { type Cut, openCut } from './cut.ts';
 import { fixedPorts } from './fixed-ports.ts';
 
-const MAIN = fileURLToPath(new URL('../../../cluster/main.ts', import.meta.url));
+const thisCheckout = fileURLToPath(new URL('../../..', import.meta.url));
 /** On a busy machine. */
 const readyMaxMs = 180_000;
 const pollMs = 50;
@@ -41,8 +41,8 @@ export interface NodeUnderTest extends AsyncDisposable {
   readonly fromPeers: Cut;
   readonly toRedis: Cut;
   readonly process: ServerProcess | null;
-  /** Starts it, and waits until it is ready if `ready` is not false. */
-  start(options?: { readonly ready?: boolean }): Promise<void>;
+  /** Starts it, and waits until it is ready if `ready` is not false. `checkout`: whose program; default: this one's. */
+  start(options?: { readonly ready?: boolean; readonly checkout?: string | undefined }): Promise<void>;
   untilReady(maxMs?: number): Promise<void>;
   /** SIGKILL. */
   kill(): Promise<void>;
@@ -120,10 +120,11 @@ export async function layOutNode({ id, dir, redisPort, env }: NodeParts): Promis
     get process() {
       return running;
     },
-    async start({ ready = true } = {}) {
+    async start({ ready = true, checkout = thisCheckout } = {}) {
       if (running !== null && !running.hasEnded()) throw new Error(`${id} runs already`);
       // `env` executes the node in its own process, so the pid is that of the node.
-      running = await startServerProcess('env', ['-i', ...variables, process.execPath, MAIN], logFile);
+      const main = join(checkout, 'cluster/main.ts');
+      running = await startServerProcess('env', ['-i', ...variables, process.execPath, main], logFile);
       if (ready) await untilReady();
     },
     untilReady,
