@@ -17,6 +17,11 @@ test('a node with a full disk refuses checkpoints with 503, and signs none that 
   const master = await newMaster(order);
   const notes = await KeptNotes.at(node.base);
   const logs = notes.logsOf(order, [master]);
+  // The disk is full soon: so many sizes are signed before, however fast the machine is.
+  for (let n = 0; n < 6; n += 1) {
+    await append(master, order.buyer, 'NOTED', { n });
+    for (const log of logs) await notes.get(node.base, log, 'checkpoint');
+  }
   let isRunning = true;
   const asking = notes.askRepeatedly({
     logs,
