@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { LatencyHistogram } from './latency.ts';
-import type { Transport } from './options.ts';
+import { type Transport, transports } from './options.ts';
+import { inPairs } from './paired-rounds.ts';
 import { measureRun, prepareRun } from './run.ts';
 import { type ServerProcess, withServer } from './server-process.ts';
 import { clientOf, makeSetting, type Setting } from './setting.ts';
@@ -51,7 +52,6 @@ const report = against === undefined ? await measured() : await comparedWith(res
 process.stdout.write(`${JSON.stringify(report)}\n`);
 
 function transportNamed(name: string): Transport {
-  const transports: Transport[] = ['stream', 'grpc', 'rest'];
   const found = transports.find((one) => one === name);
   if (found === undefined) throw new Error(usage);
   return found;
@@ -69,13 +69,16 @@ function measured(checkout?: string): Promise<Measured> {
 }
 
 async function comparedWith(earlier: string, pairs: number) {
-  const [before, now]: [Measured[], Measured[]] = [[], []];
-  for (let pair = 0; pair < pairs; pair += 1) {
-    if (pair % 2 === 1) now.push(await measured());
-    before.push(await measured(earlier));
-    if (pair % 2 === 0) now.push(await measured());
-    console.error(JSON.stringify({ pair: pair + 1, before: before[pair], now: now[pair] }));
-  }
+  const shown = async (name: string, checkout?: string): Promise<Measured> => {
+    const found = await measured(checkout);
+    console.error(JSON.stringify({ [name]: found }));
+    return found;
+  };
+  const [before, now] = await inPairs(
+    pairs,
+    () => shown('before', earlier),
+    () => shown('now'),
+  );
   const medianOf = (compare: (now: Measured, before: Measured) => number): number =>
     now.map((one, at) => compare(one, before[at] ?? one)).sort((left, right) => left - right)[pairs >> 1] ?? Number.NaN;
   const throughput = medianOf((one, other) => one.perSecond / other.perSecond);

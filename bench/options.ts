@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 
-export type Transport = 'rest' | 'grpc' | 'stream';
+export const transports = ['stream', 'grpc', 'rest'] as const;
+export type Transport = (typeof transports)[number];
 
 /** What is measured, and how much of it. */
 export interface BenchOptions {
@@ -51,7 +52,6 @@ export function readOptions(args: readonly string[]): BenchOptions {
       unverified: { type: 'boolean', default: false },
     },
   });
-  const transports: Transport[] = ['stream', 'grpc', 'rest'];
   const only = transports.filter((transport) => values.only === undefined || values.only === transport);
   const byDefault = values.memory ? 1_000_000 : values.quick ? 20_000 : values.cluster ? 90_000 : 100_000;
   const events = Number(values.events ?? byDefault);

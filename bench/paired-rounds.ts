@@ -72,14 +72,24 @@ export async function pairedRounds<T extends Round>(
   roundAlone: () => Promise<T>,
   roundBeside: () => Promise<T>,
 ): Promise<Pairs<T>> {
-  const [alone, beside]: [T[], T[]] = [[], []];
-  for (let pair = 0; pair < pairs; pair += 1) {
-    if (pair % 2 === 1) beside.push(await roundBeside());
-    alone.push(await roundAlone());
-    if (pair % 2 === 0) beside.push(await roundBeside());
-  }
+  const [alone, beside] = await inPairs(pairs, roundAlone, roundBeside);
   const losses = alone
     .map((one, at) => 1 - (beside[at] ?? one).perSecond / one.perSecond)
     .sort((left, right) => left - right);
   return { alone, beside, losses, lossMedian: losses[Math.floor(pairs / 2)] ?? 0 };
+}
+
+/** Measures two things in turns. Which of them comes first changes from pair to pair. */
+export async function inPairs<T>(
+  pairs: number,
+  measureOne: () => Promise<T>,
+  measureOther: () => Promise<T>,
+): Promise<readonly [ones: readonly T[], others: readonly T[]]> {
+  const [ones, others]: [T[], T[]] = [[], []];
+  for (let pair = 0; pair < pairs; pair += 1) {
+    if (pair % 2 === 1) others.push(await measureOther());
+    ones.push(await measureOne());
+    if (pair % 2 === 0) others.push(await measureOther());
+  }
+  return [ones, others];
 }

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { transports } from './options.ts';
 import { appendsBesideWebhooks } from './webhook-appends.ts';
 import { isolationRun } from './webhook-isolation.ts';
 
@@ -30,10 +31,8 @@ if (values.help) {
   process.exit(0);
 }
 const [events, pairs] = [Number(values.events ?? 10_000), Number(values.pairs ?? 7)];
-const transports = (['stream', 'grpc', 'rest'] as const).filter(
-  (transport) => values.only === undefined || values.only === transport,
-);
-if (!Number.isInteger(events) || !Number.isInteger(pairs) || transports.length === 0) throw new Error(usage);
+const chosen = transports.filter((transport) => values.only === undefined || values.only === transport);
+if (!Number.isInteger(events) || !Number.isInteger(pairs) || chosen.length === 0) throw new Error(usage);
 
 const broken: string[] = [];
 const bound = (name: string, isKept: boolean) => {
@@ -52,7 +51,7 @@ if (events > 0) {
     bound('memory', Math.max(alone.heldDeliveriesMax, beside.heldDeliveriesMax) <= heldDeliveriesBound);
   }
 }
-for (const transport of pairs > 0 ? transports : []) {
+for (const transport of pairs > 0 ? chosen : []) {
   const report = await appendsBesideWebhooks(transport, pairs);
   tell(report);
   bound(`appends, ${transport}`, report.lossMedian <= lossMax);

@@ -52,7 +52,9 @@ export class SignedLog {
     return this.#heads.get(this.log.origin);
   }
 
-  /** Keeps a signed head that was read in this epoch. Another call may have raised it meanwhile: returns the larger one. */
+  /**
+   * Keeps a signed head that was read in this epoch. Another call may have raised it meanwhile: returns the larger one.
+   */
   keepSigned(head: SignedHead | null, epoch: number): SignedHead | null {
     if (epoch !== this.#epoch) return head;
     if ((this.#signed?.size ?? 0) <= (head?.size ?? 0)) this.#signed = head;
