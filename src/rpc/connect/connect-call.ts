@@ -114,9 +114,7 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
     this.#setHeaders(call);
     const { output } = this.#endpoint.method;
     // connect-es makes the bytes itself, from the message.
-    const message = encodedOnce(answer, `message ${output.typeName}`, () =>
-      create(output, answer as MessageInitShape<typeof output>),
-    );
+    const message = encodedOnce(answer, 'message', () => create(output, answer as MessageInitShape<typeof output>));
     return this.#answers.push(message);
   }
 

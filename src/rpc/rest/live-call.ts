@@ -42,11 +42,8 @@ export class RestLiveCall extends RestCall implements StreamCall {
   send(call: RunningCall, answer: object): Promise<void> | undefined {
     this.#start(call);
     const { method } = this.entry.endpoint;
-    const form = `events ${method.output.typeName}`;
-    return writeOn(
-      this.response,
-      encodedOnce(answer, form, () => Buffer.from(frameOf(method, answer))),
-    );
+    const encode = () => Buffer.from(frameOf(method, answer));
+    return writeOn(this.response, encodedOnce(answer, 'server-sent event', encode));
   }
 
   end(call: RunningCall): void {

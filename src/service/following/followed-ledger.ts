@@ -25,9 +25,10 @@ const readCharsMax = 256 * 1024;
 const retryMs = 1_000;
 /** Time of the main thread to read and check an event, and to encode it once, ms, as measured on a quiet machine. */
 const readMs = 0.05;
-/** The same for sending it to one follower: encoding of the frame, stream and socket. */
-const sendMs = 0.01;
-/** Events are shown to followers in steps of about this time, ms. Appends go on between them. */
+/** The same for one follower that is woken up, and for each event that it is sent: stream and socket. */
+const wakeMs = 0.005;
+const sendMs = 0.005;
+/** Followers are woken up for about this time, ms, before appends go on. */
 const stepMs = 5;
 /** A heartbeat may say a time that is so long past, ms. */
 const heartbeatSharedMs = 100;
@@ -193,28 +194,20 @@ export class FollowedLedger {
     void this.#advance();
   }
 
-  /** Lets the followers read the new events, step by step, as fast as appends leave time for it. */
+  /** Lets the followers read the new events, as fast as appends leave time for it. */
   async #advance(): Promise<void> {
     if (this.#advancing || this.#watch === null) return;
     this.#advancing = true;
-    const { limiter, clock, log } = this.#parts;
+    const { clock, log } = this.#parts;
     try {
       while (!this.#isClosed && this.#shownSeq < this.#watch.seq) {
-        const costMs = readMs + sendMs * this.#followers.size;
-        const step = Math.min(Math.max(1, Math.floor(stepMs / costMs)), pageSeqs);
-        const events = Math.min(step, this.#watch.seq - this.#shownSeq);
-        const waitMs = limiter.delayMs(costMs * events);
-        if (waitMs > 0) {
-          // Reads on all the same if an event may end an access, so that it ends at once.
-          while (this.#mayEnd && this.#readSeq < this.#watch.seq) await this.#readOn(this.#watch);
-          await sleep(clock, waitMs);
-          continue;
-        }
+        const { seq: headSeq } = this.#watch;
+        await this.#timeFor(readMs * Math.min(headSeq - this.#shownSeq, pageSeqs), this.#watch);
+        if (this.#isClosed) return;
         if (this.#readSeq === this.#shownSeq) await this.#readOn(this.#watch);
-        if (this.#readSeq === this.#shownSeq) continue;
-        this.#shownSeq = Math.min(this.#shownSeq + events, this.#readSeq);
-        for (const follower of this.#followers) follower.advanced();
-        if (this.#shownSeq < this.#watch.seq) await setImmediate();
+        const events = Math.min(this.#readSeq - this.#shownSeq, pageSeqs);
+        this.#shownSeq += events;
+        await this.#wakeAll(events, this.#watch);
       }
     } catch (error) {
       if (this.#isClosed) return;
@@ -223,6 +216,31 @@ export class FollowedLedger {
       this.#cancelRetry = clock.after(retryMs, () => void this.#advance());
     } finally {
       this.#advancing = false;
+    }
+  }
+
+  /**
+   * Tells the followers of new events, some followers at a time, so that appends go on in between. Each gets all of the
+   * events at once: one write to a socket costs as much as some events.
+   */
+  async #wakeAll(events: number, watch: HeadWatch): Promise<void> {
+    const costMs = wakeMs + sendMs * events;
+    const atOnce = Math.max(1, Math.floor(stepMs / costMs));
+    const followers = [...this.#followers];
+    for (let from = 0; from < followers.length; from += atOnce) {
+      const group = followers.slice(from, from + atOnce);
+      await this.#timeFor(costMs * group.length, watch);
+      for (const follower of group) follower.advanced();
+      await setImmediate();
+    }
+  }
+
+  /** Waits until appends leave so much time. Events that may end an access are read all the same, so that it ends. */
+  async #timeFor(ms: number, watch: HeadWatch): Promise<void> {
+    const { limiter, clock } = this.#parts;
+    for (let waitMs = limiter.delayMs(ms); waitMs > 0 && !this.#isClosed; waitMs = limiter.delayMs(ms)) {
+      while (this.#mayEnd && this.#readSeq < watch.seq) await this.#readOn(watch);
+      await sleep(clock, waitMs);
     }
   }
 

@@ -195,7 +195,7 @@ abstract class GrpcCall implements IncomingCall {
 
   protected serialize(answer: object): Buffer {
     const { output } = this.endpoint.method;
-    return encodedOnce(answer, `protobuf ${output.typeName}`, () => encodeAnswer(output, answer));
+    return encodedOnce(answer, 'protobuf', () => encodeAnswer(output, answer));
   }
 }
 

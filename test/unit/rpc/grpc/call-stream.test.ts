@@ -9,6 +9,8 @@ import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 
 const mebibyte = 1024 * 1024;
+/** How many calls fill a quarter of the budget of 64 MiB. */
+const callsMax = (16 * mebibyte) / limits.grpcCallBytes;
 
 class Session extends EventEmitter {
   destroyed = false;
@@ -176,7 +178,7 @@ test('a request that was handed on is held no more by the worker', () => {
   own.received();
   rig.pass(60_000);
   // The call itself is held until its stream closes.
-  expect([rig.held(), rig.refusals]).toEqual([[16 * 1024, 0, 0], []]);
+  expect([rig.held(), rig.refusals]).toEqual([[limits.grpcCallBytes, 0, 0], []]);
   http.emit('close');
   rig.pass(100);
   expect(rig.held()).toEqual([0, 0, 0]);
@@ -189,9 +191,8 @@ test('when all connections hold more than a quarter of the budget, one that hold
   for (const session of sessions) fill(session, 1.9 * mebibyte);
   fill(sessions[3] as Session, 0.05 * mebibyte);
   expect(rig.refusals).toEqual([]);
-  // 16 MiB are reached with the fourth: it holds more than an eighth of them.
-  for (const session of sessions) fill(session, 0.05 * mebibyte);
-  fill(sessions[3] as Session, 100);
+  // 16 MiB are reached with calls of the fourth, which holds more than an eighth of them.
+  for (let call = 0; call < 20; call += 1) fill(sessions[3] as Session, 100);
   expect(new Set(rig.refusals)).toEqual(new Set(['overloaded']));
   expect(sessions.some(({ destroyed }) => destroyed)).toBe(false);
 });
@@ -201,7 +202,7 @@ test('a connection that holds little is not refused then: the one that holds mos
   const [small, ...large] = Array.from({ length: 9 }, () => new Session());
   for (const session of large) {
     for (let call = 0; call < 2; call += 1)
-      rig.open(session, method('unary')).http.emit('data', begun(0.97 * mebibyte));
+      rig.open(session, method('unary')).http.emit('data', begun(0.95 * mebibyte));
   }
   const most = large[3] as Session;
   rig.open(most, method('unary')).http.emit('data', begun(0.02 * mebibyte));
@@ -214,7 +215,7 @@ test('a connection that holds little is not refused then: the one that holds mos
 test('calls count by themselves: too many on one connection are overloaded before any of their bytes arrive', () => {
   const rig = new Rig();
   const session = new Session();
-  for (let call = 0; call < 1_024; call += 1) rig.begin(session);
+  for (let call = 0; call < callsMax; call += 1) rig.begin(session);
   expect(rig.refusals).toEqual([]);
   rig.begin(session);
   expect([rig.refusals, session.destroyed]).toEqual([['overloaded'], false]);
@@ -225,7 +226,7 @@ test('calls count by themselves: too many on one connection are overloaded befor
 test('a connection that keeps opening calls for which there is no room ends', () => {
   const rig = new Rig();
   const session = new Session();
-  for (let call = 0; call < 1_124; call += 1) rig.begin(session);
+  for (let call = 0; call < callsMax + 100; call += 1) rig.begin(session);
   expect([rig.refusals.length, session.destroyed]).toEqual([100, false]);
   rig.begin(session);
   expect(session.destroyed).toBe(true);
@@ -258,7 +259,7 @@ test('bytes that wait in Node’s buffers while streams are paused count too', (
   const { http } = rig.open(session, method('bidi_streaming'));
   http.readableLength = 64 * 1024;
   rig.pass(100);
-  expect(rig.held()[0]).toBe((64 + 16) * 1024);
+  expect(rig.held()[0]).toBe(64 * 1024 + limits.grpcCallBytes);
   http.readableLength = 17 * mebibyte;
   rig.pass(100);
   expect(session.destroyed).toBe(true);
