@@ -118,9 +118,9 @@ export const limits = Object.freeze({
   /** Larger answers go to HTTP/2 in pieces, to see whether they are taken. */
   grpcAnswerPieceBytes: 64 * 1024,
   /**
-   * What a call takes itself, until its stream closes. Measured: 21 KiB, and calls that end and begin anew leave gaps in
-   * malloc's pools. Under an attack with calls whose answers nobody takes, 16 KiB let the process grow to 557 MiB, of
-   * which 300 were left after a minute; with 32 KiB it is 451 and 282.
+   * What a call takes itself, until its stream closes. Measured: 21 KiB, and calls that end and begin anew leave gaps
+   * in malloc's pools. Under an attack with calls whose answers nobody takes, 16 KiB let the process grow to 557 MiB,
+   * of which 300 were left after a minute; with 32 KiB it is 451 and 282.
    */
   grpcCallBytes: 32 * 1024,
   /** Bytes of a call's headers that grpcCallBytes includes. */
