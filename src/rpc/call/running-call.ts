@@ -11,6 +11,15 @@ import type { Endpoint } from '../endpoints/endpoint.ts';
 /** How a call reaches the service. */
 export type Transport = 'rest' | 'connect' | 'grpc';
 
+/** What the pipeline does for a call. */
+export interface CallSupport {
+  openWalk(call: RunningCall): Walk;
+  /** Charges the cost of a part walk that has ended. */
+  walked(call: RunningCall, walk: Walk): void;
+  /** Leaves an access record of a live stream. */
+  record(call: RunningCall): void;
+}
+
 /** A call while it runs. The pipeline notes on it what the answer, the log and the metrics need. */
 export class RunningCall implements Call {
   readonly endpoint: Endpoint;
@@ -46,13 +55,9 @@ export class RunningCall implements Call {
   answerHeaders: [name: string, value: string][] = [];
   ledgers: Set<string> | null = null;
   #entropy: Entropy;
-  readonly #openWalk: (call: RunningCall) => Walk;
-  /** Called with a walk that has ended, to charge its cost. null: nothing is charged. */
-  walked: ((walk: Walk) => void) | null = null;
+  readonly #support: CallSupport;
   /** Whether the handler left its own access records, so that the answer leaves none. */
   hasRecorded = false;
-  /** Leaves an access record. Set by the pipeline for live streams. */
-  onRecord: (() => void) | null = null;
   #abort: AbortController | null = null;
   #ended: Error | null = null;
   onAbort: (() => void) | null = null;
@@ -65,7 +70,7 @@ export class RunningCall implements Call {
     deadline: number,
     startedMs: number,
     entropy: Entropy,
-    openWalk: (call: RunningCall) => Walk,
+    support: CallSupport,
   ) {
     this.endpoint = endpoint;
     this.transport = transport;
@@ -74,7 +79,7 @@ export class RunningCall implements Call {
     this.deadline = deadline;
     this.startedMs = startedMs;
     this.#entropy = entropy;
-    this.#openWalk = openWalk;
+    this.#support = support;
   }
 
   /** From here on ids, bytes and the time are those of the call's first run. */
@@ -100,23 +105,23 @@ export class RunningCall implements Call {
   }
 
   get walk(): Walk {
-    this.openedWalk ??= this.#openWalk(this);
+    this.openedWalk ??= this.#support.openWalk(this);
     return this.openedWalk;
   }
 
   async partWalk<T>(read: (walk: Walk) => Promise<T>): Promise<T> {
-    const walk = this.#openWalk(this);
+    const walk = this.#support.openWalk(this);
     try {
       return await read(walk);
     } finally {
       walk.end();
-      this.walked?.(walk);
+      this.#support.walked(this, walk);
     }
   }
 
   recordAccess(): void {
     this.hasRecorded = true;
-    this.onRecord?.();
+    this.#support.record(this);
   }
 
   endWith(error: LedgerError): void {

@@ -1,6 +1,7 @@
 import type { DescMethod, DescService, Message, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import type { Naming } from '../../service/audit/ledger-naming.ts';
 import type { Call } from '../../service/calls/call.ts';
+import type { PushedAnswers } from '../../service/calls/pushed-answers.ts';
 
 /**
  * The function that implements one method. Messages are plain objects in the shape of their descriptor. A handler
@@ -9,7 +10,9 @@ import type { Call } from '../../service/calls/call.ts';
 type HandlerOf<M extends DescMethod> = M extends { readonly methodKind: 'unary' }
   ? (request: MessageShape<M['input']>, call: Call) => Promise<MessageInitShape<M['output']>>
   : M extends { readonly methodKind: 'server_streaming' }
-    ? (request: MessageShape<M['input']>, call: Call) => Answers<MessageInitShape<M['output']>>
+    ?
+        | ((request: MessageShape<M['input']>, call: Call) => Answers<MessageInitShape<M['output']>>)
+        | ((request: MessageShape<M['input']>, call: Call) => Promise<PushedAnswers<MessageInitShape<M['output']>>>)
     : M extends { readonly methodKind: 'bidi_streaming' }
       ? (requests: AsyncIterable<MessageShape<M['input']>>, call: Call) => AsyncIterable<MessageInitShape<M['output']>>
       : never;
@@ -25,8 +28,10 @@ type HandlersOf<S extends DescService> = {
 /** Handlers without their types, as the transports hold them. */
 export type UnaryHandler = (request: Message, call: Call) => Promise<object>;
 export type ServerStreamHandler = (request: Message, call: Call) => Answers<object>;
+/** Of a method whose rule says that it is live. */
+export type LiveStreamHandler = (request: Message, call: Call) => Promise<PushedAnswers<object>>;
 export type BidiStreamHandler = (requests: AsyncIterable<Message>, call: Call) => AsyncIterable<object>;
-export type AnyHandler = UnaryHandler | ServerStreamHandler | BidiStreamHandler;
+export type AnyHandler = UnaryHandler | ServerStreamHandler | LiveStreamHandler | BidiStreamHandler;
 
 /** For methods whose ledger is not in a `ledger_id` of the request: how to find the ledger that a call names. */
 type NamesOf<S extends DescService> = {

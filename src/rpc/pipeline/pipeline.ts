@@ -3,15 +3,16 @@ import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
 import { FreshEntropy } from '../../service/calls/entropy.ts';
+import type { PushedAnswers } from '../../service/calls/pushed-answers.ts';
 import type { Credentials } from '../../service/developers/credentials.ts';
 import { fingerprintOf } from '../../service/idempotency/fingerprint.ts';
 import { type RunOnceParts, runOnce } from '../../service/idempotency/run-once.ts';
 import { Walk, type WalkParts } from '../../service/walking/walk.ts';
 import type { BidiCall, IncomingCall, StreamCall, UnaryCall } from '../call/incoming-call.ts';
 import { requestIdOf } from '../call/request-id.ts';
-import { RunningCall } from '../call/running-call.ts';
+import { type CallSupport, RunningCall } from '../call/running-call.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
-import type { BidiStreamHandler, ServerStreamHandler, UnaryHandler } from '../endpoints/handlers.ts';
+import type { BidiStreamHandler, LiveStreamHandler, ServerStreamHandler, UnaryHandler } from '../endpoints/handlers.ts';
 import type { AnswerLog } from './answer-log.ts';
 import { asLedgerError } from './as-ledger-error.ts';
 import { type CallRates, walkerOf } from './call-rates.ts';
@@ -53,10 +54,9 @@ export function createPipeline(parts: PipelineParts) {
     const entropy = new FreshEntropy(parts.random, now);
     const requestId = requestIdOf(incoming.header('x-request-id'), () => entropy.newId());
     const deadline = now + Math.min(incoming.timeoutMs, timeoutMs);
-    const openWalk = (walking: RunningCall): Walk =>
-      new Walk(parts.walks, walkerOf(walking.caller, incoming.address()), walking.signal);
+    const support = new PipelineSupport(parts, incoming);
     const startedMs = parts.monotonicMs();
-    const call = new RunningCall(endpoint, transport, requestId, now, deadline, startedMs, entropy, openWalk);
+    const call = new RunningCall(endpoint, transport, requestId, now, deadline, startedMs, entropy, support);
     running.add(call, incoming);
     return call;
   };
@@ -72,14 +72,11 @@ export function createPipeline(parts: PipelineParts) {
     incoming.fail(call, error);
   };
 
-  const charge = (call: RunningCall, incoming: IncomingCall, { cost }: Walk): void =>
-    parts.rates.charge(call, () => incoming.address(), cost, parts.monotonicMs());
-
   const end = (call: RunningCall, incoming: IncomingCall): void => {
     const walk = call.openedWalk;
     if (walk !== null) {
       walk.end();
-      charge(call, incoming, walk);
+      charge(parts, call, incoming, walk);
     }
     running.remove(incoming);
   };
@@ -108,18 +105,15 @@ export function createPipeline(parts: PipelineParts) {
       // The request has no fields of JSON text, whose parsed form would be kept as long as the stream.
       const { message } = incoming.decode();
       call.request = message;
-      call.walked = (walk) => charge(call, incoming, walk);
-      call.onRecord = () => parts.answers.recordStream(call, incoming);
       liveCredentials.watch(incoming);
       try {
-        const answers = await opened(call, (endpoint.handler as ServerStreamHandler)(message, call));
+        const answers = await opened(call, (endpoint.handler as LiveStreamHandler)(message, call));
         if (answers === null) throw callerLeft();
-        for await (const answer of answers) {
-          if (call.aborted) break;
+        await answers.sendTo((answer) => {
           if (!call.hasRecorded) call.recordAccess();
           const full = incoming.send(call, answer);
-          if (full !== undefined) await taken(call, full);
-        }
+          return full && taken(call, full);
+        });
       } catch (thrown) {
         // The end of the stream also ends the read under way, which throws another error.
         throw call.ending ?? thrown;
@@ -182,6 +176,32 @@ export function createPipeline(parts: PipelineParts) {
   };
 }
 
+function charge({ rates, monotonicMs }: PipelineParts, call: RunningCall, incoming: IncomingCall, walk: Walk): void {
+  rates.charge(call, () => incoming.address(), walk.cost, monotonicMs());
+}
+
+class PipelineSupport implements CallSupport {
+  readonly #parts: PipelineParts;
+  readonly #incoming: IncomingCall;
+
+  constructor(parts: PipelineParts, incoming: IncomingCall) {
+    this.#parts = parts;
+    this.#incoming = incoming;
+  }
+
+  openWalk(call: RunningCall): Walk {
+    return new Walk(this.#parts.walks, walkerOf(call.caller, this.#incoming.address()), call.signal);
+  }
+
+  walked(call: RunningCall, walk: Walk): void {
+    charge(this.#parts, call, this.#incoming, walk);
+  }
+
+  record(call: RunningCall): void {
+    this.#parts.answers.recordStream(call, this.#incoming);
+  }
+}
+
 /**
  * Checks the credential and the rate limit, and receives the request. If an entity's signature over the whole request
  * is part of its credential, checks it too and returns what was signed.
@@ -238,14 +258,13 @@ async function sendAll(call: RunningCall, incoming: StreamCall, answers: AsyncIt
 }
 
 /** What the handler of a live stream opens. Returns null as soon as the call ends, even if the handler still runs. */
-function opened(call: RunningCall, opening: ReturnType<ServerStreamHandler>): Promise<AsyncIterable<object> | null> {
+function opened(call: RunningCall, opening: ReturnType<LiveStreamHandler>): Promise<PushedAnswers<object> | null> {
   return new Promise((resolve, reject) => {
     if (call.aborted) resolve(null);
     else call.onAbort = () => resolve(null);
-    Promise.resolve(opening).then((answers) => {
+    opening.then((answers) => {
       call.onAbort = null;
-      // What comes too late is left unread.
-      if (call.aborted) void answers[Symbol.asyncIterator]().return?.();
+      if (call.aborted) answers.stop();
       resolve(answers);
     }, reject);
   });
@@ -261,12 +280,16 @@ function taken(call: RunningCall, full: Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     call.untakenSinceMs = performance.now();
     const stalled = setTimeout(() => call.endWith(takesNothing()), limits.liveStallMs).unref();
+    const { onAbort } = call;
     const goOn = (): void => {
       clearTimeout(stalled);
-      call.onAbort = null;
+      call.onAbort = onAbort;
       resolve();
     };
-    call.onAbort = goOn;
+    call.onAbort = () => {
+      goOn();
+      onAbort?.();
+    };
     void full.then(() => {
       // The end of the connection also resolves it.
       if (!call.aborted) call.untakenSinceMs = null;

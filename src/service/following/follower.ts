@@ -176,9 +176,9 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     this.wake();
   }
 
-  override next(): ReturnType<WakefulStream<FollowAnswer>['next']> {
-    this.#call.onAbort = () => this.finish();
-    return super.next();
+  override sendTo(send: Parameters<WakefulStream<FollowAnswer>['sendTo']>[0]): Promise<void> {
+    this.#call.onAbort = () => this.stop();
+    return super.sendTo(send);
   }
 
   protected override ended(): void {

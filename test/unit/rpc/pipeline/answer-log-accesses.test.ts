@@ -75,7 +75,11 @@ async function answered(
     now: () => 1000,
   });
   const entropy = { newId: () => 'id', randomBytes: (length: number) => Buffer.alloc(length) };
-  const call = new RunningCall(endpoint, 'rest', 'request', 0, 10_000, 0, entropy, () => unboundedWalk());
+  const call = new RunningCall(endpoint, 'rest', 'request', 0, 10_000, 0, entropy, {
+    openWalk: () => unboundedWalk(),
+    walked: () => {},
+    record: () => {},
+  });
   call.caller = over.caller === undefined ? caller : over.caller;
   call.answered = over.inPlace === true;
   call.isRecorded = over.recorded ?? true;

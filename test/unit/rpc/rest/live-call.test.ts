@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
+import type { PushedAnswers } from '../../../../src/service/calls/pushed-answers.ts';
 import {
   bearer,
   goodKey,
@@ -33,7 +34,15 @@ type Messages = (call: Call, request: FollowRequest) => AsyncGenerator<object>;
 let node: ListeningNode;
 /** What the handler of the next streams does. */
 let messages: Messages;
-const handler = (request: FollowRequest, call: Call) => messages(call, request);
+const handler = async (request: FollowRequest, call: Call): Promise<PushedAnswers<object>> => ({
+  async sendTo(send) {
+    for await (const message of messages(call, request)) {
+      if (call.aborted) return;
+      await send(message);
+    }
+  },
+  stop() {},
+});
 beforeAll(async () => {
   node = await startListeningNode({
     grpc: false,
