@@ -15,9 +15,9 @@ export type Transport = 'rest' | 'connect' | 'grpc';
 export interface CallSupport {
   openWalk(call: RunningCall): Walk;
   /** Charges the cost of a part walk that has ended. */
-  walked(call: RunningCall, walk: Walk): void;
+  charge(call: RunningCall, walk: Walk): void;
   /** Leaves an access record of a live stream. */
-  record(call: RunningCall): void;
+  recordAccess(call: RunningCall): void;
 }
 
 /** A call while it runs. The pipeline notes on it what the answer, the log and the metrics need. */
@@ -115,13 +115,13 @@ export class RunningCall implements Call {
       return await read(walk);
     } finally {
       walk.end();
-      this.#support.walked(this, walk);
+      this.#support.charge(this, walk);
     }
   }
 
   recordAccess(): void {
     this.hasRecorded = true;
-    this.#support.record(this);
+    this.#support.recordAccess(this);
   }
 
   endWith(error: LedgerError): void {

@@ -10,15 +10,13 @@ import type { PushedAnswers } from '../../service/calls/pushed-answers.ts';
 type HandlerOf<M extends DescMethod> = M extends { readonly methodKind: 'unary' }
   ? (request: MessageShape<M['input']>, call: Call) => Promise<MessageInitShape<M['output']>>
   : M extends { readonly methodKind: 'server_streaming' }
-    ?
-        | ((request: MessageShape<M['input']>, call: Call) => Answers<MessageInitShape<M['output']>>)
-        | ((request: MessageShape<M['input']>, call: Call) => Promise<PushedAnswers<MessageInitShape<M['output']>>>)
+    ? (request: MessageShape<M['input']>, call: Call) => StreamedAnswers<MessageInitShape<M['output']>>
     : M extends { readonly methodKind: 'bidi_streaming' }
       ? (requests: AsyncIterable<MessageShape<M['input']>>, call: Call) => AsyncIterable<MessageInitShape<M['output']>>
       : never;
 
-/** What a handler of a server stream returns. A promise rejects where the stream is refused. */
-type Answers<T> = AsyncIterable<T> | Promise<AsyncIterable<T>>;
+/** What a handler of a server stream returns: the second of a live one. A promise rejects where it is refused. */
+type StreamedAnswers<T> = AsyncIterable<T> | Promise<PushedAnswers<T>>;
 
 /** One handler for each method of a service, by the method's name in camelCase. */
 type HandlersOf<S extends DescService> = {
@@ -27,7 +25,7 @@ type HandlersOf<S extends DescService> = {
 
 /** Handlers without their types, as the transports hold them. */
 export type UnaryHandler = (request: Message, call: Call) => Promise<object>;
-export type ServerStreamHandler = (request: Message, call: Call) => Answers<object>;
+export type ServerStreamHandler = (request: Message, call: Call) => AsyncIterable<object>;
 /** Of a method whose rule says that it is live. */
 export type LiveStreamHandler = (request: Message, call: Call) => Promise<PushedAnswers<object>>;
 export type BidiStreamHandler = (requests: AsyncIterable<Message>, call: Call) => AsyncIterable<object>;

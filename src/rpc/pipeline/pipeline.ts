@@ -158,7 +158,7 @@ export function createPipeline(parts: PipelineParts) {
       return run(endpoint, incoming, limits.serverStreamTimeoutMs, async (call) => {
         await admit(parts, call, incoming);
         const message = take(call, incoming);
-        await sendAll(call, incoming, await (endpoint.handler as ServerStreamHandler)(message, call));
+        await sendAll(call, incoming, (endpoint.handler as ServerStreamHandler)(message, call));
         await finish(parts, call, incoming);
       });
     },
@@ -193,11 +193,11 @@ class PipelineSupport implements CallSupport {
     return new Walk(this.#parts.walks, walkerOf(call.caller, this.#incoming.address()), call.signal);
   }
 
-  walked(call: RunningCall, walk: Walk): void {
+  charge(call: RunningCall, walk: Walk): void {
     charge(this.#parts, call, this.#incoming, walk);
   }
 
-  record(call: RunningCall): void {
+  recordAccess(call: RunningCall): void {
     this.#parts.answers.recordStream(call, this.#incoming);
   }
 }
@@ -257,14 +257,17 @@ async function sendAll(call: RunningCall, incoming: StreamCall, answers: AsyncIt
   }
 }
 
-/** What the handler of a live stream opens. Returns null as soon as the call ends, even if the handler still runs. */
+/**
+ * What the handler of a live stream opens; from then on the end of the call stops it. Returns null as soon as the call
+ * ends, even if the handler still runs.
+ */
 function opened(call: RunningCall, opening: ReturnType<LiveStreamHandler>): Promise<PushedAnswers<object> | null> {
   return new Promise((resolve, reject) => {
     if (call.aborted) resolve(null);
     else call.onAbort = () => resolve(null);
     opening.then((answers) => {
-      call.onAbort = null;
       if (call.aborted) answers.stop();
+      else call.onAbort = () => answers.stop();
       resolve(answers);
     }, reject);
   });

@@ -1,4 +1,4 @@
-/** What a transport makes of an answer. */
+/** What a transport makes of an answer. A message is an object for connect-es, which makes the bytes itself. */
 type Form = 'server-sent event' | 'message' | 'protobuf';
 
 interface Encodings {
@@ -8,7 +8,10 @@ interface Encodings {
 
 const shared = new WeakMap<object, Encodings>();
 
-/** Marks an answer as one that many calls of one method send. `encoded` is called each time a transport encodes it. */
+/**
+ * Marks an answer as one that many calls send: all of one method, since a form does not name the type. `encoded` is
+ * called each time a transport encodes it.
+ */
 export function shareAnswer<T extends object>(answer: T, encoded: () => void): T {
   shared.set(answer, { encoded, byForm: new Map() });
   return answer;

@@ -196,18 +196,19 @@ export class FollowedLedger {
 
   /** Lets the followers read the new events, as fast as appends leave time for it. */
   async #advance(): Promise<void> {
-    if (this.#advancing || this.#watch === null) return;
+    const watch = this.#watch;
+    if (this.#advancing || watch === null) return;
     this.#advancing = true;
     const { clock, log } = this.#parts;
     try {
-      while (!this.#isClosed && this.#shownSeq < this.#watch.seq) {
-        const { seq: headSeq } = this.#watch;
-        await this.#timeFor(readMs * Math.min(headSeq - this.#shownSeq, pageSeqs), this.#watch);
+      while (!this.#isClosed && this.#shownSeq < watch.seq) {
+        await this.#timeFor(readMs * Math.min(watch.seq - this.#shownSeq, pageSeqs), watch);
         if (this.#isClosed) return;
-        if (this.#readSeq === this.#shownSeq) await this.#readOn(this.#watch);
+        if (this.#readSeq === this.#shownSeq) await this.#readOn(watch);
         const events = Math.min(this.#readSeq - this.#shownSeq, pageSeqs);
+        if (events === 0) continue;
         this.#shownSeq += events;
-        await this.#wakeAll(events, this.#watch);
+        await this.#wakeAll(events, watch);
       }
     } catch (error) {
       if (this.#isClosed) return;
@@ -226,20 +227,27 @@ export class FollowedLedger {
   async #wakeAll(events: number, watch: HeadWatch): Promise<void> {
     const costMs = wakeMs + sendMs * events;
     const atOnce = Math.max(1, Math.floor(stepMs / costMs));
-    const followers = [...this.#followers];
-    for (let from = 0; from < followers.length; from += atOnce) {
-      const group = followers.slice(from, from + atOnce);
-      await this.#timeFor(costMs * group.length, watch);
-      for (const follower of group) follower.advanced();
-      await setImmediate();
+    const left = [...this.#followers];
+    try {
+      while (left.length > 0 && !this.#isClosed) {
+        await this.#timeFor(costMs * Math.min(left.length, atOnce), watch);
+        for (const follower of left.splice(0, atOnce)) follower.advanced();
+        await setImmediate();
+      }
+    } catch (error) {
+      // What is shown already needs no further read.
+      for (const follower of left) follower.advanced();
+      throw error;
     }
   }
 
-  /** Waits until appends leave so much time. Events that may end an access are read all the same, so that it ends. */
+  /** Waits until appends leave so much time. Events that may end an access are read as they come, so that it ends. */
   async #timeFor(ms: number, watch: HeadWatch): Promise<void> {
     const { limiter, clock } = this.#parts;
-    for (let waitMs = limiter.delayMs(ms); waitMs > 0 && !this.#isClosed; waitMs = limiter.delayMs(ms)) {
+    while (!this.#isClosed) {
       while (this.#mayEnd && this.#readSeq < watch.seq) await this.#readOn(watch);
+      const waitMs = limiter.delayMs(ms);
+      if (waitMs === 0) return;
       await sleep(clock, waitMs);
     }
   }

@@ -176,11 +176,6 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     this.wake();
   }
 
-  override sendTo(send: Parameters<WakefulStream<FollowAnswer>['sendTo']>[0]): Promise<void> {
-    this.#call.onAbort = () => this.stop();
-    return super.sendTo(send);
-  }
-
   protected override ended(): void {
     this.#left(this);
   }

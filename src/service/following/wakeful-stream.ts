@@ -1,13 +1,14 @@
-import type { PushedAnswers } from '../calls/pushed-answers.ts';
+import type { PushedAnswers, Send } from '../calls/pushed-answers.ts';
 
 /**
- * A stream that is woken up when there may be something to answer with. Until then nothing waits in it, neither a call
- * nor a promise: a node has thousands that wait, and what was made for each wait would grow old with it.
+ * A stream that looks for answers when it is woken up. While it waits it has no suspended function, and no promise but
+ * that of `sendTo`: a node has thousands that wait, and what was made for each wait would grow old with it.
  */
 export abstract class WakefulStream<T> implements PushedAnswers<T> {
-  #send: ((answer: T) => Promise<void> | undefined) | null = null;
-  /** Resolves the promise of `sendTo`. */
-  #over: ((over?: Promise<never>) => void) | null = null;
+  #send: Send<T> | null = null;
+  /** They settle the promise of `sendTo`. */
+  #resolve: (() => void) | null = null;
+  #reject: ((error: unknown) => void) | null = null;
   #isLooking = false;
   #isWoken = false;
   #isEnded = false;
@@ -18,21 +19,25 @@ export abstract class WakefulStream<T> implements PushedAnswers<T> {
   /** Called once. */
   protected abstract ended(): void;
 
-  /** What `sendTo` rejects with for an error of `find`, which ends the stream. */
+  /** What `sendTo` rejects with where `find` or `send` throws, which ends the stream. */
   protected abstract failure(error: unknown): unknown;
 
-  sendTo(send: (answer: T) => Promise<void> | undefined): Promise<void> {
+  sendTo(send: Send<T>): Promise<void> {
     if (this.#isEnded) return Promise.resolve();
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       this.#send = send;
-      this.#over = resolve;
+      this.#resolve = resolve;
+      this.#reject = reject;
       this.wake();
     });
   }
 
   /** Ends the stream. It does not wait for a look under way: what that finds is dropped. */
   stop(): void {
-    this.#end();
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.ended();
+    this.#resolve?.();
   }
 
   protected wake(): void {
@@ -40,30 +45,23 @@ export abstract class WakefulStream<T> implements PushedAnswers<T> {
     if (this.#send !== null && !this.#isLooking) void this.#look(this.#send);
   }
 
-  #end(error?: Promise<never>): void {
-    if (this.#isEnded) return;
-    this.#isEnded = true;
-    this.ended();
-    this.#over?.(error);
-    this.#over = null;
-    this.#send = null;
-  }
-
   /** Sends what it finds, until there is nothing to send yet. */
-  async #look(send: (answer: T) => Promise<void> | undefined): Promise<void> {
+  async #look(send: Send<T>): Promise<void> {
     this.#isLooking = true;
     try {
       while (this.#isWoken && !this.#isEnded) {
         this.#isWoken = false;
         const found = await this.find();
         if (this.#isEnded || found === 'wait') continue;
-        if (found === 'end') return this.#end();
+        if (found === 'end') return this.stop();
         const full = send(found);
         if (full !== undefined) await full;
         this.#isWoken = true;
       }
     } catch (error) {
-      this.#end(Promise.reject(this.failure(error)));
+      // What is settled already stays as it is.
+      this.#reject?.(this.failure(error));
+      this.stop();
     } finally {
       this.#isLooking = false;
     }

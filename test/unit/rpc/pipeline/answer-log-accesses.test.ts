@@ -77,8 +77,8 @@ async function answered(
   const entropy = { newId: () => 'id', randomBytes: (length: number) => Buffer.alloc(length) };
   const call = new RunningCall(endpoint, 'rest', 'request', 0, 10_000, 0, entropy, {
     openWalk: () => unboundedWalk(),
-    walked: () => {},
-    record: () => {},
+    charge: () => {},
+    recordAccess: () => {},
   });
   call.caller = over.caller === undefined ? caller : over.caller;
   call.answered = over.inPlace === true;

@@ -8,7 +8,7 @@ import type { Endpoint } from '../../../../src/rpc/endpoints/endpoint.ts';
 import { createPipeline } from '../../../../src/rpc/pipeline/pipeline.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
-import type { PushedAnswers } from '../../../../src/service/calls/pushed-answers.ts';
+import type { PushedAnswers, Send } from '../../../../src/service/calls/pushed-answers.ts';
 import { fakeCredentials } from '../../../support/listening-node.ts';
 
 afterEach(() => void vi.useRealTimers());
@@ -56,17 +56,11 @@ function liveCall(
   return { outcome, done, hangUp: () => pipeline.running.hangUp(incoming) };
 }
 
-/** Answers without end, for as long as the call runs. */
+/** Answers without end, until they are stopped. */
 class Endless implements PushedAnswers<object> {
   isStopped = false;
-  readonly #call: Call;
 
-  constructor(call: Call) {
-    this.#call = call;
-  }
-
-  async sendTo(send: (answer: object) => Promise<void> | undefined): Promise<void> {
-    this.#call.onAbort = () => this.stop();
+  async sendTo(send: Send<object>): Promise<void> {
     while (!this.isStopped) await send({});
   }
 
@@ -75,7 +69,7 @@ class Endless implements PushedAnswers<object> {
   }
 }
 
-const endless = async (_request: unknown, call: Call) => new Endless(call);
+const endless = async () => new Endless();
 
 test('a reader that takes nothing for a minute is ended, and is told where to go on', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
@@ -103,9 +97,9 @@ test('a reader that takes something in time is not ended', async () => {
 test('a stream ends while its reader takes nothing, and nothing more is sent', async () => {
   let own: Call | null = null;
   const { outcome, done } = liveCall(
-    (request, call) => {
+    (_request, call) => {
       own = call;
-      return endless(request, call);
+      return endless();
     },
     () => new Promise(() => {}),
   );
@@ -129,7 +123,7 @@ test('a stream ends while its handler opens it, and what is opened later is left
   (own as Call | null)?.endWith(new LedgerError('invalid_api_key', 'revoked'));
   await done;
   expect(outcome).toMatchObject({ error: { code: 'invalid_api_key' }, sent: 0 });
-  const late = new Endless(own as unknown as Call);
+  const late = new Endless();
   open(late);
   await vi.waitFor(() => expect(late.isStopped).toBe(true));
   expect(outcome.sent).toBe(0);

@@ -201,3 +201,72 @@ test('while appends need the processor, events are not read for parties, whose a
   expect(stream.shown).toEqual(['caughtUp', 3, 4]);
   expect(rig.lags).toEqual([300, 50]);
 });
+
+/** As many as are woken up in more than one group, if each gets the events of a page. */
+const inGroups = 70;
+
+test('followers get all events of a page at once, in groups between which appends go on', async () => {
+  const costs: number[] = [];
+  const limiter = {
+    delayMs: (costMs: number) => {
+      costs.push(costMs);
+      return 0;
+    },
+  };
+  const rig = await rigOf({ limiter });
+  const streams = Array.from({ length: inGroups }, () => rig.followLedger(buyer));
+  await rig.settle();
+  await rig.commit(...Array.from({ length: 2 * pageSeqs }, () => append()));
+  await rig.settle();
+  const seqs = Array.from({ length: 2 * pageSeqs }, (_, at) => at + 3);
+  for (const { shown } of streams) expect(shown).toEqual(['caughtUp', ...seqs]);
+  expect(Math.max(...costs)).toBeLessThanOrEqual(5);
+  // Three pages, each with a read, and more than one group for the two long ones.
+  expect(costs.length).toBeGreaterThan(3 + 2 * 2);
+});
+
+test('a read that fails while groups of followers wait holds nothing back from them, and leaves nothing out', async () => {
+  let turns = Number.POSITIVE_INFINITY;
+  let isFailing = false;
+  const delayMs = () => {
+    turns -= 1;
+    return turns < 0 ? 100 : 0;
+  };
+  const store = (inner: LedgerStore): LedgerStore =>
+    storeWith(inner, {
+      read: async (...given) => {
+        if (isFailing) throw new Error('the store does not answer');
+        return inner.read(...given);
+      },
+    });
+  const rig = await rigOf({ limiter: { delayMs }, store });
+  await rig.commit(grant({ access: 'read' }));
+  const streams = Array.from({ length: inGroups }, (_, at) => rig.followLedger(at === 0 ? delegate : buyer));
+  await rig.settle();
+  // One for the read, and one for the first group.
+  turns = 2;
+  await rig.commit(...Array.from({ length: pageSeqs - 4 }, () => append()));
+  await rig.settle();
+  const page = Array.from({ length: pageSeqs - 4 }, (_, at) => at + 4);
+  const waiting = streams.filter(({ shown }) => shown.length === 1);
+  expect(waiting.length).toBeGreaterThan(1);
+  expect(waiting.length).toBeLessThan(inGroups);
+  for (const { shown } of streams) expect([['caughtUp'], ['caughtUp', ...page]]).toContainEqual(shown);
+  // The delegate is one of the streams; its events are read as they come.
+  const left = waiting.find((stream) => stream !== streams[0]);
+  left?.leave();
+  const late = rig.followLedger(buyer);
+  await rig.settle();
+  isFailing = true;
+  await rig.commit(append());
+  await rig.clock.advance(100);
+  await rig.settle();
+  const staying = streams.filter((stream) => stream !== left);
+  for (const { shown } of staying) expect(shown).toEqual(['caughtUp', ...page]);
+  isFailing = false;
+  turns = Number.POSITIVE_INFINITY;
+  await rig.clock.advance(1_000);
+  await rig.settle();
+  for (const { shown } of staying) expect(shown).toEqual(['caughtUp', ...page, pageSeqs]);
+  expect([left?.shown, late.shown]).toEqual([['caughtUp'], ['caughtUp', pageSeqs]]);
+});
