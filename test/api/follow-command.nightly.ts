@@ -40,7 +40,7 @@ test('the command follow goes on after each kill of the node, and prints each ev
       await expect.poll(() => err.split('Trying again in').length, { timeout: waitMaxMs }).toBeGreaterThan(restart + 1);
       node = await start();
       for (let more = 0; more < 2; more += 1) {
-        expect((await append(master, order.buyer, 'PACKED', { restart, more })).status).toBe(201);
+        expect((await append(master, order.buyer, 'PACKED', { restart, more })).status).toBe(200);
         written += 1;
       }
       await expect.poll(() => printed().length, { timeout: waitMaxMs }).toBe(written);

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { openBrowser } from '../support/docs-browser.ts';
-import { append, closeOf, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { append, closeOf, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
 import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
@@ -21,6 +21,7 @@ const page = createServer((_, response) => {
 });
 let node: RunningTestNode;
 let order: Order;
+let master: Master;
 let browser: Browser;
 let pageOrigin: string;
 
@@ -29,7 +30,7 @@ beforeAll(async () => {
   pageOrigin = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
   node = await runNode({ env: { CORS_ORIGINS: pageOrigin } });
   order = await newOrder(node.base, { keyed: false });
-  const master = await newMaster(order);
+  master = await newMaster(order);
   await append(master, order.buyer, 'PACKED', { n: 1 });
   await append(master, order.buyer, 'SHIPPED', { n: 2 });
   const env = { ...process.env, GOBIN: dir };
@@ -47,21 +48,36 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-const past = [0, 1, 2, 3, 4];
+/** The seqs of the ledger's events so far. */
+const seqs = [0, 1, 2, 3, 4];
+const liveType = 'WRITTEN_MEANWHILE';
+async function appendOneMore(): Promise<void> {
+  seqs.push(seqs.length);
+  await append(master, order.buyer, liveType, { n: seqs.length });
+}
 const authorization = () => order.buyer.bearer.authorization ?? '';
 const address = () => `${node.base}/v1/ledgers/${order.ledgerId}/events/follow`;
 
-/** The ids of what a program prints until it was caught up; it then is ended. */
-function idsUntilCaughtUp(command: string, args: readonly string[]): Promise<number[]> {
+/**
+ * What a program prints that follows the ledger: the past, and one event that is written behind it. `last`: how the
+ * print of an event ends. The program then is ended.
+ */
+function printedBy(command: string, args: readonly string[], last = /\n\n/): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args);
     let out = '';
+    let isAppended = false;
     child.stdout.on('data', (chunk: Buffer) => {
       out += chunk.toString();
-      if (/event: caught_up|caughtUp/.test(out)) child.kill();
+      const [, live = null] = out.split(/event: caught_up|"caughtUp"/);
+      if (live === null) return;
+      if (!isAppended) appendOneMore().catch(reject);
+      isAppended = true;
+      const [, end = ''] = live.split(liveType);
+      if (last.test(end)) child.kill();
     });
     child.once('error', reject);
-    child.once('close', () => resolve(idsOf(out)));
+    child.once('close', () => resolve(out));
   });
 }
 
@@ -79,45 +95,46 @@ with httpx.stream("GET", address, params={"after_seq": -1}, headers=headers, tim
     answer.raise_for_status()
     for line in answer.iter_lines():
         print(line, flush=True)
-        if line == "event: caught_up": break
 `;
 
 test('a reader in Python with httpx follows the ledger, and resumes by Last-Event-ID', async () => {
   const read = async (last: string) => {
     const args = ['-c', pythonReader, address(), authorization(), last];
-    return idsOf((await run(join(dir, 'venv/bin/python'), args)).stdout);
+    return idsOf(await printedBy(join(dir, 'venv/bin/python'), args));
   };
-  expect(await read('')).toEqual(past);
-  expect(await read('2')).toEqual([3, 4]);
+  expect(await read('')).toEqual(seqs);
+  expect(await read('2')).toEqual(seqs.slice(3));
 });
 
 test('curl -N follows the ledger, and resumes by Last-Event-ID', async () => {
-  const read = (...more: string[]) =>
-    idsUntilCaughtUp('curl', ['-sN', '-H', `authorization: ${authorization()}`, ...more, `${address()}?after_seq=-1`]);
-  expect(await read()).toEqual(past);
-  expect(await read('-H', 'last-event-id: 2')).toEqual([3, 4]);
+  const read = async (...more: string[]) => {
+    const args = ['-sN', '-H', `authorization: ${authorization()}`, ...more, `${address()}?after_seq=-1`];
+    return idsOf(await printedBy('curl', args));
+  };
+  expect(await read()).toEqual(seqs);
+  expect(await read('-H', 'last-event-id: 2')).toEqual(seqs.slice(3));
 });
 
-test('grpcurl follows the ledger, and resumes by after_seq, until it is ended', async () => {
+test('grpcurl follows the ledger, and resumes by after_seq', async () => {
   const read = async (after: number) => {
     const request = JSON.stringify({ ledger_id: order.ledgerId, after_seq: after });
-    const options = ['-plaintext', '-max-time', '5', '-H', `authorization: ${authorization()}`, '-d', request];
+    const options = ['-plaintext', '-H', `authorization: ${authorization()}`, '-d', request];
     const args = [...options, node.grpcAddress, 'svc.v1.LedgerService/FollowLedgerEvents'];
-    const { stdout } = await run(join(dir, 'grpcurl'), args).catch((error: { stdout: string }) => error);
-    expect(stdout).toContain('"caughtUp"');
-    return [...stdout.matchAll(/"resumeAfter": "(\d+)"/g)]
+    const printed = await printedBy(join(dir, 'grpcurl'), args, /"resumeAfter": "\d+"/);
+    return [...printed.matchAll(/"resumeAfter": "(\d+)"/g)]
       .map(([, seq]) => Number(seq))
       .filter((seq, at, all) => all.indexOf(seq) === at);
   };
-  expect(await read(-1)).toEqual(past);
-  expect(await read(2)).toEqual([3, 4]);
+  expect(await read(-1)).toEqual(seqs);
+  expect(await read(2)).toEqual(seqs.slice(3));
 });
 
 test('a page in Chromium follows the ledger by fetch, resumes by Last-Event-ID, and is told of the closing', async () => {
   const tab = await browser.newPage();
   await tab.goto(pageOrigin);
-  /** Reads until the text holds `until`, or to the end. */
-  const read = (last: string | null, until: string) =>
+  await tab.exposeFunction('caughtUp', appendOneMore);
+  /** Reads until the text holds `until`, or to the end. With `isLive` one event more is written behind the past. */
+  const read = (last: string | null, until: string, isLive = false) =>
     tab.evaluate(
       async (given) => {
         const headers = {
@@ -130,18 +147,20 @@ test('a page in Chromium follows the ledger by fetch, resumes by Last-Event-ID, 
         while (reader !== undefined && !text.includes(given.until)) {
           const { done, value } = await reader.read();
           if (done) break;
+          const wasPast = !text.includes('event: caught_up');
           text += value;
+          if (given.isLive && wasPast && text.includes('event: caught_up'))
+            await (globalThis as unknown as { caughtUp(): Promise<void> }).caughtUp();
         }
         await reader?.cancel();
         return { status: answer.status, text };
       },
-      { address: address(), authorization: authorization(), last, until },
+      { address: address(), authorization: authorization(), last, until, isLive },
     );
-  expect(idsOf((await read(null, 'event: caught_up')).text)).toEqual(past);
-  expect(idsOf((await read('2', 'event: caught_up')).text)).toEqual([3, 4]);
+  expect(idsOf((await read(null, `"n":${seqs.length + 1}`, true)).text)).toEqual(seqs);
   const { path, headers } = closeOf(order, order.buyer);
   await done(node.base, 'PATCH', path, { headers });
-  const rest = await read('4', 'nothing like this comes');
-  expect(idsOf(rest.text)).toEqual([5]);
-  expect((await read('5', 'nothing like this comes')).status).toBe(204);
+  const closed = seqs.length;
+  expect(idsOf((await read(String(closed - 2), 'nothing like this comes')).text)).toEqual([closed - 1, closed]);
+  expect((await read(String(closed), 'nothing like this comes')).status).toBe(204);
 });

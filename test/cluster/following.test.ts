@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createClient, type FollowedEvent } from '../../src/client/index.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { append, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { liveEvents } from '../support/live-events.ts';
+import { isNightly } from '../support/nightly.ts';
+import { append, bearerOf, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { done } from '../support/parties-rest.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 import type { NodeUnderTest } from './rig/node-under-test.ts';
 import { withRetries } from './rig/with-retries.ts';
@@ -14,6 +17,8 @@ const startMaxMs = 120_000;
 /** A client comes back after a hint of up to 10 s. */
 const reached = { timeout: 60_000 };
 const eventsOfATest = 6;
+/** The decided time is a second. Other suites run beside this one, but at night. */
+const revokedMaxMs = isNightly ? 1_000 : 5_000;
 
 interface Reader {
   readonly name: string;
@@ -143,6 +148,22 @@ await describeOnCassandra('followers of a ledger in a cluster of three', (addres
     } finally {
       owning.fromPeers.set('open');
     }
+  });
+
+  test('end soon after the revocation of their API key at another node', async () => {
+    const [there, elsewhere] = [cluster.nodeAt(0).baseUrl, cluster.nodeAt(1).baseUrl];
+    const headers = order.buyer.bearer;
+    const made = await done(there, 'POST', '/v1/developer/keys', { headers, body: { name: 'revoked' } });
+    const path = `/v1/ledgers/${order.ledgerId}/events/follow`;
+    await using stream = await liveEvents(elsewhere, path, bearerOf(made.text('api_key')));
+    await stream.through('caught_up');
+    await done(there, 'DELETE', `/v1/developer/keys/${made.text('key_id')}`, { headers });
+    const revokedMs = performance.now();
+    expect((await stream.ended()).at(-1)).toMatchObject({
+      event: 'error',
+      data: { error: { code: 'invalid_api_key' } },
+    });
+    expect(performance.now() - revokedMs).toBeLessThan(revokedMaxMs);
   });
 
   test.each([

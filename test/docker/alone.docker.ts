@@ -24,6 +24,11 @@ afterAll(async () => {
   await docker(['rmi', image]);
 });
 
+test('the node runs on jemalloc where the base image can install it', async () => {
+  const maps = await docker(['exec', container, 'cat', '/proc/1/maps']);
+  expect(maps.includes('libjemalloc')).toBe((await mallocPackage()) !== '');
+});
+
 test('the image runs as a user that may write to its data alone', async () => {
   expect(await docker(['exec', container, 'id', '-un'])).toBe('node');
   const writable =

@@ -43,6 +43,7 @@ export async function startWatchedNode(heapMib: number | null): Promise<WatchedN
   });
   if (!readFileSync(`/proc/${node.child.pid}/maps`, 'utf8').includes('libjemalloc')) {
     await node.kill();
+    rmSync(dir, { recursive: true, force: true });
     throw new Error('Install libjemalloc2: the node runs as in the image.');
   }
   let ended = false;

@@ -223,7 +223,8 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
       if (answer === null) continue;
       const checked = answer instanceof Promise ? await answer : answer;
       if (!this.#mayTell(followed.event.createdAt)) continue;
-      return this.#sent(checked, followed.learnedMs);
+      // What is new to the ledger is past for a stream that has begun far behind.
+      return this.#sent(checked, this.#isCaughtUp ? followed.learnedMs : null);
     }
     return 'end';
   }

@@ -202,6 +202,26 @@ test('while appends need the processor, events are not read for parties, whose a
   expect(rig.lags).toEqual([300, 50]);
 });
 
+test('the lag of a stream counts from when it has caught up: the past has none', async () => {
+  const rig = await rigOf();
+  const first = rig.followLedger(buyer);
+  await rig.settle();
+  await rig.commit(append(), append());
+  await rig.settle();
+  await rig.clock.advance(600_000);
+  const late = rig.followLedger(supplier, { afterSeq: -1n });
+  await rig.settle();
+  expect(rig.lags).toEqual([0, 0]);
+  await rig.commit(append());
+  await rig.settle();
+  expect(rig.lags).toEqual([0, 0, 0, 0]);
+  const events = ({ shown }: typeof first) => shown.filter((one) => typeof one === 'number');
+  expect([events(first), events(late)]).toEqual([
+    [3, 4, 5],
+    [0, 1, 2, 3, 4, 5],
+  ]);
+});
+
 /** As many as are woken up in more than one group, if each gets the events of a page. */
 const inGroups = 70;
 
