@@ -3,8 +3,8 @@ import { createClient, type FollowedEvent } from '../../src/client/index.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { liveEvents } from '../support/live-events.ts';
 import { isNightly } from '../support/nightly.ts';
-import { append, bearerOf, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
-import { done } from '../support/parties-rest.ts';
+import { append, bearerOf, type Master, newMaster, newOrder, newParty, type Order } from '../support/parties.ts';
+import { done, type Fields } from '../support/parties-rest.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 import type { NodeUnderTest } from './rig/node-under-test.ts';
 import { withRetries } from './rig/with-retries.ts';
@@ -17,7 +17,7 @@ const startMaxMs = 120_000;
 /** A client comes back after a hint of up to 10 s. */
 const reached = { timeout: 60_000 };
 const eventsOfATest = 6;
-/** The decided time is a second. Other suites run beside this one, but at night. */
+/** The decided time is a second. By day other suites run beside this one. */
 const revokedMaxMs = isNightly ? 1_000 : 5_000;
 
 interface Reader {
@@ -164,6 +164,29 @@ await describeOnCassandra('followers of a ledger in a cluster of three', (addres
       data: { error: { code: 'invalid_api_key' } },
     });
     expect(performance.now() - revokedMs).toBeLessThan(revokedMaxMs);
+  });
+
+  test('end before the revocation of their grant, which another node takes', async () => {
+    const [there, elsewhere] = [cluster.nodeAt(1).baseUrl, cluster.nodeAt(2).baseUrl];
+    const delegate = await newParty(there, { keyed: false });
+    const link = `/v1/traceledger/master/${master.uuid}/access`;
+    const headers = order.buyer.bearer;
+    const body = { actor_id: delegate.actorId, access: 'read' };
+    const made = await done(there, 'POST', link, { headers, body });
+    const path = `/v1/traceledger/master/${master.uuid}/events/follow`;
+    await using stream = await liveEvents(elsewhere, path, delegate.bearer);
+    await stream.through('caught_up');
+    const before = await write();
+    await done(there, 'DELETE', `${link}/${made.text('link_id')}`, { headers });
+    const revokedMs = performance.now();
+    const behind = await write();
+    const all = await stream.ended();
+    expect(performance.now() - revokedMs).toBeLessThan(revokedMaxMs);
+    expect(all.at(-1)).toMatchObject({ event: 'error', data: { error: { code: 'permission_denied' } } });
+    const seqs = all.filter(({ event }) => event === 'event').map(({ data }) => Number((data.event as Fields).seq));
+    // Nothing from the revocation on. It may also overtake the event before it.
+    expect(Math.max(...seqs, before)).toBe(before);
+    expect(behind).toBe(before + 2);
   });
 
   test.each([
