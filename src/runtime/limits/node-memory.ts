@@ -28,14 +28,6 @@ export const nodeVariables: Readonly<Record<string, string>> = {
 };
 
 /**
- * What the image sets as well. jemalloc gives freed memory back after some ten seconds, where glibc keeps it as long as
- * something in use lies behind it. A unary gRPC append takes a tenth less processor time with it
- * (docs/adr/0058-the-image-runs-on-jemalloc.md). Where the library is missing, the loader says so and glibc's malloc
- * remains.
- */
-export const imageVariables = { LD_PRELOAD: 'libjemalloc.so.2' } as const;
-
-/**
  * Variables for npm, which runs the sources directly. Node caches the compiled sources for the next start, in a folder
  * under package.json's. That start needs no TypeScript compiler: it takes two thirds of the processor time, and some 13
  * MiB less.
