@@ -1,7 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { type LiveEvents, liveEvents } from '../support/live-events.ts';
 import { nodeWithOrder } from '../support/node-for-tests.ts';
-import { append, closeOf, eventsOf, newMaster, newParty, otherOrder, type Party } from '../support/parties.ts';
+import {
+  append,
+  closeOf,
+  entityRequest,
+  eventsOf,
+  newDevice,
+  newMaster,
+  newParty,
+  otherOrder,
+  type Party,
+} from '../support/parties.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
 
 const { node, base, order } = await nodeWithOrder();
@@ -15,7 +25,7 @@ const seqsOf = (events: readonly { event: string; data: Fields }[]) =>
   events.filter(({ event }) => event === 'event').map(({ data }) => eventIn(data).seq);
 
 /** Grants access to a master. Returns the id of the link. */
-async function grantTo(by: Party, uuid: string, delegate: Party, more: Fields = {}): Promise<string> {
+async function grantTo(by: Party, uuid: string, delegate: Pick<Party, 'actorId'>, more: Fields = {}): Promise<string> {
   const body = { actor_id: delegate.actorId, access: 'read', ...more };
   const made = await done(base, 'POST', `/v1/traceledger/master/${uuid}/access`, { headers: by.bearer, body });
   return made.text('link_id');
@@ -97,11 +107,17 @@ describe('a party that follows a ledger', () => {
     await append(master, own.buyer, 'EVEN', { type: 'EVEN' });
     await append(master, own.buyer, 'ODD', { type: 'ODD' });
     expect(seqsOf([...(await stream.through('event'))])).toEqual([7]);
-    const [third] = (await eventsOf(base, own.buyer, own.ledgerId)).slice(3, 4);
+    const listed = await eventsOf(base, own.buyer, own.ledgerId);
+    const third = listed[3];
     await using one = await followLedger(own.ledgerId, own.buyer, `after_seq=-1&event_id=${third?.id}`);
     expect(seqsOf(await one.ended())).toEqual([3]);
     await using until = await followLedger(own.ledgerId, own.buyer, `after_seq=-1&to=${third?.created_at}`);
     expect(seqsOf(await until.ended())).toContain(3);
+    await using from = await followLedger(own.ledgerId, own.buyer, `after_seq=-1&from=${third?.created_at}`);
+    const later = listed.filter(({ created_at }) => String(created_at) >= String(third?.created_at));
+    expect(seqsOf(await from.through('caught_up'))).toEqual(later.map(({ seq }) => seq));
+    await using ofMaster = await followMaster(master.uuid, own.buyer, 'after_master_seq=-1&event_type=EVEN');
+    expect(seqsOf(await ofMaster.through('caught_up'))).toEqual([4, 6]);
   });
 
   test('gets LEDGER_CLOSED, and the stream ends well behind it; there is nothing to come back for', async () => {
@@ -250,4 +266,22 @@ test('the metrics count followers, what was read and encoded, and why streams en
   for (const reason of ['closed', 'revoked', 'expired', 'credential', 'caller_gone', 'filter_end'])
     expect(metrics).toMatch(new RegExp(`^svc_follow_ended_total{reason="${reason}"} [1-9]`, 'm'));
   expect(metrics).toMatch(/^svc_follow_lag_seconds_count [1-9]/m);
+});
+
+test('an entity that identifies itself by signed headers follows what it was granted, until that ends', async () => {
+  const own = await otherOrder(order);
+  const master = await newMaster(own);
+  const device = await newDevice(base, { owner: own.buyer, keyed: true });
+  const linkId = await grantTo(own.buyer, master.uuid, device);
+  const path = `/v1/traceledger/master/${master.uuid}/events/follow`;
+  await using stream = await liveEvents(base, path, entityRequest(device, 'GET', path, ''));
+  expect(stream.status).toBe(200);
+  await stream.through('caught_up');
+  await append(master, own.buyer, 'PACKED', { n: 1 });
+  expect(seqsOf(await stream.through('event'))).toEqual([4]);
+  await done(base, 'DELETE', `/v1/traceledger/master/${master.uuid}/access/${linkId}`, { headers: own.buyer.bearer });
+  expect((await stream.ended()).at(-1)).toMatchObject({
+    event: 'error',
+    data: { error: { code: 'permission_denied' } },
+  });
 });
