@@ -233,6 +233,7 @@ export class FollowedLedger {
         await this.#timeFor(costMs * Math.min(left.length, atOnce), watch);
         for (const follower of left.splice(0, atOnce)) follower.advanced();
         await setImmediate();
+        if (left.length > 0) await this.#readAhead(watch);
       }
     } catch (error) {
       // What is shown already needs no further read.
@@ -241,15 +242,18 @@ export class FollowedLedger {
     }
   }
 
-  /** Waits until appends leave so much time. Events that may end an access are read as they come, so that it ends. */
+  /** Waits until appends leave so much time. */
   async #timeFor(ms: number, watch: HeadWatch): Promise<void> {
     const { limiter, clock } = this.#parts;
-    while (!this.#isClosed) {
-      while (this.#mayEnd && this.#readSeq < watch.seq) await this.#readOn(watch);
-      const waitMs = limiter.delayMs(ms);
-      if (waitMs === 0) return;
+    for (let waitMs = limiter.delayMs(ms); waitMs > 0 && !this.#isClosed; waitMs = limiter.delayMs(ms)) {
+      await this.#readAhead(watch);
       await sleep(clock, waitMs);
     }
+  }
+
+  /** Reads what followers cannot be shown yet, if it may end an access, so that the access ends at once. */
+  async #readAhead(watch: HeadWatch): Promise<void> {
+    while (this.#mayEnd && this.#readSeq < watch.seq) await this.#readOn(watch);
   }
 
   get #mayEnd(): boolean {
