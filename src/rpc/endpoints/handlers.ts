@@ -15,7 +15,7 @@ type HandlerOf<M extends DescMethod> = M extends { readonly methodKind: 'unary' 
       ? (requests: AsyncIterable<MessageShape<M['input']>>, call: Call) => AsyncIterable<MessageInitShape<M['output']>>
       : never;
 
-/** What a handler of a server stream returns: the second of a live one. A promise rejects where it is refused. */
+/** A handler of a live stream returns a promise, which rejects where the stream is refused. */
 type StreamedAnswers<T> = AsyncIterable<T> | Promise<PushedAnswers<T>>;
 
 /** One handler for each method of a service, by the method's name in camelCase. */

@@ -223,7 +223,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
       if (answer === null) continue;
       const checked = answer instanceof Promise ? await answer : answer;
       if (!this.#mayTell(followed.event.createdAt)) continue;
-      // What is new to the ledger is past for a stream that has begun far behind.
+      // Until it has caught up, a stream is sent its past, whose age is no lag.
       return this.#sent(checked, this.#isCaughtUp ? followed.learnedMs : null);
     }
     return 'end';

@@ -2,7 +2,8 @@ import type { PushedAnswers, Send } from '../calls/pushed-answers.ts';
 
 /**
  * A stream that looks for answers when it is woken up. While it waits it has no suspended function, and no promise but
- * that of `sendTo`: a node has thousands that wait, and what was made for each wait would grow old with it.
+ * that of `sendTo`: a node has thousands that wait, and what is made for each wait stays in memory until a full
+ * collection.
  */
 export abstract class WakefulStream<T> implements PushedAnswers<T> {
   #send: Send<T> | null = null;
