@@ -18,7 +18,12 @@ COPY src ./src
 RUN npm run prepare
 
 FROM node:24-bookworm-slim
+# '' for a base image without apt-get, whose processes then use glibc's malloc.
+ARG MALLOC_PACKAGE=libjemalloc2
+RUN test -z "$MALLOC_PACKAGE" || \
+  { apt-get update && apt-get install -y --no-install-recommends "$MALLOC_PACKAGE" && rm -rf /var/lib/apt/lists/*; }
 ENV NODE_ENV=production DATA_DIR=/data MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=65536
+ENV LD_PRELOAD=${MALLOC_PACKAGE:+libjemalloc.so.2} MALLOC_CONF=background_thread:true
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY package.json ./

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { backendsForTests } from '../support/backends/for-tests.ts';
 import { conformanceFolder, expectConformance } from '../support/conformance-kit.ts';
-import { docker } from './compose.ts';
+import { docker, mallocPackage } from './compose.ts';
 
 const image = 'ledger-trust-test';
 const hardened = ['--read-only', '--tmpfs', '/tmp', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];
@@ -12,7 +12,7 @@ let container = '';
 let base = '';
 
 beforeAll(async () => {
-  await docker(['build', '--quiet', '--tag', image, '.']);
+  await docker(['build', '--quiet', '--tag', image, '--build-arg', `MALLOC_PACKAGE=${await mallocPackage()}`, '.']);
   container = await docker(['run', '--detach', ...hardened, '--publish', '127.0.0.1:0:8080', image]);
   const [published = ''] = (await docker(['port', container, '8080'])).split('\n');
   base = `http://${published}`;
@@ -22,6 +22,11 @@ beforeAll(async () => {
 afterAll(async () => {
   await docker(['rm', '--force', '--volumes', container]);
   await docker(['rmi', image]);
+});
+
+test('the node runs on jemalloc where the base image can install it', async () => {
+  const maps = await docker(['exec', container, 'cat', '/proc/1/maps']);
+  expect(maps.includes('libjemalloc')).toBe((await mallocPackage()) !== '');
 });
 
 test('the image runs as a user that may write to its data alone', async () => {

@@ -14,6 +14,12 @@ export async function docker(args: readonly string[], env: Readonly<Record<strin
   return stdout.trim();
 }
 
+/** What the image's MALLOC_PACKAGE has to be on this machine: base images without apt-get get none. */
+export async function mallocPackage(): Promise<string> {
+  const found = await docker(['run', '--rm', 'node:24-bookworm-slim', 'sh', '-c', 'command -v apt-get || true']);
+  return found === '' ? '' : 'libjemalloc2';
+}
+
 /** The project of docker-compose.yml under a name of its own, at any free ports. */
 export interface ComposeProject extends AsyncDisposable {
   compose(...args: string[]): Promise<string>;
@@ -35,8 +41,8 @@ export async function portsOf(project: ComposeProject): Promise<Transports> {
  * `compose up`, which returns once all that has a health check is healthy. Disposing it removes all of it, data too.
  */
 export async function composeUp(name: string, profile: string): Promise<ComposeProject> {
-  const compose = (...args: string[]) =>
-    docker(['compose', '-p', name, ...args], { PORT: '0', GRPC_PORT: '0', COMPOSE_PROFILES: profile });
+  const env = { PORT: '0', GRPC_PORT: '0', COMPOSE_PROFILES: profile, MALLOC_PACKAGE: await mallocPackage() };
+  const compose = (...args: string[]) => docker(['compose', '-p', name, ...args], env);
   const down = async () => void (await compose('down', '-v', '--timeout', '25'));
   try {
     await compose('build');

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { nodeArguments, nodeVariables } from '../../src/runtime/limits/node-memory.ts';
+import { imageVariables, nodeArguments, nodeVariables } from '../../src/runtime/limits/node-memory.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import { productionSettings } from '../support/production-settings.ts';
 
@@ -38,8 +38,14 @@ export async function startWatchedNode(heapMib: number | null): Promise<WatchedN
     DATA_DIR: join(dir, 'data'),
     ...productionSettings(dir),
     ...nodeVariables,
+    ...imageVariables,
     NODE_OPTIONS: [...nodeArguments, ...(heapMib === null ? [] : [`--max-old-space-size=${heapMib}`])].join(' '),
   });
+  if (!readFileSync(`/proc/${node.child.pid}/maps`, 'utf8').includes('libjemalloc')) {
+    await node.kill();
+    rmSync(dir, { recursive: true, force: true });
+    throw new Error('Install libjemalloc2: the node runs as in the image.');
+  }
   let ended = false;
   void node.ended.then(() => {
     ended = true;

@@ -28,6 +28,20 @@ export const nodeVariables: Readonly<Record<string, string>> = {
 };
 
 /**
+ * What the image sets as well (docs/adr/0058-the-image-runs-on-jemalloc.md).
+ *
+ * - LD_PRELOAD: jemalloc gives freed memory back after some ten seconds, where glibc keeps it as long as something in
+ *   use lies behind it. A unary gRPC append takes a fifth less processor time with it. Where the library is missing,
+ *   the loader says so and glibc's malloc remains.
+ * - MALLOC_CONF: a thread of jemalloc's own gives the memory back. Without it the main thread does, and stood still for
+ *   up to 2.6 s under reads whose callers left.
+ */
+export const imageVariables: Readonly<Record<string, string>> = {
+  LD_PRELOAD: 'libjemalloc.so.2',
+  MALLOC_CONF: 'background_thread:true',
+};
+
+/**
  * Variables for npm, which runs the sources directly. Node caches the compiled sources for the next start, in a folder
  * under package.json's. That start needs no TypeScript compiler: it takes two thirds of the processor time, and some 13
  * MiB less.

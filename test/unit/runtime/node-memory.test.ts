@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { checkoutVariables, nodeArguments, nodeVariables } from '../../../src/runtime/limits/node-memory.ts';
+import {
+  checkoutVariables,
+  imageVariables,
+  nodeArguments,
+  nodeVariables,
+} from '../../../src/runtime/limits/node-memory.ts';
 
 const textOf = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 
 describe('what Node is started with', () => {
-  const variables = Object.entries(nodeVariables).map(([name, value]) => `${name}=${value}`);
   const { scripts } = JSON.parse(textOf('package.json'));
 
   test.each([
@@ -25,7 +29,9 @@ describe('what Node is started with', () => {
   });
 
   test('the variables of the image, which docker-compose.yml runs too', () => {
-    const [, set = ''] = /^ENV (NODE_ENV=.*)$/m.exec(textOf('Dockerfile')) ?? [];
-    expect(set.split(' ')).toEqual(expect.arrayContaining(variables));
+    const set = [...textOf('Dockerfile').matchAll(/^ENV (.*)$/gm)].flatMap(([, line = '']) => line.split(' '));
+    const inPackage = { ...imageVariables, LD_PRELOAD: `\${MALLOC_PACKAGE:+${imageVariables.LD_PRELOAD}}` };
+    const variables = Object.entries({ ...nodeVariables, ...inPackage }).map(([name, value]) => `${name}=${value}`);
+    expect(set).toEqual(expect.arrayContaining(variables));
   });
 });
