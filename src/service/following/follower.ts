@@ -1,13 +1,13 @@
 import { LedgerError } from '../../domain/errors.ts';
-import type { LedgerEvent } from '../../domain/event/event.ts';
 import type { LedgerFacts } from '../../domain/event/facts.ts';
-import { type IntegrityIssue, missingEvents } from '../../domain/event/integrity.ts';
+import type { IntegrityIssue } from '../../domain/event/integrity.ts';
 import { names } from '../../domain/event/projection.ts';
 import type { Call } from '../calls/call.ts';
 import { type EventPage, type EventSource, readEventPage } from '../reading/event-page.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import type { FollowEnd } from './follow-meter.ts';
 import type { FollowersParts } from './follow-parts.ts';
+import { FollowPlace, type FollowStart } from './follow-place.ts';
 import { type FollowQuery, matchesQuery } from './follow-query.ts';
 import {
   eventAnswer,
@@ -18,7 +18,7 @@ import {
   resume,
 } from './followed-event.ts';
 import type { FollowedLedger, LedgerFollower } from './followed-ledger.ts';
-import { type NewestShown, newestReadable, newestShown } from './newest-readable.ts';
+import { type NewestShown, newestReadable } from './newest-readable.ts';
 import type { ReaderAccess } from './reader-access.ts';
 import { withRetryHint } from './retry-hint.ts';
 import { WakefulStream } from './wakeful-stream.ts';
@@ -29,16 +29,6 @@ const nearSeqs = 1_000;
 const firstStoredCheckMs = 1_000;
 /** Events of a page of the past. */
 const pastPageEvents = 100;
-
-/** Where a stream begins. */
-export interface FollowStart {
-  /** The first seq to look at. */
-  readonly nextSeq: number;
-  /** The event behind which the stream begins, if it is one that the reader may read. */
-  readonly newest: NewestShown | null;
-  /** The seq of the event behind which nothing is followed; null while it is open. */
-  readonly closedSeq: number | null;
-}
 
 type Past = Generator<FollowAnswer, undefined>;
 
@@ -56,10 +46,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
   readonly #masterId: string | null;
   readonly #query: FollowQuery;
   readonly #left: (follower: Follower) => void;
-  #nextSeq: number;
-  /** Unused by a reader of the whole ledger, which is told of the ledger's own. */
-  #newest: NewestShown | null;
-  #closedSeq: number | null;
+  readonly #place: FollowPlace;
   #isCaughtUp = false;
   /** Whether anything but heartbeats was sent. */
   #hasSent = false;
@@ -91,9 +78,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     this.#masterId = target.masterId;
     this.#query = query;
     this.#left = left;
-    this.#nextSeq = start.nextSeq;
-    this.#newest = start.newest;
-    this.#closedSeq = start.closedSeq;
+    this.#place = new FollowPlace(target.masterId, query, access, start);
     this.beatMs = parts.monotonicMs();
     this.checkMs = this.beatMs + firstStoredCheckMs;
     this.#recordedMs = this.beatMs;
@@ -188,19 +173,19 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     if (this.#hasSentEvent && this.#query.eventId !== null) return this.#endWell('filter_end');
     while (!this.#call.aborted) {
       // A stream that resumes behind all that is followed brings no message: its reader need not come back.
-      if (this.#isAtEnd && !this.#hasSent && this.#query.after !== null) return this.#endWell('closed');
+      if (this.#place.isAtEnd && !this.#hasSent && this.#query.after !== null) return this.#endWell('closed');
       if (this.#isBeatDue) {
         this.#isBeatDue = false;
         const heartbeat = await this.#heartbeat();
         if (heartbeat !== null && this.#mayTell()) return heartbeat;
         continue;
       }
-      if (this.#isAhead(this.#ledger.shownSeq)) return 'wait';
+      if (this.#place.isAhead(this.#ledger.shownSeq)) return 'wait';
       const past = this.#past?.next();
       if (past?.done === false) return past.value;
       this.#past = null;
-      if (this.#nextSeq > this.#ledger.shownSeq || this.#isAtEnd) {
-        if (this.#isCaughtUp) return this.#isAtEnd ? this.#endWell('closed') : 'wait';
+      if (this.#place.nextSeq > this.#ledger.shownSeq || this.#place.isAtEnd) {
+        if (this.#isCaughtUp) return this.#place.isAtEnd ? this.#endWell('closed') : 'wait';
         this.#isCaughtUp = true;
         const caughtUp = await this.#caughtUp();
         if (this.#mayTell()) return caughtUp;
@@ -210,13 +195,13 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
         this.#past = await this.#readPast();
         continue;
       }
-      const followed = this.#ledger.at(this.#nextSeq);
+      const followed = this.#ledger.at(this.#place.nextSeq);
       if (followed === undefined) {
         await this.#read();
         continue;
       }
       // Between this look at the access and the answer nothing is awaited.
-      this.#nextSeq += 1;
+      this.#place.nextSeq += 1;
       if (followed === null) continue;
       const answer = this.#take(followed);
       if (answer === 'end') return this.#endWell('filter_end');
@@ -234,73 +219,34 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     return 'end';
   }
 
-  get #isAtEnd(): boolean {
-    return this.#closedSeq !== null && this.#nextSeq > this.#closedSeq;
-  }
-
-  /**
-   * Whether the stream began behind an event that the tail has not shown yet. Whether that event ends the access is not
-   * known, so the reader is told nothing of it.
-   */
-  #isAhead(shownSeq: number): boolean {
-    return shownSeq < this.#nextSeq - 1;
-  }
-
-  get #readsAll(): boolean {
-    return this.#masterId === null && this.access.isWhole;
-  }
-
   get #isFarBehind(): boolean {
-    return !this.#readsAll && this.#ledger.shownSeq - this.#nextSeq > nearSeqs;
+    return !this.#place.readsAll && this.#ledger.shownSeq - this.#place.nextSeq > nearSeqs;
   }
 
   #read(): Promise<void> {
-    return this.#ledger.read(this.#nextSeq, (read) => this.#call.partWalk(read));
+    return this.#ledger.read(this.#place.nextSeq, (read) => this.#call.partWalk(read));
   }
 
   /** Passes an event. null: it is not sent. 'end': the filter ends before it. */
   #take(followed: FollowedEvent): FollowAnswer | Promise<FollowAnswer> | null | 'end' {
     const { event } = followed;
-    if (this.#passes(event) === 'end') return 'end';
+    if (this.#place.pass(event) === 'end') return 'end';
     if (!this.access.covers(event)) return null;
-    const issues = this.#linkIssues(event);
-    this.#keepNewest(event);
+    const issues = this.#place.linkIssues(event);
+    this.#place.keepNewest(event);
     if (!matchesQuery(event, this.#query)) return null;
     if (this.#query.verifySignatures && event.actorSig !== null) return this.#verified(followed, issues);
-    if (issues.length > 0) return eventAnswer(event, [...followed.issues, ...issues], this.#position);
+    if (issues.length > 0) return eventAnswer(event, [...followed.issues, ...issues], this.#place.position);
     return this.#masterId === null ? followed.ofLedger : followed.ofMaster;
-  }
-
-  /** Learns whether anything is followed behind the event. 'end': not even the event. */
-  #passes({ seq, eventType, createdAt, master }: LedgerEvent): 'end' | null {
-    if (this.#query.to !== null && createdAt > this.#query.to) return 'end';
-    const closes =
-      eventType === 'LEDGER_CLOSED' ||
-      (eventType === 'MASTER_CLOSED' && this.#masterId !== null && master?.id === this.#masterId);
-    if (closes) this.#closedSeq = seq;
-    return null;
   }
 
   async #verified(followed: FollowedEvent, issues: readonly IntegrityIssue[]): Promise<FollowAnswer> {
     const { event } = followed;
-    const position = this.#position;
+    const position = this.#place.position;
     const bySignature = await this.#call.partWalk((walk) => this.#parts.seals(walk, [event], true));
     const all = [...followed.issues, ...issues, ...bySignature.filter(({ type }) => type === 'invalid_actor_sig')];
     if (all.length > 0) return eventAnswer(event, all, position);
     return this.#masterId === null ? followed.ofLedger : followed.ofMaster;
-  }
-
-  /** The link to the event before it in the master. The link in the ledger is checked for all followers. */
-  #linkIssues({ id, master }: LedgerEvent): IntegrityIssue[] {
-    const before = this.#newest;
-    if (this.#masterId === null || master === null || before?.master == null) return [];
-    if (master.seq === before.master.seq + 1)
-      return master.prevHash === before.contentHash
-        ? []
-        : [{ eventId: id, type: 'broken_link', detail: 'the event does not seal the event before it in its master' }];
-    const gap = master.seq - before.master.seq - 1;
-    const detail = `${missingEvents(gap, ' of the master')} before master_seq ${master.seq}`;
-    return gap > 0 ? [{ eventId: id, type: 'missing_event', detail }] : [];
   }
 
   /** Reads a page of what lies far behind, along the scopes that the reader may see. */
@@ -320,7 +266,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     const page = await this.#call.partWalk((walk) =>
       readEventPage(boundedLedgers(walk, ledgers), seals, source, {
         ...{ limit: pastPageEvents, offset: 0, descending: false, eventType, eventId, verifySignatures },
-        ...{ fromSeq: this.#nextSeq, from: null, to: null, startSeq: null },
+        ...{ fromSeq: this.#place.nextSeq, from: null, to: null, startSeq: null },
       }),
     );
     return this.#pastOf(page, shownSeq);
@@ -331,22 +277,22 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     for (const event of page.events) {
       // The store may have more than the tail has read: a later event may end the access.
       if (event.seq > shownSeq) {
-        this.#nextSeq = shownSeq + 1;
+        this.#place.nextSeq = shownSeq + 1;
         return;
       }
       if (!this.#mayTell(event.createdAt)) return;
-      this.#nextSeq = event.seq + 1;
-      if (this.#passes(event) === 'end') {
-        this.#closedSeq = event.seq - 1;
-        return;
-      }
+      this.#place.nextSeq = event.seq + 1;
+      if (this.#place.pass(event) === 'end') return;
       if (!this.access.covers(event)) continue;
-      this.#keepNewest(event);
+      this.#place.keepNewest(event);
       if (!matchesQuery(event, this.#query)) continue;
-      yield this.#sent(eventAnswer(event, issues.get(event.id) ?? [], this.#position), null);
-      if (this.#isAtEnd) return;
+      yield this.#sent(eventAnswer(event, issues.get(event.id) ?? [], this.#place.position), null);
+      if (this.#place.isAtEnd) return;
     }
-    this.#nextSeq = Math.max(this.#nextSeq, Math.min(page.next?.seq ?? Number.POSITIVE_INFINITY, shownSeq + 1));
+    this.#place.nextSeq = Math.max(
+      this.#place.nextSeq,
+      Math.min(page.next?.seq ?? Number.POSITIVE_INFINITY, shownSeq + 1),
+    );
   }
 
   #sent(answer: FollowAnswer, learnedMs: number | null): FollowAnswer {
@@ -363,35 +309,24 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     return answer;
   }
 
-  /** Behind which event the reader goes on. A reader of some masters is not told how many other events there are. */
-  get #position(): number | null {
-    if (this.#masterId !== null) return this.#newest?.master?.seq ?? null;
-    if (!this.access.isWhole) return this.#newest?.seq ?? null;
-    return this.#nextSeq === 0 ? null : this.#nextSeq - 1;
-  }
-
   /** A reader of the whole ledger is told of its head; any other one of the newest event that it may read. */
   async #newestShown(shownSeq: number): Promise<NewestShown | null> {
-    if (this.#readsAll) return this.#ledger.newest();
+    if (this.#place.readsAll) return this.#ledger.newest();
     const { ledgers } = this.#parts;
     // The position of the reader is behind this event, so it must have been passed already.
-    const isPassed = this.#nextSeq === shownSeq + 1;
-    if (isPassed && this.#newest !== null) return this.#newest;
+    const isPassed = this.#place.nextSeq === shownSeq + 1;
+    if (isPassed && this.#place.newest !== null) return this.#place.newest;
     const newest = await this.#call.partWalk((walk) =>
       newestReadable(boundedLedgers(walk, ledgers), this.#facts.ledgerId, this.#masterId, this.access, shownSeq),
     );
-    if (isPassed) this.#newest = newest;
+    if (isPassed) this.#place.newest = newest;
     return newest;
-  }
-
-  #keepNewest(event: LedgerEvent): void {
-    if (!this.#readsAll) this.#newest = newestShown(event);
   }
 
   async #caughtUp(): Promise<FollowAnswer> {
     const head = headOf(await this.#newestShown(this.#ledger.shownSeq), this.#masterId);
     this.#hasSent = true;
-    return { message: { case: 'caughtUp', value: { head } }, ...resume(this.#position) };
+    return { message: { case: 'caughtUp', value: { head } }, ...resume(this.#place.position) };
   }
 
   /** As for GetLedgerCheckpoint and GetMasterCheckpoint. */
@@ -413,17 +348,10 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
 
   async #makeHeartbeat(): Promise<FollowAnswer> {
     const { checkpoints, shownSeq } = this.#ledger;
-    if (this.#readsAll && this.#position === shownSeq) return this.#ledger.heartbeat();
+    if (this.#place.readsAll && this.#place.position === shownSeq) return this.#ledger.heartbeat();
     const newest = await this.#newestShown(shownSeq);
     const checkpoint = this.#seesCheckpoints ? checkpoints.newest(this.#masterId, shownSeq) : null;
-    const position = this.#isAhead(shownSeq) ? this.#positionAhead(newest) : this.#position;
+    const position = this.#place.isAhead(shownSeq) ? this.#place.positionAhead(newest) : this.#place.position;
     return heartbeatAnswer(headOf(newest, this.#masterId), this.#parts.clock.now(), checkpoint, position);
-  }
-
-  /** Where the reader asked to begin. One that asked for new events may resume behind the newest shown one. */
-  #positionAhead(newest: NewestShown | null): number | null {
-    const { after } = this.#query;
-    if (after !== null) return after === -1 ? null : after;
-    return (this.#masterId === null ? newest?.seq : newest?.master?.seq) ?? null;
   }
 }
