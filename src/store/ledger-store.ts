@@ -153,8 +153,8 @@ export interface LedgerStore {
    * follows: entries[0].seq is the head's seq + 1, and entries[0].prevHash is the head's hash (0 and '' in an empty
    * ledger). When it resolves, the entries and their projections are durable and visible to every reader. Throws Fenced
    * or OutcomeUnknown. Throws TypeError, without writing, if the entries do not follow one another. A batch has at most
-   * 64 entries and 256 KiB of rows, or one larger entry of at most 512 KiB (src/actors/bounds.ts): every store must
-   * take it.
+   * 64 entries, or 128 where the store takes `commitsTogether` (`batchLimits` in src/actors/bounds.ts), and 256 KiB of
+   * rows, or one larger entry of at most 512 KiB: every store must take it.
    * The caller must not start an append of a claim while another one of that claim is in flight.
    */
   append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void>;
@@ -167,8 +167,8 @@ export interface LedgerStore {
 
   /**
    * Returns a head that no crash, newer claim or late write can take back. It is at or behind the newest event, and at
-   * or beyond every append that was answered before the call. It settles writes that are under way, but claims nothing:
-   * the owner goes on appending. Returns null if the ledger has no events.
+   * or beyond every append that was answered before the call. Writes that are under way are made to end first, written
+   * or not. Nothing is claimed: the owner goes on appending. Returns null if the ledger has no events.
    */
   certainHead(ledgerId: string): Promise<Head | null>;
 

@@ -11,7 +11,7 @@ export interface SharedStores extends Stores, AsyncDisposable {
    * clock needs another one that all nodes can ask. Rejects while the store does not answer.
    */
   time(): Promise<number>;
-  /** How many events this process has written without knowing their projections to be written. 0 if none can lag. */
+  /** How many events this process has written whose projections it does not know to be written. 0 if none can lag. */
   projectionLag(): number;
   /** For health and readiness. Throws LedgerError `unavailable` while the store does not answer. */
   check(): Promise<void>;
