@@ -4,7 +4,10 @@ import { type Grant, type GrantScope, holdsAt } from '../event/grant.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
 
-/** 'expired': the actor had a grant, and it has expired. */
+/**
+ * 'owner': a delegate of the whole ledger in the role OWNER, who may also grant; the owner of a root is a 'party'.
+ * 'expired': the actor had a grant, and it has expired.
+ */
 export type AccessLevel = 'party' | 'owner' | 'write' | 'read' | 'expired' | 'none';
 
 export function mayRead(level: AccessLevel): boolean {
