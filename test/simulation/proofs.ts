@@ -120,9 +120,9 @@ class WatchedTrees extends LogTrees {
     this.#logs = logs;
   }
 
-  override remake(log: NamedLog, size: number): void {
+  override remake(log: NamedLog, size: number, remade: () => void): void {
     this.#logs.remade.add(log.origin);
-    super.remake(log, size);
+    super.remake(log, size, remade);
   }
 }
 

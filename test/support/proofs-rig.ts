@@ -82,13 +82,20 @@ export class ProvingNode {
 
   constructor(
     { ledgers, trees }: ProofData,
-    changes: { readonly heads?: (heads: SignedHeads) => SignedHeads; readonly isCopy?: boolean } = {},
+    changes: {
+      readonly heads?: (heads: SignedHeads) => SignedHeads;
+      readonly tiles?: (tiles: TileStore) => TileStore;
+      readonly isCopy?: boolean;
+      readonly clock?: Clock;
+    } = {},
   ) {
     this.store = new MemoryLedgerStore(() => Date.parse(start), ledgers);
     const heads = new MemorySignedHeads(trees);
     this.heads = changes.heads?.(heads) ?? heads;
     this.behind = new BehindLogs(changes.isCopy ?? false);
-    this.checkpoints = checkpointsOver(this.store, new MemoryTileStore(trees), this.heads, this.behind, this.counts);
+    const stored = new MemoryTileStore(trees);
+    const tiles = changes.tiles?.(stored) ?? stored;
+    this.checkpoints = checkpointsOver(this.store, tiles, this.heads, this.behind, this.counts, changes.clock);
   }
 
   /** The checkpoint of the newest size, verified. */

@@ -23,6 +23,8 @@ import { SignedLog } from './signed-log.ts';
 const logsKeptMax = 40_000;
 /** A log that was found to be behind is looked at again after this time, ms. */
 const behindRestMs = 10_000;
+/** Tiles that could not be made anew, since the store failed or a row is broken, are tried again after this time, ms. */
+const remakeRestMs = 10_000;
 /** From an edge to a newer size, so many events are read at most. Beyond that, the tree is read from its tiles. */
 const forwardMax = 1_024;
 
@@ -203,6 +205,7 @@ export class Checkpoints implements ProvenLogs {
     const signedSize = signed?.size ?? size;
     const [oldSize, newSize] = size < signedSize ? [size, signedSize] : [signedSize, size];
     const path = consistencyPath(oldSize, newSize);
+    const { wasRemade } = kept;
     const hashAt = await trees.hashes(log, [...path, { from: 0, to: size }], newSize, walk);
     const root = rootAt(size, hashAt);
     if (
@@ -213,7 +216,7 @@ export class Checkpoints implements ProvenLogs {
         path.map((subtree) => subtreeHash(subtree, hashAt)),
       )
     )
-      throw this.#remakeOnce(kept, newSize);
+      throw wasRemade ? this.#foundBehind(kept) : this.#remake(kept, newSize);
     kept.wasRemade = false;
     // Only from an edge at or beyond the signed head do all later roots agree with it.
     const mayBeEdge = kept.signed === signed && size >= (signed?.size ?? 0) && kept.certain - size <= forwardMax;
@@ -221,11 +224,17 @@ export class Checkpoints implements ProvenLogs {
     return { size, root };
   }
 
-  /** The tiles may be wrong: they are made anew once. If the tree then still disagrees, the events are others. */
-  #remakeOnce(kept: SignedLog, size: number): LedgerError {
-    if (kept.wasRemade && !this.#parts.trees.isBuilding(kept.log)) return this.#foundBehind(kept);
-    kept.wasRemade = true;
-    this.#parts.trees.remake(kept.log, size);
+  /** The tiles may be wrong: they are made anew. If what is read after that disagrees too, the events are others. */
+  #remake(kept: SignedLog, size: number): LedgerError {
+    const remade = () => {
+      kept.wasRemade = true;
+    };
+    const nowMs = this.#parts.clock.now();
+    // They may have been made anew while this call read them.
+    if (!kept.wasRemade && nowMs >= kept.remakingSince + remakeRestMs) {
+      kept.remakingSince = nowMs;
+      this.#parts.trees.remake(kept.log, size, remade);
+    }
     return treeBuilding(0);
   }
 

@@ -114,14 +114,16 @@ export class LogTrees {
     this.#tails.set(origin, { index: -1, hashes: [] });
   }
 
-  /** Replaces all stored tiles of the first `size` leaves by what the events say, in the background. */
-  remake(log: NamedLog, size: number): void {
+  /**
+   * Replaces all stored tiles of the first `size` leaves by what the events say, in the background. Calls `remade` once
+   * that is done: not if the store fails meanwhile, or if too many trees are being made to begin.
+   */
+  remake(log: NamedLog, size: number, remade: () => void): void {
     this.forget(log);
-    this.#makeInBackground(this.#building, log, (maker) => maker.remake(size));
-  }
-
-  isBuilding({ origin }: NamedLog): boolean {
-    return this.#building.has(origin);
+    this.#makeInBackground(this.#building, log, async (maker) => {
+      await maker.remake(size);
+      remade();
+    });
   }
 
   async #makeNow(log: NamedLog, parts: readonly TilePart[], percent: number, walk: Walk) {

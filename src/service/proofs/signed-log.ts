@@ -15,8 +15,10 @@ export class SignedLog {
   last: SignedSize | null = null;
   /** When the log was found to be behind, ms. It is looked at again a while later. */
   behindSince = Number.NEGATIVE_INFINITY;
-  /** All tiles were made anew, because they did not agree with the signed head. */
+  /** All tiles were made anew, because they did not agree with the signed head, and did not agree with it since. */
   wasRemade = false;
+  /** When that was begun last, ms. */
+  remakingSince = Number.NEGATIVE_INFINITY;
   readonly #heads: SignedHeads;
   /** The signed head. null: nothing was signed yet. undefined: not read, or a raise has an unknown outcome. */
   #signed: SignedHead | null | undefined;

@@ -5,10 +5,12 @@ import { parseRow } from '../../../../src/domain/event/row.ts';
 import { type Checkpoint, verifyCheckpoint } from '../../../../src/domain/log/checkpoint.ts';
 import { leafHash } from '../../../../src/domain/log/tree.ts';
 import { isConsistent, isIncluded } from '../../../../src/domain/log/tree-proof.ts';
+import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
 import type { Log } from '../../../../src/service/proofs/proven-logs.ts';
 import type { LedgerEntry } from '../../../../src/store/ledger-store.ts';
 import { pageCharsMax } from '../../../../src/store/pages.ts';
 import type { SignedHead, SignedHeads } from '../../../../src/store/signed-heads.ts';
+import { formatHashes } from '../../../../src/store/tile-value.ts';
 import { ledgerId, masterId } from '../../../support/commands.ts';
 import { vectorKey } from '../../../support/log-keys.ts';
 import { RecursiveTree } from '../../../support/log-trees.ts';
@@ -271,26 +273,94 @@ test('once events below the signed head are others, every newer checkpoint still
   }
 });
 
-test('wrong tiles do not lead to a wrong checkpoint: the tree is made anew', async () => {
-  const data = emptyProofData();
-  const node = await nodeWith(1_500, data);
-  const right = await node.newest(ledgerLog);
-  const origin = originIn(ledgerLog);
-  // A value that fits its place, of a tree that is not this one's.
-  const { hashes } = data.trees;
-  const name = nameOfPlace({ owner: origin, level: 1, position: 0 });
-  const { formatHashes } = await import('../../../../src/store/tile-value.ts');
-  hashes.set(name, formatHashes({ owner: origin, level: 1, position: 0 }, Buffer.alloc(32, 1)));
-  const restarted = new ProvingNode(data);
-  let found: Checkpoint | null = null;
-  for (let tries = 0; tries < 50 && found === null; tries += 1) {
-    found = await restarted.newest(ledgerLog).catch((error: unknown) => {
-      expect(error).toMatchObject({ details: { reason: 'tree_building' } });
-      return null;
-    });
-    await new Promise((resolve) => setTimeout(resolve, 20));
+describe('wrong tiles do not lead to a wrong checkpoint', () => {
+  const level = 1;
+  const place = { owner: originIn(ledgerLog), level, position: 0 };
+  /** Data whose tile of level 1 has hashes of another tree, with the checkpoint of the right one. */
+  async function withWrongTile() {
+    const data = emptyProofData();
+    const right = await (await nodeWith(1_500, data)).newest(ledgerLog);
+    const { hashes } = data.trees;
+    const [name, rightHashes] = [nameOfPlace(place), hashes.get(nameOfPlace(place))];
+    hashes.set(name, formatHashes(place, Buffer.alloc(32, 1)));
+    /** Resolves soon after the tile, the last one of the tree, was made anew. */
+    const remade = async () => {
+      await vi.waitFor(() => expect(hashes.get(name)).toEqual(rightHashes));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    return { data, right, remade };
   }
-  expect(found).toEqual(right);
+  const whileBuilding = ['unavailable', 'tree_building'];
+  /** Waits until the tree was made anew. Until then callers are told so, and nothing else. */
+  async function onceBuilt(call: () => Promise<Checkpoint>): Promise<Checkpoint> {
+    for (;;) {
+      const asked = call();
+      const found = await asked.catch(() => null);
+      if (found !== null) return found;
+      expect(await refusal(asked)).toEqual(whileBuilding);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  test('the tree is made anew', async () => {
+    const { data, right } = await withWrongTile();
+    const node = new ProvingNode(data);
+    expect(await refusal(node.newest(ledgerLog))).toEqual(whileBuilding);
+    expect(await onceBuilt(() => node.newest(ledgerLog))).toEqual(right);
+  });
+
+  test('a call that read them before the tree was made anew does not find the log behind', async () => {
+    const { data, right, remade } = await withWrongTile();
+    const [read, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let isFirst = true;
+    const node = new ProvingNode(data, {
+      tiles: (tiles) => ({
+        putHashes: tiles.putHashes.bind(tiles),
+        tile: async (owner, ofLevel, index) => {
+          const hashes = await tiles.tile(owner, ofLevel, index);
+          if (!isFirst || ofLevel !== level) return hashes;
+          isFirst = false;
+          read.resolve();
+          await goOn.promise;
+          return hashes;
+        },
+      }),
+    });
+    const slow = refusal(node.at(ledgerLog, 1_500));
+    await read.promise;
+    expect(await refusal(node.at(ledgerLog, 1_400))).toEqual(whileBuilding);
+    await remade();
+    goOn.resolve();
+    expect(await slow).toEqual(whileBuilding);
+    expect(node.behind.isEmpty).toBe(true);
+    expect(await node.newest(ledgerLog)).toEqual(right);
+  });
+
+  test('a store that fails while the tree is made does not make the log behind: it is tried again 10 s later', async () => {
+    const { data, right } = await withWrongTile();
+    const failed = Promise.withResolvers<void>();
+    let isFirst = true;
+    let laterMs = 0;
+    const node = new ProvingNode(data, {
+      clock: { ...systemClock, now: () => systemClock.now() + laterMs },
+      tiles: (tiles) => ({
+        tile: tiles.tile.bind(tiles),
+        putHashes: async (...hashes) => {
+          if (!isFirst) return tiles.putHashes(...hashes);
+          isFirst = false;
+          failed.resolve();
+          throw new LedgerError('unavailable', 'The store does not answer.');
+        },
+      }),
+    });
+    expect(await refusal(node.newest(ledgerLog))).toEqual(whileBuilding);
+    await failed.promise;
+    expect(await refusal(node.newest(ledgerLog))).toEqual(whileBuilding);
+    expect(node.counts.tiles).toBe(0);
+    laterMs = 10_000;
+    expect(await onceBuilt(() => node.newest(ledgerLog))).toEqual(right);
+    expect(node.behind.isEmpty).toBe(true);
+  });
 });
 
 test('a copy of a store signs nothing', async () => {
