@@ -34,7 +34,7 @@ const unit = ['test/unit/**/*.test.ts'];
 const api = ['test/api/**/*.test.ts'];
 
 /** Suites wait for timers, processes and disks for about a third of their time. */
-const workers = 3;
+const workers = 4;
 
 function project(
   groupOrder: number,
