@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { isNightly } from '../support/nightly.ts';
+import { timeouts } from '../support/timeouts.ts';
 import { commandsPerSeed, faultsPerSeed, type RunResult } from './run.ts';
 import type { ThreadReport } from './seeds-thread.ts';
 
@@ -37,9 +38,9 @@ async function runInThreads(signal: AbortSignal): Promise<ThreadReport[]> {
   }
 }
 
-test('nodes that fail at random keep their word', { timeout: (seeds * msPerSeedEver) / threads }, async ({
-  signal,
-}) => {
+const timeout = Math.max(timeouts.testTimeout, (seeds * msPerSeedEver) / threads);
+
+test('nodes that fail at random keep their word', { timeout }, async ({ signal }) => {
   const before = process.cpuUsage();
   const began = performance.now();
   const reports = await runInThreads(signal);

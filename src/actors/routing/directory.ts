@@ -9,7 +9,7 @@ import {
   passivateWhenCrowdedAfterMs,
 } from '../bounds.ts';
 import type { CommandOutcome } from '../inbox/outcome.ts';
-import { clockIsOff, notRunHere, refusedAgain, stopping } from '../inbox/refusals.ts';
+import { clockIsOff, notRunHere, outcomeUnknown, refusedAgain, stopping } from '../inbox/refusals.ts';
 import { LedgerActor, type LedgerActorParts } from '../ledger/ledger-actor.ts';
 import { ActivationLimiter } from './activation-limiter.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
@@ -132,7 +132,8 @@ export class Directory {
         return outcome;
       } catch (error) {
         if (error instanceof NotOwner || error instanceof PeerUnreachable) this.#owners.delete(shard);
-        if (error instanceof PeerUnreachable && error.mayHaveArrived) return this.#runAgain(shard, command);
+        if (error instanceof PeerUnreachable && error.mayHaveArrived)
+          return this.#runAgain(shard, command, asked, error);
         if (error instanceof PeerUnreachable) return this.#runHere(shard, command);
         if (!(error instanceof NotOwner)) throw error;
         const next = error.owner;
@@ -143,12 +144,16 @@ export class Directory {
     }
   }
 
-  /** Another node may have run the command, or may be running it. */
-  async #runAgain(shard: number, command: Command): Promise<CommandOutcome> {
+  /** Another node may have run the command, or may be running it. The log tells which, and why it was run again. */
+  async #runAgain(shard: number, command: Command, asked: NodeId, silence: Error): Promise<CommandOutcome> {
     try {
       return await this.#runHere(shard, { ...command, resubmitted: true });
     } catch (error) {
-      throw error instanceof LedgerError ? refusedAgain(error) : error;
+      if (!(error instanceof LedgerError)) throw error;
+      const refusal = refusedAgain(error);
+      if (refusal.code !== 'outcome_unknown') throw refusal;
+      const reasons = [silence, refusal.cause ?? refusal];
+      throw outcomeUnknown(new AggregateError(reasons, `${asked} did not answer, and this node refused the command`));
     }
   }
 

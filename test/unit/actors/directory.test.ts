@@ -227,9 +227,15 @@ describe('a peer that does not carry it out', () => {
   test('may yet carry it out: a refusal here is no certain one, but for a key that was used twice', async () => {
     const world = await node();
     await world.home.submit(append({ commandKeys: [commandKey('k')] }));
-    const remote = peers(failing(new PeerUnreachable(new Error('reset'))));
-    const directory = world.owning(remote, 'node-b');
-    expect(await codeOf(directory.submit(append({ actorId: stranger })))).toBe('outcome_unknown');
+    const silence = new PeerUnreachable(new Error('reset'));
+    const directory = world.owning(peers(failing(silence)), 'node-b');
+    await expect(directory.submit(append({ actorId: stranger }))).rejects.toMatchObject({
+      code: 'outcome_unknown',
+      cause: {
+        message: 'node-b did not answer, and this node refused the command',
+        errors: [silence, expect.objectContaining({ code: 'not_found' })],
+      },
+    });
     expect(await codeOf(directory.submit(append({ commandKeys: [commandKey('k', 'other')] })))).toBe(
       'idempotency_key_reused',
     );
