@@ -144,7 +144,7 @@ export class Directory {
     }
   }
 
-  /** Another node may have run the command, or may be running it. The log tells which, and why it was run again. */
+  /** Another node, `asked`, may have run the command, or may be running it. The log is to name it. */
   async #runAgain(shard: number, command: Command, asked: NodeId, silence: Error): Promise<CommandOutcome> {
     try {
       return await this.#runHere(shard, { ...command, resubmitted: true });
