@@ -120,9 +120,9 @@ class WatchedTrees extends LogTrees {
     this.#logs = logs;
   }
 
-  override remake(log: NamedLog, size: number, remade: () => void): void {
+  override remake(log: NamedLog, size: number): Promise<void> | null {
     this.#logs.remade.add(log.origin);
-    super.remake(log, size, remade);
+    return super.remake(log, size);
   }
 }
 

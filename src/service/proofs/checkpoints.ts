@@ -17,13 +17,13 @@ import type { CertainHeads } from './certain-heads.ts';
 import type { LogRows } from './log-rows.ts';
 import { type LogTrees, treeBuilding } from './log-trees.ts';
 import type { Log, ProvenLogs, SignedSize } from './proven-logs.ts';
-import { SignedLog } from './signed-log.ts';
+import { type Remake, SignedLog } from './signed-log.ts';
 
 /** Logs of which a node keeps the edge and the signed head: 64 MiB, at 1.6 KB each. */
 const logsKeptMax = 40_000;
 /** A log that was found to be behind is looked at again after this time, ms. */
 const behindRestMs = 10_000;
-/** Tiles that could not be made anew, since the store failed or a row is broken, are tried again after this time, ms. */
+/** If tiles cannot be made anew, since the store fails or a row is broken, it is tried again after this time, ms. */
 const remakeRestMs = 10_000;
 /** From an edge to a newer size, so many events are read at most. Beyond that, the tree is read from its tiles. */
 const forwardMax = 1_024;
@@ -205,7 +205,7 @@ export class Checkpoints implements ProvenLogs {
     const signedSize = signed?.size ?? size;
     const [oldSize, newSize] = size < signedSize ? [size, signedSize] : [signedSize, size];
     const path = consistencyPath(oldSize, newSize);
-    const { wasRemade } = kept;
+    const wasRemade = kept.remake?.isDone === true;
     const hashAt = await trees.hashes(log, [...path, { from: 0, to: size }], newSize, walk);
     const root = rootAt(size, hashAt);
     if (
@@ -216,8 +216,8 @@ export class Checkpoints implements ProvenLogs {
         path.map((subtree) => subtreeHash(subtree, hashAt)),
       )
     )
-      throw wasRemade ? this.#foundBehind(kept) : this.#remake(kept, newSize);
-    kept.wasRemade = false;
+      throw wasRemade ? this.#foundBehind(kept) : this.#remakeTiles(kept, newSize);
+    kept.remake = null;
     // Only from an edge at or beyond the signed head do all later roots agree with it.
     const mayBeEdge = kept.signed === signed && size >= (signed?.size ?? 0) && kept.certain - size <= forwardMax;
     if (mayBeEdge) kept.makeEdge(compactRangeAt(size, hashAt));
@@ -225,15 +225,24 @@ export class Checkpoints implements ProvenLogs {
   }
 
   /** The tiles may be wrong: they are made anew. If what is read after that disagrees too, the events are others. */
-  #remake(kept: SignedLog, size: number): LedgerError {
-    const remade = () => {
-      kept.wasRemade = true;
-    };
-    const nowMs = this.#parts.clock.now();
-    // They may have been made anew while this call read them.
-    if (!kept.wasRemade && nowMs >= kept.remakingSince + remakeRestMs) {
-      kept.remakingSince = nowMs;
-      this.#parts.trees.remake(kept.log, size, remade);
+  #remakeTiles(kept: SignedLog, size: number): LedgerError {
+    const { clock, trees } = this.#parts;
+    const failed = kept.remake?.failed;
+    if (failed && clock.now() < failed.atMs + remakeRestMs)
+      return isBrokenRow(failed.error) ? failed.error : treeBuilding(0);
+    // Without a failure it is under way, or ended while this call read.
+    if (failed || kept.remake === null) {
+      const remake: Remake = { isDone: false, failed: null };
+      const made = trees.remake(kept.log, size);
+      kept.remake = made && remake;
+      made?.then(
+        () => {
+          remake.isDone = true;
+        },
+        (error: unknown) => {
+          remake.failed = { error, atMs: clock.now() };
+        },
+      );
     }
     return treeBuilding(0);
   }
@@ -256,6 +265,10 @@ export class Checkpoints implements ProvenLogs {
 const masterScope = names.masterEvents('');
 
 type TreeHead = Pick<SignedHead, 'size'> & { readonly root: Uint8Array };
+
+function isBrokenRow(error: unknown): error is LedgerError {
+  return error instanceof LedgerError && error.details.reason === 'broken_row';
+}
 
 function rootAt(size: number, hashAt: HashSource): Uint8Array {
   return subtreeHash({ from: 0, to: size }, hashAt);

@@ -115,15 +115,12 @@ export class LogTrees {
   }
 
   /**
-   * Replaces all stored tiles of the first `size` leaves by what the events say, in the background. Calls `remade` once
-   * that is done: not if the store fails meanwhile, or if too many trees are being made to begin.
+   * Replaces all stored tiles of the first `size` leaves by what the events say, in the background. null: this cannot
+   * begin now, since this tree or too many others are being made.
    */
-  remake(log: NamedLog, size: number, remade: () => void): void {
+  remake(log: NamedLog, size: number): Promise<void> | null {
     this.forget(log);
-    this.#makeInBackground(this.#building, log, async (maker) => {
-      await maker.remake(size);
-      remade();
-    });
+    return this.#makeInBackground(this.#building, log, (maker) => maker.remake(size));
   }
 
   async #makeNow(log: NamedLog, parts: readonly TilePart[], percent: number, walk: Walk) {
@@ -144,13 +141,19 @@ export class LogTrees {
     }
   }
 
-  /** `origins`: the logs for which such work is under way. For these, nothing is started. */
-  #makeInBackground(origins: Set<string>, log: NamedLog, work: (maker: TileMaker) => Promise<void>): void {
-    if (origins.has(log.origin) || origins.size >= buildingMax) return;
+  /** `origins`: the logs for which such work is under way. For these, nothing is started: null. */
+  #makeInBackground(
+    origins: Set<string>,
+    log: NamedLog,
+    work: (maker: TileMaker) => Promise<void>,
+  ): Promise<void> | null {
+    if (origins.has(log.origin) || origins.size >= buildingMax) return null;
     origins.add(log.origin);
-    this.#alone(log, () => work(this.#maker(log, unboundedWalk(), Number.POSITIVE_INFINITY)))
-      .catch((error: unknown) => this.#parts.meter.buildingFailed(log.origin, error))
-      .finally(() => origins.delete(log.origin));
+    const made = this.#alone(log, () => work(this.#maker(log, unboundedWalk(), Number.POSITIVE_INFINITY))).finally(() =>
+      origins.delete(log.origin),
+    );
+    made.catch((error: unknown) => this.#parts.meter.buildingFailed(log.origin, error));
+    return made;
   }
 
   /** Runs `work` once all earlier work on the tiles of the log has ended. */

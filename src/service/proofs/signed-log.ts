@@ -4,6 +4,13 @@ import { Edge } from './edge.ts';
 import type { NamedLog } from './log-trees.ts';
 import type { SignedSize } from './proven-logs.ts';
 
+/** All tiles of a log are made anew, because they do not agree with the signed head. */
+export interface Remake {
+  isDone: boolean;
+  /** It ended in vain at that time, ms. */
+  failed: { readonly error: unknown; readonly atMs: number } | null;
+}
+
 /** What a node keeps of a log that it was asked for. */
 export class SignedLog {
   readonly log: NamedLog;
@@ -15,10 +22,8 @@ export class SignedLog {
   last: SignedSize | null = null;
   /** When the log was found to be behind, ms. It is looked at again a while later. */
   behindSince = Number.NEGATIVE_INFINITY;
-  /** All tiles were made anew, because they did not agree with the signed head, and did not agree with it since. */
-  wasRemade = false;
-  /** When that was begun last, ms. */
-  remakingSince = Number.NEGATIVE_INFINITY;
+  /** null: the tiles agree with the signed head, as far as the node knows. */
+  remake: Remake | null = null;
   readonly #heads: SignedHeads;
   /** The signed head. null: nothing was signed yet. undefined: not read, or a raise has an unknown outcome. */
   #signed: SignedHead | null | undefined;

@@ -336,7 +336,7 @@ describe('wrong tiles do not lead to a wrong checkpoint', () => {
     expect(await node.newest(ledgerLog)).toEqual(right);
   });
 
-  test('a store that fails while the tree is made does not make the log behind: it is tried again 10 s later', async () => {
+  test('a store that fails meanwhile does not make the log behind: 10 s later it is tried again', async () => {
     const { data, right } = await withWrongTile();
     const failed = Promise.withResolvers<void>();
     let isFirst = true;
@@ -361,6 +361,23 @@ describe('wrong tiles do not lead to a wrong checkpoint', () => {
     expect(await onceBuilt(() => node.newest(ledgerLog))).toEqual(right);
     expect(node.behind.isEmpty).toBe(true);
   });
+});
+
+test('wrong tiles that a broken row keeps from being made anew are refused with that row', async () => {
+  const data = emptyProofData();
+  const node = await nodeWith(1_500, data);
+  await node.newest(ledgerLog);
+  const place = { owner: originIn(ledgerLog), level: 1, position: 0 };
+  data.trees.hashes.set(nameOfPlace(place), formatHashes(place, Buffer.alloc(32, 1)));
+  const restarted = new ProvingNode(data);
+  const read = restarted.store.read.bind(restarted.store);
+  restarted.store.read = async (...given) =>
+    (await read(...given)).map((entry) => (entry.seq === 100 ? { ...entry, row: 'no row' } : entry));
+  expect(await refusal(restarted.newest(ledgerLog))).toEqual(['unavailable', 'tree_building']);
+  await vi.waitFor(async () =>
+    expect(await refusal(restarted.newest(ledgerLog))).toEqual(['unavailable', 'broken_row']),
+  );
+  expect(restarted.behind.isEmpty).toBe(true);
 });
 
 test('a copy of a store signs nothing', async () => {
