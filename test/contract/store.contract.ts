@@ -5,8 +5,8 @@ import { recordContract } from './record-store.contract.ts';
 import type { OpenStores, StoreFactory, TestClock } from './stores.ts';
 
 /**
- * The contracts of LedgerStore and RecordStore, for one kind of store. The tests share one data set and use ids of their
- * own.
+ * The contracts of LedgerStore and RecordStore, for one kind of store. The tests share one data set and use ids of
+ * their own.
  */
 export function storeContract(name: string, makeFactory: () => StoreFactory): void {
   describe(name, () => {
