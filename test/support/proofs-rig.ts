@@ -1,3 +1,4 @@
+import { LedgerError } from '../../src/domain/errors.ts';
 import { type Checkpoint, verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
 import { originOf } from '../../src/domain/log/origin.ts';
 import type { Clock } from '../../src/runtime/clock/clock.ts';
@@ -109,6 +110,23 @@ export class ProvingNode {
     if (signed === null) throw new Error(`there is no checkpoint of size ${size}`);
     return verifyCheckpoint(signed.checkpoint, originIn(log), [vectorKey]);
   }
+}
+
+/** A node over a store that has these events. */
+export async function nodeOver(entries: readonly LedgerEntry[], data: ProofData): Promise<ProvingNode> {
+  const node = new ProvingNode(data);
+  await appendAll(node.store, entries);
+  return node;
+}
+
+/** The code of the error that refuses the call, and its reason. */
+export async function refusal(call: Promise<unknown>): Promise<readonly unknown[]> {
+  const error = await call.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof LedgerError)) throw error;
+  return [error.code, error.details.reason];
 }
 
 /** A ledger with two masters. Every third event is of the second one. From `otherFrom` on it has other events. */

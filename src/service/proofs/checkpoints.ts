@@ -25,6 +25,8 @@ const logsKeptMax = 40_000;
 const behindRestMs = 10_000;
 /** If tiles cannot be made anew, since the store fails or a row is broken, it is tried again after this time, ms. */
 const remakeRestMs = 10_000;
+/** Tiles that were made anew count as those of the events for this time, ms. Behind it, the events may be back. */
+const remadeForMs = 600_000;
 /** From an edge to a newer size, so many events are read at most. Beyond that, the tree is read from its tiles. */
 const forwardMax = 1_024;
 
@@ -183,7 +185,6 @@ export class Checkpoints implements ProvenLogs {
     const size = log.kind === 'ledger' ? inStore : await this.#parts.rows.masterSize(log, inStore, walk);
     kept.certain = Math.max(kept.certain, size);
     if (signed !== null && size < signed.size) throw this.#foundBehind(kept);
-    this.#parts.signer.behind.learn(log.kind, log.origin, false);
     return kept.keepSigned(signed, epoch);
   }
 
@@ -205,7 +206,7 @@ export class Checkpoints implements ProvenLogs {
     const signedSize = signed?.size ?? size;
     const [oldSize, newSize] = size < signedSize ? [size, signedSize] : [signedSize, size];
     const path = consistencyPath(oldSize, newSize);
-    const wasRemade = kept.remake?.isDone === true;
+    const wasRemade = this.#wasRemade(kept, newSize);
     const hashAt = await trees.hashes(log, [...path, { from: 0, to: size }], newSize, walk);
     const root = rootAt(size, hashAt);
     if (
@@ -218,10 +219,16 @@ export class Checkpoints implements ProvenLogs {
     )
       throw wasRemade ? this.#foundBehind(kept) : this.#remakeTiles(kept, newSize);
     kept.remake = null;
+    this.#parts.signer.behind.learn(log.kind, log.origin, false);
     // Only from an edge at or beyond the signed head do all later roots agree with it.
     const mayBeEdge = kept.signed === signed && size >= (signed?.size ?? 0) && kept.certain - size <= forwardMax;
     if (mayBeEdge) kept.makeEdge(compactRangeAt(size, hashAt));
     return { size, root };
+  }
+
+  #wasRemade({ remake }: SignedLog, size: number): boolean {
+    const endedAtMs = remake?.doneAtMs ?? Number.NEGATIVE_INFINITY;
+    return size <= (remake?.size ?? 0) && this.#parts.clock.now() < endedAtMs + remadeForMs;
   }
 
   /** The tiles may be wrong: they are made anew. If what is read after that disagrees too, the events are others. */
@@ -230,14 +237,15 @@ export class Checkpoints implements ProvenLogs {
     const failed = kept.remake?.failed;
     if (failed && clock.now() < failed.atMs + remakeRestMs)
       return isBrokenRow(failed.error) ? failed.error : treeBuilding(0);
-    // Without a failure it is under way, or ended while this call read.
-    if (failed || kept.remake === null) {
-      const remake: Remake = { isDone: false, failed: null };
-      const made = trees.remake(kept.log, size);
+    const isUnderWay = kept.remake?.doneAtMs === null;
+    // It ended while this call read if it counts by now.
+    if (failed || !(isUnderWay || this.#wasRemade(kept, size))) {
+      const remake: Remake = { size: Math.max(size, kept.certain), doneAtMs: null, failed: null };
+      const made = trees.remake(kept.log, remake.size);
       kept.remake = made && remake;
       made?.then(
         () => {
-          remake.isDone = true;
+          remake.doneAtMs = clock.now();
         },
         (error: unknown) => {
           remake.failed = { error, atMs: clock.now() };

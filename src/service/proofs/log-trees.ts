@@ -120,7 +120,11 @@ export class LogTrees {
    */
   remake(log: NamedLog, size: number): Promise<void> | null {
     this.forget(log);
-    return this.#makeInBackground(this.#building, log, (maker) => maker.remake(size));
+    return this.#makeInBackground(this.#building, log, async (maker) => {
+      await maker.remake(size);
+      // Also what a call has read of a wrong tile meanwhile.
+      this.forget(log);
+    });
   }
 
   async #makeNow(log: NamedLog, parts: readonly TilePart[], percent: number, walk: Walk) {
@@ -228,6 +232,21 @@ class TileMaker {
       const hashes = levelSize(level, size);
       for (let index = 0; index * TILE_HASHES < hashes; index += 1)
         await this.#makeAbove(level, index, 0, Math.min(TILE_HASHES, hashes - index * TILE_HASHES));
+    }
+    await this.#remakeTail(size);
+  }
+
+  /** What is stored of the last tile of level 0, which is not full at this size. */
+  async #remakeTail(size: number): Promise<void> {
+    const { tiles, rows, log, walk } = this.#parts;
+    const index = levelSize(1, size);
+    const stored = await tiles.tile(log.origin, 0, index);
+    // A call for a larger size may have filled it meanwhile.
+    if (stored.length === TILE_HASHES) await this.#makeLeaves(index);
+    else if (stored.length > 0) {
+      const from = index * TILE_HASHES;
+      const leaves = await rows.leaves(log, { from, to: Math.min(from + stored.length, size) }, walk);
+      await tiles.putHashes(log.origin, 0, from, leaves);
     }
   }
 

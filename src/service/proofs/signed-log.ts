@@ -4,9 +4,11 @@ import { Edge } from './edge.ts';
 import type { NamedLog } from './log-trees.ts';
 import type { SignedSize } from './proven-logs.ts';
 
-/** All tiles of a log are made anew, because they do not agree with the signed head. */
+/** The tiles of the first `size` leaves are made anew, because they do not agree with the signed head. */
 export interface Remake {
-  isDone: boolean;
+  readonly size: number;
+  /** When it ended, ms. null: it did not, or in vain. */
+  doneAtMs: number | null;
   /** It ended in vain at that time, ms. */
   failed: { readonly error: unknown; readonly atMs: number } | null;
 }
@@ -22,7 +24,7 @@ export class SignedLog {
   last: SignedSize | null = null;
   /** When the log was found to be behind, ms. It is looked at again a while later. */
   behindSince = Number.NEGATIVE_INFINITY;
-  /** null: the tiles agree with the signed head, as far as the node knows. */
+  /** The last one. null: the tiles agree with the signed head, as far as the node knows. */
   remake: Remake | null = null;
   readonly #heads: SignedHeads;
   /** The signed head. null: nothing was signed yet. undefined: not read, or a raise has an unknown outcome. */

@@ -5,25 +5,25 @@ import { parseRow } from '../../../../src/domain/event/row.ts';
 import { type Checkpoint, verifyCheckpoint } from '../../../../src/domain/log/checkpoint.ts';
 import { leafHash } from '../../../../src/domain/log/tree.ts';
 import { isConsistent, isIncluded } from '../../../../src/domain/log/tree-proof.ts';
-import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
 import type { Log } from '../../../../src/service/proofs/proven-logs.ts';
 import type { LedgerEntry } from '../../../../src/store/ledger-store.ts';
 import { pageCharsMax } from '../../../../src/store/pages.ts';
 import type { SignedHead, SignedHeads } from '../../../../src/store/signed-heads.ts';
-import { formatHashes } from '../../../../src/store/tile-value.ts';
 import { ledgerId, masterId } from '../../../support/commands.ts';
 import { vectorKey } from '../../../support/log-keys.ts';
 import { RecursiveTree } from '../../../support/log-trees.ts';
-import { MemoryTileStore, nameOfPlace } from '../../../support/memory-store/trees.ts';
+import { MemoryTileStore } from '../../../support/memory-store/trees.ts';
 import {
   appendAll,
   emptyProofData,
   ledgerLog,
   longChain,
   masterLog,
+  nodeOver,
   originIn,
   type ProofData,
   ProvingNode,
+  refusal,
 } from '../../../support/proofs-rig.ts';
 import { countingBytes } from '../../../support/world.ts';
 
@@ -35,21 +35,8 @@ const leavesOf = (log: Log, entries: readonly LedgerEntry[]): Uint8Array[] =>
     return master?.id === log.id ? [leafHash(Buffer.from(contentHash, 'hex'))] : [];
   });
 
-/** A node over a store that has the first `events` of the chain. */
-async function nodeWith(events: number, data: ProofData = emptyProofData()): Promise<ProvingNode> {
-  const node = new ProvingNode(data);
-  await appendAll(node.store, chain.slice(0, events));
-  return node;
-}
-
-async function refusal(call: Promise<unknown>): Promise<unknown> {
-  const error = await call.then(
-    () => null,
-    (reason: unknown) => reason,
-  );
-  if (!(error instanceof LedgerError)) throw error;
-  return [error.code, error.details.reason];
-}
+const nodeWith = (events: number, data: ProofData = emptyProofData()): Promise<ProvingNode> =>
+  nodeOver(chain.slice(0, events), data);
 
 async function consistent(node: ProvingNode, log: Log, old: Checkpoint, newer: Checkpoint): Promise<boolean> {
   const hashes = await node.checkpoints.consistency(log, old.size, newer.size, node.walk);
@@ -128,19 +115,6 @@ test.each([ledgerLog, masterLog])(
     expect(calls().at(-1)).toEqual([ledgerId, ...page]);
   },
 );
-
-test('the tail of a master whose rows lie apart is stored whole, however few rows a call adds to it', async () => {
-  const data = emptyProofData();
-  const node = await nodeWith(20, data);
-  const origin = originIn(masterLog);
-  const tiles = new MemoryTileStore(data.trees);
-  for (let events = 20; events <= 120; events += 10) {
-    await appendAll(node.store, chain.slice(events, events + 10));
-    const { size } = await node.newest(masterLog);
-    await node.checkpoints.inclusion(masterLog, 0, size, node.walk);
-    expect(size - (await tiles.tile(origin, 0, 0)).length).toBeLessThanOrEqual(16);
-  }
-});
 
 test('callers that ask for the newest checkpoint at once share one read of the rows that are new', async () => {
   const data = emptyProofData();
@@ -271,113 +245,6 @@ test('once events below the signed head are others, every newer checkpoint still
     const newest = await after.newest(ledgerLog).catch(() => null);
     if (newest !== null) expect(await consistent(after, ledgerLog, old, newest)).toBe(true);
   }
-});
-
-describe('wrong tiles do not lead to a wrong checkpoint', () => {
-  const level = 1;
-  const place = { owner: originIn(ledgerLog), level, position: 0 };
-  /** Data whose tile of level 1 has hashes of another tree, with the checkpoint of the right one. */
-  async function withWrongTile() {
-    const data = emptyProofData();
-    const right = await (await nodeWith(1_500, data)).newest(ledgerLog);
-    const { hashes } = data.trees;
-    const [name, rightHashes] = [nameOfPlace(place), hashes.get(nameOfPlace(place))];
-    hashes.set(name, formatHashes(place, Buffer.alloc(32, 1)));
-    /** Resolves soon after the tile, the last one of the tree, was made anew. */
-    const remade = async () => {
-      await vi.waitFor(() => expect(hashes.get(name)).toEqual(rightHashes));
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    };
-    return { data, right, remade };
-  }
-  const whileBuilding = ['unavailable', 'tree_building'];
-  /** Waits until the tree was made anew. Until then callers are told so, and nothing else. */
-  async function onceBuilt(call: () => Promise<Checkpoint>): Promise<Checkpoint> {
-    for (;;) {
-      const asked = call();
-      const found = await asked.catch(() => null);
-      if (found !== null) return found;
-      expect(await refusal(asked)).toEqual(whileBuilding);
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  }
-
-  test('the tree is made anew', async () => {
-    const { data, right } = await withWrongTile();
-    const node = new ProvingNode(data);
-    expect(await refusal(node.newest(ledgerLog))).toEqual(whileBuilding);
-    expect(await onceBuilt(() => node.newest(ledgerLog))).toEqual(right);
-  });
-
-  test('a call that read them before the tree was made anew does not find the log behind', async () => {
-    const { data, right, remade } = await withWrongTile();
-    const [read, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    let isFirst = true;
-    const node = new ProvingNode(data, {
-      tiles: (tiles) => ({
-        putHashes: tiles.putHashes.bind(tiles),
-        tile: async (owner, ofLevel, index) => {
-          const hashes = await tiles.tile(owner, ofLevel, index);
-          if (!isFirst || ofLevel !== level) return hashes;
-          isFirst = false;
-          read.resolve();
-          await goOn.promise;
-          return hashes;
-        },
-      }),
-    });
-    const slow = refusal(node.at(ledgerLog, 1_500));
-    await read.promise;
-    expect(await refusal(node.at(ledgerLog, 1_400))).toEqual(whileBuilding);
-    await remade();
-    goOn.resolve();
-    expect(await slow).toEqual(whileBuilding);
-    expect(node.behind.isEmpty).toBe(true);
-    expect(await node.newest(ledgerLog)).toEqual(right);
-  });
-
-  test('a store that fails meanwhile does not make the log behind: 10 s later it is tried again', async () => {
-    const { data, right } = await withWrongTile();
-    const failed = Promise.withResolvers<void>();
-    let isFirst = true;
-    let laterMs = 0;
-    const node = new ProvingNode(data, {
-      clock: { ...systemClock, now: () => systemClock.now() + laterMs },
-      tiles: (tiles) => ({
-        tile: tiles.tile.bind(tiles),
-        putHashes: async (...hashes) => {
-          if (!isFirst) return tiles.putHashes(...hashes);
-          isFirst = false;
-          failed.resolve();
-          throw new LedgerError('unavailable', 'The store does not answer.');
-        },
-      }),
-    });
-    expect(await refusal(node.newest(ledgerLog))).toEqual(whileBuilding);
-    await failed.promise;
-    expect(await refusal(node.newest(ledgerLog))).toEqual(whileBuilding);
-    expect(node.counts.tiles).toBe(0);
-    laterMs = 10_000;
-    expect(await onceBuilt(() => node.newest(ledgerLog))).toEqual(right);
-    expect(node.behind.isEmpty).toBe(true);
-  });
-});
-
-test('wrong tiles that a broken row keeps from being made anew are refused with that row', async () => {
-  const data = emptyProofData();
-  const node = await nodeWith(1_500, data);
-  await node.newest(ledgerLog);
-  const place = { owner: originIn(ledgerLog), level: 1, position: 0 };
-  data.trees.hashes.set(nameOfPlace(place), formatHashes(place, Buffer.alloc(32, 1)));
-  const restarted = new ProvingNode(data);
-  const read = restarted.store.read.bind(restarted.store);
-  restarted.store.read = async (...given) =>
-    (await read(...given)).map((entry) => (entry.seq === 100 ? { ...entry, row: 'no row' } : entry));
-  expect(await refusal(restarted.newest(ledgerLog))).toEqual(['unavailable', 'tree_building']);
-  await vi.waitFor(async () =>
-    expect(await refusal(restarted.newest(ledgerLog))).toEqual(['unavailable', 'broken_row']),
-  );
-  expect(restarted.behind.isEmpty).toBe(true);
 });
 
 test('a copy of a store signs nothing', async () => {
@@ -514,30 +381,4 @@ test('a master has no more events than the certain part of its ledger holds', as
   const node = await nodeWith(3, data);
   expect(await node.checkpoints.newestSize(masterLog, node.walk)).toBe(1);
   expect(await node.checkpoints.newestSize({ ...masterLog, id: masterId.replace('aa', 'ac') }, node.walk)).toBe(0);
-});
-
-test('a large tree that was never made is made in the background, and meanwhile calls are told so', async () => {
-  const data = emptyProofData();
-  const node = new ProvingNode(data);
-  const long = longChain(256 * 20 + 3);
-  await appendAll(node.store, long);
-  expect(await refusal(node.newest(ledgerLog))).toEqual(['unavailable', 'tree_building']);
-  let found: Checkpoint | null = null;
-  for (let tries = 0; tries < 100 && found === null; tries += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    found = await node.newest(ledgerLog).catch(() => null);
-  }
-  expect(found?.size).toBe(long.length);
-  expect(node.counts.tiles).toBe(20);
-});
-
-test('a call waits for the last tile while it is made in the background', async () => {
-  const node = await nodeWith(200);
-  await node.newest(ledgerLog);
-  const more = chain.slice(200, 300);
-  await node.store.append(await node.store.claim(ledgerId), more);
-  node.checkpoints.committed(ledgerId, more);
-  // Older than the edge, so it needs the tile.
-  expect((await node.at(ledgerLog, 290)).size).toBe(290);
-  expect(node.counts.tiles).toBe(1);
 });

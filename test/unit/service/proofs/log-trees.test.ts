@@ -1,0 +1,222 @@
+import { describe, expect, test, vi } from 'vitest';
+import { LedgerError } from '../../../../src/domain/errors.ts';
+import type { Checkpoint } from '../../../../src/domain/log/checkpoint.ts';
+import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
+import { formatHashes } from '../../../../src/store/tile-value.ts';
+import { ledgerId } from '../../../support/commands.ts';
+import { MemoryTileStore, nameOfPlace } from '../../../support/memory-store/trees.ts';
+import {
+  appendAll,
+  emptyProofData,
+  ledgerLog,
+  longChain,
+  masterLog,
+  nodeOver,
+  originIn,
+  type ProofData,
+  ProvingNode,
+  refusal,
+} from '../../../support/proofs-rig.ts';
+
+const chain = longChain(1_500);
+
+const nodeWith = (events: number, data: ProofData = emptyProofData()): Promise<ProvingNode> =>
+  nodeOver(chain.slice(0, events), data);
+
+test('the tail of a master whose rows lie apart is stored whole, however few rows a call adds to it', async () => {
+  const data = emptyProofData();
+  const node = await nodeWith(20, data);
+  const origin = originIn(masterLog);
+  const tiles = new MemoryTileStore(data.trees);
+  for (let events = 20; events <= 120; events += 10) {
+    await appendAll(node.store, chain.slice(events, events + 10));
+    const { size } = await node.newest(masterLog);
+    await node.checkpoints.inclusion(masterLog, 0, size, node.walk);
+    expect(size - (await tiles.tile(origin, 0, 0)).length).toBeLessThanOrEqual(16);
+  }
+});
+
+test('a large tree that was never made is made in the background, and meanwhile calls are told so', async () => {
+  const data = emptyProofData();
+  const node = new ProvingNode(data);
+  const long = longChain(256 * 20 + 3);
+  await appendAll(node.store, long);
+  expect(await refusal(node.newest(ledgerLog))).toEqual(['unavailable', 'tree_building']);
+  let found: Checkpoint | null = null;
+  for (let tries = 0; tries < 100 && found === null; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    found = await node.newest(ledgerLog).catch(() => null);
+  }
+  expect(found?.size).toBe(long.length);
+  expect(node.counts.tiles).toBe(20);
+});
+
+test('a call waits for the last tile while it is made in the background', async () => {
+  const node = await nodeWith(200);
+  await node.newest(ledgerLog);
+  const more = chain.slice(200, 300);
+  await node.store.append(await node.store.claim(ledgerId), more);
+  node.checkpoints.committed(ledgerId, more);
+  // Older than the edge, so it needs the tile.
+  expect((await node.at(ledgerLog, 290)).size).toBe(290);
+  expect(node.counts.tiles).toBe(1);
+});
+
+describe('wrong tiles do not lead to a wrong checkpoint', () => {
+  const level = 1;
+  const place = { owner: originIn(ledgerLog), level, position: 0 };
+  /** Data whose tile of level 1 has hashes of another tree, with the checkpoint of the right one. */
+  async function withWrongTile() {
+    const data = emptyProofData();
+    const right = await (await nodeWith(1_500, data)).newest(ledgerLog);
+    const { hashes } = data.trees;
+    const [name, rightHashes] = [nameOfPlace(place), hashes.get(nameOfPlace(place))];
+    hashes.set(name, formatHashes(place, Buffer.alloc(32, 1)));
+    /** Resolves soon after the tile, the last one of the tree, was made anew. */
+    const remade = async () => {
+      await vi.waitFor(() => expect(hashes.get(name)).toEqual(rightHashes));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    return { data, right, remade };
+  }
+  const whileBuilding = ['unavailable', 'tree_building'];
+  /** Waits until the tree was made anew. Until then callers are told so, and nothing else. */
+  async function onceBuilt(call: () => Promise<Checkpoint>): Promise<Checkpoint> {
+    for (;;) {
+      const asked = call();
+      const found = await asked.catch(() => null);
+      if (found !== null) return found;
+      expect(await refusal(asked)).toEqual(whileBuilding);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  test('the tree is made anew', async () => {
+    const { data, right } = await withWrongTile();
+    const node = new ProvingNode(data);
+    expect(await refusal(node.newest(ledgerLog))).toEqual(whileBuilding);
+    expect(await onceBuilt(() => node.newest(ledgerLog))).toEqual(right);
+  });
+
+  test('a call that read them before the tree was made anew does not find the log behind', async () => {
+    const { data, right, remade } = await withWrongTile();
+    const [read, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let isFirst = true;
+    const node = new ProvingNode(data, {
+      tiles: (tiles) => ({
+        putHashes: tiles.putHashes.bind(tiles),
+        tile: async (owner, ofLevel, index) => {
+          const hashes = await tiles.tile(owner, ofLevel, index);
+          if (!isFirst || ofLevel !== level) return hashes;
+          isFirst = false;
+          read.resolve();
+          await goOn.promise;
+          return hashes;
+        },
+      }),
+    });
+    const slow = refusal(node.at(ledgerLog, 1_500));
+    await read.promise;
+    expect(await refusal(node.at(ledgerLog, 1_400))).toEqual(whileBuilding);
+    await remade();
+    goOn.resolve();
+    expect(await slow).toEqual(whileBuilding);
+    expect(node.behind.isEmpty).toBe(true);
+    expect(await node.newest(ledgerLog)).toEqual(right);
+  });
+
+  test('a store that fails meanwhile does not make the log behind: 10 s later it is tried again', async () => {
+    const { data, right } = await withWrongTile();
+    const failed = Promise.withResolvers<void>();
+    let isFirst = true;
+    let laterMs = 0;
+    const node = new ProvingNode(data, {
+      clock: { ...systemClock, now: () => systemClock.now() + laterMs },
+      tiles: (tiles) => ({
+        tile: tiles.tile.bind(tiles),
+        putHashes: async (...hashes) => {
+          if (!isFirst) return tiles.putHashes(...hashes);
+          isFirst = false;
+          failed.resolve();
+          throw new LedgerError('unavailable', 'The store does not answer.');
+        },
+      }),
+    });
+    expect(await refusal(node.newest(ledgerLog))).toEqual(whileBuilding);
+    await failed.promise;
+    expect(await refusal(node.newest(ledgerLog))).toEqual(whileBuilding);
+    expect(node.counts.tiles).toBe(0);
+    laterMs = 10_000;
+    expect(await onceBuilt(() => node.newest(ledgerLog))).toEqual(right);
+    expect(node.behind.isEmpty).toBe(true);
+  });
+
+  test('the tree is made anew for later events too, once they have wrong tiles', async () => {
+    const data = emptyProofData();
+    const owner = await nodeWith(1_200, data);
+    await owner.newest(ledgerLog);
+    const { hashes } = data.trees;
+    const wrong = (ofLevel: number, position: number) => {
+      const at = { ...place, level: ofLevel, position };
+      hashes.set(nameOfPlace(at), formatHashes(at, Buffer.alloc(32, 1)));
+    };
+    const right = hashes.get(nameOfPlace(place));
+    wrong(level, 0);
+    const node = new ProvingNode(data);
+    expect(await refusal(node.newest(ledgerLog))).toEqual(whileBuilding);
+    await vi.waitFor(() => expect(hashes.get(nameOfPlace(place))).toEqual(right));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await appendAll(owner.store, chain.slice(1_200), [owner]);
+    const newest = await owner.newest(ledgerLog);
+    wrong(level, 4);
+    expect(await onceBuilt(() => node.newest(ledgerLog))).toEqual(newest);
+    expect(node.behind.isEmpty).toBe(true);
+  });
+
+  test('the tree of a master is made anew with the rows behind its last full tile', async () => {
+    const data = emptyProofData();
+    const right = await (await nodeWith(1_500, data)).newest(masterLog);
+    const at = { owner: originIn(masterLog), level: 0, position: 3 * 256 + 5 };
+    expect(data.trees.hashes.has(nameOfPlace(at))).toBe(true);
+    data.trees.hashes.set(nameOfPlace(at), formatHashes(at, Buffer.alloc(32, 1)));
+    const node = new ProvingNode(data);
+    const asked = Array.from({ length: 20 }, () => onceBuilt(() => node.newest(masterLog)));
+    for (const newest of await Promise.all(asked)) expect(newest).toEqual(right);
+    expect(node.behind.isEmpty).toBe(true);
+  });
+
+  test('the tree of a log that was behind is made anew ten minutes later, for then its events may be back', async () => {
+    const data = emptyProofData();
+    const right = await (await nodeWith(1_500, data)).newest(ledgerLog);
+    const entries = data.ledgers.ledgers.get(ledgerId)?.entries;
+    const lost = [...(entries ?? [])];
+    for (const { seq, row } of longChain(1_500)) entries?.set(seq, { seq, row });
+    let laterMs = 0;
+    const clock = { ...systemClock, now: () => systemClock.now() + laterMs };
+    data.trees.hashes.clear();
+    const node = new ProvingNode(data, { clock });
+    await vi.waitFor(async () => expect(await refusal(node.newest(ledgerLog))).toEqual(['unavailable', 'log_behind']));
+    for (const [seq, entry] of lost) entries?.set(seq, entry);
+    expect(node.behind.isEmpty).toBe(false);
+    laterMs = 600_000;
+    expect(await onceBuilt(() => node.newest(ledgerLog))).toEqual(right);
+    expect(node.behind.isEmpty).toBe(true);
+  });
+});
+
+test('wrong tiles that a broken row keeps from being made anew are refused with that row', async () => {
+  const data = emptyProofData();
+  const node = await nodeWith(1_500, data);
+  await node.newest(ledgerLog);
+  const place = { owner: originIn(ledgerLog), level: 1, position: 0 };
+  data.trees.hashes.set(nameOfPlace(place), formatHashes(place, Buffer.alloc(32, 1)));
+  const restarted = new ProvingNode(data);
+  const read = restarted.store.read.bind(restarted.store);
+  restarted.store.read = async (...given) =>
+    (await read(...given)).map((entry) => (entry.seq === 100 ? { ...entry, row: 'no row' } : entry));
+  expect(await refusal(restarted.newest(ledgerLog))).toEqual(['unavailable', 'tree_building']);
+  await vi.waitFor(async () =>
+    expect(await refusal(restarted.newest(ledgerLog))).toEqual(['unavailable', 'broken_row']),
+  );
+  expect(restarted.behind.isEmpty).toBe(true);
+});
