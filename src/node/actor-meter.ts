@@ -20,7 +20,7 @@ export function actorMeter(metrics: Metrics, log: Log): ActorMeter {
       metrics.unknownOutcomes.inc({ resolution });
       const level = resolution === 'unsettled' ? 'error' : 'warn';
       const line = { ledger_id: ledgerId, seq, events, resolution, err: cause };
-      log[level](line, 'the store did not say whether it wrote a batch');
+      log[level](line, 'the store did not confirm a batch');
     },
     activated: (seconds) => metrics.activationSeconds.observe(seconds),
   };

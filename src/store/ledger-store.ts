@@ -167,8 +167,9 @@ export interface LedgerStore {
 
   /**
    * Returns a head that no crash, newer claim or late write can take back. It is at or behind the newest event, and at
-   * or beyond every append that was answered before the call. Writes that are under way are made to end first, written
-   * or not. Nothing is claimed: the owner goes on appending. Returns null if the ledger has no events.
+   * or beyond every append that was answered before the call. Writes that are under way end first, written or not: a
+   * store with locks waits for the ledger's. Nothing is claimed: the owner goes on appending. Returns null if the
+   * ledger has no events.
    */
   certainHead(ledgerId: string): Promise<Head | null>;
 
@@ -186,13 +187,16 @@ export interface LedgerStore {
    */
   readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries>;
 
-  /** Returns only the seqs of a scope, in the order of reading, including those that are gone from the log. */
+  /**
+   * Returns only the seqs of a scope, in the order of reading, including those that are gone from the log. No method
+   * counts them.
+   */
   scopeSeqs(ledgerId: string, scope: string, page: ScopePage): Promise<number[]>;
 
   /**
    * Returns the commands that were written under these keys, by id, each with its newest event. Command keys that are
-   * not permanent may be missing after 24 hours. Permanent keys and keys for 24 hours are apart: a look-up of one kind
-   * does not find a key of the other.
+   * not permanent may be missing after 24 hours. The same id may stand once as a permanent key and once as a key for 24
+   * hours: a look-up of one kind does not find a key of the other.
    */
   findCommands(ledgerId: string, keys: readonly CommandKeyRef[]): Promise<Map<string, FoundCommand>>;
 

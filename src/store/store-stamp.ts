@@ -4,8 +4,8 @@
  */
 export interface StoreStamp {
   /**
-   * The id of a shared store, made by `schema apply`. If the log's record has another one, the store is a copy. null:
-   * a store of one node, of which `isCopy` tells.
+   * The id of a shared store, made by `schema apply`. If the log's record has another one, the store is a copy. So
+   * each documented way to restore gives a store another id. null: a store of one node, of which `isCopy` tells.
    */
   readonly keyspaceId: string | null;
   /** Whether `backup` has made this data, and no command has cleared the mark since. */

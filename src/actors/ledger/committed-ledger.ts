@@ -137,8 +137,12 @@ export class CommittedLedger {
         const isInVain =
           !(error instanceof LedgerError) || error instanceof StoreStopped || error instanceof BrokenChain;
         if (isInVain || this.#parts.clock.now() >= lastDeadline) {
-          this.#tellDoubt('unsettled', batch, doubt);
-          throw outcomeUnknown(doubt);
+          const cause = new AggregateError(
+            [doubt, error],
+            'the store did not confirm the batch, and it could not be looked for',
+          );
+          this.#tellDoubt('unsettled', batch, cause);
+          throw outcomeUnknown(cause);
         }
         await sleep(this.#parts.clock, Math.min(settleRestMaxMs, 10 * 2 ** attempt));
       }

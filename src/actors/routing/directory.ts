@@ -153,7 +153,9 @@ export class Directory {
       const refusal = refusedAgain(error);
       if (refusal.code !== 'outcome_unknown') throw refusal;
       const reasons = [silence, refusal.cause ?? refusal];
-      throw outcomeUnknown(new AggregateError(reasons, `${asked} did not answer, and this node refused the command`));
+      throw outcomeUnknown(
+        new AggregateError(reasons, `${asked} gave no answer that counts, and this node refused the command`),
+      );
     }
   }
 

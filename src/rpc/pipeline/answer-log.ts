@@ -42,6 +42,17 @@ export function createAnswerLog(parts: AnswerLogParts) {
   const { log, metrics } = parts;
   const logsCalls = log.isLevelEnabled('info');
 
+  const lineOf = (call: RunningCall, code: ErrorCode | 'ok', status: number) => ({
+    transport: call.transport,
+    method: call.endpoint.route?.httpMethod ?? 'POST',
+    route: call.endpoint.route?.template ?? call.endpoint.rpcPath,
+    status,
+    code,
+    ms: roundedMs(parts.monotonicMs() - call.startedMs),
+    request_id: call.requestId,
+    actor: call.caller?.actorId,
+  });
+
   const note = (call: RunningCall, code: ErrorCode | 'ok', status: number, error: LedgerError | null): void => {
     const ms = parts.monotonicMs() - call.startedMs;
     const method = call.endpoint.rpcPath;
@@ -49,16 +60,7 @@ export function createAnswerLog(parts: AnswerLogParts) {
     metrics.requestSeconds.observe({ transport: call.transport, method }, ms / 1000);
     const broken = error !== null && status >= 500 && (code === 'internal' || error.cause !== undefined);
     if (!logsCalls && !broken) return;
-    const line = {
-      transport: call.transport,
-      method: call.endpoint.route?.httpMethod ?? 'POST',
-      route: call.endpoint.route?.template ?? method,
-      status,
-      code,
-      ms: roundedMs(ms),
-      request_id: call.requestId,
-      actor: call.caller?.actorId,
-    };
+    const line = lineOf(call, code, status);
     if (broken) log.error({ ...line, err: error.cause ?? error }, 'call failed');
     else log.info(line, 'call');
   };
@@ -119,8 +121,8 @@ export function createAnswerLog(parts: AnswerLogParts) {
       return keep(call, incoming, status, error);
     },
     /** An error after the answer was given. */
-    late({ endpoint, requestId }: RunningCall, { code }: LedgerError): void {
-      log.warn({ method: endpoint.rpcPath, code, request_id: requestId }, 'error after the answer');
+    late(call: RunningCall, { code, cause }: LedgerError): void {
+      log.warn({ ...lineOf(call, code, statusOf(code).http), err: cause }, 'error after the answer');
     },
     unrouted({ transport, verb, route, status, code: error, requestId, ms, cause }: UnroutedRequest): void {
       const code = error ?? 'ok';

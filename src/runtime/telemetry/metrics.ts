@@ -107,7 +107,7 @@ export function createMetrics(load: CurrentLoad = noLoad) {
     registry,
     requests: counter({
       name: 'svc_requests_total',
-      help: 'Calls answered, by transport, method and error code (ok: none).',
+      help: 'Answers, by transport, method and error code (ok: none). Calls that succeed too late count twice.',
       labelNames: ['transport', 'method', 'code'],
     }),
     requestSeconds: histogram({
@@ -127,7 +127,7 @@ export function createMetrics(load: CurrentLoad = noLoad) {
     }),
     unknownOutcomes: counter({
       name: 'svc_unknown_outcomes_total',
-      help: 'Commits whose outcome the store did not say, by what was found.',
+      help: 'Batches that the store did not confirm, by what was found.',
       labelNames: ['resolution'],
     }),
     damagedLedgers: counter({

@@ -34,7 +34,10 @@ const masterLinksChunk = 100;
 /** A ledger as one caller may see it. */
 interface SeenLedger {
   readonly facts: LedgerFacts;
-  /** The masters that the caller may read, in the order of their creation. null if the caller may read everything. */
+  /**
+   * The masters that the caller may read beside the ledger's own events, in the order of their creation. null if the
+   * caller may read everything.
+   */
   readonly masters: readonly string[] | null;
 }
 

@@ -232,7 +232,7 @@ describe('a peer that does not carry it out', () => {
     await expect(directory.submit(append({ actorId: stranger }))).rejects.toMatchObject({
       code: 'outcome_unknown',
       cause: {
-        message: 'node-b did not answer, and this node refused the command',
+        message: 'node-b gave no answer that counts, and this node refused the command',
         errors: [silence, expect.objectContaining({ code: 'not_found' })],
       },
     });

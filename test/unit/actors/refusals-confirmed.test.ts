@@ -224,7 +224,10 @@ describe('an append of which nobody knows whether it landed', () => {
       ]);
       expect(actor.stopped).toBe(true);
       expect(world.meter.unknown).toEqual(['unsettled']);
-      expect(world.meter.doubts).toEqual([{ ledgerId, seq: 3, events: 2, cause: expect.any(OutcomeUnknown) }]);
+      // Why the store did not confirm it, and why the actor could not find out.
+      const errors = [expect.any(OutcomeUnknown), expect.objectContaining({ code: 'unavailable' })];
+      const cause = expect.objectContaining({ errors });
+      expect(world.meter.doubts).toEqual([{ ledgerId, seq: 3, events: 2, cause }]);
       const healthy = rig({ clock, data: world.data });
       const again = await healthy.newActor().submit({ ...command, deadline: clock.now() + 1 });
       expect(again.replayed).toBe(found);
