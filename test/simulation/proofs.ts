@@ -87,6 +87,7 @@ export function simulatedCheckpoints({ store, session, clock, logs, counts, bug,
       serviceName: logs.serviceName,
       behind: {
         store: logs.isCopy && bug !== 'restored_copy_unmarked',
+        has: (_kind, origin) => logs.behind.has(origin),
         learn: (_kind, origin, isBehind) => {
           if (isBehind) logs.behind.add(origin);
         },

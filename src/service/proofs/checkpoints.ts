@@ -12,7 +12,7 @@ import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { LedgerEntry, LedgerStore } from '../../store/ledger-store.ts';
 import type { SignedHead, SignedHeads } from '../../store/signed-heads.ts';
 import { logBehind } from '../log-identity/log-identity.ts';
-import type { Walk } from '../walking/walk.ts';
+import { unboundedWalk, type Walk } from '../walking/walk.ts';
 import type { CertainHeads } from './certain-heads.ts';
 import type { LogRows } from './log-rows.ts';
 import { type LogTrees, treeBuilding } from './log-trees.ts';
@@ -23,10 +23,10 @@ import { type Remake, SignedLog } from './signed-log.ts';
 const logsKeptMax = 40_000;
 /** A log that was found to be behind is looked at again after this time, ms. */
 const behindRestMs = 10_000;
-/** If tiles cannot be made anew, since the store fails or a row is broken, it is tried again after this time, ms. */
+/** Behind the end of a remake, the next one begins after this time, ms. */
 const remakeRestMs = 10_000;
-/** Tiles that were made anew count as those of the events for this time, ms. Behind it, the events may be back. */
-const remadeForMs = 600_000;
+/** The same behind one that has found the log to be behind: then its events may be back. */
+const behindRemakeRestMs = 600_000;
 /** From an edge to a newer size, so many events are read at most. Beyond that, the tree is read from its tiles. */
 const forwardMax = 1_024;
 
@@ -34,6 +34,8 @@ const forwardMax = 1_024;
 interface BehindLogs {
   /** Whether the whole store is a restored copy. */
   readonly store: boolean;
+  /** Whether the log of this origin is. */
+  has(kind: Log['kind'], origin: string): boolean;
   learn(kind: Log['kind'], origin: string, isBehind: boolean): void;
 }
 
@@ -206,7 +208,6 @@ export class Checkpoints implements ProvenLogs {
     const signedSize = signed?.size ?? size;
     const [oldSize, newSize] = size < signedSize ? [size, signedSize] : [signedSize, size];
     const path = consistencyPath(oldSize, newSize);
-    const wasRemade = this.#wasRemade(kept, newSize);
     const hashAt = await trees.hashes(log, [...path, { from: 0, to: size }], newSize, walk);
     const root = rootAt(size, hashAt);
     if (
@@ -217,42 +218,51 @@ export class Checkpoints implements ProvenLogs {
         path.map((subtree) => subtreeHash(subtree, hashAt)),
       )
     )
-      throw wasRemade ? this.#foundBehind(kept) : this.#remakeTiles(kept, newSize);
-    kept.remake = null;
-    this.#parts.signer.behind.learn(log.kind, log.origin, false);
+      throw this.#remakeTiles(kept, signed, newSize);
+    // Otherwise the log was found to be behind while this call read.
+    if (kept.signed === signed) {
+      kept.remake = null;
+      this.#parts.signer.behind.learn(log.kind, log.origin, false);
+    }
     // Only from an edge at or beyond the signed head do all later roots agree with it.
     const mayBeEdge = kept.signed === signed && size >= (signed?.size ?? 0) && kept.certain - size <= forwardMax;
     if (mayBeEdge) kept.makeEdge(compactRangeAt(size, hashAt));
     return { size, root };
   }
 
-  #wasRemade({ remake }: SignedLog, size: number): boolean {
-    const endedAtMs = remake?.doneAtMs ?? Number.NEGATIVE_INFINITY;
-    return size <= (remake?.size ?? 0) && this.#parts.clock.now() < endedAtMs + remadeForMs;
+  /**
+   * The tiles may be wrong: they are made anew, from the first `size` events. If what they say then is not the signed
+   * head, the events are others. Until that is known, callers are told that the tree is being made.
+   */
+  #remakeTiles(kept: SignedLog, signed: SignedHead, size: number): LedgerError {
+    const { clock, trees } = this.#parts;
+    const { endedAtMs = 0, outcome = null } = kept.remake ?? {};
+    if (endedAtMs === null) return this.#whileRemaking(kept);
+    if (outcome === 'behind' && clock.now() < endedAtMs + behindRemakeRestMs) return this.#foundBehind(kept);
+    if (outcome !== null && outcome !== 'behind' && clock.now() < endedAtMs + remakeRestMs)
+      return outcome !== 'agrees' && isBrokenRow(outcome.error) ? outcome.error : treeBuilding(0);
+    const made = trees.remake(kept.log, size);
+    if (made !== null) void this.#rememberRemake(kept, signed, { size, endedAtMs: null, outcome: null }, made);
+    return this.#whileRemaking(kept);
   }
 
-  /** The tiles may be wrong: they are made anew. If what is read after that disagrees too, the events are others. */
-  #remakeTiles(kept: SignedLog, size: number): LedgerError {
-    const { clock, trees } = this.#parts;
-    const failed = kept.remake?.failed;
-    if (failed && clock.now() < failed.atMs + remakeRestMs)
-      return isBrokenRow(failed.error) ? failed.error : treeBuilding(0);
-    const isUnderWay = kept.remake?.doneAtMs === null;
-    // It ended while this call read if it counts by now.
-    if (failed || !(isUnderWay || this.#wasRemade(kept, size))) {
-      const remake: Remake = { size: Math.max(size, kept.certain), doneAtMs: null, failed: null };
-      const made = trees.remake(kept.log, remake.size);
-      kept.remake = made && remake;
-      made?.then(
-        () => {
-          remake.doneAtMs = clock.now();
-        },
-        (error: unknown) => {
-          remake.failed = { error, atMs: clock.now() };
-        },
-      );
+  async #rememberRemake(kept: SignedLog, signed: SignedHead, remake: Remake, made: Promise<void>): Promise<void> {
+    kept.remake = remake;
+    try {
+      await made;
+      const whole = { from: 0, to: signed.size };
+      const hashAt = await this.#parts.trees.hashes(kept.log, [whole], signed.size, unboundedWalk());
+      remake.outcome = isSameHash(subtreeHash(whole, hashAt), signed.root) ? 'agrees' : 'behind';
+    } catch (error) {
+      remake.outcome = { error };
     }
-    return treeBuilding(0);
+    remake.endedAtMs = this.#parts.clock.now();
+    if (remake.outcome === 'behind') this.#foundBehind(kept);
+  }
+
+  /** A log that is known to be behind stays so until its tiles agree. */
+  #whileRemaking({ log }: SignedLog): LedgerError {
+    return this.#parts.signer.behind.has(log.kind, log.origin) ? logBehind() : treeBuilding(0);
   }
 
   #foundBehind(kept: SignedLog): LedgerError {

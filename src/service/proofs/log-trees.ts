@@ -63,6 +63,8 @@ export class LogTrees {
   readonly #filling = new Set<string>();
   /** By origin: what was read of the last tile of level 0 while it was not full. */
   readonly #tails = new RecentMap<string, Tail>(tailsKeptMax);
+  /** How often something was forgotten. */
+  #forgotten = 0;
 
   constructor(parts: LogTreesParts) {
     this.#parts = parts;
@@ -110,8 +112,9 @@ export class LogTrees {
 
   /** Forgets what is kept in memory of a log whose events may be others now. */
   forget({ origin }: NamedLog): void {
-    // Replaced and not deleted: a read under way compares, and keeps nothing then.
-    this.#tails.set(origin, { index: -1, hashes: [] });
+    // Reads under way, of this log and others, keep nothing then.
+    this.#forgotten += 1;
+    this.#tails.delete(origin);
   }
 
   /**
@@ -183,6 +186,7 @@ export class LogTrees {
   /** The first `count` hashes, at least, of the last tile of level 0. It may be full at a larger size than the call's. */
   async #tail(log: NamedLog, index: number, count: number, walk: Walk): Promise<readonly Uint8Array[]> {
     const { rows, tiles } = this.#parts;
+    const forgotten = this.#forgotten;
     const kept = this.#tails.get(log.origin);
     if (kept?.index === index && kept.hashes.length >= count) return kept.hashes;
     const stored = await walk.readOne(() => tiles.tile(log.origin, 0, index));
@@ -194,8 +198,8 @@ export class LogTrees {
     const unstored = hashes.slice(stored.length);
     const isScattered = log.kind === 'master' && unstored.length > scatteredRowsMax;
     if (isScattered) await tiles.putHashes(log.origin, 0, first + stored.length, unstored);
-    // Unless it was forgotten meanwhile.
-    if (this.#tails.get(log.origin) === kept) this.#tails.set(log.origin, { index, hashes });
+    if (this.#forgotten === forgotten && this.#tails.get(log.origin) === kept)
+      this.#tails.set(log.origin, { index, hashes });
     return hashes;
   }
 }

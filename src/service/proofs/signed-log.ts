@@ -7,10 +7,10 @@ import type { SignedSize } from './proven-logs.ts';
 /** The tiles of the first `size` leaves are made anew, because they do not agree with the signed head. */
 export interface Remake {
   readonly size: number;
-  /** When it ended, ms. null: it did not, or in vain. */
-  doneAtMs: number | null;
-  /** It ended in vain at that time, ms. */
-  failed: { readonly error: unknown; readonly atMs: number } | null;
+  /** When it ended, ms. null: it is under way. */
+  endedAtMs: number | null;
+  /** `behind`: the events are others than those of the signed head. */
+  outcome: 'agrees' | 'behind' | { readonly error: unknown } | null;
 }
 
 /** What a node keeps of a log that it was asked for. */

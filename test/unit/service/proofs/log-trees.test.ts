@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import type { Checkpoint } from '../../../../src/domain/log/checkpoint.ts';
 import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
+import type { HashPlace } from '../../../../src/store/tile-store.ts';
 import { formatHashes } from '../../../../src/store/tile-value.ts';
 import { ledgerId } from '../../../support/commands.ts';
 import { MemoryTileStore, nameOfPlace } from '../../../support/memory-store/trees.ts';
@@ -61,6 +62,10 @@ test('a call waits for the last tile while it is made in the background', async 
   expect((await node.at(ledgerLog, 290)).size).toBe(290);
   expect(node.counts.tiles).toBe(1);
 });
+
+function damage({ trees }: ProofData, place: HashPlace): void {
+  trees.hashes.set(nameOfPlace(place), formatHashes(place, Buffer.alloc(32, 1)));
+}
 
 describe('wrong tiles do not lead to a wrong checkpoint', () => {
   const level = 1;
@@ -156,19 +161,17 @@ describe('wrong tiles do not lead to a wrong checkpoint', () => {
     const owner = await nodeWith(1_200, data);
     await owner.newest(ledgerLog);
     const { hashes } = data.trees;
-    const wrong = (ofLevel: number, position: number) => {
-      const at = { ...place, level: ofLevel, position };
-      hashes.set(nameOfPlace(at), formatHashes(at, Buffer.alloc(32, 1)));
-    };
     const right = hashes.get(nameOfPlace(place));
-    wrong(level, 0);
-    const node = new ProvingNode(data);
+    damage(data, place);
+    let laterMs = 0;
+    const node = new ProvingNode(data, { clock: { ...systemClock, now: () => systemClock.now() + laterMs } });
     expect(await refusal(node.newest(ledgerLog))).toEqual(whileBuilding);
     await vi.waitFor(() => expect(hashes.get(nameOfPlace(place))).toEqual(right));
     await new Promise((resolve) => setTimeout(resolve, 20));
     await appendAll(owner.store, chain.slice(1_200), [owner]);
     const newest = await owner.newest(ledgerLog);
-    wrong(level, 4);
+    damage(data, { ...place, position: 4 });
+    laterMs = 10_000;
     expect(await onceBuilt(() => node.newest(ledgerLog))).toEqual(newest);
     expect(node.behind.isEmpty).toBe(true);
   });
@@ -178,28 +181,109 @@ describe('wrong tiles do not lead to a wrong checkpoint', () => {
     const right = await (await nodeWith(1_500, data)).newest(masterLog);
     const at = { owner: originIn(masterLog), level: 0, position: 3 * 256 + 5 };
     expect(data.trees.hashes.has(nameOfPlace(at))).toBe(true);
-    data.trees.hashes.set(nameOfPlace(at), formatHashes(at, Buffer.alloc(32, 1)));
+    damage(data, at);
     const node = new ProvingNode(data);
     const asked = Array.from({ length: 20 }, () => onceBuilt(() => node.newest(masterLog)));
     for (const newest of await Promise.all(asked)) expect(newest).toEqual(right);
     expect(node.behind.isEmpty).toBe(true);
   });
 
-  test('the tree of a log that was behind is made anew ten minutes later, for then its events may be back', async () => {
+  test('a broken row behind the size that is asked for does not keep the tree from being made anew', async () => {
     const data = emptyProofData();
-    const right = await (await nodeWith(1_500, data)).newest(ledgerLog);
-    const entries = data.ledgers.ledgers.get(ledgerId)?.entries;
-    const lost = [...(entries ?? [])];
-    for (const { seq, row } of longChain(1_500)) entries?.set(seq, { seq, row });
-    let laterMs = 0;
-    const clock = { ...systemClock, now: () => systemClock.now() + laterMs };
-    data.trees.hashes.clear();
-    const node = new ProvingNode(data, { clock });
-    await vi.waitFor(async () => expect(await refusal(node.newest(ledgerLog))).toEqual(['unavailable', 'log_behind']));
-    for (const [seq, entry] of lost) entries?.set(seq, entry);
-    expect(node.behind.isEmpty).toBe(false);
-    laterMs = 600_000;
-    expect(await onceBuilt(() => node.newest(ledgerLog))).toEqual(right);
+    const right = await (await nodeWith(900, data)).newest(ledgerLog);
+    damage(data, place);
+    const node = new ProvingNode(data);
+    await appendAll(node.store, chain.slice(900));
+    data.ledgers.ledgers.get(ledgerId)?.entries.set(1_100, { seq: 1_100, row: 'no row' });
+    expect(await node.checkpoints.newestSize(ledgerLog, node.walk)).toBe(1_500);
+    expect(await onceBuilt(() => node.at(ledgerLog, 900))).toEqual(right);
+  });
+
+  test('what a call reads of a wrong tail while the tree is made anew is not kept', async () => {
+    const data = emptyProofData();
+    const owner = await nodeWith(1_400, data);
+    await owner.newest(masterLog);
+    damage(data, { owner: originIn(masterLog), level: 0, position: 3 * 256 + 5 });
+    const [writing, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const node = new ProvingNode(data, {
+      tiles: (tiles) => ({
+        tile: tiles.tile.bind(tiles),
+        putHashes: async (...hashes) => {
+          writing.resolve();
+          await goOn.promise;
+          return tiles.putHashes(...hashes);
+        },
+      }),
+    });
+    expect(await refusal(node.newest(masterLog))).toEqual(whileBuilding);
+    await writing.promise;
+    // Not all of the tail is stored any more, so that it is kept in memory once it is read.
+    await appendAll(node.store, chain.slice(1_400, 1_410));
+    const right = await (await nodeWith(1_410)).newest(masterLog);
+    await node.checkpoints.inclusion(masterLog, right.size - 1, right.size, node.walk);
+    goOn.resolve();
+    expect(await onceBuilt(() => node.newest(masterLog))).toEqual(right);
+    expect(node.behind.isEmpty).toBe(true);
+  });
+});
+
+describe('a log that has other events than were signed is behind', () => {
+  /** A node over a store with other events than were signed. `restore` puts the right ones back. */
+  async function withOtherEvents() {
+    const signed = emptyProofData();
+    const right = await (await nodeWith(1_500, signed)).newest(ledgerLog);
+    const data: ProofData = {
+      ledgers: emptyProofData().ledgers,
+      trees: { ...emptyProofData().trees, heads: signed.trees.heads },
+    };
+    const other = longChain(2_000);
+    await nodeOver(other.slice(0, 1_500), data);
+    const time = { laterMs: 0 };
+    const node = new ProvingNode(data, { clock: { ...systemClock, now: () => systemClock.now() + time.laterMs } });
+    const restore = () => {
+      for (const [id, ledger] of signed.ledgers.ledgers) data.ledgers.ledgers.set(id, ledger);
+    };
+    /** Resolves once the tree was made anew, and with that the log was found to be behind. */
+    const found = async () => {
+      await vi.waitFor(async () =>
+        expect(await refusal(node.newest(ledgerLog))).toEqual(['unavailable', 'log_behind']),
+      );
+    };
+    return { node, time, right, restore, found, later: other.slice(1_500) };
+  }
+
+  test('also while it grows and is asked for once in ten minutes, and its tree is not made anew for each call', async () => {
+    const { node, time, found, later } = await withOtherEvents();
+    await found();
+    const { tiles } = node.counts;
+    for (const [at, entry] of later.slice(0, 50).entries()) {
+      await appendAll(node.store, [entry]);
+      time.laterMs += at < 40 ? 11_000 : 660_000;
+      expect(await refusal(node.newest(ledgerLog))).toEqual(['unavailable', 'log_behind']);
+      expect(node.behind.isEmpty).toBe(false);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    // Ten times at most, from the 11 minutes on.
+    expect(node.counts.tiles - tiles).toBeLessThanOrEqual(11 * 6);
+  });
+
+  test('without a call that asks again', async () => {
+    const { node } = await withOtherEvents();
+    expect(await refusal(node.newest(ledgerLog))).toEqual(['unavailable', 'tree_building']);
+    await vi.waitFor(() => expect(node.behind.isEmpty).toBe(false));
+  });
+
+  test('until its events are back, which is looked for after ten minutes', async () => {
+    const { node, time, right, restore, found } = await withOtherEvents();
+    await found();
+    restore();
+    time.laterMs = 10_000;
+    expect(await refusal(node.newest(ledgerLog))).toEqual(['unavailable', 'log_behind']);
+    time.laterMs = 600_000;
+    await vi.waitFor(async () => {
+      time.laterMs += 10_000;
+      expect(await node.newest(ledgerLog)).toEqual(right);
+    });
     expect(node.behind.isEmpty).toBe(true);
   });
 });
