@@ -5,7 +5,7 @@ import type { Environment } from '../src/node/config.ts';
 import type { RunningNode } from '../src/node/node-parts.ts';
 import { urlHost } from '../src/runtime/config/url-host.ts';
 import { collectWhenIdle } from '../src/runtime/limits/idle-collection.ts';
-import { boundHeapGrowth } from '../src/runtime/limits/node-memory.ts';
+import { setHeapFlags } from '../src/runtime/limits/node-memory.ts';
 import { StartError } from '../src/runtime/start-error.ts';
 import { bufferedLines, createLog, type NodeLog } from '../src/runtime/telemetry/log.ts';
 import { redaction, secretsIn } from '../src/runtime/telemetry/redaction.ts';
@@ -34,7 +34,7 @@ export async function serveInCluster(env: Environment): Promise<number> {
     signals = hearStopSignals(process, config.stopDelayMs + stopMaxMs);
     checkClusterFiles(config, Date.now());
     log = createLog(config.node.logLevel, bufferedLines(1), redact);
-    boundHeapGrowth();
+    setHeapFlags();
     collectWhenIdle();
     node = await startPatiently(config, log, signals.stopped);
     if (node === null) return 0;

@@ -4,7 +4,7 @@ import { readTls } from '../node/listeners.ts';
 import type { RunningNode } from '../node/node-parts.ts';
 import { urlHost } from '../runtime/config/url-host.ts';
 import { collectWhenIdle } from '../runtime/limits/idle-collection.ts';
-import { boundHeapGrowth } from '../runtime/limits/node-memory.ts';
+import { setHeapFlags } from '../runtime/limits/node-memory.ts';
 import { bufferedLines, createLog, type NodeLog } from '../runtime/telemetry/log.ts';
 import { redaction, secretsIn } from '../runtime/telemetry/redaction.ts';
 import { refuse } from './refuse.ts';
@@ -35,7 +35,7 @@ export async function serve(env: Environment): Promise<number> {
     const config = readConfig(env);
     readTls(config, Date.now());
     log = createLog(config.logLevel, bufferedLines(1), redact);
-    boundHeapGrowth();
+    setHeapFlags();
     collectWhenIdle();
     node = await startEmbedded(config, log, (error) => {
       code = exitCodes.diskFailed;

@@ -109,6 +109,8 @@ export class Checkpoints implements ProvenLogs {
     const isCertain = size <= kept.certain || size <= (signed?.size ?? 0);
     if (!isCertain && size > (await this.newestSize(log, walk))) return null;
     const agreed = await this.#agreedHead(kept, signed, size, orLarger, walk);
+    // Otherwise the log was found to be behind while this call read.
+    if (kept.epoch === epoch) this.#noLongerBehind(kept);
     const isCovered =
       agreed.size <= (signed?.size ?? 0) ||
       (await kept.raise({ size: agreed.size, root: Buffer.from(agreed.root) }, epoch));
@@ -209,6 +211,8 @@ export class Checkpoints implements ProvenLogs {
     const [oldSize, newSize] = size < signedSize ? [size, signedSize] : [signedSize, size];
     const path = consistencyPath(oldSize, newSize);
     const hashAt = await trees.hashes(log, [...path, { from: 0, to: size }], newSize, walk);
+    // Some of the tiles may be right by now, and later ones not yet.
+    if (kept.remake?.endedAtMs === null) throw this.#whileRemaking(kept);
     const root = rootAt(size, hashAt);
     if (
       signed !== null &&
@@ -219,11 +223,6 @@ export class Checkpoints implements ProvenLogs {
       )
     )
       throw this.#remakeTiles(kept, signed, newSize);
-    // Otherwise the log was found to be behind while this call read.
-    if (kept.signed === signed) {
-      kept.remake = null;
-      this.#parts.signer.behind.learn(log.kind, log.origin, false);
-    }
     // Only from an edge at or beyond the signed head do all later roots agree with it.
     const mayBeEdge = kept.signed === signed && size >= (signed?.size ?? 0) && kept.certain - size <= forwardMax;
     if (mayBeEdge) kept.makeEdge(compactRangeAt(size, hashAt));
@@ -236,13 +235,14 @@ export class Checkpoints implements ProvenLogs {
    */
   #remakeTiles(kept: SignedLog, signed: SignedHead, size: number): LedgerError {
     const { clock, trees } = this.#parts;
-    const { endedAtMs = 0, outcome = null } = kept.remake ?? {};
-    if (endedAtMs === null) return this.#whileRemaking(kept);
-    if (outcome === 'behind' && clock.now() < endedAtMs + behindRemakeRestMs) return this.#foundBehind(kept);
-    if (outcome !== null && outcome !== 'behind' && clock.now() < endedAtMs + remakeRestMs)
-      return outcome !== 'agrees' && isBrokenRow(outcome.error) ? outcome.error : treeBuilding(0);
-    const made = trees.remake(kept.log, size);
-    if (made !== null) void this.#rememberRemake(kept, signed, { size, endedAtMs: null, outcome: null }, made);
+    const { endedAtMs = null, outcome = null } = kept.remake ?? {};
+    const restMs = outcome === 'behind' ? behindRemakeRestMs : remakeRestMs;
+    if (endedAtMs !== null && clock.now() < endedAtMs + restMs) {
+      if (outcome === 'behind') return this.#foundBehind(kept);
+      return outcome instanceof LedgerError && isBrokenRow(outcome) ? outcome : treeBuilding(0);
+    }
+    const made = trees.remake(kept.log, size, kept.certain);
+    if (made !== null) void this.#rememberRemake(kept, signed, { endedAtMs: null, outcome: null }, made);
     return this.#whileRemaking(kept);
   }
 
@@ -254,7 +254,7 @@ export class Checkpoints implements ProvenLogs {
       const hashAt = await this.#parts.trees.hashes(kept.log, [whole], signed.size, unboundedWalk());
       remake.outcome = isSameHash(subtreeHash(whole, hashAt), signed.root) ? 'agrees' : 'behind';
     } catch (error) {
-      remake.outcome = { error };
+      remake.outcome = error instanceof LedgerError ? error : 'failed';
     }
     remake.endedAtMs = this.#parts.clock.now();
     if (remake.outcome === 'behind') this.#foundBehind(kept);
@@ -263,6 +263,11 @@ export class Checkpoints implements ProvenLogs {
   /** A log that is known to be behind stays so until its tiles agree. */
   #whileRemaking({ log }: SignedLog): LedgerError {
     return this.#parts.signer.behind.has(log.kind, log.origin) ? logBehind() : treeBuilding(0);
+  }
+
+  #noLongerBehind(kept: SignedLog): void {
+    if (kept.remake?.outcome === 'behind') kept.remake = null;
+    this.#parts.signer.behind.learn(kept.log.kind, kept.log.origin, false);
   }
 
   #foundBehind(kept: SignedLog): LedgerError {
@@ -284,8 +289,8 @@ const masterScope = names.masterEvents('');
 
 type TreeHead = Pick<SignedHead, 'size'> & { readonly root: Uint8Array };
 
-function isBrokenRow(error: unknown): error is LedgerError {
-  return error instanceof LedgerError && error.details.reason === 'broken_row';
+function isBrokenRow({ details }: LedgerError): boolean {
+  return details.reason === 'broken_row';
 }
 
 function rootAt(size: number, hashAt: HashSource): Uint8Array {

@@ -118,13 +118,18 @@ export class LogTrees {
   }
 
   /**
-   * Replaces all stored tiles of the first `size` leaves by what the events say, in the background. null: this cannot
-   * begin now, since this tree or too many others are being made.
+   * Replaces all stored tiles of the first `size` leaves by what the events say, in the background, and then those of
+   * the first `certain` leaves, as far as their events can be read. null: this cannot begin now, since this tree or too
+   * many others are being made.
    */
-  remake(log: NamedLog, size: number): Promise<void> | null {
+  remake(log: NamedLog, size: number, certain: number): Promise<void> | null {
     this.forget(log);
     return this.#makeInBackground(this.#building, log, async (maker) => {
-      await maker.remake(size);
+      await maker.remake(0, size);
+      if (certain > size)
+        await maker
+          .remake(size, certain)
+          .catch((error: unknown) => this.#parts.meter.buildingFailed(log.origin, error));
       // Also what a call has read of a wrong tile meanwhile.
       this.forget(log);
     });
@@ -230,25 +235,32 @@ class TileMaker {
     }
   }
 
-  async remake(size: number): Promise<void> {
-    for (let index = 0; index < levelSize(1, size); index += 1) await this.#makeLeaves(index);
-    for (let level = 1; levelSize(level, size) > 0; level += 1) {
-      const hashes = levelSize(level, size);
-      for (let index = 0; index * TILE_HASHES < hashes; index += 1)
-        await this.#makeAbove(level, index, 0, Math.min(TILE_HASHES, hashes - index * TILE_HASHES));
+  /** Makes all tiles anew that have a leaf from `from` to `to` (excluded), where those before it are right. */
+  async remake(from: number, to: number): Promise<void> {
+    for (let index = levelSize(1, from); index < levelSize(1, to); index += 1) await this.#makeLeaves(index);
+    for (let level = 1; levelSize(level, to) > 0; level += 1) {
+      const hashes = levelSize(level, to);
+      for (let at = levelSize(level, from); at < hashes; ) {
+        const index = Math.floor(at / TILE_HASHES);
+        const first = index * TILE_HASHES;
+        const end = Math.min(hashes, first + TILE_HASHES);
+        await this.#makeAbove(level, index, at - first, end - first);
+        at = end;
+      }
     }
-    await this.#remakeTail(size);
+    await this.#remakeTail(to);
   }
 
   /** What is stored of the last tile of level 0, which is not full at this size. */
   async #remakeTail(size: number): Promise<void> {
     const { tiles, rows, log, walk } = this.#parts;
     const index = levelSize(1, size);
+    const from = index * TILE_HASHES;
+    if (from === size) return;
     const stored = await tiles.tile(log.origin, 0, index);
     // A call for a larger size may have filled it meanwhile.
     if (stored.length === TILE_HASHES) await this.#makeLeaves(index);
     else if (stored.length > 0) {
-      const from = index * TILE_HASHES;
       const leaves = await rows.leaves(log, { from, to: Math.min(from + stored.length, size) }, walk);
       await tiles.putHashes(log.origin, 0, from, leaves);
     }

@@ -1,16 +1,16 @@
+import type { LedgerError } from '../../domain/errors.ts';
 import type { CompactRange } from '../../domain/log/compact-range.ts';
 import type { SignedHead, SignedHeads } from '../../store/signed-heads.ts';
 import { Edge } from './edge.ts';
 import type { NamedLog } from './log-trees.ts';
 import type { SignedSize } from './proven-logs.ts';
 
-/** The tiles of the first `size` leaves are made anew, because they do not agree with the signed head. */
+/** The tiles of a log are made anew, because they do not agree with the signed head. */
 export interface Remake {
-  readonly size: number;
   /** When it ended, ms. null: it is under way. */
   endedAtMs: number | null;
-  /** `behind`: the events are others than those of the signed head. */
-  outcome: 'agrees' | 'behind' | { readonly error: unknown } | null;
+  /** `behind`: the events are others than those of the signed head. An error, or `failed`: it ended in vain. */
+  outcome: 'agrees' | 'behind' | 'failed' | LedgerError | null;
 }
 
 /** What a node keeps of a log that it was asked for. */
@@ -24,7 +24,7 @@ export class SignedLog {
   last: SignedSize | null = null;
   /** When the log was found to be behind, ms. It is looked at again a while later. */
   behindSince = Number.NEGATIVE_INFINITY;
-  /** The last one. null: the tiles agree with the signed head, as far as the node knows. */
+  /** The last one. null: none yet, or the log was behind and is not any more. */
   remake: Remake | null = null;
   readonly #heads: SignedHeads;
   /** The signed head. null: nothing was signed yet. undefined: not read, or a raise has an unknown outcome. */

@@ -225,19 +225,48 @@ describe('wrong tiles do not lead to a wrong checkpoint', () => {
     expect(await onceBuilt(() => node.newest(masterLog))).toEqual(right);
     expect(node.behind.isEmpty).toBe(true);
   });
+
+  test.each([
+    ['the rest of a tile of a master', masterLog, 120, 39, { level: 0, position: 7 }, { level: 0, position: 60 }],
+    ['a later tile of a ledger', ledgerLog, 1_500, 512, { level: 1, position: 0 }, { level: 1, position: 4 }],
+  ])('nor does %s, which is made anew too', async (_what, log, events, size, wrong, later) => {
+    const data = emptyProofData();
+    const owner = await nodeWith(events, data);
+    await owner.at(log, size);
+    await owner.checkpoints.inclusion(log, 0, await owner.checkpoints.newestSize(log, owner.walk), owner.walk);
+    const right = await (await nodeWith(events)).newest(log);
+    for (const at of [wrong, later]) damage(data, { owner: originIn(log), ...at });
+    const node = new ProvingNode(data);
+    expect(await refusal(node.at(log, size))).toEqual(whileBuilding);
+    expect(await onceBuilt(() => node.newest(log))).toEqual(right);
+  });
+
+  test('a broken row is said at each size that needs it, whatever other sizes are asked for', async () => {
+    const data = emptyProofData();
+    const node = await nodeWith(1_500, data);
+    await node.newest(ledgerLog);
+    damage(data, { owner: originIn(ledgerLog), level: 0, position: 0 });
+    data.ledgers.ledgers.get(ledgerId)?.entries.set(10, { seq: 10, row: 'no row' });
+    const restarted = new ProvingNode(data);
+    await vi.waitFor(async () => {
+      await restarted.at(ledgerLog, 1_280);
+      expect(await refusal(restarted.at(ledgerLog, 100))).toEqual(['unavailable', 'broken_row']);
+    });
+  });
 });
 
 describe('a log that has other events than were signed is behind', () => {
   /** A node over a store with other events than were signed. `restore` puts the right ones back. */
-  async function withOtherEvents() {
+  async function withOtherEvents(events = 1_500, change: (data: ProofData) => void = () => {}) {
     const signed = emptyProofData();
-    const right = await (await nodeWith(1_500, signed)).newest(ledgerLog);
+    const right = await (await nodeWith(events, signed)).newest(ledgerLog);
     const data: ProofData = {
       ledgers: emptyProofData().ledgers,
       trees: { ...emptyProofData().trees, heads: signed.trees.heads },
     };
     const other = longChain(2_000);
-    await nodeOver(other.slice(0, 1_500), data);
+    await nodeOver(other.slice(0, events), data);
+    change(data);
     const time = { laterMs: 0 };
     const node = new ProvingNode(data, { clock: { ...systemClock, now: () => systemClock.now() + time.laterMs } });
     const restore = () => {
@@ -249,7 +278,7 @@ describe('a log that has other events than were signed is behind', () => {
         expect(await refusal(node.newest(ledgerLog))).toEqual(['unavailable', 'log_behind']),
       );
     };
-    return { node, time, right, restore, found, later: other.slice(1_500) };
+    return { data, node, time, right, restore, found, later: other.slice(events) };
   }
 
   test('also while it grows and is asked for once in ten minutes, and its tree is not made anew for each call', async () => {
@@ -267,10 +296,32 @@ describe('a log that has other events than were signed is behind', () => {
     expect(node.counts.tiles - tiles).toBeLessThanOrEqual(11 * 6);
   });
 
+  test('also where a full tile ends with the signed head', async () => {
+    const { node, found } = await withOtherEvents(1_024, (data) => {
+      damage(data, { owner: originIn(ledgerLog), level: 0, position: 1_024 });
+    });
+    await found();
+    expect(node.behind.isEmpty).toBe(false);
+  });
+
   test('without a call that asks again', async () => {
     const { node } = await withOtherEvents();
     expect(await refusal(node.newest(ledgerLog))).toEqual(['unavailable', 'tree_building']);
     await vi.waitFor(() => expect(node.behind.isEmpty).toBe(false));
+  });
+
+  test('until its events are back and another node has made its tree anew', async () => {
+    const { data, node, time, right, restore, found } = await withOtherEvents();
+    await found();
+    restore();
+    const other = new ProvingNode(data);
+    await vi.waitFor(async () => expect(await other.newest(ledgerLog)).toEqual(right));
+    time.laterMs = 10_000;
+    expect(await node.newest(ledgerLog)).toEqual(right);
+    expect(node.behind.isEmpty).toBe(true);
+    // From here on a disagreement is one of the tiles again.
+    damage(data, { owner: originIn(ledgerLog), level: 1, position: 0 });
+    expect(await refusal(node.at(ledgerLog, 512))).toEqual(['unavailable', 'tree_building']);
   });
 
   test('until its events are back, which is looked for after ten minutes', async () => {
