@@ -121,9 +121,9 @@ class WatchedTrees extends LogTrees {
     this.#logs = logs;
   }
 
-  override remake(log: NamedLog, size: number, certain: number): Promise<void> | null {
+  override remake(log: NamedLog, needed: number, certain: number): Promise<void> | null {
     this.#logs.remade.add(log.origin);
-    return super.remake(log, size, certain);
+    return super.remake(log, needed, certain);
   }
 }
 

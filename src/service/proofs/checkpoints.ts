@@ -14,7 +14,7 @@ import type { SignedHead, SignedHeads } from '../../store/signed-heads.ts';
 import { logBehind } from '../log-identity/log-identity.ts';
 import { unboundedWalk, type Walk } from '../walking/walk.ts';
 import type { CertainHeads } from './certain-heads.ts';
-import type { LogRows } from './log-rows.ts';
+import { isBrokenRow, type LogRows } from './log-rows.ts';
 import { type LogTrees, treeBuilding } from './log-trees.ts';
 import type { Log, ProvenLogs, SignedSize } from './proven-logs.ts';
 import { type Remake, SignedLog } from './signed-log.ts';
@@ -210,9 +210,11 @@ export class Checkpoints implements ProvenLogs {
     const signedSize = signed?.size ?? size;
     const [oldSize, newSize] = size < signedSize ? [size, signedSize] : [signedSize, size];
     const path = consistencyPath(oldSize, newSize);
+    const { remake } = kept;
+    const isRemaking = remake?.endedAtMs === null;
     const hashAt = await trees.hashes(log, [...path, { from: 0, to: size }], newSize, walk);
-    // Some of the tiles may be right by now, and later ones not yet.
-    if (kept.remake?.endedAtMs === null) throw this.#whileRemaking(kept);
+    // Some of the tiles may have been right by then, and others not yet.
+    if (isRemaking || kept.remake !== remake) throw this.#whileRemaking(kept);
     const root = rootAt(size, hashAt);
     if (
       signed !== null &&
@@ -230,8 +232,8 @@ export class Checkpoints implements ProvenLogs {
   }
 
   /**
-   * The tiles may be wrong: they are made anew, from the first `size` events. If what they say then is not the signed
-   * head, the events are others. Until that is known, callers are told that the tree is being made.
+   * The tiles may be wrong: they are made anew. If what they say then is not the signed head, the events are others.
+   * Until that is known, callers are told that the tree is being made.
    */
   #remakeTiles(kept: SignedLog, signed: SignedHead, size: number): LedgerError {
     const { clock, trees } = this.#parts;
@@ -239,9 +241,9 @@ export class Checkpoints implements ProvenLogs {
     const restMs = outcome === 'behind' ? behindRemakeRestMs : remakeRestMs;
     if (endedAtMs !== null && clock.now() < endedAtMs + restMs) {
       if (outcome === 'behind') return this.#foundBehind(kept);
-      return outcome instanceof LedgerError && isBrokenRow(outcome) ? outcome : treeBuilding(0);
+      return outcome instanceof LedgerError && isBrokenRow(outcome) ? outcome : this.#whileRemaking(kept);
     }
-    const made = trees.remake(kept.log, size, kept.certain);
+    const made = trees.remake(kept.log, signed.size, Math.max(size, kept.certain));
     if (made !== null) void this.#rememberRemake(kept, signed, { endedAtMs: null, outcome: null }, made);
     return this.#whileRemaking(kept);
   }
@@ -288,10 +290,6 @@ export class Checkpoints implements ProvenLogs {
 const masterScope = names.masterEvents('');
 
 type TreeHead = Pick<SignedHead, 'size'> & { readonly root: Uint8Array };
-
-function isBrokenRow({ details }: LedgerError): boolean {
-  return details.reason === 'broken_row';
-}
 
 function rootAt(size: number, hashAt: HashSource): Uint8Array {
   return subtreeHash({ from: 0, to: size }, hashAt);

@@ -157,3 +157,7 @@ export function brokenRow(ledgerId: string, seq: number): LedgerError {
     'A stored event that this proof needs is missing or damaged: the operator finds it in the log and has to restore it from a backup.';
   return new LedgerError('unavailable', message, { reason: 'broken_row', seq });
 }
+
+export function isBrokenRow(error: unknown): boolean {
+  return error instanceof LedgerError && error.details.reason === 'broken_row';
+}

@@ -6,7 +6,7 @@ import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import { FairPlaces } from '../../runtime/limits/fair-places.ts';
 import type { TileStore } from '../../store/tile-store.ts';
 import { unboundedWalk, type Walk } from '../walking/walk.ts';
-import type { LogRows } from './log-rows.ts';
+import { isBrokenRow, type LogRows } from './log-rows.ts';
 import type { Log } from './proven-logs.ts';
 
 /** Tiles of level 0 that one call makes itself. For more it starts the work and is refused. */
@@ -118,18 +118,14 @@ export class LogTrees {
   }
 
   /**
-   * Replaces all stored tiles of the first `size` leaves by what the events say, in the background, and then those of
-   * the first `certain` leaves, as far as their events can be read. null: this cannot begin now, since this tree or too
-   * many others are being made.
+   * Replaces the stored tiles of the first `certain` leaves by what the events say, in the background. They must be
+   * right up to `needed`; at a broken row behind that it stops. null: this cannot begin now, since this tree or too many
+   * others are being made.
    */
-  remake(log: NamedLog, size: number, certain: number): Promise<void> | null {
+  remake(log: NamedLog, needed: number, certain: number): Promise<void> | null {
     this.forget(log);
     return this.#makeInBackground(this.#building, log, async (maker) => {
-      await maker.remake(0, size);
-      if (certain > size)
-        await maker
-          .remake(size, certain)
-          .catch((error: unknown) => this.#parts.meter.buildingFailed(log.origin, error));
+      await maker.remake(needed, certain);
       // Also what a call has read of a wrong tile meanwhile.
       this.forget(log);
     });
@@ -235,20 +231,28 @@ class TileMaker {
     }
   }
 
-  /** Makes all tiles anew that have a leaf from `from` to `to` (excluded), where those before it are right. */
-  async remake(from: number, to: number): Promise<void> {
-    for (let index = levelSize(1, from); index < levelSize(1, to); index += 1) await this.#makeLeaves(index);
-    for (let level = 1; levelSize(level, to) > 0; level += 1) {
-      const hashes = levelSize(level, to);
-      for (let at = levelSize(level, from); at < hashes; ) {
-        const index = Math.floor(at / TILE_HASHES);
-        const first = index * TILE_HASHES;
-        const end = Math.min(hashes, first + TILE_HASHES);
-        await this.#makeAbove(level, index, at - first, end - first);
-        at = end;
+  async remake(needed: number, certain: number): Promise<void> {
+    let to = certain;
+    for (let index = 0; index < levelSize(1, to); index += 1) {
+      try {
+        await this.#makeLeaves(index);
+      } catch (error) {
+        if (!isBrokenRow(error) || (index + 1) * TILE_HASHES <= needed) throw error;
+        to = Math.max(needed, index * TILE_HASHES);
       }
     }
-    await this.#remakeTail(to);
+    // In one write for each tile, so that no other node finds some of these hashes right and others wrong.
+    for (let level = 1; levelSize(level, to) > 0; level += 1) {
+      const hashes = levelSize(level, to);
+      for (let index = 0; index * TILE_HASHES < hashes; index += 1)
+        await this.#makeAbove(level, index, 0, Math.min(TILE_HASHES, hashes - index * TILE_HASHES));
+    }
+    try {
+      await this.#remakeTail(to);
+    } catch (error) {
+      if (!isBrokenRow(error) || to === needed) throw error;
+      if (levelSize(1, needed) === levelSize(1, to)) await this.#remakeTail(needed);
+    }
   }
 
   /** What is stored of the last tile of level 0, which is not full at this size. */

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
+import { parseRow } from '../../../../src/domain/event/row.ts';
 import type { Checkpoint } from '../../../../src/domain/log/checkpoint.ts';
 import { systemClock } from '../../../../src/runtime/clock/system-clock.ts';
 import type { HashPlace } from '../../../../src/store/tile-store.ts';
@@ -188,15 +189,73 @@ describe('wrong tiles do not lead to a wrong checkpoint', () => {
     expect(node.behind.isEmpty).toBe(true);
   });
 
-  test('a broken row behind the size that is asked for does not keep the tree from being made anew', async () => {
+  test.each([900, 1_500])(
+    'a broken row behind what was signed does not keep the tree from being made anew up to it, if %i is asked for',
+    async (asked) => {
+      const data = emptyProofData();
+      const right = await (await nodeWith(900, data)).newest(ledgerLog);
+      const more = await nodeWith(1_500, { ...data, ledgers: emptyProofData().ledgers });
+      await more.checkpoints.inclusion(ledgerLog, 0, 1_500, more.walk);
+      for (const position of [0, 3]) damage(data, { ...place, position });
+      const node = new ProvingNode(data);
+      await appendAll(node.store, chain.slice(900));
+      data.ledgers.ledgers.get(ledgerId)?.entries.set(1_100, { seq: 1_100, row: 'no row' });
+      expect(await node.checkpoints.newestSize(ledgerLog, node.walk)).toBe(1_500);
+      expect(await refusal(node.at(ledgerLog, asked))).toEqual(whileBuilding);
+      expect(await onceBuilt(() => node.at(ledgerLog, 900))).toEqual(right);
+      expect(await new ProvingNode(data).at(ledgerLog, 1_024)).toEqual(await (await nodeWith(1_024)).newest(ledgerLog));
+    },
+  );
+
+  test('a broken row in the last tile of a master does not keep what was signed from being made anew', async () => {
     const data = emptyProofData();
-    const right = await (await nodeWith(900, data)).newest(ledgerLog);
-    damage(data, place);
+    const owner = await nodeWith(120, data);
+    const right = await owner.at(masterLog, 39);
+    await owner.checkpoints.inclusion(
+      masterLog,
+      0,
+      await owner.checkpoints.newestSize(masterLog, owner.walk),
+      owner.walk,
+    );
+    damage(data, { owner: originIn(masterLog), level: 0, position: 7 });
+    const { seq = -1 } =
+      chain.find(({ row }) => parseRow(row).master?.id === masterLog.id && parseRow(row).master?.seq === 60) ?? {};
+    data.ledgers.ledgers.get(ledgerId)?.entries.set(seq, { seq, row: 'no row' });
     const node = new ProvingNode(data);
-    await appendAll(node.store, chain.slice(900));
-    data.ledgers.ledgers.get(ledgerId)?.entries.set(1_100, { seq: 1_100, row: 'no row' });
-    expect(await node.checkpoints.newestSize(ledgerLog, node.walk)).toBe(1_500);
-    expect(await onceBuilt(() => node.at(ledgerLog, 900))).toEqual(right);
+    expect(await onceBuilt(() => node.at(masterLog, 39))).toEqual(right);
+  });
+
+  test('nothing is signed while some tiles are right again and others not yet', async () => {
+    const data = emptyProofData();
+    const owner = await nodeWith(1_500, data);
+    await owner.at(masterLog, 512);
+    await owner.checkpoints.inclusion(
+      masterLog,
+      0,
+      await owner.checkpoints.newestSize(masterLog, owner.walk),
+      owner.walk,
+    );
+    const right = await (await nodeWith(1_500)).newest(masterLog);
+    damage(data, { owner: originIn(masterLog), level: 1, position: 0 });
+    damage(data, { owner: originIn(masterLog), level: 0, position: 3 * 256 + 5 });
+    const [writing, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const node = new ProvingNode(data, {
+      tiles: (tiles) => ({
+        tile: tiles.tile.bind(tiles),
+        putHashes: async (origin, ofLevel, from, hashes) => {
+          if (ofLevel === 0 && hashes.length < 256) {
+            writing.resolve();
+            await goOn.promise;
+          }
+          return tiles.putHashes(origin, ofLevel, from, hashes);
+        },
+      }),
+    });
+    expect(await refusal(node.newest(masterLog))).toEqual(whileBuilding);
+    await writing.promise;
+    expect(await refusal(node.newest(masterLog))).toEqual(whileBuilding);
+    goOn.resolve();
+    expect(await onceBuilt(() => node.newest(masterLog))).toEqual(right);
   });
 
   test('what a call reads of a wrong tail while the tree is made anew is not kept', async () => {
