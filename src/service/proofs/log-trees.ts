@@ -119,8 +119,8 @@ export class LogTrees {
 
   /**
    * Replaces the stored tiles of the first `certain` leaves by what the events say, in the background. They must be
-   * right up to `needed`; at a broken row behind that it stops. null: this cannot begin now, since this tree or too many
-   * others are being made.
+   * right up to `needed`; at a broken row behind that it stops. null: this cannot begin now, since this tree or too
+   * many others are being made.
    */
   remake(log: NamedLog, needed: number, certain: number): Promise<void> | null {
     this.forget(log);
