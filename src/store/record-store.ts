@@ -5,7 +5,10 @@ import type { Page } from './ledger-store.ts';
 export interface StoredRecord {
   readonly kind: string;
   readonly id: string;
-  /** Opaque. Every put makes a new version. A version is not used again for the id, nor within an hour of a removal. */
+  /**
+   * Opaque. Every put makes a new version, random or counted up: one is never used again for the id, even after a
+   * removal.
+   */
   readonly version: string;
   readonly value: string;
 }
