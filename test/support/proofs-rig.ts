@@ -12,13 +12,20 @@ import type { Log, ProvenLogs } from '../../src/service/proofs/proven-logs.ts';
 import { unboundedWalk } from '../../src/service/walking/walk.ts';
 import type { LedgerEntry, LedgerStore } from '../../src/store/ledger-store.ts';
 import type { SignedHeads } from '../../src/store/signed-heads.ts';
-import type { TileStore } from '../../src/store/tile-store.ts';
+import type { HashPlace, TileStore } from '../../src/store/tile-store.ts';
+import { formatHashes } from '../../src/store/tile-value.ts';
 import { chainEntries } from './chain-entries.ts';
 import { append, createMaster, ledgerId, masterId, openLedger, siblingId } from './commands.ts';
 import { vectorKey, vectorSigner } from './log-keys.ts';
 import { emptyLedgerData, type MemoryLedgerData } from './memory-store/ledger-data.ts';
 import { MemoryLedgerStore } from './memory-store/ledger-store.ts';
-import { emptyTreeData, MemorySignedHeads, MemoryTileStore, type MemoryTreeData } from './memory-store/trees.ts';
+import {
+  emptyTreeData,
+  MemorySignedHeads,
+  MemoryTileStore,
+  type MemoryTreeData,
+  nameOfPlace,
+} from './memory-store/trees.ts';
 import { Chain, countingBytes, start } from './world.ts';
 
 export const ledgerLog: Log = { kind: 'ledger', id: ledgerId, ledgerId };
@@ -112,11 +119,23 @@ export class ProvingNode {
   }
 }
 
-/** A node over a store that has these events. */
-export async function nodeOver(entries: readonly LedgerEntry[], data: ProofData): Promise<ProvingNode> {
-  const node = new ProvingNode(data);
-  await appendAll(node.store, entries);
-  return node;
+/** Makes nodes over stores that have the first `events` of a chain. */
+export function nodesOver(chain: readonly LedgerEntry[]) {
+  return async (events: number, data: ProofData = emptyProofData()): Promise<ProvingNode> => {
+    const node = new ProvingNode(data);
+    await appendAll(node.store, chain.slice(0, events));
+    return node;
+  };
+}
+
+/** Puts a false hash, whose checksum is right, at a place of the tiles. */
+export function damage({ trees }: ProofData, place: HashPlace): void {
+  trees.hashes.set(nameOfPlace(place), formatHashes(place, Buffer.alloc(32, 1)));
+}
+
+/** The clock of the machine, moved on by `laterMs`. */
+export function laterClock(time: { readonly laterMs: number }): Clock {
+  return { ...systemClock, now: () => systemClock.now() + time.laterMs };
 }
 
 /** The code of the error that refuses the call, and its reason. */

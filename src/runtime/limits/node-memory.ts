@@ -59,8 +59,8 @@ export const checkoutVariables: Readonly<Record<string, string>> = {
 const growthPercent = 100;
 
 /**
- * Bounds the heaps of this process, and has all objects made among the new ones: V8 would make what often outlives a
- * small collection among the old ones at once, where it keeps all that it points to
+ * Bounds the heaps of this process, and turns V8's pretenuring off: an object that V8 makes among the old ones at once
+ * keeps all that it points to until the next full collection
  * (docs/adr/0042-few-objects-outlive-a-small-collection.md). Call it in the process of a node, before the node starts.
  */
 export function setHeapFlags(): void {

@@ -23,9 +23,9 @@ import { type Remake, SignedLog } from './signed-log.ts';
 const logsKeptMax = 40_000;
 /** A log that was found to be behind is looked at again after this time, ms. */
 const behindRestMs = 10_000;
-/** Behind the end of a remake, the next one begins after this time, ms. */
+/** So long after the end of a remake the next one may begin, ms. */
 const remakeRestMs = 10_000;
-/** The same behind one that has found the log to be behind: then its events may be back. */
+/** The same after one that found the log to be behind: by then its events may be back. */
 const behindRemakeRestMs = 600_000;
 /** From an edge to a newer size, so many events are read at most. Beyond that, the tree is read from its tiles. */
 const forwardMax = 1_024;
@@ -213,7 +213,7 @@ export class Checkpoints implements ProvenLogs {
     const { remake } = kept;
     const isRemaking = remake?.endedAtMs === null;
     const hashAt = await trees.hashes(log, [...path, { from: 0, to: size }], newSize, walk);
-    // Some of the tiles may have been right by then, and others not yet.
+    // This call may have read some tiles before they were made anew, and others after that.
     if (isRemaking || kept.remake !== remake) throw this.#whileRemaking(kept);
     const root = rootAt(size, hashAt);
     if (
@@ -241,7 +241,7 @@ export class Checkpoints implements ProvenLogs {
     const restMs = outcome === 'behind' ? behindRemakeRestMs : remakeRestMs;
     if (endedAtMs !== null && clock.now() < endedAtMs + restMs) {
       if (outcome === 'behind') return this.#foundBehind(kept);
-      return outcome instanceof LedgerError && isBrokenRow(outcome) ? outcome : this.#whileRemaking(kept);
+      return isBrokenRow(outcome) ? outcome : this.#whileRemaking(kept);
     }
     const made = trees.remake(kept.log, signed.size, Math.max(size, kept.certain));
     if (made !== null) void this.#rememberRemake(kept, signed, { endedAtMs: null, outcome: null }, made);

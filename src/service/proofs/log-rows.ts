@@ -158,6 +158,6 @@ export function brokenRow(ledgerId: string, seq: number): LedgerError {
   return new LedgerError('unavailable', message, { reason: 'broken_row', seq });
 }
 
-export function isBrokenRow(error: unknown): boolean {
+export function isBrokenRow(error: unknown): error is LedgerError {
   return error instanceof LedgerError && error.details.reason === 'broken_row';
 }

@@ -231,6 +231,7 @@ class TileMaker {
     }
   }
 
+  /** Makes all tiles anew. Stops at a broken row at `needed` or behind it, and throws at an earlier one. */
   async remake(needed: number, certain: number): Promise<void> {
     let to = certain;
     for (let index = 0; index < levelSize(1, to); index += 1) {
@@ -255,7 +256,7 @@ class TileMaker {
     }
   }
 
-  /** What is stored of the last tile of level 0, which is not full at this size. */
+  /** Makes anew what is stored of the last tile of level 0, which is not full at this size. */
   async #remakeTail(size: number): Promise<void> {
     const { tiles, rows, log, walk } = this.#parts;
     const index = levelSize(1, size);

@@ -24,7 +24,7 @@ export class SignedLog {
   last: SignedSize | null = null;
   /** When the log was found to be behind, ms. It is looked at again a while later. */
   behindSince = Number.NEGATIVE_INFINITY;
-  /** The last one. null: none yet, or the log was behind and is not any more. */
+  /** The last remake. null: there was none, or the log was behind and is not any more. */
   remake: Remake | null = null;
   readonly #heads: SignedHeads;
   /** The signed head. null: nothing was signed yet. undefined: not read, or a raise has an unknown outcome. */

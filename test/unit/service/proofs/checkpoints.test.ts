@@ -19,9 +19,8 @@ import {
   ledgerLog,
   longChain,
   masterLog,
-  nodeOver,
+  nodesOver,
   originIn,
-  type ProofData,
   ProvingNode,
   refusal,
 } from '../../../support/proofs-rig.ts';
@@ -35,8 +34,7 @@ const leavesOf = (log: Log, entries: readonly LedgerEntry[]): Uint8Array[] =>
     return master?.id === log.id ? [leafHash(Buffer.from(contentHash, 'hex'))] : [];
   });
 
-const nodeWith = (events: number, data: ProofData = emptyProofData()): Promise<ProvingNode> =>
-  nodeOver(chain.slice(0, events), data);
+const nodeWith = nodesOver(chain);
 
 async function consistent(node: ProvingNode, log: Log, old: Checkpoint, newer: Checkpoint): Promise<boolean> {
   const hashes = await node.checkpoints.consistency(log, old.size, newer.size, node.walk);
