@@ -16,7 +16,7 @@ import { WebhookService } from '../gen/svc/v1/webhooks_pb.ts';
 import { type Implementation, implement } from '../rpc/endpoints/handlers.ts';
 import type { Clock } from '../runtime/clock/clock.ts';
 import type { MemoryBudget } from '../runtime/limits/memory-budget.ts';
-import { type SandboxParts, sandboxService } from '../sandbox/sandbox-service.ts';
+import { type SandboxRun, sandboxService } from '../sandbox/sandbox-service.ts';
 import { actorService } from '../service/actors/actors.ts';
 import type { Identities } from '../service/actors/identities.ts';
 import type { KeyEndings } from '../service/actors/key-endings.ts';
@@ -82,7 +82,7 @@ export interface ApiParts {
   readonly clock: Clock;
   readonly stores: readonly StoreCheck[];
   readonly production: boolean;
-  readonly sandbox: SandboxParts;
+  readonly sandboxRun: SandboxRun;
   readonly webhooks: { readonly secrets: SecretBox; readonly targets: TargetPolicy; readonly work: WebhookWork };
   /** How far ahead of now a key's revocation is dated, ms. 0 on a single node. */
   readonly revocationLeadMs: number;
@@ -128,7 +128,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
       masterNames(named),
     ),
     implement(ProofService, proofService(ledgers, reading, parts.provenLogs), proofNames(named)),
-    implement(SandboxService, sandboxService(parts.sandbox)),
+    implement(SandboxService, sandboxService(parts.sandboxRun)),
     implement(DelegationService, delegationService(ledgers, delegations, seals, now), delegationNames(named)),
     implement(
       AuditService,

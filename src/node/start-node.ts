@@ -1,11 +1,9 @@
 import { toldTogether } from '../actors/ledger/commit-listener.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
-import { skippedWebhookSteps, webhookSteps } from '../sandbox/webhook-steps.ts';
 import { checkCommandSignature } from '../service/actors/command-signature.ts';
 import { apiOf } from './api.ts';
 import { readTls } from './listeners.ts';
 import type { NodeParts, RunningNode } from './node-parts.ts';
-import { ownAddress } from './own-address.ts';
 import { startAccessHistory } from './subsystems/accesses.ts';
 import { startActors } from './subsystems/actors.ts';
 import { openNodeAuthority } from './subsystems/authority.ts';
@@ -41,7 +39,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     mailboxDepth: () => directory.load().waiting,
     verificationQueue: () => signers.verifying.waiting,
   });
-  const { config, log, metrics, membership, production } = node;
+  const { config, log, metrics, membership } = node;
   const { registry } = metrics;
 
   await using made = new AsyncDisposableStack();
@@ -71,13 +69,10 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     apiKeys: credentials,
     provenLogs: checkpoints,
     webhooks: { secrets, targets, work: webhooks },
-    sandbox: {
-      target: () => ownAddress(config, ports.http, tls?.cert ?? null),
-      webhookSteps: () =>
-        production
-          ? skippedWebhookSteps('webhooks go to public addresses alone, and this run has none')
-          : webhookSteps(node.ownsShardOf),
-      now: node.now,
+    sandboxRun: async (signal) => {
+      // Runs are clients, and most nodes have none: the first one loads what they need.
+      const { sandboxRun } = await import('./sandbox-run.ts');
+      return sandboxRun(node, ports.http, tls?.cert ?? null, signal);
     },
   });
   const calls = createCalls(node, api, credentials, secrets, accesses);

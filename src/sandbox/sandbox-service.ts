@@ -1,22 +1,14 @@
 import type { RunSandboxRequest } from '../gen/svc/v1/sandbox_pb.ts';
 import { FairPlaces } from '../runtime/limits/fair-places.ts';
-import type { SandboxTarget } from './party.ts';
-import { tell } from './steps.ts';
-import { story } from './story.ts';
-import type { WebhookSteps } from './webhook-steps.ts';
 
 /** Runs under way at once. Further runs wait. */
 const runsAtOnceMax = 4;
 
-export interface SandboxParts {
-  /** Called for each run: the address is known only once the listeners are open. */
-  target(): SandboxTarget;
-  webhookSteps(): WebhookSteps;
-  now(): number;
-}
+/** The lines of a run that begins now. It ends in its current step once the signal aborts. */
+export type SandboxRun = (signal: AbortSignal) => Promise<AsyncIterable<string>>;
 
 /** GET /sandbox/run: a run of several parties through the service's own public API. Streams a line a step. */
-export function sandboxService(parts: SandboxParts) {
+export function sandboxService(run: SandboxRun) {
   const bounds = { perCaller: runsAtOnceMax, total: runsAtOnceMax, waiting: Number.POSITIVE_INFINITY };
   const places = new FairPlaces(bounds, () => new Error('never: any number of runs may wait'));
   const anyone = '';
@@ -30,8 +22,7 @@ export function sandboxService(parts: SandboxParts) {
         return;
       }
       try {
-        const steps = story(parts.target(), parts.webhookSteps(), () => parts.now());
-        for await (const line of tell(steps, signal)) yield { line };
+        for await (const line of await run(signal)) yield { line };
       } finally {
         places.leave(anyone);
       }

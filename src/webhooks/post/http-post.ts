@@ -1,4 +1,4 @@
-import { Agent } from 'undici';
+import type { Agent } from 'undici';
 import { sendRequest } from './outgoing-request.ts';
 import { ConnectError, type ConnectFault, type ReceiverConnector } from './receiver-connect.ts';
 
@@ -32,7 +32,7 @@ const idleMaxMs = 30_000;
 export function createPoster(receivers: ReceiverConnector, perTargetMax: number): Poster {
   /** Running posts, and connections made meanwhile, by origin. */
   const made = new Map<string, { posts: number; connections: number }>();
-  const agent = new Agent({
+  const options: Agent.Options = {
     connect: (options, callback) => {
       const origin = made.get(`${options.protocol}//${options.host}`);
       if (origin !== undefined) origin.connections += 1;
@@ -47,11 +47,18 @@ export function createPoster(receivers: ReceiverConnector, perTargetMax: number)
     // The signal of each request is its only deadline.
     headersTimeout: 0,
     bodyTimeout: 0,
-  });
+  };
+  let opened: Promise<Agent> | null = null;
+  /** undici is a tenth of a node's modules, and a node without webhooks needs none of it. */
+  const open = (): Promise<Agent> => {
+    opened ??= import('undici').then(({ Agent }) => new Agent(options));
+    return opened;
+  };
 
   return {
     post: async (post) => {
       const { url, headers, body, signal } = post;
+      const agent = await open();
       const { origin, pathname, search } = new URL(url);
       const request = { origin, path: pathname + search, method: 'POST', headers, body } as const;
       const here = made.get(origin) ?? { posts: 0, connections: 0 };
@@ -76,7 +83,7 @@ export function createPoster(receivers: ReceiverConnector, perTargetMax: number)
         if (here.posts === 0) made.delete(origin);
       }
     },
-    [Symbol.asyncDispose]: () => agent.destroy(),
+    [Symbol.asyncDispose]: async () => (await opened)?.destroy(),
   };
 }
 

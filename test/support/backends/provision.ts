@@ -48,10 +48,18 @@ export function provisionBackends(env: Environment): Provision {
       return { kind: 'missing', reason: `${unusable.missing}; no local process (${line})` };
     }
   };
+  const starts: Promise<unknown>[] = [];
+  const startedOnce = <T>(source: Source<T>) =>
+    once(() => {
+      const start = provide(source);
+      starts.push(start);
+      return start;
+    });
   return {
-    cassandra: once(() => provide(cassandraSource(env))),
-    redis: once(() => provide(redisSource(env))),
+    cassandra: startedOnce(cassandraSource(env)),
+    redis: startedOnce(redisSource(env)),
     async [Symbol.asyncDispose]() {
+      await Promise.allSettled(starts);
       // The other way round: a process ends before its directory goes.
       for (const running of started.reverse()) await running[Symbol.asyncDispose]();
     },

@@ -204,17 +204,31 @@ describe('gRPC beside the API', () => {
     const service = at(loaded, 'grpc', 'health', 'v1', 'Health') as unknown as ServiceClientConstructor;
     const client = new service(node.grpcAddress, credentials.createInsecure());
     cleanups.push(() => client.close());
-    type Check = (request: object, done: (error: Error | null, answer: { status: string }) => void) => void;
-    const check = async (name: string) => {
-      const { promise, resolve, reject } = Promise.withResolvers<string>();
-      (client as unknown as { Check: Check }).Check({ service: name }, (error, answer) =>
-        error === null ? resolve(String(answer.status)) : reject(error),
-      );
-      return promise;
-    };
-    const before = await check('svc.v1.LedgerService');
+    const [serving, notServing] = [1, 2];
+    type Answer = { readonly status: number; readonly statuses: Record<string, { readonly status: number }> };
+    type Unary = (request: object, done: (error: Error | null, answer: Answer) => void) => void;
+    type Watch = (request: object) => AsyncIterable<Answer> & { cancel(): void };
+    const calls = client as unknown as { readonly Check: Unary; readonly List: Unary; readonly Watch: Watch };
+    const answerOf = (method: 'Check' | 'List', request: object) =>
+      new Promise<Answer>((resolve, reject) => {
+        calls[method](request, (error, answer) => (error === null ? resolve(answer) : reject(error)));
+      });
+    const check = async (name: string) => (await answerOf('Check', { service: name })).status;
+    const watch = calls.Watch({ service: 'svc.v1.LedgerService' });
+    const watched: number[] = [];
+    const ended = (async () => {
+      for await (const { status } of watch) watched.push(status);
+    })().catch((error: { readonly code: number }) => error.code);
+    expect(await check('svc.v1.LedgerService')).toBe(serving);
+    await expect.poll(() => watched).toEqual([serving]);
     node.grpc.setServing(false);
-    expect([await check('svc.v1.LedgerService'), await check('')]).not.toContain(before);
+    expect([await check('svc.v1.LedgerService'), await check('')]).toEqual([notServing, notServing]);
+    const { statuses } = await answerOf('List', {});
+    expect(Object.keys(statuses)).toEqual(expect.arrayContaining(['', 'svc.v1.LedgerService']));
+    expect(new Set(Object.values(statuses).map(({ status }) => status))).toEqual(new Set([notServing]));
+    await expect.poll(() => watched).toEqual([serving, notServing]);
+    watch.cancel();
+    expect(await ended).toBe(1);
   });
 });
 

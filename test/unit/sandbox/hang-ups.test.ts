@@ -8,6 +8,7 @@ import { createClient as createLedgerTrustClient } from '../../../src/client/cli
 import { SandboxService } from '../../../src/gen/svc/v1/sandbox_pb.ts';
 import { sandboxService } from '../../../src/sandbox/sandbox-service.ts';
 import { type Step, tell } from '../../../src/sandbox/steps.ts';
+import { story } from '../../../src/sandbox/story.ts';
 import { skippedWebhookSteps, webhookSteps } from '../../../src/sandbox/webhook-steps.ts';
 import { type ListeningNode, startListeningNode } from '../../support/listening-node.ts';
 
@@ -25,13 +26,9 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-  const { runSandbox } = sandboxService({
-    target: () => {
-      begun += 1;
-      return { baseUrl };
-    },
-    webhookSteps: () => skippedWebhookSteps('none'),
-    now: Date.now,
+  const { runSandbox } = sandboxService(async (signal) => {
+    begun += 1;
+    return tell(story({ baseUrl }, skippedWebhookSteps('none'), Date.now), signal);
   });
   node = await startListeningNode({ handlers: { 'SandboxService.RunSandbox': runSandbox } });
 });

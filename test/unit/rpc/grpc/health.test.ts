@@ -1,12 +1,5 @@
-import { EventEmitter, once } from 'node:events';
-import {
-  Client,
-  credentials,
-  type Server,
-  ServerCredentials,
-  type ServerWritableStream,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js';
+import { once } from 'node:events';
+import { Client, credentials, ServerCredentials, type ServerWritableStream } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { Connections } from '../../../../src/rpc/grpc/connections.ts';
 import { FrameWriter, type WorkerCall } from '../../../../src/rpc/grpc/frames.ts';
@@ -15,21 +8,14 @@ import { AnsweringServer } from '../../../../src/rpc/grpc/worker/worker-refusals
 import { Slab } from '../../../../src/runtime/collections/slab.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 
-/** A watch of the health of `service`, and what its caller is told. */
-class Watching extends EventEmitter {
-  readonly request: { readonly service: string };
+/** A caller of Watch, and what it is told. */
+class Watching {
   readonly told: string[] = [];
-
-  constructor(service: string) {
-    super();
-    this.request = { service };
-  }
-
-  /** Calls back once its caller has taken what was written. */
+  /** Each is called once the caller has taken what was written. */
   readonly untaken: (() => void)[] = [];
 
-  write({ status }: { readonly status: string }, taken: () => void): void {
-    this.told.push(status);
+  send(state: string, taken: () => void): void {
+    this.told.push(state);
     this.untaken.push(taken);
   }
 
@@ -38,32 +24,26 @@ class Watching extends EventEmitter {
   }
 }
 
-function watched(health: Health, service: string): Watching {
-  let methods: UntypedServiceImplementation = {};
-  const addService = (_: unknown, given: UntypedServiceImplementation): void => {
-    methods = given;
-  };
-  health.addTo({ addService } as unknown as Server);
-  const watching = new Watching(service);
-  (methods.watch as unknown as (call: Watching) => void)(watching);
-  return watching;
-}
-
-test('a watch of a service is told of its changes, and nothing is kept for an unknown service', () => {
+test('a watch of a service is told of its changes until its caller has gone, and one of an unknown service of none', () => {
   const health = new Health(['svc.v1.MasterService']);
-  const one = watched(health, 'svc.v1.MasterService');
-  const none = watched(health, 'x'.repeat(1_000_000));
+  const [one, none] = [new Watching(), new Watching()];
+  const end = health.watch('svc.v1.MasterService', one);
+  health.watch('x'.repeat(1_000_000), none);
   one.take();
+  none.take();
   health.setServing(false);
   expect(one.told).toEqual(['SERVING', 'NOT_SERVING']);
   expect(none.told).toEqual(['SERVICE_UNKNOWN']);
-  // What is kept is let go of when its caller has gone.
-  expect([one, none].map((watching) => watching.listenerCount('cancelled'))).toEqual([1, 0]);
+  one.take();
+  end();
+  health.setServing(true);
+  expect(one.told).toHaveLength(2);
 });
 
 test('a watch that takes nothing is told only the last state, once it takes the earlier one', () => {
   const health = new Health([]);
-  const watching = watched(health, '');
+  const watching = new Watching();
+  health.watch('', watching);
   for (let change = 0; change < 101; change += 1) health.setServing(change % 2 === 1);
   expect(watching.told).toEqual(['SERVING']);
   watching.take();

@@ -115,6 +115,7 @@ describe('a refusal by grpc-js has ErrorInfo and one log line, and does not reac
     ['two messages in place of one', unary, {}, twice, 12, 'invalid_argument'],
     ['a malformed timeout', unary, { 'grpc-timeout': 'secret' }, small, 13, 'invalid_argument'],
     ['the health of an unknown service', health, {}, grpcMessage(Buffer.from([10, 1, 120])), 5, 'not_found'],
+    ['a health check that is no request', health, {}, grpcMessage(Buffer.from([10])), 3, 'invalid_argument'],
     ['a message of a stream far beyond 1 MiB', stream, {}, large, 8, 'payload_too_large'],
     ['a message of a stream with an unknown encoding', stream, secretly, packed, 3, 'unsupported_media_type'],
     ['a malformed timeout of a stream', stream, { 'grpc-timeout': 'secret' }, small, 3, 'invalid_argument'],
