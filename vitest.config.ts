@@ -44,7 +44,7 @@ function project(
 }
 
 /**
- * Unit tests are many small files, three at a time. So are the suites behind them, which start processes and share
+ * Unit tests are many small files, four at a time. So are the suites behind them, which start processes and share
  * backends, each with a keyspace, a cluster name, ports and directories of its own; those that nothing may run beside
  * come last, one at a time.
  *
@@ -81,7 +81,7 @@ export default defineConfig({
         isolate: false,
         maxWorkers: workers,
       }),
-      project(2, { name: 'alone', include: alone, maxWorkers: 1 }),
+      project(2, { name: 'alone', include: alone, isolate: false, maxWorkers: 1 }),
       ...(isNightly ? [project(3, { name: 'nightly', include: ['test/**/*.nightly.ts'], maxWorkers: 1 })] : []),
     ],
   },

@@ -13,7 +13,7 @@ usage() { sed -n '4,5s/^# *//p' live.sh >&2; exit 64; }
 (($# == 1)) || usage
 case $1 in --self-test | http://* | https://*) ;; *) usage ;; esac
 
-# torchwood needs this version; an older Go fetches it.
+# torchwood needs this version. Go 1.21 and newer fetch it.
 export GOTOOLCHAIN=go1.27.3
 export GOFLAGS='-mod=readonly -buildvcs=false'
 
@@ -24,7 +24,7 @@ for candidate in python3.12 "$HOME"/.pyenv/versions/3.12.*/bin/python3.12 python
 done
 [[ $python ]] || missing 'Python 3.12'
 command -v go >/dev/null || missing Go
-go version >/dev/null 2>&1 || missing "$GOTOOLCHAIN"
+[[ $(go env GOVERSION 2>/dev/null) == "$GOTOOLCHAIN"* ]] || missing "$GOTOOLCHAIN"
 
 cache=$PWD/.cache
 installed=$cache/python/requirements.txt

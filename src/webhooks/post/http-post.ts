@@ -33,10 +33,10 @@ export function createPoster(receivers: ReceiverConnector, perTargetMax: number)
   /** Running posts, and connections made meanwhile, by origin. */
   const made = new Map<string, { posts: number; connections: number }>();
   const options: Agent.Options = {
-    connect: (options, callback) => {
-      const origin = made.get(`${options.protocol}//${options.host}`);
+    connect: (receiver, callback) => {
+      const origin = made.get(`${receiver.protocol}//${receiver.host}`);
       if (origin !== undefined) origin.connections += 1;
-      receivers.connect(options, callback);
+      receivers.connect(receiver, callback);
     },
     connections: perTargetMax,
     pipelining: 1,
@@ -83,7 +83,11 @@ export function createPoster(receivers: ReceiverConnector, perTargetMax: number)
         if (here.posts === 0) made.delete(origin);
       }
     },
-    [Symbol.asyncDispose]: async () => (await opened)?.destroy(),
+    [Symbol.asyncDispose]: async () => {
+      // If undici could not be loaded, nothing was posted.
+      const agent = await opened?.catch(() => null);
+      await agent?.destroy();
+    },
   };
 }
 

@@ -13,7 +13,7 @@ type Environment = { readonly [name: string]: string | undefined };
 interface Source<T> {
   readonly given: () => T | null;
   readonly container: 'cassandra' | 'redis';
-  readonly local: (dir: string) => Promise<{ readonly address: T } & AsyncDisposable>;
+  readonly local: (dir: string, stopping: AbortSignal) => Promise<{ readonly address: T } & AsyncDisposable>;
 }
 
 /**
@@ -21,7 +21,8 @@ interface Source<T> {
  * pull the image; else a local process; else nowhere, with the reasons.
  */
 export function provisionBackends(env: Environment): Provision {
-  const started: AsyncDisposable[] = [];
+  const toDispose: AsyncDisposable[] = [];
+  const stopping = new AbortController();
   const provide = async <T>({ given, container, local }: Source<T>): Promise<Backend<T>> => {
     const began = performance.now();
     const there = (address: T, from: string): Backend<T> => {
@@ -34,34 +35,35 @@ export function provisionBackends(env: Environment): Provision {
     const unusable = await usableImage(containers[container].image);
     if (unusable === null) {
       const running = await containers[container].start();
-      started.push(running);
+      toDispose.push(running);
       return there(running.address as T, 'a container');
     }
     const dir = await mkdtemp(join(tmpdir(), `lts-${container}-`));
-    started.push({ [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) });
+    toDispose.push({ [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) });
     try {
-      const running = await local(dir);
-      started.push(running);
+      const running = await local(dir, stopping.signal);
+      toDispose.push(running);
       return there(running.address, 'local processes');
     } catch (error) {
       const [line] = String(error instanceof Error ? error.message : error).split('\n');
       return { kind: 'missing', reason: `${unusable.missing}; no local process (${line})` };
     }
   };
-  const starts: Promise<unknown>[] = [];
+  const begun: Promise<unknown>[] = [];
   const startedOnce = <T>(source: Source<T>) =>
     once(() => {
       const start = provide(source);
-      starts.push(start);
+      begun.push(start);
       return start;
     });
   return {
     cassandra: startedOnce(cassandraSource(env)),
     redis: startedOnce(redisSource(env)),
     async [Symbol.asyncDispose]() {
-      await Promise.allSettled(starts);
+      stopping.abort();
+      await Promise.allSettled(begun);
       // The other way round: a process ends before its directory goes.
-      for (const running of started.reverse()) await running[Symbol.asyncDispose]();
+      for (const running of toDispose.reverse()) await running[Symbol.asyncDispose]();
     },
   };
 }
@@ -78,8 +80,9 @@ function cassandraSource(env: Environment): Source<CassandraAddress> {
       const allow = (env.CASSANDRA_ALLOW ?? '').split(',').filter((name) => name !== '');
       return { contactPoints: points, localDataCenter: env.CASSANDRA_DATA_CENTER || 'datacenter1', allow };
     },
-    local: async (dir) => {
-      const local = await startCassandra({ nodes: 1, dir, isThrownAway: true, writeMaxMs: sharedCassandraMaxMs });
+    local: async (dir, signal) => {
+      const writeMaxMs = sharedCassandraMaxMs;
+      const local = await startCassandra({ nodes: 1, dir, isThrownAway: true, writeMaxMs, signal });
       const { contactPoints, localDataCenter } = local;
       return {
         address: { contactPoints, localDataCenter, allow: [] },

@@ -138,7 +138,7 @@ export class CallStream {
   begin(call: ServerInterceptingCallInterface): void {
     this.call = call;
     if (!this.#hasRoom) this.#refuseForRoom();
-    // Streams of health and reflection are few, and are answered before a refusal could be.
+    // Calls of health and reflection are bounded by their number.
     else if (this.method !== null && this.#headerBytes > limits.headersMaxBytes)
       this.refuse(status.RESOURCE_EXHAUSTED, 'invalid_argument', headersTooLarge);
   }

@@ -5,6 +5,7 @@ import {
   type ServerInterceptingCall,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
+  status,
 } from '@grpc/grpc-js';
 import { Slab } from '../../../runtime/collections/slab.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
@@ -86,6 +87,12 @@ export function callStreamOf(call: Pick<ServerInterceptingCallInterface, 'getMet
   return found;
 }
 
+/** For a method of gRPC's own whose modules cannot be loaded. An import that has failed fails until the process ends. */
+export function refuseUnloaded(call: Pick<ServerInterceptingCallInterface, 'getMetricsRecorder'>): void {
+  const message = 'This node could not load what answers the method: restart the node.';
+  callStreamOf(call).refuse(status.UNAVAILABLE, 'unavailable', message);
+}
+
 /** Members that grpc-js 1.14 declares private. */
 interface BaseCall {
   readonly stream: WatchedStream;
@@ -136,16 +143,13 @@ function countStatus(call: ServerInterceptingCallInterface, own: CallStream): vo
   };
 }
 
-/** Messages of health are not encoded yet. */
-const smallMessageBytes = 64;
-
 function countMessages(call: ServerInterceptingCallInterface, own: CallStream): void {
   const { sendMessage } = call;
-  call.sendMessage = (message: Uint8Array | object, done) => {
+  call.sendMessage = (message: Uint8Array, done) => {
     if (own.isAnswered) return;
-    const bytes = (message instanceof Uint8Array ? message.length : smallMessageBytes) + frameHeadBytes;
+    const bytes = message.length + frameHeadBytes;
     if (!own.answers(bytes)) return;
-    if (message instanceof Uint8Array && bytes > limits.grpcAnswerPieceBytes && bytes <= limits.grpcSendMaxBytes) {
+    if (bytes > limits.grpcAnswerPieceBytes && bytes <= limits.grpcSendMaxBytes) {
       call.sendMetadata(new Metadata());
       writeInPieces(own, message, done);
     } else {

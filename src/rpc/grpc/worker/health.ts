@@ -6,34 +6,36 @@ import {
   status,
 } from '@grpc/grpc-js';
 import type { service as healthService } from 'grpc-health-check';
-import { callStreamOf } from './call-streams.ts';
+import { callStreamOf, refuseUnloaded } from './call-streams.ts';
 
-/** The library's type names no methods. */
+/** How to read and write the messages of each method. The library's type does not say which methods there are. */
 type Methods = Record<'Check' | 'List' | 'Watch', (typeof healthService)[string]>;
+type LoadMethods = () => Promise<Methods>;
 type State = 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';
-type CheckCall = ServerUnaryCall<Buffer, Buffer>;
-type WatchCall = ServerWritableStream<Buffer, Buffer>;
-
-/** A caller of Watch. */
-interface Watcher {
-  send(state: State, taken: () => void): void;
-}
+type HealthCall = ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>;
+/** Sends a state to a caller of Watch. `taken` is called once the caller has taken it. */
+type SendState = (state: State, taken: () => void) => void;
+/** `service`: empty if the request has none. */
+type Answer = (request: { readonly service: string }, encode: (answer: object) => Buffer) => void;
 
 const path = '/grpc.health.v1.Health';
 
 /**
- * Serves `grpc.health.v1` for the whole server (the empty name) and for each of its services. What encodes its messages
- * is loaded with the first call: it takes longer to load than all else in this thread. Watch is not the library's,
- * which keeps every name that is watched, even of unknown services, and writes to callers that take nothing.
+ * Serves `grpc.health.v1` for the whole server (the empty name) and for each of its services. The library that knows
+ * the messages is loaded with the first call, because it takes as long to load as all else in this thread. Its own
+ * Watch is not used: it keeps every name that is watched, even of unknown services, and writes to callers that take
+ * nothing.
  */
 export class Health {
   readonly #names: ReadonlySet<string>;
+  readonly #load: LoadMethods;
   readonly #watches = new Set<HealthWatch>();
   #isServing = true;
   #methods: Promise<Methods> | null = null;
 
-  constructor(services: readonly string[]) {
+  constructor(services: readonly string[], load: LoadMethods = loadMethods) {
     this.#names = new Set(['', ...services]);
+    this.#load = load;
   }
 
   setServing(serving: boolean): void {
@@ -45,61 +47,66 @@ export class Health {
     return this.#isServing ? 'SERVING' : 'NOT_SERVING';
   }
 
-  addTo(server: Server): void {
-    const check = (call: CheckCall, answer: sendUnaryData<Buffer>) => void this.#check(call, answer);
-    const list = (call: CheckCall, answer: sendUnaryData<Buffer>) => void this.#list(call, answer);
+  addTo(server: Pick<Server, 'register'>): void {
+    const check = (call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) =>
+      void this.#serve(call, 'Check', ({ service }, encode) => {
+        const details = `Health status unknown for service ${service}`;
+        if (this.#names.has(service)) answer(null, encode({ status: this.#state }));
+        else answer({ code: status.NOT_FOUND, details });
+      });
+    const list = (call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) =>
+      void this.#serve(call, 'List', (_, encode) => {
+        const statuses = Object.fromEntries(Array.from(this.#names, (name) => [name, { status: this.#state }]));
+        answer(null, encode({ statuses }));
+      });
+    const watch = (call: ServerWritableStream<Buffer, Buffer>) =>
+      void this.#serve(call, 'Watch', ({ service }, encode) => {
+        const end = this.#watch(service, (state, taken) => call.write(encode({ status: state }), taken));
+        call.on('cancelled', end);
+      });
     server.register(`${path}/Check`, check, asIs, asIs, 'unary');
     server.register(`${path}/List`, list, asIs, asIs, 'unary');
-    server.register(`${path}/Watch`, (call: WatchCall) => void this.#watch(call), asIs, asIs, 'serverStream');
+    server.register(`${path}/Watch`, watch, asIs, asIs, 'serverStream');
   }
 
-  async #check(call: CheckCall, answer: sendUnaryData<Buffer>): Promise<void> {
-    const methods = await this.#loaded();
-    const name = nameIn(call, methods);
-    if (name === null) return;
-    const details = `Health status unknown for service ${name}`;
-    if (this.#names.has(name)) answer(null, methods.Check.responseSerialize({ status: this.#state }));
-    else answer({ code: status.NOT_FOUND, details });
-  }
-
-  async #list(_call: CheckCall, answer: sendUnaryData<Buffer>): Promise<void> {
-    const { List } = await this.#loaded();
-    const statuses = Object.fromEntries(Array.from(this.#names, (name) => [name, { status: this.#state }]));
-    answer(null, List.responseSerialize({ statuses }));
-  }
-
-  async #watch(call: WatchCall): Promise<void> {
-    const methods = await this.#loaded();
-    const name = nameIn(call, methods);
-    if (name === null || call.cancelled) return;
-    const { responseSerialize } = methods.Watch;
-    const end = this.watch(name, { send: (state, taken) => call.write(responseSerialize({ status: state }), taken) });
-    call.on('cancelled', end);
+  /** Loads the library, reads the request, and answers. If one of the first two fails, the call is refused. */
+  async #serve(call: HealthCall, name: keyof Methods, answer: Answer): Promise<void> {
+    let methods: Methods;
+    try {
+      this.#methods ??= this.#load();
+      methods = await this.#methods;
+    } catch {
+      return refuseUnloaded(call);
+    }
+    if (call.cancelled) return;
+    const { requestDeserialize, responseSerialize } = methods[name];
+    let request: object;
+    try {
+      request = requestDeserialize(call.request);
+    } catch {
+      return callStreamOf(call).refuse(status.INVALID_ARGUMENT, 'invalid_argument', notReadable);
+    }
+    answer({ service: '', ...request }, responseSerialize);
   }
 
   /** Sends the state of a service now and whenever it changes, until the returned function is called. */
-  watch(name: string, watcher: Watcher): () => void {
-    const watch = new HealthWatch(watcher);
-    const isKnown = this.#names.has(name);
+  #watch(service: string, send: SendState): () => void {
+    const watch = new HealthWatch(send);
+    const isKnown = this.#names.has(service);
     if (isKnown) this.#watches.add(watch);
     watch.send(isKnown ? this.#state : 'SERVICE_UNKNOWN');
     return () => this.#watches.delete(watch);
   }
-
-  #loaded(): Promise<Methods> {
-    this.#methods ??= import('grpc-health-check').then(({ service }) => service as Methods);
-    return this.#methods;
-  }
 }
 
-/** One caller of Watch. If it did not take several states in time, it gets only the last of them. */
+/** The states of one call of Watch. If its caller did not take several of them in time, it gets only the last. */
 class HealthWatch {
-  readonly #watcher: Watcher;
+  readonly #sendState: SendState;
   #isSending = false;
   #next: State | null = null;
 
-  constructor(watcher: Watcher) {
-    this.#watcher = watcher;
+  constructor(send: SendState) {
+    this.#sendState = send;
   }
 
   send(state: State): void {
@@ -110,25 +117,20 @@ class HealthWatch {
   #send(state: State): void {
     this.#isSending = true;
     this.#next = null;
-    this.#watcher.send(state, () => {
+    this.#sendState(state, () => {
       this.#isSending = false;
       if (this.#next !== null) this.#send(this.#next);
     });
   }
 }
 
-/** The service that a call asks for. null: its bytes are no request, and the call is refused. */
-function nameIn(call: CheckCall | WatchCall, { Check }: Methods): string | null {
-  try {
-    return (Check.requestDeserialize(call.request) as { readonly service: string }).service;
-  } catch {
-    callStreamOf(call).refuse(status.INVALID_ARGUMENT, 'invalid_argument', noRequest);
-    return null;
-  }
+async function loadMethods(): Promise<Methods> {
+  const { service } = await import('grpc-health-check');
+  return service as Methods;
 }
 
 function asIs(bytes: Buffer): Buffer {
   return bytes;
 }
 
-const noRequest = 'The request is no serialized grpc.health.v1.HealthCheckRequest.';
+const notReadable = 'The request is not a serialized message of grpc.health.v1.';

@@ -1,6 +1,6 @@
 import { type Server, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { reflectionServices } from '../../endpoints/reflection-services.ts';
-import { callStreamOf } from './call-streams.ts';
+import { callStreamOf, refuseUnloaded } from './call-streams.ts';
 import type { ReflectionAnswers } from './reflection-answers.ts';
 
 /**
@@ -11,7 +11,11 @@ export function addReflection(server: Server, services: readonly string[]): void
   let loading: Promise<ReflectionAnswers> | null = null;
   const handler = async (call: BytesCall) => {
     loading ??= import('./reflection-answers.ts').then(({ reflectionAnswers }) => reflectionAnswers(services));
-    answerOneByOne(call, await loading);
+    try {
+      answerOneByOne(call, await loading);
+    } catch {
+      refuseUnloaded(call);
+    }
   };
   for (const name of reflectionServices)
     server.register(`/${name}/ServerReflectionInfo`, (call: BytesCall) => void handler(call), asIs, asIs, 'bidi');
