@@ -1,12 +1,13 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/**
- * Files that take 8 s and more, longest first. Unit tests that only wait are left out, but for the longest two: more of
- * them at a time would leave the cores idle.
- */
+/** Files that take 8 s and more, longest first. */
 const longest = [
   'test/unit/rpc/http/unread-answers.test.ts',
   'test/unit/rpc/hostile.test.ts',
+  'test/unit/cluster/peers-unanswered.test.ts',
+  'test/unit/rpc/http/tls.test.ts',
+  'test/unit/rpc/http/keep-alive.test.ts',
+  'test/unit/rpc/grpc/attacks.test.ts',
   'test/unit/cluster/local.test.ts',
   'test/cluster/verify.test.ts',
   'test/cluster/following.test.ts',

@@ -11,8 +11,8 @@ import type { Log } from './proven-logs.ts';
 
 /** Tiles of level 0 that one call makes itself. For more it starts the work and is refused. */
 const tilesPerCallMax = 16;
-/** Tiles of level 0 that are made at once, over all logs. */
-const places = { perCaller: 1, total: 4, waiting: 4_096 };
+/** Tiles of level 0 that are made at once, over all logs. At most one piece of work a log waits, so all of it may. */
+const places = { perCaller: 1, total: 4, waiting: Number.POSITIVE_INFINITY };
 /** Logs whose trees are made in the background, or wait for it. Calls for further ones start nothing. */
 const buildingMax = 1_000;
 /** A master's tail of more rows than this is stored, because its rows lie scattered over the ledger. */
@@ -54,7 +54,7 @@ interface TreeMeter {
  */
 export class LogTrees {
   readonly #parts: LogTreesParts;
-  readonly #places = new FairPlaces(places, tooManyTrees);
+  readonly #places = new FairPlaces(places, () => new Error('never: any number of logs may wait'));
   /** By origin: the work that makes tiles of the log. */
   readonly #making = new Map<string, Promise<unknown>>();
   /** Origins of logs whose trees are made in the background, which takes long. */
@@ -322,10 +322,6 @@ class TooManyTiles extends Error {}
 
 function nameOf({ level, index }: Pick<TilePart, 'level' | 'index'>): string {
   return `${level}/${index}`;
-}
-
-function tooManyTrees(): LedgerError {
-  return new LedgerError('overloaded', 'The trees of many logs are being made: retry in a few seconds.');
 }
 
 /** `percent`: the share of the hashes that the proof needs that is there. */

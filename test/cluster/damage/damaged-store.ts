@@ -71,7 +71,7 @@ export async function damageStore(cluster: ClusterUnderTest): Promise<DamagedSto
     const scenes: DamagedScene[] = [];
     for (const [n, name] of rowKinds.entries()) {
       const [damage, scene] = [rowDamages.find((one) => one.name === name), others[n]];
-      if (damage === undefined || scene === undefined || damage.reads === 'nothing') throw new Error(`no ${name}`);
+      if (damage === undefined || scene === undefined) throw new Error(`no ${name}`);
       await damage.change({
         ...idsOf(scene),
         other: idsOf(forgedScene),

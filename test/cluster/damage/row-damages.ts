@@ -17,8 +17,8 @@ export interface RowDamage {
   readonly change: (scene: RowScene) => Promise<unknown>;
   /** At least one of these types is found. Empty: the damage is harmless, and nothing is found. */
   readonly found: readonly string[];
-  /** What a reader of the ledger gets: issues, all events, or no ledger. */
-  readonly reads: 'issues' | 'whole' | 'nothing';
+  /** What a reader of the ledger gets: issues, or all events. */
+  readonly reads: 'issues' | 'whole';
 }
 
 const text = (value: unknown) => (value === null ? 'missing' : value === '' ? 'empty' : String(value).slice(0, 24));
@@ -144,16 +144,8 @@ export const rowDamages: readonly RowDamage[] = [
     'a',
     3,
   ]),
-  ...column(
-    'cell',
-    'version',
-    'key = ?',
-    ({ ledgerId }) => [names.ledger(ledgerId)],
-    [null],
-    ['damaged_row'],
-    'nothing',
-  ),
-  ...column('cell', 'value', 'key = ?', ({ ledgerId }) => [names.ledger(ledgerId)], [null], ['damaged_row'], 'nothing'),
+  ...column('cell', 'version', 'key = ?', ({ ledgerId }) => [names.ledger(ledgerId)], [null], ['damaged_row']),
+  ...column('cell', 'value', 'key = ?', ({ ledgerId }) => [names.ledger(ledgerId)], [null], ['damaged_row']),
   ...column('cell', 'value', 'key = ?', ({ ledgerId }) => [names.ledger(ledgerId)], garbage, ['projection_wrong']),
   ...column(
     'line',

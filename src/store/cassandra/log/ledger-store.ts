@@ -231,8 +231,9 @@ export class CassandraLedgerStore implements LedgerStore {
 
   async cell(key: string): Promise<Cell | null> {
     const [row] = await this.#session.read({ cql: CELL, params: [keyText(key)] });
-    const [version, value] = [numberOf(row, 'version'), textOf(row, 'value')];
-    return version === null || value === null ? null : { version, value };
+    if (row === undefined) return null;
+    // A row that lacks a column is damaged. It counts as there: a cell may say that a ledger is closed.
+    return { version: numberOf(row, 'version') ?? -1, value: textOf(row, 'value') ?? '' };
   }
 
   lines(list: string, page: Page): Promise<Line[]> {
