@@ -162,8 +162,8 @@ export interface LedgerStore {
   /** Whether `claim` is still the newest claim and `head` still the head, by a read that begins after the call. */
   stands(claim: Claim, head: Head | null): Promise<boolean>;
 
-  /** Returns null if the ledger has no events. */
-  head(ledgerId: string): Promise<Head | null>;
+  /** Returns null if the ledger has no events. Once `signal` aborts, rejects where further reads would be needed. */
+  head(ledgerId: string, signal?: AbortSignal): Promise<Head | null>;
 
   /**
    * Returns a head that no crash, newer claim or late write can take back. It is at or behind the newest event, and at

@@ -116,7 +116,7 @@ export function faultyLedgerStore(inner: LedgerStore, choose: ChooseFault): Faul
       if (fault !== null) throw unavailable();
     },
     stands: (claim, head) => reading(() => inner.stands(claim, head)),
-    head: (ledgerId) => reading(() => inner.head(ledgerId)),
+    head: (...args) => reading(() => inner.head(...args)),
     certainHead: (ledgerId) => reading(() => inner.certainHead(ledgerId)),
     read: (...args) => reading(() => inner.read(...args)),
     readScope: (ledgerId, scope, page) => reading(() => inner.readScope(ledgerId, scope, page)),

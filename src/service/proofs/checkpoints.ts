@@ -168,7 +168,7 @@ export class Checkpoints implements ProvenLogs {
   /** The number of certain events of a ledger, none of which was committed after the call. */
   async #ledgerSize(ledgerId: string, walk: Walk): Promise<number> {
     const kept = this.#kept({ kind: 'ledger', id: ledgerId, ledgerId });
-    const head = await walk.readOne(() => this.#parts.store.head(ledgerId));
+    const head = await walk.readOne(() => this.#parts.store.head(ledgerId, walk.signal));
     // Not what is kept at the end: another call may find the log behind meanwhile, and forget it.
     return (head?.seq ?? -1) + 1 > kept.certain ? this.#readCertain(kept) : kept.certain;
   }

@@ -15,7 +15,7 @@ export type BoundedRecords = ReturnType<typeof boundedRecords>;
 export function boundedLedgers(walk: Walk, store: LedgerStore) {
   return {
     walk,
-    head: (ledgerId: string) => walk.readOne(() => store.head(ledgerId)),
+    head: (ledgerId: string) => walk.readOne(() => store.head(ledgerId, walk.signal)),
     cell: async (key: string) => {
       const cell = await walk.readOne(() => store.cell(key));
       walk.use(1, cell?.value.length ?? 0);

@@ -170,12 +170,12 @@ export class CassandraLedgerStore implements LedgerStore {
     return isOwn && isSameHead(before?.head ?? null, head);
   }
 
-  async head(ledgerId: string): Promise<Head | null> {
-    return (await this.#end(ledgerId)).head;
+  async head(ledgerId: string, signal?: AbortSignal): Promise<Head | null> {
+    return (await this.#end(ledgerId, signal)).head;
   }
 
-  #end(ledgerId: string): Promise<LogEnd> {
-    return findLogEnd(this.#log(ledgerId), this.#known.get(ledgerId)?.bucket ?? null);
+  #end(ledgerId: string, signal?: AbortSignal): Promise<LogEnd> {
+    return findLogEnd(this.#log(ledgerId), this.#known.get(ledgerId)?.bucket ?? null, signal);
   }
 
   /**

@@ -31,10 +31,13 @@ interface Look {
 /**
  * Finds the end of a log. It sees every append that was answered. `from` is a bucket known to hold events. If it is
  * null, the stored hint is read. Buckets are filled in order, so about 60 reads are enough whatever the hint says:
- * steps forward double until they pass the end, then a binary search finds it.
+ * steps forward double until they pass the end, then a binary search finds it. Rejects with the signal's reason.
  */
-export async function findLogEnd(log: LedgerLog, from: number | null): Promise<LogEnd> {
-  const look = (bucket: number) => lookAt(log, bucket);
+export async function findLogEnd(log: LedgerLog, from: number | null, signal?: AbortSignal): Promise<LogEnd> {
+  const look = async (bucket: number) => {
+    signal?.throwIfAborted();
+    return lookAt(log, bucket);
+  };
   const isFull = ({ bucket, head }: Look) => bucketOfNext(head, log.bucketEvents) > bucket;
   let low = await look(from ?? (await readHint(log)));
   let high: Look | null = null;

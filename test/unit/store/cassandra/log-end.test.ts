@@ -25,11 +25,12 @@ async function ledgerOf(events: number) {
     await writer.append(claim, entries);
     head = headOf(entries);
   }
-  const count = { reads: 0 };
+  const count = { reads: 0, onRead: () => {} };
   const counting: CqlSession = {
     ...direct,
     read: (statement, options) => {
       count.reads += 1;
+      count.onRead();
       if (count.reads > 1_000) throw new Error('reads without end');
       return direct.read(statement, options);
     },
@@ -65,6 +66,17 @@ test.each([null, -1, 0, 1, 3, 7, 9, 1_000, 2 ** 31 - 1, -(2 ** 31)])(
     expect(count.reads).toBeLessThan(readsMax);
   },
 );
+
+test('looking for the end of a log stops once the caller has gone', async () => {
+  const { store, count, hint } = await ledgerOf(34);
+  hint(1_000);
+  const caller = new AbortController();
+  count.onRead = () => {
+    if (count.reads === 4) caller.abort(new Error('gone'));
+  };
+  await expect(store.head(ledgerId, caller.signal)).rejects.toThrow('gone');
+  expect(count.reads).toBe(4);
+});
 
 test('a wrong hint of an empty ledger takes few reads', async () => {
   const { store, count, hint } = await ledgerOf(0);
