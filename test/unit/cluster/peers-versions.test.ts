@@ -203,7 +203,7 @@ describe('a stream of a later version', () => {
     expect(heads).toHaveLength(1);
   });
 
-  test('may ask without a command: it is left to its sender, and the other commands of the message are run', async () => {
+  test('may ask without a command, which is left to its sender, and the other commands are run', async () => {
     const { port, log } = await ownerPort();
     const { send, read, answers } = await peerWithSecret(port, secret, 'node-b', 'node-a');
     read();

@@ -292,7 +292,7 @@ test('a read that fails while groups of followers wait holds nothing back from t
   expect([left?.shown, late.shown]).toEqual([['caughtUp'], ['caughtUp', pageSeqs]]);
 });
 
-test('followers of a ledger of which another node told a seq that is not there get each event within a second', async () => {
+test('followers get each event within a second if a node told a seq that their ledger does not have', async () => {
   const rig = await rigOf();
   const stream = rig.followLedger(buyer);
   await rig.settle();
