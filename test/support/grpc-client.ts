@@ -24,8 +24,11 @@ export interface GrpcAnswer {
 
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-export function grpcClient(address: string): Client {
-  return new Client(address, credentials.createInsecure());
+/** `cert`: the port speaks TLS with this certificate for localhost. */
+export function grpcClient(address: string, cert: Buffer | string | null = null): Client {
+  return cert === null
+    ? new Client(address, credentials.createInsecure())
+    : new Client(address, credentials.createSsl(Buffer.from(cert)), { 'grpc.ssl_target_name_override': 'localhost' });
 }
 
 /** Calls a unary method with a message in plain form, or with raw bytes. */

@@ -1,6 +1,7 @@
 import { SeededRandom } from '../simulation/random.ts';
 import { attackerOf, type GrpcTarget } from './attacks/grpc-connections.ts';
 import { callHeaders, data, frame, grpcMessage, settings, windowUpdate } from './attacks/http2-frames.ts';
+import type { FuzzSeeds } from './fuzz-seeds.ts';
 
 const paths = [
   '/svc.v1.MasterService/AppendEvent',
@@ -108,19 +109,11 @@ export async function fuzzConnection(target: GrpcTarget, random: SeededRandom, f
 /** Seeds that once found something, or that reach far: they run first. */
 export const corpus: readonly number[] = [1, 7, 24, 1_729, 65_537];
 
-/** Fuzzes until the time is over, four connections at a time, and answers with the seeds that it ran. */
-export async function fuzzFor(target: GrpcTarget, ms: number, firstSeed: number): Promise<readonly number[]> {
+/** Fuzzes until the time is over, four connections at a time, each with a seed of its own. */
+export async function fuzzFor(target: GrpcTarget, ms: number, seeds: FuzzSeeds): Promise<void> {
   const endMs = performance.now() + ms;
-  const seeds = [...corpus];
-  let next = firstSeed;
-  const ran: number[] = [];
   const one = async (): Promise<void> => {
-    while (performance.now() < endMs) {
-      const seed = seeds.shift() ?? next++;
-      ran.push(seed);
-      await fuzzConnection(target, new SeededRandom(seed), 150);
-    }
+    while (performance.now() < endMs) await fuzzConnection(target, new SeededRandom(seeds.next()), 150);
   };
   await Promise.all([one(), one(), one(), one()]);
-  return ran;
 }

@@ -24,10 +24,11 @@ export function withLargeS(signature: Uint8Array): Buffer {
 }
 
 /** Little-endian, as RFC 8032 writes numbers. */
-function numberOf(bytes: Uint8Array): bigint {
+export function numberOf(bytes: Uint8Array): bigint {
   return BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`);
 }
 
-function bytesOf(number: bigint): Buffer {
+/** 32 bytes of a number. */
+export function bytesOf(number: bigint): Buffer {
   return Buffer.from(number.toString(16).padStart(64, '0'), 'hex').reverse();
 }

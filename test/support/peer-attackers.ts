@@ -1,12 +1,12 @@
 import { connect, createServer, type Socket } from 'node:net';
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { Client, credentials, Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
 import { onTestFinished } from 'vitest';
 import { exchangeMethod } from '../../cluster/peers/exchange-method.ts';
 import type { ExchangeCall } from '../../cluster/peers/incoming-stream.ts';
 import type { PeerSecurity } from '../../cluster/peers/security.ts';
 import { clientWire } from '../../cluster/peers/wire.ts';
-import { type Answer, ExchangeRequestSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { type Answer, ExchangeRequestSchema, type LedgerHead } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 
 /** Opens a gRPC port that passes each stream of a node to `serve`. It ends with the test. */
 export async function strangePort(serve: (call: ExchangeCall) => void): Promise<number> {
@@ -52,16 +52,26 @@ export async function peerWithSecret(port: number, security: PeerSecurity, self:
   });
   let id = 0;
   const answers: Answer[] = [];
+  const heads: LedgerHead[] = [];
+  /** `later`: bytes after the message, as another version may have. */
+  const send = (request: MessageInitShape<typeof ExchangeRequestSchema>, later: Uint8Array = new Uint8Array()) => {
+    const bytes = toBinary(ExchangeRequestSchema, create(ExchangeRequestSchema, request));
+    return stream.write(wire.seal(fromBinary(ExchangeRequestSchema, Buffer.concat([bytes, later]))));
+  };
   return {
     stream,
-    /** Sends commands in one message. `later`: bytes after it, as another version may have. */
-    ask: (texts: readonly string[], later: Uint8Array = new Uint8Array()) => {
-      const asks = texts.map((command) => ({ id: ++id, command }));
-      const request = toBinary(ExchangeRequestSchema, create(ExchangeRequestSchema, { asks }));
-      return stream.write(wire.seal(fromBinary(ExchangeRequestSchema, Buffer.concat([request, later]))));
-    },
-    read: () => stream.on('data', (frame: Buffer) => void answers.push(...wire.open(frame).answers)),
+    send,
+    /** Sends commands in one message. */
+    ask: (texts: readonly string[], later?: Uint8Array) =>
+      send({ asks: texts.map((command) => ({ id: ++id, command })) }, later),
+    read: () =>
+      stream.on('data', (frame: Buffer) => {
+        const response = wire.open(frame);
+        answers.push(...response.answers);
+        heads.push(...response.heads);
+      }),
     answers,
+    heads,
   };
 }
 

@@ -4,7 +4,8 @@ import { keysFromDocuments } from '../../../src/client/index.ts';
 import { digestOf } from '../../../src/client/signing/signing.ts';
 import { authorityDigest } from '../../../src/domain/event/content.ts';
 import { canonicalJson } from '../../../src/domain/json/canonical.ts';
-import { exported } from '../../support/export-of-vectors.ts';
+import { carriedOver, ed25519Vectors } from '../../support/ed25519-vectors.ts';
+import { actor, authority, exported } from '../../support/export-of-vectors.ts';
 import { identityPoint, signatureOfNonceZero, withLargeS } from '../../support/nonce-zero.ts';
 import { runHere } from '../../support/program-here.ts';
 import { newShell } from '../../support/shell.ts';
@@ -45,6 +46,20 @@ describe('the client and the command line apply the same rules', () => {
     );
     const { code, out } = await runHere(['verify', path, '--trust-file-keys']);
     expect([code, out.includes(`✗ invalid_actor_sig  event ${at(4).id}`)]).toEqual([1, true]);
+  });
+
+  it.each(ed25519Vectors)('to the signature of ed25519.json, valid: $valid: $what', async (vector) => {
+    const publicKey = Buffer.from(vector.public_key_hex, 'hex').toString('base64');
+    const list = resealed(changed(4, { actorSig: carriedOver(vector, digest).toString('base64') }), 4);
+    const { issues } = await verify(list, { keys: keysFromDocuments([documentOf({ publicKey })]) });
+    // The other events are signed by the key of the vectors of events.
+    const ofEvents = new Set(issues.map(({ eventId }) => eventId));
+    expect([ofEvents.has(at(4).id), ofEvents.has(at(5).id)]).toEqual([!vector.valid, true]);
+    const keys = actor.keys.map((key) => ({ ...key, public_key: publicKey }));
+    const lines = list.map((event) => JSON.parse(eventToJson(event)));
+    const text = exported(lines, { kind: 'ledger' }, {}, { actor: { ...actor, keys }, authority });
+    const { code, out } = await runHere(['verify', file('vector.jsonl', text), '--trust-file-keys']);
+    expect([code, out.includes(`event ${at(4).id}`)]).toEqual([1, !vector.valid]);
   });
 
   it('to a seal whose R is the identity point, which is invalid', async () => {

@@ -1,7 +1,15 @@
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from '@bufbuild/protobuf';
 import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, test } from 'vitest';
 import { errorAnswer, outcomeAnswer, outcomeIn, showsWork } from '../../../cluster/peers/answers.ts';
+import { HeadWatchers } from '../../../cluster/peers/head-watchers.ts';
 import { clientWire, serverWire } from '../../../cluster/peers/wire.ts';
 import { commandText } from '../../../cluster/peers/wire-command.ts';
 import { UnreadableCommand } from '../../../cluster/peers/wire-fields.ts';
@@ -10,15 +18,30 @@ import { LedgerError } from '../../../src/domain/errors.ts';
 import {
   type Answer,
   AnswerSchema,
+  AskSchema,
   ExchangeRequestSchema,
+  type ExchangeResponse,
   ExchangeResponseSchema,
+  LedgerHeadSchema,
 } from '../../../src/gen/svc/cluster/v1/peers_pb.ts';
-import { append, commandKey } from '../../support/commands.ts';
+import { append, commandKey, ledgerId, siblingId } from '../../support/commands.ts';
 import { peerWithSecret, strangePort } from '../../support/peer-attackers.ts';
-import { failure, nodePort, openLedgerDirectory, ownerPort, peersTo, secret } from '../../support/peer-ports.ts';
+import {
+  failure,
+  nodePort,
+  openLedgerDirectory,
+  ownerPort,
+  peersAt,
+  peersTo,
+  secret,
+} from '../../support/peer-ports.ts';
 
 /** Field 99 of protobuf with a text, as a later version may add it to any message. */
 const laterField = Buffer.concat([Buffer.from([0x9a, 0x06, 5]), Buffer.from('later')]);
+/** A message as a later version may send it. */
+function withLater<S extends DescMessage>(schema: S, fields: MessageInitShape<S>): MessageShape<S> {
+  return fromBinary(schema, Buffer.concat([toBinary(schema, create(schema, fields)), laterField]));
+}
 /** Field 5 of an answer: a later case of its result. */
 const laterResult = Buffer.from([0x2a, 0x03, 0x0a, 0x01, 0x78]);
 
@@ -102,23 +125,95 @@ describe('a command of a later version', () => {
 });
 
 describe('a stream of a later version', () => {
-  test('may have further metadata and fields', async () => {
-    const { event } = await writtenEvent();
+  /** A node whose responses to each message of commands are these, and what node-b heard of heads from it. */
+  async function laterNode(responsesTo: (id: number) => readonly ExchangeResponse[]) {
     const port = await strangePort((call) => {
       const wire = serverWire(secret, 'node-a', call.metadata);
       if (wire === null) throw new Error('not a node');
       wire.answer.set('x-cluster-later', 'x');
       call.sendMetadata(wire.answer);
-      const later = (message: Uint8Array) => fromBinary(ExchangeResponseSchema, Buffer.concat([message, laterField]));
       call.on('data', (frame: Buffer) => {
-        for (const { id } of wire.open(frame).asks) {
-          const answers = [outcomeAnswer(id, { event, replayed: false })];
-          const message = toBinary(ExchangeResponseSchema, create(ExchangeResponseSchema, { answers, works: true }));
-          call.write(wire.seal(later(message)));
-        }
+        for (const { id } of wire.open(frame).asks)
+          for (const response of responsesTo(id)) call.write(wire.seal(response));
       });
     });
-    expect(await peersTo(port).ask(command)).toEqual({ event, replayed: false });
+    const heard: [string, number][] = [];
+    return { peers: peersAt({ port }, { heard: (id, seq) => void heard.push([id, seq]) }), heard };
+  }
+
+  test('may have further metadata and fields', async () => {
+    const { event } = await writtenEvent();
+    const outcome = { event, replayed: false };
+    const { peers } = await laterNode((id) => [
+      withLater(ExchangeResponseSchema, { answers: [outcomeAnswer(id, outcome)], works: true }),
+    ]);
+    expect(await peers.ask('node-a', command)).toEqual(outcome);
+  });
+
+  test('may tell of any ledger and seq, beside answers that are read', async () => {
+    const { event } = await writtenEvent();
+    const outcome = { event, replayed: false };
+    const [least, most] = [-(2n ** 63n), 2n ** 63n - 1n];
+    const heads = [
+      withLater(LedgerHeadSchema, { ledgerId, seq: 7n }),
+      withLater(LedgerHeadSchema, {}),
+      create(LedgerHeadSchema, { ledgerId: 'of another form' }),
+      ...[-1n, least, most].map((seq) => create(LedgerHeadSchema, { ledgerId, seq })),
+    ];
+    const { peers, heard } = await laterNode((id) => [
+      withLater(ExchangeResponseSchema, { heads }),
+      create(ExchangeResponseSchema, { answers: [outcomeAnswer(id, outcome), { id: 0 }, { id: 77 }], heads }),
+    ]);
+    expect(await peers.ask('node-a', command)).toEqual(outcome);
+    expect(heard.slice(heads.length)).toEqual(heard.slice(0, heads.length));
+    expect(heard.slice(heads.length)).toEqual([
+      [ledgerId, 7],
+      ['', 0],
+      ['of another form', 0],
+      [ledgerId, -1],
+      [ledgerId, Number(least)],
+      [ledgerId, Number(most)],
+    ]);
+    const stream = peers.headsFrom('node-a');
+    expect(await peers.ask('node-a', command)).toEqual(outcome);
+    expect(peers.headsFrom('node-a')).toBe(stream);
+    expect(stream?.isOver).toBe(false);
+  });
+
+  test('may ask for the heads of ledgers that this node does not know, beside commands that are run', async () => {
+    const watchers = new HeadWatchers();
+    const { port, log } = await ownerPort({ watchers });
+    const { send, read, answers, heads } = await peerWithSecret(port, secret, 'node-b', 'node-a');
+    read();
+    const asks = [{ id: 1, command: commandText(command) }];
+    const strange = ['', 'of another form', '__proto__', siblingId, 'x'.repeat(100_000)];
+    send({ asks, watch: [...strange, ledgerId, ledgerId], unwatch: strange }, laterField);
+    send({ unwatch: [...strange, ...strange] });
+    await expect.poll(() => answers.length, { interval: 5 }).toBe(1);
+    expect([answers[0]?.result.case, (await log()).length - 3]).toEqual(['outcome', 1]);
+    watchers.committed(ledgerId, 8);
+    await expect.poll(() => heads, { interval: 5 }).toMatchObject([{ ledgerId, seq: 8n }]);
+    send({ unwatch: [ledgerId] });
+    send({ asks: [{ id: 2, command: commandText(command) }] });
+    await expect.poll(() => answers.length, { interval: 5 }).toBe(2);
+    watchers.committed(ledgerId, 9);
+    send({ watch: [siblingId] });
+    send({ asks: [{ id: 3, command: commandText(command) }] });
+    await expect.poll(() => answers.length, { interval: 5 }).toBe(3);
+    expect(heads).toHaveLength(1);
+  });
+
+  test('may ask without a command, which is left to its sender, and the other commands are run', async () => {
+    const { port, log } = await ownerPort();
+    const { send, read, answers } = await peerWithSecret(port, secret, 'node-b', 'node-a');
+    read();
+    const another = append({ commandKeys: [commandKey('another')] });
+    send({ asks: [{ id: 1 }, { id: 2, command: commandText(command) }, withLater(AskSchema, { id: 3 })] });
+    send({ asks: [{}, { command: commandText(another) }] });
+    await expect.poll(() => answers.length, { interval: 5 }).toBe(5);
+    const results = answers.map(({ id, result }) => `${id}: ${result.case}`);
+    expect(results.sort()).toEqual(['0: notOwner', '0: outcome', '1: notOwner', '2: outcome', '3: notOwner']);
+    expect((await log()).length - 3).toBe(2);
   });
 
   test('that refuses with an unknown code gives an internal error', async () => {

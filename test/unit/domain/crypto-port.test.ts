@@ -7,19 +7,11 @@ import { nodeCrypto } from '../../../src/domain/keys/crypto-node.ts';
 import { checkPublicKey } from '../../../src/domain/keys/public-key.ts';
 import { digestVerifier } from '../../../src/domain/keys/signature.ts';
 import { verifyingKey } from '../../../src/domain/keys/verifying-key.ts';
+import { ed25519Vectors } from '../../support/ed25519-vectors.ts';
 
-interface Vector {
-  readonly what: string;
-  readonly public_key_hex: string;
-  readonly message_hex: string;
-  readonly signature_hex: string;
-  readonly key_accepted: boolean;
-  readonly valid: boolean;
-}
 function read<T>(name: string): T {
   return JSON.parse(readFileSync(new URL(`../../vectors/${name}`, import.meta.url), 'utf8'));
 }
-const { vectors } = read<{ vectors: Vector[] }>('tlog/ed25519.json');
 const speccheck = read<{ message: string; pub_key: string; signature: string }[]>('ed25519-speccheck.json');
 const cctvKeys = read<{ key: string }[]>('ed25519-cctv-keys.json');
 const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'));
@@ -33,7 +25,7 @@ const ports = [
 ];
 
 describe.each(ports)('the crypto port on $name', ({ port }) => {
-  test.each(vectors)('judges as the vectors say: $what', (vector) => {
+  test.each(ed25519Vectors)('judges as the vectors say: $what', (vector) => {
     const verify = digestVerifier(base64(vector.public_key_hex), port);
     expect(verify !== null).toBe(vector.key_accepted);
     expect(verify?.(bytes(vector.message_hex), bytes(vector.signature_hex)) ?? false).toBe(vector.valid);
@@ -99,7 +91,7 @@ test('libsodium and noble accept the same public keys', () => {
   const keys = [
     ...cctvKeys.map(({ key }) => key),
     ...speccheck.map(({ pub_key }) => pub_key),
-    ...vectors.map(({ public_key_hex }) => public_key_hex),
+    ...ed25519Vectors.map(({ public_key_hex }) => public_key_hex),
   ].map(base64);
   const accepted = (check: (key: string) => unknown) =>
     keys.filter((key) => {

@@ -2,13 +2,7 @@ import { once } from 'node:events';
 import { get as httpsGet } from 'node:https';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import {
-  Client,
-  credentials,
-  type GrpcObject,
-  loadPackageDefinition,
-  type ServiceClientConstructor,
-} from '@grpc/grpc-js';
+import { credentials, type GrpcObject, loadPackageDefinition, type ServiceClientConstructor } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LedgerError } from '../../../src/domain/errors.ts';
@@ -279,8 +273,7 @@ it('both public ports speak TLS and nothing else', async () => {
   const [answer] = await once(request, 'response');
   expect(answer.resume().statusCode).toBe(200);
   await expect(fetch(`http://127.0.0.1:${node.http.port}/health`)).rejects.toThrow();
-  const channel = credentials.createSsl(Buffer.from(tls.cert));
-  const client = new Client(node.grpcAddress, channel, { 'grpc.ssl_target_name_override': 'localhost' });
+  const client = grpcClient(node.grpcAddress, tls.cert);
   cleanups.push(() => client.close());
   expect((await callGrpc(client, HealthService.method.getHealth, {})).message).toMatchObject({ status: 'ok' });
 });

@@ -1,22 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { formatVkey, keyIdOf, logKey, parseVkey } from '../../../../src/domain/log/log-key.ts';
+import { ed25519Vectors as ed25519 } from '../../../support/ed25519-vectors.ts';
 import { knownKey, vectorKey } from '../../../support/log-keys.ts';
 import { hexOf, logVectors, ofHex } from '../../../support/log-vectors.ts';
 
 const { ledger, masters } = logVectors;
 const publicKey = logVectors.log_key.public_key_base64;
-const file = new URL('../../../vectors/tlog/ed25519.json', import.meta.url);
-const { vectors: ed25519 } = JSON.parse(readFileSync(file, 'utf8')) as {
-  readonly vectors: readonly {
-    readonly what: string;
-    readonly public_key_hex: string;
-    readonly message_hex: string;
-    readonly signature_hex: string;
-    readonly key_accepted: boolean;
-    readonly valid: boolean;
-  }[];
-};
 
 test.each([ledger, ...masters])('the vkey of the vectors is made and read: $vkey', ({ origin, vkey }) => {
   expect(formatVkey(origin, vectorKey.publicKey)).toBe(vkey);

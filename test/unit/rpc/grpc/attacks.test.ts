@@ -29,6 +29,7 @@ const history = '/svc.v1.MasterService/ListMasters';
 let node: ListeningNode;
 /** The same ports with TLS. */
 let secure: ListeningNode;
+const certificate = ownCertificate();
 let taken = 0;
 /** What appends throw. */
 let thrown: LedgerError | null = null;
@@ -49,7 +50,10 @@ beforeAll(async () => {
       },
     },
   });
-  secure = await startListeningNode({ tls: ownCertificate(), handlers: {} });
+  secure = await startListeningNode({
+    tls: certificate,
+    handlers: { 'MasterService.AppendEvent': async () => ({}) },
+  });
 });
 afterAll(async () => {
   await node[Symbol.asyncDispose]();
@@ -91,14 +95,14 @@ function reasonOf(answered: IncomingHttpHeaders): string | undefined {
   return infoIn(fromBinary(StatusSchema, bytes))?.reason;
 }
 
-/** An honest call is answered, and nothing is held. */
-async function expectCalm(): Promise<void> {
-  const client = grpcClient(node.grpcAddress);
+/** The attacked node answers an honest call, and holds nothing. */
+async function expectCalm(attacked = node): Promise<void> {
+  const client = grpcClient(attacked.grpcAddress, attacked === secure ? certificate.cert : null);
   const { error } = await callGrpc(client, MasterService.method.appendEvent, { payload: '{}' }, bearer);
   client.close();
   expect(error).toBeNull();
-  await expect.poll(() => node.memory.heldBytes(), { timeout: 10_000 }).toBe(0);
-  await expect.poll(() => node.pipeline.running.size, { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => attacked.memory.heldBytes(), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => attacked.pipeline.running.size, { timeout: 10_000 }).toBe(0);
 }
 
 const almost = grpcMessage(Buffer.alloc(mebibyte - 1), 0, mebibyte);
@@ -217,6 +221,7 @@ test('a malformed TLS handshake ends with its connection', async () => {
   const plain = await attackerOf({ grpc: secure.grpcAddress }, over.signal);
   await untilClosed(plain);
   expect(over.signal.aborted).toBe(false);
+  await expectCalm(secure);
 });
 
 test('a very long timeout has not passed', async () => {
@@ -285,22 +290,21 @@ test('a caller that does not read its socket holds little', async () => {
   await expectCalm();
 });
 
-test('unfinished connections do not block the port, and hold nothing of the budget', async () => {
-  for (const tls of [false, true]) {
-    const attacked = { grpc: (tls ? secure : node).grpcAddress, tls };
-    await attack((signal) => shakeHands(attacked, signal, 2));
+test('unfinished connections do not block the port, and hold nothing of the budget, with TLS too', async () => {
+  for (const attacked of [node, secure]) {
+    const at = { grpc: attacked.grpcAddress, tls: attacked === secure };
+    await attack((signal) => shakeHands(at, signal, 2));
+    await expectCalm(attacked);
   }
-  await expectCalm();
 });
 
 test.each(Object.keys(floods))('a flood of %s ends, with TLS too, and an honest call is answered', async (name) => {
-  for (const tls of [false, true]) {
-    const attacked = { grpc: (tls ? secure : node).grpcAddress, tls };
+  for (const attacked of [node, secure]) {
     const over = new AbortController();
-    const attacker = await attackerOf(attacked, over.signal);
+    const attacker = await attackerOf({ grpc: attacked.grpcAddress, tls: attacked === secure }, over.signal);
     await floods[name]?.(attacker);
     over.abort();
     await untilClosed(attacker);
+    await expectCalm(attacked);
   }
-  await expectCalm();
 });

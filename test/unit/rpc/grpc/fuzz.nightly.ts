@@ -2,20 +2,21 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { ownCertificate } from '../../../support/certificate.ts';
+import { FuzzSeeds } from '../../../support/fuzz-seeds.ts';
 import { expectWhole, startFuzzedNode } from '../../../support/grpc-fuzz-rig.ts';
-import { fuzzFor } from '../../../support/http2-fuzz.ts';
+import { corpus, fuzzFor } from '../../../support/http2-fuzz.ts';
 import { startListeningNode } from '../../../support/listening-node.ts';
 
 vi.setConfig({ testTimeout: 600_000 });
 
 test('after minutes of frames of all kinds the gRPC port still serves and holds nothing', async () => {
   await using node = await startFuzzedNode();
-  const firstSeed = Date.now() % 1_000_000_000;
-  console.log(`first seed of the frames: ${firstSeed}`);
   for (let round = 0; round < 12; round += 1) {
-    const seeds = await fuzzFor({ grpc: node.grpcAddress }, 10_000, firstSeed + round * 100_000);
-    console.log(`${seeds.length} seeds up to ${seeds.at(-1)}`);
-    await expectWhole(node);
+    const seeds = new FuzzSeeds(corpus);
+    console.log(`fuzzing HTTP/2 with ${seeds}`);
+    await fuzzFor({ grpc: node.grpcAddress }, 10_000, seeds);
+    console.log(`${seeds.count} connections`);
+    await expectWhole(node, seeds);
   }
 });
 

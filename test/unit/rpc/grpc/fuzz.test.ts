@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
+import { FuzzSeeds } from '../../../support/fuzz-seeds.ts';
 import { expectWhole, startFuzzedNode } from '../../../support/grpc-fuzz-rig.ts';
-import { fuzzFor } from '../../../support/http2-fuzz.ts';
+import { corpus, fuzzFor } from '../../../support/http2-fuzz.ts';
 
 test('after valid and invalid frames of all kinds the gRPC port still serves and holds nothing', async () => {
   await using node = await startFuzzedNode();
-  const firstSeed = Date.now() % 1_000_000_000;
-  console.log(`first seed of the frames: ${firstSeed}`);
-  expect((await fuzzFor({ grpc: node.grpcAddress }, 1_500, firstSeed)).length).toBeGreaterThan(5);
-  await expectWhole(node);
+  const seeds = new FuzzSeeds(corpus);
+  console.log(`fuzzing HTTP/2 with ${seeds}`);
+  await fuzzFor({ grpc: node.grpcAddress }, 1_500, seeds);
+  expect(seeds.count, `${seeds}`).toBeGreaterThan(5);
+  await expectWhole(node, seeds);
 });

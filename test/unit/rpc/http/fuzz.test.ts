@@ -2,5 +2,5 @@ import { expect, test } from 'vitest';
 import { fuzzHttp1 } from '../../../support/fuzz-http1-run.ts';
 
 test('the HTTP port answers any bytes with an envelope or ends the connection, and still serves', async () => {
-  expect(await fuzzHttp1({ seed: Math.floor(Math.random() * 2 ** 31), forMs: 2_000, atOnce: 8 })).toEqual([]);
+  expect(await fuzzHttp1({ forMs: 2_000, atOnce: 8 })).toEqual([]);
 });

@@ -291,3 +291,22 @@ test('a read that fails while groups of followers wait holds nothing back from t
   for (const { shown } of staying) expect(shown).toEqual(['caughtUp', ...page, pageSeqs]);
   expect([left?.shown, late.shown]).toEqual([['caughtUp'], ['caughtUp', pageSeqs]]);
 });
+
+test('followers get each event within a second if a node told a seq that their ledger does not have', async () => {
+  const rig = await rigOf();
+  const stream = rig.followLedger(buyer);
+  await rig.settle();
+  rig.heads.told(ledgerId, 2 ** 63);
+  for (const seq of [3, 4, 5]) {
+    await rig.commit(append());
+    rig.clock.advance(1_000);
+    await rig.settle();
+    expect(stream.shown.at(-1)).toBe(seq);
+  }
+  const late = rig.followLedger(buyer, { afterSeq: 2n });
+  await rig.settle();
+  expect([stream.shown, late.shown]).toEqual([
+    ['caughtUp', 3, 4, 5],
+    [3, 4, 5, 'caughtUp'],
+  ]);
+});

@@ -133,3 +133,23 @@ test('a ledger that is watched no more is not asked for', async () => {
   await settle();
   expect(store.asked).toBe(1);
 });
+
+test('another node may tell of an unknown ledger, and a seq below the newest one changes nothing', async () => {
+  let hear = (_ledgerId: string, _seq: number) => {};
+  const { heads, seen, sources, watch } = rig({
+    listen: (heard) => {
+      hear = heard;
+    },
+  });
+  using watched = await watch();
+  for (const [ledgerId, seq] of [
+    ['', 9],
+    ['of another form', 9],
+    ['l', -1],
+    ['l', -(2 ** 63)],
+  ] as const)
+    hear(ledgerId, seq);
+  expect([watched.seq, seen, sources]).toEqual([3, [], ['store']]);
+  heads.committed('l', [entry(4)]);
+  expect(watched.seq).toBe(4);
+});

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, test, vi } from 'vitest';
 import { hasIdentityR } from '../../../../src/domain/keys/identity-r.ts';
 import { verifyDigest } from '../../../../src/domain/keys/key-object.ts';
@@ -7,7 +7,8 @@ import { checkPublicKey } from '../../../../src/domain/keys/public-key.ts';
 import { verifyingKey } from '../../../../src/domain/keys/verifying-key.ts';
 import { checkingKey, signatureCheck } from '../../../../src/service/signatures/signature-check.ts';
 import { verifySignature } from '../../../../src/service/signatures/signature-verifier.ts';
-import { signatureOfNonceZero } from '../../../support/nonce-zero.ts';
+import { carriedOver, type Ed25519Vector, ed25519Vectors } from '../../../support/ed25519-vectors.ts';
+import { signatureOfNonceZero, withLargeS } from '../../../support/nonce-zero.ts';
 
 /**
  * Libraries that accept whatever they are asked, where a test says so: what is still refused is refused by a rule of
@@ -24,16 +25,6 @@ vi.mock('node:crypto', async (original) => {
   };
   return { ...crypto, verify: mocked };
 });
-interface Vector {
-  readonly what: string;
-  readonly public_key_hex: string;
-  readonly message_hex: string;
-  readonly signature_hex: string;
-  readonly key_accepted: boolean;
-  readonly valid: boolean;
-}
-const file = new URL('../../../vectors/tlog/ed25519.json', import.meta.url);
-const { vectors } = JSON.parse(readFileSync(file, 'utf8')) as { readonly vectors: readonly Vector[] };
 
 const { default: sodium } = await import('sodium-native');
 const mockedSodium = {
@@ -47,7 +38,7 @@ const check = await signatureCheck(async () => ({ default: mockedSodium }));
 const bytes = (hex: string) => Buffer.from(hex, 'hex');
 
 /** Each way in which the service, the client and the command line verify: false where the key is refused. */
-async function verdicts({ public_key_hex, message_hex, signature_hex }: Vector) {
+async function verdicts({ public_key_hex, message_hex, signature_hex }: Ed25519Vector) {
   const [publicKey, message, signature] = [bytes(public_key_hex), bytes(message_hex), bytes(signature_hex)];
   const key = verifyingKey(publicKey.toString('base64'));
   return {
@@ -58,13 +49,42 @@ async function verdicts({ public_key_hex, message_hex, signature_hex }: Vector) 
 }
 
 describe('the six signatures of ed25519.json', () => {
-  test.each(vectors)('$what: the key is accepted: $key_accepted, the signature is valid: $valid', async (vector) => {
-    const base64 = bytes(vector.public_key_hex).toString('base64');
-    expect(verifyingKey(base64) !== null).toBe(vector.key_accepted);
-    if (!vector.key_accepted)
-      expect(() => checkPublicKey(base64)).toThrow(expect.objectContaining({ code: 'invalid_public_key' }));
+  test.each(ed25519Vectors)(
+    '$what: the key is accepted: $key_accepted, the signature is valid: $valid',
+    async (vector) => {
+      const base64 = bytes(vector.public_key_hex).toString('base64');
+      expect(verifyingKey(base64) !== null).toBe(vector.key_accepted);
+      if (!vector.key_accepted)
+        expect(() => checkPublicKey(base64)).toThrow(expect.objectContaining({ code: 'invalid_public_key' }));
+      const { valid } = vector;
+      expect(await verdicts(vector)).toEqual({ client: valid, appends: valid, seals: valid });
+    },
+  );
+});
+
+/** Tests of the whole service take signatures that are carried over: no message of the vectors is an event's digest. */
+describe('a signature of ed25519.json that is carried over to another message', () => {
+  const ofEnrolled = ed25519Vectors.filter(({ key_accepted }) => key_accepted);
+  const other = Buffer.alloc(32, 8);
+  /** With cofactor, and R and keys of any order. */
+  const isLenientlyValid = ({ public_key_hex }: Ed25519Vector, signature: Uint8Array, message: Uint8Array) =>
+    ed25519.verify(signature, message, bytes(public_key_hex), { zip215: true });
+
+  test.each(ofEnrolled)('is of the same kind, and decided alike: $what', async (vector) => {
+    const [signature, message] = [bytes(vector.signature_hex), bytes(vector.message_hex)];
+    expect(carriedOver(vector, message)).toEqual(signature);
+    const carried = carriedOver(vector, other);
+    expect(isLenientlyValid(vector, carried, other)).toBe(isLenientlyValid(vector, signature, message));
     const { valid } = vector;
-    expect(await verdicts(vector)).toEqual({ client: valid, appends: valid, seals: valid });
+    const there = { ...vector, message_hex: other.toString('hex'), signature_hex: carried.toString('hex') };
+    expect(await verdicts(there)).toEqual({ client: valid, appends: valid, seals: valid });
+  });
+
+  test('three verify with cofactor, and the fourth is an honest one with S + L', () => {
+    const [honest, ...rest] = ofEnrolled.map((vector) => carriedOver(vector, other));
+    const lenient = ofEnrolled.map((vector) => isLenientlyValid(vector, carriedOver(vector, other), other));
+    expect(lenient).toEqual([true, true, true, false]);
+    expect(rest.at(-1)).toEqual(withLargeS(honest ?? Buffer.alloc(64)));
   });
 });
 
@@ -75,7 +95,7 @@ describe('a signature whose R is the identity point', () => {
   const { x = '' } = createPublicKey(privateKey).export({ format: 'jwk' });
   const publicKey = Buffer.from(x, 'base64url');
   const message = Buffer.alloc(32, 6);
-  const of = (signature: Buffer): Vector => ({
+  const of = (signature: Buffer): Ed25519Vector => ({
     what: '',
     public_key_hex: publicKey.toString('hex'),
     message_hex: message.toString('hex'),
