@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type GrpcTarget, onConnections } from '../support/attacks/grpc-connections.ts';
+import { run as grpcDetails } from '../support/attacks/grpc-details.ts';
 import { floods, run as grpcFloods } from '../support/attacks/grpc-floods.ts';
 import { run as grpcHandshakes } from '../support/attacks/grpc-handshakes.ts';
 import { run as grpcReflection } from '../support/attacks/grpc-reflection.ts';
 import { run as grpcUnfinished } from '../support/attacks/grpc-unfinished.ts';
 import { run as grpcUntaken } from '../support/attacks/grpc-untaken.ts';
+import { entitiesPage, eventsPage } from '../support/attacks/large-pages.ts';
 import { run as pipelining } from '../support/attacks/pipelining.ts';
 import type { ReadAttackOptions, ReadStatuses, ReadTarget } from '../support/attacks/read-target.ts';
 import { run as readsAbandoned } from '../support/attacks/reads-abandoned.ts';
@@ -41,12 +43,14 @@ function onGrpc(
   return async (target, signal, connections) => ({ count: await attack(target, signal, connections), unit });
 }
 
-/** An attack on the HTTP port that has no credential. */
-function onHttp(attack: PortAttack): Attack {
-  return async ({ http, grpc }, signal, connections) => {
+/** An attack on the HTTP port. `pageOf`: registers and makes the page that is asked for; without it, no credential. */
+function onHttp(attack: PortAttack, pageOf?: typeof eventsPage): Attack {
+  return async ({ base, http, grpc }, signal, connections) => {
     const [host = '', httpPort] = http.split(':');
     const ports = { host, httpPort: Number(httpPort), grpcPort: Number(grpc.split(':')[1]) };
-    return { count: await attack(ports, signal, connections), unit: 'bytes' };
+    const page = await pageOf?.({ httpUrl: base }, signal);
+    const target = page === undefined ? ports : { ...ports, page };
+    return { count: await attack(target, signal, connections), unit: 'bytes' };
   };
 }
 
@@ -90,7 +94,13 @@ export const attacks: Readonly<Record<string, Attack>> = {
   'grpc reflection': onGrpc(grpcReflection),
   'grpc unfinished': onGrpc(grpcUnfinished),
   'grpc untaken': onGrpc(grpcUntaken),
+  'grpc details': async ({ base, grpc }, signal, connections) => {
+    const count = await grpcDetails({ grpc, httpUrl: base }, signal, connections);
+    return { count, unit: 'errors' };
+  },
   pipelining: onHttp(pipelining),
+  'pipelining of events': onHttp(pipelining, eventsPage),
+  'pipelining of entities': onHttp(pipelining, entitiesPage),
   'unread answers': onHttp(unreadAnswers),
   'reads filtered': byReader(readsFiltered),
   'reads verified': byReader(readsVerified),

@@ -10,6 +10,7 @@ export interface ReadTarget {
 /** A ledger of an attacker's own, with what it takes to read it. */
 export interface OwnLedger {
   readonly path: string;
+  readonly masterId: string;
   /** API keys of one actor: the limits of calls are by key. */
   readonly apiKeys: readonly string[];
 }
@@ -25,7 +26,8 @@ type Json = Readonly<Record<string, unknown>>;
 const apiKeys = 10;
 const appendsAtOnce = 16;
 
-async function call(url: string, headers: Record<string, string>, body: object): Promise<Json> {
+/** Posts until it is answered with success; waits where the node asks for that. */
+export async function call(url: string, headers: Record<string, string>, body: object): Promise<Json> {
   for (;;) {
     const sent = { 'content-type': 'application/json', ...headers };
     const response = await fetch(url, { method: 'POST', headers: sent, body: JSON.stringify(body) });
@@ -75,6 +77,7 @@ export async function ownLedger(
   );
   return {
     path: `/v1/ledgers/${id}/events`,
+    masterId: String(uuid),
     apiKeys: [String(own?.api_key), ...more.map((one) => String(one.api_key))],
   };
 }
