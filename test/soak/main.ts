@@ -14,7 +14,7 @@ import { startWatchedNode } from './watched-node.ts';
  * Prints a row an attack and `N passed, N failed`; exit code 1 where a bound was missed or an attack did nothing.
  */
 const usage = `Usage: npm run soak -- [options]
-  --minutes N      all attacks together, in turn (10)
+  --minutes N      all attacks together, in turn (10). Attacks with a page or reads fill a ledger first, in up to 15 s
   --attack NAME    this attack alone; may be given more than once (all)
   --connections N  of an attacker at once (20)
   --appends N      honest appends a second (200)
@@ -22,7 +22,8 @@ const usage = `Usage: npm run soak -- [options]
   --rest-s N       quiet seconds behind an attack before memory is looked at (60 behind the last one, else 5)
   --p99-ms N       what 99 of 100 honest appends must be answered within (300)
   --memory-mib N   the most memory that the node may take, without its data file (700)
-  --help`;
+  --help
+The attacks are floods. Faults, such as a full disk, have suites of their own: docs/testing.md.`;
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '10' },
@@ -87,6 +88,7 @@ console.log(
 await delay(5_000);
 watched.take();
 let calm = watched.anonymousMib();
+console.log(`before the attacks: ${calm} anonymous MiB`);
 honest.take();
 for (const [at, name] of names.entries()) {
   const attack = startAttack(name);
@@ -118,8 +120,8 @@ for (const [at, name] of names.entries()) {
   if (missed.length === 0) passed += 1;
   else failed += 1;
   if (watched.hasEnded()) break;
-  // The next attack is compared with what is held now: the honest appends alone add some (`--attack none`).
-  if (restS >= longRestS) calm = left;
+  // The honest appends alone fill some of the node's memory: all attacks are compared with what it held after those.
+  if (name === 'none' && restS >= longRestS) calm = left;
   honest.take();
   watched.take();
 }
