@@ -6,12 +6,12 @@ import type { GrpcTarget } from './grpc-connections.ts';
 import { ownLedger, type ReadTarget } from './read-target.ts';
 
 /**
- * Appends of 200 kB with wrong signatures, whose errors repeat what was to be signed, and calls beside them on the same
+ * Appends of 64 KiB with wrong signatures, whose errors repeat what was to be signed, and calls beside them on the same
  * connection, which must stay open. Resolves to how many errors came.
  */
 export async function run(target: GrpcTarget & ReadTarget, signal: AbortSignal, callsAtOnce: number): Promise<number> {
   const { masterId, apiKeys } = await ownLedger(target, signal, { events: 0, payloadBytes: 0, signed: true });
-  const wrong = { uuid: masterId, eventType: 'ECHOED', payload: JSON.stringify({ text: 'x'.repeat(200_000) }) };
+  const wrong = { uuid: masterId, eventType: 'ECHOED', payload: JSON.stringify({ text: 'x'.repeat(65_536) }) };
   const signature = { 'x-actor-sig': Buffer.alloc(64).toString('base64') };
   const client = grpcClient(target.grpc);
   let refused = 0;
