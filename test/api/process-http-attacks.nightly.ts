@@ -52,7 +52,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-const attacks: [string, (signal: AbortSignal) => Promise<void>][] = [
+const attacks: [string, (signal: AbortSignal) => Promise<unknown>][] = [
   ['openapi.json asked for without end, nothing read', (signal) => pipelining.run(anonymous(), signal, connections)],
   ['event pages asked for without end, nothing read', (signal) => pipelining.run(target, signal, connections)],
   ['four unread event pages a connection', (signal) => unreadAnswers.run(target, signal, connections)],

@@ -8,5 +8,15 @@ export interface AttackTarget {
   readonly grpc: string;
 }
 
-/** Attacks until the signal ends, with so many connections at once. What the service refuses or ends is begun again. */
-export type Attack = (target: AttackTarget, signal: AbortSignal, connections: number) => Promise<void>;
+/** What an attack did. What the service refuses counts, what fails in the attack itself does not. */
+export interface AttackCount {
+  readonly count: number;
+  /** What is counted, such as `bytes`. */
+  readonly unit: string;
+}
+
+/**
+ * Attacks until the signal ends, with so many connections at once. What the service refuses or ends is begun again.
+ * Resolves to what it did, null: it has nothing to do. Throws what is wrong with the attack itself.
+ */
+export type Attack = (target: AttackTarget, signal: AbortSignal, connections: number) => Promise<AttackCount | null>;

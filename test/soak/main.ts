@@ -1,9 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import type { AttackTarget } from './attack.ts';
+import type { AttackCount, AttackTarget } from './attack.ts';
 import { attacks } from './attacks.ts';
 import { startHonestAppends } from './honest.ts';
 import { startWatchedNode } from './watched-node.ts';
@@ -11,10 +11,10 @@ import { startWatchedNode } from './watched-node.ts';
 /**
  * `npm run soak`: a node in production mode with default settings, an honest caller who appends at a steady rate, and
  * each attack in turn.
- * Prints a row an attack and `N passed, N failed`; exit code 1 where a bound was missed.
+ * Prints a row an attack and `N passed, N failed`; exit code 1 where a bound was missed or an attack did nothing.
  */
 const usage = `Usage: npm run soak -- [options]
-  --minutes N      all attacks together, in turn (10)
+  --minutes N      all attacks together, in turn (10). Attacks with a page or reads fill a ledger first, in up to 15 s
   --attack NAME    this attack alone; may be given more than once (all)
   --connections N  of an attacker at once (20)
   --appends N      honest appends a second (200)
@@ -22,7 +22,8 @@ const usage = `Usage: npm run soak -- [options]
   --rest-s N       quiet seconds behind an attack before memory is looked at (60 behind the last one, else 5)
   --p99-ms N       what 99 of 100 honest appends must be answered within (300)
   --memory-mib N   the most memory that the node may take, without its data file (700)
-  --help`;
+  --help
+The attacks are floods. Faults, such as a full disk, have suites of their own: docs/testing.md.`;
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '10' },
@@ -59,47 +60,56 @@ const { node } = watched;
 const target: AttackTarget = { base: node.base, http: new URL(node.base).host, grpc: node.grpcAddress };
 const honest = await startHonestAppends(node.base, Number(values.appends));
 
-function startAttack(name: string): ChildProcess {
+function startAttack(name: string) {
   const script = fileURLToPath(new URL('./attack-process.ts', import.meta.url));
   const args = [script, name, JSON.stringify(target), String(connections)];
-  return spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  return { child, said: text(child.stdout) };
 }
 
-async function endAttack(attack: ChildProcess): Promise<void> {
-  if (attack.exitCode !== null || attack.signalCode !== null) throw new Error('the attack ended by itself');
-  const gone = once(attack, 'exit');
-  attack.kill('SIGTERM');
-  const late = setTimeout(() => attack.kill('SIGKILL'), 5_000);
-  await gone;
+/** Ends an attack. Returns what it did, and what is wrong with it if anything is. */
+async function endAttack({ child, said }: ReturnType<typeof startAttack>): Promise<{ did: string; wrong: string }> {
+  const hasEnded = child.exitCode !== null || child.signalCode !== null;
+  child.kill('SIGTERM');
+  const late = setTimeout(() => child.kill('SIGKILL'), 5_000);
+  const counted = await said;
   clearTimeout(late);
+  if (hasEnded || counted === '') return { did: '', wrong: 'the attack ended by itself, or did not when told to' };
+  const count: AttackCount | null = JSON.parse(counted);
+  if (count === null) return { did: '', wrong: '' };
+  return { did: `${count.count} ${count.unit}`, wrong: count.count === 0 ? 'the attack did nothing' : '' };
 }
 
 let [passed, failed] = [0, 0];
 console.log(
-  'attack | peak MiB without data file | health max ms | appends p50, p99 ms | failures | anonymous MiB afterwards | missed',
+  'attack | what it did | peak MiB without data file | health max ms | appends p50, p99 ms | failures ' +
+    '| anonymous MiB afterwards | missed',
 );
 await delay(5_000);
 watched.take();
 let calm = watched.anonymousMib();
+console.log(`before the attacks: ${calm} anonymous MiB`);
 honest.take();
 for (const [at, name] of names.entries()) {
   const attack = startAttack(name);
   await delay(eachMs);
-  await endAttack(attack);
+  const { did, wrong } = await endAttack(attack);
   const peaks = watched.take();
   const appends = honest.take();
   const restS = Number(values['rest-s'] ?? (at === names.length - 1 ? 60 : 5));
   await delay(restS * 1_000);
   const left = watched.anonymousMib();
   const missed = [
+    wrong,
     watched.hasEnded() ? `the node ended: ${node.said().slice(-2_000)}` : '',
     peaks.memoryMib > Number(values['memory-mib']) ? 'memory' : '',
     peaks.healthMs > healthMaxMs || peaks.healthFailures > 0 ? 'health' : '',
     appends.p99Ms > Number(values['p99-ms']) || appends.count === 0 ? 'appends' : '',
     appends.failures.length > 0 ? `failures, such as ${appends.failures[0]}` : '',
     restS >= longRestS && left > calm + leftMaxMib ? `memory afterwards (before: ${calm})` : '',
-  ].filter((text) => text !== '');
+  ].filter((reason) => reason !== '');
   const figures = [
+    did,
     peaks.memoryMib,
     peaks.healthMs,
     `${appends.p50Ms}, ${appends.p99Ms}`,
@@ -110,8 +120,8 @@ for (const [at, name] of names.entries()) {
   if (missed.length === 0) passed += 1;
   else failed += 1;
   if (watched.hasEnded()) break;
-  // The next attack is compared with what is held now: the honest appends alone add some (`--attack none`).
-  if (restS >= longRestS) calm = left;
+  // The honest appends alone fill some of the node's memory: all attacks are compared with what it held after those.
+  if (name === 'none' && restS >= longRestS) calm = left;
   honest.take();
   watched.take();
 }

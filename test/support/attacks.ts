@@ -14,12 +14,15 @@ export function openTo(address: string): Socket {
 const heard = (socket: Socket, event: 'close' | 'drain'): Promise<void> =>
   new Promise((resolve) => socket.once(event, () => resolve()));
 
-/** Repeats the same bytes up to `times` while the service reads them. */
-async function pour(socket: Socket, bytes: Buffer, times: number): Promise<void> {
+/** Repeats the same bytes up to `times` while the service reads them. Returns how often they were taken. */
+async function pour(socket: Socket, bytes: Buffer, times: number): Promise<number> {
   const closed = heard(socket, 'close');
-  for (let sent = 0; sent < times && !socket.destroyed && socket.writable; sent += 1) {
+  let taken = 0;
+  for (; taken < times && socket.writable; taken += 1) {
     if (!socket.write(bytes)) await Promise.race([heard(socket, 'drain'), closed]);
+    if (socket.destroyed) break;
   }
+  return taken;
 }
 
 /** An open request with endless headers. */
@@ -38,15 +41,19 @@ export async function manyHeaders(address: string, count: number): Promise<void>
   await closed;
 }
 
-/** A chunked body of `bytes` bytes. `head`: the request line and the other headers. */
-export async function hugeBody(address: string, head: string, bytes: number): Promise<void> {
+/**
+ * A chunked body of `bytes` bytes. `head`: the request line and the other headers. Returns how many bytes of it were
+ * taken.
+ */
+export async function hugeBody(address: string, head: string, bytes: number): Promise<number> {
   const socket = openTo(address);
   const closed = heard(socket, 'close');
   socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n`);
   const size = 0x10000;
-  await pour(socket, Buffer.from(`${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`), bytes / size);
+  const taken = await pour(socket, Buffer.from(`${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`), bytes / size);
   socket.destroy();
   await closed;
+  return taken * size;
 }
 
 /** Frames of HTTP/2 (RFC 9113, section 4.1). */

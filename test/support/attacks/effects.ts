@@ -27,7 +27,7 @@ const appendsPerSecond = 50;
 /** Runs an attack beside honest appends and /v1/health; looks at the node's memory for `calmMs` after it. */
 export async function effectsOf(
   node: AttackedNode,
-  attack: (signal: AbortSignal) => Promise<void>,
+  attack: (signal: AbortSignal) => Promise<unknown>,
   attackMs: number,
   calmMs: number,
 ): Promise<Effects> {

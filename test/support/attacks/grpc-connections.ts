@@ -51,23 +51,33 @@ export async function attackerOf(
   return { socket, send, nextStream: () => streams++ * 2 + 1 };
 }
 
-/** Runs an attack on so many connections until the signal ends; what the node ends is begun again. */
+/**
+ * Runs an attack on so many connections until the signal ends; what the node ends is begun again. Resolves to the bytes
+ * that the attack sent, without the beginnings of connections.
+ */
 export async function onConnections(
   target: GrpcTarget,
   signal: AbortSignal,
   connections: number,
   attack: (attacker: Attacker) => Promise<void>,
   options: { readonly windowBytes?: number; readonly isDeaf?: boolean } = {},
-): Promise<void> {
+): Promise<number> {
+  let sentBytes = 0;
   const one = async (): Promise<void> => {
     while (!signal.aborted) {
       const attacker = await attackerOf(target, signal, options);
-      await attack(attacker);
+      const send = async (bytes: Uint8Array): Promise<boolean> => {
+        const isSent = await attacker.send(bytes);
+        if (isSent) sentBytes += bytes.length;
+        return isSent;
+      };
+      await attack({ ...attacker, send });
       attacker.socket.destroy();
       await delay(20, undefined, { signal }).catch(() => {});
     }
   };
   await Promise.all(Array.from({ length: connections }, one));
+  return sentBytes;
 }
 
 /** Until the connection or the attack is over. */

@@ -13,14 +13,14 @@ const changes = times(1_000, settings({ 4: 65_535 }));
 const fields = headerBlock(Object.fromEntries(Array.from({ length: 80 }, (_, at) => [`name-${at}`, 'b'.repeat(150)])));
 
 /** Floods of frames that cost the node more than their sender. */
-export const floods: Readonly<Record<string, (attacker: Attacker) => Promise<void>>> = {
-  PING: (attacker) => pour(attacker, pings, 1_000),
-  SETTINGS: (attacker) => pour(attacker, changes, 1_000),
-  CONTINUATION: async (attacker) => {
+export const floods = {
+  PING: (attacker: Attacker) => pour(attacker, pings, 1_000),
+  SETTINGS: (attacker: Attacker) => pour(attacker, changes, 1_000),
+  CONTINUATION: async (attacker: Attacker) => {
     await attacker.send(frame(frameType.headers, 0, attacker.nextStream(), fields));
     await pour(attacker, frame(frameType.continuation, 0, 1, fields), 2_000);
   },
-  'calls that are reset': async (attacker) => {
+  'calls that are reset': async (attacker: Attacker) => {
     const headers = callHeaders('/svc.v1.HealthService/GetHealth');
     for (let turn = 0; turn < 100; turn += 1) {
       const calls = Array.from({ length: 100 }, () => {
@@ -31,10 +31,10 @@ export const floods: Readonly<Record<string, (attacker: Attacker) => Promise<voi
       if (!(await attacker.send(Buffer.concat(calls)))) return;
     }
   },
-};
+} satisfies Readonly<Record<string, (attacker: Attacker) => Promise<void>>>;
 
 /** All of them in turn, on connections of their own. */
-export function run(target: GrpcTarget, signal: AbortSignal, connections: number): Promise<void> {
+export function run(target: GrpcTarget, signal: AbortSignal, connections: number): Promise<number> {
   let begun = 0;
   const kinds = Object.values(floods);
   return onConnections(target, signal, connections, async (attacker) => {

@@ -10,13 +10,20 @@ const hello = Buffer.from([0x16, 3, 1, 16, 0, 1]);
 const beginnings = [Buffer.alloc(0), hello, preface.subarray(0, 10), preface];
 const socketsEach = 50;
 
-/** Connections that begin and do not go on, on 50 sockets each; what the node ends is begun again. */
-export async function run({ grpc }: GrpcTarget, signal: AbortSignal, connections: number): Promise<void> {
+/**
+ * Connections that begin and do not go on, on 50 sockets each; what the node ends is begun again. Resolves to how many
+ * began.
+ */
+export async function run({ grpc }: GrpcTarget, signal: AbortSignal, connections: number): Promise<number> {
+  let begun = 0;
   const [host = '', port = ''] = grpc.split(':');
   const one = async (at: number): Promise<void> => {
     const beginning = beginnings[at % beginnings.length] ?? hello;
     while (!signal.aborted) {
-      const socket = connect(Number(port), host, () => socket.write(beginning)).on('error', () => {});
+      const socket = connect(Number(port), host, () => {
+        begun += 1;
+        socket.write(beginning);
+      }).on('error', () => {});
       const end = (): void => void socket.destroy();
       signal.addEventListener('abort', end, { once: true });
       socket.resume();
@@ -27,4 +34,5 @@ export async function run({ grpc }: GrpcTarget, signal: AbortSignal, connections
     }
   };
   await Promise.all(Array.from({ length: connections * socketsEach }, (_, at) => one(at)));
+  return begun;
 }

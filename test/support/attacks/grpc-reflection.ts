@@ -7,7 +7,7 @@ const request = grpcMessage(Buffer.concat([Buffer.from([0x22, symbol.length]), s
 const requests = Buffer.concat(Array.from({ length: 2_000 }, () => request));
 
 /** Asks reflection on streams of which no answer is taken: their window is 0. */
-export function run(target: GrpcTarget, signal: AbortSignal, connections: number): Promise<void> {
+export function run(target: GrpcTarget, signal: AbortSignal, connections: number): Promise<number> {
   const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
   return onConnections(
     target,

@@ -28,7 +28,7 @@ const kinds: readonly Unfinished[] = [
 ];
 
 /** Messages that begin and do not end, of calls of all kinds and without a credential. */
-export function run(target: GrpcTarget, signal: AbortSignal, connections: number): Promise<void> {
+export function run(target: GrpcTarget, signal: AbortSignal, connections: number): Promise<number> {
   return onConnections(target, signal, connections, async (attacker) => {
     for (let call = 0; call < 900 && !attacker.socket.destroyed; call += 1) {
       const id = attacker.nextStream();

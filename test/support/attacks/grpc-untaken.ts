@@ -15,7 +15,7 @@ const calls = [
 ];
 
 /** Whole calls of which nobody takes the answer: the socket is not read. */
-export function run(target: GrpcTarget, signal: AbortSignal, connections: number): Promise<void> {
+export function run(target: GrpcTarget, signal: AbortSignal, connections: number): Promise<number> {
   return onConnections(
     target,
     signal,

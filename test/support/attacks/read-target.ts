@@ -10,6 +10,7 @@ export interface ReadTarget {
 /** A ledger of an attacker's own, with what it takes to read it. */
 export interface OwnLedger {
   readonly path: string;
+  readonly masterId: string;
   /** API keys of one actor: the limits of calls are by key. */
   readonly apiKeys: readonly string[];
 }
@@ -25,7 +26,8 @@ type Json = Readonly<Record<string, unknown>>;
 const apiKeys = 10;
 const appendsAtOnce = 16;
 
-async function call(url: string, headers: Record<string, string>, body: object): Promise<Json> {
+/** Posts until it is answered with success; waits where the node asks for that. */
+export async function call(url: string, headers: Record<string, string>, body: object): Promise<Json> {
   for (;;) {
     const sent = { 'content-type': 'application/json', ...headers };
     const response = await fetch(url, { method: 'POST', headers: sent, body: JSON.stringify(body) });
@@ -75,6 +77,7 @@ export async function ownLedger(
   );
   return {
     path: `/v1/ledgers/${id}/events`,
+    masterId: String(uuid),
     apiKeys: [String(own?.api_key), ...more.map((one) => String(one.api_key))],
   };
 }
@@ -88,9 +91,15 @@ function signatureOf(key: KeyObject, eventType: string, ledgerId: string, payloa
 export type ReadStatuses = Map<number, number>;
 
 /** One read, whose answer is thrown away; broken off after a time, if one is given. Its status, or 0. */
-function readOnce(url: string, apiKey: string, agent: Agent, abandonAfterMs: number | null): Promise<number> {
+function readOnce(
+  url: string,
+  apiKey: string,
+  agent: Agent,
+  signal: AbortSignal,
+  abandonAfterMs: number | null,
+): Promise<number> {
   return new Promise((resolve) => {
-    const sent = request(url, { agent, headers: { authorization: `Bearer ${apiKey}` } }, (response) => {
+    const sent = request(url, { agent, signal, headers: { authorization: `Bearer ${apiKey}` } }, (response) => {
       response.on('error', () => resolve(0)).on('end', () => resolve(response.statusCode ?? 0));
       response.resume();
     });
@@ -107,7 +116,10 @@ export interface ReadAttackOptions {
   readonly events?: number;
 }
 
-/** Reads again and again on so many connections, without a pause, until the signal ends. */
+/**
+ * Reads again and again on so many connections, without a pause, until the signal ends. Throws where the read itself is
+ * wrong, such as one of a ledger that is not there.
+ */
 export async function readOn(
   { httpUrl }: ReadTarget,
   ledger: OwnLedger,
@@ -121,7 +133,10 @@ export async function readOn(
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const apiKey = ledger.apiKeys[at % ledger.apiKeys.length] ?? '';
     while (!signal.aborted) {
-      const status = await readOnce(`${httpUrl}${ledger.path}?${query}`, apiKey, agent, abandonAfterMs);
+      const status = await readOnce(`${httpUrl}${ledger.path}?${query}`, apiKey, agent, signal, abandonAfterMs);
+      if (signal.aborted) break;
+      if (status >= 400 && status < 500 && status !== 429)
+        throw new Error(`A read of the attack was answered ${status}`);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       // A refusal is answered at once: without this pause the attack would be one of small calls.
       if (status === 429 || status === 503) await new Promise((resolve) => setTimeout(resolve, 20));

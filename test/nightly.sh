@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# `npm run test:nightly`: runs every part, whatever became of those before it. Names those that failed, and exits with 1
+# if any did.
+failed=()
+run() { "$@" || failed+=("$*"); }
+trap 'exit 130' INT TERM
+
+run env TEST_NIGHTLY=1 vitest run
+run npm run test:cluster-api
+run npm run test:docker
+run npm run test:generators
+run npm run test:schemathesis
+run npm run soak -- --rest-s 60
+run npm run soak -- --heap-mib 256 --p99-ms 1000
+run npm run campaign -- --faults 60 --acknowledged 30000
+
+((${#failed[@]} == 0)) && exit 0
+echo "Failed: ${#failed[@]} of the nightly run's commands."
+printf '  %s\n' "${failed[@]}"
+exit 1
