@@ -11,7 +11,7 @@ import type { Log } from './proven-logs.ts';
 
 /** Tiles of level 0 that one call makes itself. For more it starts the work and is refused. */
 const tilesPerCallMax = 16;
-/** Tiles of level 0 that are made at once, over all logs. At most one piece of work a log waits, so all of it may. */
+/** Tiles of level 0 that are made at once, over all logs. Of each log at most one waits. */
 const places = { perCaller: 1, total: 4, waiting: Number.POSITIVE_INFINITY };
 /** Logs whose trees are made in the background, or wait for it. Calls for further ones start nothing. */
 const buildingMax = 1_000;
