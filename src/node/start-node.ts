@@ -70,7 +70,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     provenLogs: checkpoints,
     webhooks: { secrets, targets, work: webhooks },
     sandboxRun: async (signal) => {
-      // Runs are clients, and most nodes have none: the first one loads what they need.
+      // A run is a client of this node. Most nodes have no runs, so the first one loads the client.
       const { sandboxRun } = await import('./sandbox-run.ts');
       return sandboxRun(node, ports.http, tls?.cert ?? null, signal);
     },

@@ -17,6 +17,6 @@ export interface AttackCount {
 
 /**
  * Attacks until the signal ends, with so many connections at once. What the service refuses or ends is begun again.
- * Resolves to what it did, null: it has nothing to do. Throws what is wrong with the attack itself.
+ * Resolves to what it did, or to null for `none`, which does nothing. Throws what is wrong with the attack itself.
  */
 export type Attack = (target: AttackTarget, signal: AbortSignal, connections: number) => Promise<AttackCount | null>;

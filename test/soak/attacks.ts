@@ -25,6 +25,7 @@ function repeated(unit: string, round: (target: AttackTarget, signal: AbortSigna
     let count = 0;
     const one = async (): Promise<void> => {
       while (!signal.aborted) {
+        // `count += await …` would add to the count of before the wait, and lose what others added meanwhile.
         const did = await round(target, signal);
         count += did;
         await delay(10);

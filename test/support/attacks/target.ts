@@ -36,6 +36,7 @@ export async function silentReaders(
       signal.addEventListener('abort', stop);
       await Promise.race([once(socket, 'connect').catch(() => {}), closed]);
       socket.pause();
+      // Awaited first: `sent += await …` would lose what other connections added meanwhile.
       const written = await write(socket, bytes, again, closed);
       sent += written;
       await closed;
