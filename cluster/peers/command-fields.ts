@@ -60,6 +60,7 @@ const base: FieldReaders<CommandBase> = {
   commandKeys: listOf((value, field) => readFields(commandKey, value, field), commandKeysMax),
   resubmitted: optional(flagField),
   lane: optional(orNull((value, field) => readFields(lane, value, field))),
+  requestId: optional(nameField),
   deadline: countField,
 };
 

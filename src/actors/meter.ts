@@ -6,6 +6,8 @@ export interface DoubtfulBatch {
   /** Of its first event. */
   readonly seq: number;
   readonly events: number;
+  /** Of the calls whose commands were decided with it. */
+  readonly requestIds: readonly string[];
   /** What the store said instead. */
   readonly cause: unknown;
 }

@@ -16,10 +16,10 @@ export function actorMeter(metrics: Metrics, log: Log): ActorMeter {
     claimed: (reason) => metrics.claims.inc({ reason }),
     fenced: () => metrics.fencedAppends.inc(),
     damaged: () => metrics.damagedLedgers.inc(),
-    unknownOutcome: (resolution, { ledgerId, seq, events, cause }) => {
+    unknownOutcome: (resolution, { ledgerId, seq, events, requestIds, cause }) => {
       metrics.unknownOutcomes.inc({ resolution });
       const level = resolution === 'unsettled' ? 'error' : 'warn';
-      const line = { ledger_id: ledgerId, seq, events, resolution, err: cause };
+      const line = { ledger_id: ledgerId, seq, events, resolution, request_ids: requestIds, err: cause };
       log[level](line, 'the store did not confirm a batch');
     },
     activated: (seconds) => metrics.activationSeconds.observe(seconds),

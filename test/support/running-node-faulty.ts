@@ -6,7 +6,7 @@ import { readConfig } from '../../src/node/config.ts';
 import { startNode } from '../../src/node/start-node.ts';
 import { PlausibleClock } from '../../src/runtime/clock/plausible-clock.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { createLog } from '../../src/runtime/telemetry/log.ts';
+import { createLog, type NodeLog } from '../../src/runtime/telemetry/log.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import type { RecordStore } from '../../src/store/record-store.ts';
 import { MemoryAccessLog } from './memory-store/access-log.ts';
@@ -30,6 +30,7 @@ export interface BelowFaults {
   readonly choose?: ChooseFault;
   /** The machine's clock in place of its own. */
   readonly machine?: { now(): number };
+  readonly log?: NodeLog;
 }
 
 const newKey = () => generateKeyPairSync('ed25519').privateKey;
@@ -37,7 +38,7 @@ const newKey = () => generateKeyPairSync('ed25519').privateKey;
 export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode> {
   const { fail, heal, choose: scripted } = scriptedFaults();
   const { ledgers = new MemoryLedgerStore(() => systemClock.now()), records = new MemoryRecordStore() } = below;
-  const { choose = scripted, machine } = below;
+  const { choose = scripted, machine, log = createLog('silent') } = below;
   const node = await startNode({
     config: readConfig({ HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0' }),
     keys: { authority: newKey(), secrets: randomBytes(32), log: newKey() },
@@ -56,7 +57,7 @@ export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode
     clock:
       machine === undefined ? systemClock : new PlausibleClock({ ...systemClock, ...machine }, () => performance.now()),
     ...(machine === undefined ? {} : { machine }),
-    log: createLog('silent'),
+    log,
     isStoreWritable: () => true,
   });
   return {

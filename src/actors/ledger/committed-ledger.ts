@@ -149,9 +149,12 @@ export class CommittedLedger {
     }
   }
 
-  #tellDoubt(resolution: 'written' | 'not_written' | 'unsettled', { entries }: DecidedBatch, cause: unknown): void {
-    const seq = entries[0]?.seq ?? -1;
-    this.#parts.meter.unknownOutcome(resolution, { ledgerId: this.#ledgerId, seq, events: entries.length, cause });
+  #tellDoubt(resolution: 'written' | 'not_written' | 'unsettled', batch: DecidedBatch, cause: unknown): void {
+    const { entries, results } = batch;
+    // All events of a stream have the id of its one call.
+    const requestIds = [...new Set(results.flatMap(({ pending }) => pending.command.requestId ?? []))];
+    const [ledgerId, seq, events] = [this.#ledgerId, entries[0]?.seq ?? -1, entries.length];
+    this.#parts.meter.unknownOutcome(resolution, { ledgerId, seq, events, requestIds, cause });
   }
 
   /** Saves snapshots that are due, and removes masters from memory if there are too many. */

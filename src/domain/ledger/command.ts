@@ -40,6 +40,8 @@ export interface CommandBase {
    */
   readonly resubmitted?: boolean;
   readonly lane?: Lane | null;
+  /** Of the call that it comes from, for the log. A node of an earlier version leaves it out. */
+  readonly requestId?: string;
   /** ms since 1970. A command that was not sent to the store by then is dropped. */
   readonly deadline: number;
 }

@@ -50,7 +50,7 @@ export interface EntityRequest {
 /** What the append of an event needs of its call. */
 export type AppendCall = Pick<
   Call,
-  'caller' | 'signature' | 'deliveryChain' | 'commandKey' | 'deadline' | 'markVerified'
+  'requestId' | 'caller' | 'signature' | 'deliveryChain' | 'commandKey' | 'deadline' | 'markVerified'
 >;
 
 export interface Call {

@@ -113,5 +113,6 @@ export class OnceSubmitter {
 
 function ofCall(call: AppendCall, made: UnkeyedCommand): Command {
   const { actorId, actorType } = callerOf(call);
-  return { ...made, actorId, actorType, commandKeys: commandKeysOf(call, made), deadline: call.deadline } as Command;
+  const { requestId, deadline } = call;
+  return { ...made, actorId, actorType, commandKeys: commandKeysOf(call, made), requestId, deadline } as Command;
 }

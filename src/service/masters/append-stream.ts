@@ -152,6 +152,7 @@ class AppendStream {
   #callOf({ actorSig, signingKeyId, deliveryChain }: AppendEventsRequest, now: number): AppendCall {
     const isSigned = actorSig !== undefined || signingKeyId !== undefined;
     return {
+      requestId: this.#call.requestId,
       caller: this.#caller,
       signature: isSigned ? { keyId: signingKeyId ?? null, signature: actorSig ?? null } : null,
       deliveryChain: deliveryChain ?? null,

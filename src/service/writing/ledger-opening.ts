@@ -50,6 +50,7 @@ export function ledgerOpening(directory: Directory, reading: LedgerReading) {
         signature: null,
         signatureRule: 'optional',
         commandKeys: [],
+        requestId: call.requestId,
         deadline: call.deadline,
         facts: opening,
         registeredPayload,

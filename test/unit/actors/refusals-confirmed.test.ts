@@ -211,9 +211,9 @@ describe('an append of which nobody knows whether it landed', () => {
       const { actor, fail, clock, log } = world;
       fail('append', fault);
       fail('claim', ...Array<StoreFault>(400).fill('unavailable'));
-      const command = append({ commandKeys: [commandKey('k1')], deadline: startMs + 10_000 });
+      const command = append({ commandKeys: [commandKey('k1')], requestId: 'a-call', deadline: startMs + 10_000 });
       const outcome = codeOf(actor.submit(command));
-      const behind = codeOf(actor.submit(append({ deadline: startMs + 60_000 })));
+      const behind = codeOf(actor.submit(append({ requestId: 'a-call', deadline: startMs + 60_000 })));
       await settled();
       const waiting = codeOf(actor.submit(append({ deadline: startMs + 60_000 })));
       await clock.advance(61_000);
@@ -227,7 +227,7 @@ describe('an append of which nobody knows whether it landed', () => {
       // Why the store did not confirm it, and why the actor could not find out.
       const errors = [expect.any(OutcomeUnknown), expect.objectContaining({ code: 'unavailable' })];
       const cause = expect.objectContaining({ errors });
-      expect(world.meter.doubts).toEqual([{ ledgerId, seq: 3, events: 2, cause }]);
+      expect(world.meter.doubts).toEqual([{ ledgerId, seq: 3, events: 2, requestIds: ['a-call'], cause }]);
       const healthy = rig({ clock, data: world.data });
       const again = await healthy.newActor().submit({ ...command, deadline: clock.now() + 1 });
       expect(again.replayed).toBe(found);

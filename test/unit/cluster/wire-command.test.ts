@@ -51,6 +51,7 @@ const commands: ReadonlyMap<string, Command> = new Map<string, Command>([
       causedByHash: cause,
       lane: { id: 'lane', index: 4, previous: 2 },
       resubmitted: true,
+      requestId: 'order-7.retry_2',
     }),
   ],
   ['an append at the head of a lane', append({ lane: { id: 'lane', index: 0, previous: null } })],
@@ -144,6 +145,7 @@ const wrongFor: Readonly<Record<string, readonly unknown[]>> = {
     { ...signedAs(payload), signedForm: '{"b":1}' },
     { ...signedAs(payload), signedForm: 7 },
   ],
+  requestId: [null, '', 'a\n', 'x'.repeat(129)],
   lane: [
     { id: 'l', index: 1, previous: 1 },
     { id: 'l', index: 1 },
@@ -166,8 +168,8 @@ const wrongFor: Readonly<Record<string, readonly unknown[]>> = {
   kind: [null, 'drop_table', 'toString', '__proto__'],
 };
 /** Exceptions from `wrongForAll`. */
-const right: Readonly<Record<string, readonly unknown[]>> = { resubmitted: [true] };
-const mayBeMissing = new Set(['resubmitted', 'lane']);
+const right: Readonly<Record<string, readonly unknown[]>> = { resubmitted: [true], requestId: [' '] };
+const mayBeMissing = new Set(['resubmitted', 'lane', 'requestId']);
 
 describe('a command that this version cannot read', () => {
   const fields = [...commands].flatMap(([name, command]) =>

@@ -14,7 +14,13 @@ test('unknown outcomes are counted by what was found, from a nought that is ther
     '{resolution="not_written"} 0',
     '{resolution="unsettled"} 0',
   ]);
-  const batch = { ledgerId: 'a ledger', seq: 7, events: 2, cause: new Error('no answer in time') };
+  const batch = {
+    ledgerId: 'a ledger',
+    seq: 7,
+    events: 2,
+    requestIds: ['a', 'b'],
+    cause: new Error('no answer in time'),
+  };
   meter.unknownOutcome('not_written', batch);
   meter.unknownOutcome('unsettled', batch);
   meter.unknownOutcome('unsettled', batch);
@@ -23,7 +29,13 @@ test('unknown outcomes are counted by what was found, from a nought that is ther
     '{resolution="not_written"} 1',
     '{resolution="unsettled"} 2',
   ]);
-  const shown = { ledger_id: 'a ledger', seq: 7, events: 2, err: { message: 'no answer in time' } };
+  const shown = {
+    ledger_id: 'a ledger',
+    seq: 7,
+    events: 2,
+    request_ids: ['a', 'b'],
+    err: { message: 'no answer in time' },
+  };
   expect(lines).toMatchObject([
     { ...shown, level: 40, resolution: 'not_written' },
     { ...shown, level: 50, resolution: 'unsettled' },
