@@ -31,7 +31,6 @@ const apart = [
   'test/unit/service/signatures/signature-rules.test.ts',
 ];
 const unit = ['test/unit/**/*.test.ts'];
-const api = ['test/api/**/*.test.ts'];
 
 /** Suites wait for timers, processes and disks for about a third of their time. */
 const workers = 4;
@@ -67,17 +66,11 @@ export default defineConfig({
     projects: [
       project(0, { name: 'apart', include: apart, maxWorkers: workers }),
       project(0, { name: 'unit', include: unit, exclude: apart, isolate: false, maxWorkers: workers }),
-      project(1, {
-        name: 'api',
-        include: api,
-        exclude: [...apart, ...alone],
-        isolate: false,
-        maxWorkers: workers,
-      }),
+      // One project: a worker ends where the next file is of another one.
       project(1, {
         name: 'service',
         include: ['test/**/*.test.ts'],
-        exclude: [...unit, ...api, ...alone],
+        exclude: [...unit, ...apart, ...alone],
         isolate: false,
         maxWorkers: workers,
       }),

@@ -32,7 +32,7 @@ import { createSecretBox } from '../../src/service/records/secret-box.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import { chainEntries } from './chain-entries.ts';
 import { ManualClock, settled } from './clock.ts';
-import { ledgerId, masterId } from './commands.ts';
+import { createMaster, ledgerId, masterId, openLedger } from './commands.ts';
 import { fakeCredentials } from './listening-node.ts';
 import { MemoryLedgerStore } from './memory-store/ledger-store.ts';
 import { MemoryRecordStore } from './memory-store/record-store.ts';
@@ -74,6 +74,13 @@ export class FollowersRig {
   readonly #revoked = new Set<string>();
   #tellRevoked: Parameters<Credentials['onRevoked']>[0] = () => {};
   #claim: Awaited<ReturnType<LedgerStore['claim']>> | null = null;
+
+  /** On a ledger with a master. */
+  static async withMaster(options: ConstructorParameters<typeof FollowersRig>[0] = {}): Promise<FollowersRig> {
+    const rig = new FollowersRig(options);
+    await rig.commit(openLedger(), createMaster());
+    return rig;
+  }
 
   constructor({
     store: changed = (store) => store,
@@ -175,6 +182,15 @@ export class FollowersRig {
   /** Runs until nothing more happens without the clock. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < 20; turn += 1) await settled();
+  }
+
+  /** Lets time pass as a node sees it: its timers run in between. */
+  async pass(ms: number): Promise<void> {
+    const stepMs = 1_000;
+    for (let passed = 0; passed < ms; passed += stepMs) {
+      await this.clock.advance(Math.min(stepMs, ms - passed));
+      await this.settle();
+    }
   }
 
   async #record(entry: AccessEntry): Promise<void> {
