@@ -4,7 +4,7 @@ import { nodeWithOrder } from '../support/node-for-tests.ts';
 import { startNodeProcess } from '../support/node-process.ts';
 import { append, closeOf, newMaster, newOrder, newParty, otherOrder, type Party } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
-import { suiteDir } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 
 const { node, base, order } = await nodeWithOrder();
 const closing: (() => Promise<void>)[] = [];
@@ -127,7 +127,7 @@ test('followers over REST and gRPC go on behind their last event when the node w
   const dataDir = suiteDir();
   const first = await startNodeProcess({ DATA_DIR: dataDir });
   const portOf = (address: string) => String(address.split(':').at(-1));
-  const env = { DATA_DIR: dataDir, PORT: portOf(first.base), GRPC_PORT: portOf(first.grpcAddress) };
+  const env = { PORT: portOf(first.base), GRPC_PORT: portOf(first.grpcAddress) };
   const there = await newOrder(first.base, { keyed: false });
   const master = await newMaster(there);
   await append(master, there.buyer, 'BEFORE', { n: 1 });
@@ -146,7 +146,7 @@ test('followers over REST and gRPC go on behind their last event when the node w
   for (const { seqs } of streams) await expect.poll(seqs).toEqual([0, 1, 2, 3]);
   await first.kill();
   for (const { errors } of streams) await expect.poll(() => errors.length).toBeGreaterThan(1);
-  await using second = await startNodeProcess(env);
+  await using second = await runNode({ dataDir, env });
   await append(master, there.buyer, 'BEHIND', { n: 2 });
   const { path, headers } = closeOf(there, there.buyer);
   await done(second.base, 'PATCH', path, { headers });

@@ -5,7 +5,7 @@ import { exitCodes } from '../../src/cli/terminal/exit-codes.ts';
 import { startNodeProcess } from '../support/node-process.ts';
 import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import type { RestAnswer } from '../support/parties-rest.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { runNode, temporaryDir } from '../support/running-node.ts';
 
 /**
  * No file of the node may become longer, as on a full disk: writes end with EFBIG (Node ignores SIGXFSZ). Needs no
@@ -57,9 +57,9 @@ test('a node with a full disk refuses writes with 503 or 504, serves reads, and 
   expect(stderr).toContain('ledger-trust: the disk failed, so the node stops: ');
   expect(stderr).not.toContain('Commit failed (see commitError for details)');
 
-  await using again = await startNodeProcess({ DATA_DIR });
+  await using again = await runNode({ dataDir: DATA_DIR });
   const ids = new Set((await eventsOf(again.base, order.supplier, order.ledgerId)).map(({ id }) => id));
   for (const id of written) expect(ids.has(id)).toBe(true);
-  await again.terminate();
+  await again.stop();
   rmSync(DATA_DIR, { recursive: true });
 }, 60_000);

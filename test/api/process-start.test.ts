@@ -77,8 +77,9 @@ async function servedOnce(dataDir: string): Promise<void> {
   expect((await fetch(`${node.base}/health`)).status).toBe(200);
 }
 
+test('a node does not start with a variable that is no number', () => refuses({ PORT: 'many' }, 'PORT', 'many'));
+
 test.each<[string, ProcessEnvironment, ...string[]]>([
-  ['a variable that is no number', { PORT: 'many' }, 'PORT', 'many'],
   ['a data directory that is a file', { DATA_DIR: authorityFile }, authorityFile],
   [
     'production mode and nothing else',
@@ -89,9 +90,6 @@ test.each<[string, ProcessEnvironment, ...string[]]>([
     'LOG_KEY_FILE',
     'TLS_TERMINATED',
   ],
-])('a node does not start with %s', (_name, env, ...words) => refuses(env, ...words));
-
-test.each<[string, ProcessEnvironment, ...string[]]>([
   ['a certificate that is not there', { TLS_CERT_FILE: '/no/cert.pem', TLS_KEY_FILE: '/no/key.pem' }, 'TLS_CERT_FILE'],
   ['a certificate that is none', { TLS_CERT_FILE: secretsFile, TLS_KEY_FILE: secretsFile }, 'TLS'],
   ['an authority key that is not there', { AUTHORITY_KEY_FILE: '/no/key.pem' }, 'AUTHORITY_KEY_FILE'],

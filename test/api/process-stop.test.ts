@@ -13,7 +13,7 @@ import { startNpmScript } from '../support/npm-script.ts';
 import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import type { Fields } from '../support/parties-rest.ts';
 import { openStream, outcomeOf, type StreamOutcome, streamed } from '../support/parties-stream.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { runNode, temporaryDir } from '../support/running-node.ts';
 
 const dirs: string[] = [];
 const freshDir = (): string => {
@@ -29,9 +29,8 @@ test('SIGTERM during a start exits with 0 before the announcement and leaves a s
   const DATA_DIR = join(freshDir(), 'data');
   const end = await stopWhileStarting({ DATA_DIR }, () => existsSync(DATA_DIR));
   expect(end).toEqual({ code: 0, stdout: '', stderr: '' });
-  await using node = await startNodeProcess({ DATA_DIR });
+  await using node = await runNode({ dataDir: DATA_DIR });
   await newOrder(node.base);
-  expect(await node.terminate()).toMatchObject({ code: 0 });
 });
 
 test('SIGTERM finishes the calls in flight, refuses further ones, and exits with 0', async () => {
@@ -73,7 +72,7 @@ test('SIGTERM finishes the calls in flight, refuses further ones, and exits with
   expect(answered.length).toBeGreaterThan(20);
   expect(refused).toBeLessThan(answered.length);
 
-  await using again = await startNodeProcess({ DATA_DIR });
+  await using again = await runNode({ dataDir: DATA_DIR });
   const events = await eventsOf(again.base, order.supplier, order.ledgerId, '&verify=signatures');
   const ids = new Set(events.map((event) => event.id));
   for (const { event_id } of answered) expect(ids.has(event_id)).toBe(true);

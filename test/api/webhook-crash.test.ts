@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { startNodeProcess } from '../support/node-process.ts';
 import { append, newMaster, newOrder } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { runNode, temporaryDir } from '../support/running-node.ts';
 import { eventually, receiveWebhooks } from '../support/webhook-receiver.ts';
 
 test('after kill -9 every answered event is delivered, and no recorded delivery is repeated', async () => {
@@ -45,7 +45,7 @@ test('after kill -9 every answered event is delivered, and no recorded delivery 
     }
     const before = receiver.received.length;
     expect(answered.size).toBeGreaterThan(100);
-    await using node = await startNodeProcess({ DATA_DIR: dataDir });
+    await using node = await runNode({ dataDir });
     const arrived = () => new Set(receiver.received.map(({ event }) => String(event.id)));
     await eventually(
       async () => arrived().size,
@@ -86,7 +86,7 @@ test('waiting deliveries are sent after a clean stop and a start', async () => {
     expect((await stopping).code).toBe(0);
 
     await using again = await receiveWebhooks(Number(new URL(receiver.url).port));
-    await using next = await startNodeProcess({ DATA_DIR: dataDir });
+    await using next = await runNode({ dataDir });
     await again.until(2);
     const listed = await eventually(
       async () =>

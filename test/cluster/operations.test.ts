@@ -14,8 +14,7 @@ const CLI = fileURLToPath(new URL('../../cluster/cli.ts', import.meta.url));
 const movedMaxMs = 20_000;
 
 /** `ledger-trust …` as a process. */
-const ledgerTrust = (env: Readonly<Record<string, string>>, ...args: string[]) =>
-  runCommand(CLI, args, { ...compileCache, ...env }, 30_000);
+const ledgerTrust = (env: Readonly<Record<string, string>>, ...args: string[]) => runCommand(CLI, args, env, 30_000);
 
 /** Metrics of docs/operations.md, each with a series that it must have. */
 const metrics: readonly (readonly [what: string, series: RegExp])[] = [

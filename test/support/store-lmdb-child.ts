@@ -7,7 +7,6 @@ import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
 import { headOf } from './store-entries.ts';
 import { batchAfter, batchNumber, childLedgers } from './store-lmdb-batches.ts';
-import { killPointOf, signUntilKilled } from './store-lmdb-checkpoints.ts';
 
 /**
  * A process of its own that writes to a data directory, to be killed, traced or raced by tests. Every line goes out by
@@ -84,11 +83,14 @@ switch (mode) {
   case 'append':
     await append();
     break;
-  case 'checkpoints':
+  case 'checkpoints': {
+    // It builds a long chain when it is loaded.
+    const { killPointOf, signUntilKilled } = await import('./store-lmdb-checkpoints.ts');
     // The timers of the service do not keep a process alive.
     setInterval(() => {}, 1000);
     await signUntilKilled(await openLmdb({ dataDir, now: Date.now, onFatal }), killPointOf(name), Number(count), say);
     break;
+  }
   case 'compete':
     await compete(new LmdbLedgerStore(openTables(dataDir), new Commits(onFatal), Date.now), childLedgers[0] ?? '');
     process.exit(0);

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { compileCache } from '../../support/compile-cache.ts';
 
 /** JSON with all findings may be long. */
 const outMaxBytes = 64 * 1024 * 1024;
@@ -18,7 +19,7 @@ export function runCommand(
   maxMs: number,
 ): Promise<CommandEnd> {
   const { PATH = '', HOME = '' } = process.env;
-  const options = { env: { PATH, HOME, ...env }, timeout: maxMs, maxBuffer: outMaxBytes };
+  const options = { env: { PATH, HOME, ...compileCache, ...env }, timeout: maxMs, maxBuffer: outMaxBytes };
   return new Promise((resolve) => {
     execFile(process.execPath, [file, ...args], options, (error, out, err) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : null;

@@ -129,14 +129,10 @@ describe('start:cluster', () => {
     ...sharedKeys(join(dir, 'keys of a node')),
   };
 
-  test.each([
-    ['missing variables', {}, /^ledger-trust: Set AUTHORITY_KEY_FILE: [^\n]+\n$/],
-    ['a missing Cassandra', least, /^ledger-trust: Cassandra cannot be reached at 127\.0\.0\.1:1: [^\n]+\n$/],
-    ['a wrong internal port', { ...least, INTERNAL_PORT: '-1' }, /^ledger-trust: Set INTERNAL_PORT to [^\n]+\n$/],
-  ])('reports %s in one sentence', async (_, env, words) => {
-    const { code, out, err } = await run('main.ts', [], env).ended;
+  test('reports a missing Cassandra in one sentence', async () => {
+    const { code, out, err } = await run('main.ts', [], least).ended;
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(words);
+    expect(err).toMatch(/^ledger-trust: Cassandra cannot be reached at 127\.0\.0\.1:1: [^\n]+\n$/);
   });
 
   test('waits for a missing store, until SIGTERM', async () => {

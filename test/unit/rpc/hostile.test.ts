@@ -78,6 +78,7 @@ describe('a body that never ends', () => {
     await using slow = await startListeningNode({
       handlers: { 'MasterService.AppendEvent': async () => ({ seq: 1n }) },
       now: () => Date.now() + skewMs,
+      grpc: false,
     });
     const socket = openTextSocket(slow.http.port);
     const head = `Host: a\r\n${authorization}\r\nContent-Type: application/json\r\nContent-Length: 90`;
