@@ -57,7 +57,7 @@ import type { ProvenLogs } from '../service/proofs/proven-logs.ts';
 import { LedgerReading } from '../service/reading/ledger-reading.ts';
 import { sealCheck } from '../service/reading/seal-check.ts';
 import type { SecretBox } from '../service/records/secret-box.ts';
-import type { VerifySignature } from '../service/signatures/signature-verifier.ts';
+import type { VerifySignature } from '../service/signatures/verifying-threads.ts';
 import type { TargetPolicy } from '../service/webhooks/webhook-target.ts';
 import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
 import { webhookService } from '../service/webhooks/webhooks.ts';

@@ -10,7 +10,7 @@ import { LedgerHeads } from '../../service/following/ledger-heads.ts';
 import type { ProvenLogs } from '../../service/proofs/proven-logs.ts';
 import { LedgerReading } from '../../service/reading/ledger-reading.ts';
 import { sealCheck } from '../../service/reading/seal-check.ts';
-import type { VerifySignature } from '../../service/signatures/signature-verifier.ts';
+import type { VerifySignature } from '../../service/signatures/verifying-threads.ts';
 import type { NodeContext } from './context.ts';
 
 /** The heads of followed ledgers. They hear of each commit of this node, and of those of other nodes. */

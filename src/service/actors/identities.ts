@@ -5,7 +5,7 @@ import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import type { Collection } from '../records/collection.ts';
-import { type VerifySignature, verifySignature } from '../signatures/signature-verifier.ts';
+import type { VerifySignature } from '../signatures/verifying-threads.ts';
 import type { Walk } from '../walking/walk.ts';
 import { type ActorRecord, actorCollection, type SigningKeyRecord } from './actor-record.ts';
 
@@ -37,7 +37,7 @@ export class Identities implements SigningKeys {
   readonly #keyObjects = new Map<string, KeyObject | null>();
   #orders = 0;
 
-  constructor(store: RecordStore, now: () => number, verify: VerifySignature = verifySignature) {
+  constructor(store: RecordStore, now: () => number, verify: VerifySignature) {
     this.#actors = actorCollection(store);
     this.#now = now;
     this.#verify = verify;

@@ -11,7 +11,7 @@ import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import type { AuthoritySigner } from '../../domain/ledger/seal.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { decodeStored, parseMembers } from '../../store/unreadable-record.ts';
-import { type VerifySignature, verifySignature } from '../signatures/signature-verifier.ts';
+import type { VerifySignature } from '../signatures/verifying-threads.ts';
 
 /** One key of the service's authority. Times are ISO. */
 export interface AuthorityKeyRecord {
@@ -192,7 +192,7 @@ export class Authority implements AuthoritySigner {
   }
 
   /** Whether the event's seal is a valid signature of the event's hash by one of the authority's keys. */
-  async verifySeal(event: LedgerEvent, verify: VerifySignature = verifySignature): Promise<boolean> {
+  async verifySeal(event: LedgerEvent, verify: VerifySignature): Promise<boolean> {
     const key = event.authorityKeyId === null ? null : (this.#publicKeys.get(event.authorityKeyId) ?? null);
     if (key === null || event.authoritySig === null) return false;
     let signature: Uint8Array;
