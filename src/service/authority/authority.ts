@@ -102,7 +102,7 @@ export async function openAuthority(records: RecordStore, privateKey: KeyObject,
 
 /**
  * Starts a rotation: nodes that read the store from now on do not renew their trust in the key in use. Once the trust
- * of all nodes has ended (AuthorityWatch), nothing is sealed until a rotation is finished. Throws AuthorityMismatch.
+ * of all nodes has ended (watchAuthority), nothing is sealed until a rotation is finished. Throws AuthorityMismatch.
  */
 export async function beginRotation(records: RecordStore, oldKey: KeyObject): Promise<void> {
   const { keys, version } = await readAuthority(records);
