@@ -9,19 +9,14 @@ export interface Cursor {
   readonly nextSeq: number;
 }
 
-export interface Cursors {
-  /** null if there is none. */
-  get(ledgerId: string): Promise<Cursor | null>;
-  /** null: another node has moved it. */
-  move(ledgerId: string, cursor: Cursor, nextSeq: number): Promise<Cursor | null>;
-  remove(ledgerId: string): Promise<void>;
-}
+export type Cursors = ReturnType<typeof cursorsIn>;
 
 const kind = 'webhook_cursor';
 
-export function cursorsIn(store: RecordStore): Cursors {
+export function cursorsIn(store: RecordStore) {
   return {
-    get: async (ledgerId) => {
+    /** null if there is none. */
+    get: async (ledgerId: string): Promise<Cursor | null> => {
       const record = await store.get(kind, ledgerId);
       if (record === null) return null;
       const cursor = decodeOrPassOver(record, (value) =>
@@ -30,12 +25,13 @@ export function cursorsIn(store: RecordStore): Cursors {
       // A damaged cursor starts at the first event. Then no event is missed, and some are sent again.
       return { version: record.version, nextSeq: cursor?.next_seq ?? 0 };
     },
-    move: async (ledgerId, cursor, nextSeq) => {
+    /** null: another node has moved it. */
+    move: async (ledgerId: string, cursor: Cursor, nextSeq: number): Promise<Cursor | null> => {
       const value = JSON.stringify({ next_seq: nextSeq });
       const put = await store.put({ kind, id: ledgerId, replaces: cursor.version, value, lookups: [] });
       return put.ok ? { version: put.version, nextSeq } : null;
     },
-    remove: async (ledgerId) => {
+    remove: async (ledgerId: string): Promise<void> => {
       const record = await store.get(kind, ledgerId);
       if (record !== null) await store.remove(kind, ledgerId, record.version);
     },
