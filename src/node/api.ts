@@ -54,10 +54,9 @@ import { StreamsMemory } from '../service/masters/stream-memory.ts';
 import { organizationService } from '../service/organizations/organizations.ts';
 import { proofService } from '../service/proofs/proofs.ts';
 import type { ProvenLogs } from '../service/proofs/proven-logs.ts';
-import { LedgerReading } from '../service/reading/ledger-reading.ts';
-import { sealCheck } from '../service/reading/seal-check.ts';
+import type { LedgerReading } from '../service/reading/ledger-reading.ts';
+import type { SealCheck } from '../service/reading/seal-check.ts';
 import type { SecretBox } from '../service/records/secret-box.ts';
-import type { VerifySignature } from '../service/signatures/verifying-threads.ts';
 import type { TargetPolicy } from '../service/webhooks/webhook-target.ts';
 import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
 import { webhookService } from '../service/webhooks/webhooks.ts';
@@ -70,10 +69,10 @@ import type { RecordStore } from '../store/record-store.ts';
 export interface ApiParts {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
+  readonly reading: LedgerReading;
+  readonly seals: SealCheck;
   readonly access: { readonly log: AccessLog; readonly queue: AccessQueue };
   readonly identities: Identities;
-  /** At a lower priority than the signatures of calls. */
-  readonly verifyRead: VerifySignature;
   readonly endings: KeyEndings;
   readonly directory: Directory;
   readonly authority: Authority;
@@ -92,14 +91,13 @@ export interface ApiParts {
 }
 
 export function apiOf(parts: ApiParts): Implementation[] {
-  const { ledgers, records, access, identities, directory, authority, logIdentity, clock, webhooks } = parts;
+  const { ledgers, records, reading, seals, access, identities, directory, authority, logIdentity } = parts;
+  const { clock, webhooks } = parts;
   const now = () => clock.now();
-  const reading = new LedgerReading(ledgers, now);
   const named = new LedgerNaming(reading, records);
   const commands = new OnceSubmitter(directory, ledgers);
   const opening = ledgerOpening(directory, reading);
   const close = ledgerClosing(identities, commands);
-  const seals = sealCheck(authority, identities, parts.verifyRead);
   const appender = new EventAppender(identities, reading, commands);
   const delegations = new Delegations(records, identities, reading, commands);
   return [

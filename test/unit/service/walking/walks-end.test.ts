@@ -7,6 +7,7 @@ import { FairPlaces } from '../../../../src/runtime/limits/fair-places.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import { BehindLogs } from '../../../../src/service/log-identity/behind-logs.ts';
+import { LedgerReading } from '../../../../src/service/reading/ledger-reading.ts';
 import { Walk } from '../../../../src/service/walking/walk.ts';
 import { buyer, ledgerId, masterId, stranger } from '../../../support/commands.ts';
 import {
@@ -119,6 +120,8 @@ function endlessApi(onAsk: OnAsk): ReadonlyMap<string, Handler> {
     memory: new MemoryBudget(1024 * 1024 * 1024),
     ledgers,
     records,
+    reading: new LedgerReading(ledgers, () => startMs),
+    seals: async () => [],
     provenLogs: provenLogsOver(ledgers),
     access: { log: endlessAccesses(onAsk), queue: { flush: async () => {} } },
     identities: identitiesIn(records, () => startMs),
