@@ -10,7 +10,8 @@ import { authorityKid, checkSignatureForm } from '../../domain/keys/signature.ts
 import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import type { AuthoritySigner } from '../../domain/ledger/seal.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { decodeStored, parseMembers } from '../../store/unreadable-record.ts';
+import { decodeStored } from '../../store/unreadable-record.ts';
+import { list, parserOf } from '../records/record-form.ts';
 import type { VerifySignature } from '../signatures/verifying-threads.ts';
 
 /** One key of the service's authority. Times are ISO. */
@@ -34,6 +35,7 @@ interface StoredAuthority {
 
 const kind = 'authority';
 const id = 'keys';
+const parseAuthority = parserOf<{ keys: AuthorityKeyRecord[]; rotating?: boolean }>({ keys: list });
 
 export class AuthorityMismatch extends Error {
   constructor() {
@@ -62,9 +64,7 @@ export function publicKeyOf(privateKey: KeyObject): string {
 export async function readAuthority(records: RecordStore): Promise<StoredAuthority & { readonly version: string }> {
   const record = await records.get(kind, id);
   if (record === null) return { keys: [], rotating: false, version: 'absent' };
-  const { keys, rotating = false } = decodeStored(record, (value) =>
-    parseMembers<{ keys: AuthorityKeyRecord[]; rotating?: boolean }>(value, { keys: 'list' }),
-  );
+  const { keys, rotating = false } = decodeStored(record, parseAuthority);
   return { keys, rotating, version: record.version };
 }
 

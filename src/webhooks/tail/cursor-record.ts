@@ -1,5 +1,6 @@
+import { count, parserOf } from '../../service/records/record-form.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts';
+import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 
 /** How far the events of a ledger have been fanned out. */
 export interface Cursor {
@@ -12,6 +13,7 @@ export interface Cursor {
 export type Cursors = ReturnType<typeof cursorsIn>;
 
 const kind = 'webhook_cursor';
+const parseCursor = parserOf<{ next_seq: number }>({ next_seq: count });
 
 export function cursorsIn(store: RecordStore) {
   return {
@@ -19,9 +21,7 @@ export function cursorsIn(store: RecordStore) {
     get: async (ledgerId: string): Promise<Cursor | null> => {
       const record = await store.get(kind, ledgerId);
       if (record === null) return null;
-      const cursor = decodeOrPassOver(record, (value) =>
-        parseMembers<{ next_seq: number }>(value, { next_seq: 'count' }),
-      );
+      const cursor = decodeOrPassOver(record, parseCursor);
       // A damaged cursor starts at the first event. Then no event is missed, and some are sent again.
       return { version: record.version, nextSeq: cursor?.next_seq ?? 0 };
     },
