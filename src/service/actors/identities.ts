@@ -34,7 +34,7 @@ export class Identities implements SigningKeys {
   readonly #verify: VerifySignature;
   readonly #cache = new RecentMap<string, Cached>(cachedMax);
   readonly #refreshing = new Map<string, { readonly begunAt: number; readonly read: Promise<ActorRecord | null> }>();
-  readonly #keyObjects = new Map<string, KeyObject | null>();
+  readonly #keyObjects = new RecentMap<string, KeyObject | null>(cachedMax);
   #orders = 0;
 
   constructor(store: RecordStore, now: () => number, verify: VerifySignature) {
@@ -125,7 +125,6 @@ export class Identities implements SigningKeys {
     const known = this.#keyObjects.get(key.kid);
     if (known !== undefined) return known;
     const made = verifyingKey(key.publicKey);
-    if (this.#keyObjects.size >= cachedMax) this.#keyObjects.clear();
     this.#keyObjects.set(key.kid, made);
     return made;
   }
