@@ -25,14 +25,7 @@ import { resolverService } from '../service/actors/resolver.ts';
 import type { AccessQueue } from '../service/audit/access-history.ts';
 import { auditService } from '../service/audit/audit.ts';
 import { LedgerNaming } from '../service/audit/ledger-naming.ts';
-import {
-  delegationNames,
-  entityNames,
-  masterNames,
-  organizationNames,
-  proofNames,
-  webhookNames,
-} from '../service/audit/named-ledgers.ts';
+import { entityNames, objectNames, organizationNames, webhookNames } from '../service/audit/named-ledgers.ts';
 import type { Authority } from '../service/authority/authority.ts';
 import { healthService, type StoreCheck } from '../service/calls/health.ts';
 import { delegationService } from '../service/delegation/delegation.ts';
@@ -100,7 +93,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
   const close = ledgerClosing(identities, commands);
   const appender = new EventAppender(identities, reading, commands);
   const delegations = new Delegations(records, identities, reading, commands);
-  return [
+  const api = [
     implement(HealthService, healthService(parts.stores, logIdentity.behind)),
     implement(DeveloperService, developerService(records, identities, parts.apiKeys)),
     implement(
@@ -115,19 +108,15 @@ export function apiOf(parts: ApiParts): Implementation[] {
       ...ledgerService(ledgers, records, identities, reading, opening, close, seals),
       followLedgerEvents: followLedgerEvents(parts.followers),
     }),
-    implement(
-      MasterService,
-      {
-        ...masterService(ledgers, identities, reading, appender, seals, commands),
-        ...masterAccess(ledgers, delegations, reading, now),
-        followMasterEvents: followMasterEvents(parts.followers),
-        appendEvents: appendStream(appender, named, new StreamsMemory(parts.memory), now),
-      },
-      masterNames(named),
-    ),
-    implement(ProofService, proofService(ledgers, reading, parts.provenLogs), proofNames(named)),
+    implement(MasterService, {
+      ...masterService(ledgers, identities, reading, appender, seals, commands),
+      ...masterAccess(ledgers, delegations, reading, now),
+      followMasterEvents: followMasterEvents(parts.followers),
+      appendEvents: appendStream(appender, named, new StreamsMemory(parts.memory), now),
+    }),
+    implement(ProofService, proofService(ledgers, reading, parts.provenLogs)),
     implement(SandboxService, sandboxService(parts.sandboxRun)),
-    implement(DelegationService, delegationService(ledgers, delegations, seals, now), delegationNames(named)),
+    implement(DelegationService, delegationService(ledgers, delegations, seals, now)),
     implement(
       AuditService,
       auditService(access.log, () => access.queue.flush(), now),
@@ -138,4 +127,5 @@ export function apiOf(parts: ApiParts): Implementation[] {
       webhookNames(named),
     ),
   ];
+  return api.map((joined) => ({ ...joined, names: { ...objectNames(named, joined.service), ...joined.names } }));
 }
