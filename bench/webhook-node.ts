@@ -15,6 +15,7 @@ import { isoTime } from '../src/domain/values/time.ts';
 import { uuidV7 } from '../src/domain/values/uuid.ts';
 import { machineUtilization, systemClock, threadProcessorMs } from '../src/runtime/clock/system-clock.ts';
 import { createLog } from '../src/runtime/telemetry/log.ts';
+import { LedgerReading } from '../src/service/reading/ledger-reading.ts';
 import { createSecretBox } from '../src/service/records/secret-box.ts';
 import { unboundedWalk } from '../src/service/walking/walk.ts';
 import { deliveriesIn } from '../src/service/webhooks/deliveries.ts';
@@ -42,6 +43,7 @@ export async function openWebhookNode() {
   const webhooks = openWebhooks({
     ledgers: stores.ledgers,
     records: stores.records,
+    reading: new LedgerReading(stores.ledgers, Date.now),
     secrets,
     policy: { production: false, ownPorts: () => new Set(), ownAddresses: () => [] },
     clock: systemClock,

@@ -25,14 +25,7 @@ import { resolverService } from '../service/actors/resolver.ts';
 import type { AccessQueue } from '../service/audit/access-history.ts';
 import { auditService } from '../service/audit/audit.ts';
 import { LedgerNaming } from '../service/audit/ledger-naming.ts';
-import {
-  delegationNames,
-  entityNames,
-  masterNames,
-  organizationNames,
-  proofNames,
-  webhookNames,
-} from '../service/audit/named-ledgers.ts';
+import { entityNames, objectNames, organizationNames, webhookNames } from '../service/audit/named-ledgers.ts';
 import type { Authority } from '../service/authority/authority.ts';
 import { healthService, type StoreCheck } from '../service/calls/health.ts';
 import { delegationService } from '../service/delegation/delegation.ts';
@@ -54,10 +47,9 @@ import { StreamsMemory } from '../service/masters/stream-memory.ts';
 import { organizationService } from '../service/organizations/organizations.ts';
 import { proofService } from '../service/proofs/proofs.ts';
 import type { ProvenLogs } from '../service/proofs/proven-logs.ts';
-import { LedgerReading } from '../service/reading/ledger-reading.ts';
-import { sealCheck } from '../service/reading/seal-check.ts';
+import type { LedgerReading } from '../service/reading/ledger-reading.ts';
+import type { SealCheck } from '../service/reading/seal-check.ts';
 import type { SecretBox } from '../service/records/secret-box.ts';
-import type { VerifySignature } from '../service/signatures/signature-verifier.ts';
 import type { TargetPolicy } from '../service/webhooks/webhook-target.ts';
 import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
 import { webhookService } from '../service/webhooks/webhooks.ts';
@@ -70,10 +62,10 @@ import type { RecordStore } from '../store/record-store.ts';
 export interface ApiParts {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
+  readonly reading: LedgerReading;
+  readonly seals: SealCheck;
   readonly access: { readonly log: AccessLog; readonly queue: AccessQueue };
   readonly identities: Identities;
-  /** At a lower priority than the signatures of calls. */
-  readonly verifyRead: VerifySignature;
   readonly endings: KeyEndings;
   readonly directory: Directory;
   readonly authority: Authority;
@@ -92,17 +84,16 @@ export interface ApiParts {
 }
 
 export function apiOf(parts: ApiParts): Implementation[] {
-  const { ledgers, records, access, identities, directory, authority, logIdentity, clock, webhooks } = parts;
+  const { ledgers, records, reading, seals, access, identities, directory, authority, logIdentity } = parts;
+  const { clock, webhooks } = parts;
   const now = () => clock.now();
-  const reading = new LedgerReading(ledgers, now);
   const named = new LedgerNaming(reading, records);
   const commands = new OnceSubmitter(directory, ledgers);
   const opening = ledgerOpening(directory, reading);
   const close = ledgerClosing(identities, commands);
-  const seals = sealCheck(authority, identities, parts.verifyRead);
   const appender = new EventAppender(identities, reading, commands);
   const delegations = new Delegations(records, identities, reading, commands);
-  return [
+  const api = [
     implement(HealthService, healthService(parts.stores, logIdentity.behind)),
     implement(DeveloperService, developerService(records, identities, parts.apiKeys)),
     implement(
@@ -117,19 +108,15 @@ export function apiOf(parts: ApiParts): Implementation[] {
       ...ledgerService(ledgers, records, identities, reading, opening, close, seals),
       followLedgerEvents: followLedgerEvents(parts.followers),
     }),
-    implement(
-      MasterService,
-      {
-        ...masterService(ledgers, identities, reading, appender, seals, commands),
-        ...masterAccess(ledgers, delegations, reading, now),
-        followMasterEvents: followMasterEvents(parts.followers),
-        appendEvents: appendStream(appender, named, new StreamsMemory(parts.memory), now),
-      },
-      masterNames(named),
-    ),
-    implement(ProofService, proofService(ledgers, reading, parts.provenLogs), proofNames(named)),
+    implement(MasterService, {
+      ...masterService(ledgers, identities, reading, appender, seals, commands),
+      ...masterAccess(ledgers, delegations, reading, now),
+      followMasterEvents: followMasterEvents(parts.followers),
+      appendEvents: appendStream(appender, named, new StreamsMemory(parts.memory), now),
+    }),
+    implement(ProofService, proofService(ledgers, reading, parts.provenLogs)),
     implement(SandboxService, sandboxService(parts.sandboxRun)),
-    implement(DelegationService, delegationService(ledgers, delegations, seals, now), delegationNames(named)),
+    implement(DelegationService, delegationService(ledgers, delegations, seals, now)),
     implement(
       AuditService,
       auditService(access.log, () => access.queue.flush(), now),
@@ -140,4 +127,5 @@ export function apiOf(parts: ApiParts): Implementation[] {
       webhookNames(named),
     ),
   ];
+  return api.map((joined) => ({ ...joined, names: { ...objectNames(named, joined.service), ...joined.names } }));
 }

@@ -4,15 +4,9 @@ import type { Directory } from '../actors/routing/directory.ts';
 import type { Command } from '../domain/ledger/command.ts';
 import type { Readiness } from '../rpc/internal-listener.ts';
 import type { RemoteHeads } from '../service/following/ledger-heads.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
 
-export interface SharedWebhooks {
-  /** See Webhooks. */
-  takeOver(isNew: (id: string) => boolean, own: () => void): Promise<void>;
-  giveUp(isGone: (id: string) => boolean): void;
-  catchUp(): Promise<void>;
-  heard(subscriptionId: string): void;
-  lookForDue(): void;
-}
+export type SharedWebhooks = Pick<Webhooks, 'takeOver' | 'giveUp' | 'catchUp' | 'heard' | 'lookForDue'>;
 
 interface NodePorts {
   readonly http: number;

@@ -1,6 +1,7 @@
 import { toldTogether } from '../actors/ledger/commit-listener.ts';
 import { systemClock } from '../runtime/clock/system-clock.ts';
 import { checkCommandSignature } from '../service/actors/command-signature.ts';
+import { sealCheck } from '../service/reading/seal-check.ts';
 import { apiOf } from './api.ts';
 import { readTls } from './listeners.ts';
 import type { NodeParts, RunningNode } from './node-parts.ts';
@@ -59,12 +60,12 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const load = { committed: (_ledgerId: string, entries: readonly unknown[]) => limiter.committed(entries.length) };
   const told = toldTogether(webhooks, checkpoints, heads, load);
   const directory = made.use(startActors(node, authority, endings, told));
-  const { verifyRead } = signers.verifying;
-  const followers = made.use(createFollowers(node, heads, authority, identities, verifyRead, checkpoints, limiter));
+  const seals = sealCheck(authority, identities, signers.verifying.verifyRead);
+  const followers = made.use(createFollowers(node, heads, seals, checkpoints, limiter));
   const tls = readTls(config, systemClock.now());
   const api = apiOf({
     ...node,
-    ...{ identities, endings, directory, authority, logIdentity, followers, verifyRead },
+    ...{ identities, endings, directory, authority, logIdentity, followers, seals },
     access: { log: node.access, queue: accesses },
     apiKeys: credentials,
     provenLogs: checkpoints,

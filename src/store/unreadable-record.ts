@@ -1,6 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
 import { LedgerError } from '../domain/errors.ts';
-import type { FindPage, FoundRecord, LookupName, RecordStore } from './record-store.ts';
 
 interface Unreadable {
   /** Kind of the record, or another kind of stored value such as `line`, `cell` or `head`. */
@@ -88,67 +87,4 @@ export function storedLine(list: string, value: string): StoredText {
 
 export function storedCell(key: string, value: string): StoredText {
   return { kind: 'cell', id: key, value };
-}
-
-/** Throws unless the text is a JSON object that has each member of `types` with the type given there. */
-export function parseMembers<T>(text: string, types: MemberTypes<T> = {}): T {
-  const value: unknown = JSON.parse(text);
-  checkMembers(value, types);
-  return value as T;
-}
-
-/** Throws TypeError unless `value` is an object that has each member of `types` with the type given there. */
-export function checkMembers<T>(value: unknown, types: MemberTypes<T>): void {
-  if (!isOfType(value, 'object')) throw new TypeError('This is no object.');
-  for (const [name, type] of Object.entries(types)) {
-    const member: unknown = (value as Record<string, unknown>)[name];
-    if (!isOfType(member, type as MemberType)) throw new TypeError(`Member ${name} is no ${type}.`);
-  }
-}
-
-type MemberTypes<T> = Partial<Record<keyof T & string, MemberType>>;
-
-type MemberType = 'text' | 'text or null' | 'time' | 'time or null' | 'count' | 'object' | 'list';
-
-function isOfType(value: unknown, type: MemberType): boolean {
-  switch (type) {
-    case 'text':
-      return typeof value === 'string';
-    case 'text or null':
-      return value === null || typeof value === 'string';
-    case 'time':
-      return typeof value === 'string' && !Number.isNaN(Date.parse(value));
-    case 'time or null':
-      return value === null || isOfType(value, 'time');
-    case 'count':
-      return Number.isSafeInteger(value) && (value as number) >= 0;
-    case 'object':
-      return typeof value === 'object' && value !== null && !Array.isArray(value);
-    case 'list':
-      return Array.isArray(value);
-  }
-}
-
-/** Like RecordStore.find, but skips and reports unreadable records. Later records fill the page up to its limit. */
-export async function findReadable<T>(
-  store: Pick<RecordStore, 'find'>,
-  kind: string,
-  lookup: LookupName,
-  page: FindPage,
-  decode: (record: FoundRecord) => T,
-): Promise<T[]> {
-  const readable: T[] = [];
-  let behind = page;
-  while (readable.length < page.limit) {
-    const limit = page.limit - readable.length;
-    const records = await store.find(kind, lookup, { ...behind, limit });
-    for (const record of records) {
-      const value = decodeOrPassOver(record, () => decode(record));
-      if (value !== undefined) readable.push(value);
-    }
-    const last = records.at(-1);
-    if (last === undefined || records.length < limit) break;
-    behind = { ...page, offset: 0, after: last };
-  }
-  return readable;
 }

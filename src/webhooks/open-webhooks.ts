@@ -1,5 +1,4 @@
 import type { Registry } from 'prom-client';
-import { LedgerReading } from '../service/reading/ledger-reading.ts';
 import type { TargetPolicy } from '../service/webhooks/webhook-target.ts';
 import { createPoster } from './post/http-post.ts';
 import { dnsLookup } from './post/name-lookup.ts';
@@ -8,18 +7,16 @@ import { attemptsPerTargetMax } from './send/fair-queue.ts';
 import { webhookMeter } from './webhook-meter.ts';
 import { type WebhookParts, Webhooks } from './webhooks.ts';
 
-interface NodeWebhooksParts extends Omit<WebhookParts, 'reading' | 'poster' | 'meter'> {
+interface NodeWebhooksParts extends Omit<WebhookParts, 'poster' | 'meter'> {
   readonly policy: TargetPolicy;
   readonly registry: Registry;
 }
 
 /** Creates the webhooks of a node, over real connections. Call `start` once the node's ports are open. */
 export function openWebhooks({ policy, registry, ...parts }: NodeWebhooksParts): Webhooks {
-  const { ledgers, clock } = parts;
   return new Webhooks({
     ...parts,
-    reading: new LedgerReading(ledgers, () => clock.now()),
-    poster: createPoster(receiverConnector({ policy, lookup: dnsLookup(), clock }), attemptsPerTargetMax),
+    poster: createPoster(receiverConnector({ policy, lookup: dnsLookup(), clock: parts.clock }), attemptsPerTargetMax),
     meter: webhookMeter(registry),
   });
 }

@@ -2,6 +2,8 @@ export type LedgerType = 'ORDER' | 'FACILITY_ROOT' | 'ENTITY_ROOT' | 'ENGAGEMENT
 
 export type ActorType = 'human' | 'service' | 'external' | 'device';
 
+export const actorTypes: ReadonlySet<string> = new Set<ActorType>(['human', 'service', 'external', 'device']);
+
 export interface MasterLink {
   readonly id: string;
   /** content_hash of the previous event of this master, hex; '' for the first one. */

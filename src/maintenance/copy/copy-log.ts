@@ -1,13 +1,14 @@
 import { parseOrigin } from '../../domain/log/origin.ts';
 import { isStamped } from '../../service/log-identity/log-identity.ts';
 import { type LogRecord, logRules, readLog, writeLog } from '../../service/log-identity/log-record.ts';
+import { isBrokenRow } from '../../service/proofs/log-rows.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { SignedHead, SignedHeads } from '../../store/signed-heads.ts';
 import type { TreeInspection } from '../../store/store-inspection.ts';
 import type { StoreStamp } from '../../store/store-stamp.ts';
 import { forEachConcurrently } from '../for-each-concurrently.ts';
-import { ExpectedTrees, isBrokenRow } from '../scrub/expected-trees.ts';
+import { ExpectedTrees } from '../scrub/expected-trees.ts';
 import { whyBehind } from '../scrub/signed-head-check.ts';
 import { CopyRefused } from './copy-ledger.ts';
 

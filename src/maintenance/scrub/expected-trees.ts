@@ -1,4 +1,3 @@
-import { LedgerError } from '../../domain/errors.ts';
 import { parseOrigin } from '../../domain/log/origin.ts';
 import { subtreeHash, tileRoot } from '../../domain/log/subtree-hash.ts';
 import { hashesNeeded, TILE_HASHES } from '../../domain/log/tiles.ts';
@@ -122,9 +121,4 @@ export class ExpectedTrees {
     this.#tiles.set(key, known);
     return known;
   }
-}
-
-/** Whether it says that an event is missing or damaged. `details.seq` names it. */
-export function isBrokenRow(error: unknown): error is LedgerError {
-  return error instanceof LedgerError && error.details.reason === 'broken_row';
 }

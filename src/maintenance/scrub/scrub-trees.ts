@@ -1,11 +1,12 @@
 import { parseOrigin } from '../../domain/log/origin.ts';
 import { TILE_HASHES } from '../../domain/log/tiles.ts';
 import { isSameHash } from '../../domain/log/tree.ts';
+import { isBrokenRow } from '../../service/proofs/log-rows.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { StoredHashes, StoredSignedHead, TreeInspection } from '../../store/store-inspection.ts';
 import { UnreadableRecord } from '../../store/unreadable-record.ts';
 import { forEachConcurrently } from '../for-each-concurrently.ts';
-import { type ExpectedLog, ExpectedTrees, isBrokenRow } from './expected-trees.ts';
+import { type ExpectedLog, ExpectedTrees } from './expected-trees.ts';
 import type { Finding } from './finding.ts';
 import { whyBehind } from './signed-head-check.ts';
 

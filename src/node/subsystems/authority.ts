@@ -1,10 +1,10 @@
 import { Gauge, type Registry } from 'prom-client';
 import { isoTime } from '../../domain/values/time.ts';
 import { type Authority, openAuthority } from '../../service/authority/authority.ts';
-import { AuthorityWatch } from '../../service/authority/authority-watch.ts';
+import { watchAuthority } from '../../service/authority/authority-watch.ts';
 import type { BehindLogs } from '../../service/log-identity/behind-logs.ts';
 import { type LogIdentity, openLogIdentity } from '../../service/log-identity/log-identity.ts';
-import { LogWatch } from '../../service/log-identity/log-watch.ts';
+import { watchLog } from '../../service/log-identity/log-watch.ts';
 import { createSecretBox, type SecretBox } from '../../service/records/secret-box.ts';
 import { checkSecretsKey } from '../../service/records/secrets-key-check.ts';
 import type { NodeContext } from './context.ts';
@@ -33,7 +33,7 @@ export async function openNodeAuthority(node: NodeContext): Promise<NodeAuthorit
   const watches =
     membership === undefined
       ? []
-      : [new AuthorityWatch({ records, authority, clock, warn }), new LogWatch({ records, logIdentity, clock, warn })];
+      : [watchAuthority({ records, authority, clock, warn }), watchLog({ records, logIdentity, clock, warn })];
   for (const watch of watches) await watch.start();
   const stop = () => {
     for (const watch of watches) watch.stop();

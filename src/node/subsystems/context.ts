@@ -7,6 +7,7 @@ import { FairPlaces } from '../../runtime/limits/fair-places.ts';
 import { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { type CurrentLoad, createMetrics, type Metrics } from '../../runtime/telemetry/metrics.ts';
 import { pooledRandom, type Random } from '../../service/calls/entropy.ts';
+import { LedgerReading } from '../../service/reading/ledger-reading.ts';
 import type { NodeParts } from '../node-parts.ts';
 
 /** What the subsystems of a node share. */
@@ -15,6 +16,7 @@ export interface NodeContext extends NodeParts {
   readonly machine: Pick<Clock, 'now'>;
   readonly memory: MemoryBudget;
   readonly reads: FairPlaces;
+  readonly reading: LedgerReading;
   readonly metrics: Metrics;
   readonly random: Random;
   now(): number;
@@ -30,18 +32,20 @@ export function nodeContext(
   parts: NodeParts,
   load: Pick<CurrentLoad, 'runningCalls' | 'mailboxDepth' | 'verificationQueue'>,
 ): NodeContext {
-  const { config, clock, log, membership, machine = systemClock } = parts;
+  const { config, ledgers, clock, log, membership, machine = systemClock } = parts;
   const { memory = new MemoryBudget(config.memoryBudgetBytes), isStoreWritable } = parts;
   const reads = new FairPlaces(config.reads, tooManyReads);
+  const now = () => clock.now();
   return {
     ...parts,
     production: config.mode === 'production',
     machine,
     memory,
     reads,
+    reading: new LedgerReading(ledgers, now),
     metrics: createMetrics({ ...load, memory, reads, isStoreWritable, logLinesDropped: () => log.linesDropped() }),
     random: pooledRandom((bytes) => randomBytes(bytes)),
-    now: () => clock.now(),
+    now,
     monotonicMs: () => performance.now(),
     isClockGood: () => isPlausibleTime(machine.now()),
     isClockRight: () => membership?.isClockRight() ?? true,

@@ -1,16 +1,12 @@
 import { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import { machineUtilization, threadProcessorMs } from '../../runtime/clock/system-clock.ts';
 import { limits } from '../../runtime/limits/limits.ts';
-import type { Identities } from '../../service/actors/identities.ts';
-import type { Authority } from '../../service/authority/authority.ts';
 import { EventPages } from '../../service/following/event-pages.ts';
 import { followMeter, headMeter } from '../../service/following/follow-meter.ts';
 import { Followers } from '../../service/following/followers.ts';
 import { LedgerHeads } from '../../service/following/ledger-heads.ts';
 import type { ProvenLogs } from '../../service/proofs/proven-logs.ts';
-import { LedgerReading } from '../../service/reading/ledger-reading.ts';
-import { sealCheck } from '../../service/reading/seal-check.ts';
-import type { VerifySignature } from '../../service/signatures/signature-verifier.ts';
+import type { SealCheck } from '../../service/reading/seal-check.ts';
 import type { NodeContext } from './context.ts';
 
 /** The heads of followed ledgers. They hear of each commit of this node, and of those of other nodes. */
@@ -27,25 +23,20 @@ export function createFollowLimiter({ clock, monotonicMs }: NodeContext): Backgr
   return new BackgroundLimiter({ clock, monotonicMs, utilization, processorMs: threadProcessorMs, busyShare });
 }
 
-/** `verify` has a lower priority than the signatures of calls. */
 export function createFollowers(
   node: NodeContext,
   heads: LedgerHeads,
-  authority: Authority,
-  identities: Identities,
-  verify: VerifySignature,
+  seals: SealCheck,
   logs: ProvenLogs,
   limiter: BackgroundLimiter,
 ): Followers {
-  const { config, ledgers, clock, log, metrics, memory, random, monotonicMs, now } = node;
+  const { config, ledgers, reading, clock, log, metrics, memory, random, monotonicMs } = node;
   const pages = new EventPages(limits.followPagesMaxBytes, {
     add: (bytes) => memory.add('read', bytes),
     release: (bytes) => memory.release('read', bytes),
   });
   const followers: Followers = new Followers({
-    ...{ ledgers, heads, pages, logs, limiter, clock, log, random, monotonicMs },
-    reading: new LedgerReading(ledgers, now),
-    seals: sealCheck(authority, identities, verify),
+    ...{ ledgers, reading, seals, heads, pages, logs, limiter, clock, log, random, monotonicMs },
     meter: followMeter(
       metrics.registry,
       () => followers.count,

@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
+import { frameHeadBytes } from '../grpc/worker/framing.ts';
 import { tooLarge } from '../http/body.ts';
 
 /** How Connect and gRPC-Web put a message into an HTTP body. */
@@ -48,7 +49,6 @@ export function connectFormat(contentType: string | undefined): ConnectFormat | 
   return formats.find(([pattern]) => pattern.test(contentType ?? ''))?.[1] ?? null;
 }
 
-const FRAME_HEAD_BYTES = 5;
 const COMPRESSED = 1;
 
 const unzip: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>>> = {
@@ -66,8 +66,8 @@ export async function unpackMessage(
   body: Buffer,
 ): Promise<Buffer> {
   if (!format.framed) return encoding === undefined || encoding === 'identity' ? body : decompress(encoding, body);
-  if (body.length < FRAME_HEAD_BYTES || body.length !== FRAME_HEAD_BYTES + body.readUInt32BE(1)) throw badFrame();
-  const message = body.subarray(FRAME_HEAD_BYTES);
+  if (body.length < frameHeadBytes || body.length !== frameHeadBytes + body.readUInt32BE(1)) throw badFrame();
+  const message = body.subarray(frameHeadBytes);
   const flags = body.readUInt8(0);
   if (flags === 0) return message;
   if (flags !== COMPRESSED || encoding === undefined) throw badFrame();

@@ -14,6 +14,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import { StandardStreams } from '../../runtime/limits/standard-streams.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
+import { frameHeadBytes } from '../grpc/worker/framing.ts';
 import { connectCompressions, encodingFor } from '../http/compression.ts';
 import type { HttpHandlerParts } from '../http/handler-parts.ts';
 import type { HttpHandler, HttpResponse } from '../http/response.ts';
@@ -160,7 +161,7 @@ async function* emptyMessage(request: IncomingMessage): AsyncIterable<Uint8Array
     yield text;
     return;
   }
-  const head = Buffer.alloc(5);
+  const head = Buffer.alloc(frameHeadBytes);
   head.writeUInt32BE(text.length, 1);
   yield Buffer.concat([head, text]);
 }

@@ -31,7 +31,7 @@ export type LiveStreamHandler = (request: Message, call: Call) => Promise<Pushed
 export type BidiStreamHandler = (requests: AsyncIterable<Message>, call: Call) => AsyncIterable<object>;
 export type AnyHandler = UnaryHandler | ServerStreamHandler | LiveStreamHandler | BidiStreamHandler;
 
-/** For methods whose ledger is not in a `ledger_id` of the request: how to find the ledger that a call names. */
+/** How to find the ledger that a call names, for methods of whose requests no field says it (named-ledgers.ts). */
 type NamesOf<S extends DescService> = {
   readonly [name in keyof S['method']]?: Naming<MessageShape<S['method'][name]['input']>>;
 };

@@ -1,4 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf';
+import { actorTypes } from '../../domain/event/event.ts';
 import { EngagementService } from '../../gen/svc/v1/engagements_pb.ts';
 import { EntityService } from '../../gen/svc/v1/entities_pb.ts';
 import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
@@ -91,7 +92,7 @@ export const headerParameters: JsonObject = {
     {},
   ),
   ActorType: header('X-ACTOR-TYPE', 'With an API key: the `actor_type` of the events; `service` if left out.', {
-    enum: ['human', 'service', 'external', 'device'],
+    enum: [...actorTypes],
   }),
   DeliveryChain: header(
     'X-Delivery-Chain',

@@ -1,5 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
-import type { ActorType } from '../../domain/event/event.ts';
+import { type ActorType, actorTypes } from '../../domain/event/event.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
 import { Auth, type MethodRule } from '../../gen/svc/v1/options_pb.ts';
 import type { Caller, CallSignature } from '../../service/calls/call.ts';
@@ -8,7 +8,6 @@ import type { IncomingCall } from '../call/incoming-call.ts';
 
 type HeaderReader = Pick<IncomingCall, 'header'>;
 
-const actorTypes: ReadonlySet<string> = new Set<ActorType>(['human', 'service', 'external', 'device']);
 const BEARER = /^bearer +([^\s,]+)$/i;
 
 /**

@@ -1,3 +1,5 @@
+import { RecentMap } from '../../runtime/collections/recent-map.ts';
+
 /** What a caller is told if the bucket is empty. */
 export interface RateLimited {
   /** Whole seconds until the next token, at least 1. */
@@ -24,14 +26,12 @@ export class RateLimiter {
   /** The policy's name, which callers see. */
   readonly #name: string;
   readonly #size: BucketSize;
-  readonly #keysMax: number;
-  /** Ordered by last use. */
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets: RecentMap<string, Bucket>;
 
   constructor(name: string, size: BucketSize, keysMax: number) {
     this.#name = name;
     this.#size = size;
-    this.#keysMax = keysMax;
+    this.#buckets = new RecentMap(keysMax);
   }
 
   /** Returns null if a token was taken. `nowMs` is the time of any clock that does not go back. */
@@ -55,19 +55,16 @@ export class RateLimiter {
 
   /** Returns the key's bucket, refilled up to `nowMs`. */
   #filled(key: string, nowMs: number): Bucket {
-    const buckets = this.#buckets;
     const { perSecond, burst } = this.#size;
-    let bucket = buckets.get(key);
+    let bucket = this.#buckets.get(key);
     if (bucket === undefined) {
       bucket = { tokens: burst, filledMs: nowMs };
-      if (buckets.size >= this.#keysMax) for (const oldest of buckets.keys().take(1)) buckets.delete(oldest);
     } else {
       const elapsedMs = Math.max(0, nowMs - bucket.filledMs);
       bucket.tokens = Math.min(burst, bucket.tokens + (elapsedMs * perSecond) / 1000);
       bucket.filledMs = nowMs;
-      buckets.delete(key);
     }
-    buckets.set(key, bucket);
+    this.#buckets.set(key, bucket);
     return bucket;
   }
 }

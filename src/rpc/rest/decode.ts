@@ -1,4 +1,4 @@
-import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
+import { create, type DescField, type Message, ScalarType } from '@bufbuild/protobuf';
 import { invalidField } from '../../domain/errors.ts';
 import type { JsonNode } from '../../domain/json/json.ts';
 import { isOptional, jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
@@ -48,29 +48,19 @@ function fieldsOutsidePath(route: RestRoute): Fields {
   return byName(route.method.input.fields.filter((field) => !route.pathParams.includes(field.name)));
 }
 
-/** `path` is the object's path for errors; '' for the body itself. */
-export function readMessage(desc: DescMessage, node: JsonNode, path: string): Message {
-  return create(desc, readObject(byName(desc.fields), node, path));
-}
-
 function byName(fields: readonly DescField[]): Fields {
   return new Map(fields.map((field) => [field.name, field]));
 }
 
 function readBody(fields: Fields, body: JsonNode | null): Init {
   if (body === null || (body.kind === 'null' && fields.size === 0)) return {};
-  return readObject(fields, body, '');
-}
-
-function readObject(fields: Fields, node: JsonNode, path: string): Init {
-  if (node.kind !== 'object') throw invalidField(path === '' ? 'body' : path, 'a JSON object');
-  const prefix = path === '' ? '' : `${path}.`;
+  if (body.kind !== 'object') throw invalidField('body', 'a JSON object');
   const init: Init = {};
-  for (const { name, value } of node.members) {
+  for (const { name, value } of body.members) {
     const field = fields.get(name);
-    if (!field) throw unknownField(prefix + name, [...fields.keys()]);
+    if (!field) throw unknownField(name, [...fields.keys()]);
     if (value.kind === 'null' && mayBeNull(field)) continue;
-    init[field.localName] = readValue(field, value, prefix + name);
+    init[field.localName] = readValue(field, value);
   }
   return init;
 }
@@ -80,17 +70,12 @@ function mayBeNull(field: DescField): boolean {
   return isOptional(field) || (field.fieldKind === 'list' && !jsonRule(field).required);
 }
 
-function readValue(field: DescField, node: JsonNode, path: string): unknown {
-  if (field.fieldKind !== 'list') return readOne(field, node, path);
-  if (node.kind !== 'array') throw invalidField(path, 'an array');
-  return node.items.map((item, at) => readOne(field, item, `${path}[${at}]`));
-}
-
-function readOne(field: DescField, node: JsonNode, path: string): unknown {
-  if (field.fieldKind === 'map') throw noRestForm(field);
-  if (field.message !== undefined) return readMessage(field.message, node, path);
-  if (field.scalar !== undefined) return readScalar(field, field.scalar, node, path);
-  throw noRestForm(field);
+function readValue(field: DescField, node: JsonNode): unknown {
+  if (field.fieldKind === 'map' || field.scalar === undefined) throw noRestForm(field);
+  const { name, scalar } = field;
+  if (field.fieldKind !== 'list') return readScalar(field, scalar, node, name);
+  if (node.kind !== 'array') throw invalidField(name, 'an array');
+  return node.items.map((item, at) => readScalar(field, scalar, item, `${name}[${at}]`));
 }
 
 function readScalar(field: DescField, scalar: ScalarType, node: JsonNode, path: string): unknown {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import Negotiator from 'negotiator';
 import type { LedgerError } from '../../domain/errors.ts';
+import type { RunSandboxResponse } from '../../gen/svc/v1/sandbox_pb.ts';
 import type { StreamCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { RestCall } from './rest-call.ts';
@@ -21,8 +22,8 @@ export function writeOn(response: ServerResponse, chunk: string | Buffer): Promi
 }
 
 /**
- * A REST call whose answer is a stream of lines: plain text, or server-sent events (WHATWG HTML, section 9.2) for a
- * caller that prefers them (RFC 9110, section 12.5.1). An error after the first line is sent as the last line.
+ * A REST call of RunSandbox, whose answer is a stream of lines: plain text, or server-sent events (WHATWG HTML, section
+ * 9.2) for a caller that prefers them (RFC 9110, section 12.5.1). An error after the first line is the last line.
  */
 export class RestStreamCall extends RestCall implements StreamCall {
   #started = false;
@@ -30,8 +31,7 @@ export class RestStreamCall extends RestCall implements StreamCall {
 
   send(call: RunningCall, answer: object): Promise<void> | undefined {
     this.#start(call);
-    const line = 'line' in answer && typeof answer.line === 'string' ? answer.line : (this.entry.write(answer) ?? '');
-    return this.#write(line);
+    return this.#write((answer as RunSandboxResponse).line);
   }
 
   end(call: RunningCall): void {

@@ -52,11 +52,11 @@ export function createLog(
   });
 }
 
-/** `file`: a path, or the number of an open file. It is opened with the first line. */
-export function bufferedLines(file: number | string, maxBytes = waitingLinesMaxBytes): LineWriter {
+/** `file`: a path, or 1 for the standard output. It is opened with the first line. */
+export function bufferedLines(file: 1 | string, maxBytes = waitingLinesMaxBytes): LineWriter {
   let write: WriteChunk | null = null;
   const open = (): WriteChunk => {
-    if (file !== 1) return toFile(typeof file === 'number' ? file : fs.openSync(file, 'a'));
+    if (file !== 1) return toFile(fs.openSync(file, 'a'));
     process.once('exit', () => writeRest(writer));
     return isFile(1) ? toFile(1) : toStdout;
   };

@@ -5,7 +5,7 @@ import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import type { Collection } from '../records/collection.ts';
-import { type VerifySignature, verifySignature } from '../signatures/signature-verifier.ts';
+import type { VerifySignature } from '../signatures/verifying-threads.ts';
 import type { Walk } from '../walking/walk.ts';
 import { type ActorRecord, actorCollection, type SigningKeyRecord } from './actor-record.ts';
 
@@ -34,10 +34,10 @@ export class Identities implements SigningKeys {
   readonly #verify: VerifySignature;
   readonly #cache = new RecentMap<string, Cached>(cachedMax);
   readonly #refreshing = new Map<string, { readonly begunAt: number; readonly read: Promise<ActorRecord | null> }>();
-  readonly #keyObjects = new Map<string, KeyObject | null>();
+  readonly #keyObjects = new RecentMap<string, KeyObject | null>(cachedMax);
   #orders = 0;
 
-  constructor(store: RecordStore, now: () => number, verify: VerifySignature = verifySignature) {
+  constructor(store: RecordStore, now: () => number, verify: VerifySignature) {
     this.#actors = actorCollection(store);
     this.#now = now;
     this.#verify = verify;
@@ -125,7 +125,6 @@ export class Identities implements SigningKeys {
     const known = this.#keyObjects.get(key.kid);
     if (known !== undefined) return known;
     const made = verifyingKey(key.publicKey);
-    if (this.#keyObjects.size >= cachedMax) this.#keyObjects.clear();
     this.#keyObjects.set(key.kid, made);
     return made;
   }

@@ -1,6 +1,7 @@
+import type { DescField, DescService, Message } from '@bufbuild/protobuf';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
-import { type LedgerNaming, nameRootLedger } from './ledger-naming.ts';
+import { type LedgerNaming, type Naming, nameRootLedger } from './ledger-naming.ts';
 
 /**
  * How methods without a `ledger_id` in their request name a ledger. A `ledger_id` is noted for all methods alike.
@@ -8,38 +9,34 @@ import { type LedgerNaming, nameRootLedger } from './ledger-naming.ts';
  * once it is found (webhooks.ts), and AppendEvents names the ledgers of its events (append-stream.ts).
  */
 
-interface OfObject {
-  readonly organizationId?: string | undefined;
-  readonly masterId?: string | undefined;
+/** Finds it by `uuid`, `master_id` or `organization_id`, which mean the same in every request that has them. */
+export function objectNames(naming: LedgerNaming, service: DescService): Readonly<Record<string, Naming<Message>>> {
+  const names: Record<string, Naming<Message>> = {};
+  for (const { localName, methodKind, input } of service.methods) {
+    if (methodKind === 'bidi_streaming') continue;
+    const [first, ...others] = input.fields.flatMap((field) => namesOfField(naming, field) ?? []);
+    if (first === undefined) continue;
+    names[localName] = others.length === 0 ? first : inTurn([first, ...others]);
+  }
+  return names;
 }
 
-export function masterNames(naming: LedgerNaming) {
-  const byUuid = (request: { readonly uuid: string }, call: Call, refused: boolean) =>
-    naming.master(call, request.uuid, refused);
-  return {
-    getMaster: byUuid,
-    appendEvent: byUuid,
-    listMasterEvents: byUuid,
-    followMasterEvents: byUuid,
-    closeMaster: byUuid,
-    grantMasterAccess: byUuid,
-    listMasterAccess: byUuid,
-    revokeMasterAccess: byUuid,
+function namesOfField(naming: LedgerNaming, { name, localName }: DescField): Naming<Message> | null {
+  const idIn = (request: Message) => String((request as unknown as Readonly<Record<string, unknown>>)[localName] ?? '');
+  if (name === 'organization_id') return (request, call) => naming.organization(call, idIn(request));
+  if (name === 'uuid' || name === 'master_id')
+    return (request, call, refused) => naming.master(call, idIn(request), refused);
+  return null;
+}
+
+function inTurn(names: readonly Naming<Message>[]): Naming<Message> {
+  return async (...of) => {
+    for (const name of names) await name(...of);
   };
-}
-
-export function proofNames(naming: LedgerNaming) {
-  const byUuid = (request: { readonly uuid: string }, call: Call, refused: boolean) =>
-    naming.master(call, request.uuid, refused);
-  return { getMasterCheckpoint: byUuid, getMasterInclusion: byUuid, getMasterConsistency: byUuid };
 }
 
 export function organizationNames(naming: LedgerNaming) {
-  return {
-    getOrganization: (request: { readonly id: string }, call: Call) => naming.organization(call, request.id),
-    enrichOrganization: (request: { readonly organizationId: string }, call: Call) =>
-      naming.organization(call, request.organizationId),
-  };
+  return { getOrganization: (request: { readonly id: string }, call: Call) => naming.organization(call, request.id) };
 }
 
 export function entityNames() {
@@ -48,23 +45,6 @@ export function entityNames() {
     createRootLedger: (_request: object, call: Call) => nameRootLedger(call, callerOf(call).actorId),
     getRootLedger: ofActor,
     closeRootLedger: ofActor,
-  };
-}
-
-export function delegationNames(naming: LedgerNaming) {
-  const ofObject = async (request: OfObject, call: Call, refused: boolean) => {
-    if (request.organizationId !== undefined) await naming.organization(call, request.organizationId);
-    if (request.masterId !== undefined) await naming.master(call, request.masterId, refused);
-  };
-  return {
-    grantOrganizationDelegation: ofObject,
-    revokeOrganizationDelegation: ofObject,
-    listOrganizationDelegations: ofObject,
-    grantMasterDelegation: ofObject,
-    revokeMasterDelegation: ofObject,
-    listMasterDelegations: ofObject,
-    getDelegationSnapshot: ofObject,
-    getDelegationProof: ofObject,
   };
 }
 

@@ -24,35 +24,17 @@ interface AuthorityWatchParts {
  * Checks periodically whether this node's key is still the authority's: a seal made with an ended key would be invalid
  * for good. A rotation begins, waits for `rotationLeadMs`, and then ends the key, so that nodes need not be stopped.
  */
-export class AuthorityWatch {
-  readonly #parts: AuthorityWatchParts;
-  readonly #watch: RecordWatch;
-
-  constructor(parts: AuthorityWatchParts) {
-    this.#parts = parts;
-    this.#watch = new RecordWatch({
-      clock: parts.clock,
-      look: (trustedUntilMs) => this.#look(trustedUntilMs),
-      failed: (error) => parts.warn('looking at the keys of the authority failed', error),
-    });
-  }
-
-  /** Rejects if the first check fails. */
-  start(): Promise<void> {
-    return this.#watch.start();
-  }
-
-  stop(): void {
-    this.#watch.stop();
-  }
-
-  async #look(trustedUntilMs: number): Promise<void> {
-    const { records, authority, warn } = this.#parts;
-    const before = untrusted(authority);
-    authority.learn(await readAuthority(records), isoTime(trustedUntilMs));
-    const now = untrusted(authority);
-    if (now !== null && now !== before) warn(now);
-  }
+export function watchAuthority({ records, authority, clock, warn }: AuthorityWatchParts): RecordWatch {
+  return new RecordWatch({
+    clock,
+    look: async (trustedUntilMs) => {
+      const before = untrusted(authority);
+      authority.learn(await readAuthority(records), isoTime(trustedUntilMs));
+      const now = untrusted(authority);
+      if (now !== null && now !== before) warn(now);
+    },
+    failed: (error) => warn('looking at the keys of the authority failed', error),
+  });
 }
 
 /** Why the node cannot seal events, as a sentence for its operator. null if it can. */

@@ -10,8 +10,9 @@ import { authorityKid, checkSignatureForm } from '../../domain/keys/signature.ts
 import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import type { AuthoritySigner } from '../../domain/ledger/seal.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { decodeStored, parseMembers } from '../../store/unreadable-record.ts';
-import { type VerifySignature, verifySignature } from '../signatures/signature-verifier.ts';
+import { decodeStored } from '../../store/unreadable-record.ts';
+import { list, parserOf } from '../records/record-form.ts';
+import type { VerifySignature } from '../signatures/verifying-threads.ts';
 
 /** One key of the service's authority. Times are ISO. */
 export interface AuthorityKeyRecord {
@@ -34,6 +35,7 @@ interface StoredAuthority {
 
 const kind = 'authority';
 const id = 'keys';
+const parseAuthority = parserOf<{ keys: AuthorityKeyRecord[]; rotating?: boolean }>({ keys: list });
 
 export class AuthorityMismatch extends Error {
   constructor() {
@@ -62,9 +64,7 @@ export function publicKeyOf(privateKey: KeyObject): string {
 export async function readAuthority(records: RecordStore): Promise<StoredAuthority & { readonly version: string }> {
   const record = await records.get(kind, id);
   if (record === null) return { keys: [], rotating: false, version: 'absent' };
-  const { keys, rotating = false } = decodeStored(record, (value) =>
-    parseMembers<{ keys: AuthorityKeyRecord[]; rotating?: boolean }>(value, { keys: 'list' }),
-  );
+  const { keys, rotating = false } = decodeStored(record, parseAuthority);
   return { keys, rotating, version: record.version };
 }
 
@@ -102,7 +102,7 @@ export async function openAuthority(records: RecordStore, privateKey: KeyObject,
 
 /**
  * Starts a rotation: nodes that read the store from now on do not renew their trust in the key in use. Once the trust
- * of all nodes has ended (AuthorityWatch), nothing is sealed until a rotation is finished. Throws AuthorityMismatch.
+ * of all nodes has ended (watchAuthority), nothing is sealed until a rotation is finished. Throws AuthorityMismatch.
  */
 export async function beginRotation(records: RecordStore, oldKey: KeyObject): Promise<void> {
   const { keys, version } = await readAuthority(records);
@@ -192,7 +192,7 @@ export class Authority implements AuthoritySigner {
   }
 
   /** Whether the event's seal is a valid signature of the event's hash by one of the authority's keys. */
-  async verifySeal(event: LedgerEvent, verify: VerifySignature = verifySignature): Promise<boolean> {
+  async verifySeal(event: LedgerEvent, verify: VerifySignature): Promise<boolean> {
     const key = event.authorityKeyId === null ? null : (this.#publicKeys.get(event.authorityKeyId) ?? null);
     if (key === null || event.authoritySig === null) return false;
     let signature: Uint8Array;

@@ -1,6 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { apiKeyHash, parseApiKey } from '../../domain/keys/api-key.ts';
 import { entityRequestForm } from '../../domain/keys/entity-request.ts';
+import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Identities } from '../actors/identities.ts';
 import { signatureDetails } from '../actors/signature-details.ts';
@@ -28,7 +29,7 @@ export function storedCredentials(
   options: { readonly production: boolean; readonly now: () => number },
 ): Credentials & KeyCache {
   const keys = apiKeyCollection(records);
-  const cache = new Map<string, { readonly owner: KeyOwner; readonly readAt: number }>();
+  const cache = new RecentMap<string, { readonly owner: KeyOwner; readonly readAt: number }>(keysCachedMax);
   const listeners: Parameters<Credentials['onRevoked']>[0][] = [];
 
   const byApiKey = (text: string): KeyOwner | Promise<KeyOwner> => {
@@ -47,7 +48,6 @@ export function storedCredentials(
     }
     const { actorId, environment, keyId } = held.value;
     const owner: KeyOwner = { actorId, world: environment, apiKeyId: keyId };
-    if (cache.size >= keysCachedMax) cache.clear();
     cache.set(hash, { owner, readAt: now });
     return owner;
   };

@@ -64,7 +64,7 @@ export class Followers implements Disposable {
   /** Follows a ledger for the caller. Throws what a list of its events would throw, `overloaded` or `unavailable`. */
   followLedger(call: Call, ledgerId: string, query: FollowQuery): Promise<Follower> {
     const { reading } = this.#parts;
-    return this.#follow(call, query, 'after_seq', async (walk, actorId) => {
+    return this.#follow(call, query, async (walk, actorId) => {
       const { facts } = await reading.seen(walk, ledgerId, actorId);
       return { facts, master: null };
     });
@@ -73,7 +73,7 @@ export class Followers implements Disposable {
   /** The same for a master. */
   followMaster(call: Call, masterId: string, query: FollowQuery): Promise<Follower> {
     const { reading } = this.#parts;
-    return this.#follow(call, query, 'after_master_seq', async (_walk, actorId) => {
+    return this.#follow(call, query, async (_walk, actorId) => {
       const { facts: master, ledger } = await reading.readableMaster(masterId, actorId);
       return { facts: ledger, master };
     });
@@ -82,7 +82,6 @@ export class Followers implements Disposable {
   async #follow(
     call: Call,
     query: FollowQuery,
-    afterField: string,
     find: (walk: Walk, actorId: string) => Promise<FollowTarget>,
   ): Promise<Follower> {
     const { actorId } = callerOf(call);
@@ -94,7 +93,7 @@ export class Followers implements Disposable {
       const target = await call.partWalk((walk) => find(walk, actorId));
       ledger = this.#hold(target.facts.ledgerId);
       await ledger.open();
-      const follower = await this.#begin(call, ledger, target, query, afterField, actorId);
+      const follower = await this.#begin(call, ledger, target, query, actorId);
       follower.checkAccess();
       return follower;
     } catch (error) {
@@ -111,7 +110,6 @@ export class Followers implements Disposable {
     ledger: FollowedLedger,
     target: FollowTarget,
     query: FollowQuery,
-    afterField: string,
     actorId: string,
   ): Promise<Follower> {
     const { reading, clock } = this.#parts;
@@ -127,7 +125,7 @@ export class Followers implements Disposable {
       return await call.partWalk(async (walk) => {
         const grants = isParty(facts, actorId) ? [] : await reading.heldGrants(walk, facts, actorId, masterId);
         const access = new ReaderAccess(facts, actorId, masterId, grants, baseSeq, clock.now());
-        const start = await this.#start(walk, target, query, afterField, access);
+        const start = await this.#start(walk, target, query, access);
         walk.check();
         const follower = new Follower(this.#parts, ledger, call, { facts, masterId }, query, access, start, this.#left);
         for (const event of changed) follower.grantChanged(event);
@@ -143,7 +141,6 @@ export class Followers implements Disposable {
     walk: Walk,
     { facts, master }: FollowTarget,
     query: FollowQuery,
-    afterField: string,
     access: ReaderAccess,
   ): Promise<FollowStart> {
     const { ledgers, reading, heads } = this.#parts;
@@ -161,14 +158,16 @@ export class Followers implements Disposable {
       const newest = readsAll ? null : await newestReadable(store, ledgerId, masterId, access, headSeq);
       return { nextSeq: headSeq + 1, newest, closedSeq };
     }
-    const unknown = (): LedgerError => invalidField(afterField, 'the place of an event that exists, or -1');
     const place =
       master === null
         ? { nextSeq: after + 1, newest: null }
         : after === -1
           ? { nextSeq: master.createdSeq, newest: null }
           : await behindMasterSeq(store, ledgerId, master.masterId, after);
-    if (place === null || place.nextSeq > headSeq + 1) throw unknown();
+    if (place === null || place.nextSeq > headSeq + 1) {
+      const field = master === null ? 'after_seq' : 'after_master_seq';
+      throw invalidField(field, 'the place of an event that exists, or -1');
+    }
     const { from } = query;
     const fromSeq = from === null ? 0 : await firstSeqAt(store, ledgerId, headSeq, (createdAt) => createdAt >= from);
     return fromSeq <= place.nextSeq

@@ -2,11 +2,13 @@ import { LedgerError } from '../../domain/errors.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { decodeStored, parseMembers } from '../../store/unreadable-record.ts';
+import { decodeStored } from '../../store/unreadable-record.ts';
 import type { EntityRequest } from '../calls/call.ts';
+import { parserOf, textOrNull } from '../records/record-form.ts';
 import { putPrerequisite } from './prerequisite-record.ts';
 
 const KIND = 'entity_request';
+const parseUse = parserOf<{ claim: string | null }>({ claim: textOrNull });
 
 /**
  * Marks a signed request as used, so that it changes state once. Throws `invalid_signature` if it was used before. A
@@ -30,8 +32,7 @@ export async function useEntityRequest(
     expiresAt: nowMs + 3 * limits.entityRequestSkewMs,
   });
   if (put.ok) return;
-  const parse = (value: string) => parseMembers<{ claim: string | null }>(value, { claim: 'text or null' });
-  const usedFor = put.current === null ? null : decodeStored(put.current, parse).claim;
+  const usedFor = put.current === null ? null : decodeStored(put.current, parseUse).claim;
   if (usedFor !== null && usedFor === claimId) return;
   throw new LedgerError(
     'invalid_signature',

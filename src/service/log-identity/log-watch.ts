@@ -18,44 +18,24 @@ interface LogWatchParts {
  * Checks periodically whether the store's logs are still signed under this node's name and key. The commands that
  * change them need all nodes stopped, and may not see one: this node signs nothing any more then.
  */
-export class LogWatch {
-  readonly #parts: LogWatchParts;
-  readonly #watch: RecordWatch;
-  #trustedUntilMs = Number.NEGATIVE_INFINITY;
-  #isReplaced = false;
-
-  constructor(parts: LogWatchParts) {
-    this.#parts = parts;
-    this.#watch = new RecordWatch({
-      clock: parts.clock,
-      look: (trustedUntilMs) => this.#look(trustedUntilMs),
-      failed: (error) => parts.warn('looking at the record of the log failed', error),
-    });
-  }
-
-  /** Rejects if the first check fails. From then on the node signs only while its name and key are the store's. */
-  async start(): Promise<void> {
-    await this.#watch.start();
-    this.#parts.logIdentity.behind.signOnlyWhile(() => this.#isCurrent);
-  }
-
-  stop(): void {
-    this.#watch.stop();
-  }
-
-  /** Compared with the clock at each call: a process that was paused trusts no old look. */
-  get #isCurrent(): boolean {
-    return !this.#isReplaced && this.#parts.clock.now() <= this.#trustedUntilMs;
-  }
-
-  async #look(trustedUntilMs: number): Promise<void> {
-    const { records, logIdentity, warn } = this.#parts;
-    const { log } = await readLog(records);
-    this.#trustedUntilMs = trustedUntilMs;
-    const isReplaced = !logIdentity.isOf(log);
-    if (isReplaced && !this.#isReplaced) warn(replaced);
-    this.#isReplaced = isReplaced;
-  }
+export function watchLog({ records, logIdentity, clock, warn }: LogWatchParts): RecordWatch {
+  let trustedUntilMs = Number.NEGATIVE_INFINITY;
+  let isReplaced = false;
+  // Compared with the clock at each call: a process that was paused trusts no old look.
+  const isCurrent = () => !isReplaced && clock.now() <= trustedUntilMs;
+  return new RecordWatch({
+    clock,
+    look: async (untilMs) => {
+      const { log } = await readLog(records);
+      trustedUntilMs = untilMs;
+      const wasReplaced = isReplaced;
+      isReplaced = !logIdentity.isOf(log);
+      if (isReplaced && !wasReplaced) warn(replaced);
+      // Not before the first look: nothing is known until then.
+      logIdentity.behind.signOnlyWhile(isCurrent);
+    },
+    failed: (error) => warn('looking at the record of the log failed', error),
+  });
 }
 
 const replaced =

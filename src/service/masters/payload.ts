@@ -1,4 +1,5 @@
 import { inHeader, invalidField, invalidHeader, LedgerError, refusedValue } from '../../domain/errors.ts';
+import { actorTypes } from '../../domain/event/event.ts';
 import { byCodeUnits, canonicalString } from '../../domain/json/canonical.ts';
 import {
   type AddedMember,
@@ -15,7 +16,6 @@ import { checkHash, checkLabel, checkUuid } from '../../domain/values/fields.ts'
 const payloadBytesMax = 256 * 1024;
 const deliveryChainItemsMax = 16;
 const DELIVERY_CHAIN = 'X-Delivery-Chain';
-const actorTypes = new Set(['human', 'service', 'external', 'device']);
 
 /** A field that was left out is an empty text: it is reported as a missing object instead of broken JSON. */
 export function parsePayload(text: string): JsonNode {

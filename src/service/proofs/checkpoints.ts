@@ -11,6 +11,7 @@ import type { Clock } from '../../runtime/clock/clock.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { LedgerEntry, LedgerStore } from '../../store/ledger-store.ts';
 import type { SignedHead, SignedHeads } from '../../store/signed-heads.ts';
+import type { BehindLogs } from '../log-identity/behind-logs.ts';
 import { logBehind } from '../log-identity/log-identity.ts';
 import { unboundedWalk, type Walk } from '../walking/walk.ts';
 import type { CertainHeads } from './certain-heads.ts';
@@ -30,22 +31,13 @@ const behindRemakeRestMs = 600_000;
 /** From an edge to a newer size, so many events are read at most. Beyond that, the tree is read from its tiles. */
 const forwardMax = 1_024;
 
-/** Which logs lack events that were signed. Nothing is signed for them. */
-interface BehindLogs {
-  /** Whether the whole store is a restored copy. */
-  readonly store: boolean;
-  /** Whether the log of this origin is. */
-  has(kind: Log['kind'], origin: string): boolean;
-  learn(kind: Log['kind'], origin: string, isBehind: boolean): void;
-}
-
 interface CheckpointsParts {
   readonly store: Pick<LedgerStore, 'head'>;
   readonly heads: SignedHeads;
   readonly certainHeads: CertainHeads;
   readonly rows: LogRows;
   readonly trees: LogTrees;
-  readonly signer: LogSigner & { readonly behind: BehindLogs };
+  readonly signer: LogSigner & { readonly behind: Pick<BehindLogs, 'store' | 'has' | 'learn'> };
   readonly clock: Clock;
   readonly meter: { checkpointSigned(kind: Log['kind']): void };
 }

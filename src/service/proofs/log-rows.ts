@@ -158,6 +158,7 @@ export function brokenRow(ledgerId: string, seq: number): LedgerError {
   return new LedgerError('unavailable', message, { reason: 'broken_row', seq });
 }
 
+/** Whether it says that an event is missing or damaged. `details.seq` names it. */
 export function isBrokenRow(error: unknown): error is LedgerError {
   return error instanceof LedgerError && error.details.reason === 'broken_row';
 }

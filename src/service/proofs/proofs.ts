@@ -19,7 +19,7 @@ import { eventAt, eventWithId } from '../reading/event-lookup.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { LogProofs } from './log-proofs.ts';
-import { brokenRow } from './log-rows.ts';
+import { brokenRow, isBrokenRow } from './log-rows.ts';
 import { checkNamedEvent, checkSize, checkSizes, type NamedEvent } from './proof-request.ts';
 import type { ProvenLogs } from './proven-logs.ts';
 
@@ -165,8 +165,7 @@ async function withoutBrokenSeq<Answer>(
   try {
     return await answer();
   } catch (error) {
-    const isBrokenRow = error instanceof LedgerError && error.details.reason === 'broken_row';
-    if (!isBrokenRow || !(await isPartial())) throw error;
+    if (!isBrokenRow(error) || !(await isPartial())) throw error;
     throw new LedgerError('unavailable', error.message, { reason: 'broken_row' }, error);
   }
 }

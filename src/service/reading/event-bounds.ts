@@ -71,20 +71,27 @@ export async function boundsAfter(
   return descending ? { low, high: first.seq } : { low: first.seq, high };
 }
 
-/** The first seq whose created_at meets a condition that all later events meet too. headSeq + 1 if none does. */
+/**
+ * The first seq, from `fromSeq` on, whose created_at meets a condition that all later events meet too. headSeq + 1 if
+ * none does.
+ */
 export async function firstSeqAt(
   store: Pick<BoundedLedgers, 'read'>,
   ledgerId: string,
   headSeq: number,
   condition: (createdAt: string) => boolean,
+  fromSeq = 0,
 ): Promise<number> {
-  let low = 0;
+  const timeFrom = async (seq: number, withinEvents: number) => {
+    const entries = await store.read(ledgerId, seq, withinEvents, pageCharsMax);
+    return entries.map(timeOf).find((time) => time !== null);
+  };
+  let low = fromSeq;
   let high = headSeq + 1;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     // For a missing or damaged event the next readable one is taken. The bisection stays right.
-    const entries = await store.read(ledgerId, middle, readableWithinEvents, pageCharsMax);
-    const readable = entries.map(timeOf).find((time) => time !== null);
+    const readable = (await timeFrom(middle, 1)) ?? (await timeFrom(middle, readableWithinEvents));
     if (readable === undefined || condition(readable.createdAt)) high = middle;
     else low = readable.seq + 1;
   }

@@ -4,7 +4,7 @@ import { checkSignatureForm, parseKid, sigDigest } from '../../domain/keys/signa
 import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { Identities } from '../actors/identities.ts';
 import type { Authority } from '../authority/authority.ts';
-import type { VerifySignature } from '../signatures/signature-verifier.ts';
+import type { VerifySignature } from '../signatures/verifying-threads.ts';
 import type { Walk } from '../walking/walk.ts';
 
 /** Signatures of one walk that are verified at once: enough to keep the verifying threads busy. */

@@ -1,6 +1,7 @@
 import type { StoredRecord } from '../../store/record-store.ts';
 import { decodeStored } from '../../store/unreadable-record.ts';
 
+/** Messages to operators say by its name what it checks for. */
 type Check = (value: unknown) => boolean;
 
 /** The check of each field of a stored value. Other fields are from a later version and are ignored. */
@@ -10,13 +11,12 @@ export const text: Check = (value) => typeof value === 'string';
 /** A time that Date can parse. */
 export const time: Check = (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value));
 export const webAddress: Check = (value) => typeof value === 'string' && URL.canParse(value);
-export const count: Check = (value) => Number.isSafeInteger(value);
+export const count: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 export const flag: Check = (value) => typeof value === 'boolean';
 export const anyObject: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
-export const orNull =
-  (check: Check): Check =>
-  (value) =>
-    value === null || check(value);
+export const list: Check = (value) => Array.isArray(value);
+export const orNull = (check: Check): Check =>
+  Object.defineProperty((value: unknown) => value === null || check(value), 'name', { value: `${check.name} or null` });
 export const optional =
   (check: Check): Check =>
   (value) =>
@@ -46,6 +46,30 @@ export interface RecordForm<T> {
   readonly form: FormOf<T>;
   /** The id of the record that a value belongs to, if the value has it. */
   id?(value: T): string;
+}
+
+/**
+ * Makes a check of objects that looks at the members in `form` alone. It throws a TypeError that says which member is
+ * wrong, and what it should be.
+ */
+export function memberCheck<T>(form: Partial<FormOf<T>>): (value: unknown) => void {
+  const checks: [string, Check][] = Object.entries(form);
+  return (value) => {
+    if (!anyObject(value)) throw new TypeError('This is no object.');
+    for (const [name, check] of checks)
+      if (!check((value as Readonly<Record<string, unknown>>)[name]))
+        throw new TypeError(`Member ${name} is no ${check.name}.`);
+  };
+}
+
+/** Makes a parser of JSON text with this check. It also throws SyntaxError. */
+export function parserOf<T>(form: Partial<FormOf<T>>): (json: string) => T {
+  const check = memberCheck(form);
+  return (json) => {
+    const value: unknown = JSON.parse(json);
+    check(value);
+    return value as T;
+  };
 }
 
 type Stored = Pick<StoredRecord, 'kind' | 'id' | 'value'>;

@@ -32,6 +32,12 @@ const script = new URL(
   import.meta.url,
 );
 
+/**
+ * Verifies an Ed25519 signature (64 bytes) of a 32-byte digest off the main thread. Resolves with false if it is not
+ * valid. Rejects if it could not be checked; with `overloaded` if too many are waiting.
+ */
+export type VerifySignature = (digest: Uint8Array, signature: Uint8Array, key: KeyObject) => Promise<boolean>;
+
 interface Waiting {
   readonly digest: Uint8Array;
   readonly signature: Uint8Array;
@@ -82,11 +88,10 @@ export class VerifyingThreads {
    * See VerifySignature. Rejects with TypeError for another kind of key, or a digest or signature of a wrong length,
    * and with `unavailable` while the node stops.
    */
-  readonly verify = (digest: Uint8Array, signature: Uint8Array, key: KeyObject): Promise<boolean> =>
-    this.#ask(this.#waiting, digest, signature, key);
+  readonly verify: VerifySignature = (digest, signature, key) => this.#ask(this.#waiting, digest, signature, key);
 
   /** The same for stored events that are read. They delay the signatures of calls by some milliseconds at most. */
-  readonly verifyRead = (digest: Uint8Array, signature: Uint8Array, key: KeyObject): Promise<boolean> =>
+  readonly verifyRead: VerifySignature = (digest, signature, key) =>
     this.#ask(this.#waitingReads, digest, signature, key);
 
   #ask(waiting: Waiting[], digest: Uint8Array, signature: Uint8Array, key: KeyObject): Promise<boolean> {

@@ -1,5 +1,6 @@
 import type { RecordStore } from '../../store/record-store.ts';
-import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts';
+import { decodeOrPassOver } from '../../store/unreadable-record.ts';
+import { parserOf } from '../records/record-form.ts';
 
 /**
  * The seqs up to which recently written ledgers had answered when a subscription was created, by ledger id. Clocks of
@@ -11,6 +12,7 @@ export type SeqsByLedger = Readonly<Record<string, number>>;
 export type AnsweredSeqs = ReturnType<typeof answeredSeqsIn>;
 
 const kind = 'webhook_start';
+const parseSeqs = parserOf<SeqsByLedger>({});
 /** If a ledger lags longer, some events from before the subscription may be delivered. */
 const keptMs = 60 * 60_000;
 
@@ -20,7 +22,7 @@ export function answeredSeqsIn(store: RecordStore) {
     /** The seq of one ledger. -1 if it is not known, or not stored any more. */
     of: async (subscriptionId: string, ledgerId: string): Promise<number> => {
       const record = await store.get(kind, subscriptionId);
-      const seqs = record === null ? undefined : decodeOrPassOver(record, parseMembers<SeqsByLedger>);
+      const seqs = record === null ? undefined : decodeOrPassOver(record, parseSeqs);
       const seq = seqs?.[ledgerId];
       return Number.isSafeInteger(seq) ? (seq as number) : -1;
     },

@@ -1,6 +1,7 @@
 import { seqOrder } from '../../domain/event/projection.ts';
 import type { RecordWrite, StoredRecord } from '../../store/record-store.ts';
-import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts';
+import { decodeOrPassOver } from '../../store/unreadable-record.ts';
+import { count, list, parserOf, text, time } from '../records/record-form.ts';
 import {
   checkDelivery,
   type DeliveryRecord,
@@ -67,16 +68,18 @@ type StoredBlock = Omit<DeliveryBlock, 'deliveries' | 'inSlot'> & {
   readonly deliveries: readonly StoredDelivery[];
 };
 
+const parseStored = parserOf<StoredBlock>({
+  subscriptionId: text,
+  ledgerId: text,
+  fromSeq: count,
+  throughSeq: count,
+  createdAt: time,
+  deliveries: list,
+});
+
 /** Throws if the value is no block with this id. */
 export function parseBlock({ id: blockId, value }: Pick<StoredRecord, 'id' | 'value'>): DeliveryBlock {
-  const stored = parseMembers<StoredBlock>(value, {
-    subscriptionId: 'text',
-    ledgerId: 'text',
-    fromSeq: 'count',
-    throughSeq: 'count',
-    createdAt: 'time',
-    deliveries: 'list',
-  });
+  const stored = parseStored(value);
   if (blockIdOf(stored) !== blockId || stored.deliveries.length === 0) throw new TypeError('This is no such block.');
   const { subscriptionId, ledgerId, createdAt } = stored;
   const deliveries = stored.deliveries.map(

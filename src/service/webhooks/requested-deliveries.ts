@@ -1,5 +1,5 @@
 import type { RecordWrite, StoredRecord } from '../../store/record-store.ts';
-import { parseMembers } from '../../store/unreadable-record.ts';
+import { parserOf, text, time } from '../records/record-form.ts';
 import {
   checkDelivery,
   type DeliveryRecord,
@@ -13,9 +13,11 @@ import {
 /** Deliveries with a record of their own: those that a subscription's owner asks for (test, redeliver). */
 export const requestedKind = 'webhook_delivery';
 
+const parseDelivery = parserOf<DeliveryRecord>({ subscriptionId: text, createdAt: time });
+
 /** Throws if the value is no delivery with this id. */
 export function parseRequested({ id, value }: Pick<StoredRecord, 'id' | 'value'>): DeliveryRecord {
-  const delivery = parseMembers<DeliveryRecord>(value, { subscriptionId: 'text', createdAt: 'time' });
+  const delivery = parseDelivery(value);
   checkDelivery(delivery);
   if (delivery.id !== id) throw new TypeError('This is another delivery.');
   return delivery;

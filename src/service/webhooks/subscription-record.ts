@@ -1,9 +1,8 @@
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
-import { findReadable } from '../../store/unreadable-record.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import { type CollectionRules, collection } from '../records/collection.ts';
-import { decodeForm, listOf, oneOf, orNull, text, textOrNull, time, webAddress } from '../records/record-form.ts';
-import type { Walk } from '../walking/walk.ts';
+import { listOf, oneOf, orNull, text, textOrNull, time, webAddress } from '../records/record-form.ts';
+import { unboundedWalk, type Walk } from '../walking/walk.ts';
 
 export interface SubscriptionRecord {
   readonly id: string;
@@ -78,7 +77,7 @@ export function subscriptionsIn(store: RecordStore) {
     }
   };
   const find = (name: string, value: string, page: FindPage): Promise<SubscriptionRecord[]> =>
-    findReadable(store, kind, { name, value }, page, (record) => decodeForm(record, subscriptionRules));
+    subscriptions.find(unboundedWalk(), name, value, page);
   /** Returns null if there is none. Throws UnreadableRecord if the record is damaged; lists skip damaged records. */
   const get = async (id: string): Promise<SubscriptionRecord | null> => (await subscriptions.get(id))?.value ?? null;
   return {

@@ -1,5 +1,6 @@
+import { count, parserOf } from '../../service/records/record-form.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts';
+import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 
 /** How far the events of a ledger have been fanned out. */
 export interface Cursor {
@@ -9,33 +10,28 @@ export interface Cursor {
   readonly nextSeq: number;
 }
 
-export interface Cursors {
-  /** null if there is none. */
-  get(ledgerId: string): Promise<Cursor | null>;
-  /** null: another node has moved it. */
-  move(ledgerId: string, cursor: Cursor, nextSeq: number): Promise<Cursor | null>;
-  remove(ledgerId: string): Promise<void>;
-}
+export type Cursors = ReturnType<typeof cursorsIn>;
 
 const kind = 'webhook_cursor';
+const parseCursor = parserOf<{ next_seq: number }>({ next_seq: count });
 
-export function cursorsIn(store: RecordStore): Cursors {
+export function cursorsIn(store: RecordStore) {
   return {
-    get: async (ledgerId) => {
+    /** null if there is none. */
+    get: async (ledgerId: string): Promise<Cursor | null> => {
       const record = await store.get(kind, ledgerId);
       if (record === null) return null;
-      const cursor = decodeOrPassOver(record, (value) =>
-        parseMembers<{ next_seq: number }>(value, { next_seq: 'count' }),
-      );
+      const cursor = decodeOrPassOver(record, parseCursor);
       // A damaged cursor starts at the first event. Then no event is missed, and some are sent again.
       return { version: record.version, nextSeq: cursor?.next_seq ?? 0 };
     },
-    move: async (ledgerId, cursor, nextSeq) => {
+    /** null: another node has moved it. */
+    move: async (ledgerId: string, cursor: Cursor, nextSeq: number): Promise<Cursor | null> => {
       const value = JSON.stringify({ next_seq: nextSeq });
       const put = await store.put({ kind, id: ledgerId, replaces: cursor.version, value, lookups: [] });
       return put.ok ? { version: put.version, nextSeq } : null;
     },
-    remove: async (ledgerId) => {
+    remove: async (ledgerId: string): Promise<void> => {
       const record = await store.get(kind, ledgerId);
       if (record !== null) await store.remove(kind, ledgerId, record.version);
     },

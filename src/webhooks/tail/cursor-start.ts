@@ -1,7 +1,7 @@
-import { timeOf } from '../../service/reading/event-bounds.ts';
+import { firstSeqAt, timeOf } from '../../service/reading/event-bounds.ts';
 import type { AnsweredSeqs } from '../../service/webhooks/answered-seqs.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
-import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
+import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
 import { takesFrom } from './subscription-start.ts';
 
@@ -66,27 +66,11 @@ async function firstUnanswered(
   return first;
 }
 
-/** Not dated before `from` (ISO); `high` + 1 if there is none. A binary search: created_at never goes back. */
-async function firstSeqFrom(
-  ledgers: LedgerStore,
-  ledgerId: string,
-  low: number,
-  high: number,
-  from: string,
-): Promise<number> {
-  let first = low;
-  let end = high + 1;
-  while (first < end) {
-    // The newest event is read first: if the ledger was at rest since `from`, this is the only read.
-    const middle = end === high + 1 && first === low ? high : Math.floor((first + end) / 2);
-    const [entry] = await ledgers.read(ledgerId, middle, 1);
-    if (entry === undefined || !isBefore(entry, from)) end = middle;
-    else first = Math.max(middle, entry.seq) + 1;
-  }
-  return first;
-}
-
-/** A row that cannot be parsed counts as not before: starting too early only costs time. */
-function isBefore(entry: StoredEntry, from: string): boolean {
-  return (timeOf(entry)?.createdAt ?? from) < from;
+/** The first seq from `low` on that is not dated before `from` (ISO); `headSeq` + 1 if there is none. */
+async function firstSeqFrom(ledgers: LedgerStore, ledgerId: string, low: number, headSeq: number, from: string) {
+  // If the ledger was at rest since `from`, this is the only read.
+  const [newest] = await ledgers.read(ledgerId, headSeq, 1);
+  const time = newest === undefined ? null : timeOf(newest);
+  if (time !== null && time.createdAt < from) return headSeq + 1;
+  return firstSeqAt(ledgers, ledgerId, headSeq, (createdAt) => createdAt >= from, low);
 }

@@ -2,12 +2,13 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { signDigest } from '../../../src/domain/keys/key-object.ts';
 import { sigDigest } from '../../../src/domain/keys/signature.ts';
-import { Identities } from '../../../src/service/actors/identities.ts';
+import type { Identities } from '../../../src/service/actors/identities.ts';
 import { checkCallSignature } from '../../../src/service/actors/signing.ts';
 import { enrolKey, preferKey } from '../../../src/service/actors/signing-keys.ts';
 import type { Call, CallSignature } from '../../../src/service/calls/call.ts';
 import { bareActor } from '../../support/actor-record.ts';
 import { append, createMaster, openLedger, signature, supplier } from '../../support/commands.ts';
+import { identitiesIn } from '../../support/identities.ts';
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
 import { codeOf, rig } from '../../support/world.ts';
 
@@ -32,7 +33,7 @@ function keyPair() {
 
 beforeEach(async () => {
   const store = new MemoryRecordStore();
-  [here, there] = [new Identities(store, () => nowMs), new Identities(store, () => nowMs)];
+  [here, there] = [identitiesIn(store, () => nowMs), identitiesIn(store, () => nowMs)];
   const [one, two] = [keyPair(), keyPair()];
   [first, second] = [one.privateKey, two.privateKey];
   await there.create(enrolKey(bareActor(actorId), one.publicKey, nowMs));

@@ -87,6 +87,14 @@ export function callStreamOf(call: Pick<ServerInterceptingCallInterface, 'getMet
   return found;
 }
 
+/**
+ * Serializes and deserializes: messages stay bytes on this thread. The main thread decodes those of calls once it knows
+ * the caller.
+ */
+export function asIs(bytes: Buffer): Buffer {
+  return bytes;
+}
+
 /** For a method of gRPC's own whose modules cannot be loaded. An import that has failed fails until the process ends. */
 export function refuseUnloaded(call: Pick<ServerInterceptingCallInterface, 'getMetricsRecorder'>): void {
   const message = 'This node could not load what answers the method: restart the node.';

@@ -6,7 +6,7 @@ import {
   status,
 } from '@grpc/grpc-js';
 import type { service as healthService } from 'grpc-health-check';
-import { callStreamOf, refuseUnloaded } from './call-streams.ts';
+import { asIs, callStreamOf, refuseUnloaded } from './call-streams.ts';
 
 /** How to read and write the messages of each method. The library's type does not say which methods there are. */
 type Methods = Record<'Check' | 'List' | 'Watch', (typeof healthService)[string]>;
@@ -127,10 +127,6 @@ class HealthWatch {
 async function loadMethods(): Promise<Methods> {
   const { service } = await import('grpc-health-check');
   return service as Methods;
-}
-
-function asIs(bytes: Buffer): Buffer {
-  return bytes;
 }
 
 const notReadable = 'The request is not a serialized message of grpc.health.v1.';

@@ -1,6 +1,6 @@
 import { type Server, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { reflectionServices } from '../../endpoints/reflection-services.ts';
-import { callStreamOf, refuseUnloaded } from './call-streams.ts';
+import { asIs, callStreamOf, refuseUnloaded } from './call-streams.ts';
 import type { ReflectionAnswers } from './reflection-answers.ts';
 
 /**
@@ -22,10 +22,6 @@ export function addReflection(server: Server, services: readonly string[]): void
 }
 
 type BytesCall = ServerDuplexStream<Buffer, Buffer>;
-
-function asIs(bytes: Buffer): Buffer {
-  return bytes;
-}
 
 /** Reads the next request of a stream once the answer to the last one was taken. */
 function answerOneByOne(call: BytesCall, answerTo: ReflectionAnswers): void {

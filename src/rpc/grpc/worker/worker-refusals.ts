@@ -5,7 +5,7 @@ import type { Connections } from '../connections.ts';
 import { type FrameWriter, requestIdHeader, type WorkerCall, workerEvent } from '../frames.ts';
 import type { GrpcMethod } from '../worker-messages.ts';
 import type { CallStream, RefusedStatus, Status } from './call-stream.ts';
-import { beginningInterceptor, callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
+import { asIs, beginningInterceptor, callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
 import {
   headerOf,
   headOfStream,
@@ -52,10 +52,6 @@ export class AnsweringServer extends Server {
     this.#paths.add(handler[0]);
     return super.register<Q, A>(...handler);
   }
-}
-
-function asIs(bytes: Buffer): Buffer {
-  return bytes;
 }
 
 function reportArriving({ calls, writer }: AnsweringServerParts, stream: CallStream): void {

@@ -19,7 +19,7 @@ import { backlogKib, FrameBacklog } from '../frame-backlog.ts';
 import { FrameReader, FrameWriter, type WorkerCall, workerEvent } from '../frames.ts';
 import type { GrpcMethod, GrpcWorkerData, WorkerCommand, WorkerEvent } from '../worker-messages.ts';
 import type { CallStream } from './call-stream.ts';
-import { callStreamOf } from './call-streams.ts';
+import { asIs, callStreamOf } from './call-streams.ts';
 import { releaseClosedStreams } from './closed-streams.ts';
 import { Health } from './health.ts';
 import { addReflection } from './reflection.ts';
@@ -150,11 +150,6 @@ function listenerOf(keys: TlsKeys | null, take: (socket: Socket) => void): NetSe
   const server = createTlsServer({ cert, key, ALPNProtocols: ['h2'], handshakeTimeout, noDelay: true }, take);
   // Node only reports a handshake that failed or took too long.
   return server.on('tlsClientError', (_, socket) => socket.destroy());
-}
-
-/** Messages stay bytes here. The main thread decodes them once it knows the caller. */
-function asIs(bytes: Buffer): Buffer {
-  return bytes;
 }
 
 function register(method: GrpcMethod): void {

@@ -1,10 +1,11 @@
+import type { DescMessage } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import { parseJson } from '../../../../src/domain/json/json.ts';
 import { ListNetworkActorsResponseSchema } from '../../../../src/gen/svc/v1/actors_pb.ts';
-import { EventSchema, IntegritySchema } from '../../../../src/gen/svc/v1/event_pb.ts';
-import { restRoutes } from '../../../../src/rpc/endpoints/routes.ts';
-import { readMessage, requestReader } from '../../../../src/rpc/rest/decode.ts';
+import { EventSchema } from '../../../../src/gen/svc/v1/event_pb.ts';
+import { type RestRoute, restRoutes } from '../../../../src/rpc/endpoints/routes.ts';
+import { requestReader } from '../../../../src/rpc/rest/decode.ts';
 
 interface Sent {
   readonly pathParams?: Readonly<Record<string, string>>;
@@ -136,32 +137,26 @@ describe('a request body', () => {
   });
 });
 
-describe('nested messages', () => {
-  it('are read with their lists and numbers', () => {
-    const text = '{"count":2,"actors":[{"actor_id":"a"},{"actor_id":"b"}]}';
-    expect(readMessage(ListNetworkActorsResponseSchema, parseJson(text), '')).toMatchObject({
-      count: 2,
-      actors: [{ actorId: 'a' }, { actorId: 'b' }],
-    });
-    expect(readMessage(EventSchema, parseJson('{"seq":9007199254740991}'), '')).toMatchObject({
-      seq: 9007199254740991n,
-    });
-  });
+/** Reads a body as a message that is a request of no method. */
+function readAs(input: DescMessage, body: string): unknown {
+  const [route] = restRoutes();
+  if (!route) throw new Error('there are no routes');
+  const made = { ...route, pathParams: [], hasBody: true, method: { ...route.method, input } } as RestRoute;
+  return requestReader(made)({ pathParams: {}, query: '', body: parseJson(body) });
+}
 
-  it.each([
-    ['{"issues":[{},{"tpye":"x"}]}', 'issues[1].tpye'],
-    ['{"issues":[{"type":7}]}', 'issues[0].type'],
-    ['{"issues":[7]}', 'issues[0]'],
-  ])('%s is refused with the whole path', (text, field) => {
-    expectRefused(() => readMessage(IntegritySchema, parseJson(text), ''), field);
+describe('numbers of a body', () => {
+  it('are read up to the largest that JSON can say', () => {
+    expect(readAs(ListNetworkActorsResponseSchema, '{"count":2}')).toMatchObject({ count: 2 });
+    expect(readAs(EventSchema, '{"seq":9007199254740991}')).toMatchObject({ seq: 9007199254740991n });
   });
 
   it.each(['1.5', '2147483648', '-2147483649', '"1"', 'true'])('%s is refused as a 32-bit integer', (count) => {
-    expectRefused(() => readMessage(ListNetworkActorsResponseSchema, parseJson(`{"count":${count}}`), ''), 'count');
+    expectRefused(() => readAs(ListNetworkActorsResponseSchema, `{"count":${count}}`), 'count');
   });
 
   it.each(['0.5', '1e300', '9007199254740992', '"7"'])('%s is refused as an integer', (seq) => {
-    expectRefused(() => readMessage(EventSchema, parseJson(`{"seq":${seq}}`), ''), 'seq', 'an integer');
+    expectRefused(() => readAs(EventSchema, `{"seq":${seq}}`), 'seq', 'an integer');
   });
 });
 

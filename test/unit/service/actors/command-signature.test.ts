@@ -4,7 +4,7 @@ import { signDigest } from '../../../../src/domain/keys/key-object.ts';
 import { actorKid, sigDigest } from '../../../../src/domain/keys/signature.ts';
 import { type Command, commandEventType } from '../../../../src/domain/ledger/command.ts';
 import { checkCommandSignature } from '../../../../src/service/actors/command-signature.ts';
-import { Identities } from '../../../../src/service/actors/identities.ts';
+import type { Identities } from '../../../../src/service/actors/identities.ts';
 import { enrolKey } from '../../../../src/service/actors/signing-keys.ts';
 import { bareActor } from '../../../support/actor-record.ts';
 import {
@@ -17,6 +17,7 @@ import {
   supplier,
   uuid,
 } from '../../../support/commands.ts';
+import { identitiesIn } from '../../../support/identities.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
 import { codeOf } from '../../../support/world.ts';
 
@@ -28,8 +29,8 @@ const kid = actorKid(supplier, 1);
 async function owner(): Promise<Identities> {
   const store = new MemoryRecordStore();
   const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64');
-  await new Identities(store, () => startMs).create(enrolKey(bareActor(supplier), raw, startMs));
-  return new Identities(store, () => startMs);
+  await identitiesIn(store, () => startMs).create(enrolKey(bareActor(supplier), raw, startMs));
+  return identitiesIn(store, () => startMs);
 }
 
 function signed<T extends Command>(command: T, form = '{"a":1}', signedAs: Command = command): T {

@@ -5,6 +5,7 @@ import { Identities } from '../../../../src/service/actors/identities.ts';
 import { enrolKey } from '../../../../src/service/actors/signing-keys.ts';
 import { bareActor } from '../../../support/actor-record.ts';
 import { settled } from '../../../support/clock.ts';
+import { identitiesIn } from '../../../support/identities.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
 
 const actorId = '0193a000-0000-7000-8000-0000000000aa';
@@ -30,7 +31,7 @@ async function known(actor: ActorRecord) {
     }
   }
   const store = new SlowStore();
-  const identities = new Identities(store, () => nowMs);
+  const identities = identitiesIn(store, () => nowMs);
   await identities.create(actor);
   await identities.load(actorId);
   isSlow = true;
@@ -39,7 +40,7 @@ async function known(actor: ActorRecord) {
     /** The same record as another node changes it. */
     elsewhere: async (change: (held: ActorRecord) => ActorRecord) => {
       isSlow = false;
-      await new Identities(store, () => nowMs).update(actorId, change);
+      await identitiesIn(store, () => nowMs).update(actorId, change);
       isSlow = true;
     },
     wait: (ms: number) => {

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { LedgerActor } from '../../../../src/actors/ledger/ledger-actor.ts';
 import { actorService } from '../../../../src/service/actors/actors.ts';
-import { Identities } from '../../../../src/service/actors/identities.ts';
 import { KeyEndings } from '../../../../src/service/actors/key-endings.ts';
 import { keyRevocation } from '../../../../src/service/actors/key-revocation.ts';
 import { checkCallSignature } from '../../../../src/service/actors/signing.ts';
@@ -12,6 +11,7 @@ import type { RecordStore } from '../../../../src/store/record-store.ts';
 import { bareActor } from '../../../support/actor-record.ts';
 import { settled } from '../../../support/clock.ts';
 import { append, createMaster, ledgerId, openLedger, signature, supplier } from '../../../support/commands.ts';
+import { identitiesIn } from '../../../support/identities.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
 import { newKeyPair } from '../../../support/parties.ts';
 import { type SlowRecords, slowRecords } from '../../../support/slow-records.ts';
@@ -31,7 +31,7 @@ const signed = () =>
 
 function node(records: RecordStore, lead = leadMs) {
   const { clock, parts } = world;
-  const identities = new Identities(records, () => clock.now());
+  const identities = identitiesIn(records, () => clock.now());
   const endings = new KeyEndings(identities);
   const ledger = new LedgerActor(ledgerId, { ...parts, keys: endings });
   const service = actorService(identities, keyRevocation(identities, endings, clock, lead));

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { actorService } from '../../../../src/service/actors/actors.ts';
-import { Identities } from '../../../../src/service/actors/identities.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
 import type { RecordStore } from '../../../../src/store/record-store.ts';
 import { bareActor } from '../../../support/actor-record.ts';
 import { buyer, uuid } from '../../../support/commands.ts';
+import { identitiesIn } from '../../../support/identities.ts';
 
 /** Actors of one list. */
 const actorsEach = 60_000;
@@ -29,7 +29,7 @@ function networkStore() {
       return { kind: 'actor', id, version: '1', value: JSON.stringify(actor), order };
     });
   };
-  return { read, identities: new Identities({ find } as RecordStore, Date.now) };
+  return { read, identities: identitiesIn({ find } as RecordStore, Date.now) };
 }
 
 test.each([

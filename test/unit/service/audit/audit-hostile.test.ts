@@ -4,14 +4,13 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import { rpcPathOf } from '../../../../src/rpc/endpoints/endpoint.ts';
-import { type RestRoute, restRoutes } from '../../../../src/rpc/endpoints/routes.ts';
+import { apiServices, type RestRoute, restRoutes } from '../../../../src/rpc/endpoints/routes.ts';
 import { AccessQueue } from '../../../../src/service/audit/access-history.ts';
 import { accessPathMaxChars } from '../../../../src/service/audit/access-record.ts';
 import { LedgerNaming } from '../../../../src/service/audit/ledger-naming.ts';
 import {
-  delegationNames,
   entityNames,
-  masterNames,
+  objectNames,
   organizationNames,
   webhookNames,
 } from '../../../../src/service/audit/named-ledgers.ts';
@@ -49,20 +48,21 @@ const reading = {
   },
 } as unknown as LedgerReading;
 const naming = new LedgerNaming(reading, new MemoryRecordStore());
-const names = {
-  MasterService: masterNames(naming),
+const otherNames: Readonly<Record<string, object>> = {
   OrganizationService: organizationNames(naming),
   EntityService: entityNames(),
-  DelegationService: delegationNames(naming),
   WebhookService: webhookNames(naming),
 };
+const names: Readonly<Record<string, object>> = Object.fromEntries(
+  apiServices.map((service) => [service.name, { ...objectNames(naming, service), ...otherNames[service.name] }]),
+);
 
 /** The methods whose calls may be recorded. */
 const routes = restRoutes().filter(
   ({ method }) =>
     method.methodKind === 'unary' &&
     (method.input.fields.some(({ name }) => name === 'ledger_id') ||
-      Object.hasOwn(names[method.parent.name as keyof typeof names] ?? {}, method.localName)),
+      Object.hasOwn(names[method.parent.name] ?? {}, method.localName)),
 );
 
 /** Answers or refuses, depending on the request alone. */

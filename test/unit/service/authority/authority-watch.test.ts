@@ -9,7 +9,7 @@ import {
   readAuthority,
   rotateAuthority,
 } from '../../../../src/service/authority/authority.ts';
-import { AuthorityWatch, rotationLeadMs, untrusted } from '../../../../src/service/authority/authority-watch.ts';
+import { rotationLeadMs, untrusted, watchAuthority } from '../../../../src/service/authority/authority-watch.ts';
 import type { RecordStore } from '../../../../src/store/record-store.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
@@ -36,7 +36,7 @@ async function scene() {
   const key = newKey();
   const authority = await openAuthority(records, key, isoTime(clock.now()));
   const told: string[] = [];
-  const watch = new AuthorityWatch({ records, authority, clock, warn: (what) => told.push(what) });
+  const watch = watchAuthority({ records, authority, clock, warn: (what) => told.push(what) });
   await watch.start();
   return {
     clock,
@@ -119,7 +119,7 @@ test('a node that starts during a rotation seals nothing, whatever its clock say
   const { clock, records, key } = await scene();
   await beginRotation(records, key);
   const authority = await openAuthority(records, key, isoTime(clock.now()));
-  const watch = new AuthorityWatch({ records, authority, clock, warn: () => {} });
+  const watch = watchAuthority({ records, authority, clock, warn: () => {} });
   await watch.start();
   expect(seals(authority, clock)).toBe(false);
   expect(seals(authority, clock, -86_400_000)).toBe(false);

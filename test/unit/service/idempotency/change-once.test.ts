@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { actorService } from '../../../../src/service/actors/actors.ts';
-import { Identities } from '../../../../src/service/actors/identities.ts';
 import { enrolKey } from '../../../../src/service/actors/signing-keys.ts';
 import { publicKeyOf } from '../../../../src/service/authority/authority.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
@@ -15,6 +14,7 @@ import { organizationService } from '../../../../src/service/organizations/organ
 import { collection } from '../../../../src/service/records/collection.ts';
 import { bareActor } from '../../../support/actor-record.ts';
 import { buyer, ledgerId } from '../../../support/commands.ts';
+import { identitiesIn } from '../../../support/identities.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
 import { ed25519Key, startMs } from '../../../support/world.ts';
 
@@ -31,7 +31,7 @@ interface Changing {
 }
 
 async function preferring(): Promise<Changing> {
-  const identities = new Identities(new MemoryRecordStore(), () => startMs);
+  const identities = identitiesIn(new MemoryRecordStore(), () => startMs);
   const keys = ['11', '22'].map((hex) => publicKeyOf(ed25519Key(hex.repeat(32))));
   await identities.create(keys.reduce((actor, key) => enrolKey(actor, key, startMs), bareActor(buyer)));
   const { preferActorKey } = actorService(identities, async () => {});

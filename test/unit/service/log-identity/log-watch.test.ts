@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { keepLog, rotateLogKey, takeNewOrigin } from '../../../../src/service/log-identity/log-changes.ts';
 import { openLogIdentity } from '../../../../src/service/log-identity/log-identity.ts';
-import { LogWatch, signsOnForS } from '../../../../src/service/log-identity/log-watch.ts';
+import { signsOnForS, watchLog } from '../../../../src/service/log-identity/log-watch.ts';
 import type { RecordStore } from '../../../../src/store/record-store.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { logScene, newSigningKey, newStamp } from '../../../support/log-stores.ts';
@@ -27,7 +27,7 @@ async function scene() {
     sweep: (...until) => parts.records.sweep(...until),
   };
   const told: string[] = [];
-  const watch = new LogWatch({ records, logIdentity, clock, warn: (what) => told.push(what) });
+  const watch = watchLog({ records, logIdentity, clock, warn: (what) => told.push(what) });
   await watch.start();
   const signs = () => {
     try {

@@ -5,9 +5,9 @@ import { type ApiParts, apiOf } from '../../../../src/node/api.ts';
 import { apiServices } from '../../../../src/rpc/endpoints/routes.ts';
 import { FairPlaces } from '../../../../src/runtime/limits/fair-places.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
-import { Identities } from '../../../../src/service/actors/identities.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import { BehindLogs } from '../../../../src/service/log-identity/behind-logs.ts';
+import { LedgerReading } from '../../../../src/service/reading/ledger-reading.ts';
 import { Walk } from '../../../../src/service/walking/walk.ts';
 import { buyer, ledgerId, masterId, stranger } from '../../../support/commands.ts';
 import {
@@ -18,6 +18,7 @@ import {
   engagementId,
   type OnAsk,
 } from '../../../support/endless-stores.ts';
+import { identitiesIn } from '../../../support/identities.ts';
 import { provenLogsOver } from '../../../support/proofs-rig.ts';
 import { startMs } from '../../../support/world.ts';
 
@@ -119,9 +120,11 @@ function endlessApi(onAsk: OnAsk): ReadonlyMap<string, Handler> {
     memory: new MemoryBudget(1024 * 1024 * 1024),
     ledgers,
     records,
+    reading: new LedgerReading(ledgers, () => startMs),
+    seals: async () => [],
     provenLogs: provenLogsOver(ledgers),
     access: { log: endlessAccesses(onAsk), queue: { flush: async () => {} } },
-    identities: new Identities(records, () => startMs),
+    identities: identitiesIn(records, () => startMs),
     clock: { now: () => startMs },
     webhooks: { targets: { production: false, ownPorts: () => new Set(), ownAddresses: () => [] }, work: {} },
     stores: [],
