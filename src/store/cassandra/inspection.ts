@@ -1,3 +1,4 @@
+import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { StoredRecord } from '../record-store.ts';
 import type {
   DamagedRow,
@@ -18,7 +19,7 @@ import { bucketState, type LedgerLog, readBucketState } from './log/bucket.ts';
 import { damagedLogRows, emptyBucketsMax } from './log/damaged-log-rows.ts';
 import { findLogEnd } from './log/log-end.ts';
 import { seqsIn } from './log/scopes.ts';
-import { eachAtOnce, numberOf, type Row, textOf } from './session/session.ts';
+import { numberOf, type Row, textOf } from './session/session.ts';
 import { pageRows, walkTokens } from './token-walk.ts';
 
 const PARTITIONS =
@@ -149,7 +150,7 @@ export class CassandraInspection implements StoreInspection {
     const rows = await this.#parts.session.read({ cql: SCOPES, params: [ledger, bucket] });
     const byScope = Map.groupBy(rows, (row) => textOf(row, 'scope') ?? '');
     const found = new Map<string, number[]>();
-    await eachAtOnce([...byScope], readsAtOnceMax, async ([scope, own]) => {
+    await mapConcurrently([...byScope], readsAtOnceMax, async ([scope, own]) => {
       const listed = await this.#parts.session.read({ cql: LISTED, params: [ledger, scope, bucket] });
       const seqs = own.flatMap((row) => seqsIn(textOf(row, 'row') ?? ''));
       if (listed.length > 0) found.set(textOfKey(scope), seqs);
