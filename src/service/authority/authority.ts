@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import { LedgerError } from '../../domain/errors.ts';
 import { authorityDigest } from '../../domain/event/content.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
@@ -42,13 +42,6 @@ export class AuthorityMismatch extends Error {
     );
     this.name = 'AuthorityMismatch';
   }
-}
-
-/** Reads an Ed25519 private key in PKCS#8 PEM. Throws for anything else. */
-export function readSigningKey(pem: string | Buffer): KeyObject {
-  const key = createPrivateKey(pem);
-  if (key.asymmetricKeyType !== 'ed25519') throw new Error('the key must be an Ed25519 private key (PKCS#8 PEM)');
-  return key;
 }
 
 /** 32 bytes, base64. */
