@@ -183,7 +183,8 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || (ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback');
 }
 
-function text(env: Environment, name: string): string | null {
+/** The value of a variable without white space around it. null: it is not set, or empty. */
+export function text(env: Environment, name: string): string | null {
   const value = env[name]?.trim();
   return value === undefined || value === '' ? null : value;
 }
@@ -196,7 +197,8 @@ function logOrigin(env: Environment): string | null {
   );
 }
 
-function host(env: Environment, name: string, otherwise: string): string {
+/** Throws ConfigError unless the value is an IP address or a host name. */
+export function host(env: Environment, name: string, otherwise: string): string {
   const value = text(env, name) ?? otherwise;
   if (isHost(value)) return value;
   throw new ConfigError(
