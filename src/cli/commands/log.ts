@@ -54,7 +54,8 @@ export function checkServiceName(name: string): void {
   );
 }
 
-function openStopped({ dataDir }: Config): Promise<LmdbStores> {
+/** Opens the store of a stopped node. Throws StartError if there is none, or a node uses it. */
+export function openStopped({ dataDir }: Config): Promise<LmdbStores> {
   checkHoldsData(dataDir);
   return openLmdb({ dataDir, now: () => systemClock.now(), onFatal: () => {} });
 }
