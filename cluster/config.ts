@@ -4,7 +4,6 @@ import { hostname } from 'node:os';
 import {
   boundOf,
   type Config,
-  ConfigError,
   countMax,
   type Environment,
   host,
@@ -16,6 +15,7 @@ import {
 } from '../src/node/config.ts';
 import { isHost, isHostWithPort } from '../src/runtime/config/addresses.ts';
 import type { PemFile } from '../src/runtime/config/certificates.ts';
+import { ConfigError } from '../src/runtime/start-error.ts';
 import { type CassandraSettings, cassandraSettings, portOf } from '../src/store/cassandra/session/settings.ts';
 import { defaultPlacement } from './config-table.ts';
 import { defaultPeerBounds, type PeerBounds } from './peers/peer-stream.ts';

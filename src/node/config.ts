@@ -8,16 +8,9 @@ import { isHost } from '../runtime/config/addresses.ts';
 import { openSecretFiles } from '../runtime/config/secret-files.ts';
 import type { PlaceBounds } from '../runtime/limits/fair-places.ts';
 import { defaultMemoryBudgetBytes } from '../runtime/limits/memory-budget.ts';
+import { ConfigError } from '../runtime/start-error.ts';
 import type { LogLevel } from '../runtime/telemetry/log.ts';
 import { defaultWaitingMax } from '../service/signatures/verifying-threads.ts';
-
-/** The service cannot start. The message is one sentence that names the variable and says what to do. */
-export class ConfigError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'ConfigError';
-  }
-}
 
 type Mode = 'development' | 'production';
 

@@ -12,12 +12,13 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ed25519Key } from '../domain/keys/key-object.ts';
+import { ConfigError } from '../runtime/start-error.ts';
 import { publicKeyOf, readAuthorityKeys } from '../service/authority/authority.ts';
 import { readLog } from '../service/log-identity/log-record.ts';
 import { SECRETS_KEY_BYTES } from '../service/records/secret-box.ts';
 import { hasSecretsKey } from '../service/records/secrets-key-check.ts';
 import type { RecordStore } from '../store/record-store.ts';
-import { type Config, ConfigError } from './config.ts';
+import type { Config } from './config.ts';
 
 export interface NodeKeys {
   readonly authority: KeyObject;

@@ -14,7 +14,7 @@ import { readNewKey } from './new-key.ts';
 /**
  * `ledger-trust log rotate FILE`: makes the key in FILE sign the logs of a stopped node. Run again after a crash, it
  * completes the rotation. Like the other commands here, it returns a sentence for the user, and throws CliError,
- * ConfigError, StartError or LogChangeRefused with a sentence that says what to correct.
+ * ConfigError or StartError with a sentence that says what to correct.
  */
 export async function rotateLog(env: Environment, file: string): Promise<string> {
   const config = readConfig(env);
