@@ -16,7 +16,13 @@ export type CheckpointIssueType = 'wrong_checkpoint' | 'shorter_than_checkpoint'
  * The issues that the service reports too, events of a wrong form, those that the service cannot have decided, and
  * those that contradict a checkpoint.
  */
-export type VerificationIssueType = IssueType | 'malformed_event' | DecisionIssueType | CheckpointIssueType;
+export type VerificationIssueType =
+  | IssueType
+  | DecisionIssueType
+  | CheckpointIssueType
+  | 'malformed_event'
+  /** Not reported: an event that is dated before an earlier one is a `broken_link`. */
+  | 'dated_backwards';
 
 export interface VerificationIssue {
   readonly eventId: string;
