@@ -1,7 +1,7 @@
-import { ConfigError } from '../src/node/config.ts';
 import { readTls } from '../src/node/listeners.ts';
 import { readSharedNodeKeys } from '../src/node/node-keys.ts';
 import { authorityFault, certificateFault, isIssuedBy } from '../src/runtime/config/certificates.ts';
+import { ConfigError } from '../src/runtime/start-error.ts';
 import type { ClusterConfig } from './config.ts';
 
 /** Checks the key and certificate files of a configuration before the start. Throws ConfigError. */

@@ -4,16 +4,18 @@ import { hostname } from 'node:os';
 import {
   boundOf,
   type Config,
-  ConfigError,
   countMax,
   type Environment,
+  host,
   mebibyte,
   mebibytesMax,
   readConfig,
   refuseOpenSecrets,
+  text,
 } from '../src/node/config.ts';
 import { isHost, isHostWithPort } from '../src/runtime/config/addresses.ts';
 import type { PemFile } from '../src/runtime/config/certificates.ts';
+import { ConfigError } from '../src/runtime/start-error.ts';
 import { type CassandraSettings, cassandraSettings, portOf } from '../src/store/cassandra/session/settings.ts';
 import { defaultPlacement } from './config-table.ts';
 import { defaultPeerBounds, type PeerBounds } from './peers/peer-stream.ts';
@@ -57,7 +59,7 @@ const redisDefaultPort = 6379;
 
 /** Reads the configuration of a clustered node. Throws ConfigError or StartError. */
 export function readClusterConfig(env: Environment): ClusterConfig {
-  const internalHost = checkedHost(env, 'INTERNAL_HOST') ?? '0.0.0.0';
+  const internalHost = host(env, 'INTERNAL_HOST', '0.0.0.0');
   const node = inClusterWords(() =>
     // Without OPS_HOST, the loopback check of production mode passes. Other nodes must reach this port, so production
     // mode requires certificates below.
@@ -128,14 +130,6 @@ export function advertisedAddress(advertise: string, port: number): string {
 export function backendPorts(config: Pick<ClusterConfig, 'redisUrl' | 'cassandra'>): ReadonlySet<number> {
   const { port } = new URL(config.redisUrl);
   return new Set([port === '' ? redisDefaultPort : Number(port), ...config.cassandra.contactPoints.map(portOf)]);
-}
-
-function checkedHost(env: Environment, name: string): string | null {
-  const value = text(env, name);
-  if (value === null || isHost(value)) return value;
-  throw new ConfigError(
-    `Set ${name} to an IP address or a host name, without scheme, brackets or port; it is ${JSON.stringify(value)}.`,
-  );
 }
 
 function advertiseAddress(env: Environment): string | null {
@@ -261,9 +255,4 @@ function count(env: Environment, name: string, unit: string, otherwise: number, 
       `Set ${name} to ${unit}, a whole number from ${min} to ${max}; it is ${JSON.stringify(value)}.`,
     );
   return Number(value);
-}
-
-function text(env: Environment, name: string): string | null {
-  const value = env[name]?.trim();
-  return value === undefined || value === '' ? null : value;
 }

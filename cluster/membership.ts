@@ -4,7 +4,7 @@ import { NotOwner, type Peers } from '../src/actors/routing/peers.ts';
 import type { Placement } from '../src/actors/routing/placement.ts';
 import type { Command } from '../src/domain/ledger/command.ts';
 import type { Membership } from '../src/node/membership.ts';
-import { type Clock, sleep } from '../src/runtime/clock/clock.ts';
+import { type Clock, repeat, sleep } from '../src/runtime/clock/clock.ts';
 import type { MemoryBudget } from '../src/runtime/limits/memory-budget.ts';
 import { type ClockCheck, ClockWarning, isClockRight } from './clock-check.ts';
 import { createClusterMetrics } from './metrics.ts';
@@ -147,7 +147,6 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     peers.forgetGone();
     await clockCheck.look();
     clockWarning.look(clockCheck.aheadMs, clockIsRight());
-    cancelLook = clock.after(lookEveryMs, () => void lookAround());
   };
 
   const clusterPage = async () => {
@@ -222,7 +221,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       rebalancing.start();
       webhookShards.start(webhooks);
       news.listen((subscriptionId) => webhookShards.heard(subscriptionId));
-      void lookAround();
+      cancelLook = repeat(clock, lookEveryMs, lookAround);
     },
     async leave() {
       // Load balancers need this time to see that the node is not ready, so that no connection is refused.

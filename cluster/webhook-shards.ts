@@ -1,6 +1,6 @@
 import { shardOf } from '../src/actors/routing/shard.ts';
 import type { SharedWebhooks } from '../src/node/membership.ts';
-import type { Clock } from '../src/runtime/clock/clock.ts';
+import { type Clock, repeat } from '../src/runtime/clock/clock.ts';
 import type { Leases } from './placement/leases.ts';
 
 /** How often a node looks for shards that it gained or lost, and for subscriptions made on other nodes. */
@@ -26,7 +26,6 @@ export class WebhookShards {
   readonly #working = new Set<number>();
   #webhooks: SharedWebhooks | null = null;
   #looks = 0;
-  #stopped = false;
   #cancel = () => {};
 
   constructor(parts: WebhookShardsParts) {
@@ -46,15 +45,12 @@ export class WebhookShards {
 
   start(webhooks: SharedWebhooks): void {
     this.#webhooks = webhooks;
-    const look = async () => {
-      await this.#look(webhooks).catch((error) => this.#parts.failed('sharing webhooks', error));
-      if (!this.#stopped) this.#cancel = this.#parts.clock.after(lookEveryMs, () => void look());
-    };
-    void look();
+    const { clock, failed } = this.#parts;
+    const look = () => this.#look(webhooks).catch((error) => failed('sharing webhooks', error));
+    this.#cancel = repeat(clock, lookEveryMs, look);
   }
 
   stop(): void {
-    this.#stopped = true;
     this.#cancel();
   }
 

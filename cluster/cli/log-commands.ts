@@ -2,9 +2,10 @@ import { type KeyObject, randomBytes } from 'node:crypto';
 import { checkServiceName } from '../../src/cli/commands/log.ts';
 import { readNewKey } from '../../src/cli/commands/new-key.ts';
 import { isoTime } from '../../src/domain/values/time.ts';
-import { ConfigError, type Environment } from '../../src/node/config.ts';
+import type { Environment } from '../../src/node/config.ts';
 import { authorityKey } from '../../src/node/node-keys.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { ConfigError } from '../../src/runtime/start-error.ts';
 import { describeLog, keepLog, rotateLogKey, takeNewOrigin } from '../../src/service/log-identity/log-changes.ts';
 import { signsOnForS } from '../../src/service/log-identity/log-watch.ts';
 import { type CassandraStores, openCassandra } from '../../src/store/cassandra/open.ts';
@@ -15,8 +16,7 @@ import { refuseRunningNodes } from './running-nodes.ts';
 /**
  * `cluster log rotate FILE`: makes the key in FILE sign the logs of a cluster whose nodes are stopped. Run again after
  * a crash, it completes the rotation. Like the other commands here, it needs the variables of a node, returns a
- * sentence for the operator, and throws ConfigError, StartError or LogChangeRefused with a sentence that says what to
- * correct.
+ * sentence for the operator, and throws ConfigError or StartError with a sentence that says what to correct.
  */
 export async function rotateClusterLog(env: Environment, file: string, board: MemberBoard): Promise<string> {
   const next = readNewKey(file, 'LOG_KEY_FILE', env);

@@ -1,4 +1,5 @@
-import { ConfigError, type Environment } from '../../src/node/config.ts';
+import type { Environment } from '../../src/node/config.ts';
+import { ConfigError } from '../../src/runtime/start-error.ts';
 import { readRedisConfig } from '../config.ts';
 import { connectRedis, createRedis } from '../redis/client.ts';
 import { redisLeases } from '../redis/redis-leases.ts';

@@ -1,9 +1,10 @@
 import { type KeyObject, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isoTime } from '../../src/domain/values/time.ts';
-import { ConfigError, type Environment, refuseOpenSecrets } from '../../src/node/config.ts';
+import { type Environment, refuseOpenSecrets } from '../../src/node/config.ts';
 import { authorityKey } from '../../src/node/node-keys.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { ConfigError } from '../../src/runtime/start-error.ts';
 import {
   type AuthorityKeyRecord,
   authorityFingerprint,

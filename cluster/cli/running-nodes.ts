@@ -1,4 +1,4 @@
-import { ConfigError } from '../../src/node/config.ts';
+import { ConfigError } from '../../src/runtime/start-error.ts';
 import type { MemberBoard } from '../placement/members.ts';
 
 /** Throws ConfigError while a node is announced. `why`: what the node would do, as the end of the sentence. */

@@ -10,14 +10,13 @@ import { scrubTrees, type TreeScrub } from '../../src/maintenance/scrub/scrub-tr
 import { storedAuthority, storedKeys } from '../../src/maintenance/scrub/stored-keys.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { StartError } from '../../src/runtime/start-error.ts';
-import { type LogRecord, readLog } from '../../src/service/log-identity/log-record.ts';
+import { readLog } from '../../src/service/log-identity/log-record.ts';
 import { CassandraInspection } from '../../src/store/cassandra/inspection.ts';
 import { projectionWriter } from '../../src/store/cassandra/log/projection-writer.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
 import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import { CassandraTreeInspection } from '../../src/store/cassandra/trees/tree-inspection.ts';
-import type { RecordStore } from '../../src/store/record-store.ts';
-import { UnreadableRecord } from '../../src/store/unreadable-record.ts';
+import { passOverDamaged } from '../../src/store/unreadable-record.ts';
 
 /** The command line options of `cluster verify`. */
 export interface VerifyOptions {
@@ -68,7 +67,8 @@ export async function verifyLedgers(
   const treeParts = {
     ...{ ledgers: stores.ledgers, trees: new CassandraTreeInspection(session), now },
     repair: options.repair === true,
-    serviceName: (await readLogOrNull(stores.records))?.origin ?? null,
+    // The scrub of the records finds a damaged one.
+    serviceName: (await passOverDamaged(readLog(stores.records)))?.log?.origin ?? null,
   };
   const scrub =
     ledgerId === null ? await all(terminal, parts, treeParts) : await one(parts, ledgerId, settings.keyspace);
@@ -96,16 +96,6 @@ async function authorityIn(terminal: Terminal, file: string): Promise<AuthorityK
   if (keys === null)
     throw inputError(`${file} publishes no keys: it is the trust anchor of a node in development mode.`);
   return keys;
-}
-
-/** null: nothing was signed yet, or the record is damaged, which the scrub of the records finds. */
-async function readLogOrNull(records: RecordStore): Promise<LogRecord | null> {
-  try {
-    return (await readLog(records)).log;
-  } catch (error) {
-    if (error instanceof UnreadableRecord) return null;
-    throw error;
-  }
 }
 
 async function one(parts: LedgerParts, ledgerId: string, keyspace: string): Promise<ClusterScrub> {

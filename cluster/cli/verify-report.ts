@@ -112,7 +112,6 @@ function remedyOf({ type }: Finding): string {
       return 'restore the row from a backup; a hint, or a row beside a log, may be deleted instead: nodes and --finish write it again';
     case 'not_permitted':
     case 'closed':
-    case 'dated_backwards':
     case 'dated_ahead':
     case 'contradiction':
       return `no node of this service has decided it so: ${isolate}`;

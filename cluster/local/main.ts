@@ -3,8 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { ConfigError } from '../../src/node/config.ts';
-import { StartError } from '../../src/runtime/start-error.ts';
+import { ConfigError, StartError } from '../../src/runtime/start-error.ts';
 import type { LocalCluster } from './cluster.ts';
 
 const FAILED = 1;

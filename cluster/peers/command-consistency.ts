@@ -1,5 +1,6 @@
 import {
   accessSignedForms,
+  appendAdditions,
   grantObject,
   grantSignedForms,
   masterCreatedSignedForms,
@@ -83,16 +84,6 @@ function checkCreation(command: CreateMaster): void {
 
 const notSigned = 'something else was signed';
 
-/** Members that a payload may have in addition to what was signed: the service adds them. */
-const added: ReadonlySet<string> = new Set([
-  'traceledger_master_uuid',
-  'business_ref',
-  'scope',
-  'buyer_actor_id',
-  'supplier_actor_id',
-  'delivery_chain',
-]);
-
 function checkAppend(command: AppendEvent): void {
   demandSignatureRule(command);
   const { payload, signature, causedByHash, masterId } = command;
@@ -108,7 +99,7 @@ function checkAppend(command: AppendEvent): void {
   demand(textMember(signed, 'traceledger_master_uuid') === masterId, 'what was signed does not name the master');
   demand(
     signed.members.every(({ name, value }) => memberOf(object, name)?.canonical === value.canonical) &&
-      object.members.every(({ name }) => memberOf(signed, name) !== undefined || added.has(name)),
+      object.members.every(({ name }) => memberOf(signed, name) !== undefined || appendAdditions.has(name)),
     notSigned,
   );
 }

@@ -1,7 +1,8 @@
+import { isMembers, type Members } from '../../src/domain/event/row.ts';
 import type { Command, CommandBase } from '../../src/domain/ledger/command.ts';
 import { checkConsistency } from './command-consistency.ts';
 import { commandReaders } from './command-fields.ts';
-import { type FieldReaders, isMembers, type Members, readFields, UnreadableCommand } from './wire-fields.ts';
+import { type FieldReaders, readFields, UnreadableCommand } from './wire-fields.ts';
 
 /**
  * Returns the JSON of a command for another node. Nodes of all versions know its command keys as `marks`. A signed form

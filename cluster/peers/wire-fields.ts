@@ -1,4 +1,5 @@
 import { LedgerError } from '../../src/domain/errors.ts';
+import { isMembers } from '../../src/domain/event/row.ts';
 import { type JsonObject, parseJson } from '../../src/domain/json/json.ts';
 import { isoTime, parseRfc3339 } from '../../src/domain/values/time.ts';
 import { isUuid } from '../../src/domain/values/uuid-form.ts';
@@ -17,12 +18,6 @@ export type FieldReader<T> = (value: unknown, field: string) => T;
 
 /** A reader for each field of T, including optional ones. */
 export type FieldReaders<T> = { readonly [field in keyof T]-?: FieldReader<T[field]> };
-
-export type Members = Readonly<Record<string, unknown>>;
-
-export function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** Reads the fields that have readers, and ignores all others. Throws UnreadableCommand. */
 export function readFields<T>(readers: FieldReaders<T>, value: unknown, field: string): T {

@@ -1,5 +1,5 @@
 import type { NodeId } from '../../src/actors/routing/placement.ts';
-import type { Clock } from '../../src/runtime/clock/clock.ts';
+import { type Clock, repeat } from '../../src/runtime/clock/clock.ts';
 import { DuplicateNodeCheck } from './duplicate-node-check.ts';
 import type { LeaseServer } from './lease-server.ts';
 import type { Leases } from './leases.ts';
@@ -51,8 +51,7 @@ interface RebalancingParts {
 export class Rebalancing {
   readonly #parts: RebalancingParts;
   readonly #duplicates: DuplicateNodeCheck;
-  #cancels: (() => void)[] = [];
-  #stopped = false;
+  readonly #cancels: (() => void)[] = [];
   #draining = false;
   #members: readonly Member[] = [];
   #assignment: Assignment | null = null;
@@ -105,7 +104,6 @@ export class Rebalancing {
 
   /** Stops all periodic work and withdraws the node. Leases that it still has run out. */
   async stop(): Promise<void> {
-    this.#stopped = true;
     for (const cancel of this.#cancels) cancel();
     await this.#parts.board.withdraw(this.#parts.self).catch(() => {});
     if (this.#draining) await this.#passOn();
@@ -125,14 +123,9 @@ export class Rebalancing {
     }
   }
 
-  /** Runs `step` now, and again `delayMs` after each end. */
   #every(delayMs: number, what: string, step: () => Promise<void>): void {
-    const place = this.#cancels.push(() => {}) - 1;
-    const run = async () => {
-      await step().catch((error) => this.#parts.failed(what, error));
-      if (!this.#stopped) this.#cancels[place] = this.#parts.clock.after(delayMs, () => void run());
-    };
-    void run();
+    const { clock, failed } = this.#parts;
+    this.#cancels.push(repeat(clock, delayMs, () => step().catch((error) => failed(what, error))));
   }
 
   #announce(): Promise<void> {

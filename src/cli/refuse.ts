@@ -1,23 +1,10 @@
-import { ConfigError } from '../node/config.ts';
-import { StartError } from '../runtime/start-error.ts';
+import { ConfigError, StartError } from '../runtime/start-error.ts';
 import { type Redact, redaction } from '../runtime/telemetry/redaction.ts';
-import { AuthorityMismatch } from '../service/authority/authority.ts';
-import { LogMismatch } from '../service/log-identity/log-identity.ts';
-import { LogChangeRefused } from '../service/log-identity/log-record.ts';
-import { SecretsKeyMismatch } from '../service/records/secrets-key-check.ts';
 import { UnreadableRecord } from '../store/unreadable-record.ts';
 
 /** No space, quota exceeded, file too large, read-only file system, disk error. */
 const ofDisks: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EROFS', 'EIO']);
-const known = [
-  ConfigError,
-  UnreadableRecord,
-  StartError,
-  AuthorityMismatch,
-  SecretsKeyMismatch,
-  LogMismatch,
-  LogChangeRefused,
-];
+const known = [ConfigError, StartError, UnreadableRecord];
 
 /**
  * Prints to stderr why a node does not start: one sentence for what an operator can correct, else the stack. `words`

@@ -53,22 +53,18 @@ export function eventContent(read: ReadEvent, masterPrevHash: string): EventCont
   };
 }
 
-/** The event as the domain represents it. `before` has the hashes that reads do not show: '' if there is none. */
-export function ledgerEvent(read: ReadEvent, before: { prevHash: string; masterPrevHash: string }): LedgerEvent {
+/** The event as the domain represents it, with '' for the hashes of the events before it, which reads do not show. */
+export function ledgerEvent(read: ReadEvent): LedgerEvent {
   const { contentHash, hash, authoritySig, authorityKeyId } = read.event;
   return {
-    ...eventContent(read, before.masterPrevHash),
+    ...eventContent(read, ''),
     payload: read.payload,
     actorSigPayload: read.actorSigPayload,
     contentHash,
-    prevHash: before.prevHash,
+    prevHash: '',
     hash,
     authoritySig,
     authorityKeyId,
     commands: [],
   };
-}
-
-export function genesisEvent(genesis: Event): LedgerEvent {
-  return ledgerEvent(readEvent(genesis), { prevHash: '', masterPrevHash: '' });
 }

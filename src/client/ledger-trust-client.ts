@@ -1,9 +1,9 @@
 import type { AppendStream, AppendStreamOptions } from './append/append-api.ts';
-import type { services } from './endpoint.ts';
 import type { EventReading } from './event-reading.ts';
 import type { Following } from './follow/follow-api.ts';
 import type { CallOptions, UnaryMethods } from './methods.ts';
 import type { ProofReading } from './proofs/proof-reading.ts';
+import type { services } from './services.ts';
 
 /**
  * The typed client of the Ledger Trust Service: a method for each method of the API, the same over REST and gRPC. Calls

@@ -1,9 +1,8 @@
-import type { Integrity } from '../gen/svc/v1/event_pb.ts';
-import type { Caller } from './call/call.ts';
+import type { ListLedgerEventsResponse } from '../gen/svc/v1/ledgers_pb.ts';
+import { ask, type Caller } from './call/call.ts';
 import { endpointNamed } from './endpoint.ts';
 import type { Event } from './event.ts';
 import type { CallOptions } from './methods.ts';
-import type { Answer } from './shapes.ts';
 
 /** A place of lists: beyond it they take no offset. */
 const OFFSET_MAX = 100_000;
@@ -12,11 +11,6 @@ const OFFSET_MAX = 100_000;
 const STREAM_MS = 30_000;
 
 type ReadOptions = Pick<CallOptions, 'signal' | 'timeoutMs' | 'attemptsMax'>;
-
-interface Page {
-  readonly events: readonly Event[];
-  readonly integrity: Answer<Integrity>;
-}
 
 /** Reads single events by their place, for what else has no call of its own. Returns null if there is no such event. */
 export interface SingleEvents {
@@ -27,10 +21,9 @@ export interface SingleEvents {
 }
 
 export function createSingleEvents(caller: Caller, options: ReadOptions): SingleEvents {
-  const first = async (method: string, request: Readonly<Record<string, unknown>>): Promise<Event | null> => {
-    // The answer was decoded with the descriptor of the same method.
-    const page = (await caller.call(endpointNamed(method), request, options)) as unknown as Page;
-    return page.events[0] ?? null;
+  const first = async (method: string, request: object): Promise<Event | null> => {
+    const { events } = await ask<Pick<ListLedgerEventsResponse, 'events'>>(caller, method, request, options);
+    return events[0] ?? null;
   };
   const newest = { order: 'desc', limit: 1 };
   return {

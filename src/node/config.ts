@@ -8,16 +8,9 @@ import { isHost } from '../runtime/config/addresses.ts';
 import { openSecretFiles } from '../runtime/config/secret-files.ts';
 import type { PlaceBounds } from '../runtime/limits/fair-places.ts';
 import { defaultMemoryBudgetBytes } from '../runtime/limits/memory-budget.ts';
+import { ConfigError } from '../runtime/start-error.ts';
 import type { LogLevel } from '../runtime/telemetry/log.ts';
 import { defaultWaitingMax } from '../service/signatures/verifying-threads.ts';
-
-/** The service cannot start. The message is one sentence that names the variable and says what to do. */
-export class ConfigError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'ConfigError';
-  }
-}
 
 type Mode = 'development' | 'production';
 
@@ -183,7 +176,8 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || (ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback');
 }
 
-function text(env: Environment, name: string): string | null {
+/** The value of a variable without white space around it. null: it is not set, or empty. */
+export function text(env: Environment, name: string): string | null {
   const value = env[name]?.trim();
   return value === undefined || value === '' ? null : value;
 }
@@ -196,7 +190,8 @@ function logOrigin(env: Environment): string | null {
   );
 }
 
-function host(env: Environment, name: string, otherwise: string): string {
+/** Throws ConfigError unless the value is an IP address or a host name. */
+export function host(env: Environment, name: string, otherwise: string): string {
   const value = text(env, name) ?? otherwise;
   if (isHost(value)) return value;
   throw new ConfigError(

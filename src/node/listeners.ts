@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { Listener } from '../rpc/listening.ts';
 import { certificateFault } from '../runtime/config/certificates.ts';
-import { type Config, ConfigError } from './config.ts';
+import { ConfigError } from '../runtime/start-error.ts';
+import type { Config } from './config.ts';
 
 interface ListenerPlace {
   readonly portVariable: string;

@@ -1,4 +1,4 @@
-import { createPrivateKey, generateKeyPairSync, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
+import { generateKeyPairSync, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import {
   closeSync,
   existsSync,
@@ -11,12 +11,14 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { publicKeyOf, readAuthorityKeys, readSigningKey } from '../service/authority/authority.ts';
+import { ed25519Key } from '../domain/keys/key-object.ts';
+import { ConfigError } from '../runtime/start-error.ts';
+import { publicKeyOf, readAuthorityKeys } from '../service/authority/authority.ts';
 import { readLog } from '../service/log-identity/log-record.ts';
 import { SECRETS_KEY_BYTES } from '../service/records/secret-box.ts';
 import { hasSecretsKey } from '../service/records/secrets-key-check.ts';
 import type { RecordStore } from '../store/record-store.ts';
-import { type Config, ConfigError } from './config.ts';
+import type { Config } from './config.ts';
 
 export interface NodeKeys {
   readonly authority: KeyObject;
@@ -86,13 +88,10 @@ function withLogKey(keys: Omit<NodeKeys, 'log'>, log: KeyObject): NodeKeys {
   );
 }
 
-/** The bytes before the 32 bytes of an Ed25519 seed in PKCS#8 (RFC 8410, section 7). */
-const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SEED_BYTES = 32;
 
 function derivedLogKey(secrets: Buffer): KeyObject {
-  const seed = Buffer.from(hkdfSync('sha256', secrets, '', 'svc-development-log-key-v1', SEED_BYTES));
-  return createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seed]), format: 'der', type: 'pkcs8' });
+  return ed25519Key(new Uint8Array(hkdfSync('sha256', secrets, '', 'svc-development-log-key-v1', SEED_BYTES)));
 }
 
 /** With a new key nothing in the store could be read, sealed or signed. */
@@ -120,7 +119,7 @@ function logKey(file: string): KeyObject {
 
 function signingKey(variable: string, file: string): KeyObject {
   try {
-    return readSigningKey(readFileSync(file));
+    return ed25519Key(readFileSync(file, 'utf8'));
   } catch (error) {
     throw new ConfigError(
       `Set ${variable} to an Ed25519 private key in PKCS#8 PEM; ${file} is none (${reason(error)}).`,

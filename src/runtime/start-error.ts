@@ -5,3 +5,11 @@ export class StartError extends Error {
     this.name = 'StartError';
   }
 }
+
+/** A setting or the argument of a command cannot be used. `message` is one sentence that says what to do. */
+export class ConfigError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'ConfigError';
+  }
+}

@@ -71,7 +71,7 @@ export function decodeOrPassOver<T>({ kind, id, value }: StoredText, decode: (va
   }
 }
 
-/** For reads in a loop: returns null if the read failed with UnreadableRecord, which was reported. */
+/** Returns null if the read failed with UnreadableRecord, which was reported. */
 export async function passOverDamaged<T>(read: Promise<T>): Promise<T | null> {
   try {
     return await read;

@@ -1,17 +1,25 @@
 import { eventHash } from '../../src/domain/event/content.ts';
 import type { LedgerEvent } from '../../src/domain/event/event.ts';
 import { sha256Hex } from '../../src/domain/keys/hash.ts';
-import { checkDecisions } from '../../src/domain/ledger/decision-check.ts';
-import type { DecisionIssueType } from '../../src/domain/ledger/decision-fault.ts';
+import { DecisionCheck } from '../../src/domain/ledger/decision-check.ts';
+import type { DecisionFault, DecisionIssueType } from '../../src/domain/ledger/decision-fault.ts';
 import { createMaster, openLedger } from './commands.ts';
 
 export const opened = [openLedger(), createMaster()];
 
+interface DecisionFinding extends DecisionFault {
+  readonly eventId: string;
+  readonly seq: number;
+}
+
+/** What DecisionCheck finds in these events. `latest`: the ISO time after which no event may be dated. */
+export function checkDecisions(events: readonly LedgerEvent[], latest?: string): DecisionFinding[] {
+  const check = new DecisionCheck(latest === undefined ? {} : { latest: () => latest });
+  return events.flatMap((event) => check.take(event).map((fault) => ({ eventId: event.id, seq: event.seq, ...fault })));
+}
+
 export function typesOf(events: readonly LedgerEvent[], latest?: string): [number, DecisionIssueType][] {
-  return checkDecisions(events, latest === undefined ? {} : { latest: () => latest }).map(({ seq, type }) => [
-    seq,
-    type,
-  ]);
+  return checkDecisions(events, latest).map(({ seq, type }) => [seq, type]);
 }
 
 /** The last event with another content, hashed anew. */

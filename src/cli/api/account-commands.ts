@@ -5,11 +5,10 @@ import type { Command } from 'commander';
 import { LedgerTrustError } from '../../client/error.ts';
 import { publicKeyBase64 } from '../../client/signing/signing.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
-import { readPrivateKey, writePrivateKey } from '../commands/file-content.ts';
+import { readApiKey, readPrivateKey, writePrivateKey } from '../commands/file-content.ts';
 import { makeProfileFolder, type Profile, profileKeyPath, profilePath, writeProfile } from '../service/profile.ts';
 import { openService } from '../service/service.ts';
-import { neededApiKey } from '../service/settings.ts';
-import { CliError, inputError, readInput, type Terminal, usageError } from '../terminal/terminal.ts';
+import { CliError, type Terminal, usageError } from '../terminal/terminal.ts';
 import { type ApiCall, addApiCommand, neededOption, option, sentenceOf } from './api-command.ts';
 import { answered, recordLines, type Shown } from './shown-answer.ts';
 
@@ -140,11 +139,9 @@ async function signingKey(
 
 async function login({ terminal, settings, options }: ApiCall<LoginOptions>): Promise<Shown> {
   const { profile, profileName, url, ca } = settings;
-  const apiKey =
-    options.apiKeyFile === undefined
-      ? neededApiKey({ apiKey: terminal.env.LEDGER_TRUST_API_KEY?.trim() || undefined })
-      : (await readInput(terminal, options.apiKeyFile)).toString('utf8').trim();
-  if (apiKey === '') throw inputError(`${options.apiKeyFile} holds no API key.`);
+  const apiKey = await readApiKey(terminal, options.apiKeyFile, {
+    apiKey: terminal.env.LEDGER_TRUST_API_KEY?.trim() || undefined,
+  });
   await using client = await openService(terminal, { baseUrl: url, apiKey, ca });
   const { actorId, environment } = await client.getDeveloper();
   const isSame = profile === null || (profile.actor_id === actorId && profile.url === url);

@@ -1,7 +1,7 @@
 import { answerToJson } from '../../client/call/answer-encoding.ts';
 import type { LedgerTrustClient } from '../../client/client.ts';
-import type { services } from '../../client/endpoint.ts';
 import type { UnaryMethods } from '../../client/methods.ts';
+import type { services } from '../../client/services.ts';
 import { shownJson, shownText } from '../terminal/shown-text.ts';
 
 type MethodName = keyof UnaryMethods<typeof services>;

@@ -10,9 +10,8 @@ import {
   rotateAuthority,
 } from '../../service/authority/authority.ts';
 import { isLogKey } from '../../service/log-identity/log-record.ts';
-import { checkHoldsData } from '../../store/lmdb/file/format.ts';
-import { openLmdb } from '../../store/lmdb/open.ts';
 import { CliError } from '../terminal/terminal.ts';
+import { openStopped } from './log.ts';
 import { readNewKey } from './new-key.ts';
 
 /**
@@ -23,8 +22,7 @@ import { readNewKey } from './new-key.ts';
 export async function rotate(env: Environment, file: string): Promise<string> {
   const config = readConfig(env);
   const next = readNewKey(file, 'AUTHORITY_KEY_FILE', env);
-  checkHoldsData(config.dataDir);
-  await using stores = await openLmdb({ dataDir: config.dataDir, now: () => systemClock.now(), onFatal: () => {} });
+  await using stores = await openStopped(config);
   const known = (await readAuthorityKeys(stores.records)).at(-1);
   if (known === undefined)
     throw new CliError(

@@ -7,12 +7,12 @@ import { ProofRefused } from '../../domain/log/proof-refused.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
 import { openService } from '../service/service.ts';
-import { neededApiKey, readSettings, type SettingOptions, type Settings } from '../service/settings.ts';
+import { readSettings, type SettingOptions } from '../service/settings.ts';
 import { progressBar } from '../terminal/progress-bar.ts';
 import { fileSink, stdoutSink, type Write } from '../terminal/sink.ts';
-import { CliError, inputError, readInput, type Terminal, usageError } from '../terminal/terminal.ts';
+import { CliError, type Terminal, usageError } from '../terminal/terminal.ts';
 import { type ExportEnd, type ExportKind, exportFormat } from './export-file.ts';
-import { nameOf } from './file-content.ts';
+import { readApiKey } from './file-content.ts';
 import { refusedError } from './refused-proof.ts';
 
 interface ExportOptions extends SettingOptions {
@@ -98,13 +98,6 @@ async function writeCheckpoint(
   } catch (error) {
     throw error instanceof ProofRefused ? refusedError(error) : error;
   }
-}
-
-async function readApiKey(terminal: Terminal, file: string | undefined, settings: Settings): Promise<string> {
-  if (file === undefined) return neededApiKey(settings);
-  const key = (await readInput(terminal, file)).toString('utf8').trim();
-  if (key === '') throw inputError(`${nameOf(file)} holds no API key.`);
-  return key;
 }
 
 async function writeExport(terminal: Terminal, client: LedgerTrustClient, subject: Subject, write: Write) {

@@ -2,8 +2,9 @@ import type { KeyObject } from 'node:crypto';
 import { stat, writeFile } from 'node:fs/promises';
 import { LedgerTrustError } from '../../client/error.ts';
 import { LedgerError } from '../../domain/errors.ts';
-import { type JsonLimits, type JsonNode, parseJsonBytes } from '../../domain/json/json.ts';
+import { type JsonNode, parseJsonBytes } from '../../domain/json/json.ts';
 import { ed25519Key } from '../../domain/keys/key-object.ts';
+import { neededApiKey, type Settings } from '../service/settings.ts';
 import { CliError, inputError, readInput, reasonOf, type Terminal } from '../terminal/terminal.ts';
 
 export function nameOf(path: string): string {
@@ -29,14 +30,9 @@ export function contentOf<T>(path: string, what: string, read: () => T): T {
 }
 
 /** Parses a file, or stdin for `-`, strictly (RFC 7493). Throws CliError (exit code 66). */
-export async function readJson(
-  terminal: Terminal,
-  path: string,
-  what: string,
-  limits: JsonLimits = {},
-): Promise<JsonNode> {
+export async function readJson(terminal: Terminal, path: string, what: string, maxDepth?: number): Promise<JsonNode> {
   const bytes = await readInput(terminal, path);
-  return contentOf(path, what, () => parseJsonBytes(bytes, limits));
+  return contentOf(path, what, () => parseJsonBytes(bytes, maxDepth));
 }
 
 /** The text of a file that holds a note or a proof. Throws CliError (exit code 66). */
@@ -47,6 +43,18 @@ export async function readText(terminal: Terminal, path: string): Promise<string
   } catch {
     throw inputError(`${nameOf(path)} is no UTF-8.`);
   }
+}
+
+/** The API key in a file, or in stdin for `-`. Without a file, that of `settings`. Throws CliError. */
+export async function readApiKey(
+  terminal: Terminal,
+  file: string | undefined,
+  settings: Pick<Settings, 'apiKey'>,
+): Promise<string> {
+  if (file === undefined) return neededApiKey(settings);
+  const key = (await readInput(terminal, file)).toString('utf8').trim();
+  if (key === '') throw inputError(`${nameOf(file)} holds no API key.`);
+  return key;
 }
 
 /** Reads PEM (PKCS#8) from a file, or from stdin for `-`. Throws CliError (exit code 66). */

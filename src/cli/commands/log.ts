@@ -14,7 +14,7 @@ import { readNewKey } from './new-key.ts';
 /**
  * `ledger-trust log rotate FILE`: makes the key in FILE sign the logs of a stopped node. Run again after a crash, it
  * completes the rotation. Like the other commands here, it returns a sentence for the user, and throws CliError,
- * ConfigError, StartError or LogChangeRefused with a sentence that says what to correct.
+ * ConfigError or StartError with a sentence that says what to correct.
  */
 export async function rotateLog(env: Environment, file: string): Promise<string> {
   const config = readConfig(env);
@@ -54,7 +54,8 @@ export function checkServiceName(name: string): void {
   );
 }
 
-function openStopped({ dataDir }: Config): Promise<LmdbStores> {
+/** Opens the store of a stopped node. Throws StartError if there is none, or a node uses it. */
+export function openStopped({ dataDir }: Config): Promise<LmdbStores> {
   checkHoldsData(dataDir);
   return openLmdb({ dataDir, now: () => systemClock.now(), onFatal: () => {} });
 }

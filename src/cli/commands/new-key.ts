@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
-import { ConfigError, type Environment, refuseOpenSecrets } from '../../node/config.ts';
+import { type Environment, refuseOpenSecrets } from '../../node/config.ts';
 import { authorityKey } from '../../node/node-keys.ts';
+import { ConfigError } from '../../runtime/start-error.ts';
 import { CliError } from '../terminal/terminal.ts';
 
 /** The variable that names the key at the next start. */

@@ -5,8 +5,7 @@ import { readConfig } from '../../node/config.ts';
 import { systemClock } from '../../runtime/clock/system-clock.ts';
 import { readLog } from '../../service/log-identity/log-record.ts';
 import { openWholeLmdb } from '../../store/lmdb/open-whole.ts';
-import type { RecordStore } from '../../store/record-store.ts';
-import { UnreadableRecord } from '../../store/unreadable-record.ts';
+import { passOverDamaged } from '../../store/unreadable-record.ts';
 import { counted } from '../terminal/counted.ts';
 import { exitCodes } from '../terminal/exit-codes.ts';
 import { shownText } from '../terminal/shown-text.ts';
@@ -29,7 +28,8 @@ export async function scrub(terminal: Terminal, { repair = false }: { readonly r
   const { ledgers, records } = scrubRecords(source.whole, (sentence) => found('damage', sentence));
   const { hashValues, signedHeads, removed } = await scrubTrees({
     ...{ ledgers: source.ledgers, trees: source.trees, now, repair },
-    serviceName: await serviceNameIn(source.records),
+    // A damaged record is found as a record.
+    serviceName: (await passOverDamaged(readLog(source.records)))?.log?.origin ?? null,
     found: (finding) => found(kindOf(finding), sentenceOf(finding)),
   });
   for (const sentence of shown) await terminal.print(`${shownText(sentence)}\n`);
@@ -54,16 +54,6 @@ const sentencesShownMax = 10_000;
 
 const behindRemedy =
   'Bring the missing events back from a backup, or move the store: `ledger-trust log new-origin NAME`.';
-
-/** null: no node has signed anything, or the record is damaged, which is found as a record. */
-async function serviceNameIn(records: RecordStore): Promise<string | null> {
-  try {
-    return (await readLog(records)).log?.origin ?? null;
-  } catch (error) {
-    if (error instanceof UnreadableRecord) return null;
-    throw error;
-  }
-}
 
 function kindOf({ type }: Finding): 'damage' | 'wrong_tile' | 'log_behind' {
   return type === 'wrong_tile' || type === 'log_behind' ? type : 'damage';

@@ -37,7 +37,7 @@ export interface VerifyInput {
 }
 
 /** Deep enough for any payload in an event, in a list, in an answer. */
-const jsonLimits = { maxDepth: 128 };
+const jsonDepthMax = 128;
 /** The first line of an export is short. */
 const HEADER_MAX_BYTES = 4 * 1024;
 const CARRIAGE_RETURN = 0x0d;
@@ -70,7 +70,7 @@ async function openSource(terminal: Terminal, path: string): Promise<Source> {
     lines: () => linesOf(kept === null ? createReadStream(path) : [kept], name),
     json: async (what) => {
       const bytes = kept ?? (await readInput(terminal, path));
-      return toValue(contentOf(path, what, () => parseJsonBytes(bytes, jsonLimits)));
+      return toValue(contentOf(path, what, () => parseJsonBytes(bytes, jsonDepthMax)));
     },
   };
 }
@@ -187,7 +187,7 @@ async function* exportLines({ name, lines }: Source): AsyncIterable<ExportLine &
     // Other programs end a line at a carriage return, so they would see two lines where this one sees one.
     if (bytes.includes(CARRIAGE_RETURN)) throw inputError(`${place} holds a carriage return, which no export does.`);
     if (number === 1 || isBlank(bytes)) continue;
-    const line = readExportLine(contentOf(place, 'JSON (RFC 7493)', () => parseJsonBytes(bytes, jsonLimits)));
+    const line = readExportLine(contentOf(place, 'JSON (RFC 7493)', () => parseJsonBytes(bytes, jsonDepthMax)));
     if (line === null) {
       throw inputError(
         `${place} is none that export writes: an object with event, actor, authority or end, and no more.`,
@@ -215,6 +215,6 @@ export async function readActorDocuments(terminal: Terminal, paths: readonly str
 
 /** Throws CliError (exit code 66) if the file holds no trust anchor document. */
 export async function readAuthorityDocument(terminal: Terminal, path: string): Promise<AuthorityDocument> {
-  const value = toValue(await readJson(terminal, path, AUTHORITY_DOCUMENT, jsonLimits));
+  const value = toValue(await readJson(terminal, path, AUTHORITY_DOCUMENT, jsonDepthMax));
   return contentOf(path, AUTHORITY_DOCUMENT, () => authorityDocumentFromJson(value));
 }

@@ -35,23 +35,31 @@ export interface Caller {
   readonly facts: Facts;
 }
 
+/** Calls a method by its name. `M` is the message of its answer. */
+export async function ask<M>(
+  caller: Pick<Caller, 'call'>,
+  name: string,
+  request: object,
+  options: CallOptions,
+): Promise<Answer<M>> {
+  // The answer was decoded with the descriptor of the same method.
+  return (await caller.call(endpointNamed(name), { ...request }, options)) as unknown as Answer<M>;
+}
+
 export function createCaller(parts: CallerParts): Caller {
   const { transport, credential } = parts;
 
-  const ask = async <M>(name: string, request: RequestFields): Promise<Answer<M>> =>
-    // The answer was decoded with the descriptor of the same method.
-    (await call(endpointNamed(name), request, {})) as unknown as Answer<M>;
-
+  const read = <M>(name: string, request: object) => ask<M>({ call }, name, request, {});
   const facts = createFacts({
     genesis: async (ledgerId) =>
-      (await ask<ListLedgerEventsResponse>('listLedgerEvents', { ledgerId, limit: 1 })).events[0],
-    master: async (uuid) => masterNames(await ask<GetMasterResponse>('getMaster', { uuid })),
-    organizationLedger: async (id) => (await ask<GetOrganizationResponse>('getOrganization', { id })).frlLedgerId,
-    rootLedger: async (actorId) => (await ask<GetRootLedgerResponse>('getRootLedger', { actorId })).ledgerId,
+      (await read<ListLedgerEventsResponse>('listLedgerEvents', { ledgerId, limit: 1 })).events[0],
+    master: async (uuid) => masterNames(await read<GetMasterResponse>('getMaster', { uuid })),
+    organizationLedger: async (id) => (await read<GetOrganizationResponse>('getOrganization', { id })).frlLedgerId,
+    rootLedger: async (actorId) => (await read<GetRootLedgerResponse>('getRootLedger', { actorId })).ledgerId,
     caller: async () => {
       const kid = parseKid(credential.signer?.keyId ?? '');
       const known = credential.entity?.actorId ?? kid?.actorId;
-      return known ?? (await ask<GetDeveloperResponse>('getDeveloper', {})).actorId;
+      return known ?? (await read<GetDeveloperResponse>('getDeveloper', {})).actorId;
     },
   });
 

@@ -1,8 +1,6 @@
 import type { GetAuthorityResponse, ResolveActorResponse } from '../../gen/svc/v1/resolver_pb.ts';
-import type { Caller } from '../call/call.ts';
-import { endpointNamed } from '../endpoint.ts';
+import { ask, type Caller } from '../call/call.ts';
 import type { ReadEvent } from '../event.ts';
-import type { Answer } from '../shapes.ts';
 import { type ActorDocument, type AuthorityKeys, authorityKeysOf, keysFromResolver } from '../verify/key-source.ts';
 import { createSignatureCheck, type SignatureCheck } from '../verify/verify-signature.ts';
 import type { FollowOptions } from './follow-api.ts';
@@ -20,12 +18,10 @@ export function createLiveSignatureCheck(
   signal: AbortSignal,
   monotonicMs: () => number,
 ): SignatureCheck {
-  const ask = async (name: string, request: Readonly<Record<string, unknown>>) =>
-    caller.call(endpointNamed(name), request, { signal });
-  const resolveActor = async (request: { readonly svcUri: string }): Promise<ActorDocument> =>
-    (await ask('resolveActor', request)) as unknown as Answer<ResolveActorResponse>;
+  const resolveActor = (request: { readonly svcUri: string }): Promise<ActorDocument> =>
+    ask<ResolveActorResponse>(caller, 'resolveActor', request, { signal });
   const anchorKeys = async (): Promise<AuthorityKeys | null> =>
-    authorityKeysOf((await ask('getAuthority', {})) as unknown as Answer<GetAuthorityResponse>);
+    authorityKeysOf(await ask<GetAuthorityResponse>(caller, 'getAuthority', {}, { signal }));
 
   const load = async (): Promise<{ readonly check: SignatureCheck; readonly loadedMs: number }> => {
     const loadedMs = monotonicMs();

@@ -13,8 +13,7 @@ import type {
   GetLedgerInclusionResponse,
 } from '../../gen/svc/v1/proofs_pb.ts';
 import type { GetAuthorityResponse } from '../../gen/svc/v1/resolver_pb.ts';
-import type { Caller } from '../call/call.ts';
-import { endpointNamed } from '../endpoint.ts';
+import { ask, type Caller } from '../call/call.ts';
 import { invalidAnswer } from '../error.ts';
 import { type Event, eventContent, readEvent } from '../event.ts';
 import type { CallOptions } from '../methods.ts';
@@ -115,7 +114,7 @@ export class ProofReader {
     const before = await this.#basis(options);
     const method = methods[log.kind];
     const request = { [method.id]: log.id, ...(size === undefined ? {} : { size }) };
-    const answer = await this.#ask<GetLedgerCheckpointResponse>(method.checkpoint, request, options);
+    const answer = await ask<GetLedgerCheckpointResponse>(this.#caller, method.checkpoint, request, options);
     const note = answer.checkpoint;
     const { checkpoint, trust } = await this.#verified(log, answer.origin, before, options, (expected) => ({
       ...verifyCheckpoint(note, expected),
@@ -159,7 +158,7 @@ export class ProofReader {
     // At its own place, an event is proved to all who may read it.
     const size = seq + 1;
     const [answer, masterPrevHash] = await Promise.all([
-      this.#ask<GetLedgerInclusionResponse>('getLedgerInclusion', { ledgerId, seq, size }, options),
+      ask<GetLedgerInclusionResponse>(this.#caller, 'getLedgerInclusion', { ledgerId, seq, size }, options),
       this.#masterPrevHash(event, options),
     ]);
     // Other texts than hex digits would be cut short, and the hash would not cover the content.
@@ -257,7 +256,7 @@ export class ProofReader {
     const hashes =
       from.size === to.size
         ? []
-        : (await this.#ask<GetLedgerConsistencyResponse>(method.consistency, request, options)).hashes;
+        : (await ask<GetLedgerConsistencyResponse>(this.#caller, method.consistency, request, options)).hashes;
     try {
       verifyConsistency(from, to, hashes);
     } catch (error) {
@@ -279,12 +278,7 @@ export class ProofReader {
   }
 
   #anchor(options: ProofOptions): Promise<Answer<GetAuthorityResponse>> {
-    return this.#ask<GetAuthorityResponse>('getAuthority', {}, options);
-  }
-
-  async #ask<M>(name: string, request: object, options: ProofOptions): Promise<Answer<M>> {
-    // The answer was decoded with the descriptor of the same method.
-    return (await this.#caller.call(endpointNamed(name), { ...request }, options)) as unknown as Answer<M>;
+    return ask<GetAuthorityResponse>(this.#caller, 'getAuthority', {}, options);
   }
 }
 

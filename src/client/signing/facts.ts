@@ -1,6 +1,6 @@
 import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
 import { invalidAnswer } from '../error.ts';
-import { type Event, genesisEvent } from '../event.ts';
+import { type Event, ledgerEvent, readEvent } from '../event.ts';
 
 interface MasterNames {
   readonly masterId: string;
@@ -40,7 +40,7 @@ export function createFacts(source: FactSource): Facts {
       const genesis = await source.genesis(id);
       if (genesis?.eventType !== 'GENESIS' || genesis.ledgerId !== id)
         throw invalidAnswer(`The start of ledger ${id}`, 'a GENESIS event');
-      return ledgerFacts(genesisEvent(genesis));
+      return ledgerFacts(ledgerEvent(readEvent(genesis)));
     }),
     master: (id) => master(id),
     organizationLedger: cached(source.organizationLedger),

@@ -1,3 +1,4 @@
+import { appendAdditions, grantAdditions } from '../../domain/event/service-events.ts';
 import { canonicalJson } from '../../domain/json/canonical.ts';
 import type { Event } from '../event.ts';
 import type { JsonObject, JsonValue } from '../shapes.ts';
@@ -10,11 +11,9 @@ export const authorityTypes: ReadonlySet<string> = new Set([
   'ORGANIZATION_REGISTERED',
 ]);
 
-/** The payload fields that the service adds to what an actor signed, by event type. */
-const grantAdditions = ['link_id', 'granted_at', 'replaces_link_id'];
 const revokeAdditions = ['link_id', 'revoked_at'];
-const injected = ['traceledger_master_uuid', 'business_ref', 'scope', 'buyer_actor_id', 'supplier_actor_id'];
-const additionsByType: ReadonlyMap<string, readonly string[]> = new Map([
+/** The payload fields that the service adds to what an actor signed, by event type. */
+const additionsByType: ReadonlyMap<string, Iterable<string>> = new Map<string, Iterable<string>>([
   ['TRACELEDGER_MASTER_CREATED', ['traceledger_master_uuid', 'buyer_actor_id', 'supplier_actor_id']],
   ['MASTER_CLOSED', []],
   ['LEDGER_CLOSED', ['requestor_sig', 'requestor_signing_key_id']],
@@ -88,7 +87,7 @@ function signedFaults(event: Event): string[] {
     const absent = value === null && !Object.hasOwn(payload, name) && eventType.endsWith('_CLOSED');
     if (!absent && !same(payload, name, value)) faults.push(`payload.${name} is not what the actor signed`);
   }
-  const additions = new Set(additionsByType.get(eventType) ?? [...injected, 'delivery_chain']);
+  const additions = new Set(additionsByType.get(eventType) ?? appendAdditions);
   for (const name of Object.keys(payload)) {
     if (Object.hasOwn(signed, name) || additions.has(name) || isGrantDefault(payload, signed, name)) continue;
     faults.push(`payload.${name} was not signed by the actor`);

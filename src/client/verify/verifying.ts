@@ -190,7 +190,7 @@ export class EventVerifier {
       this.#issue(event, 'contradiction', fault);
     }
     this.#noteSignatures(read, signatures);
-    this.#checkDecision(read, master, this.#issues.length > 0);
+    this.#checkDecision(read, this.#issues.length > 0);
     this.#advance(event, master);
   }
 
@@ -358,13 +358,9 @@ export class EventVerifier {
   }
 
   /** Reports what the service cannot have decided, without what the checks above have reported already. */
-  #checkDecision(read: ReadEvent, master: MasterHead | null, isFaulty: boolean): void {
-    const { event } = read;
-    const before = { prevHash: this.#previous?.hash ?? '', masterPrevHash: master?.contentHash ?? '' };
-    for (const { type, detail } of this.#decisions.take(ledgerEvent(read, before))) {
-      const isReported = type === 'broken_link' || type === 'dated_backwards' || (type === 'contradiction' && isFaulty);
-      if (!isReported) this.#issue(event, type, detail);
-    }
+  #checkDecision(read: ReadEvent, isFaulty: boolean): void {
+    for (const { type, detail } of this.#decisions.take(ledgerEvent(read)))
+      if (type !== 'contradiction' || !isFaulty) this.#issue(read.event, type, detail);
   }
 
   /** Later events are checked against the hashes shown, so a wrong hash is an issue of its own event alone. */

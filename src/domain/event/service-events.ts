@@ -57,6 +57,16 @@ export function injectedFields(ledger: LedgerFacts, master: MasterNames): Record
   return injected;
 }
 
+/** The fields that the service adds to what was signed for an append: the injected ones and the delivery chain. */
+export const appendAdditions: ReadonlySet<string> = new Set([
+  'traceledger_master_uuid',
+  'business_ref',
+  'scope',
+  'buyer_actor_id',
+  'supplier_actor_id',
+  'delivery_chain',
+]);
+
 export function masterCreatedPayload(ledger: LedgerFacts, master: MasterNames): string {
   return json({ ...injectedFields(ledger, master), ledger_id: ledger.ledgerId });
 }
@@ -197,6 +207,9 @@ export function accessSignedForms(
 ): [string] {
   return [json({ access, delegate_actor_id: delegate, expires_at: expiresAt, traceledger_master_id: masterId })];
 }
+
+/** The fields that the service adds to what was signed for a grant. It may also derive `role` and `permissions`. */
+export const grantAdditions: ReadonlySet<string> = new Set(['link_id', 'granted_at', 'replaces_link_id']);
 
 /** `signed`: the request's own fields, `expires_at` as it was sent. */
 export function grantedPayload(

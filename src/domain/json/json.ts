@@ -8,11 +8,6 @@ export { memberOf } from './json-node.ts';
 
 /** I-JSON (RFC 7493), refused if the canonical form (RFC 8785) cannot state it as it was written. */
 
-export interface JsonLimits {
-  /** How deeply objects and arrays may be nested: 64 by default, at most 512. The root counts as 1. */
-  readonly maxDepth?: number;
-}
-
 const DEPTH_MAX_DEFAULT = 64;
 /** The reader recurses once a level, so the stack limits every `maxDepth`. */
 const DEPTH_MAX_EVER = 512;
@@ -22,9 +17,10 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /**
  * Throws `invalid_json`, `duplicate_key`, `unsafe_number`, `invalid_string` or `too_deep`. The details have `offset`,
  * in UTF-16 code units, and `key` or `number` if there is one. RangeError for a bad `maxDepth`.
+ *
+ * `maxDepth`: how deeply objects and arrays may be nested, at most 512. The root counts as 1.
  */
-export function parseJson(text: string, limits: JsonLimits = {}): JsonNode {
-  const maxDepth = limits.maxDepth ?? DEPTH_MAX_DEFAULT;
+export function parseJson(text: string, maxDepth = DEPTH_MAX_DEFAULT): JsonNode {
   if (!(maxDepth >= 0 && maxDepth <= DEPTH_MAX_EVER)) throw new RangeError(`maxDepth must be 0 to ${DEPTH_MAX_EVER}`);
   // Checks the whole text once, so that only strings with escapes need a second check.
   if (!text.isWellFormed()) throw loneSurrogate(text.search(/\p{Surrogate}/u));
@@ -33,12 +29,12 @@ export function parseJson(text: string, limits: JsonLimits = {}): JsonNode {
 
 /** Levels of a field count from the root of the request body, so that all transports refuse what REST refuses. */
 export function parseJsonField(text: string): JsonNode {
-  return parseJson(text, { maxDepth: DEPTH_MAX_DEFAULT - 1 });
+  return parseJson(text, DEPTH_MAX_DEFAULT - 1);
 }
 
 /** Throws `invalid_json` for invalid UTF-8 and a byte order mark (RFC 8259, section 8.1). */
-export function parseJsonBytes(bytes: Uint8Array, limits: JsonLimits = {}): JsonNode {
-  return parseJson(decodeUtf8(bytes), limits);
+export function parseJsonBytes(bytes: Uint8Array, maxDepth = DEPTH_MAX_DEFAULT): JsonNode {
+  return parseJson(decodeUtf8(bytes), maxDepth);
 }
 
 function decodeUtf8(bytes: Uint8Array): string {

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, KeyObject, sign, verify } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { hasIdentityR } from './identity-r.ts';
 
 /** Ed25519 keys as Node's KeyObjects, which the service shares between threads. The client does without. */
@@ -14,21 +14,15 @@ export function keyObject(publicKey: Uint8Array): KeyObject {
 }
 
 /**
- * An Ed25519 private key: PEM text (PKCS#8), a KeyObject, or the 32 bytes of the seed. Throws TypeError for any other
- * key, and the error of node:crypto for text that is no key in PEM form.
+ * An Ed25519 private key: PEM text (PKCS#8), or the 32 bytes of the seed. Throws TypeError for another key in PEM form,
+ * and the error of node:crypto for text that is none.
  */
-export function ed25519Key(key: string | KeyObject | Uint8Array): KeyObject {
-  let read: KeyObject;
-  if (key instanceof KeyObject) read = key;
-  else if (typeof key === 'string') read = createPrivateKey(key);
-  else read = seedKeyObject(key);
-  if (read.type !== 'private' || read.asymmetricKeyType !== 'ed25519')
-    throw new TypeError('An Ed25519 private key is needed');
+export function ed25519Key(key: string | Uint8Array): KeyObject {
+  if (typeof key !== 'string')
+    return createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, key]), format: 'der', type: 'pkcs8' });
+  const read = createPrivateKey(key);
+  if (read.asymmetricKeyType !== 'ed25519') throw new TypeError('the key must be an Ed25519 private key (PKCS#8 PEM)');
   return read;
-}
-
-function seedKeyObject(seed: Uint8Array): KeyObject {
-  return createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seed]), format: 'der', type: 'pkcs8' });
 }
 
 /**

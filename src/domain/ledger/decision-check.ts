@@ -1,31 +1,19 @@
 import type { LedgerEvent } from '../event/event.ts';
 import type { LedgerFacts } from '../event/facts.ts';
 import { isMembers, type Members } from '../event/row.ts';
-import { isoTime, parseRfc3339 } from '../values/time.ts';
 import type { Command } from './command.ts';
 import { type Draft, decide } from './decide.ts';
 import { contradiction, type DecisionFault, differences, injectedFaults, refusal } from './decision-fault.ts';
 import { applyToLedger, emptyLedger, type LedgerState } from './ledger-state.ts';
-import { applyToMaster, type MasterState, nextMasterLink } from './master-state.ts';
+import { applyToMaster, type MasterState } from './master-state.ts';
 import { demandAccess, ledgerAccessLevel } from './permission.ts';
 import { recordedCommand } from './recorded-command.ts';
 
 export type { DecisionFault, DecisionIssueType } from './decision-fault.ts';
 
-interface DecisionFinding extends DecisionFault {
-  readonly eventId: string;
-  readonly seq: number;
-}
-
 interface DecisionOptions {
   /** The ISO time now, or at the last event. Events that are dated later are reported. */
   readonly latest?: (() => string) | undefined;
-}
-
-/** See DecisionCheck. Returns all findings. */
-export function checkDecisions(events: Iterable<LedgerEvent>, options: DecisionOptions = {}): DecisionFinding[] {
-  const check = new DecisionCheck(options);
-  return [...events].flatMap((event) => check.take(event));
 }
 
 interface KnownMaster {
@@ -35,11 +23,11 @@ interface KnownMaster {
 
 /**
  * Decides the events of one ledger again, from the log alone, by the rules of `decide`. This finds what hashes and
- * signatures do not show: an event by an actor without the right to write it, after a close, or at an impossible time.
+ * signatures do not show: an event by an actor without the right to write it, after a close, or dated ahead.
  *
  * Takes events in ascending order. After a gap, and in the list of one master, only what the available events prove is
- * checked: closes, dates, and the grants of masters that are complete from their first event on. Hashes, signatures and
- * the form of ids are checked elsewhere.
+ * checked: closes, dates, and the grants of masters that are complete from their first event on. The form of fields,
+ * hashes, signatures, and that each event continues the ones before it are checked elsewhere.
  *
  * An event that was not permitted, or came after a close, changes nothing. So an event that builds on it is a finding
  * too.
@@ -57,9 +45,9 @@ export class DecisionCheck {
   }
 
   /** Never throws because of an event's content. */
-  take(event: LedgerEvent): DecisionFinding[] {
+  take(event: LedgerEvent): DecisionFault[] {
     if (event.seq !== this.#ledger.seq + 1) this.#isWhole = false;
-    const places = [...this.#dateFaults(event), ...this.#linkFaults(event)];
+    const dated = this.#dateFaults(event);
     let decided: DecisionFault[];
     try {
       decided = this.#decisionFaults(event);
@@ -67,35 +55,14 @@ export class DecisionCheck {
       decided = [contradiction('its payload cannot be read')];
     }
     this.#fold(event, decided);
-    return [...places, ...decided].map((fault) => ({ eventId: event.id, seq: event.seq, ...fault }));
+    return [...dated, ...decided];
   }
 
   #dateFaults({ createdAt }: LedgerEvent): DecisionFault[] {
-    const time = parseRfc3339(createdAt);
-    if (time === null || isoTime(time) !== createdAt) return [contradiction('created_at is no time in UTC')];
-    const before = this.#ledger.createdAt;
-    if (createdAt < before)
-      return [{ type: 'dated_backwards', detail: `it is dated ${createdAt}, after an event of ${before}` }];
     const latest = this.#latest?.();
-    if (latest !== undefined && createdAt > latest)
-      return [{ type: 'dated_ahead', detail: `it is dated ${createdAt}, and no event is later than ${latest}` }];
-    return [];
-  }
-
-  #linkFaults(event: LedgerEvent): DecisionFault[] {
-    const faults: DecisionFault[] = [];
-    const broken = (detail: string) => faults.push({ type: 'broken_link', detail });
-    if (this.#isWhole && event.prevHash !== this.#ledger.hash)
-      broken('its prev_hash is not the hash of the event before it');
-    if (event.master === null) return faults;
-    const known = this.#masterOf(event);
-    if (known?.isWhole !== true && !this.#isWhole) return faults;
-    const next = nextMasterLink(known?.state ?? null, event.master.id);
-    if (event.master.seq === next.seq && event.master.prevHash !== next.prevHash)
-      broken("its master's prev_hash is not the content_hash of the event before it in the master");
-    else if (this.#isWhole && event.master.seq !== next.seq)
-      broken(`its master_seq is ${event.master.seq}, and the next one of the master is ${next.seq}`);
-    return faults;
+    // If an earlier event is dated later still, that event alone is reported.
+    if (latest === undefined || createdAt <= latest || createdAt < this.#ledger.createdAt) return [];
+    return [{ type: 'dated_ahead', detail: `it is dated ${createdAt}, and no event is later than ${latest}` }];
   }
 
   #masterOf(event: LedgerEvent): KnownMaster | null {

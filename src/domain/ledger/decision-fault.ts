@@ -10,11 +10,8 @@ export type DecisionIssueType =
   /** Its actor was no party and had no valid grant that allows it. */
   | 'not_permitted'
   | 'closed'
-  | 'dated_backwards'
   /** Its created_at is after the latest time that an event can have. */
   | 'dated_ahead'
-  /** Its prev_hash, its master_seq or its master's prev_hash is not the next one. */
-  | 'broken_link'
   /** The service does not write such an event in this state of the ledger. */
   | 'contradiction';
 

@@ -2,14 +2,12 @@ import type { LedgerEvent } from '../event/event.ts';
 import { ledgerFacts } from '../event/facts.ts';
 import type { GrantScope } from '../event/grant.ts';
 import { isMembers, type Members } from '../event/row.ts';
-import { delegationOfType } from '../event/service-events.ts';
+import { delegationOfType, grantAdditions } from '../event/service-events.ts';
 import { isoTime, parseRfc3339 } from '../values/time.ts';
 import { isUuid } from '../values/uuid-form.ts';
 import type { Command, CommandBase, CommandSignature, GrantAccess, RevokeAccess } from './command.ts';
 
 const ledgerTypes: ReadonlySet<unknown> = new Set(['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT']);
-
-const grantAdditions: ReadonlySet<string> = new Set(['link_id', 'granted_at', 'replaces_link_id']);
 
 /**
  * The command that an event records, so that it can be decided again. A text says why an event records none. Signatures

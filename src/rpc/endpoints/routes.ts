@@ -1,40 +1,12 @@
 import { type DescField, type DescMethod, type DescService, getOption } from '@bufbuild/protobuf';
+import { services } from '../../client/services.ts';
 import { http } from '../../gen/google/api/annotations_pb.ts';
 import type { HttpRule } from '../../gen/google/api/http_pb.ts';
-import { ActorService } from '../../gen/svc/v1/actors_pb.ts';
-import { AuditService } from '../../gen/svc/v1/audit_pb.ts';
-import { DelegationService } from '../../gen/svc/v1/delegation_pb.ts';
-import { DeveloperService } from '../../gen/svc/v1/developer_pb.ts';
-import { EngagementService } from '../../gen/svc/v1/engagements_pb.ts';
-import { EntityService } from '../../gen/svc/v1/entities_pb.ts';
-import { HealthService } from '../../gen/svc/v1/health_pb.ts';
-import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
-import { MasterService } from '../../gen/svc/v1/masters_pb.ts';
 import { Auth, type MethodRule, rule } from '../../gen/svc/v1/options_pb.ts';
-import { OrganizationService } from '../../gen/svc/v1/organizations_pb.ts';
-import { ProofService } from '../../gen/svc/v1/proofs_pb.ts';
-import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
-import { SandboxService } from '../../gen/svc/v1/sandbox_pb.ts';
-import { WebhookService } from '../../gen/svc/v1/webhooks_pb.ts';
 import { parseTemplate } from './path-template.ts';
 
-/** The public API. Transports, documentation and tests take their methods from here. */
-export const apiServices: readonly DescService[] = Object.freeze([
-  HealthService,
-  SandboxService,
-  DeveloperService,
-  ActorService,
-  ResolverService,
-  OrganizationService,
-  EntityService,
-  EngagementService,
-  LedgerService,
-  MasterService,
-  ProofService,
-  DelegationService,
-  AuditService,
-  WebhookService,
-]);
+/** The services of the public API. */
+export const apiServices: readonly DescService[] = services;
 
 type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

@@ -9,3 +9,21 @@ export interface Clock {
 export function sleep(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => void clock.after(delayMs, resolve));
 }
+
+/**
+ * Runs `step` now, and again `delayMs` after each end. Returns what cancels it: no run begins afterwards. `step` must
+ * not reject.
+ */
+export function repeat(clock: Clock, delayMs: number, step: () => Promise<void>): () => void {
+  let isCancelled = false;
+  let cancelTimer = () => {};
+  const run = async () => {
+    await step();
+    if (!isCancelled) cancelTimer = clock.after(delayMs, () => void run());
+  };
+  void run();
+  return () => {
+    isCancelled = true;
+    cancelTimer();
+  };
+}

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import { LedgerError } from '../../domain/errors.ts';
 import { authorityDigest } from '../../domain/event/content.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
@@ -9,6 +9,7 @@ import { fingerprint } from '../../domain/keys/public-key.ts';
 import { authorityKid, checkSignatureForm } from '../../domain/keys/signature.ts';
 import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import type { AuthoritySigner } from '../../domain/ledger/seal.ts';
+import { ConfigError } from '../../runtime/start-error.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { decodeStored } from '../../store/unreadable-record.ts';
 import { list, parserOf } from '../records/record-form.ts';
@@ -37,20 +38,10 @@ const kind = 'authority';
 const id = 'keys';
 const parseAuthority = parserOf<{ keys: AuthorityKeyRecord[]; rotating?: boolean }>({ keys: list });
 
-export class AuthorityMismatch extends Error {
-  constructor() {
-    super(
-      'AUTHORITY_KEY_FILE holds another key than the one that this store was sealed with: give the node the right key, or enrol the new one with `ledger-trust authority rotate FILE`.',
-    );
-    this.name = 'AuthorityMismatch';
-  }
-}
-
-/** Reads an Ed25519 private key in PKCS#8 PEM. Throws for anything else. */
-export function readSigningKey(pem: string | Buffer): KeyObject {
-  const key = createPrivateKey(pem);
-  if (key.asymmetricKeyType !== 'ed25519') throw new Error('the key must be an Ed25519 private key (PKCS#8 PEM)');
-  return key;
+export function otherAuthority(): ConfigError {
+  return new ConfigError(
+    'AUTHORITY_KEY_FILE holds another key than the one that this store was sealed with: give the node the right key, or enrol the new one with `ledger-trust authority rotate FILE`.',
+  );
 }
 
 /** 32 bytes, base64. */
@@ -85,7 +76,7 @@ function startDigest(kid: string, publicKey: string, validFrom: string): Buffer 
   return sha256Buffer(canonicalJson({ kid, public_key: publicKey, valid_from: validFrom }));
 }
 
-/** In a store without keys this key becomes the first. Throws AuthorityMismatch if the key in use is another one. */
+/** In a store without keys this key becomes the first. Throws ConfigError if the key in use is another one. */
 export async function openAuthority(records: RecordStore, privateKey: KeyObject, nowIso: string): Promise<Authority> {
   const publicKey = publicKeyOf(privateKey);
   let { keys, version } = await readAuthority(records);
@@ -96,17 +87,17 @@ export async function openAuthority(records: RecordStore, privateKey: KeyObject,
     keys = [first];
   }
   const current = keys.at(-1);
-  if (current?.publicKey !== publicKey) throw new AuthorityMismatch();
+  if (current?.publicKey !== publicKey) throw otherAuthority();
   return new Authority(keys, privateKey, current.kid);
 }
 
 /**
  * Starts a rotation: nodes that read the store from now on do not renew their trust in the key in use. Once the trust
- * of all nodes has ended (watchAuthority), nothing is sealed until a rotation is finished. Throws AuthorityMismatch.
+ * of all nodes has ended (watchAuthority), nothing is sealed until a rotation is finished. Throws ConfigError.
  */
 export async function beginRotation(records: RecordStore, oldKey: KeyObject): Promise<void> {
   const { keys, version } = await readAuthority(records);
-  if (keys.at(-1)?.publicKey !== publicKeyOf(oldKey)) throw new AuthorityMismatch();
+  if (keys.at(-1)?.publicKey !== publicKeyOf(oldKey)) throw otherAuthority();
   if (!(await writeKeys(records, { keys, rotating: true }, version))) throw changedMeanwhile();
 }
 
@@ -114,7 +105,7 @@ function changedMeanwhile(): Error {
   return new Error('the keys of the authority were changed meanwhile: try again');
 }
 
-/** Enrols the authority's next key, signed by the one in use, which ends. Throws AuthorityMismatch. */
+/** Enrols the authority's next key, signed by the one in use, which ends. Throws ConfigError. */
 export async function rotateAuthority(
   records: RecordStore,
   oldKey: KeyObject,
@@ -123,7 +114,7 @@ export async function rotateAuthority(
 ): Promise<AuthorityKeyRecord> {
   const { keys, version } = await readAuthority(records);
   const current = keys.at(-1);
-  if (current === undefined || current.publicKey !== publicKeyOf(oldKey)) throw new AuthorityMismatch();
+  if (current === undefined || current.publicKey !== publicKeyOf(oldKey)) throw otherAuthority();
   const publicKey = publicKeyOf(newKey);
   if (keys.some((key) => key.publicKey === publicKey))
     throw new Error('this key has been the authority of the store already: make a new one');

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import { ConfigError } from '../../runtime/start-error.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { StoreStamp } from '../../store/store-stamp.ts';
 import { publicKeyOf } from '../authority/authority.ts';
@@ -6,7 +7,6 @@ import { isStamped } from './log-identity.ts';
 import {
   endorsementBy,
   keyInUse,
-  LogChangeRefused,
   type LogKeyRecord,
   type LogRecord,
   logKeyFingerprint,
@@ -18,7 +18,7 @@ import {
 
 /**
  * The changes of a store's log by its operator. Each needs a store that no node serves, and returns what is so
- * afterwards. Each throws LogChangeRefused with a sentence if it cannot be done.
+ * afterwards. Each throws ConfigError with a sentence if it cannot be done.
  */
 
 interface LogChangeParts {
@@ -71,10 +71,10 @@ export async function keepLog({ records, stamp }: LogChangeParts): Promise<{ rea
 
 async function changeLog(records: RecordStore, change: (log: LogRecord) => LogRecord): Promise<LogRecord> {
   const { log, version } = await readLog(records);
-  if (log === null) throw new LogChangeRefused('The store signs no logs yet: start a node on it once.');
+  if (log === null) throw new ConfigError('The store signs no logs yet: start a node on it once.');
   const changed = change(log);
   if (changed !== log && !(await writeLog(records, changed, version)))
-    throw new LogChangeRefused('The log of the store was changed meanwhile: stop all nodes, and try again.');
+    throw new ConfigError('The log of the store was changed meanwhile: stop all nodes, and try again.');
   return changed;
 }
 

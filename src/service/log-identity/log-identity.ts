@@ -1,5 +1,6 @@
 import { type KeyObject, sign } from 'node:crypto';
 import { LedgerError } from '../../domain/errors.ts';
+import { ConfigError } from '../../runtime/start-error.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { StoreStamp } from '../../store/store-stamp.ts';
 import { publicKeyOf } from '../authority/authority.ts';
@@ -17,14 +18,6 @@ import {
   writeLog,
 } from './log-record.ts';
 
-/** The node is configured with another origin or key than those that its store signs with. */
-export class LogMismatch extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'LogMismatch';
-  }
-}
-
 interface LogIdentityParts {
   readonly records: RecordStore;
   readonly stamp: StoreStamp;
@@ -38,7 +31,7 @@ interface LogIdentityParts {
 
 /**
  * Reads the name and the keys that the store's logs are signed with. In a store without them, those of this node become
- * the store's; its authority must be enrolled. Throws LogMismatch if the node has others.
+ * the store's; its authority must be enrolled. Throws ConfigError if the node has others.
  */
 export async function openLogIdentity(parts: LogIdentityParts): Promise<LogIdentity> {
   const { records, stamp, logKey, authorityKey, origin, nowIso, random } = parts;
@@ -81,14 +74,14 @@ function randomOrigin(random: (bytes: number) => Buffer): string {
   return `localhost/dev-${random(RANDOM_BYTES).toString('hex')}`;
 }
 
-function otherOrigin(configured: string, stored: string): LogMismatch {
-  return new LogMismatch(
+function otherOrigin(configured: string, stored: string): ConfigError {
+  return new ConfigError(
     `LOG_ORIGIN is ${configured}, but the logs of this store are signed as ${stored}: set LOG_ORIGIN to that, or give the store the new name with \`ledger-trust log new-origin ${configured}\` (\`cluster log new-origin\` in a cluster).`,
   );
 }
 
-function otherKey(log: LogRecord): LogMismatch {
-  return new LogMismatch(
+function otherKey(log: LogRecord): ConfigError {
+  return new ConfigError(
     `LOG_KEY_FILE holds another key than the one that the logs of this store are signed with (fingerprint ${logKeyFingerprint(keyInUse(log))}): give the node that key, or enrol the new one with \`ledger-trust log rotate FILE\` (\`cluster log rotate\` in a cluster).`,
   );
 }

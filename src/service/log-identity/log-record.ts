@@ -2,9 +2,10 @@ import type { KeyObject } from 'node:crypto';
 import { signDigest } from '../../domain/keys/key-object.ts';
 import { fingerprint } from '../../domain/keys/public-key.ts';
 import { endorsementDigest } from '../../domain/log/endorsement.ts';
+import { ConfigError } from '../../runtime/start-error.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { decodeStored } from '../../store/unreadable-record.ts';
-import { AuthorityMismatch, publicKeyOf, readAuthorityKeys } from '../authority/authority.ts';
+import { otherAuthority, publicKeyOf, readAuthorityKeys } from '../authority/authority.ts';
 import {
   decodeForm,
   type FormOf,
@@ -58,14 +59,6 @@ interface StoredLog {
 /** Makes the authority's endorsement of a log key (base64) under an origin. */
 export type Endorse = (origin: string, publicKey: string) => LogKeyRecord['endorsement'];
 
-/** A command cannot do what it was asked to. `message` says in a sentence why, and what to do. */
-export class LogChangeRefused extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'LogChangeRefused';
-  }
-}
-
 const kind = 'log';
 const id = 'identity';
 
@@ -100,16 +93,16 @@ export async function writeLog(records: RecordStore, log: LogRecord, replaces: s
 }
 
 /**
- * Endorses with the authority's key in use. Throws AuthorityMismatch if `authorityKey` is another one. What is returned
- * throws LogChangeRefused for a key that the authority has or had itself.
+ * Endorses with the authority's key in use. Throws ConfigError if `authorityKey` is another one. What is returned
+ * throws ConfigError for a key that the authority has or had itself.
  */
 export async function endorsementBy(records: RecordStore, authorityKey: KeyObject): Promise<Endorse> {
   const authorityKeys = await readAuthorityKeys(records);
   const current = authorityKeys.at(-1);
-  if (current?.publicKey !== publicKeyOf(authorityKey)) throw new AuthorityMismatch();
+  if (current?.publicKey !== publicKeyOf(authorityKey)) throw otherAuthority();
   return (origin, publicKey) => {
     if (authorityKeys.some((key) => key.publicKey === publicKey))
-      throw new LogChangeRefused('A key of the authority never signs checkpoints: make another one for them.');
+      throw new ConfigError('A key of the authority never signs checkpoints: make another one for them.');
     const digest = endorsementDigest({ serviceName: origin, publicKey: Buffer.from(publicKey, 'base64') });
     return { kid: current.kid, sig: signDigest(digest, authorityKey) };
   };
@@ -146,7 +139,7 @@ function ended(keys: readonly LogKeyRecord[], nowIso: string): LogKeyRecord[] {
 
 /**
  * The record after a rotation to `publicKey` (base64): older keys stay listed, since a checkpoint has no time and its
- * key stays good for it. Run again with the key that is in use already, it changes nothing. Throws LogChangeRefused.
+ * key stays good for it. Run again with the key that is in use already, it changes nothing. Throws ConfigError.
  */
 export function withNextKey(log: LogRecord, publicKey: string, endorse: Endorse, nowIso: string): LogRecord {
   if (keyInUse(log).publicKey === publicKey) return log;
@@ -154,11 +147,11 @@ export function withNextKey(log: LogRecord, publicKey: string, endorse: Endorse,
   return { ...log, keys: [...ended(log.keys, nowIso), newLogKey(log.origin, publicKey, endorse, nowIso)] };
 }
 
-function usedKey(): LogChangeRefused {
-  return new LogChangeRefused('This key has signed the logs of the store before: make a new one.');
+function usedKey(): ConfigError {
+  return new ConfigError('This key has signed the logs of the store before: make a new one.');
 }
 
-/** `publicKey` (base64) null: the key in use goes on under the new origin. Throws LogChangeRefused. */
+/** `publicKey` (base64) null: the key in use goes on under the new origin. Throws ConfigError. */
 export function withNewOrigin(
   log: LogRecord,
   { origin, publicKey }: { readonly origin: string; readonly publicKey: string | null },
@@ -166,7 +159,7 @@ export function withNewOrigin(
   nowIso: string,
 ): LogRecord {
   if ([log, ...log.previous].some((known) => known.origin === origin))
-    throw new LogChangeRefused(
+    throw new ConfigError(
       `${origin} is a name that this store has had: take one that was never used, such as the old name and a date.`,
     );
   const inUse = keyInUse(log).publicKey;

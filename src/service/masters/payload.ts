@@ -15,6 +15,7 @@ import { checkHash, checkLabel, checkUuid } from '../../domain/values/fields.ts'
 /** Bytes of a payload in canonical form. */
 const payloadBytesMax = 256 * 1024;
 const deliveryChainItemsMax = 16;
+const deliveryChainDepthMax = 4;
 const DELIVERY_CHAIN = 'X-Delivery-Chain';
 
 /** A field that was left out is an empty text: it is reported as a missing object instead of broken JSON. */
@@ -92,7 +93,7 @@ function reservedField(name: string, expected: string): LedgerError {
 
 /** X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}. Returns the member of the payload. */
 export function checkDeliveryChain(text: string): AddedMember {
-  const node = namedAsHeader(() => parseJson(text, { maxDepth: 4 }));
+  const node = namedAsHeader(() => parseJson(text, deliveryChainDepthMax));
   if (node.kind !== 'array' || node.items.length > deliveryChainItemsMax) {
     throw invalidHeader(DELIVERY_CHAIN, `a JSON array of at most ${deliveryChainItemsMax} items`);
   }

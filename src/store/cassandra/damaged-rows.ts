@@ -5,6 +5,7 @@ import { seqsIn } from './log/scopes.ts';
 import { minuteOf, type Places, parsePlaces } from './records/record-row.ts';
 import { accessTtlSeconds, keyspaceIdFact } from './schema/schema.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session/session.ts';
+import { walkRows } from './token-walk.ts';
 
 interface TableCheck {
   readonly table: string;
@@ -67,25 +68,19 @@ export function partitionsCql({ table, partition, clustering, columns }: TableCh
   return `SELECT ${asked}, token(${key}) AS place FROM ${table} WHERE token(${key}) > ? LIMIT ?`;
 }
 
-export async function* rowsOfPartition(
+export function rowsOfPartition(
   session: CqlSession,
   { table, partition, clustering, columns }: TableCheck,
   key: Row,
-  pageRows: number,
-): AsyncGenerator<Row> {
+): AsyncIterable<Row> {
   const names = clustering.map(([column]) => column);
   const cql =
     `SELECT ${[...partition, ...names, ...columns].join(', ')} FROM ${table} ` +
     `WHERE ${partition.map((column) => `${column} = ?`).join(' AND ')} ` +
     `AND (${names.join(', ')}) > (${names.map(() => '?').join(', ')}) LIMIT ?`;
-  let behind: unknown[] = clustering.map(([, before]) => before);
-  for (;;) {
-    const rows = await session.read({ cql, params: [...partition.map((column) => key[column]), ...behind, pageRows] });
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < pageRows) return;
-    behind = names.map((name) => last[name]);
-  }
+  const values = partition.map((column) => key[column]);
+  const before = clustering.map(([, lowest]) => lowest);
+  return walkRows(session, cql, values, names, before);
 }
 
 export function damagedRow({ table, partition, clustering }: TableCheck, row: Row, detail: string): DamagedRow {

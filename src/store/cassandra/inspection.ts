@@ -1,3 +1,4 @@
+import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { StoredRecord } from '../record-store.ts';
 import type {
   DamagedRow,
@@ -18,8 +19,8 @@ import { bucketState, type LedgerLog, readBucketState } from './log/bucket.ts';
 import { damagedLogRows, emptyBucketsMax } from './log/damaged-log-rows.ts';
 import { findLogEnd } from './log/log-end.ts';
 import { seqsIn } from './log/scopes.ts';
-import { eachAtOnce, numberOf, type Row, textOf } from './session/session.ts';
-import { pageRows, walkTokens } from './token-walk.ts';
+import { numberOf, textOf } from './session/session.ts';
+import { walkRows, walkTokens } from './token-walk.ts';
 
 const PARTITIONS =
   'SELECT DISTINCT ledger_id, bucket, token(ledger_id, bucket) AS place FROM ledger_event WHERE token(ledger_id, bucket) > ? LIMIT ?';
@@ -116,7 +117,7 @@ export class CassandraInspection implements StoreInspection {
     for (const [at, check] of tableChecks.entries())
       for await (const { row: partition, share } of walkTokens(this.#parts.session, partitionsCql(check))) {
         const isSingle = check.clustering.length === 0;
-        const rows = isSingle ? [partition] : rowsOfPartition(this.#parts.session, check, partition, pageRows);
+        const rows = isSingle ? [partition] : rowsOfPartition(this.#parts.session, check, partition);
         for await (const row of rows) {
           const detail = await check.wrong(this.#parts.session, row, this.#parts.now());
           if (detail !== null)
@@ -149,7 +150,7 @@ export class CassandraInspection implements StoreInspection {
     const rows = await this.#parts.session.read({ cql: SCOPES, params: [ledger, bucket] });
     const byScope = Map.groupBy(rows, (row) => textOf(row, 'scope') ?? '');
     const found = new Map<string, number[]>();
-    await eachAtOnce([...byScope], readsAtOnceMax, async ([scope, own]) => {
+    await mapConcurrently([...byScope], readsAtOnceMax, async ([scope, own]) => {
       const listed = await this.#parts.session.read({ cql: LISTED, params: [ledger, scope, bucket] });
       const seqs = own.flatMap((row) => seqsIn(textOf(row, 'row') ?? ''));
       if (listed.length > 0) found.set(textOfKey(scope), seqs);
@@ -161,7 +162,7 @@ export class CassandraInspection implements StoreInspection {
     const slots = commandWindows(this.#parts.now());
     for (let slot = 1; slot <= permanentSlots; slot++) slots.push(-slot);
     for (const slot of slots)
-      for await (const row of this.#pages(COMMANDS, [keyText(ledgerId), slot], 'id')) {
+      for await (const row of walkRows(this.#parts.session, COMMANDS, [keyText(ledgerId), slot], ['id'], [''])) {
         const [id, seq] = [textOfKey(textOf(row, 'id') ?? ''), numberOf(row, 'seq') ?? -1];
         yield { id, seq, fingerprint: textOf(row, 'fingerprint') ?? '' };
       }
@@ -178,20 +179,10 @@ export class CassandraInspection implements StoreInspection {
   async *lines(): AsyncIterable<Walked<StoredLine>> {
     for await (const { row, share } of walkTokens(this.#parts.session, LISTS)) {
       const stored = textOf(row, 'list') ?? '';
-      for await (const line of this.#pages(LINES, [stored], 'line_order')) {
+      for await (const line of walkRows(this.#parts.session, LINES, [stored], ['line_order'], [''])) {
         const [order, value] = [textOf(line, 'line_order') ?? '', textOf(line, 'value') ?? ''];
         yield { found: { list: textOfKey(stored), order, value }, share };
       }
-    }
-  }
-
-  /** The rows of a partition. `column` is the clustering column that the query goes on behind. */
-  async *#pages(cql: string, key: readonly unknown[], column: string): AsyncIterable<Row> {
-    for (let behind = ''; ; ) {
-      const rows = await this.#parts.session.read({ cql, params: [...key, behind, pageRows] });
-      yield* rows;
-      if (rows.length < pageRows) return;
-      behind = textOf(rows.at(-1), column) ?? '';
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { CqlSession, Row } from './session/session.ts';
 
 /** Rows of a page of a walk. */
-export const pageRows = 1_000;
+const pageRows = 1_000;
 /** Of Murmur3. No partition has it. */
 const lowestToken = -(2n ** 63n);
 const tokens = 2 ** 64;
@@ -21,5 +21,25 @@ export async function* walkTokens(
       yield { row, share: Number(behind - lowestToken) / tokens };
     }
     if (rows.length < pageRows) return;
+  }
+}
+
+/**
+ * Yields the rows of a partition in pages. The query must take the values of the partition key, those of the clustering
+ * columns `columns` to go on behind, and a limit. `before`: values of these columns that sort before all rows.
+ */
+export async function* walkRows(
+  session: CqlSession,
+  cql: string,
+  key: readonly unknown[],
+  columns: readonly string[],
+  before: readonly unknown[],
+): AsyncGenerator<Row> {
+  for (let behind = before; ; ) {
+    const rows = await session.read({ cql, params: [...key, ...behind, pageRows] });
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < pageRows) return;
+    behind = columns.map((column) => last[column]);
   }
 }

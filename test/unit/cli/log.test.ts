@@ -1,9 +1,10 @@
 import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { ed25519Key } from '../../../src/domain/keys/key-object.ts';
 import { readConfig } from '../../../src/node/config.ts';
 import { readNodeKeys } from '../../../src/node/node-keys.ts';
-import { openAuthority, publicKeyOf, readSigningKey } from '../../../src/service/authority/authority.ts';
+import { openAuthority, publicKeyOf } from '../../../src/service/authority/authority.ts';
 import { openLogIdentity } from '../../../src/service/log-identity/log-identity.ts';
 import { openLmdb } from '../../../src/store/lmdb/open.ts';
 import { productionSettings } from '../../support/production-settings.ts';
@@ -29,6 +30,7 @@ async function start() {
 }
 
 const command = (...args: string[]) => runHere(['log', ...args], { env: { DATA_DIR: dataDir } });
+const publicKeyIn = (file: string) => publicKeyOf(ed25519Key(readFileSync(file, 'utf8')));
 const copyMark = () => join(dataDir, 'COPY');
 
 beforeEach(async () => {
@@ -45,7 +47,7 @@ describe('log rotate', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toContain(`signs the logs of ${before.serviceName} from `);
     const own = join(dataDir, 'log.pem');
-    expect(publicKeyOf(readSigningKey(readFileSync(own)))).toBe(publicKeyOf(readSigningKey(readFileSync(nextKey))));
+    expect(publicKeyIn(own)).toBe(publicKeyIn(nextKey));
     expect(statSync(own).mode & 0o777).toBe(0o600);
     expect((await command('rotate', nextKey)).out).toBe(out);
     expect((await start()).keys).toHaveLength(2);
@@ -135,7 +137,7 @@ describe('log new-origin', () => {
     expect(existsSync(copyMark())).toBe(false);
     const after = await start();
     expect(after.serviceName).toBe('ledger.example/v1');
-    expect(after.publicKey).toEqual(Buffer.from(publicKeyOf(readSigningKey(readFileSync(nextKey))), 'base64'));
+    expect(after.publicKey).toEqual(Buffer.from(publicKeyIn(nextKey), 'base64'));
     expect(after.previous.map(({ origin }) => origin)).toEqual([before.serviceName]);
     const again = await command('new-origin', before.serviceName);
     expect(again).toMatchObject({ code: 1, out: '' });

@@ -10,7 +10,7 @@ import type { LeaseServer } from '../../../cluster/placement/lease-server.ts';
 import type { Member, MemberBoard } from '../../../cluster/placement/members.ts';
 import { defaultTimings } from '../../../cluster/placement/timings.ts';
 import { shardOf } from '../../../src/actors/routing/shard.ts';
-import { ConfigError } from '../../../src/node/config.ts';
+import { ConfigError } from '../../../src/runtime/start-error.ts';
 import { ledgerId } from '../../support/commands.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lts-cluster-config-'));

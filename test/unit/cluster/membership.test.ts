@@ -135,3 +135,14 @@ test('nodes that are all off the store by the same time continue, and raise an a
   expect(announced.at(-1)).toMatchObject({ draining: false });
   expect(alarms.at(-1)).toContain('mend the time synchronisation of Cassandra');
 });
+
+test('a look at the clock that is under way when the node closes is the last one', async () => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  const clockCheck = { ...clockAhead(0), look: () => answered };
+  const { membership, clock } = await joined({ members: [own] }, clockCheck);
+  await membership.close();
+  const { timers } = clock;
+  answer();
+  await settled();
+  expect(clock.timers).toBe(timers);
+});

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { Command } from '../../../src/domain/ledger/command.ts';
-import { checkDecisions } from '../../../src/domain/ledger/decision-check.ts';
 import { isoTime } from '../../../src/domain/values/time.ts';
 import {
   append,
@@ -19,7 +18,7 @@ import {
   supplier,
   uuid,
 } from '../../support/commands.ts';
-import { opened, typesOf, withLast, withPayload } from '../../support/decided-events.ts';
+import { checkDecisions, opened, typesOf, withLast, withPayload } from '../../support/decided-events.ts';
 import { chainOf, start, startMs } from '../../support/world.ts';
 
 const later = (ms: number) => isoTime(startMs + ms);
@@ -127,7 +126,7 @@ describe('an honest history has no finding', () => {
       ],
     ],
   ])('%s', (_, commands) => {
-    expect(checkDecisions(chainOf(...commands).events, { latest: () => start })).toEqual([]);
+    expect(checkDecisions(chainOf(...commands).events, start)).toEqual([]);
   });
 
   test('in which grants expire, are replaced and are revoked', () => {

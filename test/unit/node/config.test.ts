@@ -2,8 +2,9 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ConfigError, readConfig } from '../../../src/node/config.ts';
+import { readConfig } from '../../../src/node/config.ts';
 import { configTable } from '../../../src/runtime/config/config-table.ts';
+import { ConfigError } from '../../../src/runtime/start-error.ts';
 
 const safe = {
   SVC_MODE: 'production',

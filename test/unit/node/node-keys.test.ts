@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ConfigError } from '../../../src/node/config.ts';
 import { readNodeKeys, readSharedNodeKeys } from '../../../src/node/node-keys.ts';
+import { ConfigError } from '../../../src/runtime/start-error.ts';
 import { publicKeyOf } from '../../../src/service/authority/authority.ts';
 import { newKeyFile, productionSettings } from '../../support/production-settings.ts';
 import { suiteDir } from '../../support/running-node.ts';

@@ -1,8 +1,9 @@
+import { mapConcurrently } from '../../../runtime/collections/map-concurrently.ts';
 import type { StoredEntry } from '../../ledger-store.ts';
 import { charsOf, nextPart } from '../../pages.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { eachAtOnce, inParts, numberOf, type Row, textOf } from '../session/session.ts';
+import { inParts, numberOf, type Row, textOf } from '../session/session.ts';
 import type { LedgerLog } from './bucket.ts';
 import { bucketMax, bucketOfNext, lookAt, seqsOfBucket } from './log-end.ts';
 
@@ -75,7 +76,7 @@ export async function readPlaces(
   for (const [bucket, those] of Map.groupBy(places, (place) => place.bucket))
     for (const part of inParts(those, seqsMax)) asked.push([bucket, part.map(({ seq }) => BigInt(seq))]);
   const found = new Map<number, StoredEntry>();
-  await eachAtOnce(asked, readsAtOnceMax, async ([bucket, seqs]) => {
+  await mapConcurrently(asked, readsAtOnceMax, async ([bucket, seqs]) => {
     const rows = await session.read({ cql: AT, params: [keyText(ledgerId), bucket, seqs] });
     for (const entry of rows.flatMap(entryOf)) found.set(entry.seq, entry);
   });

@@ -80,18 +80,3 @@ export function inParts<T>(items: readonly T[], lengthMax: number): T[][] {
   for (let at = 0; at < items.length; at += lengthMax) parts.push(items.slice(at, at + lengthMax));
   return parts;
 }
-
-/**
- * Runs `work` for each item, at most `atOnceMax` at a time. Rejects at the first failure; others may still begin then.
- */
-export async function eachAtOnce<T>(
-  items: readonly T[],
-  atOnceMax: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const left = items.values();
-  const worker = async () => {
-    for (const item of left) await work(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(items.length, atOnceMax) }, worker));
-}

@@ -3,7 +3,7 @@ import type { StoredHashes, StoredSignedHead, TreeInspection, Walked } from '../
 import { levelsMax, tileHashes } from '../../tile-store.ts';
 import { textOfKey } from '../keys.ts';
 import { bigintOf, bytesOf, type CqlSession, numberOf, type Row, textOf } from '../session/session.ts';
-import { pageRows, walkTokens } from '../token-walk.ts';
+import { walkRows, walkTokens } from '../token-walk.ts';
 import { fullTileIn, hashBlock, singleHashIn, tileBlock } from './tile-store.ts';
 
 const HEADS = 'SELECT origin, head, token(origin) AS place FROM signed_head WHERE token(origin) > ? LIMIT ?';
@@ -52,21 +52,10 @@ export class CassandraTreeInspection implements TreeInspection {
       const key = table.partition.join(', ');
       const cql = `SELECT DISTINCT ${key}, token(${key}) AS place FROM ${table.name} WHERE token(${key}) > ? LIMIT ?`;
       for await (const { row: partition, share } of walkTokens(this.#session, cql))
-        for await (const row of this.#rowsOf(table, partition)) {
+        for await (const row of rowsOf(this.#session, table, partition)) {
           const found = this.#storedHashes(table, partition, row);
           if (found !== null) yield { found, share: (at + share) / tables.length };
         }
-    }
-  }
-
-  async *#rowsOf({ name, partition }: HashTable, key: Row): AsyncGenerator<Row> {
-    const cql = `SELECT n, value, writetime(value) AS written FROM ${name} WHERE ${whereKey(partition)} AND n > ? LIMIT ?`;
-    const values = partition.map((column) => key[column]);
-    for (let behind = lowestN; ; ) {
-      const rows = await this.#session.read({ cql, params: [...values, behind, pageRows] });
-      yield* rows;
-      if (rows.length < pageRows) return;
-      behind = bigintOf(rows.at(-1), 'n') ?? behind;
     }
   }
 
@@ -98,6 +87,12 @@ export class CassandraTreeInspection implements TreeInspection {
       yield { origin, head: value === null ? null : parseSignedHead(origin, value) };
     }
   }
+}
+
+function rowsOf(session: CqlSession, { name, partition }: HashTable, key: Row): AsyncIterable<Row> {
+  const cql = `SELECT n, value, writetime(value) AS written FROM ${name} WHERE ${whereKey(partition)} AND n > ? LIMIT ?`;
+  const values = partition.map((column) => key[column]);
+  return walkRows(session, cql, values, ['n'], [lowestN]);
 }
 
 function whereKey(partition: readonly string[]): string {

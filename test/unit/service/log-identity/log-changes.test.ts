@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { publicKeyOf } from '../../../../src/service/authority/authority.ts';
 import { keepLog, rotateLogKey, takeNewOrigin } from '../../../../src/service/log-identity/log-changes.ts';
-import { LogMismatch, openLogIdentity } from '../../../../src/service/log-identity/log-identity.ts';
-import { isLogKey, LogChangeRefused, readLog } from '../../../../src/service/log-identity/log-record.ts';
+import { openLogIdentity } from '../../../../src/service/log-identity/log-identity.ts';
+import { isLogKey, readLog } from '../../../../src/service/log-identity/log-record.ts';
 import { logScene, newSigningKey } from '../../../support/log-stores.ts';
 
 const origin = 'ledger.example/v1';
@@ -21,7 +21,7 @@ describe('a rotation', () => {
     const { parts, change, logKey } = await served();
     const next = newSigningKey();
     await rotateLogKey(change, next);
-    await expect(openLogIdentity(parts)).rejects.toThrow(LogMismatch);
+    await expect(openLogIdentity(parts)).rejects.toThrow(/^LOG_KEY_FILE holds another key/);
     const { keys, serviceName } = await openLogIdentity({ ...parts, logKey: next });
     expect(serviceName).toBe(origin);
     expect(keys.map(({ publicKey, validFrom, validTo }) => [publicKey, validFrom, validTo])).toEqual([
@@ -42,8 +42,8 @@ describe('a rotation', () => {
   test('does not go back to an old key, and takes no key of the authority', async () => {
     const { change, logKey, authorityKey, records } = await served();
     await rotateLogKey(change, newSigningKey());
-    await expect(rotateLogKey(change, logKey)).rejects.toThrow(LogChangeRefused);
-    await expect(rotateLogKey(change, authorityKey)).rejects.toThrow(LogChangeRefused);
+    await expect(rotateLogKey(change, logKey)).rejects.toThrow(/signed the logs of the store before/);
+    await expect(rotateLogKey(change, authorityKey)).rejects.toThrow(/^A key of the authority/);
     expect(await isLogKey(records, publicKeyOf(logKey))).toBe(true);
     expect(await isLogKey(records, publicKeyOf(authorityKey))).toBe(false);
   });
@@ -66,7 +66,7 @@ describe('a new origin', () => {
     stamp.mark(copyId);
     const next = newSigningKey();
     await takeNewOrigin(change, moved, next);
-    await expect(openLogIdentity({ ...parts, origin, logKey: next })).rejects.toThrow(LogMismatch);
+    await expect(openLogIdentity({ ...parts, origin, logKey: next })).rejects.toThrow(/^LOG_ORIGIN is /);
     const identity = await openLogIdentity({ ...parts, origin: moved, logKey: next });
     expect(identity.behind.isEmpty).toBe(true);
     expect(identity.keys.map(({ publicKey }) => publicKey)).toEqual([publicKeyOf(next)]);
@@ -86,7 +86,7 @@ describe('a new origin', () => {
 
   test('is none that the store has had, and comes with no key that signed before', async () => {
     const { change, records, logKey } = await served();
-    await expect(takeNewOrigin(change, origin, null)).rejects.toThrow(LogChangeRefused);
+    await expect(takeNewOrigin(change, origin, null)).rejects.toThrow(/was never used/);
     await takeNewOrigin(change, moved, newSigningKey());
     for (const had of [origin, moved])
       await expect(takeNewOrigin(change, had, newSigningKey())).rejects.toThrow(/was never used/);
@@ -98,7 +98,7 @@ describe('a new origin', () => {
     const { change, stamp, records } = await served();
     stamp.mark();
     vi.spyOn(records, 'put').mockResolvedValue({ ok: false, current: null });
-    await expect(takeNewOrigin(change, moved, null)).rejects.toThrow(LogChangeRefused);
+    await expect(takeNewOrigin(change, moved, null)).rejects.toThrow(/was changed meanwhile/);
     expect(stamp.isCopy()).toBe(true);
   });
 });

@@ -4,8 +4,8 @@ import { verifyDigest } from '../../../../src/domain/keys/key-object.ts';
 import { verifyingKey } from '../../../../src/domain/keys/verifying-key.ts';
 import { endorsementDigest } from '../../../../src/domain/log/endorsement.ts';
 import { publicKeyOf, rotateAuthority } from '../../../../src/service/authority/authority.ts';
-import { LogMismatch, openLogIdentity } from '../../../../src/service/log-identity/log-identity.ts';
-import { LogChangeRefused, readLog } from '../../../../src/service/log-identity/log-record.ts';
+import { openLogIdentity } from '../../../../src/service/log-identity/log-identity.ts';
+import { readLog } from '../../../../src/service/log-identity/log-record.ts';
 import { logScene, newSigningKey } from '../../../support/log-stores.ts';
 
 const origin = 'ledger.example/v1';
@@ -43,11 +43,11 @@ describe('the first node of a store', () => {
 
   test('is refused a key that the authority has, or had', async () => {
     const { parts, records, authorityKey, nowIso } = await logScene();
-    await expect(openLogIdentity({ ...parts, logKey: authorityKey })).rejects.toThrow(LogChangeRefused);
+    await expect(openLogIdentity({ ...parts, logKey: authorityKey })).rejects.toThrow(/^A key of the authority/);
     const next = newSigningKey();
     await rotateAuthority(records, authorityKey, next, nowIso);
     const logKey = authorityKey;
-    await expect(openLogIdentity({ ...parts, authorityKey: next, logKey })).rejects.toThrow(LogChangeRefused);
+    await expect(openLogIdentity({ ...parts, authorityKey: next, logKey })).rejects.toThrow(/^A key of the authority/);
     expect((await readLog(records)).log).toBeNull();
   });
 });
@@ -57,7 +57,6 @@ describe('a later node', () => {
     const { parts } = await logScene();
     await openLogIdentity({ ...parts, origin });
     const opening = openLogIdentity({ ...parts, origin: 'other.example' });
-    await expect(opening).rejects.toThrow(LogMismatch);
     await expect(opening).rejects.toThrow(/other\.example.*ledger\.example\/v1.*log new-origin/);
   });
 
@@ -65,7 +64,6 @@ describe('a later node', () => {
     const { parts } = await logScene();
     await openLogIdentity({ ...parts, origin });
     const opening = openLogIdentity({ ...parts, logKey: newSigningKey() });
-    await expect(opening).rejects.toThrow(LogMismatch);
     await expect(opening).rejects.toThrow(/LOG_KEY_FILE.*log rotate/);
   });
 
