@@ -7,6 +7,7 @@ import { createPageHandler, type Pages } from './http/pages.ts';
 import { checkHead, createHttpServer, type HttpRequests, type TlsKeys } from './http/server.ts';
 import { refuseRequest, transportOf } from './http/unrouted-request.ts';
 import { addressOf, type Listener, listenOn } from './listening.ts';
+import { asLedgerError } from './pipeline/as-ledger-error.ts';
 import { createRestHandler } from './rest/handler.ts';
 
 export interface HttpPortParts extends HttpHandlerParts {
@@ -30,9 +31,15 @@ export async function openHttpListener(parts: HttpPortParts, host: string, port:
   const connections = new HttpConnections(parts.memory, parts.tlsOnly ? HSTS : [], parts.monotonicMs);
   const requests: HttpRequests = {
     serve(request, response) {
-      const fault = checkHead(request);
-      if (fault === null) handlers[transportOf(request.url ?? '')](request, response);
-      else refuseRequest(parts, request, response, fault);
+      try {
+        const fault = checkHead(request);
+        if (fault !== null) throw fault;
+        handlers[transportOf(request.url ?? '')](request, response);
+      } catch (error) {
+        // An exception that nobody catches ends the node.
+        if (response.headersSent) response.destroy();
+        else refuseRequest(parts, request, response, asLedgerError(error));
+      }
     },
     refuseExpect(request, response) {
       const error = new LedgerError('invalid_argument', 'The only Expect is 100-continue.', { header: 'Expect' });

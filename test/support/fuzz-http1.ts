@@ -14,6 +14,7 @@ const corpus = [
   'POST /svc.v1.HealthService/GetHealth HTTP/1.1\r\nHost: a\r\nContent-Type: application/grpc-web+proto\r\nContent-Length: 5\r\n\r\n\0\0\0\0\0',
   'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n',
   'GET * HTTP/1.1\r\nHost: a\r\n\r\n',
+  'GET *%ff HTTP/1.1\r\nHost: a\r\n\r\n',
   'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n',
   'GET http://a/health HTTP/1.1\r\nHost: b\r\n\r\n',
   'GET /health HTTP/1.0\r\n\r\n',

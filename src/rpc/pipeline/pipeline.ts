@@ -72,6 +72,18 @@ export function createPipeline(parts: PipelineParts) {
     incoming.fail(call, error);
   };
 
+  /** The last attempt to answer: a rejection that nobody catches would end the node. */
+  const failAgain = (call: RunningCall, incoming: IncomingCall, thrown: unknown): void => {
+    const error = asLedgerError(thrown);
+    parts.answers.late(call, error);
+    call.answered = true;
+    try {
+      incoming.fail(call, error);
+    } catch (defect) {
+      parts.answers.late(call, asLedgerError(defect));
+    }
+  };
+
   const end = (call: RunningCall, incoming: IncomingCall): void => {
     const walk = call.openedWalk;
     if (walk !== null) {
@@ -92,7 +104,7 @@ export function createPipeline(parts: PipelineParts) {
     try {
       await steps(call);
     } catch (thrown) {
-      await fail(call, incoming, thrown);
+      await fail(call, incoming, thrown).catch((defect: unknown) => failAgain(call, incoming, defect));
     } finally {
       end(call, incoming);
     }

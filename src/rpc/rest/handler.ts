@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { LedgerError } from '../../domain/errors.ts';
+import type { LedgerError } from '../../domain/errors.ts';
 import { rpcPathOf } from '../endpoints/endpoint.ts';
 import { makeMatcher } from '../endpoints/path-template.ts';
 import { restRoutes } from '../endpoints/routes.ts';
@@ -21,21 +21,17 @@ export function createRestHandler(parts: HttpHandlerParts): HttpHandler {
   const match = makeMatcher(entries);
   /** The path with the API's version before it, if that is a path of the API. */
   const versioned = (verb: string, path: string): string | undefined => {
+    if (!path.startsWith('/')) return undefined;
     const [candidate = ''] = `/v1${path}`.split(/[?#]/, 1);
     return match(verb, candidate).kind === 'not_found' ? undefined : candidate;
   };
 
+  // Throws LedgerError for a path whose percent-encoding is broken.
   return function handleRestRequest(request, response) {
     const verb = request.method ?? '';
     const path = request.url ?? '';
     const refuse = (error: LedgerError): void => refuseRequest(parts, request, response, error);
-    let found: ReturnType<typeof match>;
-    try {
-      found = match(verb, path);
-    } catch (error) {
-      if (error instanceof LedgerError) return refuse(error);
-      throw error;
-    }
+    const found = match(verb, path);
     if (verb === 'OPTIONS')
       return answerOptions(parts, request, response, found.kind === 'method_not_allowed' ? found.allow : null);
     if (found.kind === 'not_found') return refuse(noRoute(versioned(verb, path)));

@@ -1,8 +1,18 @@
+import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { LedgerError } from '../../../src/domain/errors.ts';
+import { HealthService } from '../../../src/gen/svc/v1/health_pb.ts';
 import { reflectionPath } from '../../../src/rpc/connect/reflection.ts';
 import { limits } from '../../../src/runtime/limits/limits.ts';
 import { continuationFlood, rapidReset } from '../../support/attacks.ts';
-import { bearer, type ListeningNode, masterId, startListeningNode } from '../../support/listening-node.ts';
+import { callGrpc, grpcClient } from '../../support/grpc-client.ts';
+import {
+  bearer,
+  type ListeningNode,
+  type ListeningNodeOptions,
+  masterId,
+  startListeningNode,
+} from '../../support/listening-node.ts';
 import { openSocket, openTextSocket, parts, sendRaw, type TextSocket } from '../../support/raw-http.ts';
 
 let node: ListeningNode;
@@ -54,6 +64,11 @@ describe('an HTTP request with a fault is answered with the error envelope', () 
     ],
     ['chunks over HTTP/1.0, and a request after them', `${http10}${get('Host: a\r\n')}`, wrongCoding],
     ['CONNECT', `CONNECT db:9042 HTTP/1.1\r\nHost: a\r\n\r\n`, notAllowed],
+    [
+      'a target that is no path and no percent-encoding',
+      `GET *%ff HTTP/1.1\r\nHost: a\r\n${closing}\r\n`,
+      { status: 404, code: 'route_not_found' },
+    ],
     ['a method of WebDAV', `PROPFIND /health HTTP/1.1\r\nHost: a\r\n${closing}\r\n`, notAllowed],
   ])('%s', async (_name, bytes, expected) => {
     expect(parts(await raw(bytes, 1_500))).toEqual(expected);
@@ -68,6 +83,65 @@ it('CONNECT is refused with an empty Allow', async () => {
 
 const authorization = `Authorization: ${bearer.authorization}`;
 const eventsPath = `/v1/traceledger/master/${masterId}/events`;
+
+describe('a defect while a request is answered is an internal error of that request, and ends nothing', () => {
+  const defect = (): never => {
+    throw new Error('a defect');
+  };
+  const handlers = { 'HealthService.GetHealth': async () => ({ status: 'ok' }) };
+  it.each<[string, ListeningNodeOptions]>([
+    ['where it is looked for who serves it', { handlers, pages: Object.assign(new Map(), { get: defect }) }],
+    ['while its call runs', { handlers: { 'HealthService.GetHealth': defect } }],
+  ])('%s', async (_name, options) => {
+    await using faulty = await startListeningNode({ ...options, grpc: false });
+    expect(parts(await sendRaw(faulty.http.port, get(`Host: a\r\n${closing}`)))).toEqual({
+      status: 500,
+      code: 'internal',
+    });
+    expect(faulty.lines.filter((line) => line.includes('a defect'))).toHaveLength(1);
+  });
+
+  it('while its error is encoded, over REST and over gRPC', async () => {
+    const refuse = () => {
+      throw new LedgerError('already_exists', 'It cannot be encoded.', { seq: 1n });
+    };
+    await using faulty = await startListeningNode({ handlers: { 'HealthService.GetHealth': refuse } });
+    for (const _ of [1, 2]) {
+      const answer = await fetch(`${faulty.base}/health`);
+      expect([answer.status, await answer.json()]).toEqual([
+        500,
+        { error: expect.objectContaining({ code: 'internal' }) },
+      ]);
+    }
+    const client = grpcClient(faulty.grpcAddress);
+    const { error, info } = await callGrpc(client, HealthService.method.getHealth, {});
+    client.close();
+    expect([error?.code, info?.reason]).toEqual([status.INTERNAL, 'internal']);
+    expect(faulty.lines.filter((line) => line.includes('error after the answer'))).toHaveLength(3);
+  });
+
+  it('while its access is recorded', async () => {
+    await using faulty = await startListeningNode({
+      handlers: {
+        'MasterService.AppendEvent': async (_message, call) => {
+          call.named(masterId);
+          return { seq: 1n };
+        },
+      },
+      history: defect,
+      grpc: false,
+    });
+    const headers = { ...bearer, 'content-type': 'application/json' };
+    const body = JSON.stringify({ event_type: 'STEP', payload: {} });
+    const answer = await fetch(`${faulty.base}${eventsPath}`, { method: 'POST', headers, body });
+    expect([answer.status, await answer.json()]).toEqual([
+      500,
+      { error: expect.objectContaining({ code: 'internal' }) },
+    ]);
+    expect(faulty.lines.at(-1)).toContain('a defect');
+    await expect.poll(() => faulty.pipeline.running.size).toBe(0);
+  });
+});
 
 describe('a body that never ends', () => {
   it.each([
