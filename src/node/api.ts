@@ -25,7 +25,7 @@ import { resolverService } from '../service/actors/resolver.ts';
 import type { AccessQueue } from '../service/audit/access-history.ts';
 import { auditService } from '../service/audit/audit.ts';
 import { LedgerNaming } from '../service/audit/ledger-naming.ts';
-import { entityNames, objectNames, organizationNames, webhookNames } from '../service/audit/named-ledgers.ts';
+import { entityNames, namesByFields, organizationNames, webhookNames } from '../service/audit/named-ledgers.ts';
 import type { Authority } from '../service/authority/authority.ts';
 import { healthService, type StoreCheck } from '../service/calls/health.ts';
 import { delegationService } from '../service/delegation/delegation.ts';
@@ -127,5 +127,5 @@ export function apiOf(parts: ApiParts): Implementation[] {
       webhookNames(named),
     ),
   ];
-  return api.map((joined) => ({ ...joined, names: { ...objectNames(named, joined.service), ...joined.names } }));
+  return api.map((joined) => ({ ...joined, names: { ...namesByFields(named, joined.service), ...joined.names } }));
 }

@@ -9,8 +9,8 @@ import { type LedgerNaming, type Naming, nameRootLedger } from './ledger-naming.
  * once it is found (webhooks.ts), and AppendEvents names the ledgers of its events (append-stream.ts).
  */
 
-/** Finds it by `uuid`, `master_id` or `organization_id`, which mean the same in every request that has them. */
-export function objectNames(naming: LedgerNaming, service: DescService): Readonly<Record<string, Naming<Message>>> {
+/** Of each method whose request has `uuid` (of a master), `master_id` or `organization_id`. */
+export function namesByFields(naming: LedgerNaming, service: DescService): Readonly<Record<string, Naming<Message>>> {
   const names: Record<string, Naming<Message>> = {};
   for (const { localName, methodKind, input } of service.methods) {
     if (methodKind === 'bidi_streaming') continue;

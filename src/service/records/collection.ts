@@ -5,7 +5,7 @@ import { boundedRecords } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
 import { decodeForm, decodeRecord, type RecordForm } from './record-form.ts';
 
-/** Records of a list that are read, and in memory, at once. */
+/** Records of a list that are read, and in memory, at once, unless a caller says otherwise. */
 const readAtOnceMax = 24;
 
 /** A record as read, with the version that a change replaces. */
@@ -44,11 +44,17 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>) {
     return record === null ? null : { version: record.version, value: decodeRecord(record, rules) };
   };
   /** Records that cannot be read are skipped, and others take their places on the page. */
-  async function* walked(walk: Walk, name: string, value: string, page: Omit<FindPage, 'charsMax'>) {
+  async function* walked(
+    walk: Walk,
+    name: string,
+    value: string,
+    page: Omit<FindPage, 'charsMax'>,
+    atOnceMax = readAtOnceMax,
+  ) {
     const records = boundedRecords(walk, store);
     let behind: Omit<FindPage, 'limit'> = page;
     for (let left = page.limit; left > 0; ) {
-      const limit = Math.min(left, readAtOnceMax);
+      const limit = Math.min(left, atOnceMax);
       const found = await records.find(rules.kind, { name, value }, { ...behind, limit, charsMax: pageCharsMax });
       for (const record of found) {
         const wait = walk.whenFree();
@@ -89,9 +95,9 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>) {
       const [first] = await store.find(rules.kind, { name, value }, { limit: 1 });
       return first === undefined ? null : decodeRecord(first, rules);
     },
-    find: async (walk: Walk, name: string, value: string, page: FindPage): Promise<T[]> => {
+    find: async (walk: Walk, name: string, value: string, page: FindPage, atOnceMax?: number): Promise<T[]> => {
       const found: T[] = [];
-      for await (const one of walked(walk, name, value, page)) {
+      for await (const one of walked(walk, name, value, page, atOnceMax)) {
         walk.keep(one.chars);
         found.push(one.value);
       }

@@ -1,7 +1,6 @@
 import type { StoredRecord } from '../../store/record-store.ts';
 import { decodeStored } from '../../store/unreadable-record.ts';
 
-/** Messages to operators say by its name what it checks for. */
 type Check = (value: unknown) => boolean;
 
 /** The check of each field of a stored value. Other fields are from a later version and are ignored. */
@@ -50,7 +49,7 @@ export interface RecordForm<T> {
 
 /**
  * Makes a check of objects that looks at the members in `form` alone. It throws a TypeError that says which member is
- * wrong, and what it should be.
+ * wrong, and by the name of its check what it should be.
  */
 export function memberCheck<T>(form: Partial<FormOf<T>>): (value: unknown) => void {
   const checks: [string, Check][] = Object.entries(form);

@@ -77,7 +77,8 @@ export function subscriptionsIn(store: RecordStore) {
     }
   };
   const find = (name: string, value: string, page: FindPage): Promise<SubscriptionRecord[]> =>
-    subscriptions.find(unboundedWalk(), name, value, page);
+    // They are few and small, and a node that takes over shards waits for them.
+    subscriptions.find(unboundedWalk(), name, value, page, page.limit);
   /** Returns null if there is none. Throws UnreadableRecord if the record is damaged; lists skip damaged records. */
   const get = async (id: string): Promise<SubscriptionRecord | null> => (await subscriptions.get(id))?.value ?? null;
   return {

@@ -10,7 +10,7 @@ import { accessPathMaxChars } from '../../../../src/service/audit/access-record.
 import { LedgerNaming } from '../../../../src/service/audit/ledger-naming.ts';
 import {
   entityNames,
-  objectNames,
+  namesByFields,
   organizationNames,
   webhookNames,
 } from '../../../../src/service/audit/named-ledgers.ts';
@@ -54,7 +54,7 @@ const otherNames: Readonly<Record<string, object>> = {
   WebhookService: webhookNames(naming),
 };
 const names: Readonly<Record<string, object>> = Object.fromEntries(
-  apiServices.map((service) => [service.name, { ...objectNames(naming, service), ...otherNames[service.name] }]),
+  apiServices.map((service) => [service.name, { ...namesByFields(naming, service), ...otherNames[service.name] }]),
 );
 
 /** The methods whose calls may be recorded. */
