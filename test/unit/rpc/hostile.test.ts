@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { reflectionPath } from '../../../src/rpc/connect/reflection.ts';
 import { limits } from '../../../src/runtime/limits/limits.ts';
-import { continuationFlood, rapidReset } from '../../support/attacks.ts';
+import { floods, nodeEnds } from '../../support/attacks/grpc-floods.ts';
 import { bearer, type ListeningNode, masterId, startListeningNode } from '../../support/listening-node.ts';
 import { openSocket, openTextSocket, parts, sendRaw, type TextSocket } from '../../support/raw-http.ts';
 
@@ -166,15 +166,9 @@ describe('hostile connections', () => {
   });
 
   it('the gRPC port ends a connection that never ends the headers of a call (CONTINUATION flood)', async () => {
-    expect(await continuationFlood(node.grpcAddress)).toBe(true);
+    expect(await nodeEnds({ grpc: node.grpcAddress }, floods.CONTINUATION)).toBe(true);
     expect(node.pipeline.running.size).toBe(0);
     await healthy();
-  });
-
-  it('the gRPC port survives a rapid reset', async () => {
-    await rapidReset(node.grpcAddress, 2_000);
-    await healthy();
-    expect(node.pipeline.running.size).toBeLessThan(10);
   });
 });
 
