@@ -1,7 +1,7 @@
 // The last line of a run, from what vitest reported: `node .ci/summary.mjs REPORT STATUS`, the file of its JSON
-// reporter, and 0 if vitest and the steps beside it have passed. A test passes only where the report says so. The report
-// tells of tests whose worker died as pending, of those behind a hook that threw as skipped, and of files that did not
-// load nothing but that they failed: all of these have failed here.
+// reporter, and 0 if vitest and the steps beside it have passed. A test passes only where the report says so. The
+// report tells of tests whose worker died as pending, of those behind a hook that threw as skipped, and of files that
+// did not load nothing but that they failed: all of these have failed here.
 import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 

@@ -1,20 +1,14 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { nodeForTests } from '../support/node-for-tests.ts';
+import { onboarding } from '../support/organizations.ts';
 import { newParty, type Party } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
 
 const { base } = await nodeForTests();
 const owner = await newParty(base);
 
-const required: Fields = {
-  legal_name: 'ACME GmbH',
-  country: 'DE',
-  vat_tax_number: 'DE1',
-  primary_email: 'office@acme.example',
-  terms_version: '1.0',
-  declaration_hash: 'any text',
-};
+const required = { ...onboarding, legal_name: 'ACME GmbH' };
 
 const onboard = (path: string, body: Fields, by: Party = owner) =>
   rest(base, 'POST', path, { headers: by.bearer, body });

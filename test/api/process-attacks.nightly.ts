@@ -3,14 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { anonymousMib } from '../../bench/server-process.ts';
-import {
-  continuationFlood,
-  hugeBody,
-  manyHeaders,
-  packedMessage,
-  rapidReset,
-  slowHeaders,
-} from '../support/attacks.ts';
+import { floods, nodeEnds } from '../support/attacks/grpc-floods.ts';
+import { hugeBody, manyHeaders, packedMessage, slowHeaders } from '../support/attacks.ts';
 import { idleConnections } from '../support/idle-connections.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import { temporaryDir } from '../support/running-node.ts';
@@ -96,6 +90,7 @@ const times = async (count: number, attack: () => Promise<unknown>): Promise<voi
 };
 const bomb = gzipSync(Buffer.alloc(512 * 1024 * 1024));
 const register = '/svc.v1.DeveloperService/RegisterDeveloper';
+const target = () => ({ grpc: node.grpcAddress });
 const post = (path: string) => `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n`;
 
 test.each<[string, () => Promise<void>]>([
@@ -123,10 +118,10 @@ test.each<[string, () => Promise<void>]>([
     '20 messages that unpack to 512 MiB, gRPC',
     () => times(20, async () => expect(await packedMessage(node.grpcAddress, register, bomb)).toBe('8')),
   ],
-  ['20,000 calls that are reset at once', () => times(2, () => rapidReset(node.grpcAddress, 10_000))],
+  ['20,000 calls that are reset at once', () => times(2, () => nodeEnds(target(), floods['calls that are reset']))],
   [
     '20 calls with headers that never end (CONTINUATION flood)',
-    () => times(20, async () => expect(await continuationFlood(node.grpcAddress)).toBe(true)),
+    () => times(20, async () => expect(await nodeEnds(target(), floods.CONTINUATION)).toBe(true)),
   ],
 ])('during %s memory stays bounded and /health answers', async (_, attack) => {
   const { memory, slowest } = await during(attack);

@@ -1,20 +1,8 @@
-import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { openSocket } from '../support/raw-http.ts';
+import { freePort, openSocket } from '../support/raw-http.ts';
 import { runNode, suiteDir } from '../support/running-node.ts';
 
 const dataDir = suiteDir();
-
-/** A port that was free a moment ago. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
-}
 
 function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {

@@ -16,6 +16,7 @@ import {
 } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { compileCache } from '../support/compile-cache.ts';
+import { newOrganization } from '../support/organizations.ts';
 import {
   append,
   type Device,
@@ -56,17 +57,7 @@ async function makeWorld(base: string): Promise<World> {
   if (master === undefined) throw new Error('no master');
   const device = await newDevice(base, { owner: supplier });
   await done(base, 'POST', '/v1/entities/root-ledger', { headers: device.headers });
-  const onboarded = await done(base, 'POST', '/v1/onboarding/organization', {
-    headers: buyer.bearer,
-    body: {
-      legal_name: 'Presses Ltd',
-      country: 'DE',
-      vat_tax_number: 'DE1',
-      primary_email: 'a@example.com',
-      terms_version: '1.0',
-      declaration_hash: 'ab',
-    },
-  });
+  const { organizationId } = await newOrganization(base, buyer);
   const subscribed = await done(base, 'POST', '/v1/webhooks', {
     headers: supplier.bearer,
     body: { url: 'http://127.0.0.1:1/hook', event_types: ['NOTHING'] },
@@ -75,7 +66,6 @@ async function makeWorld(base: string): Promise<World> {
   expect((await append(master, buyer, 'NOTED_ONCE', {}, { headers: idempotency })).status).toBe(200);
   await done(base, 'GET', `/v1/traceledger/master/${master.uuid}/checkpoint`, { headers: buyer.bearer });
   const signed = await done(base, 'GET', `/v1/ledgers/${order.ledgerId}/checkpoint`, { headers: buyer.bearer });
-  const organizationId = onboarded.text('organization_id');
   return {
     order,
     masters,

@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type LocalCluster, startLocalCluster } from '../../cluster/local/cluster.ts';
@@ -7,6 +6,7 @@ import type { Backend, CassandraAddress, RedisAddress } from '../support/backend
 import { backendsForTests, describeOn } from '../support/backends/for-tests.ts';
 import { newClientOrder } from '../support/client-order.ts';
 import { compileCache } from '../support/compile-cache.ts';
+import { silentPort } from '../support/raw-http.ts';
 import { suiteDir } from '../support/running-node.ts';
 
 const dir = suiteDir();
@@ -100,17 +100,10 @@ describeOn('a cluster on this machine', 'Cassandra with Redis', both, (at) => {
   });
 
   test('a port in use is reported before anything is started', async () => {
-    const server = createServer();
-    const port = await new Promise<number>((resolve) => {
-      server.listen(0, '127.0.0.1', () => {
-        const address = server.address();
-        resolve(typeof address === 'object' && address !== null ? address.port : 0);
-      });
-    });
+    const { port } = await silentPort();
     await expect(start(at, 'taken', { port })).rejects.toThrow(
       `Set PORT and GRPC_PORT to free ports: something else listens on ${port}.`,
     );
     expect(readdirSync(dir)).not.toContain('taken');
-    server.close();
   });
 });

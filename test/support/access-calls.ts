@@ -1,5 +1,6 @@
 import type { AccessRow, CallerName } from './access-matrix.ts';
-import { type AccessTarget, type AccessWorld, newActorId, organizationFields } from './access-world.ts';
+import { type AccessTarget, type AccessWorld, newActorId } from './access-world.ts';
+import { newOrganization, onboarding } from './organizations.ts';
 import { newDevice, newKeyPair } from './parties.ts';
 import { done, type Fields } from './parties-rest.ts';
 
@@ -57,11 +58,7 @@ async function closableLedger(cell: Cell): Promise<Fields> {
       return { ledger_id: (await byParty(cell, 'POST', '/v1/ledgers', { supplier_actor_id })).text('id') };
     }
     case 'root':
-      return {
-        ledger_id: (await byParty(cell, 'POST', '/v1/onboarding/organization', organizationFields)).text(
-          'frl_ledger_id',
-        ),
-      };
+      return { ledger_id: (await newOrganization(world.base, world.party)).frlLedgerId };
     default: {
       const body = { counterparty_actor_id: world.party.actorId, purpose: 'SERVICE' };
       const made = await done(world.base, 'POST', '/v1/engagements', { headers: world.entity.headers, body });
@@ -134,7 +131,7 @@ export const accessRequests: Readonly<Record<string, Request>> = {
   'ActorService.ListNetworkActors': nothing,
   'ResolverService.ResolveActor': ({ world }) => ({ svc_uri: world.party.svcId }),
   'ResolverService.GetAuthority': nothing,
-  'OrganizationService.OnboardOrganization': () => organizationFields,
+  'OrganizationService.OnboardOrganization': () => onboarding,
   'OrganizationService.ListOrganizations': partyActor,
   'OrganizationService.GetOrganization': ({ world }) => ({ id: world.organizationId }),
   'OrganizationService.EnrichOrganization': ({ world }) => ({

@@ -3,13 +3,7 @@
  * the ledger of the call, `()` its scope.
  */
 
-/** The callers, in the order of the letters below. */
-export const callerNames = [
-  'nobody',
-  'revokedKey',
-  'stranger',
-  'party',
-  'counterparty',
+export const delegateNames = [
   'organizationReader',
   'organizationWriter',
   'organizationRevoked',
@@ -22,6 +16,16 @@ export const callerNames = [
   'masterRevoked',
   'masterExpired',
   'siblingWriter',
+] as const;
+
+/** The callers, in the order of the letters below. */
+export const callerNames = [
+  'nobody',
+  'revokedKey',
+  'stranger',
+  'party',
+  'counterparty',
+  ...delegateNames,
   'entity',
   'otherEntity',
   'keyedEntityUnsigned',

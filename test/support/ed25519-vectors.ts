@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { bytesOf, groupOrder, numberOf } from './nonce-zero.ts';
+import { readVectors } from './vectors.ts';
 
 /** A signature of test/vectors/tlog/ed25519.json, and what this service decides of its key and of it. */
 export interface Ed25519Vector {
@@ -12,10 +12,9 @@ export interface Ed25519Vector {
   readonly valid: boolean;
 }
 
-const file = new URL('../vectors/tlog/ed25519.json', import.meta.url);
-export const { vectors: ed25519Vectors } = JSON.parse(readFileSync(file, 'utf8')) as {
-  readonly vectors: readonly Ed25519Vector[];
-};
+export const { vectors: ed25519Vectors } = readVectors<{ readonly vectors: readonly Ed25519Vector[] }>(
+  'tlog/ed25519.json',
+);
 
 const bytes = (hex: string): Buffer => Buffer.from(hex, 'hex');
 const modulo = (number: bigint): bigint => ((number % groupOrder) + groupOrder) % groupOrder;

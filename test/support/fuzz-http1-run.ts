@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { pages } from '../../src/node/pages.ts';
 import { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
-import { caseOf, randomOf, sendCase } from './fuzz-http1.ts';
+import { SeededRandom } from '../simulation/random.ts';
+import { caseOf, sendCase } from './fuzz-http1.ts';
 import { FuzzSeeds } from './fuzz-seeds.ts';
 import { startListeningNode } from './listening-node.ts';
 
@@ -33,9 +34,9 @@ export async function fuzzHttp1({ forMs, atOnce }: FuzzOptions): Promise<string[
   const one = async (): Promise<void> => {
     while (performance.now() < endMs && faults.length < 10) {
       const seed = seeds.next();
-      const random = randomOf(seed);
+      const random = new SeededRandom(seed);
       const pieces = caseOf(random);
-      const ends = random() < 0.5;
+      const ends = random.chance(0.5);
       const { answer, closed } = await sendCase(node.http.port, pieces, ends, ends ? endMaxMs : silentMs);
       const sent = JSON.stringify(Buffer.concat(pieces).toString('latin1')).slice(0, 2_000);
       const fault = (what: string) => void faults.push(`seed ${seed}: ${what}: ${sent}`);

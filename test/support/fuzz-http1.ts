@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import type { SeededRandom } from '../simulation/random.ts';
 
 /** Well-formed requests and known troublemakers, from which cases are made. */
 const corpus = [
@@ -40,35 +41,22 @@ const splinters = [
   'fffffffff\r\n',
 ];
 
-/** A pseudorandom sequence that a seed repeats (mulberry32). */
-export function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** One case: what is sent, in so many pieces. At most some 100 kB. */
-export function caseOf(random: () => number): Buffer[] {
-  const below = (max: number): number => Math.floor(random() * max);
-  const any = <T>(of: readonly T[]): T => of[below(of.length)] as T;
+export function caseOf(random: SeededRandom): Buffer[] {
+  const below = (max: number): number => random.between(0, max - 1);
   let text = '';
-  for (let left = 1 + below(random() < 0.1 ? 80 : 4); left > 0; left -= 1) text += any(corpus);
+  for (let left = random.between(1, random.chance(0.1) ? 80 : 4); left > 0; left -= 1) text += random.pick(corpus);
   for (let left = below(4); left > 0; left -= 1) {
     const at = below(text.length);
     const kind = below(5);
-    if (kind === 0) text = text.slice(0, at) + any(splinters) + text.slice(at);
+    if (kind === 0) text = text.slice(0, at) + random.pick(splinters) + text.slice(at);
     else if (kind === 1) text = text.slice(0, at) + text.slice(at + 1 + below(8));
     else if (kind === 2) text = text.slice(0, at) + String.fromCharCode(below(256)) + text.slice(at + 1);
     else if (kind === 3) text = text.slice(0, at) + text.slice(at, at + below(40)).repeat(below(50)) + text.slice(at);
     else text = text.slice(0, at);
   }
   const bytes = Buffer.from(text.slice(0, 100_000), 'latin1');
-  const cut = random() < 0.5 ? bytes.length : below(bytes.length);
+  const cut = random.chance(0.5) ? bytes.length : below(bytes.length);
   return [bytes.subarray(0, cut), bytes.subarray(cut)].filter((piece) => piece.length > 0);
 }
 

@@ -2,9 +2,10 @@ import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
 import { accessRequests } from './access-calls.ts';
 import { type AccessRow, accessRows } from './access-matrix.ts';
 import { apiMethods, methodNamed, restCall } from './access-transports.ts';
-import { type AccessWorld, newAccessWorld, organizationFields } from './access-world.ts';
+import { type AccessWorld, newAccessWorld } from './access-world.ts';
 import { usedKey } from './input-rules.ts';
 import type { KeyedWorld } from './input-signatures.ts';
+import { newOrganization } from './organizations.ts';
 import { newDevice, newMaster, newOrder } from './parties.ts';
 import { done, type Fields } from './parties-rest.ts';
 
@@ -34,10 +35,7 @@ interface Read extends GoodCall {
 export async function newInputWorld(base: string): Promise<InputWorld> {
   const world = await newAccessWorld(base);
   const order = await newOrder(base);
-  const founded = await done(base, 'POST', '/v1/onboarding/organization', {
-    headers: order.buyer.bearer,
-    body: organizationFields,
-  });
+  const { organizationId } = await newOrganization(base, order.buyer);
   const entity = (await newDevice(base, { keyed: true })).headers;
   await done(base, 'POST', '/v1/developer/keys', {
     headers: { ...world.party.bearer, 'idempotency-key': usedKey },
@@ -56,7 +54,7 @@ export async function newInputWorld(base: string): Promise<InputWorld> {
   return {
     base,
     world,
-    keyed: { order, master: await newMaster(order), organizationId: founded.text('organization_id'), entity },
+    keyed: { order, master: await newMaster(order), organizationId, entity },
     good,
     reads,
   };

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readVectors } from './vectors.ts';
 
 /** What another program wrote by the rules of docs/proofs.md (test/vectors/tlog/logs.json). */
 export interface VectorLog {
@@ -27,11 +27,7 @@ interface VectorInclusion {
   readonly proof_hex: readonly string[];
 }
 
-function read<T>(name: string): T {
-  return JSON.parse(readFileSync(new URL(`../vectors/tlog/${name}`, import.meta.url), 'utf8'));
-}
-
-export const logVectors = read<{
+export const logVectors = readVectors<{
   readonly log_key: { readonly seed_hex: string; readonly public_key_base64: string };
   readonly endorsement: {
     readonly digest_hex: string;
@@ -48,7 +44,7 @@ export const logVectors = read<{
     readonly record_hex: string;
     readonly proof: string;
   }[];
-}>('logs.json');
+}>('tlog/logs.json');
 
 /** By `what` of the refused proofs: the reason that this project gives. */
 export const refusalReasons: Readonly<Record<string, string>> = {
@@ -63,7 +59,7 @@ export const refusalReasons: Readonly<Record<string, string>> = {
   'an extension line': 'malformed',
 };
 
-export const merkleVectors = read<{
+export const merkleVectors = readVectors<{
   readonly small: {
     readonly leaves_hex: readonly string[];
     readonly roots_hex_by_size: readonly string[];
@@ -78,7 +74,7 @@ export const merkleVectors = read<{
     readonly consistency: readonly VectorConsistency[];
     readonly tiles: readonly { readonly path: string; readonly bytes: number; readonly sha256_hex: string }[];
   };
-}>('merkle.json');
+}>('tlog/merkle.json');
 
 export const ofHex = (hex: string): Buffer => Buffer.from(hex, 'hex');
 export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');

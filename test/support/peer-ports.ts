@@ -1,4 +1,4 @@
-import { createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { GrpcPeers } from '../../cluster/peers/grpc-peers.ts';
 import { HeadWatchers } from '../../cluster/peers/head-watchers.ts';
@@ -58,29 +58,6 @@ export async function nodePort({ port = 0, onProof = () => {}, ...parts }: NodeP
 
 function roomyBudget(): MemoryBudget {
   return new MemoryBudget(1024 * 1024 * 1024);
-}
-
-/** A port that takes connections and says nothing. */
-export async function silentPort() {
-  const taken: Socket[] = [];
-  const server = createServer((socket) => void taken.push(socket)).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const close = async () => {
-    const closed = new Promise((resolve) => server.close(resolve));
-    for (const socket of taken) socket.destroy();
-    await closed;
-  };
-  onTestFinished(close);
-  return { port: address.port, close };
-}
-
-/** A port at which nothing listens. */
-export async function freePort(): Promise<number> {
-  const { port, close } = await silentPort();
-  await close();
-  return port;
 }
 
 /** The peers of node-b. They reach node-a at `where.port`, or not at all. */

@@ -1,4 +1,5 @@
-import { connect, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
 
 /** A connection to a port of this machine, whose errors are nobody's affair. */
 export function openSocket(port: number): Socket {
@@ -20,6 +21,29 @@ export function openTextSocket(
     socket.text += chunk.toString('latin1');
   });
   return socket;
+}
+
+/** A port that takes connections and says nothing. */
+export async function silentPort() {
+  const taken: Socket[] = [];
+  const server = createServer((socket) => void taken.push(socket)).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  const close = async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    for (const socket of taken) socket.destroy();
+    await closed;
+  };
+  onTestFinished(close);
+  return { port: address.port, close };
+}
+
+/** A port at which nothing listens. */
+export async function freePort(): Promise<number> {
+  const { port, close } = await silentPort();
+  await close();
+  return port;
 }
 
 /** Samples a value each millisecond. The returned function stops that and returns the largest value. */

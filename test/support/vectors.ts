@@ -27,8 +27,13 @@ export interface VectorSignature {
   readonly signature_base64: string;
 }
 
+/** What a file of test/vectors holds. */
+export function readVectors<T>(name: string): T {
+  return JSON.parse(readFileSync(new URL(`../vectors/${name}`, import.meta.url), 'utf8'));
+}
+
 /** What another program wrote by the rules of docs/verifying.md: keys, signatures, and the events of one ledger. */
-export const vectors = JSON.parse(readFileSync(new URL('../vectors/events.json', import.meta.url), 'utf8')) as {
+export const vectors = readVectors<{
   /** The supplier's, of all signatures. */
   readonly kid: string;
   readonly keys: {
@@ -36,4 +41,4 @@ export const vectors = JSON.parse(readFileSync(new URL('../vectors/events.json',
   };
   readonly signatures: readonly VectorSignature[];
   readonly chain: readonly VectorEvent[];
-};
+}>('events.json');

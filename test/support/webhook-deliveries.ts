@@ -19,6 +19,7 @@ export const delivered: Answer = ({ delivery }, nowMs) => ({
   ...delivery,
   status: 'DELIVERED',
   attempts: delivery.attempts + 1,
+  lastResponseStatus: 200,
   nextAttemptAt: null,
   deliveredAt: isoTime(nowMs),
 });

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { createPublicKey, sign, verify } from 'node:crypto';
 import { BatchWindow } from '../../src/actors/batching/batch-window.ts';
 import { batchLimits } from '../../src/actors/bounds.ts';
 import { DeadlineWatch } from '../../src/actors/inbox/deadline-watch.ts';
@@ -25,6 +25,7 @@ import type { RecordStore } from '../../src/store/record-store.ts';
 import { ManualClock } from './clock.ts';
 import { createMaster, ledgerId, openLedger } from './commands.ts';
 import { checkDecisions } from './decided-events.ts';
+import { privateKeyOf } from './log-keys.ts';
 import { emptyLedgerData, type MemoryLedgerData } from './memory-store/ledger-data.ts';
 import { MemoryLedgerStore } from './memory-store/ledger-store.ts';
 import { faultyLedgerStore } from './store-faults.ts';
@@ -33,21 +34,15 @@ import { faultyLedgerStore } from './store-faults.ts';
 export const startMs = Date.parse('2026-11-21T02:06:39.100Z');
 export const start = isoTime(startMs);
 
-/** The private key of an Ed25519 seed (RFC 8410). */
-export function ed25519Key(seedHex: string): KeyObject {
-  const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.from(seedHex, 'hex')]);
-  return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-}
-
 /** A signer with the key of a seed. */
 export function authorityOf(seedHex: string): AuthoritySigner {
-  const key = ed25519Key(seedHex);
+  const key = privateKeyOf(seedHex);
   return { keyId: 'svc:authority#key-1', sign: (digest) => sign(null, digest, key).toString('base64') };
 }
 
 const authoritySeed = '4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb';
 export const authority = authorityOf(authoritySeed);
-export const authorityPublicKey = createPublicKey(ed25519Key(authoritySeed));
+export const authorityPublicKey = createPublicKey(privateKeyOf(authoritySeed));
 
 /** Whether an event carries a seal of `authority` over its hash. */
 export function isSealed(event: LedgerEvent): boolean {

@@ -1,4 +1,4 @@
-import { type Attacker, type GrpcTarget, onConnections } from './grpc-connections.ts';
+import { type Attacker, attackerOf, type GrpcTarget, onConnections, untilClosed } from './grpc-connections.ts';
 import { callHeaders, endHeaders, frame, frameType, headerBlock, settings } from './http2-frames.ts';
 
 const times = (count: number, bytes: Buffer): Buffer => Buffer.concat(Array.from({ length: count }, () => bytes));
@@ -32,6 +32,15 @@ export const floods = {
     }
   },
 } satisfies Readonly<Record<string, (attacker: Attacker) => Promise<void>>>;
+
+/** A flood on a connection of its own. Returns whether the node ended the connection, which it has 10 s for. */
+export async function nodeEnds(target: GrpcTarget, flood: (attacker: Attacker) => Promise<void>): Promise<boolean> {
+  const timeout = AbortSignal.timeout(10_000);
+  const attacker = await attackerOf(target, timeout);
+  await flood(attacker);
+  await untilClosed(attacker);
+  return !timeout.aborted;
+}
 
 /** All of them in turn, on connections of their own. */
 export function run(target: GrpcTarget, signal: AbortSignal, connections: number): Promise<number> {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { LedgerStore } from '../../../src/store/ledger-store.ts';
 import { settled } from '../../support/clock.ts';
 import { append, commandKey, openLedger, stranger } from '../../support/commands.ts';
-import { codeOf, faultsOf, openOrder, rig, startMs, storeWith } from '../../support/world.ts';
+import { beforeCalls, codeOf, faultsOf, openOrder, rig, startMs, storeWith } from '../../support/world.ts';
 
 /** An open ledger over a store whose methods wait at a gate once the test says so. */
 async function gated(method: 'append' | 'claim' | 'findCommands' | 'readScope', warm = true) {
@@ -134,13 +134,7 @@ describe('a command whose time is up while its write is in flight', () => {
     const later = rig({
       clock: world.clock,
       data: world.data,
-      wrap: (memory) =>
-        storeWith(memory, {
-          append: async (claim, entries) => {
-            await transport.promise;
-            await memory.append(claim, entries);
-          },
-        }),
+      wrap: (memory) => beforeCalls(memory, { append: () => transport.promise }),
     });
     const elsewhere = later.newActor();
     const writing = elsewhere.submit(append());

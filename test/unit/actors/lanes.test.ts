@@ -3,24 +3,15 @@ import { mailboxBytesMax, mailboxCommandsMax } from '../../../src/actors/bounds.
 import { Mailbox } from '../../../src/actors/inbox/mailbox.ts';
 import { PendingCommand } from '../../../src/actors/inbox/pending-command.ts';
 import type { Command, Lane } from '../../../src/domain/ledger/command.ts';
-import type { LedgerEntry } from '../../../src/store/ledger-store.ts';
 import { settled } from '../../support/clock.ts';
 import { append, commandKey, stranger } from '../../support/commands.ts';
-import { codeOf, codesOf, faultsOf, openOrder, rig, startMs, storeWith } from '../../support/world.ts';
+import { beforeCalls, codeOf, codesOf, faultsOf, openOrder, rig, startMs } from '../../support/world.ts';
 
 /** An open ledger; appends wait while `held` is set. */
 async function opened() {
   let release = () => {};
   let held: Promise<void> | null = null;
-  const world = rig({
-    wrap: (memory) =>
-      storeWith(memory, {
-        append: async (claim, entries: readonly LedgerEntry[]) => {
-          if (held !== null) await held;
-          await memory.append(claim, entries);
-        },
-      }),
-  });
+  const world = rig({ wrap: (memory) => beforeCalls(memory, { append: () => held }) });
   const actor = world.newActor();
   await openOrder(actor);
   const hold = () => {

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { sharedKeys } from '../../../cluster/local/shared-keys.ts';
 import { compileCache } from '../../support/compile-cache.ts';
+import { silentPort } from '../../support/raw-http.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'lts-cluster-local-'));
 const programs = new Set<ChildProcess>();
@@ -72,13 +72,7 @@ describe('cluster:local', () => {
   });
 
   test('refuses a port in use with one sentence, and leaves no directory behind', async () => {
-    const server = createServer();
-    const port = await new Promise<number>((resolve) => {
-      server.listen(0, '127.0.0.1', () => {
-        const address = server.address();
-        resolve(typeof address === 'object' && address !== null ? address.port : 0);
-      });
-    });
+    const { port } = await silentPort();
     const before = readdirSync(dir);
     expect(await run('local/main.ts', [], { ...anyPorts, PORT: String(port) }).ended).toEqual({
       code: 1,
@@ -86,7 +80,6 @@ describe('cluster:local', () => {
       err: `ledger-trust: Set PORT and GRPC_PORT to free ports: something else listens on ${port}.\n`,
     });
     expect(readdirSync(dir)).toEqual(before);
-    server.close();
   });
 
   test('says what to install if Redis is not on the PATH', async () => {

@@ -3,16 +3,8 @@ import type { CommandOutcome } from '../../../src/actors/inbox/outcome.ts';
 import { PeerUnreachable } from '../../../src/actors/routing/peers.ts';
 import type { Command } from '../../../src/domain/ledger/command.ts';
 import { append } from '../../support/commands.ts';
-import {
-  failure,
-  freePort,
-  nodePort,
-  openLedgerDirectory,
-  ownerPort,
-  peersAt,
-  peersTo,
-  silentPort,
-} from '../../support/peer-ports.ts';
+import { failure, nodePort, openLedgerDirectory, ownerPort, peersAt, peersTo } from '../../support/peer-ports.ts';
+import { freePort, silentPort } from '../../support/raw-http.ts';
 
 describe('a node that does not answer', () => {
   test('refuses the connection: the command has not arrived, and the next one fails at once', async () => {

@@ -1,5 +1,4 @@
 import * as builtin from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { platformCrypto } from '../../../src/domain/keys/crypto.ts';
 import { nobleCrypto } from '../../../src/domain/keys/crypto-noble.ts';
@@ -8,12 +7,10 @@ import { checkPublicKey } from '../../../src/domain/keys/public-key.ts';
 import { digestVerifier } from '../../../src/domain/keys/signature.ts';
 import { verifyingKey } from '../../../src/domain/keys/verifying-key.ts';
 import { ed25519Vectors } from '../../support/ed25519-vectors.ts';
+import { readVectors } from '../../support/vectors.ts';
 
-function read<T>(name: string): T {
-  return JSON.parse(readFileSync(new URL(`../../vectors/${name}`, import.meta.url), 'utf8'));
-}
-const speccheck = read<{ message: string; pub_key: string; signature: string }[]>('ed25519-speccheck.json');
-const cctvKeys = read<{ key: string }[]>('ed25519-cctv-keys.json');
+const speccheck = readVectors<{ message: string; pub_key: string; signature: string }[]>('ed25519-speccheck.json');
+const cctvKeys = readVectors<{ key: string }[]>('ed25519-cctv-keys.json');
 const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'));
 const base64 = (hex: string) => Buffer.from(hex, 'hex').toString('base64');
 const hex = (data: Uint8Array) => Buffer.from(data).toString('hex');

@@ -1,14 +1,10 @@
 import { generateKeyPairSync, sign, verify } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { keyObject } from '../../../src/domain/keys/key-object.ts';
 import { checkPublicKey, fingerprint } from '../../../src/domain/keys/public-key.ts';
+import { readVectors } from '../../support/vectors.ts';
 
 const refused = expect.objectContaining({ name: 'LedgerError', code: 'invalid_public_key' });
-
-function vectors<T>(name: string): T {
-  return JSON.parse(readFileSync(new URL(`../../vectors/${name}`, import.meta.url), 'utf8'));
-}
 
 function base64(hex: string): string {
   return Buffer.from(hex, 'hex').toString('base64');
@@ -22,8 +18,8 @@ function nonCanonical(reduced: number, signBit: number): string {
   return bytes.toString('hex');
 }
 
-const speccheck = vectors<{ message: string; pub_key: string; signature: string }[]>('ed25519-speccheck.json');
-const cctvKeys = vectors<{ key: string; flags: string[] }[]>('ed25519-cctv-keys.json');
+const speccheck = readVectors<{ message: string; pub_key: string; signature: string }[]>('ed25519-speccheck.json');
+const cctvKeys = readVectors<{ key: string; flags: string[] }[]>('ed25519-cctv-keys.json');
 
 describe('accepted keys', () => {
   test('100 fresh keys pass, unchanged', () => {

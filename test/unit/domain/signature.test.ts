@@ -1,5 +1,4 @@
-import { createHash, createPrivateKey, type KeyObject } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { keyObject, signDigest, verifyDigest } from '../../../src/domain/keys/key-object.ts';
 import { checkPublicKey } from '../../../src/domain/keys/public-key.ts';
@@ -12,24 +11,16 @@ import {
   parseKid,
   sigDigest,
 } from '../../../src/domain/keys/signature.ts';
-import { vectors as golden } from '../../support/vectors.ts';
-
-function vectors<T>(name: string): T {
-  return JSON.parse(readFileSync(new URL(`../../vectors/${name}`, import.meta.url), 'utf8'));
-}
+import { privateKeyOf } from '../../support/log-keys.ts';
+import { vectors as golden, readVectors } from '../../support/vectors.ts';
 
 function bytes(hex: string): Buffer {
   return Buffer.from(hex, 'hex');
 }
 
-/** The private key of a seed (RFC 8410 PKCS#8). */
-function privateKey(seedHex: string): KeyObject {
-  return createPrivateKey({ key: bytes(`302e020100300506032b657004220420${seedHex}`), format: 'der', type: 'pkcs8' });
-}
-
 describe('golden vectors', () => {
   const key = keyObject(checkPublicKey(golden.keys.supplier.public_key_base64));
-  const signer = privateKey(golden.keys.supplier.seed_hex);
+  const signer = privateKeyOf(golden.keys.supplier.seed_hex);
 
   test.each(golden.signatures)('$name has the digest and signature of the vectors, which verifies', (vector) => {
     const digest = sigDigest(vector.event_type, vector.ledger_id, vector.canonical_json);
@@ -107,17 +98,16 @@ describe('RFC 8032, section 7.1', () => {
         'dc2a4459e7369633a52b1bf277839a00201009a3efbf3ecb69bea2186c26b58909351fc9ac90b3ecfdfbc7c66431e0303dca179c138ac17ad9bef1177331a704',
     },
   ])('$name signs and verifies as published', ({ seed, key, message, signature }) => {
-    expect(signDigest(bytes(message), privateKey(seed))).toBe(bytes(signature).toString('base64'));
+    expect(signDigest(bytes(message), privateKeyOf(seed))).toBe(bytes(signature).toString('base64'));
     const publicKey = checkPublicKey(bytes(key).toString('base64'));
     expect(verifyDigest(bytes(message), bytes(signature), keyObject(publicKey))).toBe(true);
   });
 });
 
 test.each(
-  vectors<{ message: string; pub_key: string; signature: string }[]>('ed25519-speccheck.json').map((vector, index) => ({
-    index,
-    ...vector,
-  })),
+  readVectors<{ message: string; pub_key: string; signature: string }[]>('ed25519-speccheck.json').map(
+    (vector, index) => ({ index, ...vector }),
+  ),
 )('speccheck $index is refused as a key or does not verify', ({ message, pub_key, signature }) => {
   let isAccepted: boolean;
   try {
@@ -131,7 +121,7 @@ test.each(
 });
 
 test.each(
-  vectors<{ id: number; comment: string; key: string; msg: string; sig: string; valid: boolean }[]>(
+  readVectors<{ id: number; comment: string; key: string; msg: string; sig: string; valid: boolean }[]>(
     'ed25519-wycheproof.json',
   ),
 )('wycheproof $id ($comment) verifies: $valid', ({ key, msg, sig, valid }) => {

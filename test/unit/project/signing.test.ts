@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
+import { createHash, createPublicKey, sign, verify } from 'node:crypto';
 import { canonicalize } from 'json-canonicalize';
 import { describe, expect, test } from 'vitest';
 import { entityRequestsTable } from '../../../docs/signing-examples.ts';
@@ -10,6 +10,7 @@ import { rpcPathOf } from '../../../src/rpc/endpoints/endpoint.ts';
 import { methodRule, restRoutes } from '../../../src/rpc/endpoints/routes.ts';
 import { headerParameters } from '../../../src/rpc/openapi/headers.ts';
 import { apiMethods, methodNamed } from '../../support/access-transports.ts';
+import { privateKeyOf } from '../../support/log-keys.ts';
 import {
   quoted,
   sectionOf,
@@ -52,13 +53,7 @@ const examples = sectionOf(signingPage, 'Worked examples')
   });
 const titled = examples.map((example) => [example.title, example] as const);
 
-/** The bytes of the seed before an Ed25519 key in PKCS#8, and of the public key in SPKI (RFC 8410). */
-const privateKeyOf = (seed: string) =>
-  createPrivateKey({
-    key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.from(seed, 'hex')]),
-    format: 'der',
-    type: 'pkcs8',
-  });
+/** The public key of 32 bytes (RFC 8410 SPKI). */
 const publicKeyOf = (base64: string) =>
   createPublicKey({
     key: Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), Buffer.from(base64, 'base64')]),

@@ -4,7 +4,7 @@ import { LedgerError } from '../../../src/domain/errors.ts';
 import { HealthService } from '../../../src/gen/svc/v1/health_pb.ts';
 import { reflectionPath } from '../../../src/rpc/connect/reflection.ts';
 import { limits } from '../../../src/runtime/limits/limits.ts';
-import { continuationFlood, rapidReset } from '../../support/attacks.ts';
+import { floods, nodeEnds } from '../../support/attacks/grpc-floods.ts';
 import { callGrpc, grpcClient } from '../../support/grpc-client.ts';
 import {
   bearer,
@@ -241,15 +241,9 @@ describe('hostile connections', () => {
   });
 
   it('the gRPC port ends a connection that never ends the headers of a call (CONTINUATION flood)', async () => {
-    expect(await continuationFlood(node.grpcAddress)).toBe(true);
+    expect(await nodeEnds({ grpc: node.grpcAddress }, floods.CONTINUATION)).toBe(true);
     expect(node.pipeline.running.size).toBe(0);
     await healthy();
-  });
-
-  it('the gRPC port survives a rapid reset', async () => {
-    await rapidReset(node.grpcAddress, 2_000);
-    await healthy();
-    expect(node.pipeline.running.size).toBeLessThan(10);
   });
 });
 

@@ -8,9 +8,11 @@ import type { PendingDelivery } from '../../../src/service/webhooks/due-deliveri
 import type { RecordWrite } from '../../../src/store/record-store.ts';
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
 import {
+  delivered,
   ledgerId as ledgerA,
   minuteMs,
   newDelivery,
+  retried,
   startMs,
   subscriptionId,
 } from '../../support/webhook-deliveries.ts';
@@ -50,21 +52,8 @@ const range = (from: number, through: number, over: Parameters<typeof delivery>[
   deliveries: Array.from({ length: through - from + 1 }, (_, at) => delivery(from + at, over)),
 });
 const seqs = (found: readonly DeliveryRecord[]) => found.map(({ place }) => place?.seq);
-const now = recordedAt(minuteMs);
-const delivered = ({ delivery: of }: PendingDelivery): DeliveryRecord => ({
-  ...of,
-  status: 'DELIVERED',
-  attempts: 1,
-  lastResponseStatus: 200,
-  nextAttemptAt: null,
-  deliveredAt: now,
-});
-const waits = ({ delivery: of }: PendingDelivery, untilMs: number): DeliveryRecord => ({
-  ...of,
-  attempts: 1,
-  lastError: 'No.',
-  nextAttemptAt: recordedAt(untilMs),
-});
+const nowMs = startMs + minuteMs;
+const now = isoTime(nowMs);
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at);
 
 async function firstDue(deliveries: Deliveries): Promise<PendingDelivery> {
@@ -118,10 +107,10 @@ describe('recording attempts', () => {
     writes.length = 0;
     const gate = Promise.withResolvers<void>();
     store.gate = gate.promise;
-    const first = due.slice(0, 16).map((one) => deliveries.replace(one, delivered(one), startMs));
+    const first = due.slice(0, 16).map((one) => deliveries.replace(one, delivered(one, nowMs), startMs));
     await Promise.resolve();
     await Promise.resolve();
-    const second = due.slice(16).map((one) => deliveries.replace(one, delivered(one), startMs));
+    const second = due.slice(16).map((one) => deliveries.replace(one, delivered(one, nowMs), startMs));
     gate.resolve();
     expect(await Promise.all([...first, ...second])).toEqual(Array(64).fill(true));
     expect(writes).toHaveLength(2);
@@ -134,13 +123,13 @@ describe('recording attempts', () => {
     const { due } = await deliveries.pending(subscriptionId, 64, now);
     const [one, two, three] = due;
     if (one === undefined || two === undefined || three === undefined) expect.unreachable();
-    expect(await other.replace(one, delivered(one), startMs)).toBe(true);
-    expect(await deliveries.replace(two, delivered(two), startMs)).toBe(true);
+    expect(await other.replace(one, delivered(one, nowMs), startMs)).toBe(true);
+    expect(await deliveries.replace(two, delivered(two, nowMs), startMs)).toBe(true);
     // The other node's record stays.
-    expect(await deliveries.replace(one, waits(one, minuteMs), startMs)).toBe(false);
+    expect(await deliveries.replace(one, retried(one, nowMs), startMs)).toBe(false);
     const both = await Promise.all([
-      deliveries.replace(three, delivered(three), startMs),
-      other.replace(three, waits(three, minuteMs), startMs),
+      deliveries.replace(three, delivered(three, nowMs), startMs),
+      other.replace(three, retried(three, nowMs), startMs),
     ]);
     expect(both.filter((taken) => taken)).toHaveLength(1);
     const found = await deliveries.ofSubscription(unboundedWalk(), subscriptionId, { limit: 2 });
@@ -155,8 +144,8 @@ describe('recording attempts', () => {
       store.after = null;
       throw new Error('no answer');
     };
-    await expect(deliveries.replace(one, delivered(one), startMs)).rejects.toThrow('no answer');
-    expect(await deliveries.replace(one, delivered(one), startMs)).toBe(true);
+    await expect(deliveries.replace(one, delivered(one, nowMs), startMs)).rejects.toThrow('no answer');
+    expect(await deliveries.replace(one, delivered(one, nowMs), startMs)).toBe(true);
   });
 
   test('a delivery whose block was swept is not changed', async () => {
@@ -164,7 +153,7 @@ describe('recording attempts', () => {
     await deliveries.record(range(0, 3));
     const one = await firstDue(deliveries);
     await memory.sweep(startMs + 200 * 24 * 60 * minuteMs, 10);
-    expect(await deliveries.replace(one, delivered(one), startMs)).toBe(false);
+    expect(await deliveries.replace(one, delivered(one, nowMs), startMs)).toBe(false);
   });
 
   test('a block is kept for 180 days while one of its deliveries is PENDING, and for 30 days afterwards', async () => {
@@ -173,9 +162,9 @@ describe('recording attempts', () => {
     await deliveries.record(range(0, 1));
     const [one, two] = (await deliveries.pending(subscriptionId, 64, now)).due;
     if (one === undefined || two === undefined) expect.unreachable();
-    await deliveries.replace(one, delivered(one), days(0));
+    await deliveries.replace(one, delivered(one, nowMs), days(0));
     expect((await memory.sweep(days(179), 10)).removed).toBe(0);
-    await deliveries.replace(two, delivered(two), days(0));
+    await deliveries.replace(two, delivered(two, nowMs), days(0));
     expect((await memory.sweep(days(30) - 1, 10)).removed).toBe(0);
     expect((await memory.sweep(days(30) + 1, 10)).removed).toBe(1);
   });
@@ -187,7 +176,7 @@ describe('what is due', () => {
     await deliveries.record(range(0, 639));
     for (let at = 0; at < 10; at++) {
       const { due } = await deliveries.pending(subscriptionId, 64, now);
-      await Promise.all(due.map((one) => deliveries.replace(one, waits(one, 2 * minuteMs + at), startMs)));
+      await Promise.all(due.map((one) => deliveries.replace(one, retried(one, startMs + 2 * minuteMs + at), startMs)));
     }
     expect(await deliveries.pending(subscriptionId, 32, now)).toEqual({ due: [], next: recordedAt(2 * minuteMs) });
     await deliveries.record(range(640, 700));
@@ -203,7 +192,7 @@ describe('what is due', () => {
     const { deliveries } = rig();
     await deliveries.record(range(0, 3));
     const one = await firstDue(deliveries);
-    await deliveries.replace(one, waits(one, 2 * minuteMs), startMs);
+    await deliveries.replace(one, retried(one, startMs + 2 * minuteMs), startMs);
     const found = await deliveries.pending(subscriptionId, 64, now);
     expect(seqs(found.due.map(({ delivery: of }) => of))).toEqual([1, 2, 3]);
     expect(found.next).toBe(recordedAt(2 * minuteMs));

@@ -15,7 +15,7 @@ import {
   uuid,
 } from '../../support/commands.ts';
 import { webhookOrder } from '../../support/webhook-order.ts';
-import { heldReceiver, typesSent, webhookRig } from '../../support/webhook-rig.ts';
+import { heldReceiver, typesSent, type WebhookRig, webhookRig } from '../../support/webhook-rig.ts';
 import { beforeCalls } from '../../support/world.ts';
 
 describe('which events a subscription gets', () => {
@@ -91,14 +91,21 @@ describe('which events a subscription gets', () => {
     expect(typesSent(world)).toEqual(['BEFORE']);
   });
 
-  test('deliveries that wait when the grant is revoked become FAILED, and are not sent', async () => {
+  test.each<[string, (nowMs: number) => ReturnType<typeof grant>, (world: WebhookRig) => Promise<unknown>]>([
+    ['is revoked', () => grant({ access: 'read' }), (world) => world.run(revoke())],
+    [
+      'runs out',
+      (nowMs) => grant({ access: 'read', expiresAt: isoTime(nowMs + 5_000) }),
+      (world) => world.clock.advance(6_000),
+    ],
+  ])('deliveries that wait when the grant %s become FAILED, and are not sent', async (_, granted, end) => {
     const world = await webhookOrder();
-    await world.run(grant({ access: 'read' }));
+    await world.run(granted(world.clock.now()));
     const { receiver, waiting } = heldReceiver();
     world.receivers.set('https://hooks.example/a', receiver);
     const { id } = await world.subscribe(delegate);
     await world.runToEnd(append({ eventType: 'FIRST' }), append({ eventType: 'SECOND' }));
-    await world.run(revoke());
+    await end(world);
     for (const go of waiting) go();
     await world.quiet();
     expect(typesSent(world)).toEqual(['FIRST']);
@@ -106,24 +113,6 @@ describe('which events a subscription gets', () => {
     expect(deliveries.map(({ status, attempt, lastError }) => [status, attempt, lastError ?? null])).toEqual([
       ['DELIVERED', 0, null],
       ['FAILED', 0, 'The owner of the subscription may not read this event any more.'],
-    ]);
-  });
-
-  test('a grant that runs out between recording and sending stops it too', async () => {
-    const world = await webhookOrder();
-    await world.run(grant({ access: 'read', expiresAt: isoTime(world.clock.now() + 5_000) }));
-    const { receiver, waiting } = heldReceiver();
-    world.receivers.set('https://hooks.example/a', receiver);
-    const { id } = await world.subscribe(delegate);
-    await world.runToEnd(append({ eventType: 'FIRST' }), append({ eventType: 'SECOND' }));
-    await world.clock.advance(6_000);
-    for (const go of waiting) go();
-    await world.quiet();
-    expect(typesSent(world)).toEqual(['FIRST']);
-    const { deliveries } = await world.deliveries(delegate, id);
-    expect(deliveries.map(({ status, lastError }) => [status, lastError ?? null])).toEqual([
-      ['DELIVERED', null],
-      ['FAILED', 'The owner of the subscription may not read this event any more.'],
     ]);
   });
 

@@ -20,7 +20,7 @@ import {
 } from '../../support/commands.ts';
 import { second, webhookOrder } from '../../support/webhook-order.ts';
 import { typesSent, type WebhookRig, webhookRig } from '../../support/webhook-rig.ts';
-import { storeWith } from '../../support/world.ts';
+import { beforeCalls, storeWith } from '../../support/world.ts';
 
 const [own, watching] = ['https://delegate.example/', 'https://watching.example/'];
 const appended = (eventType: string, from: Parameters<typeof append>[0] = {}) => append({ eventType, ...from });
@@ -257,12 +257,7 @@ test('an own event of the ledger is sent if the grant of one of the masters is i
   const world = await webhookOrder();
   await world.run(...withGrants(mastersOf(100)));
   let cells = 0;
-  const store = storeWith(world.rig.memory, {
-    cell: (key) => {
-      cells += 1;
-      return world.rig.memory.cell(key);
-    },
-  });
+  const store = beforeCalls(world.rig.memory, { cell: () => void cells++ });
   const reading = new LedgerReading(store, () => world.clock.now());
   const may = (actorId: string) => reading.mayReadEvent(actorId, ledgerId, null);
   expect([await may(delegate), cells < 10]).toEqual([true, true]);

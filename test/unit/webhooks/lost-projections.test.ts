@@ -20,7 +20,7 @@ import {
   uuid,
 } from '../../support/commands.ts';
 import { typesSent, type WebhookRig, webhookRig } from '../../support/webhook-rig.ts';
-import { type Rig, rig, storeWith } from '../../support/world.ts';
+import { beforeCalls, type Rig, rig, storeWith } from '../../support/world.ts';
 
 const delegates = 'https://delegate.example/';
 const suppliers = 'https://supplier.example/';
@@ -123,10 +123,9 @@ test('while claims fail, the event waits and no delivery fails', async () => {
   const { takenOver } = await diedAt([], toDelegate);
   const next = takenOver({
     wrap: (store) =>
-      storeWith(store, {
-        claim: async (id) => {
+      beforeCalls(store, {
+        claim: () => {
           if (down) throw new LedgerError('unavailable', 'The store does not answer.');
-          return store.claim(id);
         },
       }),
   });
@@ -161,15 +160,7 @@ test('a node that has lost the ledger meanwhile does not claim it', async () => 
 test('a node does not claim ledgers at rest that it takes over, nor for its own events', async () => {
   const asked = { stands: 0 };
   const { first, takenOver } = await diedAt([]);
-  const next = takenOver({
-    wrap: (store) =>
-      storeWith(store, {
-        stands: (claim, head) => {
-          asked.stands += 1;
-          return store.stands(claim, head);
-        },
-      }),
-  });
+  const next = takenOver({ wrap: (store) => beforeCalls(store, { stands: () => void asked.stands++ }) });
   await next.quiet();
   expect([first.rig.meter.claims, next.rig.meter.claims]).toEqual([['activation'], []]);
   for (const eventType of ['ONE', 'TWO']) await next.run(append({ eventType, masterId }));

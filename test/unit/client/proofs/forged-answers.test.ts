@@ -39,7 +39,7 @@ const calls = {
 
 test.each(forgeries)('%s is refused', async (_what, call, lie, expected) => {
   const { client, lies } = await provingService();
-  lie(lies);
+  Object.assign(lies, lie);
   expect(await refusal(calls[call](client))).toBe(expected);
   // The same calls are taken from an honest service.
   const honest = await provingService();

@@ -7,6 +7,7 @@ import { formatVkey } from '../../../../src/domain/log/log-key.ts';
 import { ledgerId } from '../../../support/export-of-vectors.ts';
 import { identityPoint } from '../../../support/nonce-zero.ts';
 import {
+  type Lies,
   ledgerOrigin,
   logKey,
   masterId,
@@ -22,26 +23,19 @@ const newFile = () => join(dir, `state-${files++}.json`);
 const base64 = ({ publicKey }: { readonly publicKey: Buffer }) => publicKey.toString('base64');
 
 /** Another process with the same file, which looks at a service that lies as `lie` says. */
-async function look(
-  file: string,
-  lie: (lies: Awaited<ReturnType<typeof provingService>>['lies']) => void = () => {},
-  options: WatermarksOptions = {},
-) {
+async function look(file: string, lie: Partial<Lies> = {}, options: WatermarksOptions = {}) {
   const { client, lies } = await provingService({ watermarks: new Watermarks(file, options) });
-  lie(lies);
+  Object.assign(lies, lie);
   try {
     return (await client.checkpoint(ledgerId)).size;
   } catch (error) {
     return error && typeof error === 'object' && 'reason' in error ? error.reason : error;
   }
 }
-const at = (newest: number) => (lies: { newest: number }) => {
-  lies.newest = newest;
-};
 
 test('the file holds name, keys and notes, is for its owner alone, and no other file is left', async () => {
   const file = newFile();
-  expect(await look(file, at(7))).toBe(7);
+  expect(await look(file, { newest: 7 })).toBe(7);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
     format: 'ledger-trust-watermarks/1',
@@ -56,13 +50,10 @@ test('the file holds name, keys and notes, is for its owner alone, and no other 
 
 test('what one process keeps, the next one compares with', async () => {
   const file = newFile();
-  expect(await look(file, at(7))).toBe(7);
-  expect(await look(file, at(6))).toBe('checkpoint_behind');
-  const rewritten = (lies: { rewrittenAt: number | null }) => {
-    lies.rewrittenAt = 2;
-  };
+  expect(await look(file, { newest: 7 })).toBe(7);
+  expect(await look(file, { newest: 6 })).toBe('checkpoint_behind');
   const before = readFileSync(file, 'utf8');
-  expect(await look(file, rewritten)).toBe('checkpoints_contradict');
+  expect(await look(file, { rewrittenAt: 2 })).toBe('checkpoints_contradict');
   // What was refused is not kept.
   expect(readFileSync(file, 'utf8')).toBe(before);
   expect(await look(file)).toBe(9);
@@ -96,24 +87,16 @@ test('keys that the user gives come in place of the published ones, also as a vk
     formatVkey(ledgerOrigin, logKey.publicKey),
     formatVkey('ledger.example/v1', logKey.publicKey),
   ])
-    expect(await look(newFile(), at(9), { logKeys: [key] })).toBe(9);
-  expect(await look(newFile(), at(9), { logKeys: [base64(otherKey)] })).toBe('unknown_log_key');
+    expect(await look(newFile(), { newest: 9 }, { logKeys: [key] })).toBe(9);
+  expect(await look(newFile(), { newest: 9 }, { logKeys: [base64(otherKey)] })).toBe('unknown_log_key');
   const ofOther = formatVkey(`other.example/ledgers/${ledgerId}`, logKey.publicKey);
-  expect(await look(newFile(), at(9), { logKeys: [ofOther] })).toBe('wrong_origin');
+  expect(await look(newFile(), { newest: 9 }, { logKeys: [ofOther] })).toBe('wrong_origin');
 });
 
 test('a key that nobody has endorsed is accepted when the user gives it, and stays accepted', async () => {
   const file = newFile();
-  const rotated: Parameters<typeof look>[1] = (lies) => {
-    lies.hasAuthority = false;
-    lies.keys = [logKey, otherKey];
-  };
-  expect(
-    await look(file, (lies) => {
-      lies.hasAuthority = false;
-      lies.newest = 5;
-    }),
-  ).toBe(5);
+  const rotated = { hasAuthority: false, keys: [logKey, otherKey] };
+  expect(await look(file, { hasAuthority: false, newest: 5 })).toBe(5);
   expect(await look(file, rotated)).toBe('unknown_log_key');
   expect(await look(file, rotated, { logKeys: [base64(otherKey)] })).toBe(9);
   expect(await look(file, rotated)).toBe(9);
@@ -122,26 +105,19 @@ test('a key that nobody has endorsed is accepted when the user gives it, and sta
 
 test('an endorsed key is kept', async () => {
   const file = newFile();
-  expect(await look(file, at(5))).toBe(5);
-  expect(
-    await look(file, (lies) => {
-      lies.keys = [logKey, otherKey];
-    }),
-  ).toBe(9);
+  expect(await look(file, { newest: 5 })).toBe(5);
+  expect(await look(file, { keys: [logKey, otherKey] })).toBe(9);
   expect(JSON.parse(readFileSync(file, 'utf8')).log_keys).toEqual([base64(logKey), base64(otherKey)]);
 });
 
-const renamed: Parameters<typeof look>[1] = (lies) => {
-  lies.serviceName = 'ledger.example/v1-2027';
-  lies.newest = 4;
-};
+const renamed = { serviceName: 'ledger.example/v1-2027', newest: 4 };
 
 test('another name is accepted only where the user names it, and what was kept before stays', async () => {
   const file = newFile();
   expect(await look(file)).toBe(9);
   expect(await look(file, renamed)).toBe('origin_changed');
   expect(await look(file, renamed, { newOrigin: 'ledger.example/v1-2028' })).toBe('origin_changed');
-  expect(await look(file, at(9), { newOrigin: 'ledger.example/v1-2027' })).toBe('origin_changed');
+  expect(await look(file, { newest: 9 }, { newOrigin: 'ledger.example/v1-2027' })).toBe('origin_changed');
   expect(await look(file, renamed, { newOrigin: 'ledger.example/v1-2027' })).toBe(4);
   expect(await look(file, renamed, { newOrigin: 'ledger.example/v1-2027' })).toBe(4);
   expect(await look(file, renamed)).toBe(4);
@@ -151,18 +127,12 @@ test('another name is accepted only where the user names it, and what was kept b
     { origin: 'ledger.example/v1', log_keys: [base64(logKey)], checkpoints: { [ledgerOrigin]: expect.any(String) } },
   ]);
   // Back to a name that was given up: the old checkpoints of it would not count.
-  expect(await look(file, at(9), { newOrigin: 'ledger.example/v1' })).toBe('origin_changed');
+  expect(await look(file, { newest: 9 }, { newOrigin: 'ledger.example/v1' })).toBe('origin_changed');
 });
 
 test('under another name a key is accepted if the pinned authority has endorsed it, or the user gives it', async () => {
-  const stolen: Parameters<typeof look>[1] = (lies) => {
-    renamed(lies);
-    lies.keys = [otherKey];
-  };
-  const forged: Parameters<typeof look>[1] = (lies) => {
-    stolen(lies);
-    lies.endorsedBy = otherKey;
-  };
+  const stolen = { ...renamed, keys: [otherKey] };
+  const forged = { ...stolen, endorsedBy: otherKey };
   const newOrigin = 'ledger.example/v1-2027';
   const [one, other] = [newFile(), newFile()];
   for (const file of [one, other]) expect(await look(file)).toBe(9);
@@ -198,7 +168,7 @@ test.each([
 
 test('a kept note that was changed in the file is refused', async () => {
   const file = newFile();
-  await look(file, at(6));
+  await look(file, { newest: 6 });
   writeFileSync(file, readFileSync(file, 'utf8').replace('\\n6\\n', '\\n2\\n'));
   expect(await look(file)).toBe('invalid_signature');
 });

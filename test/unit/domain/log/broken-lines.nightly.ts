@@ -10,7 +10,9 @@ const tests = 'test/unit/domain/log';
 const copy = mkdtempSync(join(tmpdir(), 'broken-lines-'));
 afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
-const support = readdirSync(join(root, 'test/support')).filter((name) => /^(?:log-|vectors|nonce-zero)/.test(name));
+const support = readdirSync(join(root, 'test/support')).filter((name) =>
+  /^(?:log-|vectors|nonce-zero|ed25519-|nightly)/.test(name),
+);
 for (const path of [
   'package.json',
   'src/domain',

@@ -134,13 +134,13 @@ describe('the bounds behind overloaded', () => {
     const set = {
       CASSANDRA_REQUESTS_MAX: '5',
       CASSANDRA_WRITES_MAX: '6',
-      PEER_COMMANDS_MAX: '70',
-      PEER_UNSENT_MIB: '8',
+      PEER_COMMANDS_MAX: '64',
+      PEER_UNSENT_MIB: '4',
     };
     const queues = { LEDGER_QUEUE_MAX: '9', LEDGER_QUEUE_MIB: '10', SIGNATURE_QUEUE_MAX: '11' };
     const after = readClusterConfig({ ...least, ...set, ...queues });
     expect(after.cassandra).toMatchObject({ requestsMax: 5, writesMax: 6 });
-    expect(after.peerBounds).toEqual({ commandsMax: 70, unsentBytesMax: 8 * mebibyte });
+    expect(after.peerBounds).toEqual({ commandsMax: 64, unsentBytesMax: 4 * mebibyte });
     expect(after.node.queues).toEqual({ ledgerCommandsMax: 9, ledgerBytesMax: 10 * mebibyte, signaturesMax: 11 });
   });
 });

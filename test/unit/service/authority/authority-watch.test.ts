@@ -9,10 +9,9 @@ import {
   rotateAuthority,
 } from '../../../../src/service/authority/authority.ts';
 import { rotationLeadMs, untrusted, watchAuthority } from '../../../../src/service/authority/authority-watch.ts';
-import type { RecordStore } from '../../../../src/store/record-store.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
-import { startMs } from '../../../support/world.ts';
+import { beforeCalls, startMs } from '../../../support/world.ts';
 
 const digest = Buffer.alloc(32, 7);
 const newKey = () => generateKeyPairSync('ed25519').privateKey;
@@ -22,16 +21,11 @@ async function scene() {
   const clock = new ManualClock(startMs);
   const stored = new MemoryRecordStore();
   let isCut = false;
-  const records: RecordStore = {
-    get: async (kind, id) => {
+  const records = beforeCalls(stored, {
+    get: () => {
       if (isCut) throw new Error('cut off');
-      return stored.get(kind, id);
     },
-    put: (write) => stored.put(write),
-    remove: (...record) => stored.remove(...record),
-    find: (...query) => stored.find(...query),
-    sweep: (...until) => stored.sweep(...until),
-  };
+  });
   const key = newKey();
   const authority = await openAuthority(records, key, isoTime(clock.now()));
   const told: string[] = [];

@@ -2,28 +2,20 @@ import { expect, test } from 'vitest';
 import { pageSeqs } from '../../../../src/service/following/event-pages.ts';
 import { FollowedLedger } from '../../../../src/service/following/followed-ledger.ts';
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
-import {
-  append,
-  buyer,
-  createMaster,
-  delegate,
-  grant,
-  ledgerId,
-  openLedger,
-  revoke,
-  supplier,
-} from '../../../support/commands.ts';
+import { append, buyer, delegate, grant, ledgerId, revoke, supplier } from '../../../support/commands.ts';
 import { FollowersRig } from '../../../support/followers-rig.ts';
-import { storeWith } from '../../../support/world.ts';
+import { beforeCalls, storeWith } from '../../../support/world.ts';
 
-async function rigOf(options: ConstructorParameters<typeof FollowersRig>[0] = {}): Promise<FollowersRig> {
-  const rig = new FollowersRig(options);
-  await rig.commit(openLedger(), createMaster());
-  return rig;
-}
+/** A store whose reads fail while `isFailing` says so. */
+const failingReads = (isFailing: () => boolean) => (inner: LedgerStore) =>
+  beforeCalls(inner, {
+    read: () => {
+      if (isFailing()) throw new Error('the store does not answer');
+    },
+  });
 
 test('each new event is read once for all followers of the ledger', async () => {
-  const rig = await rigOf();
+  const rig = await FollowersRig.withMaster();
   const streams = Array.from({ length: 50 }, (_, n) => rig.followLedger(n % 2 === 0 ? buyer : supplier));
   await rig.settle();
   const before = rig.counts.eventsRead;
@@ -37,14 +29,7 @@ test('each new event is read once for all followers of the ledger', async () => 
 
 test('the newest event is read once for all followers that begin behind it', async () => {
   let reads = 0;
-  const store = (inner: LedgerStore): LedgerStore =>
-    storeWith(inner, {
-      read: async (...given) => {
-        reads += 1;
-        return inner.read(...given);
-      },
-    });
-  const rig = await rigOf({ store });
+  const rig = await FollowersRig.withMaster({ store: (inner) => beforeCalls(inner, { read: () => void reads++ }) });
   const streams = Array.from({ length: 20 }, () => rig.followLedger(buyer));
   await rig.settle();
   const hash = rig.chain.events.at(-1)?.hash;
@@ -54,7 +39,7 @@ test('the newest event is read once for all followers that begin behind it', asy
 });
 
 test('followers that come back at once share the reads of the past', async () => {
-  const rig = await rigOf();
+  const rig = await FollowersRig.withMaster();
   await rig.commit(...Array.from({ length: 197 }, () => append()));
   const streams = Array.from({ length: 20 }, () => rig.followLedger(buyer, { afterSeq: -1n }));
   await rig.settle();
@@ -64,14 +49,7 @@ test('followers that come back at once share the reads of the past', async () =>
 
 test('a tail whose read fails tries again, and leaves nothing out', async () => {
   let isFailing = false;
-  const store = (inner: LedgerStore): LedgerStore =>
-    storeWith(inner, {
-      read: async (...given) => {
-        if (isFailing) throw new Error('the store does not answer');
-        return inner.read(...given);
-      },
-    });
-  const rig = await rigOf({ store });
+  const rig = await FollowersRig.withMaster({ store: failingReads(() => isFailing) });
   const stream = rig.followLedger(buyer);
   await rig.settle();
   isFailing = true;
@@ -90,7 +68,7 @@ test('an event that the store does not show yet is waited for', async () => {
     storeWith(inner, {
       read: async (...given) => (await inner.read(...given)).filter(({ seq }) => seq < hidden),
     });
-  const rig = await rigOf({ store });
+  const rig = await FollowersRig.withMaster({ store });
   await rig.commit(grant({ access: 'read' }));
   const [stream, granted] = [rig.followLedger(buyer), rig.followLedger(delegate)];
   await rig.settle();
@@ -106,14 +84,7 @@ test('an event that the store does not show yet is waited for', async () => {
 
 test('a heartbeat that could not be made is made anew for the next reader, however soon it asks', async () => {
   let isFailing = true;
-  const store = (inner: LedgerStore): LedgerStore =>
-    storeWith(inner, {
-      read: async (...given) => {
-        if (isFailing) throw new Error('the store does not answer');
-        return inner.read(...given);
-      },
-    });
-  const rig = await rigOf({ store });
+  const rig = await FollowersRig.withMaster({ store: failingReads(() => isFailing) });
   const ledger = new FollowedLedger(ledgerId, rig.parts);
   await ledger.open();
   await expect(ledger.heartbeat()).rejects.toThrow('the store does not answer');
@@ -130,7 +101,7 @@ test('an event that is lost at the end of a page does not have the next event re
       read: async (id, from, limit) =>
         (await inner.read(id, from, limit + 1)).filter(({ seq }) => seq !== lost).slice(0, limit),
     });
-  const rig = await rigOf({ store });
+  const rig = await FollowersRig.withMaster({ store });
   await rig.commit(...Array.from({ length: pageSeqs }, () => append()));
   const stored = rig.chain.events.length - 1;
   const stream = rig.followLedger(buyer, { afterSeq: -1n });
@@ -146,7 +117,7 @@ test('an event that is lost at the end of a page does not have the next event re
 });
 
 test('a ledger that nobody follows any more is read no more, and its pages are dropped', async () => {
-  const rig = await rigOf();
+  const rig = await FollowersRig.withMaster();
   const stream = rig.followLedger(buyer, { afterSeq: -1n });
   await rig.settle();
   stream.leave();
@@ -166,7 +137,7 @@ test('events wait while appends need the processor, in steps, and the end of an 
       return isBusy ? 100 : 0;
     },
   };
-  const rig = await rigOf({ limiter });
+  const rig = await FollowersRig.withMaster({ limiter });
   await rig.commit(grant({ access: 'read' }));
   const [party, ended] = [rig.followLedger(buyer), rig.followLedger(delegate)];
   await rig.settle();
@@ -186,7 +157,7 @@ test('events wait while appends need the processor, in steps, and the end of an 
 
 test('while appends need the processor, events are not read for parties, whose access nothing ends', async () => {
   let isBusy = false;
-  const rig = await rigOf({ limiter: { delayMs: () => (isBusy ? 100 : 0) } });
+  const rig = await FollowersRig.withMaster({ limiter: { delayMs: () => (isBusy ? 100 : 0) } });
   const stream = rig.followLedger(buyer);
   await rig.settle();
   const before = rig.counts.eventsRead;
@@ -204,7 +175,7 @@ test('while appends need the processor, events are not read for parties, whose a
 });
 
 test('the lag of a stream counts from when it has caught up: the past has none', async () => {
-  const rig = await rigOf();
+  const rig = await FollowersRig.withMaster();
   const first = rig.followLedger(buyer);
   await rig.settle();
   await rig.commit(append(), append());
@@ -234,7 +205,7 @@ test('followers get all events of a page at once, in groups between which append
       return 0;
     },
   };
-  const rig = await rigOf({ limiter });
+  const rig = await FollowersRig.withMaster({ limiter });
   const streams = Array.from({ length: inGroups }, () => rig.followLedger(buyer));
   await rig.settle();
   await rig.commit(...Array.from({ length: 2 * pageSeqs }, () => append()));
@@ -253,14 +224,7 @@ test('a read that fails while groups of followers wait holds nothing back from t
     turns -= 1;
     return turns < 0 ? 100 : 0;
   };
-  const store = (inner: LedgerStore): LedgerStore =>
-    storeWith(inner, {
-      read: async (...given) => {
-        if (isFailing) throw new Error('the store does not answer');
-        return inner.read(...given);
-      },
-    });
-  const rig = await rigOf({ limiter: { delayMs }, store });
+  const rig = await FollowersRig.withMaster({ limiter: { delayMs }, store: failingReads(() => isFailing) });
   await rig.commit(grant({ access: 'read' }));
   const streams = Array.from({ length: inGroups }, (_, at) => rig.followLedger(at === 0 ? delegate : buyer));
   await rig.settle();
@@ -293,7 +257,7 @@ test('a read that fails while groups of followers wait holds nothing back from t
 });
 
 test('followers get each event within a second if a node told a seq that their ledger does not have', async () => {
-  const rig = await rigOf();
+  const rig = await FollowersRig.withMaster();
   const stream = rig.followLedger(buyer);
   await rig.settle();
   rig.heads.told(ledgerId, 2 ** 63);

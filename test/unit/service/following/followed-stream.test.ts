@@ -5,7 +5,7 @@ import type { FollowEnd } from '../../../../src/service/following/follow-meter.t
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
 import { append, buyer, createMaster, delegate, grant, revoke, siblingId } from '../../../support/commands.ts';
 import { FollowersRig, type RigStream } from '../../../support/followers-rig.ts';
-import { storeWith } from '../../../support/world.ts';
+import { beforeCalls, storeWith } from '../../../support/world.ts';
 
 const secondMs = 1_000;
 
@@ -84,13 +84,8 @@ describe('a stream that begins ahead of what its node has shown', () => {
   test('is told of nothing behind a revocation that its node has not read', async () => {
     const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
     let isHeld = false;
-    const store = (inner: LedgerStore): LedgerStore =>
-      storeWith(inner, {
-        read: async (id, from, limit, charsMax) => {
-          if (isHeld && from + limit > 4) await held;
-          return inner.read(id, from, limit, charsMax);
-        },
-      });
+    const store = (inner: LedgerStore) =>
+      beforeCalls(inner, { read: (_, from, limit) => isHeld && from + limit > 4 && held });
     const rig = await FollowersRig.withMaster({ store });
     await rig.commit(grant({ access: 'read' }));
     rig.followLedger(buyer);
@@ -129,17 +124,8 @@ describe('a stream ends at once while the store hangs', () => {
   async function hangingRig() {
     const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
     const hanging = new Set<'read' | 'head'>();
-    const store = (inner: LedgerStore): LedgerStore =>
-      storeWith(inner, {
-        read: async (...given) => {
-          if (hanging.has('read')) await held;
-          return inner.read(...given);
-        },
-        head: async (id) => {
-          if (hanging.has('head')) await held;
-          return inner.head(id);
-        },
-      });
+    const holds = (call: 'read' | 'head') => () => hanging.has(call) && held;
+    const store = (inner: LedgerStore) => beforeCalls(inner, { read: holds('read'), head: holds('head') });
     const rig = await FollowersRig.withMaster({ store });
     await rig.commit(grant({ access: 'read' }));
     return { rig, hanging, letGo };
@@ -189,17 +175,16 @@ describe('a heartbeat that cannot be made is left out, and the stream goes on', 
   /** A store whose reads of events fail as the test says, and in which the row of seq 3 is damaged. */
   async function failingRig(options: ConstructorParameters<typeof FollowersRig>[0] = {}) {
     let isFailing = false;
-    const store = (inner: LedgerStore): LedgerStore =>
-      storeWith(inner, {
-        read: async (...given) => {
-          if (isFailing) throw new LedgerError('unavailable', 'the store does not answer');
-          return (await inner.read(...given)).map((entry) => (entry.seq === 3 ? { ...entry, row: '{' } : entry));
-        },
-        readScope: async (...given) => {
-          if (isFailing) throw new LedgerError('unavailable', 'the store does not answer');
-          return inner.readScope(...given);
-        },
+    const read = () => {
+      if (isFailing) throw new LedgerError('unavailable', 'the store does not answer');
+    };
+    const store = (inner: LedgerStore) => {
+      const damaged = storeWith(inner, {
+        read: async (...given) =>
+          (await inner.read(...given)).map((entry) => (entry.seq === 3 ? { ...entry, row: '{' } : entry)),
       });
+      return beforeCalls(damaged, { read, readScope: read });
+    };
     const rig = await FollowersRig.withMaster({ ...options, store });
     const fail = (fails: boolean): void => {
       isFailing = fails;

@@ -15,7 +15,7 @@ import {
   siblingId,
 } from '../../../support/commands.ts';
 import { FollowersRig, type RigStream } from '../../../support/followers-rig.ts';
-import { storeWith } from '../../../support/world.ts';
+import { beforeCalls } from '../../../support/world.ts';
 
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
@@ -69,14 +69,7 @@ describe('the access history of a follower', () => {
 describe('a follower', () => {
   test('that has no event yet is not told to resume behind one', async () => {
     const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
-    const store = (inner: LedgerStore): LedgerStore =>
-      storeWith(inner, {
-        read: async (...given) => {
-          await held;
-          return inner.read(...given);
-        },
-      });
-    const rig = await FollowersRig.withMaster({ store });
+    const rig = await FollowersRig.withMaster({ store: (inner) => beforeCalls(inner, { read: () => held }) });
     await rig.commit(append());
     const stream = rig.followMaster(buyer, { afterMasterSeq: -1n });
     await rig.pass(15 * secondMs);
@@ -120,13 +113,7 @@ describe('a follower', () => {
     let isHeld = false;
     const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
     // The tail reads by seqs and waits; the past is read along scopes and does not.
-    const store = (inner: LedgerStore): LedgerStore =>
-      storeWith(inner, {
-        read: async (id, from, limit, charsMax) => {
-          if (isHeld && from >= 1_205) await held;
-          return inner.read(id, from, limit, charsMax);
-        },
-      });
+    const store = (inner: LedgerStore) => beforeCalls(inner, { read: (_, from) => isHeld && from >= 1_205 && held });
     const rig = await FollowersRig.withMaster({ store });
     await rig.commit(createMaster({ masterId: siblingId, businessRef: 'PO-2' }), grant({ access: 'read' }));
     for (let n = 0; n < 1_200; n += 100)
@@ -147,14 +134,7 @@ describe('a follower', () => {
   test('ends with its own error while a read is under way, and not with that of the read', async () => {
     const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
     let isHeld = false;
-    const store = (inner: LedgerStore): LedgerStore =>
-      storeWith(inner, {
-        read: async (...given) => {
-          if (isHeld) await held;
-          return inner.read(...given);
-        },
-      });
-    const rig = await FollowersRig.withMaster({ store });
+    const rig = await FollowersRig.withMaster({ store: (inner) => beforeCalls(inner, { read: () => isHeld && held }) });
     isHeld = true;
     const stream = rig.followLedger(buyer, { afterSeq: -1n });
     await rig.settle();

@@ -15,8 +15,9 @@ import { collection } from '../../../../src/service/records/collection.ts';
 import { bareActor } from '../../../support/actor-record.ts';
 import { buyer, ledgerId } from '../../../support/commands.ts';
 import { identitiesIn } from '../../../support/identities.ts';
+import { privateKeyOf } from '../../../support/log-keys.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
-import { ed25519Key, startMs } from '../../../support/world.ts';
+import { startMs } from '../../../support/world.ts';
 
 /** A run of the call with this seed. Runs with the same seed have the same ids. */
 function runOf(seed: number): Call {
@@ -32,7 +33,7 @@ interface Changing {
 
 async function preferring(): Promise<Changing> {
   const identities = identitiesIn(new MemoryRecordStore(), () => startMs);
-  const keys = ['11', '22'].map((hex) => publicKeyOf(ed25519Key(hex.repeat(32))));
+  const keys = ['11', '22'].map((hex) => publicKeyOf(privateKeyOf(hex.repeat(32))));
   await identities.create(keys.reduce((actor, key) => enrolKey(actor, key, startMs), bareActor(buyer)));
   const { preferActorKey } = actorService(identities, async () => {});
   return {

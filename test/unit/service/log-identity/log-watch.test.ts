@@ -2,10 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { keepLog, rotateLogKey, takeNewOrigin } from '../../../../src/service/log-identity/log-changes.ts';
 import { openLogIdentity } from '../../../../src/service/log-identity/log-identity.ts';
 import { signsOnForS, watchLog } from '../../../../src/service/log-identity/log-watch.ts';
-import type { RecordStore } from '../../../../src/store/record-store.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { logScene, newSigningKey, newStamp } from '../../../support/log-stores.ts';
-import { startMs } from '../../../support/world.ts';
+import { beforeCalls, startMs } from '../../../support/world.ts';
 
 const origin = 'ledger.example/v1';
 const text = Buffer.from(`${origin}/ledgers/0193a000-0000-7000-8000-000000000001\n1\nAA==\n`);
@@ -16,16 +15,11 @@ async function scene() {
   const { parts } = await logScene(undefined, 'keyspace 1');
   const logIdentity = await openLogIdentity({ ...parts, origin });
   let isCut = false;
-  const records: RecordStore = {
-    get: async (kind, id) => {
+  const records = beforeCalls(parts.records, {
+    get: () => {
       if (isCut) throw new Error('cut off');
-      return parts.records.get(kind, id);
     },
-    put: (write) => parts.records.put(write),
-    remove: (...record) => parts.records.remove(...record),
-    find: (...query) => parts.records.find(...query),
-    sweep: (...until) => parts.records.sweep(...until),
-  };
+  });
   const told: string[] = [];
   const watch = watchLog({ records, logIdentity, clock, warn: (what) => told.push(what) });
   await watch.start();

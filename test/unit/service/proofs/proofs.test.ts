@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type ErrorCode, LedgerError } from '../../../../src/domain/errors.ts';
+import { LedgerError } from '../../../../src/domain/errors.ts';
 import { eventHash } from '../../../../src/domain/event/content.ts';
 import type { LedgerEvent } from '../../../../src/domain/event/event.ts';
 import { formatRow } from '../../../../src/domain/event/row.ts';
@@ -22,7 +22,6 @@ import type { ProvenLogs } from '../../../../src/service/proofs/proven-logs.ts';
 import { LedgerReading } from '../../../../src/service/reading/ledger-reading.ts';
 import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
-import { chainEntries } from '../../../support/chain-entries.ts';
 import {
   append,
   createMaster,
@@ -36,14 +35,14 @@ import {
   supplier,
   uuid,
 } from '../../../support/commands.ts';
+import { storeOf } from '../../../support/event-lists.ts';
 import { vectorKey } from '../../../support/log-keys.ts';
 import { MemoryProvenLogs } from '../../../support/memory-proven-logs.ts';
-import { MemoryLedgerStore } from '../../../support/memory-store/ledger-store.ts';
-import { beforeCalls, chainOf, startMs, storeWith } from '../../../support/world.ts';
+import { beforeCalls, chainOf, codeOf, startMs, storeWith } from '../../../support/world.ts';
 
 /** It had a grant of the master that has run out. */
 const expired = uuid(0xdd);
-const { events } = chainOf(
+const chain = chainOf(
   openLedger(),
   createMaster(),
   createMaster({ masterId: siblingId }),
@@ -54,6 +53,7 @@ const { events } = chainOf(
   append(),
   append({ masterId: siblingId }),
 );
+const { events } = chain;
 const head = events.length;
 const ofMaster = events.filter(({ master }) => master?.id === masterId);
 const ofSibling = events.filter(({ master }) => master?.id === siblingId);
@@ -68,12 +68,6 @@ function first<T>(items: readonly T[]): T {
 }
 const own = ofMaster.at(-1) ?? first(events);
 const foreign = ofSibling.at(-1) ?? first(events);
-
-async function storeOfEvents(): Promise<LedgerStore> {
-  const store = new MemoryLedgerStore(() => startMs);
-  await store.append(await store.claim(ledgerId), chainEntries(events));
-  return store;
-}
 
 /** Logs without certain events. */
 const emptyLogs: ProvenLogs = {
@@ -131,7 +125,7 @@ function proofsOver(ledgers: LedgerStore, provenLogs: ProvenLogs) {
 }
 
 beforeEach(async () => {
-  const plain = await storeOfEvents();
+  const plain = await storeOf(chain);
   looks = [];
   const note = (name: string) => () => void looks.push(name);
   store = beforeCalls(plain, {
@@ -147,22 +141,12 @@ beforeEach(async () => {
   proofs = proofsOver(store, logs);
 });
 
-/** What a call was refused with. */
-async function refusal(answer: Promise<unknown>): Promise<LedgerError> {
-  try {
-    await answer;
-  } catch (error) {
-    if (error instanceof LedgerError) return error;
-    throw error;
-  }
-  throw new Error('the call succeeded');
-}
-const codeOf = async (answer: Promise<unknown>): Promise<ErrorCode> => (await refusal(answer)).code;
 /** All that a caller learns of a refusal. */
-const wordsOf = async (answer: Promise<unknown>) => {
-  const { code, message, details } = await refusal(answer);
-  return { code, message, details };
-};
+const wordsOf = (answer: Promise<unknown>) =>
+  answer.then(
+    () => expect.unreachable('the call succeeded'),
+    ({ code, message, details }: LedgerError) => ({ code, message, details }),
+  );
 
 const seqOf = ({ seq }: LedgerEvent) => BigInt(seq);
 const ownPlace = ({ seq }: LedgerEvent) => BigInt(seq + 1);

@@ -3,7 +3,7 @@ import { names } from '../../../../src/domain/event/projection.ts';
 import type { EventSource } from '../../../../src/service/reading/event-page.ts';
 import { append, createMaster, ledgerId, masterId, openLedger, siblingId } from '../../../support/commands.ts';
 import { pageOf, storeOf, walkOf } from '../../../support/event-lists.ts';
-import { chainOf, storeWith } from '../../../support/world.ts';
+import { beforeCalls, chainOf, storeWith } from '../../../support/world.ts';
 
 const chain = chainOf(
   openLedger(),
@@ -47,12 +47,7 @@ describe.each(lists)('the events of a $kind with a hole', (source) => {
 
 test('a hole is read across in pieces as large as any', async () => {
   let reads = 0;
-  const counting = storeWith(store, {
-    read: (...place) => {
-      reads += 1;
-      return store.read(...place);
-    },
-  });
+  const counting = beforeCalls(store, { read: () => void reads++ });
   const cursor = Buffer.from('d39').toString('base64url');
   const [ledger] = lists as readonly [EventSource];
   expect((await pageOf(counting, ledger, { order: 'desc', cursor, eventType: 'NOPE' })).events).toEqual([]);

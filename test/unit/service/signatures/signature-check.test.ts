@@ -1,10 +1,10 @@
 import { createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import sodium from 'sodium-native';
 import { describe, expect, test } from 'vitest';
 import { verifyDigest } from '../../../../src/domain/keys/key-object.ts';
 import { checkingKey, signatureCheck } from '../../../../src/service/signatures/signature-check.ts';
 import { identityPoint, signatureOfNonceZero } from '../../../support/nonce-zero.ts';
+import { readVectors } from '../../../support/vectors.ts';
 
 /** A key, a message and a signature, in hex. */
 interface Case {
@@ -14,13 +14,9 @@ interface Case {
   readonly signature: string;
 }
 
-function vectors<T>(name: string): T {
-  return JSON.parse(readFileSync(new URL(`../../../vectors/${name}`, import.meta.url), 'utf8'));
-}
-
-const speccheck = vectors<{ message: string; pub_key: string; signature: string }[]>('ed25519-speccheck.json');
-const wycheproof = vectors<{ id: number; key: string; msg: string; sig: string }[]>('ed25519-wycheproof.json');
-const oddKeys = vectors<{ key: string }[]>('ed25519-cctv-keys.json');
+const speccheck = readVectors<{ message: string; pub_key: string; signature: string }[]>('ed25519-speccheck.json');
+const wycheproof = readVectors<{ id: number; key: string; msg: string; sig: string }[]>('ed25519-wycheproof.json');
+const oddKeys = readVectors<{ key: string }[]>('ed25519-cctv-keys.json');
 
 /** An order of 1: R and S of a signature that some libraries take under keys of small order. */
 const identityR = identityPoint.toString('hex');

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
+import { createPublicKey, sign, verify } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, test, vi } from 'vitest';
 import { hasIdentityR } from '../../../../src/domain/keys/identity-r.ts';
@@ -7,6 +7,7 @@ import { checkPublicKey } from '../../../../src/domain/keys/public-key.ts';
 import { verifyingKey } from '../../../../src/domain/keys/verifying-key.ts';
 import { checkingKey, signatureCheck } from '../../../../src/service/signatures/signature-check.ts';
 import { carriedOver, type Ed25519Vector, ed25519Vectors } from '../../../support/ed25519-vectors.ts';
+import { privateKeyOf } from '../../../support/log-keys.ts';
 import { signatureOfNonceZero, withLargeS } from '../../../support/nonce-zero.ts';
 
 /**
@@ -87,8 +88,7 @@ describe('a signature of ed25519.json that is carried over to another message', 
 
 describe('a signature whose R is the identity point', () => {
   const seed = Buffer.alloc(32, 5);
-  const der = Buffer.concat([bytes('302e020100300506032b657004220420'), seed]);
-  const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  const privateKey = privateKeyOf(seed.toString('hex'));
   const { x = '' } = createPublicKey(privateKey).export({ format: 'jwk' });
   const publicKey = Buffer.from(x, 'base64url');
   const message = Buffer.alloc(32, 6);
