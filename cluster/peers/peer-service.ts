@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { type handleBidiStreamingCall, Server, status, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import type { NodeId } from '../../src/actors/routing/placement.ts';
+import { guardStreams } from '../../src/rpc/grpc/guarded-streams.ts';
 import { answersFrameMaxBytes, commandsFrameMaxBytes, exchangeMethod } from './exchange-method.ts';
 import { type Connection, type ExchangeCall, type IncomingParts, IncomingStream } from './incoming-stream.ts';
 import { type PeerSecurity, serverCredentials } from './security.ts';
@@ -23,14 +24,16 @@ interface PeerServer {
 
 export function peerServer(parts: PeerServiceParts): PeerServer {
   const { self, security } = parts;
-  const server = new Server({
-    'grpc.max_receive_message_length': commandsFrameMaxBytes,
-    'grpc.max_send_message_length': answersFrameMaxBytes,
-    'grpc.max_concurrent_streams': streamsMax,
-    'grpc.keepalive_time_ms': 10_000,
-    'grpc.keepalive_timeout_ms': 5_000,
-    'grpc.enable_channelz': 0,
-  });
+  const server = guardStreams(
+    new Server({
+      'grpc.max_receive_message_length': commandsFrameMaxBytes,
+      'grpc.max_send_message_length': answersFrameMaxBytes,
+      'grpc.max_concurrent_streams': streamsMax,
+      'grpc.keepalive_time_ms': 10_000,
+      'grpc.keepalive_timeout_ms': 5_000,
+      'grpc.enable_channelz': 0,
+    }),
+  );
   /** By remote address and port, which is all that grpc-js tells a call about its connection. */
   const connections = new Map<string, Connection>();
   const serve = (call: ExchangeCall): void => {

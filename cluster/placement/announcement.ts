@@ -28,7 +28,7 @@ export function readAnnouncement(underId: string, text: string): Announcement | 
     ...(ports === undefined ? {} : { ports }),
     startedAt,
     draining: draining === true,
-    shardCount: Number(shardCount),
+    shardCount: typeof shardCount === 'number' ? shardCount : Number.NaN,
     ...(typeof clockAheadMs === 'number' ? { clockAheadMs } : {}),
   };
 }

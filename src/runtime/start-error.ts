@@ -6,7 +6,10 @@ export class StartError extends Error {
   }
 }
 
-/** A setting or the argument of a command cannot be used. `message` is one sentence that says what to do. */
+/**
+ * A node or a command cannot do what it was asked to, as its settings, its arguments or the store are. `message` is one
+ * sentence that says what to do.
+ */
 export class ConfigError extends Error {
   constructor(message: string) {
     super(message);

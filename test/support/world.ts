@@ -293,10 +293,23 @@ export function rig(
 
 /** What is wrong with a whole ledger's events. */
 export function faultsOf(events: readonly LedgerEvent[]): string[] {
-  const issues = checkChain(events, { kind: 'ledger', before: null }).map(({ type, detail }) => `${type}: ${detail}`);
+  const ofMasters = Map.groupBy(
+    events.filter(({ master }) => master !== null),
+    ({ master }) => master?.id,
+  );
+  const issues = [
+    ...checkChain(events, { kind: 'ledger', before: null }),
+    ...[...ofMasters.values()].flatMap((own) => checkChain(own, { kind: 'master', before: null })),
+  ].map(({ type, detail }) => `${type}: ${detail}`);
+  const undated = events.filter(({ createdAt }) => isoTime(Date.parse(createdAt)) !== createdAt);
   const unsealed = events.filter((event) => event.actorSig === null && !isSealed(event));
   const undecided = checkDecisions(events).map(({ seq, type, detail }) => `seq ${seq}: ${type}: ${detail}`);
-  return [...issues, ...undecided, ...unsealed.map((event) => `seq ${event.seq} has no seal`)];
+  return [
+    ...issues,
+    ...undecided,
+    ...unsealed.map(({ seq }) => `seq ${seq} has no seal`),
+    ...undated.map(({ seq }) => `seq ${seq} has no time in UTC`),
+  ];
 }
 
 /** The codes of commands that are submitted at once, in their order. */

@@ -9,8 +9,6 @@ import { applyToMaster, type MasterState } from './master-state.ts';
 import { demandAccess, ledgerAccessLevel } from './permission.ts';
 import { recordedCommand } from './recorded-command.ts';
 
-export type { DecisionFault, DecisionIssueType } from './decision-fault.ts';
-
 interface DecisionOptions {
   /** The ISO time now, or at the last event. Events that are dated later are reported. */
   readonly latest?: (() => string) | undefined;

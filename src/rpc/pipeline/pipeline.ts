@@ -42,8 +42,12 @@ export type Pipeline = ReturnType<typeof createPipeline>;
 export function createPipeline(parts: PipelineParts) {
   /** Answers in place of a handler that still runs. */
   const answerFor = (call: RunningCall, incoming: IncomingCall, error: LedgerError): void => {
-    incoming.fail(call, error);
-    void parts.answers.failed(call, incoming, error);
+    try {
+      incoming.fail(call, error);
+      void parts.answers.failed(call, incoming, error);
+    } catch (defect) {
+      parts.answers.late(call, asLedgerError(defect));
+    }
   };
   const running = createCallRegister(parts.now, answerFor);
   const liveCredentials = new LiveCredentials(parts.credentials);

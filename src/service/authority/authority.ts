@@ -101,8 +101,8 @@ export async function beginRotation(records: RecordStore, oldKey: KeyObject): Pr
   if (!(await writeKeys(records, { keys, rotating: true }, version))) throw changedMeanwhile();
 }
 
-function changedMeanwhile(): Error {
-  return new Error('the keys of the authority were changed meanwhile: try again');
+function changedMeanwhile(): ConfigError {
+  return new ConfigError('The keys of the authority were changed meanwhile: try again.');
 }
 
 /** Enrols the authority's next key, signed by the one in use, which ends. Throws ConfigError. */
@@ -117,7 +117,7 @@ export async function rotateAuthority(
   if (current === undefined || current.publicKey !== publicKeyOf(oldKey)) throw otherAuthority();
   const publicKey = publicKeyOf(newKey);
   if (keys.some((key) => key.publicKey === publicKey))
-    throw new Error('this key has been the authority of the store already: make a new one');
+    throw new ConfigError('This key has been the authority of the store already: make a new one.');
   const kid = authorityKid(keys.length + 1);
   const next: AuthorityKeyRecord = {
     kid,

@@ -34,6 +34,11 @@ describe('the announcement of a node', () => {
     expect(readAnnouncement('node-a', text)).toBeNull();
   });
 
+  test('has no number of shards where that is no number', () => {
+    for (const shardCount of ['256', null, { valueOf: 1, toString: 1 }])
+      expect(readAnnouncement('node-a', JSON.stringify({ ...whole, shardCount }))?.shardCount).toBeNaN();
+  });
+
   test('is ignored under an id that no node can have', () => {
     for (const id of ['', 'a b', 'x'.repeat(129), 'a\n'])
       expect(readAnnouncement(id, JSON.stringify({ ...whole, id }))).toBeNull();

@@ -1,6 +1,7 @@
 import { Metadata } from '@grpc/grpc-js';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { clientWire } from '../../../cluster/peers/wire.ts';
+import { resetFirstStreams } from '../../support/attacks/reset-streams.ts';
 import { append, commandKey } from '../../support/commands.ts';
 import {
   falseProof,
@@ -169,4 +170,14 @@ describe('a caller that does not know the secret', () => {
     await peersTo(far.port).ask(command);
     expect(proofs).toBe(1);
   });
+});
+
+test('streams that a stranger resets before they are handled end nothing', async () => {
+  const uncaught = vi.fn();
+  process.on('uncaughtException', uncaught);
+  onTestFinished(() => void process.off('uncaughtException', uncaught));
+  const { port } = await ownerPort();
+  await resetFirstStreams(port);
+  expect((await peersTo(port).ask(command)).event.payload).toBe(command.payload);
+  expect(uncaught).not.toHaveBeenCalled();
 });

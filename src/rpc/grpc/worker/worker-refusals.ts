@@ -3,6 +3,7 @@ import type { ErrorCode } from '../../../domain/errors.ts';
 import type { Slab } from '../../../runtime/collections/slab.ts';
 import type { Connections } from '../connections.ts';
 import { type FrameWriter, requestIdHeader, type WorkerCall, workerEvent } from '../frames.ts';
+import { guardStreams } from '../guarded-streams.ts';
 import type { GrpcMethod } from '../worker-messages.ts';
 import type { CallStream, RefusedStatus, Status } from './call-stream.ts';
 import { asIs, beginningInterceptor, callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
@@ -33,6 +34,7 @@ export class AnsweringServer extends Server {
   constructor(parts: AnsweringServerParts, options: ConstructorParameters<typeof Server>[0]) {
     super({ ...options, interceptors: [countingInterceptor, refusalInterceptor(parts), beginningInterceptor] });
     const { calls, writer, connections, methods } = parts;
+    guardStreams(this);
     super.register(unknownPath, unknownMethod(parts), asIs, asIs, 'bidi');
     watchCallStreams({
       connections,

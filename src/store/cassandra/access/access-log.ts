@@ -1,9 +1,8 @@
-import { mapConcurrently } from '../../../runtime/collections/map-concurrently.ts';
 import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../access-log.ts';
 import { checkAccessOrder } from '../../write-checks.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { type CqlSession, numberOf, type Statement, textOf } from '../session/session.ts';
+import { type CqlSession, eachAtOnce, numberOf, type Statement, textOf } from '../session/session.ts';
 import { type AccessBlock, accessBlocks, accessHour, eventsInOrder, formatAccessEvents } from './access-block.ts';
 
 const ADD_BLOCK = preparedAtStart(
@@ -41,7 +40,7 @@ export class CassandraAccessLog implements AccessLog {
   async append(events: readonly AccessEvent[]): Promise<void> {
     checkAccessOrder(events);
     const partitions = Map.groupBy(accessBlocks(events), ({ actorId, hour }) => `${hour} ${actorId}`);
-    await mapConcurrently([...partitions], writesAtOnceMax, ([name, blocks]) => this.#write(name, blocks));
+    await eachAtOnce([...partitions], writesAtOnceMax, ([name, blocks]) => this.#write(name, blocks));
   }
 
   async #write(name: string, blocks: readonly AccessBlock[]): Promise<void> {

@@ -1,7 +1,6 @@
-import { mapConcurrently } from '../../../runtime/collections/map-concurrently.ts';
 import { commandSlot, commandTtlSeconds, keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { type CqlSession, inParts, type Statement } from '../session/session.ts';
+import { type CqlSession, eachAtOnce, inParts, type Statement } from '../session/session.ts';
 import type { BatchProjections } from './batch-projections.ts';
 
 const SCOPE = preparedAtStart('INSERT INTO scope_bucket (ledger_id, scope, bucket) VALUES (?, ?, ?)');
@@ -31,7 +30,7 @@ export async function writeProjections(
 ): Promise<void> {
   const writes = projectionWrites(ledgerId, projections, nowMs);
   if (isFirst && projections.bucket > 0) writes.push([bucketHint(ledgerId, projections.bucket)]);
-  await mapConcurrently(writes, writesAtOnceMax, (write) => session.write(write));
+  await eachAtOnce(writes, writesAtOnceMax, (write) => session.write(write));
 }
 
 /** The write of the hint at which the search for the head starts. An older hint never replaces a newer one. */

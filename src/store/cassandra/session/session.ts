@@ -80,3 +80,19 @@ export function inParts<T>(items: readonly T[], lengthMax: number): T[][] {
   for (let at = 0; at < items.length; at += lengthMax) parts.push(items.slice(at, at + lengthMax));
   return parts;
 }
+
+/**
+ * Writes each item, at most `atOnceMax` at a time. Rejects at the first failure. The others are still begun: each write
+ * is good by itself, and where a part of the data has no quorum the next attempt would fail at the same item.
+ */
+export async function eachAtOnce<T>(
+  items: readonly T[],
+  atOnceMax: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const left = items.values();
+  const worker = async () => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(items.length, atOnceMax) }, worker));
+}

@@ -12,6 +12,7 @@ import { run as shakeHands } from '../../../support/attacks/grpc-handshakes.ts';
 import { run as reflect } from '../../../support/attacks/grpc-reflection.ts';
 import { run as untaken } from '../../../support/attacks/grpc-untaken.ts';
 import { grpcMessage } from '../../../support/attacks/http2-frames.ts';
+import { resetFirstStreams, resetStreamsOverTls } from '../../../support/attacks/reset-streams.ts';
 import { ownCertificate } from '../../../support/certificate.ts';
 import { callGrpc, grpcClient, infoIn } from '../../../support/grpc-client.ts';
 import { bearer, type ListeningNode, startListeningNode } from '../../../support/listening-node.ts';
@@ -311,3 +312,10 @@ test.each(Object.entries(floods))(
     }
   },
 );
+
+test('streams that are reset before they are handled end nothing, with TLS too', async () => {
+  const [port, securePort] = [node, secure].map(({ grpc }) => grpc.port);
+  await resetFirstStreams(port ?? 0);
+  await resetStreamsOverTls(securePort ?? 0);
+  for (const attacked of [node, secure]) await expectCalm(attacked);
+});

@@ -10,6 +10,7 @@ import {
 } from '../../../../src/service/authority/authority.ts';
 import { rotationLeadMs, untrusted, watchAuthority } from '../../../../src/service/authority/authority-watch.ts';
 import { ManualClock } from '../../../support/clock.ts';
+import { configError } from '../../../support/config-error.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
 import { beforeCalls, startMs } from '../../../support/world.ts';
 
@@ -126,9 +127,9 @@ test('an interrupted rotation can be begun again and finished, also with another
   const next = newKey();
   await rotateAuthority(records, key, next, isoTime(clock.now()));
   expect(await readAuthority(records)).toMatchObject({ rotating: false, keys: [{}, {}] });
-  await expect(beginRotation(records, key)).rejects.toThrow(/^AUTHORITY_KEY_FILE holds another key/);
-  await expect(rotateAuthority(records, key, newKey(), isoTime(clock.now()))).rejects.toThrow(
-    /^AUTHORITY_KEY_FILE holds another key/,
+  await expect(beginRotation(records, key)).rejects.toMatchObject(configError(/^AUTHORITY_KEY_FILE holds another key/));
+  await expect(rotateAuthority(records, key, newKey(), isoTime(clock.now()))).rejects.toMatchObject(
+    configError(/^AUTHORITY_KEY_FILE holds another key/),
   );
 });
 

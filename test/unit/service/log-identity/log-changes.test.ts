@@ -3,6 +3,7 @@ import { publicKeyOf } from '../../../../src/service/authority/authority.ts';
 import { keepLog, rotateLogKey, takeNewOrigin } from '../../../../src/service/log-identity/log-changes.ts';
 import { openLogIdentity } from '../../../../src/service/log-identity/log-identity.ts';
 import { isLogKey, readLog } from '../../../../src/service/log-identity/log-record.ts';
+import { configError } from '../../../support/config-error.ts';
 import { logScene, newSigningKey } from '../../../support/log-stores.ts';
 
 const origin = 'ledger.example/v1';
@@ -21,7 +22,7 @@ describe('a rotation', () => {
     const { parts, change, logKey } = await served();
     const next = newSigningKey();
     await rotateLogKey(change, next);
-    await expect(openLogIdentity(parts)).rejects.toThrow(/^LOG_KEY_FILE holds another key/);
+    await expect(openLogIdentity(parts)).rejects.toMatchObject(configError(/^LOG_KEY_FILE holds another key/));
     const { keys, serviceName } = await openLogIdentity({ ...parts, logKey: next });
     expect(serviceName).toBe(origin);
     expect(keys.map(({ publicKey, validFrom, validTo }) => [publicKey, validFrom, validTo])).toEqual([
@@ -42,8 +43,10 @@ describe('a rotation', () => {
   test('does not go back to an old key, and takes no key of the authority', async () => {
     const { change, logKey, authorityKey, records } = await served();
     await rotateLogKey(change, newSigningKey());
-    await expect(rotateLogKey(change, logKey)).rejects.toThrow(/signed the logs of the store before/);
-    await expect(rotateLogKey(change, authorityKey)).rejects.toThrow(/^A key of the authority/);
+    await expect(rotateLogKey(change, logKey)).rejects.toMatchObject(
+      configError(/signed the logs of the store before/),
+    );
+    await expect(rotateLogKey(change, authorityKey)).rejects.toMatchObject(configError(/^A key of the authority/));
     expect(await isLogKey(records, publicKeyOf(logKey))).toBe(true);
     expect(await isLogKey(records, publicKeyOf(authorityKey))).toBe(false);
   });
@@ -66,7 +69,9 @@ describe('a new origin', () => {
     stamp.mark(copyId);
     const next = newSigningKey();
     await takeNewOrigin(change, moved, next);
-    await expect(openLogIdentity({ ...parts, origin, logKey: next })).rejects.toThrow(/^LOG_ORIGIN is /);
+    await expect(openLogIdentity({ ...parts, origin, logKey: next })).rejects.toMatchObject(
+      configError(/^LOG_ORIGIN is /),
+    );
     const identity = await openLogIdentity({ ...parts, origin: moved, logKey: next });
     expect(identity.behind.isEmpty).toBe(true);
     expect(identity.keys.map(({ publicKey }) => publicKey)).toEqual([publicKeyOf(next)]);
@@ -86,11 +91,11 @@ describe('a new origin', () => {
 
   test('is none that the store has had, and comes with no key that signed before', async () => {
     const { change, records, logKey } = await served();
-    await expect(takeNewOrigin(change, origin, null)).rejects.toThrow(/was never used/);
+    await expect(takeNewOrigin(change, origin, null)).rejects.toMatchObject(configError(/was never used/));
     await takeNewOrigin(change, moved, newSigningKey());
     for (const had of [origin, moved])
-      await expect(takeNewOrigin(change, had, newSigningKey())).rejects.toThrow(/was never used/);
-    await expect(takeNewOrigin(change, 'third.example', logKey)).rejects.toThrow(/make a new one/);
+      await expect(takeNewOrigin(change, had, newSigningKey())).rejects.toMatchObject(configError(/was never used/));
+    await expect(takeNewOrigin(change, 'third.example', logKey)).rejects.toMatchObject(configError(/make a new one/));
     expect((await readLog(records)).log?.origin).toBe(moved);
   });
 
@@ -98,7 +103,7 @@ describe('a new origin', () => {
     const { change, stamp, records } = await served();
     stamp.mark();
     vi.spyOn(records, 'put').mockResolvedValue({ ok: false, current: null });
-    await expect(takeNewOrigin(change, moved, null)).rejects.toThrow(/was changed meanwhile/);
+    await expect(takeNewOrigin(change, moved, null)).rejects.toMatchObject(configError(/was changed meanwhile/));
     expect(stamp.isCopy()).toBe(true);
   });
 });
@@ -129,6 +134,6 @@ describe('keeping the log', () => {
 test('a store that no node has served has no log to change', async () => {
   const { records, stamp, authorityKey } = await logScene();
   const change = { records, stamp, authorityKey, nowIso: later };
-  await expect(rotateLogKey(change, newSigningKey())).rejects.toThrow(/start a node on it once/);
-  await expect(takeNewOrigin(change, moved, null)).rejects.toThrow(/start a node on it once/);
+  await expect(rotateLogKey(change, newSigningKey())).rejects.toMatchObject(configError(/start a node on it once/));
+  await expect(takeNewOrigin(change, moved, null)).rejects.toMatchObject(configError(/start a node on it once/));
 });

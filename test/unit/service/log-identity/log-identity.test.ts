@@ -6,6 +6,7 @@ import { endorsementDigest } from '../../../../src/domain/log/endorsement.ts';
 import { publicKeyOf, rotateAuthority } from '../../../../src/service/authority/authority.ts';
 import { openLogIdentity } from '../../../../src/service/log-identity/log-identity.ts';
 import { readLog } from '../../../../src/service/log-identity/log-record.ts';
+import { configError } from '../../../support/config-error.ts';
 import { logScene, newSigningKey } from '../../../support/log-stores.ts';
 
 const origin = 'ledger.example/v1';
@@ -43,11 +44,15 @@ describe('the first node of a store', () => {
 
   test('is refused a key that the authority has, or had', async () => {
     const { parts, records, authorityKey, nowIso } = await logScene();
-    await expect(openLogIdentity({ ...parts, logKey: authorityKey })).rejects.toThrow(/^A key of the authority/);
+    await expect(openLogIdentity({ ...parts, logKey: authorityKey })).rejects.toMatchObject(
+      configError(/^A key of the authority/),
+    );
     const next = newSigningKey();
     await rotateAuthority(records, authorityKey, next, nowIso);
     const logKey = authorityKey;
-    await expect(openLogIdentity({ ...parts, authorityKey: next, logKey })).rejects.toThrow(/^A key of the authority/);
+    await expect(openLogIdentity({ ...parts, authorityKey: next, logKey })).rejects.toMatchObject(
+      configError(/^A key of the authority/),
+    );
     expect((await readLog(records)).log).toBeNull();
   });
 });
@@ -57,14 +62,14 @@ describe('a later node', () => {
     const { parts } = await logScene();
     await openLogIdentity({ ...parts, origin });
     const opening = openLogIdentity({ ...parts, origin: 'other.example' });
-    await expect(opening).rejects.toThrow(/other\.example.*ledger\.example\/v1.*log new-origin/);
+    await expect(opening).rejects.toMatchObject(configError(/other\.example.*ledger\.example\/v1.*log new-origin/));
   });
 
   test('is refused with another key, and the sentence names the command', async () => {
     const { parts } = await logScene();
     await openLogIdentity({ ...parts, origin });
     const opening = openLogIdentity({ ...parts, logKey: newSigningKey() });
-    await expect(opening).rejects.toThrow(/LOG_KEY_FILE.*log rotate/);
+    await expect(opening).rejects.toMatchObject(configError(/LOG_KEY_FILE.*log rotate/));
   });
 
   test('keeps the endorsement by the key that the authority had then', async () => {

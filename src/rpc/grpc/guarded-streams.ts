@@ -1,0 +1,25 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { Server } from '@grpc/grpc-js';
+
+/** A member that grpc-js 1.14 declares private, and reads whenever it starts to serve a port or connections. */
+interface StreamHandling {
+  _streamHandler(interceptors: unknown, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;
+}
+
+/**
+ * Keeps an exception in the handling of one stream from ending the thread. grpc-js answers what is no gRPC, and unknown
+ * methods, without a look at whether the client has reset the stream already, which throws.
+ */
+export function guardStreams<S extends Server>(server: S): S {
+  const guarded = server as unknown as StreamHandling;
+  const handle = guarded._streamHandler;
+  guarded._streamHandler = (interceptors, stream, headers) => {
+    try {
+      handle.call(server, interceptors, stream, headers);
+    } catch (error) {
+      if (!stream.closed && !stream.destroyed) process.emitWarning(error as Error);
+      stream.destroy();
+    }
+  };
+  return server;
+}
