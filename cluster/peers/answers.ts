@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
 import { somethingWrong } from '../../src/actors/inbox/refusals.ts';
 import { NotOwner, PeerUnreachable } from '../../src/actors/routing/peers.ts';
-import { errorCodeOf, isRetryable, LedgerError } from '../../src/domain/errors.ts';
+import { type ErrorDetails, errorCodeOf, isRetryable, LedgerError } from '../../src/domain/errors.ts';
 import { formatRow, parseRow } from '../../src/domain/event/row.ts';
 import type { Answer, AnswerSchema, Refusal } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 import { UnreadableCommand } from './wire-fields.ts';
@@ -58,7 +58,7 @@ function refusalIn({ code, message, details }: Refusal): LedgerError {
   return new LedgerError(errorCodeOf(code), message, detailsOf(details));
 }
 
-function detailsOf(json: string): Record<string, unknown> {
+function detailsOf(json: string): ErrorDetails {
   try {
     const value: unknown = JSON.parse(json);
     return typeof value === 'object' && value !== null ? { ...value } : {};

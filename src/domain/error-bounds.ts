@@ -28,7 +28,7 @@ export function boundError(message: string, details: ErrorDetails, bounds: Error
   const shown = cutText(message.toWellFormed(), bounds.messageMaxBytes, Buffer.byteLength);
   const cut = shown === message ? [] : ['message'];
   if (jsonBytes(details) <= bounds.detailsMaxBytes) return { message: shown, details, cut };
-  const kept = new Map<string, unknown>();
+  const kept = new Map<string, ErrorDetails[string]>();
   let left = bounds.detailsMaxBytes;
   const byLength = Object.entries(details).sort(([, one], [, other]) => jsonBytes(one) - jsonBytes(other));
   for (const [name, value] of byLength) {
@@ -44,7 +44,7 @@ export function boundError(message: string, details: ErrorDetails, bounds: Error
   return { message: shown, details: Object.fromEntries(names.map((name) => [name, kept.get(name)])), cut };
 }
 
-function shorten(value: unknown, room: number): unknown {
+function shorten(value: ErrorDetails[string], room: number): ErrorDetails[string] {
   if (jsonBytes(value) <= room) return value;
   return typeof value === 'string' && room > 64 ? cutText(value.toWellFormed(), room, jsonBytes) : undefined;
 }

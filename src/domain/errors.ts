@@ -76,8 +76,10 @@ export function errorCodeOf(text: string): ErrorCode {
   return isErrorCode(text) ? text : 'internal';
 }
 
-/** Plain JSON that helps the caller: the field, the limit, the expected value. */
-export type ErrorDetails = { readonly [key: string]: unknown };
+type Json = string | number | boolean | null | undefined | readonly Json[] | { readonly [name: string]: Json };
+
+/** What helps the caller: the field, the limit, the expected value. JSON leaves undefined out. */
+export type ErrorDetails = { readonly [name: string]: Json };
 
 /**
  * The only error that crosses layers. `message` is a sentence that the caller can act on; it never names a host, a

@@ -103,7 +103,7 @@ describe('a defect while a request is answered is an internal error of that requ
 
   it('while its error is encoded, over REST and over gRPC', async () => {
     const refuse = () => {
-      throw new LedgerError('already_exists', 'It cannot be encoded.', { seq: 1n });
+      throw new LedgerError('already_exists', 'It cannot be encoded.', { seq: 1n as unknown as number });
     };
     await using faulty = await startListeningNode({ handlers: { 'HealthService.GetHealth': refuse } });
     for (const _ of [1, 2]) {
