@@ -67,7 +67,7 @@ export function createConnectHandler(parts: HttpHandlerParts): HttpHandler {
     const cors = parts.cors.answer(request.headers.origin);
     for (let at = 0; at < cors.length; at += 2) response.setHeader(cors[at] ?? '', cors[at + 1] ?? '');
     if (path === reflectionPath) boundReflection(reflections, request, response);
-    void run(parts, handler, request, response);
+    run(parts, handler, request, response).catch(() => response.destroy());
   };
 }
 
@@ -146,6 +146,9 @@ function headersOf(request: IncomingMessage, isBodyRead: boolean, isPlain: boole
   for (const [name, value] of Object.entries(request.headers)) {
     if (typeof value === 'string' && (isBodyRead || !bodyHeaders.has(name))) headers.set(name, value);
   }
+  const timeout = connectFormat(request.headers['content-type'])?.timeout;
+  const given = timeout === undefined ? null : headers.get(timeout.header);
+  if (timeout !== undefined && given !== null) headers.set(timeout.header, timeout.timed(given));
   // connect-es knows no weights: it takes the first encoding that is named.
   const encoding = encodingFor(headers.get('accept-encoding') ?? undefined);
   if (encoding === null) headers.delete('accept-encoding');

@@ -46,10 +46,12 @@ export function createPageHandler(parts: HttpHandlerParts, pages: Pages, serveOt
     const vary = ['vary', 'Accept-Encoding'];
     const encoding = encodingFor(request.headers['accept-encoding'] as string | undefined);
     if (encoding === null) return send(answer.body, vary);
-    compressOnce(answer.body, encoding, sharedBytes).then(
-      (compressed) => send(compressed, [...vary, 'content-encoding', encoding]),
-      () => send(answer.body, vary),
-    );
+    compressOnce(answer.body, encoding, sharedBytes)
+      .then(
+        (compressed) => send(compressed, [...vary, 'content-encoding', encoding]),
+        () => send(answer.body, vary),
+      )
+      .catch(() => response.destroy());
   };
 }
 

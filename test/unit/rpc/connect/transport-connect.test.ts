@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import { ErrorInfoSchema } from '../../../../src/gen/google/rpc/error_details_pb.ts';
 import { HealthService } from '../../../../src/gen/svc/v1/health_pb.ts';
@@ -165,6 +165,18 @@ describe('raw requests to Connect', () => {
     expect((await ask(appendA, { 'connect-timeout-ms': '5000' })).status).toBe(200);
     // The header of the other protocol says nothing here.
     expect((await ask(appendA, { 'grpc-timeout': 'abc' })).status).toBe(200);
+  });
+
+  it.each([
+    ['Connect', appendA, { 'connect-timeout-ms': '9999999999' }],
+    ['gRPC-Web', '', { 'content-type': 'application/grpc-web+proto', 'grpc-timeout': '99999999H' }],
+  ])('a timeout of %s that is longer than any timer is no short one', async (_protocol, body, headers) => {
+    const warned = vi.fn();
+    process.on('warning', warned);
+    onTestFinished(() => void process.off('warning', warned));
+    expect((await ask(body, headers)).status).toBe(200);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(warned).not.toHaveBeenCalled();
   });
 
   it('pages of an allowed origin may call', async () => {

@@ -2,7 +2,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, type Incoming
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { fromBinary } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import { StatusSchema } from '../../../../src/gen/google/rpc/status_pb.ts';
 import { type AppendEventsRequest, MasterService } from '../../../../src/gen/svc/v1/masters_pb.ts';
@@ -11,7 +11,7 @@ import { floods } from '../../../support/attacks/grpc-floods.ts';
 import { run as shakeHands } from '../../../support/attacks/grpc-handshakes.ts';
 import { run as reflect } from '../../../support/attacks/grpc-reflection.ts';
 import { run as untaken } from '../../../support/attacks/grpc-untaken.ts';
-import { grpcMessage } from '../../../support/attacks/http2-frames.ts';
+import { callHeaders, data, endHeaders, frame, frameType, grpcMessage } from '../../../support/attacks/http2-frames.ts';
 import { resetFirstStreams, resetStreamsOverTls } from '../../../support/attacks/reset-streams.ts';
 import { ownCertificate } from '../../../support/certificate.ts';
 import { callGrpc, grpcClient, infoIn } from '../../../support/grpc-client.ts';
@@ -318,4 +318,21 @@ test('streams that are reset before they are handled end nothing, with TLS too',
   await resetFirstStreams(port ?? 0);
   await resetStreamsOverTls(securePort ?? 0);
   for (const attacked of [node, secure]) await expectCalm(attacked);
+});
+
+test('a header with bytes that gRPC does not allow is said nowhere', async () => {
+  const said: string[] = [];
+  const write = vi.spyOn(process.stderr, 'write').mockImplementation((chunk) => said.push(String(chunk)) > 0);
+  onTestFinished(() => write.mockRestore());
+  const over = new AbortController();
+  const attacker = await attackerOf(target(), over.signal);
+  const headers = callHeaders('/svc.v1.HealthService/GetHealth', { authorization: 'Bearer svc_sk_live_secret\u00ff' });
+  const id = attacker.nextStream();
+  await attacker.send(
+    Buffer.concat([frame(frameType.headers, endHeaders, id, headers), data(id, grpcMessage(Buffer.alloc(0)), true)]),
+  );
+  await expectCalm();
+  over.abort();
+  await untilClosed(attacker);
+  expect(said).toEqual([]);
 });
