@@ -132,7 +132,16 @@ await describeOnCassandra('followers of a ledger in a cluster of three', (addres
   });
 
   test('hear of commits from the owner', async () => {
-    const counts = await writeOneByOne(await owner(), 'peer');
+    const owning = await owner();
+    const before = await learned(owning, 'peer');
+    // Until its streams to the other nodes are open, which takes a busy machine seconds, they ask the store.
+    const heard = async () => {
+      await untilAllHave(await write([owning]));
+      const now = await learned(owning, 'peer');
+      return now.every((count, at) => count > (before[at] ?? 0));
+    };
+    await expect.poll(heard, reached).toBe(true);
+    const counts = await writeOneByOne(owning, 'peer');
     // Now and then a busy node asks the store before it hears the owner.
     expect(Math.min(...counts)).toBeGreaterThanOrEqual(eventsOfATest / 2);
   });
