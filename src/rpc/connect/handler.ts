@@ -82,11 +82,19 @@ function boundReflection(reflections: StandardStreams, request: IncomingMessage,
   reflections.add(request.socket, stream);
 }
 
-/** connect-es would refuse the timeout header with its own message, without code and request id. */
+/**
+ * connect-es would refuse the timeout header with its own message, without code and request id. A right one is made to
+ * fit a timer.
+ */
 function checkTimeout({ timeout }: ConnectFormat, request: IncomingMessage): LedgerError | null {
-  const given = request.headers[timeout.header.toLowerCase()];
-  if (given === undefined || (typeof given === 'string' && timeout.form.test(given))) return null;
   const { header, expected } = timeout;
+  const name = header.toLowerCase();
+  const given = request.headers[name];
+  if (given === undefined) return null;
+  if (typeof given === 'string' && timeout.form.test(given)) {
+    request.headers[name] = timeout.timed(given);
+    return null;
+  }
   return new LedgerError('invalid_argument', `${header} must be ${expected}.`, { header, expected });
 }
 
@@ -146,9 +154,6 @@ function headersOf(request: IncomingMessage, isBodyRead: boolean, isPlain: boole
   for (const [name, value] of Object.entries(request.headers)) {
     if (typeof value === 'string' && (isBodyRead || !bodyHeaders.has(name))) headers.set(name, value);
   }
-  const timeout = connectFormat(request.headers['content-type'])?.timeout;
-  const given = timeout === undefined ? null : headers.get(timeout.header);
-  if (timeout !== undefined && given !== null) headers.set(timeout.header, timeout.timed(given));
   // connect-es knows no weights: it takes the first encoding that is named.
   const encoding = encodingFor(headers.get('accept-encoding') ?? undefined);
   if (encoding === null) headers.delete('accept-encoding');
