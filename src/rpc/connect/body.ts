@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
+import { boundConnectTimeout, boundGrpcTimeout } from '../call/timeouts.ts';
 import { frameHeadBytes } from '../grpc/worker/framing.ts';
 import { tooLarge } from '../http/body.ts';
 
@@ -16,29 +17,20 @@ export interface ConnectFormat {
 
 interface TimeoutHeader {
   readonly header: string;
-  readonly form: RegExp;
   readonly expected: string;
-  /** The same timeout, or the longest that fits a timer of Node, which would take a longer one for 1 ms. */
-  timed(text: string): string;
+  /** Returns the timeout, as long as it fits a timer; null if it is malformed. */
+  bound(text: string): string | null;
 }
-
-const timerMaxMs = 2 ** 31 - 1;
-const unitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000 };
 
 const connectTimeout: TimeoutHeader = {
   header: 'Connect-Timeout-Ms',
-  form: /^\d{1,10}$/,
   expected: 'milliseconds in at most 10 digits',
-  timed: (text) => String(Math.min(Number(text), timerMaxMs)),
+  bound: boundConnectTimeout,
 };
 const grpcTimeout: TimeoutHeader = {
   header: 'grpc-timeout',
-  form: /^\d{1,8}[HMSmun]$/,
   expected: 'at most 8 digits and a unit: H, M, S, m, u or n',
-  timed: (text) => {
-    const unit = text.slice(-1);
-    return `${Math.min(Number(text.slice(0, -1)), Math.floor(timerMaxMs / (unitMs[unit] ?? 1)))}${unit}`;
-  },
+  bound: boundGrpcTimeout,
 };
 
 const connectUnary = { framed: false, encodingHeader: 'content-encoding', timeout: connectTimeout };

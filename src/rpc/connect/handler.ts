@@ -91,11 +91,11 @@ function checkTimeout({ timeout }: ConnectFormat, request: IncomingMessage): Led
   const name = header.toLowerCase();
   const given = request.headers[name];
   if (given === undefined) return null;
-  if (typeof given === 'string' && timeout.form.test(given)) {
-    request.headers[name] = timeout.timed(given);
-    return null;
-  }
-  return new LedgerError('invalid_argument', `${header} must be ${expected}.`, { header, expected });
+  const bound = timeout.bound(String(given));
+  if (bound === null)
+    return new LedgerError('invalid_argument', `${header} must be ${expected}.`, { header, expected });
+  request.headers[name] = bound;
+  return null;
 }
 
 async function run(

@@ -9,6 +9,7 @@ import {
 } from '@grpc/grpc-js';
 import { Slab } from '../../../runtime/collections/slab.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
+import { boundGrpcTimeout } from '../../call/timeouts.ts';
 import type { Connections } from '../connections.ts';
 import type { GrpcMethod } from '../worker-messages.ts';
 import { CallStream, callStreamKey, isGrpc, type WatchedStream } from './call-stream.ts';
@@ -50,8 +51,9 @@ export function watchCallStreams(parts: CallStreamsParts): void {
     const isKnown = method !== null || parts.isStandard(path);
     if (!isGrpc(headers)) parts.onOtherMedia(isKnown ? path : null, String(headers['x-request-id'] ?? ''));
     else if (!isKnown) headers[':path'] = unknownPath;
+    // grpc-js accepts any text that contains a timeout, and takes a longer one than fits a timer for one in the past.
     if (headers['grpc-timeout'] !== undefined)
-      headers['grpc-timeout'] = readableTimeout(String(headers['grpc-timeout']));
+      headers['grpc-timeout'] = boundGrpcTimeout(String(headers['grpc-timeout'])) ?? 'malformed';
     const own = new CallStream(callStreamParts, stream, headers, method);
     own.slot = streams.add(own);
   });
@@ -61,18 +63,6 @@ export function watchCallStreams(parts: CallStreamsParts): void {
     connections.updateBudget();
   };
   setInterval(sweep, limits.grpcSweepMs).unref();
-}
-
-/**
- * grpc-js accepts any text that contains a timeout, and counts milliseconds with 32 bits, so that long timeouts would
- * be in the past.
- */
-function readableTimeout(timeout: string): string {
-  const found = /^(\d{1,8})([HMSmun])$/.exec(timeout);
-  if (found === null) return 'malformed';
-  const [, digits = '', unit = ''] = found;
-  const maxOfUnit = { H: 596, M: 35_791, S: 2_147_483 }[unit];
-  return maxOfUnit === undefined ? timeout : `${Math.min(Number(digits), maxOfUnit)}${unit}`;
 }
 
 const linked = Symbol('call stream of a call');
