@@ -35,6 +35,7 @@ export interface RecordWrite {
   /** The version that this write replaces, or 'absent' if there must be no record. */
   readonly replaces: string;
   readonly value: string;
+  /** All of them. Those that stay the same are not written again. */
   readonly lookups: readonly Lookup[];
   /** Milliseconds since 1970. From then on a sweep may remove the record. Readers check the time themselves. */
   readonly expiresAt?: number;
