@@ -55,8 +55,8 @@ export interface Swept {
   /** Number of records removed. */
   readonly removed: number;
   /**
-   * When the oldest expired record that is left expired, or an earlier time (ms since 1970). null if no record that had
-   * expired when the sweep began is left. Damaged records are passed over and do not count.
+   * Since when the oldest record that is left has been expired, or an earlier time (ms since 1970). null if all records
+   * are gone that had expired when the sweep began. Damaged records are passed over and do not count.
    */
   readonly oldestLeft: number | null;
 }
