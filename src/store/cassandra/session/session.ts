@@ -14,8 +14,8 @@ export interface Decision {
 }
 
 /**
- * The outcome of a conditional write is unknown: it may have been applied, or may still be applied later. Appends pass it
- * on as OutcomeUnknown. Claims and rows of scopes make it `unavailable`. Records and facts are written again.
+ * The outcome of a conditional write is unknown: it may have been applied, or may still be applied later. Appends pass
+ * it on as OutcomeUnknown. Claims and rows of scopes make it `unavailable`. Records and facts are written again.
  */
 export class MaybeApplied extends Error {
   constructor(cause: unknown) {
