@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { pageSeqs } from '../src/service/following/event-pages.ts';
+import { pageSeqs } from '../src/service/following/followed-pages.ts';
 import { ownerAndOther, startBenchCluster } from './cluster-processes.ts';
 import { type FollowLatency, measureFollowLatency } from './follow-latency.ts';
 import { FollowReaders } from './follow-readers-process.ts';

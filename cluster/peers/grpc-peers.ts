@@ -15,7 +15,10 @@ import { channelCredentials, type PeerSecurity } from './security.ts';
 import { clientWire } from './wire.ts';
 import { commandText } from './wire-command.ts';
 
-/** After this time without a command done (CountedTime) the commands for a node run here. Far longer than a write. */
+/**
+ * If a node gets no command done for this long, its commands run here. Far longer than a write. Time in which this node
+ * or its store stands still does not count (CountedTime).
+ */
 export const budgetMs = 2_500;
 /**
  * How long a command waits for a node that gets other commands done, or while the store confirms nothing to this node

@@ -23,7 +23,10 @@ export const trailerBounds: ErrorBounds = { messageMaxBytes: 512, detailsMaxByte
 /** For bodies: a request's content may come back in the details. */
 export const bodyBounds: ErrorBounds = { messageMaxBytes: 4 * 1024, detailsMaxBytes: 1024 * 1024 };
 
-/** A text that is too long keeps its beginning; any other value is left out. `cut` names both. */
+/**
+ * Shortens an error to what an answer may hold. Of the details the short ones come first: a text that has no room keeps
+ * its beginning, any other value is left out. `cut` names what was shortened or left out.
+ */
 export function boundError(message: string, details: ErrorDetails, bounds: ErrorBounds): BoundedError {
   const shown = cutText(message.toWellFormed(), bounds.messageMaxBytes, Buffer.byteLength);
   const cut = shown === message ? [] : ['message'];

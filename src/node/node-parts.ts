@@ -15,7 +15,7 @@ import type { Config } from './config.ts';
 import type { Membership } from './membership.ts';
 import type { NodeKeys } from './node-keys.ts';
 
-/** The parts of a node. An embedded and a clustered node differ only in these. */
+/** The parts of a node. A single node (`embedded.ts`) and a node of a cluster differ only in these. */
 export interface NodeParts {
   readonly config: Config;
   readonly keys: NodeKeys;

@@ -47,9 +47,9 @@ export interface AccessLog {
   /** Returns a page of the actor's history. Stops reading and throws the signal's reason once the signal is aborted. */
   list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]>;
   /**
-   * Removes events from before `before` (milliseconds since 1970), never later ones. Some of them may stay, at most for
-   * a sixth of the retention time. Returns how many windows of time were dropped (their length is the store's choice),
-   * 0 if none.
+   * Removes events from before `before` (milliseconds since 1970), never later ones. Some of them may stay for up to 15
+   * days, a sixth of the 90 that they are kept. Returns how many windows of time were dropped (their length is the
+   * store's choice), 0 if none.
    */
   sweep(before: number): Promise<number>;
 }

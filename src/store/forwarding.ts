@@ -1,6 +1,9 @@
 import type { LedgerStore } from './ledger-store.ts';
 
-/** A store that forwards every call to `store`, with all arguments. A wrapper spreads it and replaces some methods. */
+/**
+ * A store that forwards every call to `store`, with all arguments. A wrapper spreads it and replaces some methods: the
+ * methods of a class cannot be spread.
+ */
 export function forwardingLedgers(store: LedgerStore): LedgerStore {
   return {
     claim: (...args) => store.claim(...args),

@@ -11,7 +11,7 @@ interface Queue {
 /** How many operations may wait for one key. */
 interface WaitingBound {
   readonly max: number;
-  /** The setting that refusals name. */
+  /** The variable that sets it, which refusals name. */
   readonly bound: string;
 }
 

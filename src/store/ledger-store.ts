@@ -14,7 +14,7 @@ export interface Head {
 /**
  * The right to append to one ledger until the next claim of it, also after the process has ended. `head` is the head at
  * the time of the claim. The caller keeps track of the head from then on. The fence is opaque: only the adapter that
- * made it reads it.
+ * made it reads it. Under a fence that it did not make, an append throws Fenced.
  */
 export interface Claim {
   readonly ledgerId: string;
@@ -80,7 +80,10 @@ export interface FoundCommand {
 interface Part {
   readonly limit: number;
   readonly descending?: boolean;
-  /** The page ends at or soon after the entry at which its values reach this many characters. More may follow it. */
+  /**
+   * The page ends at or soon after the entry at which its values reach this many characters. A page with fewer
+   * characters, and with fewer entries than `limit`, ends the list: an entry that cannot be read makes none shorter.
+   */
   readonly charsMax?: number;
 }
 
@@ -134,11 +137,13 @@ export class StoreStopped extends LedgerError {
 }
 
 /**
- * The append-only logs of all ledgers. Every method may throw LedgerError `unavailable` if the store cannot be reached.
- * Then nothing was written: an append that may have been written throws OutcomeUnknown instead.
+ * The append-only logs of all ledgers. Every method may throw LedgerError `unavailable` if the store cannot be reached,
+ * or `overloaded` if it has too much to do. Then nothing was written: an append that may have been written throws
+ * OutcomeUnknown instead.
  *
  * Reads see every acknowledged append of every node. Ids, scopes, keys, lists and rows are any well-formed Unicode
- * text, NUL included. Arguments and results are never shared with the store.
+ * text of any length, NUL included: a store with short keys hashes the long ones. Arguments and results are never
+ * shared with the store.
  */
 export interface LedgerStore {
   /**
@@ -153,7 +158,7 @@ export interface LedgerStore {
    * follows: entries[0].seq is the head's seq + 1, and entries[0].prevHash is the head's hash (0 and '' in an empty
    * ledger). When it resolves, the entries and their projections are durable and visible to every reader. Throws Fenced
    * or OutcomeUnknown. Throws TypeError, without writing, if the entries do not follow one another. A batch has at most
-   * 64 entries, or 128 where the store takes `commitsTogether` (`batchLimits` in src/actors/bounds.ts), and 256 KiB of
+   * 64 entries, or 128 if the node runs it with `batchLimits.commitsTogether` (src/actors/bounds.ts), and 256 KiB of
    * rows, or one larger entry of at most 512 KiB: every store must take it.
    * The caller must not start an append of a claim while another one of that claim is in flight.
    */
@@ -167,9 +172,9 @@ export interface LedgerStore {
 
   /**
    * Returns a head that no crash, newer claim or late write can take back. It is at or behind the newest event, and at
-   * or beyond every append that was answered before the call. Writes that are under way end first, written or not: a
-   * store with locks waits for the ledger's. Nothing is claimed: the owner goes on appending. Returns null if the
-   * ledger has no events.
+   * or beyond every append that was answered before the call. A write that is under way is settled first, written or
+   * not: a store with locks waits for the lock of the ledger. Nothing is claimed: the owner goes on appending. Returns
+   * null if the ledger has no events.
    */
   certainHead(ledgerId: string): Promise<Head | null>;
 
@@ -195,8 +200,9 @@ export interface LedgerStore {
 
   /**
    * Returns the commands that were written under these keys, by id, each with its newest event. Command keys that are
-   * not permanent may be missing after 24 hours. The same id may stand once as a permanent key and once as a key for 24
-   * hours: a look-up of one kind does not find a key of the other.
+   * not permanent are found for 24 hours by the clock of the adapter, which later removes them by itself: no method
+   * does. The same id may stand once as a permanent key and once as a key for 24 hours: a look-up of one kind does not
+   * find a key of the other.
    */
   findCommands(ledgerId: string, keys: readonly CommandKeyRef[]): Promise<Map<string, FoundCommand>>;
 

@@ -35,6 +35,7 @@ export interface RecordWrite {
   /** The version that this write replaces, or 'absent' if there must be no record. */
   readonly replaces: string;
   readonly value: string;
+  /** All of them. Those that stay the same are not written again. */
   readonly lookups: readonly Lookup[];
   /** Milliseconds since 1970. From then on a sweep may remove the record. Readers check the time themselves. */
   readonly expiresAt?: number;
@@ -54,8 +55,8 @@ export interface Swept {
   /** Number of records removed. */
   readonly removed: number;
   /**
-   * When the oldest expired record that is left expired, or an earlier time (ms since 1970). null if no record that had
-   * expired when the sweep began is left. Damaged records are passed over and do not count.
+   * Since when the oldest record that is left has been expired, or an earlier time (ms since 1970). null if all records
+   * are gone that had expired when the sweep began. Damaged records are passed over and do not count.
    */
   readonly oldestLeft: number | null;
 }

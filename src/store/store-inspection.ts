@@ -49,7 +49,10 @@ export interface DamagedRow {
   readonly detail: string;
 }
 
-/** The newest batch of a ledger, which the store keeps until the next batch. */
+/**
+ * What the store keeps of the newest batch of a ledger, until the next batch, to complete its projections. A store that
+ * writes projections with the append keeps nothing: `projectedSeq` is the head's seq, `pending` is empty.
+ */
 export interface NewestBatch {
   /** All events up to this seq have their projections. Later events may still lack theirs. -1 if there are none. */
   readonly projectedSeq: number;
@@ -95,7 +98,7 @@ export interface StoreInspection {
 /** A stored value with hashes of a tree. */
 export interface StoredHashes {
   readonly table: string;
-  /** The columns of its key, in words. */
+  /** Its key, as a report names it. */
   readonly key: string;
   /** The origin of the log. null if the value does not say. */
   readonly owner: string | null;

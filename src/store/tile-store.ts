@@ -29,8 +29,9 @@ export interface TileStore {
   tile(owner: string, level: number, index: number): Promise<Buffer[]>;
   /**
    * Stores hashes of one tile, the first one at position `from` of the level. They replace what an earlier put stored
-   * at these positions; a full tile of level 0 is replaced only as a whole. After LedgerError `unavailable` they may or
-   * may not be stored: put them again. Throws RangeError if no store could take them.
+   * at these positions. Once all of a tile of level 0 was put together, a put of a part of it may have no effect. After
+   * LedgerError `unavailable` the hashes may or may not be stored: put them again. Throws RangeError if no store could
+   * take them.
    */
   putHashes(owner: string, level: number, from: number, hashes: readonly Uint8Array[]): Promise<void>;
 }

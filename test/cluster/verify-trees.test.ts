@@ -67,8 +67,12 @@ await describeOnCassandra('cluster verify of the trees of a keyspace', (address)
       validTo: null,
       endorsement: { kid: authority.keyId, sig: '' },
     };
-    const { keyspaceId } = stores.stamp;
-    await writeLog(stores.records, { origin: serviceName, keys: [logKey], previous: [], keyspaceId }, 'absent');
+    const { storeId } = stores.stamp;
+    await writeLog(
+      stores.records,
+      { origin: serviceName, keys: [logKey], previous: [], keyspaceId: storeId },
+      'absent',
+    );
     const chain = chainOf(openLedger(), createMaster());
     const [facts, master] = [chain.ledger.facts, chain.masters.get(masterId)?.facts];
     if (facts === null || master === undefined) throw new Error('no master');

@@ -7,7 +7,10 @@ export interface TreeStores {
   readonly signedHeads: SignedHeads;
 }
 
-/** How the contract of the trees opens one kind of store. What is done without the store may open it anew. */
+/**
+ * How the contract of the trees opens one kind of store. What plants a value behind the store's back returns the stores
+ * that find it, which may be opened anew.
+ */
 export interface TreeFactory {
   open(): Promise<TreeStores>;
   /** The same data as a new process finds it. */

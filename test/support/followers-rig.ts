@@ -19,11 +19,11 @@ import { createMetrics } from '../../src/runtime/telemetry/metrics.ts';
 import type { AccessEntry } from '../../src/service/audit/access-history.ts';
 import type { AccessRecord } from '../../src/service/audit/access-record.ts';
 import type { Credentials } from '../../src/service/developers/credentials.ts';
-import { EventPages } from '../../src/service/following/event-pages.ts';
 import type { FollowMeter } from '../../src/service/following/follow-meter.ts';
 import { followLedgerEvents, followMasterEvents } from '../../src/service/following/follow-methods.ts';
 import type { FollowersParts } from '../../src/service/following/follow-parts.ts';
 import type { FollowAnswer } from '../../src/service/following/followed-event.ts';
+import { FollowedPages } from '../../src/service/following/followed-pages.ts';
 import { Followers } from '../../src/service/following/followers.ts';
 import { LedgerHeads } from '../../src/service/following/ledger-heads.ts';
 import type { ProvenLogs } from '../../src/service/proofs/proven-logs.ts';
@@ -103,7 +103,7 @@ export class FollowersRig {
     this.parts = {
       ...{ ledgers: this.store, heads: this.heads, clock, log, random: countingBytes(), monotonicMs: now },
       logs: logs(provenLogsOver(this.#written, clock)),
-      pages: new EventPages(1024 * 1024, { add: () => {}, release: () => {} }),
+      pages: new FollowedPages(1024 * 1024, { add: () => {}, release: () => {} }),
       reading: new LedgerReading(this.store, now),
       seals: async () => [],
       meter: this.#meter(),

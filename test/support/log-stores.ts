@@ -8,14 +8,14 @@ export const newSigningKey = (): KeyObject => generateKeyPairSync('ed25519').pri
 
 export interface StampUnderTest extends StoreStamp {
   /** Makes the store a restored copy: of a data directory, or of a keyspace. */
-  mark(keyspaceId?: string): void;
+  mark(storeId?: string): void;
 }
 
-export function newStamp(keyspaceId: string | null = null): StampUnderTest {
+export function newStamp(storeId: string | null = null): StampUnderTest {
   let isCopy = false;
-  let id = keyspaceId;
+  let id = storeId;
   return {
-    get keyspaceId() {
+    get storeId() {
       return id;
     },
     isCopy: () => isCopy,
@@ -30,11 +30,11 @@ export function newStamp(keyspaceId: string | null = null): StampUnderTest {
 }
 
 /** A store with an authority, and what a node opens its log with. */
-export async function logScene(nowIso = '2026-11-26T00:00:00.000Z', keyspaceId: string | null = null) {
+export async function logScene(nowIso = '2026-11-26T00:00:00.000Z', storeId: string | null = null) {
   const records: RecordStore = new MemoryRecordStore();
   const [authorityKey, logKey] = [newSigningKey(), newSigningKey()];
   const authority = await openAuthority(records, authorityKey, nowIso);
-  const stamp = newStamp(keyspaceId);
+  const stamp = newStamp(storeId);
   let drawn = 0;
   const random = (bytes: number) => Buffer.alloc(bytes, ++drawn);
   const parts = { records, stamp, logKey, authorityKey, origin: null as string | null, nowIso, random };

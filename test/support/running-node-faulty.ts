@@ -47,7 +47,7 @@ export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode
     access: new MemoryAccessLog(),
     tiles: new MemoryTileStore(),
     signedHeads: new MemorySignedHeads(),
-    stamp: { keyspaceId: null, isCopy: () => false, clear: () => {} },
+    stamp: { storeId: null, isCopy: () => false, clear: () => {} },
     stores: [{ name: 'memory', check: async () => {} }],
     self: 'faulty',
     placement: localPlacement('faulty'),

@@ -55,7 +55,7 @@ export function outcomeUnknown(cause?: unknown): LedgerError {
  * The error for a resubmitted command that is refused here. Another node may have carried it out, or may still do so.
  * Only a key that the log has for another call is certain everywhere.
  */
-export function refusedAgain(error: LedgerError): LedgerError {
+export function refusedWhenResubmitted(error: LedgerError): LedgerError {
   const { code } = error;
   return code === 'idempotency_key_reused' || code === 'outcome_unknown' ? error : outcomeUnknown(error);
 }

@@ -11,7 +11,7 @@ import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/values/uuid.ts';
 import type { FoundCommand, LedgerEntry } from '../../store/ledger-store.ts';
 import { keyReused } from '../inbox/in-flight-commands.ts';
 import type { PendingCommand } from '../inbox/pending-command.ts';
-import { refusedAgain } from '../inbox/refusals.ts';
+import { refusedWhenResubmitted } from '../inbox/refusals.ts';
 import { asksForKeys, type BatchReads } from './batch-reads.ts';
 import type { MasterActor } from './master-actor.ts';
 import type { ActorKeys } from './signing-keys.ts';
@@ -101,7 +101,7 @@ export function decideBatch(
       state = decided.state;
     } catch (error) {
       if (!(error instanceof LedgerError) || entries.length > place) throw new BatchFailed(pending, error);
-      refuse(pending, command.resubmitted === true ? refusedAgain(error) : error);
+      refuse(pending, command.resubmitted === true ? refusedWhenResubmitted(error) : error);
     }
   }
   return { results, entries, deferred, state, masters: context.reads.masters };

@@ -282,10 +282,10 @@ export class LedgerActor {
   }
 
   #lookAtDeadlines(): void {
-    this.#queue.refuseDue(this.#batch, (pending) => (this.#isInFlight(pending) ? outcomeUnknown() : timeIsUp()));
+    this.#queue.refuseDue(this.#batch, (pending) => (this.#isAtStore(pending) ? outcomeUnknown() : timeIsUp()));
   }
 
-  #isInFlight(pending: PendingCommand): boolean {
+  #isAtStore(pending: PendingCommand): boolean {
     return this.#sent?.results.some((result) => result.pending === pending && result.kind === 'written') === true;
   }
 

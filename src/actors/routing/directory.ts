@@ -9,7 +9,7 @@ import {
   passivateWhenCrowdedAfterMs,
 } from '../bounds.ts';
 import type { CommandOutcome } from '../inbox/outcome.ts';
-import { clockIsOff, notRunHere, outcomeUnknown, refusedAgain, stopping } from '../inbox/refusals.ts';
+import { clockIsOff, notRunHere, outcomeUnknown, refusedWhenResubmitted, stopping } from '../inbox/refusals.ts';
 import { LedgerActor, type LedgerActorParts } from '../ledger/ledger-actor.ts';
 import { ActivationLimiter } from './activation-limiter.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
@@ -150,7 +150,7 @@ export class Directory {
       return await this.#runHere(shard, { ...command, resubmitted: true });
     } catch (error) {
       if (!(error instanceof LedgerError)) throw error;
-      const refusal = refusedAgain(error);
+      const refusal = refusedWhenResubmitted(error);
       if (refusal.code !== 'outcome_unknown') throw refusal;
       const reasons = [silence, refusal.cause ?? refusal];
       throw outcomeUnknown(

@@ -13,7 +13,10 @@ interface FollowCommandOptions {
   readonly quiet?: boolean;
 }
 
-/** `ledger-trust follow`: prints each event of a ledger or a master as it is written, and what of it was checked. */
+/**
+ * `ledger-trust follow`: prints each event of a ledger or a master as it is written, and what of it was checked. It has
+ * no filters: they would leave gaps, in which a missing event would not show.
+ */
 export function addFollowCommand(program: Command, terminal: Terminal): void {
   addApiCommand<FollowCommandOptions>(program, terminal, {
     usage: 'follow [ledger]',

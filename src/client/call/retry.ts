@@ -5,7 +5,7 @@ import { LedgerTrustError } from '../error.ts';
 export interface RetryPolicy {
   /** Milliseconds from the call to its answer or error, all attempts and waits together. */
   readonly timeoutMs: number;
-  /** Milliseconds for one attempt. The service itself answers within 10 s. */
+  /** Milliseconds for one attempt. The service itself answers within 11 s. */
   readonly attemptTimeoutMs: number;
   readonly attemptsMax: number;
 }

@@ -42,7 +42,10 @@ export interface CommandBase {
   readonly lane?: Lane | null;
   /** Of the call that it comes from, for the log. A node of an earlier version leaves it out. */
   readonly requestId?: string;
-  /** ms since 1970. A command that was not sent to the store by then is dropped. */
+  /**
+   * ms since 1970, by the clock of the node that took the call. A command that was not sent to the store by then is
+   * dropped.
+   */
   readonly deadline: number;
 }
 

@@ -30,8 +30,8 @@ export function ledgerGrantObjects({ ledgerId, organizationId }: LedgerFacts): r
  * The read rule, of reads and webhooks. Besides the parties of its ledger, the delegates of these objects may read an
  * event: the ledger, the organization whose root the ledger is, and the event's master. An event of the ledger itself
  * (`masterId` null) may also be read by the delegates of any master of the ledger (`anyMaster`). So a delegate of one
- * master never reads the events of another one. Lists apply the rule by what they read: all of a ledger or master, or
- * the scopes that the actor may see (`listLedgerEvents`, `listMasterEvents`).
+ * master never reads the events of another one. Lists do not ask it for each event: they read all of a ledger or
+ * master, or the scopes that the actor may see (`listLedgerEvents`, `listMasterEvents`).
  */
 export function eventGrantObjects(
   facts: LedgerFacts,

@@ -24,7 +24,7 @@ export const SERVICE_EVENT_TYPES = [
   'MASTER_DELEGATION_REVOKED',
 ] as const;
 
-/** Those of the service, and the type of test deliveries. */
+/** Those of the service, the type of test deliveries, and types that one version keeps for the next. */
 const RESERVED_EVENT_TYPES: ReadonlySet<string> = new Set([...SERVICE_EVENT_TYPES, 'PING']);
 
 /**

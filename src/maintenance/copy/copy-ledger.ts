@@ -85,8 +85,8 @@ async function checkBeginning(
 ): Promise<void> {
   if (targetHead === null) return;
   const at = Math.min(targetHead.seq, head.seq);
-  const theirs = targetHead.seq === at ? targetHead.hash : (await eventAt(target, ledgerId, at)).hash;
-  const ours = head.seq === at ? head.hash : (await eventAt(source, ledgerId, at)).hash;
+  const theirs = targetHead.seq === at ? targetHead.hash : (await storedEventAt(target, ledgerId, at)).hash;
+  const ours = head.seq === at ? head.hash : (await storedEventAt(source, ledgerId, at)).hash;
   if (theirs !== ours)
     throw new CopyRefused(
       `Ledger ${ledgerId} stands in the target with another event at seq ${at}, and is left as it is: find out which of the two is to be kept, and copy into another keyspace.`,
@@ -102,8 +102,8 @@ async function* checkedBatches(
   now: () => number,
 ): AsyncGenerator<LedgerEntry[]> {
   const masterEnds = new RecentMap<string, MasterEnd>(masterEndsMax);
-  let before = first === 0 ? null : await eventAt(source, ledgerId, first - 1);
-  let facts = first === 0 ? null : ledgerFacts(await eventAt(source, ledgerId, 0));
+  let before = first === 0 ? null : await storedEventAt(source, ledgerId, first - 1);
+  let facts = first === 0 ? null : ledgerFacts(await storedEventAt(source, ledgerId, 0));
   for (let from = first; from <= head.seq; ) {
     const entries: LedgerEntry[] = [];
     let bytes = 0;
@@ -152,7 +152,7 @@ function entryOf(event: LedgerEvent, row: string, facts: LedgerFacts | null, now
   return { seq, prevHash, hash, row, projections: projectionsOf(event, facts).filter((made) => !hasExpired(made)) };
 }
 
-async function eventAt(store: LedgerStore, ledgerId: string, seq: number): Promise<LedgerEvent> {
+async function storedEventAt(store: LedgerStore, ledgerId: string, seq: number): Promise<LedgerEvent> {
   const [entry] = await store.read(ledgerId, seq, 1);
   if (entry === undefined || entry.seq !== seq) throw damaged(ledgerId, seq, 'the event is missing');
   return readEvent(ledgerId, seq, entry.row);

@@ -81,7 +81,7 @@ export async function completeLog(
     });
   const { log, version } = await readLog(target.records);
   if (log !== null && log.keyspaceId === unfinishedCopy)
-    await writeLog(target.records, { ...log, keyspaceId: target.stamp.keyspaceId }, version);
+    await writeLog(target.records, { ...log, keyspaceId: target.stamp.storeId }, version);
   return heads;
 }
 

@@ -1,8 +1,8 @@
 import { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import { machineUtilization, threadProcessorMs } from '../../runtime/clock/system-clock.ts';
 import { limits } from '../../runtime/limits/limits.ts';
-import { EventPages } from '../../service/following/event-pages.ts';
 import { followMeter, headMeter } from '../../service/following/follow-meter.ts';
+import { FollowedPages } from '../../service/following/followed-pages.ts';
 import { Followers } from '../../service/following/followers.ts';
 import { LedgerHeads } from '../../service/following/ledger-heads.ts';
 import type { ProvenLogs } from '../../service/proofs/proven-logs.ts';
@@ -31,7 +31,7 @@ export function createFollowers(
   limiter: BackgroundLimiter,
 ): Followers {
   const { config, ledgers, reading, clock, log, metrics, memory, random, monotonicMs } = node;
-  const pages = new EventPages(limits.followPagesMaxBytes, {
+  const pages = new FollowedPages(limits.followPagesMaxBytes, {
     add: (bytes) => memory.add('read', bytes),
     release: (bytes) => memory.release('read', bytes),
   });

@@ -29,7 +29,7 @@ interface Outcome {
 
 /**
  * Returns the records of a call, one for each ledger that it names. Returns a promise if a ledger must be looked up;
- * the answer does not wait for it.
+ * the answer waits for it only if too many are looked up (`lookUpsMax`).
  */
 export function recordsOf(
   call: RunningCall,

@@ -31,7 +31,7 @@ export function watchCredential(
       call.abort('credential ended');
       if (call.answered) return;
       call.answered = true;
-      call.ending = openEventsError();
+      call.ending = outcomesMissing();
       answerFor(call, incoming, call.ending);
     }, limits.streamLastOutcomesMs).unref();
   };
@@ -44,7 +44,7 @@ export function watchCredential(
   };
 }
 
-function openEventsError(): LedgerError {
+function outcomesMissing(): LedgerError {
   const message =
     'The credential of this stream has ended, and events that were taken may or may not have been written: send them again with their idempotency keys and a credential that is good.';
   return new LedgerError('outcome_unknown', message);

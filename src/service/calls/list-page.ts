@@ -8,6 +8,7 @@ interface ListRequest {
   readonly order?: string | undefined;
 }
 
+/** The page of every list but those of events, which have their own (event-query.ts). */
 export function checkListPage(request: ListRequest) {
   return {
     limit: checkLimit('limit', request.limit),

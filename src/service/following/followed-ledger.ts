@@ -11,10 +11,10 @@ import type { SealCheck } from '../reading/seal-check.ts';
 import { missing, readEvent } from '../reading/stored-event.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { unboundedWalk, type Walk } from '../walking/walk.ts';
-import { type EventPagePart, type EventPages, pageSeqs } from './event-pages.ts';
 import type { FollowMeter } from './follow-meter.ts';
 import { FollowedCheckpoints, type FollowedCheckpointsParts } from './followed-checkpoints.ts';
 import { type FollowAnswer, FollowedEvent, headOf, heartbeatAnswer } from './followed-event.ts';
+import { type FollowedPage, type FollowedPages, pageSeqs } from './followed-pages.ts';
 import { LearnedHeads } from './learned-heads.ts';
 import type { HeadWatch, LedgerHeads } from './ledger-heads.ts';
 import { type NewestShown, newestReadable } from './newest-readable.ts';
@@ -38,7 +38,7 @@ const sharedSeqs = 2 * pageSeqs;
 export interface FollowedLedgerParts extends FollowedCheckpointsParts {
   readonly ledgers: LedgerStore;
   readonly heads: Pick<LedgerHeads, 'watch' | 'told'>;
-  readonly pages: EventPages;
+  readonly pages: FollowedPages;
   readonly seals: SealCheck;
   readonly meter: FollowMeter;
   readonly clock: Clock;
@@ -278,7 +278,7 @@ export class FollowedLedger {
   }
 
   /** Adds what the store has of the page, at most up to `throughSeq`. */
-  async #extend(page: EventPagePart, throughSeq: number, walk: Walk, learnedMs: LearnedMs | null): Promise<void> {
+  async #extend(page: FollowedPage, throughSeq: number, walk: Walk, learnedMs: LearnedMs | null): Promise<void> {
     const { ledgers, seals, meter, pages } = this.#parts;
     const store = boundedLedgers(walk, ledgers);
     const from = page.first + page.events.length;
@@ -329,7 +329,7 @@ export class FollowedLedger {
   }
 
   /** Adds to a page that its next events up to `throughSeq` are lost. Returns their issues. */
-  #addLost(page: EventPagePart, throughSeq: number): IntegrityIssue[] {
+  #addLost(page: FollowedPage, throughSeq: number): IntegrityIssue[] {
     const issues: IntegrityIssue[] = [];
     for (let seq = page.first + page.events.length; seq <= throughSeq; seq += 1) {
       issues.push(missing(seq));
@@ -352,7 +352,7 @@ export class FollowedLedger {
 }
 
 /** Notes the read at its page until it has ended, so that others wait for it. Returns the read. */
-function underWay(page: EventPagePart, reading: Promise<void>): Promise<void> {
+function underWay(page: FollowedPage, reading: Promise<void>): Promise<void> {
   page.reading = Promise.allSettled([reading]).then(() => {
     page.reading = null;
   });

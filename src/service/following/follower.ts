@@ -329,7 +329,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     return { message: { case: 'caughtUp', value: { head } }, ...resume(this.#place.position) };
   }
 
-  /** As for GetLedgerCheckpoint and GetMasterCheckpoint. */
+  /** As `ofLedger` and `ofMaster` of proofs.ts decide it. */
   get #seesCheckpoints(): boolean {
     return this.#masterId !== null || this.access.isWhole;
   }

@@ -15,7 +15,7 @@ export function newestShown({ seq, hash, contentHash, master }: LedgerEvent): Ne
 
 /**
  * The newest event of what is followed up to `throughSeq` that the reader may read; null if there is none that can be
- * parsed. `access` null: every event of the ledger.
+ * parsed. `access` null: for a reader of every event.
  */
 export async function newestReadable(
   store: BoundedLedgers,

@@ -12,7 +12,10 @@ import {
 import { isoTime } from '../../domain/values/time.ts';
 import type { HeldGrant } from '../reading/ledger-reading.ts';
 
-/** On what the access rests: nothing can take it from a party; grants of the whole; grants of single masters. */
+/**
+ * On what the access rests: nothing can take it from a party; grants of all that is followed, a ledger or one master;
+ * grants of single masters.
+ */
 type Basis = 'party' | 'whole' | 'masters';
 
 const noGrants: ReadonlyMap<string, HeldGrant> = new Map();
@@ -66,7 +69,7 @@ export class ReaderAccess {
     }
   }
 
-  /** Whether every event of what is followed may be read. */
+  /** Whether no scope of what is followed is closed to the reader. */
   get isWhole(): boolean {
     return this.#basis !== 'masters';
   }

@@ -53,7 +53,7 @@ export async function takeNewOrigin(
   const to = { origin, publicKey: next === null ? null : publicKeyOf(next) };
   const log = await changeLog(records, (log) => ({
     ...withNewOrigin(log, to, endorse, nowIso),
-    keyspaceId: stamp.keyspaceId,
+    keyspaceId: stamp.storeId,
   }));
   stamp.clear();
   return log;
@@ -63,8 +63,8 @@ export async function takeNewOrigin(
 export async function keepLog({ records, stamp }: LogChangeParts): Promise<{ readonly wasCopy: boolean }> {
   const { log } = await readLog(records);
   const wasCopy = log === null ? stamp.isCopy() : isStamped(log, stamp);
-  if (log !== null && log.keyspaceId !== stamp.keyspaceId)
-    await changeLog(records, (known) => ({ ...known, keyspaceId: stamp.keyspaceId }));
+  if (log !== null && log.keyspaceId !== stamp.storeId)
+    await changeLog(records, (known) => ({ ...known, keyspaceId: stamp.storeId }));
   stamp.clear();
   return { wasCopy };
 }

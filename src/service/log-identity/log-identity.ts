@@ -49,23 +49,23 @@ export async function openLogIdentity(parts: LogIdentityParts): Promise<LogIdent
     if (origin !== null || !isStamped(log, stamp)) return new LogIdentity(log, logKey, isStamped(log, stamp));
     const moved = withNewOrigin(log, { origin: randomOrigin(random), publicKey: null }, endorse, nowIso);
     // The next round reads what was written. The mark goes last: until then each start takes another new origin.
-    if (await writeLog(records, { ...moved, keyspaceId: stamp.keyspaceId }, version)) stamp.clear();
+    if (await writeLog(records, { ...moved, keyspaceId: stamp.storeId }, version)) stamp.clear();
   }
 }
 
 function firstLog(
   origin: string,
   publicKey: string,
-  { keyspaceId }: StoreStamp,
+  { storeId }: StoreStamp,
   endorse: Endorse,
   nowIso: string,
 ): LogRecord {
-  return { origin, keys: [newLogKey(origin, publicKey, endorse, nowIso)], previous: [], keyspaceId };
+  return { origin, keys: [newLogKey(origin, publicKey, endorse, nowIso)], previous: [], keyspaceId: storeId };
 }
 
 /** Whether the store was restored from a copy: what it signs could contradict what was signed before. */
 export function isStamped(log: Pick<LogRecord, 'keyspaceId'>, stamp: StoreStamp): boolean {
-  return stamp.isCopy() || log.keyspaceId !== stamp.keyspaceId;
+  return stamp.isCopy() || log.keyspaceId !== stamp.storeId;
 }
 
 const RANDOM_BYTES = 4;
@@ -98,7 +98,7 @@ export class LogIdentity {
     this.behind = new BehindLogs(isStamped);
   }
 
-  /** Whether a record, as it is now, names the origin, the key and the keyspace of this node. */
+  /** Whether a record, as it is now, names the origin, the key and the store of this node. */
   isOf(log: LogRecord | null): boolean {
     const own = this.#log;
     return (

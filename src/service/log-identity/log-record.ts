@@ -44,7 +44,8 @@ export interface LogRecord {
   /** Oldest first. */
   readonly previous: readonly EndedOrigin[];
   /**
-   * The keyspace in which this was agreed on. A keyspace with another id was restored from a copy. null: no Cassandra.
+   * The `storeId` of the store in which this was agreed on. A store with another one was restored from a copy. null: a
+   * store of one node.
    */
   readonly keyspaceId: string | null;
 }

@@ -25,7 +25,10 @@ const scopeCharsMax = pageCharsMax / scopesAtOnceMax;
 /** Reads the next chunk, of at most `count` entries. Resolves with null at the end. */
 type ReadNext = (count: number) => Promise<EventChunk | null>;
 
-/** Yields the entries within bounds. A read asks for what is left of `wanted` at most, and for fewer large entries. */
+/**
+ * Yields the entries within bounds, of which a filter may leave out any. A read asks for what is left of `wanted` at
+ * most, and for fewer large entries.
+ */
 export async function* entriesWithin(
   store: BoundedLedgers,
   place: EventPlace,

@@ -32,12 +32,18 @@ export interface EventQuery {
   readonly startSeq: number | null;
 }
 
-/** Whether each event has to be examined. Times and seqs do not filter: they only bound the list. */
+/**
+ * Whether events within the bounds are left out: then offsets count matches, gaps are no `missing_event`, and a page
+ * may end before it is full. Each filter stands here and in `matches`. Times and seqs only bound the list.
+ */
 export function isFiltered(query: EventQuery): boolean {
   return query.eventType !== null || query.eventId !== null;
 }
 
-/** The fields that the requests of all event lists have. */
+/**
+ * The fields of ListLedgerEvents, ListMasterEvents and GetDelegationProof. A field that one of them lacks is undefined
+ * there.
+ */
 export type EventQueryFields = Partial<
   Pick<
     ListLedgerEventsRequest,

@@ -34,7 +34,7 @@ export async function walkEvents(
   const { descending, limit } = query;
   const events: LedgerEvent[] = [];
   const unreadable: IntegrityIssue[] = [];
-  // Without a filter the bounds already begin after the skipped events.
+  // Without a filter `boundsAfter` has skipped them already.
   let skip = isFiltered(query) ? query.offset : 0;
   let bytes = pageFrameBytes;
   let examined = 0;

@@ -25,6 +25,7 @@ export const parseGrant = parserOf<Grant>({
 });
 
 const parseAnyGrantCell = parserOf<GrantCell>({});
+/** Of the grant in a cell: the members that the access rests on. */
 const checkGrant = memberCheck<Grant>({ role: text, access: text, expiresAt: orNull(time) });
 
 export function parseGrantCell(json: string): GrantCell {

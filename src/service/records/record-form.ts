@@ -3,7 +3,10 @@ import { decodeStored } from '../../store/unreadable-record.ts';
 
 type Check = (value: unknown) => boolean;
 
-/** The check of each field of a stored value. Other fields are from a later version and are ignored. */
+/**
+ * The check of each field of a stored value. Other fields are from a later version: they are not checked,
+ * and are kept when the value is written again.
+ */
 export type FormOf<T> = { readonly [Field in keyof T]-?: Check };
 
 export const text: Check = (value) => typeof value === 'string';

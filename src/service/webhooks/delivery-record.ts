@@ -21,6 +21,7 @@ export interface DeliveryRecord {
   readonly lastResponseStatus: number | null;
   readonly createdAt: string;
   readonly nextAttemptAt: string | null;
+  /** No list is in this order: lists are in the order of recording. */
   readonly deliveredAt: string | null;
 }
 

@@ -111,7 +111,10 @@ export function subscriptionsIn(store: RecordStore) {
         return true;
       }
     },
-    /** A value that changes whenever a subscription is created or ends, before that call is answered. */
+    /**
+     * A value that changes whenever a subscription is created or ends, before that call is answered. Another change of
+     * a record need not be noted: a node keeps each record as it first read it.
+     */
     changes: async () => (await store.get(changesKind, changesId))?.value ?? '0',
     ofActor: (walk: Walk, actorId: string, page: FindPage) => subscriptions.find(walk, 'actor', actorId, page),
     /** Active subscriptions after `after`, in the order of creation. Fewer than `limit` are the last ones. */

@@ -51,7 +51,7 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
     await checkServers(client, settings);
     const facts = new ClusterFacts(opened.session);
     const bucketEvents = await checkSchema(facts, settings);
-    const stamp = { keyspaceId: await facts.get(keyspaceIdFact), isCopy: () => false, clear: () => {} };
+    const stamp = { storeId: await facts.get(keyspaceIdFact), isCopy: () => false, clear: () => {} };
     if (isServing) await prepareAtStart(client);
     const session = around?.(opened.session) ?? opened.session;
     const ledgers = new CassandraLedgerStore({ session, now, random, bucketEvents, writesMax: settings.writesMax });

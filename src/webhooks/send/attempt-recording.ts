@@ -71,8 +71,9 @@ export class AttemptRecorder {
   }
 
   /**
+   * true: the record is stored, or another node or call has changed the delivery meanwhile, and nothing is written.
    * false: the store does not accept the record. The delivery stays PENDING and is sent again; receivers recognize it
-   * by its `webhook-id`. Has no effect on a delivery that another node or call has changed meanwhile.
+   * by its `webhook-id`.
    */
   async #replace(held: HeldDelivery, changed: DeliveryRecord): Promise<boolean> {
     const { deliveries, clock, log, isStopped } = this.#parts;

@@ -80,7 +80,7 @@ export class Sender {
     this.#refill(queue);
   }
 
-  /** The subscription has ended, or another node sends for it now. Running attempts end. */
+  /** The subscription has ended, or another node sends for it now. Running attempts go on and are recorded. */
   drop(subscriptionId: string): void {
     const queue = this.#subscriptions.get(subscriptionId);
     if (queue === undefined) return;

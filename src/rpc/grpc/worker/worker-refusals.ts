@@ -108,6 +108,7 @@ function refusalInterceptor(parts: AnsweringServerParts): ServerInterceptor {
         const stream = callStreamOf(call);
         const requestId = isStandard(path) ? '' : sentIdOf(stream);
         if (isFirst && isOk) note(parts.writer, ms, path, '', '');
+        // Nothing was written, but the caller sees the status of `outcome_unknown`.
         else if (isFirst && stream.own === null) note(parts.writer, ms, path, 'outcome_unknown', requestId);
         return sendStatus.call(call, status);
       }

@@ -13,7 +13,10 @@ export interface Decision {
   readonly row: Row;
 }
 
-/** The outcome of a conditional write is unknown: it may have been applied, or may still be applied later. */
+/**
+ * The outcome of a conditional write is unknown: it may have been applied, or may still be applied later. Appends pass
+ * it on as OutcomeUnknown. Claims and rows of scopes make it `unavailable`. Records and facts are written again.
+ */
 export class MaybeApplied extends Error {
   constructor(cause: unknown) {
     super('Cassandra did not say whether the condition held', { cause });

@@ -16,7 +16,7 @@ export function markCopy(directory: string): void {
 export function stampOf(directory: string): StoreStamp {
   const mark = join(directory, copyMark);
   return {
-    keyspaceId: null,
+    storeId: null,
     isCopy: () => existsSync(mark),
     clear() {
       rmSync(mark, { force: true });

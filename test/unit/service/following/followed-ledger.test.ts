@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { pageSeqs } from '../../../../src/service/following/event-pages.ts';
 import { FollowedLedger } from '../../../../src/service/following/followed-ledger.ts';
+import { pageSeqs } from '../../../../src/service/following/followed-pages.ts';
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
 import { append, buyer, delegate, grant, ledgerId, revoke, supplier } from '../../../support/commands.ts';
 import { FollowersRig } from '../../../support/followers-rig.ts';

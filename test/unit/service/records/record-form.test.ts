@@ -1,19 +1,26 @@
 import { expect, test } from 'vitest';
-import { count, list, orNull, parserOf, text, time } from '../../../../src/service/records/record-form.ts';
+import { count, list, optional, orNull, parserOf, text, time } from '../../../../src/service/records/record-form.ts';
 
 interface Stored {
   readonly name: string;
   readonly seq: number;
   readonly items: readonly unknown[];
   readonly endsAt: string | null;
+  readonly note?: string;
 }
 
-const parse = parserOf<Stored>({ name: text, seq: count, items: list, endsAt: orNull(time) });
+const parse = parserOf<Stored>({ name: text, seq: count, items: list, endsAt: orNull(time), note: optional(text) });
 const good = { name: 'a', seq: 0, items: [], endsAt: null };
 
 test('a stored object is read with members that its form does not name', () => {
   for (const value of [good, { ...good, endsAt: '2026-01-01T00:00:00.000Z', added: 1 }])
     expect(parse(JSON.stringify(value))).toEqual(value);
+});
+
+test('a member that old values lack may be missing, and is checked where it is there', () => {
+  expect(parse(JSON.stringify({ ...good, note: 'b' }))).toEqual({ ...good, note: 'b' });
+  expect(parse(JSON.stringify(good))).toEqual(good);
+  expect(() => parse(JSON.stringify({ ...good, note: null }))).toThrow(TypeError);
 });
 
 test.each([

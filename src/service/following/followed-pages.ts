@@ -13,7 +13,7 @@ interface PageMemory {
 }
 
 /** Events of one ledger between two multiples of `pageSeqs`. */
-export interface EventPagePart {
+export interface FollowedPage {
   readonly ledgerId: string;
   readonly first: number;
   /** From `first` on. null: the log lacks that seq, or its row cannot be read. */
@@ -27,11 +27,11 @@ export interface EventPagePart {
  * The pages of followed ledgers that a node has in memory: at most `bytesMax`, those that were used last. A page that
  * was dropped is read again.
  */
-export class EventPages {
+export class FollowedPages {
   readonly #bytesMax: number;
   readonly #memory: PageMemory;
   /** In the order of use. */
-  readonly #pages = new Map<string, EventPagePart>();
+  readonly #pages = new Map<string, FollowedPage>();
   #bytes = 0;
 
   constructor(bytesMax: number, memory: PageMemory) {
@@ -50,7 +50,7 @@ export class EventPages {
   }
 
   /** The page of a seq, which becomes the one that was used last. */
-  use(ledgerId: string, seq: number): EventPagePart {
+  use(ledgerId: string, seq: number): FollowedPage {
     const key = keyOf(ledgerId, seq);
     const found = this.#pages.get(key);
     const page = found ?? { ledgerId, first: seq - (seq % pageSeqs), events: [], reading: null, bytes: 0 };
@@ -59,7 +59,7 @@ export class EventPages {
     return page;
   }
 
-  add(page: EventPagePart, event: FollowedEvent | null, rowChars: number): void {
+  add(page: FollowedPage, event: FollowedEvent | null, rowChars: number): void {
     page.events.push(event);
     if (this.#pages.get(keyOf(page.ledgerId, page.first)) !== page) return;
     const bytes = eventBytes + rowChars * bytesOfChar;
@@ -77,7 +77,7 @@ export class EventPages {
     for (const [key, page] of this.#pages) if (page.ledgerId === ledgerId) this.#drop(key, page);
   }
 
-  #drop(key: string, page: EventPagePart): void {
+  #drop(key: string, page: FollowedPage): void {
     this.#pages.delete(key);
     this.#bytes -= page.bytes;
     this.#memory.release(page.bytes);

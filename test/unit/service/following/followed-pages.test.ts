@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { EventPages } from '../../../../src/service/following/event-pages.ts';
+import { FollowedPages } from '../../../../src/service/following/followed-pages.ts';
 
 function rig(bytesMax: number) {
   const memory = { held: 0 };
-  const pages = new EventPages(bytesMax, {
+  const pages = new FollowedPages(bytesMax, {
     add: (bytes) => {
       memory.held += bytes;
     },
