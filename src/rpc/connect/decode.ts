@@ -16,7 +16,8 @@ import { unknownField } from '../call/json-fields.ts';
  */
 export function readProtobufJson(desc: DescMessage, node: JsonNode): Message {
   try {
-    return fromJson(desc, toValue(node) as JsonValue, { ignoreUnknownFields: false });
+    // Texts of the node itself would keep the whole body.
+    return fromJson(desc, JSON.parse(node.canonical) as JsonValue, { ignoreUnknownFields: false });
   } catch (cause) {
     throw faultOf(desc, node) ?? noneOf(desc, cause);
   }

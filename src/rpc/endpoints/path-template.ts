@@ -1,4 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
+import { ownText } from '../../runtime/collections/own-text.ts';
 
 type TemplateSegment =
   | { readonly kind: 'literal'; readonly text: string }
@@ -96,7 +97,7 @@ function splitPath(rawPath: string): readonly string[] {
 }
 
 function decodeSegment(segment: string): string {
-  if (!segment.includes('%')) return segment;
+  if (!segment.includes('%')) return ownText(segment);
   try {
     return decodeURIComponent(segment);
   } catch {

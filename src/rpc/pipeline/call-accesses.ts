@@ -1,5 +1,6 @@
 import { isUuid } from '../../domain/values/uuid-form.ts';
-import { type AccessRecord, cutPath, ownText } from '../../service/audit/access-record.ts';
+import { ownText } from '../../runtime/collections/own-text.ts';
+import { type AccessRecord, cutPath } from '../../service/audit/access-record.ts';
 import type { Caller } from '../../service/calls/call.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';

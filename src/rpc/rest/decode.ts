@@ -1,6 +1,7 @@
 import { create, type DescField, type Message, ScalarType } from '@bufbuild/protobuf';
 import { invalidField } from '../../domain/errors.ts';
 import type { JsonNode } from '../../domain/json/json.ts';
+import { ownText } from '../../runtime/collections/own-text.ts';
 import { isOptional, jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
 import { unknownField } from '../call/json-fields.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
@@ -86,7 +87,8 @@ function readScalar(field: DescField, scalar: ScalarType, node: JsonNode, path: 
   switch (scalar) {
     case ScalarType.STRING:
       if (node.kind !== 'string') throw invalidField(path, 'a string');
-      return node.value;
+      // It may be kept, as the id of a master is: not with the whole body.
+      return ownText(node.value);
     case ScalarType.BOOL:
       if (node.kind !== 'boolean') throw invalidField(path, 'true or false');
       return node.value;

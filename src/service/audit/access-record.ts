@@ -1,3 +1,4 @@
+import { ownText } from '../../runtime/collections/own-text.ts';
 /** One authenticated call that named a ledger. Many records wait at once: each must have less than 1 KB. */
 export interface AccessRecord {
   readonly actorId: string;
@@ -19,9 +20,4 @@ export const accessPathMaxChars = 512;
 
 export function cutPath(path: string): string {
   return path.length <= accessPathMaxChars ? path : `${ownText(path.slice(0, accessPathMaxChars - 1))}…`;
-}
-
-/** Copies a text: a substring would keep the whole text in memory that it was cut from, which may have 1 MiB. */
-export function ownText(text: string): string {
-  return Buffer.from(text).toString();
 }
