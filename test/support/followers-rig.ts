@@ -233,6 +233,7 @@ export class RigStream implements StreamCall {
   readonly transport = 'grpc';
   readonly timeoutMs = Number.POSITIVE_INFINITY;
   readonly query = '';
+  readonly received = Buffer.alloc(0);
   call: RunningCall | null = null;
   /** Resolves when the call has ended. */
   done: Promise<void> = Promise.resolve();

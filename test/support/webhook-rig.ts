@@ -177,6 +177,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     ending: null,
     isStalled: false,
     onAbort: null,
+    paced: () => undefined,
     recordAccess: () => {},
     endWith: () => {},
     deadline: Number.MAX_SAFE_INTEGER,

@@ -35,6 +35,8 @@ export interface IncomingCall {
    * `unavailable` if the caller has gone.
    */
   receive(): Promise<void> | undefined;
+  /** The request's body or message, decompressed, once `receive` is done. Empty if there is none. */
+  readonly received: Uint8Array;
   /** Returns what an ENTITY_REQUEST signature covers. Call it after `receive`. */
   signedRequest(): Omit<EntityRequest, 'timestamp'>;
   /** Checks the media type, the JSON and the fields, and returns the message. Call it after `receive`. */

@@ -16,6 +16,8 @@ export interface CallSupport {
   openWalk(call: RunningCall): Walk;
   /** Charges the cost of a part walk that has ended. */
   charge(call: RunningCall, walk: Walk): void;
+  /** See Call. */
+  paced(call: RunningCall, values: number): Promise<void> | undefined;
   /** Leaves an access record of a live stream. */
   recordAccess(call: RunningCall): void;
 }
@@ -117,6 +119,10 @@ export class RunningCall implements Call {
       walk.end();
       this.#support.charge(this, walk);
     }
+  }
+
+  paced(values: number): Promise<void> | undefined {
+    return this.#support.paced(this, values);
   }
 
   recordAccess(): void {

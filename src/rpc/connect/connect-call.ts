@@ -67,6 +67,10 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
     this.#message = message;
   }
 
+  get received(): Uint8Array {
+    return this.#message;
+  }
+
   /** The caller sent no REST request: the signature covers POST, the method's path and the message as received. */
   signedRequest(): Omit<EntityRequest, 'timestamp'> {
     return { method: 'POST', path: this.#endpoint.rpcPath, bodyHash: sha256Hex(this.#message) };

@@ -40,6 +40,33 @@ export function createCallRates(sizes: CallRateSizes) {
       }
       if (limited !== null) throw rateLimited(call, limited);
     },
+    /**
+     * Takes from the caller's bucket what the JSON values of its request cost beyond one call, before they are read.
+     * Throws `rate_limited` if the bucket owes calls already, and `payload_too_large` for too many values without a
+     * credential.
+     */
+    admitValues(call: RunningCall, address: () => string, values: number, nowMs: number): void {
+      const { caller, endpoint } = call;
+      if (caller === null && values > limits.anonymousValuesMax) throw tooManyValues();
+      const tokens = Math.floor(values / limits.requestValuesPerCall);
+      if (tokens === 0) return;
+      let limited: RateLimited | null = null;
+      if (caller !== null) {
+        const { admitted, recorded } = endpoint.isAppend ? appends : calls;
+        const key = bucketOf(caller, address);
+        limited = admitted.takeMore(key, tokens, nowMs);
+        if (limited !== null) call.isRecorded = recorded.take(key, nowMs) === null;
+      } else if (endpoint.rule.createsAnonymously) {
+        limited = creates.takeMore(addressKey(address()), tokens, nowMs);
+      }
+      if (limited !== null) throw rateLimited(call, limited);
+    },
+    /** The same for an event of a stream. false: the bucket owes calls, ask again later. */
+    mayRead({ caller }: RunningCall, address: () => string, values: number, nowMs: number): boolean {
+      const tokens = Math.floor(values / limits.requestValuesPerCall);
+      if (caller === null || tokens === 0) return true;
+      return appends.admitted.takeMore(bucketOf(caller, address), tokens, nowMs) === null;
+    },
     /** Charges what a read has cost beyond one call. The next calls are refused until the bucket is filled again. */
     charge({ caller, endpoint }: RunningCall, address: () => string, cost: WalkCost, nowMs: number): void {
       const tokens = callsOf(cost);
@@ -79,6 +106,13 @@ export function addressKey(address: string): string {
   const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0');
   const groups = [...left, ...zeros, ...right].slice(0, 4);
   return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
+}
+
+function tooManyValues(): LedgerError {
+  const limit = limits.anonymousValuesMax;
+  return new LedgerError('payload_too_large', `A request without a credential may have ${limit} JSON values.`, {
+    limit,
+  });
 }
 
 function rateLimited(call: RunningCall, { retryAfterS, rateLimit, rateLimitPolicy }: RateLimited): LedgerError {

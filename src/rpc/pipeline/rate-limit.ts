@@ -36,14 +36,27 @@ export class RateLimiter {
 
   /** Returns null if a token was taken. `nowMs` is the time of any clock that does not go back. */
   take(key: string, nowMs: number): RateLimited | null {
-    const { perSecond, burst } = this.#size;
-    if (perSecond === 0) return null;
+    if (this.#size.perSecond === 0) return null;
     const bucket = this.#filled(key, nowMs);
     if (bucket.tokens >= 1) {
       bucket.tokens -= 1;
       return null;
     }
-    const retryAfterS = Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond));
+    return this.#limited(bucket);
+  }
+
+  /** The same for several tokens at once, if the bucket owes none. It may go below zero. */
+  takeMore(key: string, tokens: number, nowMs: number): RateLimited | null {
+    if (this.#size.perSecond === 0) return null;
+    const bucket = this.#filled(key, nowMs);
+    if (bucket.tokens < 0) return this.#limited(bucket);
+    bucket.tokens -= tokens;
+    return null;
+  }
+
+  #limited({ tokens }: Bucket): RateLimited {
+    const { perSecond, burst } = this.#size;
+    const retryAfterS = Math.max(1, Math.ceil((1 - tokens) / perSecond));
     const rateLimitPolicy = `"${this.#name}";q=${burst};w=${Math.max(1, Math.ceil(burst / perSecond))}`;
     return { retryAfterS, rateLimit: `"${this.#name}";r=0;t=${retryAfterS}`, rateLimitPolicy };
   }

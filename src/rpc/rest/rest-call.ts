@@ -39,6 +39,8 @@ export function restEntry(route: RestRoute, endpoint: Endpoint): RestEntry {
   return { ...route, endpoint, read: requestReader(route), parameters, write: answerWriter(route) };
 }
 
+const nothing = Buffer.alloc(0);
+
 export class RestCall extends HttpCall implements UnaryCall {
   readonly transport = 'rest';
   readonly timeoutMs = Number.POSITIVE_INFINITY;
@@ -78,6 +80,10 @@ export class RestCall extends HttpCall implements UnaryCall {
   async #receive(): Promise<void> {
     if (this.entry.hasBody) this.#body = await readBody(this.request, this.response, this.call);
     else this.#droppedHash = await dropBody(this.request, this.response, this.call);
+  }
+
+  get received(): Uint8Array {
+    return this.#body ?? nothing;
   }
 
   signedRequest(): Omit<EntityRequest, 'timestamp'> {

@@ -1,6 +1,7 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import { boundError, namesOf, trailerBounds } from '../../domain/error-bounds.ts';
 import { isRetryable, LedgerError, notFound } from '../../domain/errors.ts';
+import { valuesInText } from '../../domain/json/json-values.ts';
 import type { AppendEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { LedgerNaming } from '../audit/ledger-naming.ts';
@@ -83,6 +84,8 @@ class AppendStream {
         const length = lengthOf(request);
         heldBytes = bytesOf(length);
         this.#memory.hold(this, heldBytes);
+        const pace = this.#call.paced(valuesOf(request));
+        if (pace !== undefined) await pace;
         // The lane must be known before any later event is looked at.
         const ledgerId = this.#appender.ledgerOf(request.uuid) ?? (await this.#appender.findLedger(request.uuid));
         if (this.#closed) break;
@@ -273,6 +276,14 @@ class AppendStream {
     this.#wakeReader?.();
     this.#wakeReader = null;
   }
+}
+
+/** A payload of fewer characters has too few values to count. */
+const fewValuesChars = 128;
+
+function valuesOf({ payload, deliveryChain = '' }: AppendEventsRequest): number {
+  if (payload.length + deliveryChain.length < fewValuesChars) return 0;
+  return valuesInText(payload) + valuesInText(deliveryChain);
 }
 
 /** Characters of the fields that a caller can make long. */

@@ -117,6 +117,10 @@ abstract class GrpcCall implements IncomingCall {
     return undefined;
   }
 
+  get received(): Uint8Array {
+    return this.#request;
+  }
+
   async #arrive(): Promise<void> {
     if (this.call?.aborted) throw notInTime();
     this.frame(workerCommand.admitted);

@@ -28,7 +28,7 @@ function liveCall(
   const pipeline = createPipeline({
     ...parts,
     credentials: fakeCredentials(),
-    rates: { admit: () => {}, charge: () => {} },
+    rates: { admit: () => {}, admitValues: () => {}, charge: () => {} },
   } as unknown as Parameters<typeof createPipeline>[0]);
   const { followLedgerEvents: method } = LedgerService.method;
   const rule = { auth: Auth.NONE, live: true };
@@ -40,6 +40,7 @@ function liveCall(
     header: () => undefined,
     address: () => '127.0.0.1',
     receive: () => undefined,
+    received: Buffer.alloc(0),
     decode: () => ({ message: {}, json: new Map() }),
     send: () => {
       outcome.sent += 1;

@@ -57,6 +57,13 @@ describe('a token bucket', () => {
     expect(limiter.take('b', 0)).toBe(null);
   });
 
+  it('gives many tokens at once if it owes none, and none until it has them', () => {
+    const limiter = new RateLimiter('call', limit, 10);
+    expect(limiter.takeMore('a', 13, 0)).toBe(null);
+    expect(limiter.takeMore('a', 1, 900)?.retryAfterS).toBe(1);
+    expect(limiter.takeMore('a', 1, 1_000)).toBe(null);
+  });
+
   it('gives no more than burst and rate over any time, also when the clock stands still', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(300), { maxLength: 200 }), (stepsMs) => {
@@ -92,6 +99,46 @@ describe('calls beyond their rate', () => {
 
   it.each([true, false])('are recorded up to the same rate (append: %s)', (isAppend) => {
     expect(admitted(6, isAppend)).toEqual(['in', 'in', 'recorded', 'recorded', 'not recorded', 'not recorded']);
+  });
+});
+
+describe('JSON values', () => {
+  const size = { perSecond: 1, burst: 10 };
+  const callOf = (caller: object | null, createsAnonymously = false) =>
+    ({
+      caller,
+      endpoint: { isAppend: false, rule: { createsAnonymously } },
+      headers: [],
+      isRecorded: true,
+    }) as unknown as RunningCall;
+  const address = () => '192.0.2.7';
+
+  it('cost a call for each 50, before they are read', () => {
+    const rates = createCallRates({ create: size, append: size, call: size });
+    const call = callOf({ apiKeyId: 'key' });
+    for (let at = 0; at < 20; at += 1) rates.admitValues(call, address, 49, 0);
+    rates.admitValues(call, address, 1_000, 0);
+    const waits = { code: 'rate_limited', details: { retry_after_s: 11 } };
+    expect(() => rates.admitValues(call, address, 50, 0)).toThrow(expect.objectContaining(waits));
+    expect(() => rates.admitValues(call, address, 49, 0)).not.toThrow();
+    expect(() => rates.admitValues(call, address, 50, 10_000)).not.toThrow();
+  });
+
+  it('of a creation without a credential cost its address', () => {
+    const rates = createCallRates({ create: size, append: size, call: size });
+    rates.admitValues(callOf(null, true), address, 1_000, 0);
+    expect(() => rates.admitValues(callOf(null, true), address, 50, 0)).toThrow('Too many calls');
+    expect(() => rates.admitValues(callOf(null, true), () => '192.0.2.8', 50, 0)).not.toThrow();
+    expect(() => rates.admitValues(callOf(null), address, 50, 0)).not.toThrow();
+  });
+
+  it('of an event of a stream wait until the rate of appends allows them', () => {
+    const rates = createCallRates({ create: size, append: size, call: size });
+    const call = callOf({ apiKeyId: 'key' });
+    expect(rates.mayRead(call, address, 1_000, 0)).toBe(true);
+    expect(rates.mayRead(call, address, 50, 9_000)).toBe(false);
+    expect(rates.mayRead(call, address, 49, 9_000)).toBe(true);
+    expect(rates.mayRead(call, address, 50, 10_000)).toBe(true);
   });
 });
 

@@ -66,6 +66,7 @@ const call = {
   newId: () => 'stream',
   caller: { actorId: 'actor', mustSign: false },
   signal: new AbortController().signal,
+  paced: () => undefined,
 } as unknown as Call;
 const outcome = { event: { seq: 0, master: null }, replayed: false } as unknown as CommandOutcome;
 
@@ -102,6 +103,32 @@ function endless(handler: ReturnType<typeof handlerOf>, chars: number) {
   const next = () => answers.next();
   return { stream, next, end: () => answers.return?.() };
 }
+
+test('an event with many JSON values is read once the rate of its caller allows it', async () => {
+  const prepared: string[] = [];
+  const handler = handlerOf(new MemoryBudget(64 * MiB), async ({ payload }) => {
+    prepared.push(payload);
+    return { kind: 'checked', submit: async () => outcome };
+  });
+  const values: number[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const paced = (count: number) => {
+    values.push(count);
+    return values.length === 2 ? promise : undefined;
+  };
+  const payloads = ['{"a":1}', `{"list":[${'0,'.repeat(199)}0]}`];
+  async function* events() {
+    yield* payloads.map((payload, at) => event(at, payload));
+  }
+  const answers = handler(events(), { ...call, paced } as Call)[Symbol.asyncIterator]();
+  await answers.next();
+  await turns(5);
+  expect([values, prepared]).toEqual([[0, 201], payloads.slice(0, 1)]);
+  resolve();
+  await answers.next();
+  expect(prepared).toEqual(payloads);
+  await answers.return?.();
+});
 
 describe('streams whose budget is full', () => {
   test('256 streams whose events are not answered hold no more than half of the budget, and take their next in turn', async () => {

@@ -1,0 +1,110 @@
+import { once } from 'node:events';
+import { create } from '@bufbuild/protobuf';
+import { expect, it, onTestFinished } from 'vitest';
+import {
+  type AppendEventsRequest,
+  AppendEventsRequestSchema,
+  type AppendEventsResponse,
+  MasterService,
+} from '../../../src/gen/svc/v1/masters_pb.ts';
+import { rpcPathOf } from '../../../src/rpc/endpoints/endpoint.ts';
+import type { Call } from '../../../src/service/calls/call.ts';
+import { callGrpc, grpcClient, openGrpcStream } from '../../support/grpc-client.ts';
+import { bearer, type ListeningNodeOptions, masterId, startListeningNode } from '../../support/listening-node.ts';
+
+/** Texts with many short values take long to read, on the thread that all calls share. */
+
+async function start(options: ListeningNodeOptions) {
+  const node = await startListeningNode(options);
+  onTestFinished(() => node[Symbol.asyncDispose]());
+  return node;
+}
+
+function clientOf(address: string) {
+  const client = grpcClient(address);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+it('a request with many JSON values counts as many calls, and is not read once its caller owes calls', async () => {
+  let appended = 0;
+  const node = await start({
+    rates: { append: { perSecond: 0.1, burst: 150 } },
+    handlers: {
+      'MasterService.AppendEvent': async () => {
+        appended += 1;
+        return {};
+      },
+    },
+  });
+  const payload = (values: number) => JSON.stringify({ list: Array.from({ length: values }, () => 0) });
+  const rest = (values: number) =>
+    fetch(`${node.base}/v1/traceledger/master/${masterId}/events`, {
+      method: 'POST',
+      headers: { ...bearer, 'content-type': 'application/json' },
+      body: `{"event_type":"A","payload":${payload(values)}}`,
+    });
+  const connect = (values: number) =>
+    fetch(`${node.base}${rpcPathOf(MasterService.method.appendEvent)}`, {
+      method: 'POST',
+      headers: { ...bearer, 'content-type': 'application/json' },
+      body: JSON.stringify({ uuid: masterId, eventType: 'A', payload: payload(values) }),
+    });
+  const client = clientOf(node.grpcAddress);
+  const grpc = (values: number) => {
+    const event = { uuid: masterId, eventType: 'A', payload: payload(values) };
+    return callGrpc(client, MasterService.method.appendEvent, event, bearer);
+  };
+  expect([(await rest(2_000)).status, (await connect(2_000)).status, (await grpc(4_000)).info]).toEqual([
+    200,
+    200,
+    null,
+  ]);
+  const refused = await rest(100);
+  expect([refused.status, refused.headers.get('ratelimit')]).toEqual([429, expect.stringMatching(/^"append";r=0;t=/)]);
+  expect((await connect(1)).status).toBe(429);
+  expect((await grpc(1)).info?.reason).toBe('rate_limited');
+  expect(appended).toBe(3);
+});
+
+it('events of a stream with many JSON values wait until the rate of their caller allows them', async () => {
+  let nowMs = 0;
+  const node = await start({
+    rates: { append: { perSecond: 10, burst: 10 } },
+    monotonicMs: () => nowMs,
+    handlers: {
+      'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call) {
+        for await (const { clientIndex } of requests) {
+          await call.paced(1_000);
+          yield { clientIndex };
+        }
+      },
+    },
+  });
+  const client = clientOf(node.grpcAddress);
+  const stream = openGrpcStream(client, MasterService.method.appendEvents, bearer);
+  const indexes: bigint[] = [];
+  stream.on('data', ({ clientIndex }: AppendEventsResponse) => void indexes.push(clientIndex));
+  for (const clientIndex of [1n, 2n]) stream.write(create(AppendEventsRequestSchema, { clientIndex }));
+  await expect.poll(() => indexes).toEqual([1n]);
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  expect(indexes).toEqual([1n]);
+  nowMs = 2_000;
+  await expect.poll(() => indexes).toEqual([1n, 2n]);
+  stream.end();
+  await once(stream, 'end');
+});
+
+it('a request without a credential may have 4,096 JSON values', async () => {
+  const node = await start({ grpc: false, handlers: { 'ActorService.CreateActor': async () => ({}) } });
+  const sent = (values: number) =>
+    fetch(`${node.base}/v1/actors`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: `{"x":[${Array.from({ length: values }, () => 0)}]}`,
+    });
+  const answer = await sent(4_200);
+  const error = { code: 'payload_too_large', details: { limit: 4_096 } };
+  expect([answer.status, await answer.json()]).toMatchObject([413, { error }]);
+  expect((await sent(4_000)).status).toBe(400);
+});
