@@ -2,12 +2,12 @@ import { parseKid } from '../../domain/keys/signature.ts';
 import type { GetDeveloperResponse } from '../../gen/svc/v1/developer_pb.ts';
 import type { GetRootLedgerResponse } from '../../gen/svc/v1/entities_pb.ts';
 import type { ListLedgerEventsResponse } from '../../gen/svc/v1/ledgers_pb.ts';
-import type { CreateMasterResponse, GetMasterResponse } from '../../gen/svc/v1/masters_pb.ts';
+import type { CreateMasterRequest, CreateMasterResponse, GetMasterResponse } from '../../gen/svc/v1/masters_pb.ts';
 import type { GetOrganizationResponse } from '../../gen/svc/v1/organizations_pb.ts';
 import { type Endpoint, endpointNamed } from '../endpoint.ts';
 import { asClientError } from '../error.ts';
 import type { CallOptions } from '../methods.ts';
-import type { Answer } from '../shapes.ts';
+import type { Answer, Request } from '../shapes.ts';
 import { createFacts, type Facts } from '../signing/facts.ts';
 import { eventSigningInput } from '../signing/signed-calls.ts';
 import { signatureHeaders } from '../signing/signing.ts';
@@ -102,7 +102,8 @@ export function createCaller(parts: CallerParts): Caller {
     };
     const { answer, ...received } = await withRetries(policy, parts.clock, kind, options.signal, send);
     if (endpoint.name === 'createMaster') {
-      facts.noteMaster(masterNames(answer as unknown as Answer<CreateMasterResponse>));
+      const asked = request as unknown as Request<CreateMasterRequest>;
+      facts.noteMaster(asked, masterNames(answer as unknown as Answer<CreateMasterResponse>));
     }
     options.onAnswer?.({ ...received, attempts });
     return answer;

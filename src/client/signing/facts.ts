@@ -21,32 +21,49 @@ interface FactSource {
 }
 
 /**
- * What signing needs to know. It never changes, so it is cached. Methods reject with what reading it throws; `ledger`
- * also with `invalid_answer`.
+ * What signing needs to know. It never changes, so it is cached. Methods reject with what reading it throws, and with
+ * `invalid_answer` if the answer is about something else than was asked for: a signature would then be good for an
+ * event that the caller never named.
  */
 export interface Facts extends Omit<FactSource, 'genesis'> {
   ledger(ledgerId: string): Promise<LedgerFacts>;
-  noteMaster(master: MasterNames): void;
+  /** Throws `invalid_answer` if the master was made with other names than were asked for. */
+  noteMaster(asked: Omit<MasterNames, 'masterId'>, made: MasterNames): void;
 }
 
 /** Cached objects of each kind. The least recently used one is evicted. */
 const KNOWN_MAX = 10_000;
 
 export function createFacts(source: FactSource): Facts {
-  const master = cached(source.master);
+  const master = cached(async (id) => {
+    const found = await source.master(id);
+    if (found.masterId !== id) throw invalidAnswer('uuid', `that of the master asked for, ${id}`);
+    return found;
+  });
   const caller = cached(source.caller);
+  const ledger = cached(async (id) => {
+    const genesis = await source.genesis(id);
+    if (genesis?.eventType !== 'GENESIS' || genesis.ledgerId !== id)
+      throw invalidAnswer(`The start of ledger ${id}`, 'a GENESIS event');
+    return ledgerFacts(ledgerEvent(readEvent(genesis)));
+  });
   return {
-    ledger: cached(async (id) => {
-      const genesis = await source.genesis(id);
-      if (genesis?.eventType !== 'GENESIS' || genesis.ledgerId !== id)
-        throw invalidAnswer(`The start of ledger ${id}`, 'a GENESIS event');
-      return ledgerFacts(ledgerEvent(readEvent(genesis)));
-    }),
+    ledger,
     master: (id) => master(id),
     organizationLedger: cached(source.organizationLedger),
-    rootLedger: cached(source.rootLedger),
+    rootLedger: cached(async (actorId) => {
+      const id = await source.rootLedger(actorId);
+      const { type, primaryActorId } = await ledger(id);
+      if (type !== 'ENTITY_ROOT' || primaryActorId !== actorId)
+        throw invalidAnswer('ledger_id', `that of the root of actor ${actorId}`);
+      return id;
+    }),
     caller: () => caller(''),
-    noteMaster: (made) => void master(made.masterId, async () => made),
+    noteMaster(asked, made) {
+      for (const name of ['ledgerId', 'businessRef', 'scope'] as const)
+        if (made[name] !== asked[name]) throw invalidAnswer(name, `that of the master to be made, ${asked[name]}`);
+      void master(made.masterId, async () => made);
+    },
   };
 }
 

@@ -222,6 +222,42 @@ describe('facts', () => {
     expect(asked).toBe(2);
   });
 
+  const other = '0193a000-0000-7000-8000-0000000000bb';
+  const names = { ledgerId, businessRef: 'PO-2026-0001', scope: 'ORDER' };
+
+  it.each(['appendEvent', 'closeMaster', 'grantMasterAccess'])(
+    'of another master than the caller named are refused, so that %s signs nothing for it',
+    async (name) => {
+      const facts = createFacts({ ...sourceOf(order), master: async () => ({ ...names, masterId: other }) });
+      const request = { uuid: masterId, eventType: 'A', payload: {}, actorId: delegateActorId, access: 'read' };
+      await expect(eventSigningInput(name, request, facts)).rejects.toMatchObject({ code: 'invalid_answer' });
+    },
+  );
+
+  it.each([
+    ['an ORDER ledger', order],
+    [
+      'the root of another actor',
+      { ledger_type: 'ENTITY_ROOT', primary_actor_id: buyer, counterparty_actor_id: buyer },
+    ],
+  ])('of %s in place of the root of the actor are refused, so that its close is not signed', async (_, genesis) => {
+    const facts = createFacts(sourceOf(genesis));
+    const close = eventSigningInput('closeRootLedger', { actorId: me }, facts);
+    await expect(close).rejects.toMatchObject({ code: 'invalid_answer' });
+  });
+
+  it.each([{ ledgerId: other }, { businessRef: 'PO-2' }, { scope: 'X' }])(
+    'of a new master are refused where they are not those that were asked for: %j',
+    async (wrong) => {
+      const facts = createFacts(sourceOf(order));
+      expect(() => facts.noteMaster(names, { ...names, masterId: other, ...wrong })).toThrow(
+        'is not that of the master',
+      );
+      facts.noteMaster(names, { ...names, masterId: other });
+      expect((await facts.master(other)).masterId).toBe(other);
+    },
+  );
+
   it('are taken from the GENESIS of the ledger only', async () => {
     const facts = createFacts({ ...sourceOf(order), genesis: async () => undefined });
     await expect(facts.ledger(ledgerId)).rejects.toMatchObject({ code: 'invalid_answer' });
