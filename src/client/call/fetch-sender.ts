@@ -1,5 +1,4 @@
-import { LedgerTrustError } from '../error.ts';
-import { ANSWER_MAX_BYTES, type HttpSender } from './http-sender.ts';
+import { type HttpSender, textOf } from './http-sender.ts';
 import { connectionError } from './rest-error.ts';
 
 /** Sends by fetch, without cookies. */
@@ -21,20 +20,7 @@ export function fetchSender(origin: string): HttpSender {
       return {
         status: answer.status === 0 ? REDIRECT_STATUS : answer.status,
         header: (name) => answer.headers.get(name),
-        async text() {
-          const decoder = new TextDecoder();
-          let text = '';
-          let bytes = 0;
-          for await (const chunk of chunksOf(answer)) {
-            bytes += chunk.length;
-            if (bytes > ANSWER_MAX_BYTES) {
-              const message = `The answer is larger than ${ANSWER_MAX_BYTES} bytes: it is not one of this API.`;
-              throw new LedgerTrustError('invalid_answer', message, { status: answer.status });
-            }
-            text += decoder.decode(chunk, { stream: true });
-          }
-          return text + decoder.decode();
-        },
+        text: () => textOf(answer.status, chunksOf(answer)),
         chunks: () => chunksOf(answer),
       };
     },

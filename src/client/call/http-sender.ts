@@ -1,7 +1,8 @@
+import { LedgerTrustError } from '../error.ts';
 import type { Headers, Wire } from '../transport.ts';
 
 /** A page of events is 2 MiB, or one event of some 600 KiB. An answer far beyond that is not one of this API. */
-export const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
+const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
 interface HttpRequest extends Pick<Wire, 'path'> {
   readonly method: string;
@@ -30,4 +31,20 @@ export interface HttpAnswer {
 export interface HttpSender {
   send(request: HttpRequest): Promise<HttpAnswer>;
   close(): Promise<void>;
+}
+
+/** Throws LedgerTrustError `invalid_answer` for more than ANSWER_MAX_BYTES. */
+export async function textOf(status: number, chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > ANSWER_MAX_BYTES) {
+      const message = `The answer is larger than ${ANSWER_MAX_BYTES} bytes: it is not one of this API.`;
+      throw new LedgerTrustError('invalid_answer', message, { status });
+    }
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
 }

@@ -121,12 +121,16 @@ async function* liveMessages(wire: Wire, answer: HttpAnswer): AsyncIterable<Live
   if (isEmpty) throw connectionError(new Error('The stream ended before its first message'));
 }
 
+/** Of the report of a sandbox run, whose lines are sentences. */
+const LINE_MAX_CHARS = 1024 * 1024;
+
 async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncIterable<string> {
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of body) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop() ?? '';
+    if (rest.length > LINE_MAX_CHARS) throw invalidAnswer('A line', `of at most ${LINE_MAX_CHARS} characters`);
     yield* lines;
   }
   if (rest !== '') yield rest;

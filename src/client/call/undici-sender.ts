@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 import type { ClientOptions, RestDispatcher } from './client-options.ts';
-import { ANSWER_MAX_BYTES, type HttpSender } from './http-sender.ts';
+import { type HttpSender, textOf } from './http-sender.ts';
 
 /** Sends by a pool of connections of its own, or by the dispatcher that the options name. */
 export function undiciSender(origin: string, { dispatcher, connections, ca }: ClientOptions): HttpSender {
@@ -9,7 +9,6 @@ export function undiciSender(origin: string, { dispatcher, connections, ca }: Cl
     dispatcher ??
     new Pool(origin, {
       connections: connections ?? 64,
-      maxResponseSize: ANSWER_MAX_BYTES,
       ...connect,
     });
   /** Live streams keep their connections, so calls never wait for one of these. */
@@ -35,7 +34,7 @@ export function undiciSender(origin: string, { dispatcher, connections, ca }: Cl
           const value = answer.headers[name];
           return typeof value === 'string' ? value : null;
         },
-        text: () => answer.body.text(),
+        text: () => textOf(answer.statusCode, answer.body),
         chunks: () => answer.body,
       };
     },

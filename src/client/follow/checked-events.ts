@@ -59,10 +59,16 @@ export class CheckedEvents {
     return { event: { ...event, checks }, issues: [...gap, ...issues, ...found] };
   }
 
-  /** Compares what the service says is the newest event with the last one that was taken. */
-  headIssues({ seq, hash }: FollowHead): FollowIssues {
+  /**
+   * Compares what the service says is the newest event with the last one that was taken. `isCaughtUp`: it also says
+   * that it has sent all events up to that one, which readers of a part see only if they may read it.
+   */
+  headIssues({ seq, hash }: FollowHead, isCaughtUp: boolean): FollowIssues {
     const last = this.#last;
-    if (last === null || seq !== last.seq || hash === last.hash) return [];
+    if (last === null) return [];
+    if (isCaughtUp && seq > last.seq && (this.#ofMaster || this.#parts.request.segment !== true))
+      return [issue(last, 'missing_event', `the service says that it has sent all events up to seq ${seq}`)];
+    if (seq !== last.seq || hash === last.hash) return [];
     return [issue(last, 'broken_link', `the service says that the event with this seq has the hash ${hash}`)];
   }
 

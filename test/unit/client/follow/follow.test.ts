@@ -268,6 +268,22 @@ describe('a fault of the service is found', () => {
     });
   });
 
+  test('a head beyond the events that came, where the service says that it has sent all', async () => {
+    const told = [...pick(0, 1), caughtUpAt(chain[3] as Event)];
+    expect(await planted(told).follow(wholeLedger)).toMatchObject({
+      seqs: [0, 1],
+      heads: [],
+      code: 'integrity_failed',
+      types: ['missing_event'],
+    });
+    const later = { kind: 'heartbeat', value: { head: headOf(chain[3] as Event), checkpoint: null } };
+    const { code } = await service((_, count) => ({
+      messages: count === 1 ? [...pick(0, 1), later] : behind(1),
+      end: null,
+    })).follow(wholeLedger);
+    expect(code).toBe(null);
+  });
+
   test('with onIssues the event is handed out all the same, but never twice', async () => {
     const found: string[][] = [];
     const { follow } = service((_, count) => ({ messages: count === 1 ? pick(0, 2, 2, 1, 3) : [], end: null }));
