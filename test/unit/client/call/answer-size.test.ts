@@ -21,6 +21,9 @@ it.each(['a call', 'a live stream'])('the endless body of an error ends %s with 
     server.closeAllConnections();
     server.close();
   });
-  const call = kind === 'a call' ? client.getAuthority() : client.follow({ ledgerId: 'l', after: -1 }).next();
+  const call =
+    kind === 'a call'
+      ? client.getAuthority()
+      : client.follow({ ledgerId: 'l', after: -1 })[Symbol.asyncIterator]().next();
   await expect(call).rejects.toMatchObject({ code: 'invalid_answer' });
 });
