@@ -146,6 +146,8 @@ export class IncomingStream {
   }
 
   #take({ id, command: text }: Ask): void {
+    // An earlier command of the same message may have ended the stream. What is held now would never be released.
+    if (this.#over) return;
     const bytes = heldBytes(text.length);
     this.#underWay++;
     if (!this.#parts.memory.hold('peer', bytes)) {
