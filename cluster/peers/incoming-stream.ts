@@ -8,10 +8,11 @@ import {
   type ExchangeRequest,
   ExchangeResponseSchema,
 } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
-import { budgetUnitBytes, type MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
+import type { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { outOfMemoryBudget } from '../../src/service/limits/out-of-memory-budget.ts';
-import { errorAnswer, outcomeAnswer } from './answers.ts';
+import { errorAnswer, heldBytes, outcomeAnswer, sizeOf } from './answers.ts';
 import type { HeadWatchers } from './head-watchers.ts';
+import { MessageBeyondBounds } from './message-bounds.ts';
 import { Outgoing } from './outgoing.ts';
 import type { ServerWire } from './wire.ts';
 import { commandOf } from './wire-command.ts';
@@ -29,8 +30,6 @@ export const unreadMaxMs = 30_000;
 const tellWorkEveryMs = 500;
 /** While so many messages wait for the peer, heads are not told: they would only be late. */
 const unsentHeadsMax = 16;
-/** Bytes counted for an answer beside its row, and for a command beside its text. */
-const overheadBytes = 64;
 
 export interface IncomingParts {
   /** Runs the command: Directory.carryOut. */
@@ -122,8 +121,9 @@ export class IncomingStream {
       const request = this.#wire.open(frame);
       asks = request.asks;
       this.#watchHeads(request);
-    } catch {
-      this.#fail(status.UNAUTHENTICATED, 'Not a node of this cluster, or a frame that was changed on its way.');
+    } catch (error) {
+      if (error instanceof MessageBeyondBounds) this.#fail(status.INVALID_ARGUMENT, error.message);
+      else this.#fail(status.UNAUTHENTICATED, 'Not a node of this cluster, or a frame that was changed on its way.');
       return;
     }
     this.#prove();
@@ -295,15 +295,4 @@ export class IncomingStream {
     this.#release(this.#heldBytes);
     this.#over = true;
   }
-}
-
-function sizeOf({ result }: AnswerInit): number {
-  if (result?.case === 'outcome') return heldBytes(result.value.row?.length ?? 0);
-  const refusal = result?.case === 'refusal' ? result.value : {};
-  return heldBytes((refusal.message?.length ?? 0) + (refusal.details?.length ?? 0));
-}
-
-/** Rounds up to units of the budget, so that amounts that were held one by one can be released as a sum. */
-function heldBytes(textLength: number): number {
-  return Math.ceil((textLength + overheadBytes) / budgetUnitBytes) * budgetUnitBytes;
 }
