@@ -8,6 +8,7 @@ import {
   type ExchangeRequest,
   ExchangeResponseSchema,
 } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { limits } from '../../src/runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { outOfMemoryBudget } from '../../src/service/limits/out-of-memory-budget.ts';
 import { errorAnswer, heldBytes, outcomeAnswer, sizeOf } from './answers.ts';
@@ -40,6 +41,8 @@ export interface IncomingParts {
   readonly turnsStood: () => number;
   readonly memory: MemoryBudget;
   readonly monotonicMs: () => number;
+  /** Unix time, ms. */
+  readonly now: () => number;
   /** The ledgers of which other nodes want to hear. */
   readonly watchers: HeadWatchers;
   /** Called for the first unreadable command of a stream. */
@@ -193,7 +196,10 @@ export class IncomingStream {
 
   #read(text: string): Command {
     try {
-      return commandOf(text);
+      const command = commandOf(text);
+      // No caller waits longer, and a command must not occupy a ledger beyond its caller.
+      const latest = this.#parts.now() + limits.callTimeoutMs;
+      return command.deadline > latest ? { ...command, deadline: latest } : command;
     } catch (error) {
       if (error instanceof UnreadableCommand && !this.#isUnreadableReported) {
         this.#isUnreadableReported = true;

@@ -14,9 +14,11 @@ import { commandText } from '../../../cluster/peers/wire-command.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
 import type { Command } from '../../../src/domain/ledger/command.ts';
 import { ExchangeRequestSchema } from '../../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { limits } from '../../../src/runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../src/runtime/limits/memory-budget.ts';
 import { settled } from '../../support/clock.ts';
 import { append } from '../../support/commands.ts';
+import { startMs } from '../../support/world.ts';
 
 const mebibyte = 1024 * 1024;
 /** With certificates, frames are plain. */
@@ -47,6 +49,7 @@ function openedStream(parts: Partial<IncomingParts>) {
     turnsStood: () => 0,
     memory: new MemoryBudget(mebibyte),
     monotonicMs: () => 0,
+    now: () => startMs,
     watchers: new HeadWatchers(),
     unreadable: () => {},
     failed: () => {},
@@ -82,4 +85,24 @@ test('a stream that ends in the middle of a message takes no more commands and n
   await settled();
   expect(carried).toBe(32);
   expect(memory.heldBytes('peer')).toBe(0);
+});
+
+const longestMs = limits.callTimeoutMs;
+
+test.each([
+  ['that never comes', Number.MAX_SAFE_INTEGER, startMs + longestMs],
+  ['beyond that of the longest call', startMs + longestMs + 1, startMs + longestMs],
+  ['of the longest call', startMs + longestMs, startMs + longestMs],
+  ['of a short call', startMs + 100, startMs + 100],
+  ['that has passed', 0, 0],
+])('a command of another node with a deadline %s waits no longer than the longest call', async (_, sent, deadline) => {
+  const carried: Command[] = [];
+  const carryOut = (command: Command) => {
+    carried.push(command);
+    return new Promise<never>(() => {});
+  };
+  const command = append({ deadline: sent });
+  openedStream({ carryOut }).ask(command);
+  await settled();
+  expect(carried).toEqual([{ ...command, deadline }]);
 });
