@@ -124,6 +124,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     security,
     memory,
     monotonicMs,
+    now: () => clock.now(),
     watchers,
     checkSignature: (command) => checkSignature(command),
     unreadable: (error) => {

@@ -5,6 +5,7 @@ import { NotOwner, PeerUnreachable } from '../../src/actors/routing/peers.ts';
 import { type ErrorDetails, errorCodeOf, isRetryable, LedgerError } from '../../src/domain/errors.ts';
 import { formatRow, parseRow } from '../../src/domain/event/row.ts';
 import type { Answer, AnswerSchema, Refusal } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { budgetUnitBytes } from '../../src/runtime/limits/memory-budget.ts';
 import { UnreadableCommand } from './wire-fields.ts';
 
 type AnswerInit = MessageInitShape<typeof AnswerSchema>;
@@ -65,4 +66,19 @@ function detailsOf(json: string): ErrorDetails {
   } catch {
     return {};
   }
+}
+
+/** Bytes counted for an answer beside its row, and for a command beside its text. */
+const overheadBytes = 64;
+
+/** Returns the bytes that are counted for an answer. */
+export function sizeOf({ result }: AnswerInit): number {
+  if (result?.case === 'outcome') return heldBytes(result.value.row?.length ?? 0);
+  const refusal = result?.case === 'refusal' ? result.value : {};
+  return heldBytes((refusal.message?.length ?? 0) + (refusal.details?.length ?? 0));
+}
+
+/** Rounds up to units of the budget, so that amounts that were held one by one can be released as a sum. */
+export function heldBytes(textLength: number): number {
+  return Math.ceil((textLength + overheadBytes) / budgetUnitBytes) * budgetUnitBytes;
 }

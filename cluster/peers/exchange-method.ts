@@ -14,9 +14,17 @@ export const exchangeMethod: MethodDefinition<Buffer, Buffer> = {
   responseDeserialize: asItIs,
 };
 
-/** Bounds of one message, so that a large message does not delay the others for long. */
+/**
+ * Bounds of one message, so that a large message does not delay the others for long. No node sends more items in a
+ * repeated field, and none reads a message with more.
+ */
 export const messageItemsMax = 256;
 export const messageBytesMax = 512 * 1024;
+/**
+ * Of all that is in one message, at any depth. A full message has some 2,000 fields; a later version may have others
+ * beside them.
+ */
+export const messageFieldsMax = 8_192;
 /**
  * Limit of a frame of commands, also of callers that have not authenticated yet. It fits an append with a payload and
  * another signed form of 256 KiB each, both escaped as JSON within JSON.

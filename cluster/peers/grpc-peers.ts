@@ -27,6 +27,11 @@ export const budgetMs = 2_500;
 export const busyPeerBudgetMs = limits.callTimeoutMs + 2_000;
 /** Pause after a failure before a new stream to the node is opened. */
 const restMs = 500;
+/**
+ * Streams at once whose other side has not proved yet that it is the expected node. A node proves it within
+ * milliseconds. Addresses are read from Redis, where others may write, and each costs a channel of grpc-js.
+ */
+export const unprovenStreamsMax = 64;
 /** A connection on which nothing comes back is dropped within twice this time. */
 const keepaliveMs = 2_000;
 
@@ -74,6 +79,8 @@ export class GrpcPeers implements Peers {
   readonly #counted: CountedTime;
   /** By node and address, so that a node at a new address gets a new line, and so does another node at an old one. */
   readonly #lines = new Map<string, Line>();
+  /** Streams that were not proved when they were last looked at. */
+  readonly #unproven = new Set<PeerStream>();
 
   constructor(parts: GrpcPeersParts) {
     this.#parts = parts;
@@ -119,11 +126,18 @@ export class GrpcPeers implements Peers {
     if (line.stream === null || line.stream.isOver) {
       if (line.rest !== null) return null;
       const target = nodeTarget(address);
-      if (target === null) return null;
+      if (target === null || !this.#mayBegin()) return null;
       line.stream = this.#begin(line, target);
+      this.#unproven.add(line.stream);
     }
     if (line.stream.isAccepted) line.isDoubted = false;
     return line.isDoubted ? null : line.stream;
+  }
+
+  #mayBegin(): boolean {
+    if (this.#unproven.size < unprovenStreamsMax) return true;
+    for (const stream of this.#unproven) if (stream.isAccepted || stream.isOver) this.#unproven.delete(stream);
+    return this.#unproven.size < unprovenStreamsMax;
   }
 
   #open(node: NodeId, address: string): Line {

@@ -1,4 +1,5 @@
 import { isUuid } from '../../src/domain/values/uuid-form.ts';
+import { messageItemsMax } from './exchange-method.ts';
 
 /** Ledgers of one peer. Of more, it asks the store itself. */
 const ledgersMax = 20_000;
@@ -30,7 +31,7 @@ export class HeadWatchers {
     };
   }
 
-  /** This node has committed. The heads of one turn of the event loop make one message. */
+  /** This node has committed. The heads of one turn of the event loop make as few messages as they fit into. */
   committed(ledgerId: string, seq: number): void {
     for (const watcher of this.#byLedger.get(ledgerId) ?? []) {
       watcher.heads.set(ledgerId, seq);
@@ -41,8 +42,9 @@ export class HeadWatchers {
 
   #tellAll(): void {
     for (const { heads, tell } of this.#due) {
-      tell(Array.from(heads, ([ledgerId, seq]) => ({ ledgerId, seq: BigInt(seq) })));
+      const told = Array.from(heads, ([ledgerId, seq]) => ({ ledgerId, seq: BigInt(seq) }));
       heads.clear();
+      for (let at = 0; at < told.length; at += messageItemsMax) tell(told.slice(at, at + messageItemsMax));
     }
     this.#due.clear();
   }

@@ -8,10 +8,12 @@ import {
   type ExchangeRequest,
   ExchangeResponseSchema,
 } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
-import { budgetUnitBytes, type MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
+import { limits } from '../../src/runtime/limits/limits.ts';
+import type { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { outOfMemoryBudget } from '../../src/service/limits/out-of-memory-budget.ts';
-import { errorAnswer, outcomeAnswer } from './answers.ts';
+import { errorAnswer, heldBytes, outcomeAnswer, sizeOf } from './answers.ts';
 import type { HeadWatchers } from './head-watchers.ts';
+import { MessageBeyondBounds } from './message-bounds.ts';
 import { Outgoing } from './outgoing.ts';
 import type { ServerWire } from './wire.ts';
 import { commandOf } from './wire-command.ts';
@@ -29,8 +31,6 @@ export const unreadMaxMs = 30_000;
 const tellWorkEveryMs = 500;
 /** While so many messages wait for the peer, heads are not told: they would only be late. */
 const unsentHeadsMax = 16;
-/** Bytes counted for an answer beside its row, and for a command beside its text. */
-const overheadBytes = 64;
 
 export interface IncomingParts {
   /** Runs the command: Directory.carryOut. */
@@ -41,6 +41,8 @@ export interface IncomingParts {
   readonly turnsStood: () => number;
   readonly memory: MemoryBudget;
   readonly monotonicMs: () => number;
+  /** Unix time, ms. */
+  readonly now: () => number;
   /** The ledgers of which other nodes want to hear. */
   readonly watchers: HeadWatchers;
   /** Called for the first unreadable command of a stream. */
@@ -122,8 +124,9 @@ export class IncomingStream {
       const request = this.#wire.open(frame);
       asks = request.asks;
       this.#watchHeads(request);
-    } catch {
-      this.#fail(status.UNAUTHENTICATED, 'Not a node of this cluster, or a frame that was changed on its way.');
+    } catch (error) {
+      if (error instanceof MessageBeyondBounds) this.#fail(status.INVALID_ARGUMENT, error.message);
+      else this.#fail(status.UNAUTHENTICATED, 'Not a node of this cluster, or a frame that was changed on its way.');
       return;
     }
     this.#prove();
@@ -146,6 +149,8 @@ export class IncomingStream {
   }
 
   #take({ id, command: text }: Ask): void {
+    // An earlier command of the same message may have ended the stream. What is held now would never be released.
+    if (this.#over) return;
     const bytes = heldBytes(text.length);
     this.#underWay++;
     if (!this.#parts.memory.hold('peer', bytes)) {
@@ -191,7 +196,10 @@ export class IncomingStream {
 
   #read(text: string): Command {
     try {
-      return commandOf(text);
+      const command = commandOf(text);
+      // No caller waits longer, and a command must not occupy a ledger beyond its caller.
+      const latest = this.#parts.now() + limits.callTimeoutMs;
+      return command.deadline > latest ? { ...command, deadline: latest } : command;
     } catch (error) {
       if (error instanceof UnreadableCommand && !this.#isUnreadableReported) {
         this.#isUnreadableReported = true;
@@ -293,15 +301,4 @@ export class IncomingStream {
     this.#release(this.#heldBytes);
     this.#over = true;
   }
-}
-
-function sizeOf({ result }: AnswerInit): number {
-  if (result?.case === 'outcome') return heldBytes(result.value.row?.length ?? 0);
-  const refusal = result?.case === 'refusal' ? result.value : {};
-  return heldBytes((refusal.message?.length ?? 0) + (refusal.details?.length ?? 0));
-}
-
-/** Rounds up to units of the budget, so that amounts that were held one by one can be released as a sum. */
-function heldBytes(textLength: number): number {
-  return Math.ceil((textLength + overheadBytes) / budgetUnitBytes) * budgetUnitBytes;
 }

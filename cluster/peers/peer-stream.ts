@@ -10,7 +10,7 @@ import { outcomeIn, showsWork } from './answers.ts';
 import type { CountedTime } from './counted-time.ts';
 import { commandMaxBytes } from './exchange-method.ts';
 import { Outgoing } from './outgoing.ts';
-import { acceptedKey, type ClientWire } from './wire.ts';
+import type { ClientWire } from './wire.ts';
 
 /** Bounds of what may wait for one node. Commands beyond them are refused as `overloaded`. */
 export interface PeerBounds {
@@ -87,8 +87,8 @@ export class PeerStream {
     this.#sweep = setInterval(() => this.#lookForLate(), sweepEveryMs).unref();
     const { call } = parts;
     call.on('metadata', (metadata) => {
-      // If the stream was not accepted, grpc-js may deliver the trailers as metadata too.
-      if (metadata.get(acceptedKey).length === 0 || this.#over) return;
+      if (this.#over) return;
+      // What is not accepted ends the stream before grpc-js has gathered a message: it would hold all that arrives.
       this.#orFail(() => {
         parts.wire.accept(metadata);
         this.#accepted = true;

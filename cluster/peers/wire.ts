@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import { Metadata } from '@grpc/grpc-js';
 import type { NodeId } from '../../src/actors/routing/placement.ts';
 import {
@@ -8,6 +8,7 @@ import {
   type ExchangeResponse,
   ExchangeResponseSchema,
 } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { checkBounds } from './message-bounds.ts';
 import { isSecret, type PeerSecurity } from './security.ts';
 import { nonceBytes, PeerSession } from './session.ts';
 
@@ -28,7 +29,7 @@ export interface ClientWire {
   /** Checks the metadata that the other side answers. Throws an Error if it is not the expected node. */
   accept(answer: Metadata): void;
   seal(request: ExchangeRequest): Buffer;
-  /** Throws ForgedFrame. */
+  /** Throws ForgedFrame or MessageBeyondBounds. */
   open(frame: Buffer): ExchangeResponse;
 }
 
@@ -39,7 +40,7 @@ export interface ServerWire {
   /** Whether the client proves that it is a node only with its first frame. */
   readonly isProvedByFrame: boolean;
   seal(response: ExchangeResponse): Buffer;
-  /** Throws ForgedFrame. */
+  /** Throws ForgedFrame or MessageBeyondBounds. */
   open(frame: Buffer): ExchangeRequest;
 }
 
@@ -63,7 +64,7 @@ function certifiedClient({ secret }: PeerSecurity, peer: NodeId): ClientWire {
     greeting,
     accept: (answer) => checkNode(answer, peer),
     seal: (request) => Buffer.from(toBinary(ExchangeRequestSchema, request)),
-    open: (frame) => fromBinary(ExchangeResponseSchema, frame),
+    open: (frame) => decoded(ExchangeResponseSchema, frame),
   };
 }
 
@@ -75,7 +76,7 @@ function certifiedServer({ secret }: PeerSecurity, self: NodeId, greeting: Metad
     answer,
     isProvedByFrame: false,
     seal: (response) => Buffer.from(toBinary(ExchangeResponseSchema, response)),
-    open: (frame) => fromBinary(ExchangeRequestSchema, frame),
+    open: (frame) => decoded(ExchangeRequestSchema, frame),
   };
 }
 
@@ -101,7 +102,7 @@ function sealedClient(secret: string, self: NodeId, peer: NodeId): ClientWire {
       session = made;
     },
     seal: (request) => accepted().fromClient.seal(toBinary(ExchangeRequestSchema, request)),
-    open: (frame) => fromBinary(ExchangeResponseSchema, accepted().fromServer.open(frame)),
+    open: (frame) => decoded(ExchangeResponseSchema, accepted().fromServer.open(frame)),
   };
 }
 
@@ -119,8 +120,13 @@ function sealedServer(secret: string, self: NodeId, greeting: Metadata): ServerW
     answer,
     isProvedByFrame: true,
     seal: (response) => session.fromServer.seal(toBinary(ExchangeResponseSchema, response)),
-    open: (frame) => fromBinary(ExchangeRequestSchema, session.fromClient.open(frame)),
+    open: (frame) => decoded(ExchangeRequestSchema, session.fromClient.open(frame)),
   };
+}
+
+function decoded<S extends DescMessage>(schema: S, message: Uint8Array): MessageShape<S> {
+  checkBounds(schema, message);
+  return fromBinary(schema, message);
 }
 
 /** The address came from Redis, where others may write. */

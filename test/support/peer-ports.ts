@@ -9,7 +9,7 @@ import { openInternalListener } from '../../src/rpc/internal-listener.ts';
 import { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { createMetrics } from '../../src/runtime/telemetry/metrics.ts';
 import { createMaster, openLedger } from './commands.ts';
-import { rig } from './world.ts';
+import { rig, startMs } from './world.ts';
 
 export const secret: PeerSecurity = { tls: null, secret: 'a secret of all the nodes' };
 
@@ -22,6 +22,7 @@ export async function nodePort({ port = 0, onProof = () => {}, ...parts }: NodeP
     security: secret,
     memory: roomyBudget(),
     monotonicMs: () => performance.now(),
+    now: () => startMs,
     carryOut: () => new Promise(() => {}),
     checkSignature: async () => {},
     turnsStood: () => 0,

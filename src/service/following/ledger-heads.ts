@@ -10,7 +10,10 @@ const asksAtOnceMax = 32;
 /** A node with more silent ledgers asks for each one less often. */
 const asksARoundMax = 1_000;
 
-/** How a node learned of a head: by a commit of its own, from the owner of the ledger, or by asking the store. */
+/**
+ * How a node learned of a head: by a commit of its own, by asking the store once the owner of the ledger told of it, or
+ * by asking the store at intervals.
+ */
 export type HeadSource = 'own' | 'peer' | 'store';
 
 /** What is told of one watched ledger. */
@@ -45,8 +48,10 @@ interface LedgerHeadsParts {
 interface Watched {
   seq: number;
   learnedMs: number;
-  /** When a commit or another node last told of the ledger (monotonic, ms). */
+  /** When a commit last told of the ledger, or another node told of a head that the store had (monotonic, ms). */
   heardMs: number;
+  /** Another node has told of a newer head since the store was last asked. */
+  isHinted: boolean;
   /** The store must be asked: a write may have landed of which nobody told. */
   isInDoubt: boolean;
   isAsked: boolean;
@@ -55,8 +60,9 @@ interface Watched {
 }
 
 /**
- * The newest seq of each watched ledger. This node's commits and other nodes tell of it. Where both are silent, the
- * store is asked every second. It is a wake-up alone: the events themselves are read from the store.
+ * The newest seq of each watched ledger. This node's commits tell of it. Where another node tells of a commit, the
+ * store is asked; where all are silent, it is asked every second. It is a wake-up alone: the events themselves are read
+ * from the store.
  */
 export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInDoubt' | 'claimed'>, Disposable {
   readonly #parts: LedgerHeadsParts;
@@ -72,7 +78,7 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
       this.#look();
       return this.#watched.size > 0;
     });
-    parts.remote?.listen((ledgerId, seq) => this.#told(ledgerId, seq, 'peer'));
+    parts.remote?.listen((ledgerId, seq) => this.#hinted(ledgerId, seq));
   }
 
   /** Watches a ledger from its present head on. `advanced` is called after each change of `seq`; it must not throw. */
@@ -83,7 +89,8 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
       const subscription = remote?.subscribe(ledgerId) ?? null;
       const nowMs = monotonicMs();
       const listeners = new Set<() => void>();
-      watched = { seq: -1, learnedMs: nowMs, heardMs: 0, isInDoubt: true, isAsked: false, subscription, listeners };
+      const asked = { isInDoubt: true, isHinted: false, isAsked: false };
+      watched = { seq: -1, learnedMs: nowMs, heardMs: 0, ...asked, subscription, listeners };
       this.#watched.set(ledgerId, watched);
     }
     watched.listeners.add(advanced);
@@ -137,12 +144,23 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
     this.#advance(watched, seq, source);
   }
 
-  #advance(watched: Watched, seq: number, source: HeadSource): void {
-    if (seq <= watched.seq) return;
+  /** Another node says that the ledger has a newer event. No later head rests on its word: the store is asked. */
+  #hinted(ledgerId: string, seq: number): void {
+    const watched = this.#watched.get(ledgerId);
+    if (watched === undefined || seq <= watched.seq) return;
+    watched.isHinted = true;
+    this.#due.set(ledgerId, watched);
+    this.#askDue();
+  }
+
+  /** Returns false if the head is known already. */
+  #advance(watched: Watched, seq: number, source: HeadSource): boolean {
+    if (seq <= watched.seq) return false;
     this.#parts.learned(source);
     watched.seq = seq;
     watched.learnedMs = this.#parts.monotonicMs();
     for (const advanced of watched.listeners) advanced();
+    return true;
   }
 
   #doubt(ledgerId: string): void {
@@ -161,12 +179,15 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
   }
 
   #look(): void {
+    let asks = 0;
     for (const [ledgerId, watched] of [...this.#watched]) {
-      if (this.#due.size >= asksARoundMax) break;
+      // What other nodes tell of takes no place from the others.
+      if (asks >= asksARoundMax) break;
       if (!watched.isInDoubt && !this.#isSilent(watched)) continue;
       // The one that was asked comes last in the next round.
       this.#watched.delete(ledgerId);
       this.#watched.set(ledgerId, watched);
+      asks += 1;
       this.#due.set(ledgerId, watched);
     }
     this.#askDue();
@@ -189,18 +210,23 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
   /** A failure leaves the ledger in doubt: it is asked again at the next look. */
   async #ask(ledgerId: string, watched: Watched): Promise<void> {
     if (watched.isAsked) return;
+    const { isHinted } = watched;
     watched.isAsked = true;
     this.#asking += 1;
     try {
       watched.isInDoubt = false;
+      watched.isHinted = false;
       const head = await this.#parts.ledgers.head(ledgerId);
-      if (head !== null) this.#advance(watched, head.seq, 'store');
+      const isNew = head !== null && this.#advance(watched, head.seq, isHinted ? 'peer' : 'store');
+      if (isHinted && isNew) watched.heardMs = watched.learnedMs;
     } catch (error) {
       watched.isInDoubt = true;
       this.#parts.log.debug({ err: error, ledger_id: ledgerId }, 'the head of a followed ledger cannot be read');
     } finally {
       watched.isAsked = false;
       this.#asking -= 1;
+      // A head that was told meanwhile may be newer than what the store answered.
+      if (watched.isHinted) this.#due.set(ledgerId, watched);
       this.#askDue();
     }
   }

@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { unprovenStreamsMax } from '../../../cluster/peers/grpc-peers.ts';
 import { clientWire } from '../../../cluster/peers/wire.ts';
 import { resetFirstStreams } from '../../support/attacks/reset-streams.ts';
 import { append, commandKey } from '../../support/commands.ts';
@@ -39,6 +42,52 @@ describe('an address that is not the expected node', () => {
     const { port, carried } = await ownerPort({ self });
     expect(await failure(peersTo(await reached(port)).ask(command))).toMatchObject(notArrived);
     expect(carried).toEqual([]);
+  });
+
+  test.each([
+    ['no proof', new Metadata()],
+    ['a false proof', falseProof('node-a')],
+    ['the proof of another node', falseProof('node-c')],
+  ])('with %s is hung up on at once, before it has sent much', async (_, answer) => {
+    const cancelled = vi.fn();
+    const far = await strangePort((call) => {
+      call.on('error', () => {});
+      call.on('cancelled', cancelled);
+      call.sendMetadata(answer);
+      call.write(Buffer.alloc(3 * 1024 * 1024));
+    });
+    const { port, heard } = await listeningPort(far);
+    // No time ends the stream within the test.
+    const { ask } = peersTo(port, { budgetMs: 60_000, busyPeerBudgetMs: 60_000 });
+    expect(await failure(ask(command))).toMatchObject(notArrived);
+    await expect.poll(() => cancelled.mock.calls.length).toBe(1);
+    expect(heard().length).toBeLessThan(512 * 1024);
+  });
+
+  test('has few streams at once, whose places a node gets when they end', async () => {
+    const silent = new Set<Socket>();
+    const server = createServer((socket) => {
+      silent.add(socket);
+      socket.on('error', () => {}).on('close', () => silent.delete(socket));
+      socket.resume();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const silence = () => {
+      for (const socket of silent) socket.destroy();
+      server.close();
+    };
+    onTestFinished(silence);
+    const node = await ownerPort();
+    const { port } = server.address() as AddressInfo;
+    const addressOf = (id: string) => `127.0.0.1:${id === 'node-a' ? node.port : port}`;
+    const peers = peersAt({ port: null }, { addressOf, budgetMs: 60_000 });
+    for (let member = 0; member < 200; member++) peers.headsFrom(`false-${member}`);
+    await expect.poll(() => silent.size, { timeout: 5_000 }).toBe(unprovenStreamsMax);
+    expect(await failure(peers.ask('node-a', command))).toMatchObject(notArrived);
+    silence();
+    const asked = async () => (await failure(peers.ask('node-a', command))) === 'carried out';
+    await expect.poll(asked, { timeout: 5_000 }).toBe(true);
+    expect(node.carried).toHaveLength(1);
   });
 
   // announcement.test.ts has more of them.

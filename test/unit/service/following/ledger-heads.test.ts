@@ -51,7 +51,7 @@ test('a commit of this node is told at once, and an older one changes nothing', 
 test('a node that stands alone asks the store only where a write may have landed of which nobody told', async () => {
   const { clock, store, heads, watch } = rig();
   using watched = await watch();
-  clock.advance(60_000);
+  await clock.advance(60_000);
   await settle();
   expect(store.asked).toBe(1);
   store.seq = 7;
@@ -68,7 +68,7 @@ test('a store that fails is asked again until it answers', async () => {
   heads.batchInDoubt('l');
   await settle();
   store.fails = false;
-  clock.advance(1_000);
+  await clock.advance(1_000);
   await settle();
   expect(watched.seq).toBe(8);
 });
@@ -84,20 +84,76 @@ test('of a ledger of another node the store is asked every second in which nobod
   });
   using watched = await watch();
   store.seq = 4;
-  clock.advance(1_000);
+  await clock.advance(1_000);
   await settle();
   expect([watched.seq, store.asked]).toEqual([4, 2]);
-  clock.advance(900);
+  await clock.advance(900);
+  store.seq = 6;
   hear('l', 6);
-  clock.advance(100);
   await settle();
-  expect([watched.seq, store.asked]).toEqual([6, 2]);
+  await clock.advance(100);
+  await settle();
+  expect([watched.seq, store.asked]).toEqual([6, 3]);
   heads.committed('l', [entry(7)]);
   expect(told).toEqual([['l', 7]]);
   expect(sources).toEqual(['store', 'store', 'peer', 'own']);
 });
 
-test('of many silent ledgers each is asked for every second, a few at once', async () => {
+/** A rig that other nodes tell of heads. */
+function toldRig() {
+  let hear = (_ledgerId: string, _seq: number) => {};
+  const made = rig({
+    listen: (heard) => {
+      hear = heard;
+    },
+  });
+  return { ...made, hear: (ledgerId: string, seq: number) => hear(ledgerId, seq) };
+}
+
+test('a head that another node tells moves nothing unless the store has it, and later heads are told as before', async () => {
+  const { store, heads, hear, seen, sources, watch } = toldRig();
+  using watched = await watch();
+  for (const false_ of [2 ** 62, 4, Number.POSITIVE_INFINITY, Number.NaN]) hear('l', false_);
+  await settle();
+  expect([watched.seq, seen]).toEqual([3, []]);
+  store.seq = 4;
+  hear('l', 4);
+  await settle();
+  heads.committed('l', [entry(5)]);
+  heads.told('l', 6);
+  store.seq = 8;
+  hear('l', 7);
+  await settle();
+  expect([watched.seq, seen]).toEqual([8, [4, 5, 6, 8]]);
+  expect(sources).toEqual(['store', 'peer', 'own', 'store', 'peer']);
+});
+
+test('heads that the store does not confirm keep no ledger from being asked for every second', async () => {
+  const { clock, store, hear, watch } = toldRig();
+  using watched = await watch();
+  for (const told of [0, 3, 2 ** 62, -1]) {
+    await clock.advance(900);
+    hear('l', told);
+    await settle();
+    store.seq += 1;
+    await clock.advance(100);
+    await settle();
+    expect(watched.seq).toBe(store.seq);
+  }
+});
+
+test('a head that another node tells while the store is asked has it asked again', async () => {
+  const { store, heads, hear, watch } = toldRig();
+  using watched = await watch();
+  heads.claimed('l');
+  store.seq = 4;
+  for (const told of [4, 4, 4]) hear('l', told);
+  await settle();
+  expect([watched.seq, store.asked]).toEqual([4, 3]);
+});
+
+test('of many ledgers that are silent, or of which another node tells, a few are asked for at once', async () => {
+  let hear = (_ledgerId: string, _seq: number) => {};
   const asked: string[] = [];
   let [running, most] = [0, 0];
   const clock = new ManualClock(0);
@@ -116,20 +172,31 @@ test('of many silent ledgers each is asked for every second, a few at once', asy
     log: createLog('silent'),
     monotonicMs: () => clock.now(),
     learned: () => {},
-    remote: { subscribe: () => ({ [Symbol.dispose]: () => {} }), listen: () => {}, tell: () => {} },
+    remote: {
+      subscribe: () => ({ [Symbol.dispose]: () => {} }),
+      listen: (heard) => {
+        hear = heard;
+      },
+      tell: () => {},
+    },
   });
   for (let n = 0; n < 200; n += 1) await heads.watch(`l-${n}`, () => {});
   asked.length = 0;
-  clock.advance(1_000);
+  await clock.advance(1_000);
   await expect.poll(() => new Set(asked).size).toBe(200);
   expect([asked.length, most]).toEqual([200, 32]);
+  asked.length = 0;
+  for (let told = 0; told < 600; told += 1) hear(`l-${told % 200}`, 2 ** 62);
+  await expect.poll(() => new Set(asked).size).toBe(200);
+  // Those that were being asked for when they were told of again are asked for once more.
+  expect([asked.length, most]).toEqual([232, 32]);
 });
 
 test('a ledger that is watched no more is not asked for', async () => {
   const { clock, store, watch } = rig({});
   const watched = await watch();
   watched[Symbol.dispose]();
-  clock.advance(5_000);
+  await clock.advance(5_000);
   await settle();
   expect(store.asked).toBe(1);
 });
