@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { readAnnouncement } from '../placement/announcement.ts';
 import type { Member, MemberBoard, Order } from '../placement/members.ts';
 import type { MetBadValue } from './bad-values.ts';
-import { announceMember, listMembers, withdrawMember } from './lease-scripts.ts';
+import { announceMember, listMembers, membersMax, withdrawMember } from './lease-scripts.ts';
 import { runScript } from './script.ts';
 
 /** The key of the hash of a cluster's members. */
@@ -32,6 +32,10 @@ export function redisMembers(redis: Redis, placement: string, met: MetBadValue =
     },
     async list() {
       const listed = (await runScript(redis, listMembers, [members, orders], [])).map(String);
+      if (listed.length === 1) {
+        met('member', members);
+        throw new Error(`Redis has ${listed[0]} members of the cluster: it may have ${membersMax}`);
+      }
       const found: Member[] = [];
       for (let at = 0; at + 2 < listed.length; at += 3) {
         const [id = '', text = '', order = ''] = listed.slice(at, at + 3);
