@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { endAtEndlessAnswers } from './broken-connections.ts';
 
 /** A command without an answer within this time fails. */
 const commandTimeoutMs = 500;
@@ -29,6 +30,7 @@ export function createRedis(url: string, failed: (error: Error) => void): Redis 
     retryStrategy: (times) => Math.min(times * 50, reconnectMaxMs),
   });
   redis.on('error', (error) => failed(withoutArguments(error)));
+  endAtEndlessAnswers(redis);
   return redis;
 }
 

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 /** The bytes to answer a command with, or null for silence. `connection`: its number, from 1. */
 export type FakeAnswer = (command: string, connection: number) => string | null;
 
-export const subscribed = '*3\r\n$9\r\nsubscribe\r\n$8\r\nnews:{p}\r\n:1\r\n';
+const subscribed = '*3\r\n$9\r\nsubscribe\r\n$8\r\nnews:{p}\r\n:1\r\n';
 
 /** The part of Redis (RESP2) that a connection needs. It answers as `over` says, and by its own where that is undefined. */
 export async function fakeRedis(over: (...asked: Parameters<FakeAnswer>) => string | null | undefined) {
