@@ -119,20 +119,26 @@ local function isOfAnother(stored)
 end`;
 
 /**
- * KEYS: the members. ARGV: id, start, address, ttl (ms), announcement. Changes nothing while another run is announced
- * under the id. Replaces an announcement that is valid for longer than a ttl: it is from before the clock of Redis went
- * back, and a run that is alive announces itself again. More members than a cluster may have are all replaced.
+ * KEYS: the members. ARGV: id, start, address, ttl (ms), announcement, until when the run has held its id (ms; 0: it
+ * has not). Changes nothing while another run is announced under the id, unless this run holds it still: then no node
+ * has written that. Replaces an announcement that is valid for longer than a ttl: it is from before the clock of Redis
+ * went back, and a run that is alive announces itself again. More members than a cluster may have are all replaced.
+ * Returns until when the run is announced (0: it is not), and 1 if it has replaced what no node has written.
  */
 export const announceMember = `${isOfAnother}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local untilNext = now + ARGV[4]
+local heldUntil = tonumber(ARGV[6])
+local isHeld = now < heldUntil and heldUntil <= untilNext
 local stored = announcementOf(KEYS[1], ARGV[1])
 local untilStored = untilOf(stored) or 0
-if untilStored > now and untilStored <= untilNext and isOfAnother(stored) then return 0 end
+local isTaken = untilStored > now and untilStored <= untilNext and isOfAnother(stored)
+if isTaken and not isHeld then return {0, 0} end
 local count = redis.pcall('HLEN', KEYS[1])
 if type(count) ~= 'number' or count > ${membersMax} then redis.call('UNLINK', KEYS[1]) end
-return redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', untilNext) .. '|' .. ARGV[5])`;
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', untilNext) .. '|' .. ARGV[5])
+return {untilNext, isTaken and 1 or 0}`;
 
 /** Removes the announcement of one run. KEYS: the members. ARGV: id, start, address. */
 export const withdrawMember = `${isOfAnother}

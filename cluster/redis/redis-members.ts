@@ -23,9 +23,12 @@ export function redisMembers(redis: Redis, placement: string, met: MetBadValue =
     return null;
   };
   return {
-    async announce(announcement, ttlMs) {
+    async announce(announcement, ttlMs, heldUntil = 0) {
       const { id, startedAt, address } = announcement;
-      await runScript(redis, announceMember, [members], [id, startedAt, address, ttlMs, JSON.stringify(announcement)]);
+      const args = [id, startedAt, address, ttlMs, JSON.stringify(announcement), heldUntil];
+      const [until, hasReplaced] = await runScript(redis, announceMember, [members], args);
+      if (hasReplaced === 1) met('member', `${members} ${id}`);
+      return typeof until === 'number' && until > 0 ? until : null;
     },
     async withdraw({ id, startedAt, address }) {
       await runScript(redis, withdrawMember, [members], [id, startedAt, address]);

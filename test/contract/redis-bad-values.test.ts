@@ -132,6 +132,21 @@ await describeOnRedis('a bad value in Redis', ({ url }) => {
     expect(await redis.hkeys(`members:{${name}}`)).toEqual(['node-a']);
   });
 
+  test('a run that holds its id replaces and reports what stands there, and no other run does', async () => {
+    const { name, members, bad, warnings } = await newCluster();
+    const until = (await members.announce(run('node-a'), 60_000)) ?? 0;
+    expect(until).toBeGreaterThan(0);
+    const forged = `${until}|${JSON.stringify({ ...run('node-a'), startedAt: 'forged' })}`;
+    await redis.hset(`members:{${name}}`, 'node-a', forged);
+    // It has not held its id, it did so before, or the clock of Redis went back.
+    for (const heldUntil of [0, until - 120_000, until + 120_000])
+      expect(await members.announce(run('node-a'), 60_000, heldUntil)).toBeNull();
+    expect([(await members.list()).map(({ startedAt }) => startedAt), warnings]).toEqual([['forged'], []]);
+    expect(await members.announce(run('node-a'), 60_000, until)).toBeGreaterThanOrEqual(until);
+    expect((await members.list()).map(({ startedAt }) => startedAt)).toEqual(['t']);
+    expect([bad.counts.member, warnings]).toEqual([1, [expect.stringContaining(`members:{${name}} node-a`)]]);
+  });
+
   test('more members than a cluster may have are refused, and replaced by the next announcements', async () => {
     const { name, members, bad } = await newCluster();
     const ids = Array.from({ length: membersMax }, (_, at) => `node-${at}`);
