@@ -34,8 +34,8 @@ export async function fakeRedis(over: (...asked: Parameters<FakeAnswer>) => stri
     server.close();
   });
   const url = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const hasHeard = (command: string, connection: number) =>
-    said.some((line) => line.connection === connection && line.command === command);
+  const hasHeard = (command: string, connection?: number) =>
+    said.some((line) => line.command === command && line.connection === (connection ?? line.connection));
   return { url, sockets, hasHeard };
 }
 
