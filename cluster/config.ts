@@ -20,6 +20,7 @@ import { type CassandraSettings, cassandraSettings, portOf } from '../src/store/
 import { defaultPlacement } from './config-table.ts';
 import { defaultPeerBounds, type PeerBounds } from './peers/peer-stream.ts';
 import type { PeerSecurity, PeerTls } from './peers/security.ts';
+import { isNodeId } from './placement/node-id.ts';
 import { defaultTimings, type PlacementTimings } from './placement/timings.ts';
 import { countsForMaxMs } from './redis/lease-scripts.ts';
 
@@ -142,7 +143,7 @@ function advertiseAddress(env: Environment): string | null {
 
 function nodeId(env: Environment): string {
   const id = text(env, 'NODE_ID') ?? `${hostname()}-${randomBytes(3).toString('hex')}`;
-  if (!/^[A-Za-z0-9._-]{1,128}$/.test(id))
+  if (!isNodeId(id))
     throw new ConfigError('Set NODE_ID to at most 128 letters, digits, dots, hyphens and underscores.');
   return id;
 }

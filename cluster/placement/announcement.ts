@@ -1,7 +1,7 @@
 import type { Announcement } from './members.ts';
 import { isNodeAddress } from './node-address.ts';
+import { isNodeId } from './node-id.ts';
 
-const idForm = /^[A-Za-z0-9._-]{1,128}$/;
 const startedAtMaxChars = 64;
 const portsMax = 16;
 
@@ -18,7 +18,7 @@ export function readAnnouncement(underId: string, text: string): Announcement | 
     return null;
   }
   const { id, address, ports, startedAt, draining, shardCount, clockAheadMs } = value;
-  if (typeof id !== 'string' || id !== underId || !idForm.test(id)) return null;
+  if (typeof id !== 'string' || id !== underId || !isNodeId(id)) return null;
   if (typeof address !== 'string' || !isNodeAddress(address)) return null;
   if (ports !== undefined && !(Array.isArray(ports) && ports.length <= portsMax && ports.every(isPort))) return null;
   if (typeof startedAt !== 'string' || startedAt.length > startedAtMaxChars) return null;

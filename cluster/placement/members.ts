@@ -35,9 +35,11 @@ export interface Member extends Announcement {
 export interface MemberBoard {
   /**
    * Announces a node for `ttlMs`. Has no effect while another run with the same id is announced: otherwise two nodes
-   * with one id would look like one node that restarts again and again.
+   * with one id would look like one node that restarts again and again. Before `heldUntil`, which the last call for
+   * this run returned, no other run can have been announced: what stands there all the same is replaced. Returns until
+   * when the run is announced, by the clock of the list (ms). null: another run is.
    */
-  announce(announcement: Announcement, ttlMs: number): Promise<void>;
+  announce(announcement: Announcement, ttlMs: number, heldUntil?: number): Promise<number | null>;
   /** Removes the announcement of this run, not of another one with the same id. */
   withdraw(run: Run): Promise<void>;
   /** Returns the announced nodes, sorted by id. */

@@ -128,12 +128,14 @@ export class Rebalancing {
     this.#cancels.push(repeat(clock, delayMs, () => step().catch((error) => failed(what, error))));
   }
 
-  #announce(): Promise<void> {
-    const { board, self, timings, shardCount, hasStore, isClockRight } = this.#parts;
+  async #announce(): Promise<void> {
+    const { board, self, timings, shardCount, hasStore, isClockRight, monotonicMs } = this.#parts;
     const draining = this.#draining || !hasStore() || !isClockRight();
     const clockAheadMs = this.#parts.clockAheadMs();
     const announcement = { ...self, shardCount, draining, ...(clockAheadMs === null ? {} : { clockAheadMs }) };
-    return board.announce(announcement, timings.memberTtlMs);
+    const sentAt = monotonicMs();
+    const until = await board.announce(announcement, timings.memberTtlMs, this.#duplicates.heldUntil);
+    this.#duplicates.announced(until, sentAt);
   }
 
   async #look(): Promise<void> {

@@ -1,7 +1,12 @@
 import { Redis } from 'ioredis';
+import { endAtEndlessAnswers } from './broken-connections.ts';
 
 /** A command without an answer within this time fails. */
 const commandTimeoutMs = 500;
+/** A connection that has answered nothing for this time, three times that of a command, is replaced. */
+const silentMaxMs = 1_500;
+/** How long the end of a connection may take. Redis has nothing to say any more that a node waits for. */
+const disconnectMaxMs = 100;
 const reconnectMaxMs = 1_000;
 const connectMaxMs = 3_000;
 
@@ -18,11 +23,14 @@ export function createRedis(url: string, failed: (error: Error) => void): Redis 
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
     commandTimeout: commandTimeoutMs,
+    socketTimeout: silentMaxMs,
     connectTimeout: connectMaxMs,
+    disconnectTimeout: disconnectMaxMs,
     lazyConnect: true,
     retryStrategy: (times) => Math.min(times * 50, reconnectMaxMs),
   });
   redis.on('error', (error) => failed(withoutArguments(error)));
+  endAtEndlessAnswers(redis);
   return redis;
 }
 

@@ -1,3 +1,5 @@
+import { nodeIdCharactersMax } from '../placement/node-id.ts';
+
 /**
  * Lua scripts. Each runs atomically in Redis. A lease is a hash of owner and token that expires. An empty token means
  * that the shard is kept for its owner, the heir.
@@ -8,36 +10,56 @@
 
 /** The largest LEASE_TTL_MS. No node writes a lease or announcement that is valid for longer. */
 export const countsForMaxMs = 600_000;
+/** Each node hashes every shard with every member: 256 of them take a tenth of a second with 256 shards. */
+export const membersMax = 256;
 /** No node writes longer values. */
-const ownerCharactersMax = 128;
 const announcementBytesMax = 4_096;
+const tokenCharactersMax = 128;
+const orderCharactersMax = 128;
+
+/**
+ * fieldOf returns a field of a hash, and whether it holds a bad value: it is longer than `max`, or the key is no hash.
+ * It asks for the length first, since Redis copies what a script reads.
+ */
+const fieldOf = `
+local function fieldOf(key, field, max)
+  local length = redis.pcall('HSTRLEN', key, field)
+  if type(length) ~= 'number' or length > max then return nil, true end
+  return redis.call('HGET', key, field) or nil, false
+end`;
+
+/** isNodeId is the same rule as `isNodeId` in cluster/placement/node-id.ts. */
+const isNodeId = `
+local function isNodeId(id)
+  return #id <= ${nodeIdCharactersMax} and string.find(id, '^[A-Za-z0-9._-]+$') ~= nil
+end`;
 
 /** untilOf returns until when an announcement is valid, by the clock of Redis (ms). nil: it is no announcement. */
-const untilOf = `
+const untilOf = `${fieldOf}
 local function untilOf(stored)
-  return stored and #stored <= ${announcementBytesMax} and tonumber(string.match(stored, '^(%d+)|'))
+  return stored and tonumber(string.match(stored, '^(%d+)|'))
 end
-local function fieldOf(members, id)
-  local stored = redis.pcall('HGET', members, id)
-  return type(stored) == 'string' and stored or nil
+local function announcementOf(members, id)
+  local stored = fieldOf(members, id, ${announcementBytesMax})
+  return stored
 end`;
 
 /**
  * ownerOf returns the owner and token of a lease, and whether the key holds a bad value. A lease for an heir that is no
  * member any more counts as absent.
  */
-const ownerOf = `${untilOf}
+const ownerOf = `${untilOf}${isNodeId}
 local function isGone(members, id)
   local time = redis.call('TIME')
-  return (untilOf(fieldOf(members, id)) or 0) <= time[1] * 1000 + math.floor(time[2] / 1000)
+  return (untilOf(announcementOf(members, id)) or 0) <= time[1] * 1000 + math.floor(time[2] / 1000)
 end
 local function ownerOf(lease, members)
-  local stored = redis.pcall('HMGET', lease, 'owner', 'token')
-  if stored.err then return false, false, true end
-  local owner, token = stored[1], stored[2]
+  local owner, isBadOwner = fieldOf(lease, 'owner', ${nodeIdCharactersMax})
+  local token, isBadToken = fieldOf(lease, 'token', ${tokenCharactersMax})
+  if isBadOwner or isBadToken then return false, false, true end
   if not owner and not token then return false, false, false end
   local ttl = redis.call('PTTL', lease)
-  if not owner or not token or #owner > ${ownerCharactersMax} or ttl < 0 or ttl > ${countsForMaxMs} then return false, false, true end
+  if not owner or not token or not isNodeId(owner) or ttl < 0 or ttl > ${countsForMaxMs} then return false, false, true end
   if token == '' and isGone(members, owner) then return false, false, false end
   return owner, token, false
 end`;
@@ -46,16 +68,16 @@ end`;
 export const acquireLease = `${ownerOf}
 local owner, token, isBad = ownerOf(KEYS[1], KEYS[2])
 if owner and token ~= ARGV[2] and not (token == '' and owner == ARGV[1]) then return {0, owner} end
-if isBad then redis.call('DEL', KEYS[1]) end
+if isBad then redis.call('UNLINK', KEYS[1]) end
 redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'token', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {1, ARGV[1]}`;
 
 /** KEYS: leases. ARGV: ttl (ms), then the token of each lease. Returns for each lease 1 if it was renewed, else 0. */
-export const renewLeases = `
+export const renewLeases = `${fieldOf}
 local renewed = {}
 for at, key in ipairs(KEYS) do
-  if redis.pcall('HGET', key, 'token') == ARGV[at + 1] then
+  if fieldOf(key, 'token', ${tokenCharactersMax}) == ARGV[at + 1] then
     redis.call('PEXPIRE', key, ARGV[1])
     renewed[at] = 1
   else
@@ -67,8 +89,8 @@ return renewed`;
 /**
  * KEYS: the lease. ARGV: token, heir (empty: none), how long the heir may take it (ms). Returns 1 if it was released.
  */
-export const releaseLease = `
-if redis.pcall('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
+export const releaseLease = `${fieldOf}
+if fieldOf(KEYS[1], 'token', ${tokenCharactersMax}) ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then
   redis.call('DEL', KEYS[1])
 else
@@ -97,31 +119,40 @@ local function isOfAnother(stored)
 end`;
 
 /**
- * KEYS: the members. ARGV: id, start, address, ttl (ms), announcement. Changes nothing while another run is announced
- * under the id. Replaces an announcement that is valid for longer than a ttl: it is from before the clock of Redis went
- * back, and a run that is alive announces itself again.
+ * KEYS: the members. ARGV: id, start, address, ttl (ms), announcement, until when the run has held its id (ms; 0: it
+ * has not). Changes nothing while another run is announced under the id, unless this run holds it still: then no node
+ * has written that. Replaces an announcement that is valid for longer than a ttl: it is from before the clock of Redis
+ * went back, and a run that is alive announces itself again. More members than a cluster may have are all replaced.
+ * Returns until when the run is announced (0: it is not), and 1 if it has replaced what no node has written.
  */
 export const announceMember = `${isOfAnother}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local untilNext = now + ARGV[4]
-local stored = fieldOf(KEYS[1], ARGV[1])
+local heldUntil = tonumber(ARGV[6])
+local isHeld = now < heldUntil and heldUntil <= untilNext
+local stored = announcementOf(KEYS[1], ARGV[1])
 local untilStored = untilOf(stored) or 0
-if untilStored > now and untilStored <= untilNext and isOfAnother(stored) then return 0 end
-if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then redis.call('DEL', KEYS[1]) end
-return redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', untilNext) .. '|' .. ARGV[5])`;
+local isTaken = untilStored > now and untilStored <= untilNext and isOfAnother(stored)
+if isTaken and not isHeld then return {0, 0} end
+local count = redis.pcall('HLEN', KEYS[1])
+if type(count) ~= 'number' or count > ${membersMax} then redis.call('UNLINK', KEYS[1]) end
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', untilNext) .. '|' .. ARGV[5])
+return {untilNext, isTaken and 1 or 0}`;
 
 /** Removes the announcement of one run. KEYS: the members. ARGV: id, start, address. */
 export const withdrawMember = `${isOfAnother}
-local stored = fieldOf(KEYS[1], ARGV[1])
+local stored = announcementOf(KEYS[1], ARGV[1])
 if not stored or isOfAnother(stored) then return 0 end
 return redis.call('HDEL', KEYS[1], ARGV[1])`;
 
 /**
- * KEYS: members, orders. Removes members whose announcement has run out. Returns a list of id, announcement and order
- * of each member. An empty announcement: the value is bad. An empty id: the key that the order names is no hash.
+ * KEYS: members, orders. Removes members whose announcement has run out, and those whose id no node can have, which
+ * nobody would replace. Returns a list of id, announcement and order of each member. An empty announcement: the value
+ * is bad. An empty id: the key that the order names is no hash. Of more members than a cluster may have it returns
+ * their number alone.
  */
-export const listMembers = `${untilOf}
+export const listMembers = `${untilOf}${isNodeId}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local listed = {}
@@ -130,23 +161,32 @@ local function add(id, announcement, order)
   listed[#listed + 1] = announcement
   listed[#listed + 1] = order
 end
-local all = redis.pcall('HGETALL', KEYS[1])
-if all.err then
+local count = redis.pcall('HLEN', KEYS[1])
+local ids = {}
+if type(count) ~= 'number' then
   add('', '', 'members')
-  all = {}
+elseif count > ${membersMax} then
+  return {count}
+else
+  ids = redis.call('HKEYS', KEYS[1])
 end
 local areOrders = redis.call('TYPE', KEYS[2]).ok
 areOrders = areOrders == 'hash' or areOrders == 'none'
 if not areOrders then add('', '', 'orders') end
-for at = 1, #all, 2 do
-  local order = areOrders and redis.call('HGET', KEYS[2], all[at]) or ''
-  local untilThen = untilOf(all[at + 1])
-  if not untilThen or untilThen > now + ${countsForMaxMs} then
-    add(all[at], '', '')
+for _, id in ipairs(ids) do
+  local stored = announcementOf(KEYS[1], id)
+  local untilThen = untilOf(stored)
+  if not isNodeId(id) then
+    redis.call('HDEL', KEYS[1], id)
+    add(string.sub(id, 1, ${nodeIdCharactersMax}), '', '')
+  elseif not untilThen or untilThen > now + ${countsForMaxMs} then
+    add(id, '', '')
   elseif untilThen > now then
-    add(all[at], string.sub(all[at + 1], string.find(all[at + 1], '|', 1, true) + 1), order)
+    local order, isBad = '', false
+    if areOrders then order, isBad = fieldOf(KEYS[2], id, ${orderCharactersMax}) end
+    add(id, string.sub(stored, string.find(stored, '|', 1, true) + 1), isBad and 'bad' or order or '')
   else
-    redis.call('HDEL', KEYS[1], all[at])
+    redis.call('HDEL', KEYS[1], id)
   end
 end
 return listed`;

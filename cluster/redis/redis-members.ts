@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { readAnnouncement } from '../placement/announcement.ts';
 import type { Member, MemberBoard, Order } from '../placement/members.ts';
 import type { MetBadValue } from './bad-values.ts';
-import { announceMember, listMembers, withdrawMember } from './lease-scripts.ts';
+import { announceMember, listMembers, membersMax, withdrawMember } from './lease-scripts.ts';
 import { runScript } from './script.ts';
 
 /** The key of the hash of a cluster's members. */
@@ -23,15 +23,22 @@ export function redisMembers(redis: Redis, placement: string, met: MetBadValue =
     return null;
   };
   return {
-    async announce(announcement, ttlMs) {
+    async announce(announcement, ttlMs, heldUntil = 0) {
       const { id, startedAt, address } = announcement;
-      await runScript(redis, announceMember, [members], [id, startedAt, address, ttlMs, JSON.stringify(announcement)]);
+      const args = [id, startedAt, address, ttlMs, JSON.stringify(announcement), heldUntil];
+      const [until, hasReplaced] = await runScript(redis, announceMember, [members], args);
+      if (hasReplaced === 1) met('member', `${members} ${id}`);
+      return typeof until === 'number' && until > 0 ? until : null;
     },
     async withdraw({ id, startedAt, address }) {
       await runScript(redis, withdrawMember, [members], [id, startedAt, address]);
     },
     async list() {
       const listed = (await runScript(redis, listMembers, [members, orders], [])).map(String);
+      if (listed.length === 1) {
+        met('member', members);
+        throw new Error(`Redis has ${listed[0]} members of the cluster: it may have ${membersMax}`);
+      }
       const found: Member[] = [];
       for (let at = 0; at + 2 < listed.length; at += 3) {
         const [id = '', text = '', order = ''] = listed.slice(at, at + 3);

@@ -12,17 +12,29 @@ export interface News {
   close(): void;
 }
 
+/** At most this many commands wait for Redis when news is told. Further news is lost. */
+const waitingMax = 1_000;
+/** A connection that listens sends nothing else, so that its silence would go unnoticed. */
+const pingEveryMs = 2_000;
+
 /** News over the Redis channel `news:{placement}`. `listener`: a connection for this only. Bad messages go to `met`. */
 export function redisNews(redis: Redis, listener: Redis, placement: string, met: MetBadValue = () => {}): News {
   const channel = `news:{${placement}}`;
+  let pings: NodeJS.Timeout | undefined;
   return {
-    tell: (text) => void redis.publish(channel, text).catch(() => {}),
+    tell: (text) => {
+      if (redis.commandQueue.length < waitingMax) redis.publish(channel, text).catch(() => {});
+    },
     listen: (heard) => {
       listener.on('message', (_channel, text) => (isUuid(text) ? heard(text) : met('news', channel)));
       const subscribe = () => void listener.subscribe(channel).catch(() => {});
       listener.on('ready', subscribe);
       void listener.connect().catch(() => {});
+      pings = setInterval(() => void listener.ping().catch(() => {}), pingEveryMs).unref();
     },
-    close: () => listener.disconnect(),
+    close: () => {
+      clearInterval(pings);
+      listener.disconnect();
+    },
   };
 }

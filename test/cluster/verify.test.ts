@@ -148,7 +148,7 @@ await describeOnCassandra('cluster verify', (address) => {
     writeFileSync(file, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
     const keys = { ...env, AUTHORITY_KEY_FILE: join(dataDir, 'authority.pem') };
     const boardOf = (members: readonly Member[]): MemberBoard => ({
-      announce: async () => {},
+      announce: async () => null,
       withdraw: async () => {},
       order: async () => false,
       list: async () => members,

@@ -2,9 +2,11 @@ import type { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { BadValues } from '../../cluster/redis/bad-values.ts';
 import { connectRedis, createRedis } from '../../cluster/redis/client.ts';
+import { listMembers, membersMax } from '../../cluster/redis/lease-scripts.ts';
 import { redisLeases } from '../../cluster/redis/redis-leases.ts';
 import { redisMembers } from '../../cluster/redis/redis-members.ts';
 import { redisNews } from '../../cluster/redis/redis-news.ts';
+import { runScript } from '../../cluster/redis/script.ts';
 import { describeOnRedis } from '../support/backends/for-tests.ts';
 
 let clusters = 0;
@@ -28,6 +30,10 @@ await describeOnRedis('a bad value in Redis', ({ url }) => {
   const run = (id: string) => ({ id, address: `${id}:1`, startedAt: 't', shardCount: 8, draining: false });
 
   const key = (name: string) => `lease:{${name}}:1`;
+  const lease = async (name: string, owner: string, token = 'x') => {
+    await redis.hset(key(name), 'owner', owner, 'token', token);
+    await redis.pexpire(key(name), 5_000);
+  };
   const badLeases: readonly [string, (name: string) => Promise<unknown>][] = [
     ['a text', (name) => redis.set(key(name), 'mine')],
     ['a list', (name) => redis.rpush(key(name), 'mine')],
@@ -40,7 +46,11 @@ await describeOnRedis('a bad value in Redis', ({ url }) => {
       },
     ],
     ['a lease without an owner', (name) => redis.hset(key(name), 'token', 'x')],
-    ['an owner of a megabyte', (name) => redis.hset(key(name), 'owner', 'x'.repeat(1_000_000), 'token', 'x')],
+    ['an owner of a megabyte', (name) => lease(name, 'x'.repeat(1_000_000))],
+    ['an owner without a name', (name) => lease(name, '')],
+    ['an owner of two words', (name) => lease(name, 'two words')],
+    ['an owner that ends in a zero byte', (name) => lease(name, 'ghost\0')],
+    ['a token of a megabyte', (name) => lease(name, 'ghost', 'x'.repeat(1_000_000))],
   ];
   test.each(badLeases)(
     '%s in place of a lease is ignored, reported once, and replaced by the next lease',
@@ -107,6 +117,57 @@ await describeOnRedis('a bad value in Redis', ({ url }) => {
     expect((await members.list()).map(({ id, order }) => [id, order])).toEqual([['node-a', null]]);
     expect(bad.counts).toMatchObject({ member: 1, order: 2 });
     expect(warnings).toHaveLength(2);
+  });
+
+  test.each([
+    ['of two words', 'two words'],
+    ['with a line feed', 'node-a\n'],
+    ['of a megabyte', 'x'.repeat(1_000_000)],
+  ])('a member whose id is %s is reported once and removed', async (_, id) => {
+    const { name, members, bad, warnings } = await newCluster();
+    await members.announce(run('node-a'), 5_000);
+    await redis.hset(`members:{${name}}`, id, `${soon()}|${JSON.stringify(run(id.slice(0, 100)))}`);
+    for (let look = 0; look < 3; look++) expect((await members.list()).map((member) => member.id)).toEqual(['node-a']);
+    expect([bad.counts.member, warnings.length]).toEqual([1, 1]);
+    expect(await redis.hkeys(`members:{${name}}`)).toEqual(['node-a']);
+  });
+
+  test('a run that holds its id replaces and reports what stands there, and no other run does', async () => {
+    const { name, members, bad, warnings } = await newCluster();
+    const until = (await members.announce(run('node-a'), 60_000)) ?? 0;
+    expect(until).toBeGreaterThan(0);
+    const forged = `${until}|${JSON.stringify({ ...run('node-a'), startedAt: 'forged' })}`;
+    await redis.hset(`members:{${name}}`, 'node-a', forged);
+    // It has not held its id, it did so before, or the clock of Redis went back.
+    for (const heldUntil of [0, until - 120_000, until + 120_000])
+      expect(await members.announce(run('node-a'), 60_000, heldUntil)).toBeNull();
+    expect([(await members.list()).map(({ startedAt }) => startedAt), warnings]).toEqual([['forged'], []]);
+    expect(await members.announce(run('node-a'), 60_000, until)).toBeGreaterThanOrEqual(until);
+    expect((await members.list()).map(({ startedAt }) => startedAt)).toEqual(['t']);
+    expect([bad.counts.member, warnings]).toEqual([1, [expect.stringContaining(`members:{${name}} node-a`)]]);
+  });
+
+  test('more members than a cluster may have are refused, and replaced by the next announcements', async () => {
+    const { name, members, bad } = await newCluster();
+    const ids = Array.from({ length: membersMax }, (_, at) => `node-${at}`);
+    await redis.hset(`members:{${name}}`, ...ids.flatMap((id) => [id, `${soon()}|${JSON.stringify(run(id))}`]));
+    expect(await members.list()).toHaveLength(membersMax);
+    await redis.hset(`members:{${name}}`, 'one-more', 'x');
+    await expect(members.list()).rejects.toThrow('Redis has 257 members of the cluster: it may have 256');
+    expect(bad.counts.member).toBe(1);
+    await members.announce(run('node-1'), 5_000);
+    await members.announce(run('node-2'), 5_000);
+    expect((await members.list()).map(({ id }) => id)).toEqual(['node-1', 'node-2']);
+  });
+
+  test('an order of a megabyte is ignored and reported, and is not read', async () => {
+    const { name, members, warnings } = await newCluster();
+    await redis.hset(`orders:{${name}}`, 'node-a', 'x'.repeat(1_000_000));
+    await members.announce(run('node-a'), 5_000);
+    expect((await members.list()).map(({ order }) => order)).toEqual([null]);
+    const answer = await runScript(redis, listMembers, [`members:{${name}}`, `orders:{${name}}`], []);
+    expect(JSON.stringify(answer).length).toBeLessThan(1_000);
+    expect(warnings).toEqual([expect.stringContaining(`orders:{${name}} node-a`)]);
   });
 
   test('an unknown order is ignored and reported', async () => {

@@ -33,6 +33,15 @@ export class SimulatedRedis {
     return had;
   }
 
+  /** Somebody who is no node announces another run under the id of each member. */
+  forgeRuns(lastMs: number): void {
+    for (const [id, { announcement }] of this.#members)
+      this.#members.set(id, {
+        announcement: { ...announcement, startedAt: 'forged' },
+        until: this.#time.now + lastMs,
+      });
+  }
+
   order(id: NodeId, order: Order | null): boolean {
     const hadOrder = this.#orders.delete(id);
     if (order !== null) this.#orders.set(id, order);
@@ -76,12 +85,14 @@ export class SimulatedRedis {
           }
           return owners;
         }),
-      announce: (announcement, ttlMs) =>
+      announce: (announcement, ttlMs, heldUntil = 0) =>
         ask(() => {
           const current = this.#members.get(announcement.id);
-          const isTaken = current !== undefined && current.until > this.#time.now;
-          if (isTaken && !isSameRun(current.announcement, announcement)) return;
+          const isThere = current !== undefined && current.until > this.#time.now;
+          const isTaken = isThere && !isSameRun(current.announcement, announcement);
+          if (isTaken && heldUntil <= this.#time.now) return null;
           this.#members.set(announcement.id, { announcement, until: this.#time.now + ttlMs });
+          return this.#time.now + ttlMs;
         }),
       withdraw: (run) =>
         ask(() => {

@@ -137,3 +137,46 @@ describe('a node that restarts with its id', () => {
     expect([again.rebalancing.view.duplicate, sorted(again.leases.held)]).toEqual([null, all]);
   });
 });
+
+describe('a run that no node has announced', () => {
+  test('takes the id of no node that announces itself, however often it is written', async () => {
+    const { start, pass, redis } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    const held = () => nodes.map(({ leases }) => sorted(leases.held));
+    const before = held();
+    for (let times = 0; times < 60; times++) {
+      redis.forgeRuns(memberTtlMs);
+      await pass(370);
+      expect(nodes.map(({ rebalancing }) => rebalancing.view.duplicate)).toEqual([null, null, null]);
+    }
+    expect([held(), nodes.flatMap(({ alarms }) => alarms)]).toEqual([before, []]);
+  });
+
+  test('takes it from a node that could not announce itself for the time of a member', async () => {
+    const { start, pass, redis } = cluster();
+    const node = start('node-0');
+    await pass(20_000);
+    redis.isDown = true;
+    await pass(memberTtlMs);
+    redis.isDown = false;
+    redis.forgeRuns(memberTtlMs);
+    await pass(1_500);
+    expect(node.rebalancing.view.duplicate?.startedAt).toBe('forged');
+    await pass(memberTtlMs + 1_000);
+    expect(node.rebalancing.view.duplicate).toBeNull();
+  });
+});
+
+test('of two nodes with one id the first keeps it when Redis forgets both', async () => {
+  const { start, startAt, pass, redis } = cluster();
+  const first = start('node-0');
+  await pass(20_400);
+  const second = startAt('node-0', 'elsewhere');
+  await pass(10_000);
+  for (let times = 0; times < 10; times++) {
+    redis.wipe();
+    await pass(memberTtlMs + 170);
+    expect([first.rebalancing.view.duplicate, second.rebalancing.view.duplicate?.address]).toEqual([null, 'node-0']);
+  }
+});

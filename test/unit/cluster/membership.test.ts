@@ -33,7 +33,10 @@ async function joined(
     addressAt: (port) => `a:${port}`,
     server: idleLeases,
     board: {
-      announce: async (announcement) => void announced.push(announcement),
+      announce: async (announcement) => {
+        announced.push(announcement);
+        return null;
+      },
       withdraw: async () => {},
       list: async () => {
         if (board.isAway) throw new Error('Redis does not answer');
