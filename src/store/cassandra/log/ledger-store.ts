@@ -245,7 +245,7 @@ export class CassandraLedgerStore implements LedgerStore {
   }
 
   snapshot(owner: string): Promise<Snapshot | null> {
-    return readSnapshot(this.#session, owner);
+    return readSnapshot(this.#session, owner, this.#now());
   }
 
   saveSnapshot(owner: string, snapshot: Snapshot): Promise<void> {
