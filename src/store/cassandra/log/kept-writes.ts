@@ -22,8 +22,8 @@ const ROWS = preparedAtStart(
 
 /**
  * Throws UnreadableRecord if a later write would not change the head of the bucket. To be called after a claim was
- * applied: it is the newest write to the bucket, so that no other static column may be newer than its fence. `seen`: the
- * fence before it. Does nothing if there is a newer claim already.
+ * applied: it is the newest write to the bucket, so that no other static column may be newer than its fence. `seen`:
+ * the fence before it. Does nothing if there is a newer claim already.
  */
 export async function checkClaimKept(place: Place, bucket: number, fence: string, seen: string | null): Promise<void> {
   const [row] = await place.session.read({ cql: TIMES, params: [keyText(place.ledgerId), bucket] });

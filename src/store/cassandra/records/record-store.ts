@@ -183,8 +183,8 @@ export class CassandraRecordStore implements RecordStore {
   }
 
   /**
-   * Throws UnreadableRecord if Cassandra has acknowledged a write and kept cells that are dated ahead. Versions are never
-   * used again, so a third version is that of a later write.
+   * Throws UnreadableRecord if Cassandra has acknowledged a write and kept cells that are dated ahead. Versions are
+   * never used again, so a third version is that of a later write.
    */
   async #checkKept(kind: string, id: string, before: RecordRow, written: WrittenRow): Promise<void> {
     const { version, shown, places } = await readRecord(this.#session, kind, id);
