@@ -65,7 +65,7 @@ export async function verifyLedgers(
     finish: options.finish === true ? projectionWriter({ session, bucketEvents, now }) : null,
   };
   const treeParts = {
-    ...{ ledgers: stores.ledgers, trees: new CassandraTreeInspection(session), now },
+    ...{ ledgers: stores.ledgers, trees: new CassandraTreeInspection(session, now), now },
     repair: options.repair === true,
     // The scrub of the records finds a damaged one.
     serviceName: (await passOverDamaged(readLog(stores.records)))?.log?.origin ?? null,

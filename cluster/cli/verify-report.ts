@@ -98,18 +98,25 @@ function placeIn(finding: Finding): { readonly table: string; readonly key: stri
 const isolate =
   'let nobody write to the ledger, keep a snapshot as evidence, restore the ledger elsewhere from a backup and compare';
 
+/** A deletion hides what is written behind it with an older time, as all cells are. */
+const dropped = 'have Cassandra drop the deletion ("Cells that are dated wrongly" in docs/operations.md)';
+
 /** Returns what an operator should do about a finding: a clause to print. */
-function remedyOf({ type }: Finding): string {
+function remedyOf({ type, table }: Finding): string {
   switch (type) {
     case 'projection_missing':
-      return 'run again with --finish, which writes it from the log';
+      return `run again with --finish, which writes it from the log; if it is missing then too, it was deleted by hand: ${dropped}, then run again with --finish`;
     case 'projection_wrong':
     case 'projection_extra':
-      return 'find out who wrote it, delete the row, and run again with --finish';
+      return table === 'line' || table === 'command' || table === 'scope_bucket'
+        ? 'find out who wrote it, delete the row, and run again with --finish'
+        : `find out who wrote it and delete the row, of a cell with USING TIMESTAMP and its writetime; of a cell, ${dropped}; then run again with --finish`;
     case 'wrong_snapshot':
-      return 'delete the row: nodes rebuild the state from the log; find out who wrote it';
+      return `delete the row: nodes rebuild the state from the log, and keep a snapshot again when Cassandra has dropped the deletion; find out who wrote it`;
     case 'damaged_row':
-      return 'restore the row from a backup; a hint, or a row beside a log, may be deleted instead: nodes and --finish write it again';
+      return `restore the row from a backup; a hint, or a row beside a log, may be deleted instead: nodes and --finish write it again, a cell, a snapshot or a hint when Cassandra has dropped the deletion`;
+    case 'wrong_writetime':
+      return `find out who wrote it; stop the nodes, delete it with USING TIMESTAMP and the time that it has, ${dropped}, and write it again: cells and lines by --finish, rows of ledger_event, record, fact and signed_head from a backup`;
     case 'not_permitted':
     case 'closed':
     case 'dated_ahead':

@@ -45,7 +45,8 @@ export function parseSignedHead(origin: string, value: Uint8Array): SignedHead |
   const head = bytes.subarray(0, sizeBytes + hashBytes);
   if (head.length < sizeBytes + hashBytes) return null;
   if (!checksum(origin, head).equals(bytes.subarray(sizeBytes + hashBytes))) return null;
-  return { size: Number(head.readBigUInt64BE()), root: head.subarray(sizeBytes) };
+  const size = Number(head.readBigUInt64BE());
+  return size >= 1 && Number.isSafeInteger(size) ? { size, root: head.subarray(sizeBytes) } : null;
 }
 
 /** Like parseSignedHead. Reports any other value, and throws UnreadableRecord. `value` is null if there is none. */

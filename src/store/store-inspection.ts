@@ -40,6 +40,8 @@ export interface FullBucket {
 
 /** A row that differs from what the service writes there. */
 export interface DamagedRow {
+  /** `wrong_writetime`: its cells have a time that the service does not give, so that later writes may be lost. */
+  readonly type: 'damaged_row' | 'wrong_writetime';
   readonly table: string;
   readonly key: string;
   /** null if the row belongs to no ledger. */
@@ -47,6 +49,17 @@ export interface DamagedRow {
   /** null if the row belongs to no single event. */
   readonly seq: number | null;
   readonly detail: string;
+}
+
+/** Names of what stands beside the log of a ledger. */
+export interface NamesBesideLog {
+  readonly ledgerId: string;
+  readonly cells: Iterable<string>;
+  readonly lists: Iterable<string>;
+  /** Lists may be shared by ledgers. */
+  readonly isOwnLine: (list: string, order: string) => boolean;
+  /** Of snapshots. */
+  readonly owners: Iterable<string>;
 }
 
 /**
@@ -84,6 +97,8 @@ export interface StoreInspection {
   newestBatch(ledgerId: string): Promise<NewestBatch>;
   /** Yields rows of a ledger's log, and of what points to the log, that readers cannot parse or never reach. */
   damagedRowsOf(ledgerId: string): AsyncIterable<DamagedRow>;
+  /** Yields rows beside the log of a ledger whose times the service has not given, as far as these names lead to them. */
+  misdatedRows(names: NamesBesideLog): AsyncIterable<DamagedRow>;
   /** Yields the damaged rows of everything that belongs to no ledger's log. */
   damagedRows(): AsyncIterable<Walked<DamagedRow>>;
   records(): AsyncIterable<Walked<StoredRecord>>;
@@ -107,6 +122,8 @@ export interface StoredHashes {
   readonly position: number;
   /** In order; null in place of a hash that is not stored. null if the value does not fit its place. */
   readonly hashes: readonly (Buffer | null)[] | null;
+  /** What is wrong with the time of the value, in words. null, or left out by a store without times: nothing. */
+  readonly misdated?: string | null;
   /** Removes this value, and no value that was put in its place since. It may be repeated. */
   remove(): Promise<void>;
 }
@@ -116,6 +133,8 @@ export interface StoredSignedHead {
   readonly origin: string | null;
   /** null if the value cannot be read. */
   readonly head: SignedHead | null;
+  /** As in StoredHashes. */
+  readonly misdated?: string | null;
 }
 
 /**

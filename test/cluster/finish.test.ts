@@ -42,7 +42,10 @@ await describeOnCassandra('cluster verify --finish', (address) => {
   const verify = async (...args: string[]) => {
     const { code, out, err } = await runCli(env, ['cluster', 'verify', '--all', '--json', ...args]);
     expect(err).toBe('');
-    const told = JSON.parse(out) as { findings: { ledger_id: string; type: string }[]; projections_written: number };
+    const told = JSON.parse(out) as {
+      findings: { ledger_id: string; type: string; detail: string; remedy: string }[];
+      projections_written: number;
+    };
     return { code, ...told, types: new Set(told.findings.map(({ type }) => type)) };
   };
 
@@ -136,10 +139,40 @@ await describeOnCassandra('cluster verify --finish', (address) => {
       await client.execute('UPDATE cell SET value = ? WHERE key = ?', [wrong, key], { prepare: true });
       await client.execute('TRUNCATE line', [], { readTimeout: 30_000 });
       const { code, types, projections_written } = await verify('--finish');
-      expect({ code, types }).toEqual({ code: 1, types: new Set(['projection_wrong', 'projection_extra']) });
+      expect({ code, types }).toEqual({
+        code: 1,
+        types: new Set(['projection_wrong', 'projection_extra', 'wrong_writetime']),
+      });
       expect(projections_written).toBeGreaterThan(0);
       const stored = await client.execute('SELECT value FROM cell WHERE key = ?', [key]);
       expect(stored.first()?.value).toBe(wrong);
     });
   }, 60_000);
+
+  test('a cell that was written again as it stands is mended as its finding says', { timeout: 120_000 }, async () => {
+    const [scene] = scenes;
+    if (scene === undefined) throw new Error('no scene');
+    const key = names.master(scene.master.uuid);
+    await withClient(settings, async (client) => {
+      const run = (cql: string, ...values: readonly unknown[]) => client.execute(cql, [...values], { prepare: true });
+      await loseAll(client);
+      expect(await verify('--finish')).toMatchObject({ code: 0 });
+      const stored = (await run('SELECT version, value FROM cell WHERE key = ?', key)).first();
+      await run('INSERT INTO cell (key, version, value) VALUES (?, ?, ?)', key, stored?.version, stored?.value);
+      const { findings } = await verify();
+      expect(findings).toMatchObject([{ type: 'wrong_writetime', table: 'cell', key: `key=${key}` }]);
+      const [, written = ''] = /value at (\d+)/.exec(findings[0]?.detail ?? '') ?? [];
+      expect(findings[0]?.remedy).toContain('USING TIMESTAMP and the time that it has');
+      await run('DELETE FROM cell USING TIMESTAMP ? WHERE key = ?', written, key);
+      const deleted = await verify('--finish');
+      expect(deleted.types).toEqual(new Set(['projection_missing']));
+      expect(deleted.findings[0]?.remedy).toContain('Cells that are dated wrongly');
+      // As `nodetool flush` and `nodetool compact`.
+      const compaction = "{'class': 'SizeTieredCompactionStrategy', 'min_threshold': 2}";
+      const options = `gc_grace_seconds = 0 AND memtable_flush_period_in_ms = 100 AND compaction = ${compaction}`;
+      await client.execute(`ALTER TABLE cell WITH ${options}`, [], { readTimeout: 30_000 });
+      await expect.poll(() => verify('--finish'), { timeout: 100_000 }).toMatchObject({ code: 0, findings: [] });
+      expect(await projectionsIn(client)).toEqual(before);
+    });
+  });
 });

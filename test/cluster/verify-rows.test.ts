@@ -126,6 +126,23 @@ await describeOnCassandra('cluster verify of a keyspace with every kind of damag
     expect(missed).toEqual([]);
   });
 
+  test('names cells with a wrong time in their ledger alone too', async () => {
+    // One for each table, because each run opens the store anew.
+    const misdated = new Map(
+      rowDamages.flatMap(({ found, table, name }, n) =>
+        found[0] === 'wrong_writetime' && table !== 'record' ? [[table, { n, table, name }] as const] : [],
+      ),
+    );
+    const missed: unknown[] = [];
+    for (const { n, table, name } of misdated.values()) {
+      const { out } = await runCli(env, ['cluster', 'verify', idsOf(n).ledgerId, '--json']);
+      const own = (JSON.parse(out) as { findings: Found[] }).findings;
+      if (own.length !== 1 || own[0]?.type !== 'wrong_writetime' || own[0].table !== table) missed.push({ name, own });
+    }
+    expect(missed).toEqual([]);
+    expect([...misdated.keys()]).toEqual(['ledger_event', 'cell', 'line', 'ledger', 'snapshot']);
+  });
+
   test('leaves every ledger readable: damage of a log is reported as issues', async () => {
     const wrong: unknown[] = [];
     for (const [n, { name, reads }] of rowDamages.entries()) {

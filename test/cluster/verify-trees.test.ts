@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { injectedFields } from '../../src/domain/event/service-events.ts';
 import { canonicalJson } from '../../src/domain/json/canonical.ts';
+import { sha256Buffer } from '../../src/domain/keys/hash-buffer.ts';
 import { type Checkpoint, verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
 import { isConsistent } from '../../src/domain/log/tree-proof.ts';
 import { sleep } from '../../src/runtime/clock/clock.ts';
@@ -15,6 +16,7 @@ import { LogTrees } from '../../src/service/proofs/log-trees.ts';
 import type { Log } from '../../src/service/proofs/proven-logs.ts';
 import { unboundedWalk } from '../../src/service/walking/walk.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
+import { formatSignedHead } from '../../src/store/signed-heads.ts';
 import type { HashPlace } from '../../src/store/tile-store.ts';
 import { formatHashes } from '../../src/store/tile-value.ts';
 import {
@@ -44,7 +46,13 @@ const writtenOutMs = 500;
 const events = 300;
 
 interface Report {
-  readonly findings: readonly { readonly type: string; readonly detail: string; readonly remedy: string }[];
+  readonly findings: readonly {
+    readonly type: string;
+    readonly detail: string;
+    readonly table: string;
+    readonly key: string;
+    readonly remedy: string;
+  }[];
   readonly tree_values: number;
   readonly signed_heads: number;
   readonly tree_values_removed: number;
@@ -229,6 +237,22 @@ await describeOnCassandra('cluster verify of the trees of a keyspace', (address)
         remedy: expect.stringContaining('new-origin'),
       }),
     ]);
+  });
+
+  test('names a tile at a place beyond all numbers, and signed heads that no node can have written', async () => {
+    const [block, n] = ['72057594037927936', '4611686018427387904'];
+    const insert = 'INSERT INTO tile (owner, block, n, value) VALUES (?, ?, ?, ?)';
+    await execute(settings, insert, [origins.ledger, block, n, randomBytes(16 + 256 * 32)]);
+    const empty = `${serviceName}/ledgers/${uuid(0x7778)}`;
+    await values().plantHead(empty, formatSignedHead(empty, 0, sha256Buffer('')));
+    await values().plantHead(origins.ledger, await values().storedHead(origins.ledger));
+    const { code, findings } = await verify();
+    expect(code).toBe(1);
+    const found = findings.map(({ type, table, key }) => [type, table, key]);
+    expect(found).toContainEqual(['wrong_tile', 'tile', `owner=${origins.ledger}, block=${block}, n=${n}`]);
+    expect(found).toContainEqual(['damaged_row', 'signed_head', `origin=${empty}`]);
+    expect(found).toContainEqual(['wrong_writetime', 'signed_head', `origin=${origins.ledger}`]);
+    expect(found).toHaveLength(4);
   });
 
   test('refuses --repair for one ledger', async () => {

@@ -34,7 +34,7 @@ function treeFactory(address: CassandraAddress): InspectedTreeFactory {
     plantHash: (place, value) => values().plantHash(place, value).then(now),
     storedHead: (origin) => values().storedHead(origin),
     plantHead: (origin, value) => values().plantHead(origin, value).then(now),
-    inspect: (work) => work(new CassandraTreeInspection(now().session)).then(now),
+    inspect: (work) => work(new CassandraTreeInspection(now().session, Date.now)).then(now),
     close: () => stores.close(),
   };
 }
@@ -131,7 +131,7 @@ await describeOnCassandra('Trees that several nodes write to Cassandra', (addres
 
   async function foundOf(owner: string): Promise<StoredHashes[]> {
     const found: StoredHashes[] = [];
-    for await (const one of new CassandraTreeInspection(stores.session).hashes())
+    for await (const one of new CassandraTreeInspection(stores.session, Date.now).hashes())
       if (one.found.owner === owner) found.push(one.found);
     return found;
   }

@@ -250,11 +250,17 @@ function readerOf(table: Table, column: string): ColumnReader {
     const place = table.clustering.indexOf(column);
     if (table.statics.has(column)) reader = ({ statics }) => statics.get(column)?.value ?? null;
     else if (place >= 0) reader = (_partition, line) => line?.place[place] ?? null;
+    else if (column.startsWith('writetime(')) reader = timeReaderOf(table, column.slice('writetime('.length, -1));
     else if (table.partitionKey.includes(column)) reader = ({ key }) => key.get(column) ?? null;
     else reader = (_partition, line) => line?.columns.get(column)?.value ?? null;
     table.readers.set(column, reader);
   }
   return reader;
+}
+
+function timeReaderOf({ statics }: Table, column: string): ColumnReader {
+  if (statics.has(column)) return (partition) => partition.statics.get(column)?.timestamp ?? null;
+  return (_partition, line) => line?.columns.get(column)?.timestamp ?? null;
 }
 
 function lineAt({ lines }: Partition, place: readonly Value[]): Line {

@@ -9,6 +9,7 @@ export function emptyInspection(projectedSeq = -1): StoreInspection {
     newestBatch: async () => ({ projectedSeq, pending: [] }),
     damagedRowsOf: nothing,
     damagedRows: nothing,
+    misdatedRows: nothing,
     records: nothing,
     scopeEntries: async () => [],
     commandKeys: nothing,

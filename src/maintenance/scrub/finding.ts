@@ -7,6 +7,7 @@ import type { VerificationIssueType } from '../../client/verify/verification.ts'
  * - `projection_missing`, `projection_wrong`, `projection_extra`: a projection is not what follows from the log.
  * - `invalid_authority_key`: the start of a key of the authority is not signed by the key before.
  * - `damaged_row`: a row is not what the service writes.
+ * - `wrong_writetime`: cells of a row have a time that the service does not give, so that later writes may be lost.
  * - `wrong_snapshot`: a snapshot is not the fold of its log.
  * - `wrong_tile`: a stored hash of a tree does not fit its place, or is not that of the events.
  * - `log_behind`: a log lacks events that were signed, or has others in their place.
@@ -22,6 +23,7 @@ export type FindingType =
   | 'projection_extra'
   | 'invalid_authority_key'
   | 'damaged_row'
+  | 'wrong_writetime'
   | 'wrong_snapshot'
   | 'wrong_tile'
   | 'log_behind'
@@ -38,6 +40,12 @@ export interface Finding {
   readonly table?: string;
   /** The columns of its key, in words. */
   readonly key?: string;
+}
+
+/** Whether the log itself may be whole. */
+export function isBesideLog(finding: Finding): boolean {
+  const { type, table } = finding;
+  return isOfProjections(finding) || (type === 'wrong_writetime' && table !== 'ledger_event');
 }
 
 export function isOfProjections({ type }: Finding): boolean {

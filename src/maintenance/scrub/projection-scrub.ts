@@ -155,7 +155,9 @@ export class ProjectionScrub {
     await this.#handOn();
     if (this.#parts.missing !== null) return;
     await this.#extraKeys();
-    if (this.#parts.expectations === null) await this.#extrasByName();
+    if (this.#parts.expectations !== null) return;
+    await this.#extrasByName();
+    await this.#times();
   }
 
   async #cell(cell: StoredCell): Promise<void> {
@@ -201,6 +203,17 @@ export class ProjectionScrub {
           if (!this.#lines.has(lineText({ list, order, value })) && !isOther(order))
             this.#extra(null, `a line of ${list} follows from no event`);
     }
+  }
+
+  /** Checks the times of all that has a name in the events. A scrub of all ledgers walks through the tables instead. */
+  async #times(): Promise<void> {
+    const { ledgerId, inspection, found } = this.#parts;
+    const shared = names.ledgersOf('');
+    const named = {
+      ...{ ledgerId, cells: this.#cells.keys(), lists: this.#lists, owners: [ledgerId, ...this.#masters] },
+      isOwnLine: (list: string, order: string) => !list.startsWith(shared) || order.split('|').includes(ledgerId),
+    };
+    for await (const row of inspection.misdatedRows(named)) found({ ...row, ledgerId });
   }
 
   #lacks(seq: number, projection: Projection, detail: string): void {

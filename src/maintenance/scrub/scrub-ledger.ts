@@ -6,7 +6,7 @@ import { isoTime } from '../../domain/values/time.ts';
 import type { Head, LedgerStore } from '../../store/ledger-store.ts';
 import type { ProjectionWriter, StoreInspection } from '../../store/store-inspection.ts';
 import { eventsUpTo } from './events-up-to.ts';
-import { type Finding, isOfProjections } from './finding.ts';
+import { type Finding, type FindingType, isBesideLog } from './finding.ts';
 import { wrongPending } from './pending-scrub.ts';
 import { type Expectations, ProjectionScrub } from './projection-scrub.ts';
 import { SnapshotScrub } from './snapshot-scrub.ts';
@@ -16,6 +16,8 @@ const looksMax = 3;
 const lookAgainMs = 1_000;
 /** Milliseconds. The clocks of nodes differ by less. */
 const clockSkewMs = 5 * 60_000;
+/** Of findings of these types there may be several of one seq, which their details tell apart. */
+const byDetail: ReadonlySet<FindingType> = new Set(['damaged_row', 'wrong_snapshot', 'wrong_writetime']);
 /** Findings kept of one ledger. Further ones are only counted. */
 const findingsMax = 100;
 
@@ -93,9 +95,10 @@ async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
   let findingCount = 0;
   let isWhole = true;
   const found = (finding: Finding) => {
-    if (!isOfProjections(finding)) isWhole = false;
-    const isByDetail = isOfProjections(finding) || finding.type === 'damaged_row' || finding.type === 'wrong_snapshot';
-    const key = JSON.stringify([finding.seq, finding.type, isByDetail ? finding.detail : '']);
+    if (!isBesideLog(finding)) isWhole = false;
+    const isByDetail = isBesideLog(finding) || byDetail.has(finding.type);
+    const place = finding.type === 'wrong_writetime' ? finding.key : '';
+    const key = JSON.stringify([finding.seq, finding.type, isByDetail ? finding.detail : '', place]);
     if (seen.has(key)) return;
     findingCount += 1;
     if (findings.length >= findingsMax) return;
@@ -106,7 +109,7 @@ async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
   const newest = await inspection.newestBatch(ledgerId);
   const head = await ledgers.head(ledgerId);
   const headSeq = head?.seq ?? -1;
-  for await (const row of inspection.damagedRowsOf(ledgerId)) found({ ...row, ledgerId, type: 'damaged_row' });
+  for await (const row of inspection.damagedRowsOf(ledgerId)) found({ ...row, ledgerId });
   const projections = new ProjectionScrub({
     ...parts,
     ledgerId,
@@ -184,7 +187,7 @@ async function writeMissing(
 ): Promise<void> {
   let isWhole = true;
   const found = (finding: Finding) => {
-    if (!isOfProjections(finding)) isWhole = false;
+    if (!isBesideLog(finding)) isWhole = false;
   };
   const headSeq = head?.seq ?? -1;
   const projections = new ProjectionScrub({

@@ -89,7 +89,7 @@ async function scrubOrFind(parts: ScrubParts, ledgerId: string): Promise<LedgerS
 }
 
 async function findDamages(inspection: StoreInspection, found: (finding: Finding) => void): Promise<void> {
-  for await (const { found: row } of inspection.damagedRows()) found({ ...row, type: 'damaged_row' });
+  for await (const { found: row } of inspection.damagedRows()) found(row);
   for await (const { found: record } of inspection.records()) {
     const detail = wrongRecordForm(record);
     const key = `kind=${record.kind}, id=${record.id}`;

@@ -1,3 +1,4 @@
+import { LedgerError } from '../../domain/errors.ts';
 import { parseOrigin } from '../../domain/log/origin.ts';
 import { TILE_HASHES } from '../../domain/log/tiles.ts';
 import { isSameHash } from '../../domain/log/tree.ts';
@@ -52,6 +53,7 @@ export async function scrubTrees(parts: TreeScrubParts): Promise<TreeScrub> {
       await value.remove();
       total.removed += 1;
     } else if (wrong !== null) parts.found(wrong);
+    else scrub.compareTime(value, value);
     progress(share);
   });
   await forEachConcurrently(trees.signedHeads(), valuesAtOnceMax, async (head) => {
@@ -94,13 +96,22 @@ class Comparison {
     });
   }
 
-  async compareHead({ origin, head }: StoredSignedHead): Promise<void> {
+  compareTime(
+    { misdated = null }: Pick<StoredHashes, 'misdated'>,
+    { table, key }: Pick<StoredHashes, 'table' | 'key'>,
+  ): void {
+    if (misdated !== null)
+      this.#parts.found({ ledgerId: null, seq: null, type: 'wrong_writetime', detail: misdated, table, key });
+  }
+
+  async compareHead({ origin, head, misdated = null }: StoredSignedHead): Promise<void> {
     const { serviceName, found } = this.#parts;
     const place = { table: 'signed_head', key: `origin=${origin ?? ''}` };
     if (origin === null || head === null) {
       const detail = `the signed head of ${origin ?? 'a log that is not named'} cannot be read`;
       return found({ ledgerId: null, seq: null, type: 'damaged_row', detail, ...place });
     }
+    this.compareTime({ misdated }, place);
     if (parseOrigin(origin)?.serviceName !== serviceName) return;
     const detail = await this.#unlessBroken(origin, () => whyBehind(this.#expected, origin, head));
     if (detail !== null) found({ ledgerId: null, seq: null, type: 'log_behind', detail, ...place });
@@ -125,13 +136,18 @@ class Comparison {
   }
 }
 
-/** What is damaged. null: the error says something else. */
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** What is damaged: an exception says that a value cannot be compared. null: the store does not answer. */
 function damageIn(error: unknown, origin: string): Omit<Finding, 'ledgerId'> | null {
   if (isBrokenRow(error)) {
     const seq = typeof error.details.seq === 'number' ? error.details.seq : null;
     return { seq, type: 'broken_row', detail: 'the event is missing, or it is not the one that was written' };
   }
-  if (!(error instanceof UnreadableRecord)) return null;
-  const why = error.cause instanceof Error ? error.cause.message : error.message;
+  if (error instanceof LedgerError && !(error instanceof UnreadableRecord)) return null;
+  const why =
+    error instanceof UnreadableRecord && error.cause instanceof Error ? error.cause.message : messageOf(error);
   return { seq: null, type: 'unchecked_ledger', detail: `${origin} could not be compared with its events: ${why}` };
 }

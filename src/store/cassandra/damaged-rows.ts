@@ -1,3 +1,4 @@
+import { LedgerError } from '../../domain/errors.ts';
 import type { DamagedRow } from '../store-inspection.ts';
 import { accessHour, parseAccessEvents } from './access/access-block.ts';
 import { keyText } from './keys.ts';
@@ -6,6 +7,7 @@ import { minuteOf, type Places, parsePlaces } from './records/record-row.ts';
 import { accessTtlSeconds, keyspaceIdFact } from './schema/schema.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session/session.ts';
 import { walkRows } from './token-walk.ts';
+import { clockSkewMs, exactTime, timesOf, wrongTimes } from './writetimes.ts';
 
 interface TableCheck {
   readonly table: string;
@@ -13,6 +15,8 @@ interface TableCheck {
   /** Each with a value that sorts before all values of the column. */
   readonly clustering: readonly (readonly [column: string, before: string | number])[];
   readonly columns: readonly string[];
+  /** Columns whose times are checked. */
+  readonly timed: readonly string[];
   /** Returns what is wrong with a row, as text. null if the row is sound. */
   wrong(session: CqlSession, row: Row, nowMs: number): Promise<string | null> | string | null;
 }
@@ -21,16 +25,18 @@ interface TableCheck {
 const beforeNumbers = -(2 ** 31);
 
 /**
- * The tables whose rows are checked one by one. The rows of ledger_event and line are compared with the logs instead.
- * In record_lookup, record_expiry, record_expiry_minute and access_hour a row too many does no harm, and a missing one
- * is found from the record or the block that needs it.
+ * The tables whose rows are checked one by one. The rows of ledger_event and line are compared with the logs instead;
+ * of line the times are checked here. In record_lookup, record_expiry, record_expiry_minute and access_hour a row too
+ * many does no harm, and a missing one is found from the record or the block that needs it. They have no cell with a
+ * time that can be read.
  */
 export const tableChecks: readonly TableCheck[] = [
   check('fact', ['name'], [], ['value'], wrongFact),
   check('scope_bucket', ['ledger_id', 'scope'], [['bucket', beforeNumbers]], [], wrongScopeBucket),
   check('cell', ['key'], [], ['version', 'value']),
   check('command', ['ledger_id', 'slot'], [['id', '']], ['seq', 'fingerprint']),
-  check('snapshot', ['owner'], [['fold_version', beforeNumbers]], ['seq', 'hash', 'state', 'saved_at']),
+  { ...check('line', ['list'], [['line_order', '']], [], () => null), timed: ['value'] },
+  check('snapshot', ['owner'], [['fold_version', beforeNumbers]], ['seq', 'hash', 'state', 'saved_at'], wrongSnapshot),
   check('record', ['kind', 'id'], [], ['version', 'value', 'places'], wrongRecord),
   check(
     'access_block',
@@ -50,32 +56,50 @@ function check(
   partition: TableCheck['partition'],
   clustering: TableCheck['clustering'],
   columns: readonly string[],
-  wrong: TableCheck['wrong'] = (_, row) => {
-    const missing = columns.filter((column) => row[column] === null || row[column] === undefined);
-    return missing.length === 0 ? null : `the row lacks ${missing.join(' and ')}`;
-  },
+  wrong: TableCheck['wrong'] = (_, row) => lacking(row, columns),
 ): TableCheck {
-  return { table, partition, clustering, columns, wrong };
+  return { table, partition, clustering, columns, timed: columns, wrong };
+}
+
+function lacking(row: Row, columns: readonly string[]): string | null {
+  const missing = columns.filter((column) => row[column] === null || row[column] === undefined);
+  return missing.length === 0 ? null : `the row lacks ${missing.join(' and ')}`;
+}
+
+/** Yields what is wrong with a row of the table. An exception says that about the row too. */
+export async function* wrongRows(
+  session: CqlSession,
+  check: TableCheck,
+  row: Row,
+  nowMs: number,
+): AsyncGenerator<DamagedRow> {
+  const detail = await (async () => check.wrong(session, row, nowMs))().catch((error: unknown) => {
+    if (error instanceof LedgerError) throw error;
+    return `the row cannot be checked: ${error instanceof Error ? error.message : String(error)}`;
+  });
+  if (detail !== null) yield rowFinding(check, row, 'damaged_row', detail);
+  const misdated = wrongTimes(row, check.timed, nowMs, exactTime(check.table, row));
+  if (misdated !== null) yield rowFinding(check, row, 'wrong_writetime', misdated);
 }
 
 /**
  * The query for the partition keys of a table in the order of their tokens, with the token as `place`. For a table
  * without clustering columns it returns whole rows.
  */
-export function partitionsCql({ table, partition, clustering, columns }: TableCheck): string {
+export function partitionsCql({ table, partition, clustering, columns, timed }: TableCheck): string {
   const key = partition.join(', ');
-  const asked = clustering.length > 0 ? `DISTINCT ${key}` : [...partition, ...columns].join(', ');
+  const asked = clustering.length > 0 ? `DISTINCT ${key}` : columnsOf(partition, columns, timed);
   return `SELECT ${asked}, token(${key}) AS place FROM ${table} WHERE token(${key}) > ? LIMIT ?`;
 }
 
 export function rowsOfPartition(
   session: CqlSession,
-  { table, partition, clustering, columns }: TableCheck,
+  { table, partition, clustering, columns, timed }: TableCheck,
   key: Row,
 ): AsyncIterable<Row> {
   const names = clustering.map(([column]) => column);
   const cql =
-    `SELECT ${[...partition, ...names, ...columns].join(', ')} FROM ${table} ` +
+    `SELECT ${columnsOf([...partition, ...names], columns, timed)} FROM ${table} ` +
     `WHERE ${partition.map((column) => `${column} = ?`).join(' AND ')} ` +
     `AND (${names.join(', ')}) > (${names.map(() => '?').join(', ')}) LIMIT ?`;
   const values = partition.map((column) => key[column]);
@@ -83,10 +107,19 @@ export function rowsOfPartition(
   return walkRows(session, cql, values, names, before);
 }
 
-export function damagedRow({ table, partition, clustering }: TableCheck, row: Row, detail: string): DamagedRow {
+function columnsOf(key: readonly string[], columns: readonly string[], timed: readonly string[]): string {
+  return [...key, ...columns, ...(timed.length > 0 ? [timesOf(timed)] : [])].join(', ');
+}
+
+function rowFinding(
+  { table, partition, clustering }: TableCheck,
+  row: Row,
+  type: DamagedRow['type'],
+  detail: string,
+): DamagedRow {
   const key = [...partition, ...clustering.map(([column]) => column)];
   const named = key.map((column) => `${column}=${String(row[column])}`).join(', ');
-  return { table, key: named, ledgerId: null, seq: null, detail };
+  return { type, table, key: named, ledgerId: null, seq: null, detail };
 }
 
 function wrongFact(_: CqlSession, row: Row): string | null {
@@ -95,6 +128,12 @@ function wrongFact(_: CqlSession, row: Row): string | null {
   const isNumber = ['schema-version', 'bucket-events', 'shard-count', 'access-kept-from-hour'].includes(name);
   if (name === keyspaceIdFact && !/^[0-9a-f]{32}$/.test(value)) return `the fact ${name} is no id`;
   return isNumber && !/^\d{1,15}$/.test(value) ? `the fact ${name} is no number` : null;
+}
+
+/** Readers ignore a saved_at that is ahead. */
+function wrongSnapshot(_: CqlSession, row: Row, nowMs: number): string | null {
+  const isAhead = (numberOf(row, 'saved_at') ?? 0) > nowMs + clockSkewMs;
+  return lacking(row, ['seq', 'hash', 'state', 'saved_at']) ?? (isAhead ? 'saved_at is ahead' : null);
 }
 
 async function wrongScopeBucket(session: CqlSession, row: Row): Promise<string | null> {

@@ -3,6 +3,7 @@ import type { StoredRecord } from '../record-store.ts';
 import type {
   DamagedRow,
   FullBucket,
+  NamesBesideLog,
   NewestBatch,
   ScopeEntry,
   StoredCell,
@@ -12,13 +13,14 @@ import type {
   StrayBucket,
   Walked,
 } from '../store-inspection.ts';
-import { damagedRow, partitionsCql, rowsOfPartition, tableChecks } from './damaged-rows.ts';
+import { partitionsCql, rowsOfPartition, tableChecks, wrongRows } from './damaged-rows.ts';
 import { commandWindows, keyText, permanentSlots, textOfKey } from './keys.ts';
 import { parsePending, pendingProjections } from './log/batch-projections.ts';
 import { bucketState, type LedgerLog, readBucketState } from './log/bucket.ts';
 import { damagedLogRows, emptyBucketsMax } from './log/damaged-log-rows.ts';
 import { findLogEnd } from './log/log-end.ts';
 import { seqsIn } from './log/scopes.ts';
+import { misdatedRows } from './misdated-rows.ts';
 import { numberOf, textOf } from './session/session.ts';
 import { walkRows, walkTokens } from './token-walk.ts';
 
@@ -110,7 +112,11 @@ export class CassandraInspection implements StoreInspection {
   }
 
   damagedRowsOf(ledgerId: string): AsyncIterable<DamagedRow> {
-    return damagedLogRows(this.#log(ledgerId));
+    return damagedLogRows(this.#log(ledgerId), this.#parts.now());
+  }
+
+  misdatedRows(names: NamesBesideLog): AsyncIterable<DamagedRow> {
+    return misdatedRows(this.#parts.session, names, this.#parts.now());
   }
 
   async *damagedRows(): AsyncIterable<Walked<DamagedRow>> {
@@ -119,9 +125,8 @@ export class CassandraInspection implements StoreInspection {
         const isSingle = check.clustering.length === 0;
         const rows = isSingle ? [partition] : rowsOfPartition(this.#parts.session, check, partition);
         for await (const row of rows) {
-          const detail = await check.wrong(this.#parts.session, row, this.#parts.now());
-          if (detail !== null)
-            yield { found: damagedRow(check, row, detail), share: (at + share) / tableChecks.length };
+          for await (const found of wrongRows(this.#parts.session, check, row, this.#parts.now()))
+            yield { found, share: (at + share) / tableChecks.length };
         }
       }
   }

@@ -98,6 +98,37 @@ const insert = (
   ...damage,
 });
 
+/** Microseconds. */
+const nextYear = (Date.now() + 365 * 86_400_000) * 1_000;
+
+/** Writes columns of a row again, as they stand: at the present time, or ahead of it. */
+const again = (
+  table: string,
+  columns: readonly string[],
+  where: string,
+  keyOf: (scene: RowScene) => readonly unknown[],
+  using: '' | 'ahead' = '',
+): RowDamage => ({
+  name: `${table}: ${columns.join(', ')} again, as they stand${using && ', ahead'}`,
+  table,
+  change: async (scene) => {
+    const [found] = await scene.run(
+      `SELECT ${columns.join(', ')} FROM ${table} WHERE ${where} LIMIT 1`,
+      ...keyOf(scene),
+    );
+    const set = columns.map((name) => `${name} = ?`).join(', ');
+    const at = using === '' ? '' : `USING TIMESTAMP ${nextYear}`;
+    const values = columns.map((name) => found?.[name]);
+    return scene.run(`UPDATE ${table} ${at} SET ${set} WHERE ${where}`, ...values, ...keyOf(scene));
+  },
+  found: ['wrong_writetime'],
+  reads: 'whole',
+});
+
+const bucket0 = 'ledger_id = ? AND bucket = 0';
+const ledgerKey = ({ ledgerId }: RowScene) => [ledgerId];
+const masterList = ({ ledgerId }: RowScene) => [names.mastersOf(ledgerId), '2'.padStart(16, '0')];
+
 const actorKey = ({ actorId }: RowScene) => ['actor', actorId];
 const hash = '1'.repeat(64);
 const garbage = ['', 'no JSON', '[]', '{}', '7'];
@@ -205,6 +236,36 @@ export const rowDamages: readonly RowDamage[] = [
       'actor_id, hour, ledger_id, first_id, count, events',
       ({ actorId }) => [actorId, 1, '', 'x', 1, events],
     ),
+  ),
+  again('ledger_event', ['head_seq', 'head_hash'], bucket0, ledgerKey, 'ahead'),
+  again('ledger_event', ['fence'], bucket0, ledgerKey, 'ahead'),
+  again('ledger_event', ['row'], `${bucket0} AND scope = '' AND seq = 6`, ledgerKey, 'ahead'),
+  again(
+    'ledger_event',
+    ['row'],
+    `${bucket0} AND scope = ? AND seq = 2`,
+    ({ ledgerId, masterId }) => [ledgerId, names.masterEvents(masterId)],
+    'ahead',
+  ),
+  again('cell', ['version', 'value'], 'key = ?', ({ ledgerId }) => [names.ledger(ledgerId)]),
+  again('cell', ['value'], 'key = ?', ({ masterId }) => [names.master(masterId)], 'ahead'),
+  again('line', ['value'], 'list = ? AND line_order = ?', masterList, 'ahead'),
+  again('record', ['version', 'value', 'places'], 'kind = ? AND id = ?', actorKey, 'ahead'),
+  insert('at the present time', 'ledger', 'ledger_id, bucket', ({ ledgerId }) => [ledgerId, 0], {
+    found: ['wrong_writetime'],
+  }),
+  insert(
+    'of another fold version that was saved ahead',
+    'snapshot',
+    'owner, fold_version, seq, hash, state, saved_at',
+    ({ ledgerId }) => [ledgerId, 99, 9, hash, '{}', '9223372036854775807'],
+  ),
+  insert(
+    'at the present time, of another fold version',
+    'snapshot',
+    'owner, fold_version, seq, hash, state, saved_at',
+    ({ ledgerId }) => [ledgerId, 99, 9, hash, '{}', 1],
+    { found: ['wrong_writetime'] },
   ),
   insert('a hint without a bucket', 'ledger', 'ledger_id', ({ ledgerId }) => [ledgerId]),
   insert('a hint of a ledger that has no event', 'ledger', 'ledger_id, bucket', ({ masterId }) => [masterId, 3]),

@@ -23,7 +23,10 @@ test('every finding is counted, and the first 10,000 are kept', async () => {
   const inspection = {
     ...emptyInspection(),
     damagedRows: () =>
-      each((n) => ({ table: 'cell', key: `key=${n}`, ledgerId: null, seq: null, detail: 'it has no value' })),
+      each((n) => ({
+        ...{ type: 'damaged_row' as const, table: 'cell', key: `key=${n}` },
+        ...{ ledgerId: null, seq: null, detail: 'it has no value' },
+      })),
     records: () => each((n) => ({ kind: 'hint', id: String(n), value: 'no JSON', version: '1', lookups: [] })),
     cells: () => each((n) => ({ key: `cell-${n}`, version: 0, value: '' })),
     lines: () => each((n) => ({ list: 'list', order: String(n), value: '' })),

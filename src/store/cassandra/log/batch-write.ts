@@ -96,12 +96,14 @@ export interface KnownLedger {
   readonly head: Head | null;
   readonly bucket: number;
   readonly scopes: ReadonlySet<string>;
+  /** Whether a batch under this claim was read back from this bucket. */
+  readonly isReadBack: boolean;
 }
 
 /** Scopes remembered for one ledger. If there are as many, the next batch forgets them. */
 const scopesMax = 256;
 
-/** What is known of a ledger after a batch. `before` is what was known before the batch, or null. */
+/** What is known of a ledger after a batch that was kept. `before` is what was known before the batch, or null. */
 export function knownAfter(
   fence: string,
   head: Head,
@@ -110,7 +112,7 @@ export function knownAfter(
 ): KnownLedger {
   const kept = before?.bucket === bucket && before.scopes.size < scopesMax ? before.scopes : null;
   const isNew = kept === null || scopes.some((scope) => !kept.has(scope));
-  return { fence, head, bucket, scopes: isNew ? new Set([...(kept ?? []), ...scopes]) : kept };
+  return { fence, head, bucket, scopes: isNew ? new Set([...(kept ?? []), ...scopes]) : kept, isReadBack: true };
 }
 
 export function unknownProjections(projections: BatchProjections, known: KnownLedger | null): BatchProjections {

@@ -2,6 +2,7 @@ import { LedgerError } from '../../../domain/errors.ts';
 import type { Claim } from '../../ledger-store.ts';
 import { MaybeApplied } from '../session/session.ts';
 import { claimStatement, type LedgerLog, readBucketState } from './bucket.ts';
+import { checkClaimKept } from './kept-writes.ts';
 import { findLogEnd, type LogEnd } from './log-end.ts';
 
 /** Attempts of a claim. An attempt fails if another process changed the bucket after it was read. */
@@ -17,7 +18,8 @@ const pauseMaxMs = 50;
  * whose last batch may so far be on a single replica. A serial read of the full bucket settles that batch.
  *
  * `from` is a bucket known to hold events, null if none is known. `end` is the end of the log at the time of the claim.
- * Throws LedgerError `unavailable` if the outcome is unknown.
+ * Throws LedgerError `unavailable` if the outcome is unknown, and UnreadableRecord if Cassandra does not keep what is
+ * written to the bucket.
  */
 export async function takeClaim(
   log: LedgerLog,
@@ -31,6 +33,7 @@ export async function takeClaim(
     try {
       const { applied } = await session.decide([claimStatement(ledgerId, end.nextBucket, end.next, fence)]);
       if (applied) {
+        await checkClaimKept(log, end.nextBucket, fence, end.next.fence);
         if (end.nextBucket !== end.bucket) await readBucketState(log, end.bucket, true);
         return { claim: Object.freeze({ ledgerId, fence, head: end.head }), end };
       }

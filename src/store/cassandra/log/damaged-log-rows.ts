@@ -2,29 +2,36 @@ import type { Head } from '../../ledger-store.ts';
 import type { DamagedRow } from '../../store-inspection.ts';
 import { keyText } from '../keys.ts';
 import { numberOf, type Row, textOf } from '../session/session.ts';
+import { exactTime, timesOf, wrongTimes } from '../writetimes.ts';
 import { parsePending } from './batch-projections.ts';
 import { bucketState, type LedgerLog } from './bucket.ts';
 import { bucketMax, findLogEnd, headOfRows, seqsOfBucket } from './log-end.ts';
 import { isSeq, seqsIn } from './scopes.ts';
 
-const HINT = 'SELECT ledger_id, bucket FROM ledger WHERE ledger_id = ?';
-const STATE =
-  'SELECT fence, head_seq, head_hash, projected_seq, pending, seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1';
+const HINT = 'SELECT ledger_id, bucket, writetime(bucket) FROM ledger WHERE ledger_id = ?';
+const statics = ['fence', 'head_seq', 'head_hash', 'projected_seq', 'pending'];
+const STATE = `SELECT ${statics.join(', ')}, ${timesOf(statics)}, seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1`;
 const BEFORE = "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq < ? LIMIT ?";
 const BEHIND = "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq > ? LIMIT ?";
-const SCOPES = "SELECT scope, seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope > ''";
+const TIMES = "SELECT seq, writetime(row) FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ''";
+const SCOPES =
+  "SELECT scope, seq, row, writetime(row) FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope > ''";
 
+const pageRows = 1_000;
 const namedMax = 10;
 /** Empty buckets in a row after which no further ones are read. */
 export const emptyBucketsMax = 64;
 
-export async function* damagedLogRows(log: LedgerLog): AsyncGenerator<DamagedRow> {
+export async function* damagedLogRows(log: LedgerLog, nowMs: number): AsyncGenerator<DamagedRow> {
   const { session, ledgerId, bucketEvents } = log;
   // The hint is read before the end, so that writes meanwhile never make the hint look ahead of the end.
   const [hint] = await session.read({ cql: HINT, params: [keyText(ledgerId)] });
   const end = await findLogEnd(log, null);
   const hinted = wrongHint(hint, end.head === null ? null : end.bucket);
-  if (hinted !== null) yield { ...ofLedger('ledger', ledgerId), key: `ledger_id=${ledgerId}`, detail: hinted };
+  const atHint = { ...ofLedger('ledger', ledgerId), key: `ledger_id=${ledgerId}` };
+  if (hinted !== null) yield { ...atHint, detail: hinted };
+  const misdated = hint === undefined ? null : wrongTimes(hint, ['bucket'], nowMs, exactTime('ledger', hint));
+  if (misdated !== null) yield { ...atHint, type: 'wrong_writetime', detail: misdated };
   let lastOfBefore = -1;
   for (let bucket = 0, empty = 0; bucket <= end.bucket && empty < emptyBucketsMax; bucket++) {
     const [row] = await session.read({ cql: STATE, params: [keyText(ledgerId), bucket] });
@@ -32,19 +39,26 @@ export async function* damagedLogRows(log: LedgerLog): AsyncGenerator<DamagedRow
     if (row === undefined) continue;
     const at = { ...ofLedger('ledger_event', ledgerId), key: `ledger_id=${ledgerId}, bucket=${bucket}` };
     for (const detail of wrongState(row, bucket)) yield { ...at, detail };
+    const ahead = wrongTimes(row, statics, nowMs, null);
+    if (ahead !== null) yield { ...at, type: 'wrong_writetime', detail: `bucket ${bucket}: ${ahead}` };
+    for (const event of await session.read({ cql: TIMES, params: [keyText(ledgerId), bucket] }, { pageRows })) {
+      const [detail, seq] = [wrongTimes(event, ['row'], nowMs, null), numberOf(event, 'seq')];
+      if (detail !== null)
+        yield { ...at, type: 'wrong_writetime', key: `${at.key}, scope='', seq=${seq}`, seq, detail };
+    }
     const first = Math.max(seqsOfBucket(bucket, bucketEvents).first, lastOfBefore + 1);
     for await (const seq of misplaced(log, bucket, first, seqsOfBucket(bucket, bucketEvents).last)) {
       const key = `${at.key}, scope='', seq=${seq}`;
       yield { ...at, key, seq, detail: `seq ${seq} does not belong into bucket ${bucket}, and no reader comes to it` };
     }
-    for (const wrong of await wrongScopeRows(log, bucket, bucketState(row).head))
-      yield { ...at, key: `${at.key}, scope=${wrong.scope}, seq=${wrong.seq}`, detail: wrong.detail };
+    for (const { scope, seq, ...wrong } of await wrongScopeRows(log, bucket, bucketState(row).head, nowMs))
+      yield { ...at, ...wrong, key: `${at.key}, scope=${scope}, seq=${seq}` };
     lastOfBefore = await trueEnd(log, bucket, row);
   }
 }
 
-function ofLedger(table: string, ledgerId: string): Pick<DamagedRow, 'table' | 'ledgerId' | 'seq'> {
-  return { table, ledgerId, seq: null };
+function ofLedger(table: string, ledgerId: string): Pick<DamagedRow, 'type' | 'table' | 'ledgerId' | 'seq'> {
+  return { type: 'damaged_row', table, ledgerId, seq: null };
 }
 
 /** The last seq of a bucket. -1 if head and last row differ: which seqs the next bucket lacks is unknown then. */
@@ -105,7 +119,17 @@ async function* misplaced(
     }
 }
 
-async function wrongScopeRows(log: LedgerLog, bucket: number, head: Head | null) {
+interface WrongScopeRow extends Pick<DamagedRow, 'type' | 'detail'> {
+  readonly scope: string;
+  readonly seq: number | null;
+}
+
+async function wrongScopeRows(
+  log: LedgerLog,
+  bucket: number,
+  head: Head | null,
+  nowMs: number,
+): Promise<WrongScopeRow[]> {
   const rows = await log.session.read({ cql: SCOPES, params: [keyText(log.ledgerId), bucket] });
   // The scope rows are read before the end, so that every seq they list is at or before that end.
   const inside = seqsOfBucket(bucket, log.bucketEvents);
@@ -115,9 +139,12 @@ async function wrongScopeRows(log: LedgerLog, bucket: number, head: Head | null)
     const [scope, seq, text] = [textOf(row, 'scope') ?? '', numberOf(row, 'seq'), textOf(row, 'row') ?? ''];
     const seqs = seqsIn(text);
     const isWhole = text !== '' && text.split(' ').every(isSeq) && seqs[0] === seq;
-    if (!isWhole) return [{ scope, seq, detail: `the row of scope ${scope} does not list seqs from ${seq} on` }];
+    const wrong = (detail: string): WrongScopeRow[] => [{ scope, seq, type: 'damaged_row', detail }];
+    if (!isWhole) return wrong(`the row of scope ${scope} does not list seqs from ${seq} on`);
     const strange = seqs.find((one) => one < inside.first || one > last);
-    if (strange === undefined) return [];
-    return [{ scope, seq, detail: `the row of scope ${scope} lists seq ${strange}, which is not in bucket ${bucket}` }];
+    if (strange !== undefined)
+      return wrong(`the row of scope ${scope} lists seq ${strange}, which is not in bucket ${bucket}`);
+    const ahead = wrongTimes(row, ['row'], nowMs, null);
+    return ahead === null ? [] : [{ scope, seq, type: 'wrong_writetime', detail: `scope ${scope}: ${ahead}` }];
   });
 }

@@ -32,6 +32,7 @@ import {
   readBucketState,
 } from './bucket.ts';
 import { takeClaim } from './claiming.ts';
+import { checkBatchKept } from './kept-writes.ts';
 import { readLines } from './lines.ts';
 import { bucketOfNext, findLogEnd, type LogEnd, lookAt } from './log-end.ts';
 import { readLog } from './log-reading.ts';
@@ -104,7 +105,7 @@ export class CassandraLedgerStore implements LedgerStore {
       if (unprojected !== null) await this.#project(ledgerId, unprojected, end.bucket > 0);
     }
     const scopes: ReadonlySet<string> = known?.bucket === end.bucket ? known.scopes : new Set<string>();
-    this.#known.set(ledgerId, { fence: claim.fence, head: claim.head, bucket: end.bucket, scopes });
+    this.#known.set(ledgerId, { fence: claim.fence, head: claim.head, bucket: end.bucket, scopes, isReadBack: false });
     this.#lag.projected(ledgerId);
     return claim;
   }
@@ -126,11 +127,14 @@ export class CassandraLedgerStore implements LedgerStore {
     this.#known.delete(ledgerId);
     await writeBatch(this.#session, claim, batch, before);
     this.#lag.written(claim, batch.last, batch.rows.length);
+    const isReadBack = known?.fence === fence && known.bucket === batch.bucket && known.isReadBack;
     try {
+      if (!isReadBack) await checkBatchKept({ session: this.#session, ledgerId }, batch);
       await this.#project(ledgerId, unknownProjections(batch.projections, known), before.head === null);
     } catch (error) {
       this.#lag.givenUp(ledgerId);
-      // The batch is written, and the next claim completes its projections. It must not be answered as written before.
+      // The batch is written, and the next claim completes its projections. It must not be answered as written before,
+      // or if Cassandra has not kept it.
       throw new OutcomeUnknown(error);
     }
     this.#lag.projected(ledgerId);
@@ -241,7 +245,7 @@ export class CassandraLedgerStore implements LedgerStore {
   }
 
   snapshot(owner: string): Promise<Snapshot | null> {
-    return readSnapshot(this.#session, owner);
+    return readSnapshot(this.#session, owner, this.#now());
   }
 
   saveSnapshot(owner: string, snapshot: Snapshot): Promise<void> {

@@ -8,7 +8,7 @@ import { readPlaces } from './log-reading.ts';
 
 const BUCKETS = 'SELECT bucket FROM scope_bucket WHERE ledger_id = ? AND scope = ?';
 const ASCENDING = preparedAtStart(`${BUCKETS} AND bucket >= ? LIMIT ?`);
-const DESCENDING = preparedAtStart(`${BUCKETS} AND bucket <= ? ORDER BY bucket DESC LIMIT ?`);
+const DESCENDING = preparedAtStart(`${BUCKETS} AND bucket >= 0 AND bucket <= ? ORDER BY bucket DESC LIMIT ?`);
 const SEQS = preparedAtStart('SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ?');
 const LAST_BUCKET = 2 ** 31 - 1;
 const bucketsAtOnce = 16;

@@ -2,7 +2,7 @@ import type { Lookup, StoredRecord } from '../../record-store.ts';
 import { decodeOrPassOver } from '../../unreadable-record.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { type CqlSession, type Statement, textOf } from '../session/session.ts';
+import { bigintOf, type CqlSession, type Row, type Statement, textOf } from '../session/session.ts';
 
 /**
  * The index rows of a record. Each has a token that no other put uses, and counts only while the record itself names
@@ -109,10 +109,15 @@ function lookupKey({ name, value, token }: PlacedLookup): string {
   return JSON.stringify([name, value, token]);
 }
 
+/** More than the clocks of Cassandra's nodes differ. */
+const clockSkewMs = 1_000;
 /** Longer than any write can be in flight. */
 const removedTtlSeconds = 60 * 60;
 
 const GET = preparedAtStart('SELECT version, value, places FROM record WHERE kind = ? AND id = ?');
+const GET_TO_REPLACE = preparedAtStart(
+  'SELECT version, value, places, writetime(version), writetime(value), writetime(places), toTimestamp(now()) AS now FROM record WHERE kind = ? AND id = ?',
+);
 const PUT = preparedAtStart(
   'UPDATE record SET version = ?, value = ?, places = ? WHERE kind = ? AND id = ? IF version = ?',
 );
@@ -130,8 +135,30 @@ export interface RecordRow {
   readonly hasDamagedPlaces: boolean;
 }
 
+export interface ReplacedRow extends RecordRow {
+  readonly isAhead: boolean;
+}
+
 export async function readRecord(session: CqlSession, kind: string, id: string): Promise<RecordRow> {
   const [row] = await session.read({ cql: GET, params: [keyText(kind), id] });
+  return recordRow(kind, id, row);
+}
+
+/**
+ * As readRecord, for a write that follows. `isAhead`: a cell is dated ahead of Cassandra's clock, so that Cassandra may
+ * acknowledge the write and not keep it.
+ */
+export async function readToReplace(session: CqlSession, kind: string, id: string): Promise<ReplacedRow> {
+  const [row] = await session.read({ cql: GET_TO_REPLACE, params: [keyText(kind), id] });
+  const aheadFrom = row?.now instanceof Date ? BigInt(row.now.getTime() + clockSkewMs) * 1_000n : null;
+  const isAhead = ['version', 'value', 'places'].some((column) => {
+    const written = bigintOf(row, `writetime(${column})`);
+    return aheadFrom !== null && written !== null && written > aheadFrom;
+  });
+  return { ...recordRow(kind, id, row), isAhead };
+}
+
+function recordRow(kind: string, id: string, row: Row | undefined): RecordRow {
   const version = textOf(row, 'version');
   const value = textOf(row, 'value');
   if (version === null || value === null) return { version, shown: null, places: noPlaces, hasDamagedPlaces: false };

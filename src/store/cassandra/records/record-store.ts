@@ -12,6 +12,7 @@ import {
   writeUnknown,
 } from '../../record-store.ts';
 import { recordIdMaxBytes } from '../../store-text.ts';
+import { unreadableRecord } from '../../unreadable-record.ts';
 import { checkRecordWrite } from '../../write-checks.ts';
 import { type CqlSession, MaybeApplied, type Statement, textOf } from '../session/session.ts';
 import { writeMutex } from '../session/write-mutex.ts';
@@ -19,13 +20,16 @@ import { findRecords } from './record-finding.ts';
 import {
   addPlaces,
   dropPlaces,
+  formatPlaces,
   noPlaces,
   type Places,
   placesBeyond,
   placesFor,
   putStatement,
   type RecordRow,
+  type ReplacedRow,
   readRecord,
+  readToReplace,
   removeStatement,
 } from './record-row.ts';
 import { RecordSweep } from './record-sweep.ts';
@@ -43,6 +47,13 @@ interface Unsent {
   readonly places: Places;
 }
 
+interface WrittenRow {
+  readonly version: string;
+  /** null for a removal. */
+  readonly value: string | null;
+  readonly places: Places;
+}
+
 /** `unsure`: the row has another version, and it cannot be known whether this write was applied before that version. */
 type Outcome = 'applied' | 'refused' | 'unsure';
 
@@ -55,7 +66,7 @@ export class CassandraRecordStore implements RecordStore {
   readonly #random: (bytes: number) => Buffer;
   readonly #mutex: KeyedMutex;
   readonly #sweep: RecordSweep;
-  readonly #passedOn = new Map<string, RecordRow>();
+  readonly #passedOn = new Map<string, ReplacedRow>();
   readonly #unsent: Unsent[] = [];
 
   constructor(session: CqlSession, random: (bytes: number) => Buffer, writesMax?: number) {
@@ -86,11 +97,11 @@ export class CassandraRecordStore implements RecordStore {
     id: string,
     replaces: string,
     refused: (found: RecordRow) => T,
-    work: (before: RecordRow) => Promise<T>,
+    work: (before: ReplacedRow) => Promise<T>,
   ): Promise<T> {
     const key = JSON.stringify([kind, id]);
     return this.#mutex.take(key, 'write', async () => {
-      const found = this.#passedOn.get(key) ?? (await readRecord(this.#session, kind, id));
+      const found = this.#passedOn.get(key) ?? (await readToReplace(this.#session, kind, id));
       this.#passedOn.delete(key);
       if ((found.shown?.version ?? 'absent') === replaces) return work(found);
       if (this.#mutex.hasWaiting(key)) this.#passedOn.set(key, found);
@@ -98,7 +109,7 @@ export class CassandraRecordStore implements RecordStore {
     });
   }
 
-  async #put({ kind, id, value, lookups, expiresAt }: RecordWrite, before: RecordRow): Promise<PutResult> {
+  async #put({ kind, id, value, lookups, expiresAt }: RecordWrite, before: ReplacedRow): Promise<PutResult> {
     const version = this.#newVersion();
     const places = placesFor(lookups, expiresAt ?? null, before.places, version);
     const added = placesBeyond(places, before.places);
@@ -110,6 +121,7 @@ export class CassandraRecordStore implements RecordStore {
       await this.#tidy(kind, id, added);
       return { ok: false, current: await this.get(kind, id) };
     }
+    if (before.isAhead) await this.#checkKept(kind, id, before, { version, value, places });
     this.#tidyUnsent();
     await this.#tidy(kind, id, placesBeyond(before.places, places));
     return { ok: true, version };
@@ -132,12 +144,14 @@ export class CassandraRecordStore implements RecordStore {
     return this.#replacing(kind, id, version, refused, (before) => this.#remove(kind, id, version, before));
   }
 
-  async #remove(kind: string, id: string, version: string, before: RecordRow): Promise<boolean> {
+  async #remove(kind: string, id: string, version: string, before: ReplacedRow): Promise<boolean> {
     if (before.shown === null) return false;
     const versionLeft = this.#newVersion();
     const outcome = await this.#settle(removeStatement(kind, id, versionLeft, version), versionLeft);
     if (outcome === 'unsure') throw writeUnknown();
     if (outcome === 'refused') return false;
+    if (before.isAhead)
+      await this.#checkKept(kind, id, before, { version: versionLeft, value: null, places: noPlaces });
     await this.#tidy(kind, id, before.places);
     return true;
   }
@@ -166,6 +180,22 @@ export class CassandraRecordStore implements RecordStore {
       }
     }
     throw writeUnknown();
+  }
+
+  /**
+   * Throws UnreadableRecord if Cassandra has acknowledged a write and kept cells that are dated ahead. Versions are
+   * never used again, so a third version is that of a later write.
+   */
+  async #checkKept(kind: string, id: string, before: RecordRow, written: WrittenRow): Promise<void> {
+    const { version, shown, places } = await readRecord(this.#session, kind, id);
+    if (version !== written.version && version !== before.version) return;
+    const isKept = version === written.version && (shown?.value ?? null) === written.value;
+    if (isKept && formatPlaces(places) === formatPlaces(written.places)) return;
+    throw unreadableRecord(
+      kind,
+      id,
+      'cells of its row in the table record are dated ahead, so that Cassandra does not keep what is written to them: see "Cells that are dated wrongly" in docs/operations.md',
+    );
   }
 
   /** Removes index rows that no longer count. Those that stay do no harm: reads check them against the record. */

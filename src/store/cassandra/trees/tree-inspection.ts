@@ -4,9 +4,11 @@ import { levelsMax, tileHashes } from '../../tile-store.ts';
 import { textOfKey } from '../keys.ts';
 import { bigintOf, bytesOf, type CqlSession, numberOf, type Row, textOf } from '../session/session.ts';
 import { walkRows, walkTokens } from '../token-walk.ts';
+import { wrongTimes } from '../writetimes.ts';
 import { fullTileIn, hashBlock, singleHashIn, tileBlock } from './tile-store.ts';
 
-const HEADS = 'SELECT origin, head, token(origin) AS place FROM signed_head WHERE token(origin) > ? LIMIT ?';
+const HEADS =
+  'SELECT origin, head, writetime(head), token(origin) AS place FROM signed_head WHERE token(origin) > ? LIMIT ?';
 /** Sorts before every position. */
 const lowestN = -(2n ** 63n);
 
@@ -43,8 +45,12 @@ const tables: readonly HashTable[] = [
 export class CassandraTreeInspection implements TreeInspection {
   readonly #session: CqlSession;
 
-  constructor(session: CqlSession) {
+  readonly #now: () => number;
+
+  /** `now`: milliseconds since 1970. */
+  constructor(session: CqlSession, now: () => number) {
     this.#session = session;
+    this.#now = now;
   }
 
   async *hashes(): AsyncIterable<Walked<StoredHashes>> {
@@ -61,7 +67,7 @@ export class CassandraTreeInspection implements TreeInspection {
 
   /** null if the row has no value. */
   #storedHashes(table: HashTable, partition: Row, row: Row): StoredHashes | null {
-    const [value, written] = [bytesOf(row, 'value'), bigintOf(row, 'written')];
+    const [value, written] = [bytesOf(row, 'value'), bigintOf(row, 'writetime(value)')];
     if (value === null || written === null) return null;
     const owner = textOfKey(textOf(partition, 'owner') ?? '');
     const [level, n] = [numberOf(partition, 'level') ?? 0, numberOf(row, 'n') ?? 0];
@@ -75,6 +81,7 @@ export class CassandraTreeInspection implements TreeInspection {
       level,
       position: n * table.hashes,
       hashes: isReadable ? table.parse(owner, level, n, value) : null,
+      misdated: wrongTimes(row, ['value'], this.#now(), null),
       // The timestamp of the value itself: the deletion hides nothing that was written later.
       remove: () => this.#session.write([{ cql, params: [written, ...values] }]),
     };
@@ -84,13 +91,15 @@ export class CassandraTreeInspection implements TreeInspection {
     for await (const { row } of walkTokens(this.#session, HEADS)) {
       const origin = textOfKey(textOf(row, 'origin') ?? '');
       const value = bytesOf(row, 'head');
-      yield { origin, head: value === null ? null : parseSignedHead(origin, value) };
+      const head = value === null ? null : parseSignedHead(origin, value);
+      const misdated = head === null ? null : wrongTimes(row, ['head'], this.#now(), BigInt(head.size));
+      yield { origin, head, misdated };
     }
   }
 }
 
 function rowsOf(session: CqlSession, { name, partition }: HashTable, key: Row): AsyncIterable<Row> {
-  const cql = `SELECT n, value, writetime(value) AS written FROM ${name} WHERE ${whereKey(partition)} AND n > ? LIMIT ?`;
+  const cql = `SELECT n, value, writetime(value) FROM ${name} WHERE ${whereKey(partition)} AND n > ? LIMIT ?`;
   const values = partition.map((column) => key[column]);
   return walkRows(session, cql, values, ['n'], [lowestN]);
 }
@@ -99,7 +108,13 @@ function whereKey(partition: readonly string[]): string {
   return partition.map((column) => `${column} = ?`).join(' AND ');
 }
 
-/** Whether readers find the row: it is in its block, and the level has such rows. */
-function isIn({ block }: HashTable, partition: Row, level: number, n: number): boolean {
-  return n >= 0 && level >= 0 && level < levelsMax && block(n) === bigintOf(partition, 'block');
+/** Whether readers find the row: it is in its block, and the level has such rows. No position is larger than is safe. */
+function isIn({ block, hashes }: HashTable, partition: Row, level: number, n: number): boolean {
+  return (
+    n >= 0 &&
+    Number.isSafeInteger(n * hashes) &&
+    level >= 0 &&
+    level < levelsMax &&
+    block(n) === bigintOf(partition, 'block')
+  );
 }

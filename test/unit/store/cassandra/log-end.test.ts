@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { CassandraLedgerStore } from '../../../../src/store/cassandra/log/ledger-store.ts';
 import type { CqlSession } from '../../../../src/store/cassandra/session/session.ts';
@@ -16,7 +17,7 @@ async function ledgerOf(events: number) {
   const tables = new SimulatedTables();
   const direct = directSession(tables);
   const newStore = (session: CqlSession) =>
-    new CassandraLedgerStore({ session, now: () => 0, random: (bytes) => Buffer.alloc(bytes, 1), bucketEvents });
+    new CassandraLedgerStore({ session, now: () => 0, random: randomBytes, bucketEvents });
   const writer = newStore(direct);
   const claim = await writer.claim(ledgerId);
   let head = claim.head;
