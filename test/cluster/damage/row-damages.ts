@@ -100,6 +100,8 @@ const insert = (
 
 const actorKey = ({ actorId }: RowScene) => ['actor', actorId];
 const hash = '1'.repeat(64);
+/** A cell of an event that the log has not. */
+const pendingAhead = JSON.stringify([0, [], [], [['k', Number.MAX_SAFE_INTEGER, 'v']], []]);
 const garbage = ['', 'no JSON', '[]', '{}', '7'];
 
 /** Each table and column of a keyspace, damaged in each way. */
@@ -112,7 +114,9 @@ export const rowDamages: readonly RowDamage[] = [
   anothers('head_hash', ['wrong_head'], 'issues'),
   statics('fence', null, ['damaged_row'], 'whole'),
   ...[null, -7, 13, 2 ** 52].map((seq) => statics('projected_seq', seq, ['damaged_row'], 'whole')),
-  ...['x', '{}', '[0]', '[7,[],[],[],[]]'].map((value) => statics('pending', value, ['damaged_row'], 'whole')),
+  ...['x', '{}', '[0]', '[7,[],[],[],[]]', pendingAhead, '[3000000000,[],[],[],[]]'].map((value) =>
+    statics('pending', value, ['damaged_row'], 'whole'),
+  ),
   anothers('pending', ['damaged_row'], 'whole'),
   ...[null, '', 'x', 'svc1', 'svc1\n\n\n\n'].map((value) =>
     row(0, '', 6, value, { found: ['unreadable_row'], reads: 'issues' }),
