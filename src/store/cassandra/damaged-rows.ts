@@ -1,9 +1,11 @@
+import { accessTime } from '../access-log.ts';
 import type { DamagedRow } from '../store-inspection.ts';
-import { accessHour, parseAccessEvents } from './access/access-block.ts';
-import { keyText } from './keys.ts';
+import { parseAccessEvents } from './access/access-block.ts';
+import { accessHour, keyText } from './keys.ts';
 import { seqsIn } from './log/scopes.ts';
 import { minuteOf, type Places, parsePlaces } from './records/record-row.ts';
-import { accessTtlSeconds, keyspaceIdFact } from './schema/schema.ts';
+import { wrongFact } from './schema/fact-values.ts';
+import { accessTtlSeconds } from './schema/schema.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session/session.ts';
 import { walkRows } from './token-walk.ts';
 
@@ -26,7 +28,9 @@ const beforeNumbers = -(2 ** 31);
  * is found from the record or the block that needs it.
  */
 export const tableChecks: readonly TableCheck[] = [
-  check('fact', ['name'], [], ['value'], wrongFact),
+  check('fact', ['name'], [], ['value'], (_, row, nowMs) =>
+    wrongFact(textOf(row, 'name') ?? '', textOf(row, 'value') ?? '', nowMs),
+  ),
   check('scope_bucket', ['ledger_id', 'scope'], [['bucket', beforeNumbers]], [], wrongScopeBucket),
   check('cell', ['key'], [], ['version', 'value']),
   check('command', ['ledger_id', 'slot'], [['id', '']], ['seq', 'fingerprint']),
@@ -87,14 +91,6 @@ export function damagedRow({ table, partition, clustering }: TableCheck, row: Ro
   const key = [...partition, ...clustering.map(([column]) => column)];
   const named = key.map((column) => `${column}=${String(row[column])}`).join(', ');
   return { table, key: named, ledgerId: null, seq: null, detail };
-}
-
-function wrongFact(_: CqlSession, row: Row): string | null {
-  const [name, value] = [textOf(row, 'name') ?? '', textOf(row, 'value') ?? ''];
-  if (value === '') return `the fact ${name} has no value`;
-  const isNumber = ['schema-version', 'bucket-events', 'shard-count', 'access-kept-from-hour'].includes(name);
-  if (name === keyspaceIdFact && !/^[0-9a-f]{32}$/.test(value)) return `the fact ${name} is no id`;
-  return isNumber && !/^\d{1,15}$/.test(value) ? `the fact ${name} is no number` : null;
 }
 
 async function wrongScopeBucket(session: CqlSession, row: Row): Promise<string | null> {
@@ -164,6 +160,7 @@ async function wrongAccessBlock(session: CqlSession, row: Row, nowMs: number): P
     const events = parseAccessEvents(actorId, textOf(row, 'events') ?? '');
     if (events.length !== numberOf(row, 'count')) return 'count is not the number of its events';
     if (events[0]?.id !== textOf(row, 'first_id')) return 'first_id is not the id of its first event';
+    if (events.some(({ id }) => accessHour(accessTime(id)) !== hour)) return `an event is not of hour ${hour}`;
   } catch {
     return 'events cannot be read';
   }

@@ -100,6 +100,8 @@ const insert = (
 
 const actorKey = ({ actorId }: RowScene) => ['actor', actorId];
 const hash = '1'.repeat(64);
+/** An access event with an id and fields of other types. */
+const eventOfWrongTypes = JSON.stringify([['01940000-0000-7000-8000-000000000000', 7, {}, 'GET', null, 'many', null]]);
 /** A cell of an event that the log has not. */
 const pendingAhead = JSON.stringify([0, [], [], [['k', Number.MAX_SAFE_INTEGER, 'v']], []]);
 const garbage = ['', 'no JSON', '[]', '{}', '7'];
@@ -202,7 +204,7 @@ export const rowDamages: readonly RowDamage[] = [
     found: ['damaged_row'],
     reads: 'whole',
   },
-  ...['', 'x', '[]', '[[1]]'].map((events) =>
+  ...['', 'x', '[]', '[[1]]', eventOfWrongTypes].map((events) =>
     insert(
       `events that say ${text(events)}`,
       'access_block',
