@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { CassandraInspection } from '../../../../src/store/cassandra/inspection.ts';
 import { CassandraLedgerStore } from '../../../../src/store/cassandra/log/ledger-store.ts';
 import type { Statement } from '../../../../src/store/cassandra/session/session.ts';
 import { UnreadableRecord } from '../../../../src/store/unreadable-record.ts';
@@ -29,7 +30,8 @@ async function twoNodes() {
     const cql = 'UPDATE ledger_event SET pending = ? WHERE ledger_id = ? AND bucket = ?';
     return session.write([{ cql, params: [value, ledgerId, 0] }]);
   };
-  return { store, before, ledgerId, setPending, written };
+  const newestBatch = () => new CassandraInspection({ session, now: Date.now, bucketEvents }).newestBatch(ledgerId);
+  return { newestBatch, store, before, ledgerId, setPending, written };
 }
 
 const cellOf = (seq: number) => [['k', seq, 'v']];
@@ -42,10 +44,12 @@ test.each([
 ])(
   'a claim of a ledger whose pending projections name %s is refused as damage, and writes none',
   async (_, pending) => {
-    const { store, ledgerId, setPending, written } = await twoNodes();
+    const { store, ledgerId, setPending, newestBatch, written } = await twoNodes();
     await setPending(JSON.stringify(pending));
     await expect(store.claim(ledgerId)).rejects.toBeInstanceOf(UnreadableRecord);
     expect(written).toEqual([]);
+    // So `--finish` waits for no claim that would write them.
+    expect(await newestBatch()).toEqual({ projectedSeq: -1, pending: null });
     const other = await store.claim(newLedgerId());
     await store.append(other, entriesFor(other, 3));
   },
@@ -60,8 +64,9 @@ test('an append that finds damaged pending projections is refused as damage too'
 });
 
 test('a claim writes the pending projections of the newest batch', async () => {
-  const { store, ledgerId, setPending } = await twoNodes();
+  const { store, ledgerId, setPending, newestBatch } = await twoNodes();
   await setPending(JSON.stringify([0, ['s'], [[2, 'id', 'f', 1]], cellOf(2), []]));
+  expect((await newestBatch()).pending).toHaveLength(3);
   await store.claim(ledgerId);
   expect(await store.cell('k')).toEqual({ version: 2, value: 'v' });
 });
