@@ -1,4 +1,11 @@
 import { uuidV7Time } from '../domain/values/uuid.ts';
+import { isUuid } from '../domain/values/uuid-form.ts';
+
+/** More than any HTTP status. */
+const statusMax = 9_999;
+
+/** The retention time: how long events are kept, ms. */
+export const accessKeptMs = 90 * 24 * 60 * 60 * 1000;
 
 /** One authenticated call, as the access history of the caller's actor keeps it. */
 export interface AccessEvent {
@@ -52,6 +59,26 @@ export interface AccessLog {
    * store's choice), 0 if none.
    */
   sweep(before: number): Promise<number>;
+}
+
+/** Whether a stored event has the types that its fields have. */
+export function isAccessEvent(event: AccessEvent): boolean {
+  const { id, apiKeyId, ledgerId, method, path, responseStatus, requestId } = event as Record<
+    keyof AccessEvent,
+    unknown
+  >;
+  const isText = (value: unknown) => typeof value === 'string' && value.isWellFormed();
+  return (
+    typeof id === 'string' &&
+    isUuid(id) &&
+    uuidV7Time(id) !== null &&
+    [method, path, requestId].every(isText) &&
+    [apiKeyId, ledgerId].every((value) => value === null || isText(value)) &&
+    typeof responseStatus === 'number' &&
+    Number.isInteger(responseStatus) &&
+    responseStatus >= 0 &&
+    responseStatus <= statusMax
+  );
 }
 
 /**

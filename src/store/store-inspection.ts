@@ -69,7 +69,7 @@ export interface NamesBesideLog {
 export interface NewestBatch {
   /** All events up to this seq have their projections. Later events may still lack theirs. -1 if there are none. */
   readonly projectedSeq: number;
-  /** The projections of the later events, as the batch keeps them. null if they cannot be read. */
+  /** The projections of the later events, as the batch keeps them. null if they cannot be read, or are not its own. */
   readonly pending: readonly Projection[] | null;
 }
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { keepClusterLog, moveClusterLog, rotateClusterLog } from '../../cluster/cli/log-commands.ts';
 import { openRedisView } from '../../cluster/cli/redis-view.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
-import { keyspaceIdFact } from '../../src/store/cassandra/schema/schema.ts';
+import { keyspaceIdFact } from '../../src/store/cassandra/schema/fact-values.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { newOrder } from '../support/parties.ts';
 import { done, rest } from '../support/parties-rest.ts';

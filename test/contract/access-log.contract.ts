@@ -3,10 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import type { AccessEvent, AccessLog, AccessPage } from '../../src/store/access-log.ts';
 import type { Stores } from '../../src/store/stores.ts';
-import type { StoreFactory } from './stores.ts';
+import type { StoreFactory, TestClock } from './stores.ts';
 
 interface AccessLogFactory {
-  open(): Promise<AccessLog>;
+  /** `clock` is that of the process. */
+  open(clock: TestClock): Promise<AccessLog>;
   /** The same data as a new process finds it. */
   reopen(): Promise<AccessLog>;
   close(): Promise<void>;
@@ -14,7 +15,7 @@ interface AccessLogFactory {
 
 export function accessOf(stores: StoreFactory<Stores>): AccessLogFactory {
   return {
-    open: async () => (await stores.open({ nowMs: 0 })).access,
+    open: async (clock) => (await stores.open(clock)).access,
     reopen: async () => (await stores.reopen()).access,
     close: () => stores.close(),
   };
@@ -32,7 +33,11 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
     let now = Date.UTC(2026, 0, 1);
     let made = 0;
     beforeAll(async () => {
-      log = await factory.open();
+      log = await factory.open({
+        get nowMs() {
+          return now;
+        },
+      });
     });
     afterAll(() => factory.close());
 

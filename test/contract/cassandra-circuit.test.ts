@@ -5,6 +5,7 @@ import { KeyedMutex } from '../../src/store/keyed-mutex.ts';
 
 class Gone extends Error {}
 class Silent extends Error {}
+class Own extends Error {}
 const fails = () => Promise.reject(new Gone());
 const unavailable = { code: 'unavailable' };
 
@@ -17,6 +18,7 @@ describe('the circuit before Cassandra', () => {
     circuit = new Circuit(
       (error) => {
         if (error instanceof Silent) return { silentNode: error.message };
+        if (error instanceof Own) return 'unknown';
         return error instanceof Gone || error instanceof DeadlinePassed ? 'gone' : 'answered';
       },
       () => reachable,
@@ -70,6 +72,24 @@ describe('the circuit before Cassandra', () => {
       expect(await outcome(fails)).toBeInstanceOf(Gone);
       expect(await outcome(async () => 'sent')).toMatchObject(unavailable);
     }
+  });
+
+  test('stays as it is by an error that shows nothing about Cassandra', async () => {
+    const own = () => Promise.reject(new Own());
+    for (let failures = 0; failures < 30; failures++) await outcome(own);
+    expect(await outcome(async () => 'sent')).toBe('sent');
+    for (let failures = 0; failures < 4; failures++) await outcome(fails);
+    await outcome(own);
+    await outcome(fails);
+    expect(await outcome(async () => 'sent')).toMatchObject(unavailable);
+  });
+
+  test('sends another probe behind one that shows nothing about Cassandra', async () => {
+    await open();
+    await vi.advanceTimersByTimeAsync(500);
+    expect(await outcome(() => Promise.reject(new Own()))).toBeInstanceOf(Own);
+    expect(await outcome(fails)).toBeInstanceOf(Gone);
+    expect(await outcome(async () => 'sent')).toMatchObject(unavailable);
   });
 
   test('stays closed if one node of three is silent, and opens if all three are', async () => {

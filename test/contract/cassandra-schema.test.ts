@@ -147,6 +147,23 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     await stores[Symbol.asyncDispose]();
   });
 
+  test('with a fact that no command has stored is refused by nodes and by the command', async () => {
+    const settings = keyspace();
+    await makeKeyspace(settings);
+    const change = (name: string, value: string) =>
+      execute(settings, 'UPDATE fact SET value = ? WHERE name = ? IF EXISTS', [value, name]);
+    for (const count of ['300000000', '65537', '0', '1e3']) {
+      await change('shard-count', count);
+      const stores = await openCassandra({ settings, now: Date.now, random: randomBytes });
+      expect(await refusal(stores.shardCount())).toMatch(/row shard-count of table fact .* restore it from a backup/);
+      await stores[Symbol.asyncDispose]();
+    }
+    expect(await refusal(makeKeyspace(settings))).toMatch(/row shard-count .* is damaged \(it says "1e3"\)/);
+    await change('schema-version', 'x');
+    for (const work of [() => open(settings), () => makeKeyspace(settings)])
+      expect(await refusal(work())).toMatch(/row schema-version .* is damaged \(it says "x"\): restore it/);
+  });
+
   test('is not applied to an unknown data centre', async () => {
     const settings = keyspace();
     const elsewhere = new Map([['elsewhere', 1]]);

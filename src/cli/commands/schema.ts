@@ -3,6 +3,7 @@ import { defaultShardCount } from '../../actors/bounds.ts';
 import type { Environment } from '../../node/config.ts';
 import { StartError } from '../../runtime/start-error.ts';
 import { applySchema as applyCassandraSchema } from '../../store/cassandra/schema/apply-schema.ts';
+import { shardsMax } from '../../store/cassandra/schema/fact-values.ts';
 import { cassandraSettings } from '../../store/cassandra/session/settings.ts';
 
 interface SchemaCommandOptions {
@@ -13,7 +14,6 @@ interface SchemaCommandOptions {
 }
 
 const defaultReplicas = 3;
-const shardsMax = 65_536;
 
 /**
  * `ledger-trust schema apply`: creates what is missing of the keyspace and its tables. Returns a sentence that says

@@ -1,5 +1,4 @@
-import { accessKeptMs } from '../../service/audit/access-history.ts';
-import { type AccessEvent, type AccessLog, accessTime } from '../../store/access-log.ts';
+import { type AccessEvent, type AccessLog, accessKeptMs, accessTime } from '../../store/access-log.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { TreeInspection } from '../../store/store-inspection.ts';
 import type { StoreStamp } from '../../store/store-stamp.ts';

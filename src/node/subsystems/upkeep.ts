@@ -1,5 +1,5 @@
 import { watchClock } from '../../runtime/clock/clock-watch.ts';
-import { accessKeptMs } from '../../service/audit/access-history.ts';
+import { accessKeptMs } from '../../store/access-log.ts';
 import { RecordSweeping } from '../record-sweeping.ts';
 import type { NodeContext } from './context.ts';
 

@@ -11,9 +11,6 @@ export type AccessEntry = AccessRecord | Promise<readonly AccessRecord[]>;
 /** Keeps access records. Returns undefined, or a promise that the answer has to wait for. The promise never rejects. */
 export type AccessHistory = (entry: AccessEntry) => Promise<void> | undefined;
 
-/** How long access records are kept, ms. */
-export const accessKeptMs = 90 * 24 * 60 * 60 * 1000;
-
 /** Bounds of the queue of access records. */
 export const historyBounds = Object.freeze({
   /** ms. A killed process loses the records of this time at most. */

@@ -1,12 +1,11 @@
 import { checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { ListAccessEventsRequest } from '../../gen/svc/v1/audit_pb.ts';
-import { type AccessEvent, type AccessLog, accessTime } from '../../store/access-log.ts';
+import { type AccessEvent, type AccessLog, accessKeptMs, accessTime } from '../../store/access-log.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { checkListPage } from '../calls/list-page.ts';
 import { boundedAccesses } from '../walking/bounded-stores.ts';
-import { accessKeptMs } from './access-history.ts';
 
 /**
  * GET /audit/access: the caller's own access history. `flush` resolves when the records that wait on this node are

@@ -1,10 +1,12 @@
 import { LedgerError } from '../../domain/errors.ts';
+import { accessTime } from '../access-log.ts';
 import type { DamagedRow } from '../store-inspection.ts';
-import { accessHour, parseAccessEvents } from './access/access-block.ts';
-import { keyText } from './keys.ts';
+import { parseAccessEvents } from './access/access-block.ts';
+import { accessHour, keyText } from './keys.ts';
 import { seqsIn } from './log/scopes.ts';
 import { minuteOf, type Places, parsePlaces } from './records/record-row.ts';
-import { accessTtlSeconds, keyspaceIdFact } from './schema/schema.ts';
+import { wrongFact } from './schema/fact-values.ts';
+import { accessTtlSeconds } from './schema/schema.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session/session.ts';
 import { walkRows } from './token-walk.ts';
 import { clockSkewMs, exactTime, timesOf, wrongTimes } from './writetimes.ts';
@@ -31,7 +33,9 @@ const beforeNumbers = -(2 ** 31);
  * time that can be read.
  */
 export const tableChecks: readonly TableCheck[] = [
-  check('fact', ['name'], [], ['value'], wrongFact),
+  check('fact', ['name'], [], ['value'], (_, row, nowMs) =>
+    wrongFact(textOf(row, 'name') ?? '', textOf(row, 'value') ?? '', nowMs),
+  ),
   check('scope_bucket', ['ledger_id', 'scope'], [['bucket', beforeNumbers]], [], wrongScopeBucket),
   check('cell', ['key'], [], ['version', 'value']),
   check('command', ['ledger_id', 'slot'], [['id', '']], ['seq', 'fingerprint']),
@@ -122,14 +126,6 @@ function rowFinding(
   return { type, table, key: named, ledgerId: null, seq: null, detail };
 }
 
-function wrongFact(_: CqlSession, row: Row): string | null {
-  const [name, value] = [textOf(row, 'name') ?? '', textOf(row, 'value') ?? ''];
-  if (value === '') return `the fact ${name} has no value`;
-  const isNumber = ['schema-version', 'bucket-events', 'shard-count', 'access-kept-from-hour'].includes(name);
-  if (name === keyspaceIdFact && !/^[0-9a-f]{32}$/.test(value)) return `the fact ${name} is no id`;
-  return isNumber && !/^\d{1,15}$/.test(value) ? `the fact ${name} is no number` : null;
-}
-
 /** Readers ignore a saved_at that is ahead. */
 function wrongSnapshot(_: CqlSession, row: Row, nowMs: number): string | null {
   const isAhead = (numberOf(row, 'saved_at') ?? 0) > nowMs + clockSkewMs;
@@ -203,6 +199,7 @@ async function wrongAccessBlock(session: CqlSession, row: Row, nowMs: number): P
     const events = parseAccessEvents(actorId, textOf(row, 'events') ?? '');
     if (events.length !== numberOf(row, 'count')) return 'count is not the number of its events';
     if (events[0]?.id !== textOf(row, 'first_id')) return 'first_id is not the id of its first event';
+    if (events.some(({ id }) => accessHour(accessTime(id)) !== hour)) return `an event is not of hour ${hour}`;
   } catch {
     return 'events cannot be read';
   }

@@ -15,7 +15,7 @@ import type {
 } from '../store-inspection.ts';
 import { partitionsCql, rowsOfPartition, tableChecks, wrongRows } from './damaged-rows.ts';
 import { commandWindows, keyText, permanentSlots, textOfKey } from './keys.ts';
-import { parsePending, pendingProjections } from './log/batch-projections.ts';
+import { areOfBucket, parsePending, pendingProjections } from './log/batch-projections.ts';
 import { bucketState, type LedgerLog, readBucketState } from './log/bucket.ts';
 import { damagedLogRows, emptyBucketsMax } from './log/damaged-log-rows.ts';
 import { findLogEnd } from './log/log-end.ts';
@@ -35,7 +35,8 @@ const LISTS = 'SELECT DISTINCT list, token(list) AS place FROM line WHERE token(
 const LINES = 'SELECT line_order, value FROM line WHERE list = ? AND line_order > ? LIMIT ?';
 const SCOPES = "SELECT scope, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope > ''";
 const LISTED = 'SELECT bucket FROM scope_bucket WHERE ledger_id = ? AND scope = ? AND bucket = ?';
-const PROJECTED = 'SELECT projected_seq, pending FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1';
+const PROJECTED =
+  'SELECT projected_seq, head_seq, pending FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1';
 const COMMANDS = 'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? AND slot = ? AND id > ? LIMIT ?';
 const RECORDS =
   'SELECT kind, id, version, value, token(kind, id) AS place FROM record WHERE token(kind, id) > ? LIMIT ?';
@@ -105,7 +106,9 @@ export class CassandraInspection implements StoreInspection {
     const [row] = await this.#parts.session.read({ cql: PROJECTED, params: [keyText(ledgerId), bucket] });
     const projectedSeq = Math.max(-1, numberOf(row, 'projected_seq') ?? -1);
     try {
-      return { projectedSeq, pending: pendingProjections(parsePending(textOf(row, 'pending') ?? '')) };
+      const pending = parsePending(textOf(row, 'pending') ?? '');
+      const isOther = pending !== null && !areOfBucket(pending, bucket, numberOf(row, 'head_seq') ?? -1);
+      return { projectedSeq, pending: isOther ? null : pendingProjections(pending) };
     } catch {
       return { projectedSeq, pending: null };
     }

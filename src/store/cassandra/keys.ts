@@ -27,6 +27,12 @@ export function readFrom(text: string): string {
 }
 
 const hourMs = 60 * 60 * 1000;
+
+/** The hour of access events, by which their blocks are in partitions. */
+export function accessHour(ms: number): number {
+  return Math.floor(ms / hourMs);
+}
+
 /**
  * The command keys of a ledger from one window share a partition. Shorter windows would mean more partitions to read,
  * longer ones too large partitions of a busy ledger.

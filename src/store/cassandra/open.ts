@@ -3,7 +3,17 @@ import type { SharedStores } from '../shared-stores.ts';
 import { CassandraAccessLog } from './access/access-log.ts';
 import { CassandraLedgerStore } from './log/ledger-store.ts';
 import { CassandraRecordStore } from './records/record-store.ts';
-import { keyspaceIdFact, newerSchema, schemaFact, schemaVersion, storedVersion } from './schema/schema.ts';
+import {
+  bucketEventsAdvice,
+  bucketEventsFact,
+  bucketEventsIn,
+  damagedFact,
+  keyspaceIdFact,
+  shardCountAdvice,
+  shardCountFact,
+  shardCountIn,
+} from './schema/fact-values.ts';
+import { newerSchema, schemaFact, schemaVersion, storedVersion } from './schema/schema.ts';
 import { connect } from './session/connect.ts';
 import { driverSession } from './session/driver-session.ts';
 import { ClusterFacts } from './session/facts.ts';
@@ -58,14 +68,14 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
     return {
       ledgers,
       records: new CassandraRecordStore(session, random, settings.writesMax),
-      access: new CassandraAccessLog(session),
+      access: new CassandraAccessLog(session, now),
       tiles: new CassandraTileStore(session),
       signedHeads: new CassandraSignedHeads(session),
       facts,
       stamp,
       session,
       bucketEvents,
-      shardCount: () => storedShardCount(facts),
+      shardCount: () => storedShardCount(facts, settings),
       time: () => timeOf(session),
       projectionLag: () => ledgers.projectionLag(),
       check: async () => void (await facts.get(schemaFact.name)),
@@ -77,10 +87,12 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
   }
 }
 
-async function storedShardCount(facts: ClusterFacts): Promise<number> {
-  const count = Number(await facts.get('shard-count'));
-  if (!Number.isSafeInteger(count) || count < 1)
+async function storedShardCount(facts: ClusterFacts, { keyspace }: CassandraSettings): Promise<number> {
+  const stored = await facts.get(shardCountFact);
+  if (stored === null)
     throw new StartError('The keyspace does not say how many shards it has: run `ledger-trust schema apply`.');
+  const count = shardCountIn(stored);
+  if (count === null) throw damagedFact(keyspace, shardCountFact, stored, shardCountAdvice);
   return count;
 }
 
@@ -92,7 +104,7 @@ async function timeOf(session: CqlSession): Promise<number> {
 
 /** Returns the stored number of events in a bucket. */
 async function checkSchema(facts: ClusterFacts, { keyspace }: CassandraSettings): Promise<number> {
-  const version = await storedVersion(facts);
+  const version = await storedVersion(facts, keyspace);
   if (version === null)
     throw new StartError(`Keyspace ${keyspace} has no schema of this service: run \`ledger-trust schema apply\`.`);
   if (version > schemaVersion) throw newerSchema(keyspace, version);
@@ -100,10 +112,8 @@ async function checkSchema(facts: ClusterFacts, { keyspace }: CassandraSettings)
     throw new StartError(
       `Keyspace ${keyspace} has schema version ${version}, this version of the service needs ${schemaVersion}: run its \`ledger-trust schema apply\`, with the same --shards and --replication; nodes of the version before that run go on.`,
     );
-  const bucketEvents = (await facts.get('bucket-events')) ?? '';
-  if (!/^[1-9]\d{0,5}$/.test(bucketEvents))
-    throw new StartError(
-      `The row bucket-events of table fact in keyspace ${keyspace} is damaged (it says "${bucketEvents.slice(0, 20)}"): restore it from a backup; it is 1024 unless the schema was made for tests.`,
-    );
-  return Number(bucketEvents);
+  const stored = await facts.get(bucketEventsFact);
+  const bucketEvents = bucketEventsIn(stored);
+  if (bucketEvents === null) throw damagedFact(keyspace, bucketEventsFact, stored ?? '', bucketEventsAdvice);
+  return bucketEvents;
 }

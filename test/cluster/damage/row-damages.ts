@@ -131,6 +131,10 @@ const masterList = ({ ledgerId }: RowScene) => [names.mastersOf(ledgerId), '2'.p
 
 const actorKey = ({ actorId }: RowScene) => ['actor', actorId];
 const hash = '1'.repeat(64);
+/** An access event with an id and fields of other types. */
+const eventOfWrongTypes = JSON.stringify([['01940000-0000-7000-8000-000000000000', 7, {}, 'GET', null, 'many', null]]);
+/** A cell of an event that the log has not. */
+const pendingAhead = JSON.stringify([0, [], [], [['k', Number.MAX_SAFE_INTEGER, 'v']], []]);
 const garbage = ['', 'no JSON', '[]', '{}', '7'];
 
 /** Each table and column of a keyspace, damaged in each way. */
@@ -143,7 +147,9 @@ export const rowDamages: readonly RowDamage[] = [
   anothers('head_hash', ['wrong_head'], 'issues'),
   statics('fence', null, ['damaged_row'], 'whole'),
   ...[null, -7, 13, 2 ** 52].map((seq) => statics('projected_seq', seq, ['damaged_row'], 'whole')),
-  ...['x', '{}', '[0]', '[7,[],[],[],[]]'].map((value) => statics('pending', value, ['damaged_row'], 'whole')),
+  ...['x', '{}', '[0]', '[7,[],[],[],[]]', pendingAhead, '[3000000000,[],[],[],[]]'].map((value) =>
+    statics('pending', value, ['damaged_row'], 'whole'),
+  ),
   anothers('pending', ['damaged_row'], 'whole'),
   ...[null, '', 'x', 'svc1', 'svc1\n\n\n\n'].map((value) =>
     row(0, '', 6, value, { found: ['unreadable_row'], reads: 'issues' }),
@@ -229,7 +235,7 @@ export const rowDamages: readonly RowDamage[] = [
     found: ['damaged_row'],
     reads: 'whole',
   },
-  ...['', 'x', '[]', '[[1]]'].map((events) =>
+  ...['', 'x', '[]', '[[1]]', eventOfWrongTypes].map((events) =>
     insert(
       `events that say ${text(events)}`,
       'access_block',

@@ -1,22 +1,17 @@
 import { byCodeUnits } from '../../../domain/json/canonical.ts';
-import { isUuid } from '../../../domain/values/uuid-form.ts';
-import { type AccessEvent, accessTime } from '../../access-log.ts';
+import { type AccessEvent, accessTime, isAccessEvent } from '../../access-log.ts';
 import { decodeOrPassOver } from '../../unreadable-record.ts';
+import { accessHour } from '../keys.ts';
 import { inParts } from '../session/session.ts';
 
 /** An event takes about 100 bytes, so writing a row costs far more than its content. */
-const blockEventsMax = 32;
-const hourMs = 60 * 60 * 1000;
+export const blockEventsMax = 32;
 const uuidChars = 36;
 
 export interface AccessBlock {
   readonly actorId: string;
   readonly hour: number;
   readonly events: readonly AccessEvent[];
-}
-
-export function accessHour(ms: number): number {
-  return Math.floor(ms / hourMs);
 }
 
 /** The same events make the same blocks, so a retry is idempotent. */
@@ -83,7 +78,8 @@ function idAt(text: string, at: number): string {
 /** Parses what formatAccessEvents returned. Throws for any other text. */
 export function parseAccessEvents(actorId: string, text: string): AccessEvent[] {
   return (JSON.parse(text) as EventForm[]).map(([id, apiKeyId, ledgerId, method, path, responseStatus, requestId]) => {
-    if (!isUuid(id) || typeof method !== 'string') throw new TypeError('This is no access event.');
-    return { id, actorId, apiKeyId, ledgerId, method, path, responseStatus, requestId } satisfies AccessEvent;
+    const event: AccessEvent = { id, actorId, apiKeyId, ledgerId, method, path, responseStatus, requestId };
+    if (!isAccessEvent(event)) throw new TypeError('This is no access event.');
+    return event;
   });
 }

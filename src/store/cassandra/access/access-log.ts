@@ -1,9 +1,11 @@
 import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../access-log.ts';
 import { checkAccessOrder } from '../../write-checks.ts';
-import { keyText } from '../keys.ts';
+import { accessHour, keyText } from '../keys.ts';
+import { keptFromHourFact, keptFromHourIn } from '../schema/fact-values.ts';
+import { ClusterFacts } from '../session/facts.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { type CqlSession, eachAtOnce, numberOf, type Statement, textOf } from '../session/session.ts';
-import { type AccessBlock, accessBlocks, accessHour, eventsInOrder, formatAccessEvents } from './access-block.ts';
+import { type CqlSession, eachAtOnce, intMax, numberOf, type Statement, textOf } from '../session/session.ts';
+import { type AccessBlock, accessBlocks, blockEventsMax, eventsInOrder, formatAccessEvents } from './access-block.ts';
 
 const ADD_BLOCK = preparedAtStart(
   'INSERT INTO access_block (actor_id, hour, ledger_id, first_id, count, events) VALUES (?, ?, ?, ?, ?, ?)',
@@ -13,12 +15,10 @@ const HOURS_UP = 'SELECT hour FROM access_hour WHERE actor_id = ? AND hour >= ? 
 const HOURS_DOWN =
   'SELECT hour FROM access_hour WHERE actor_id = ? AND hour >= ? AND hour <= ? ORDER BY hour DESC LIMIT ?';
 const OF_LEDGER = 'FROM access_block WHERE actor_id = ? AND hour = ? AND ledger_id = ?';
-const KEPT_FROM = "SELECT value FROM fact WHERE name = 'access-kept-from-hour'";
-const KEEP_FROM = "INSERT INTO fact (name, value) VALUES ('access-kept-from-hour', ?) USING TIMESTAMP ?";
 
 /** Value of ledger_id in the rows of an actor's whole history. */
 const WHOLE = '';
-const lastHour = 2 ** 31 - 1;
+const lastHour = intMax;
 const hoursAtOnce = 16;
 const writesAtOnceMax = 16;
 /** Most (actor, hour) pairs remembered as listed. */
@@ -27,14 +27,19 @@ const hoursKnownMax = 20_000;
 /**
  * The access histories of a keyspace. Each actor and hour has a partition with blocks of events, stored once for the
  * whole history and once for each ledger. Rows are removed by their TTL. A sweep only raises the hour from which on
- * events are shown.
+ * events are shown (a fact), up to the retention time.
  */
 export class CassandraAccessLog implements AccessLog {
   readonly #session: CqlSession;
+  readonly #facts: ClusterFacts;
+  readonly #now: () => number;
   readonly #knownHours = new Set<string>();
 
-  constructor(session: CqlSession) {
+  /** `now`: milliseconds since 1970. */
+  constructor(session: CqlSession, now: () => number) {
     this.#session = session;
+    this.#facts = new ClusterFacts(session);
+    this.#now = now;
   }
 
   async append(events: readonly AccessEvent[]): Promise<void> {
@@ -58,7 +63,8 @@ export class CassandraAccessLog implements AccessLog {
   async list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]> {
     const { ledgerId, since, limit, descending } = page;
     if (limit <= 0) return [];
-    const from = Math.max(accessHour(Math.max(0, since)), await this.#keptFrom());
+    const keptFrom = keptFromHourIn(await this.#facts.get(keptFromHourFact), this.#now());
+    const from = Math.max(accessHour(Math.max(0, since)), keptFrom ?? 0);
     const ledger = ledgerId === null ? WHOLE : keyText(ledgerId);
     const found: AccessEvent[] = [];
     let skip = page.offset;
@@ -68,7 +74,7 @@ export class CassandraAccessLog implements AccessLog {
       // Only the first hour may hold events before `since`.
       if (skip > 0 && hour > from) {
         const count = await this.#count(partition);
-        if (skip >= count) {
+        if (count !== null && skip >= count) {
           skip -= count;
           continue;
         }
@@ -86,15 +92,13 @@ export class CassandraAccessLog implements AccessLog {
 
   async sweep(before: number): Promise<number> {
     const hour = accessHour(Math.max(0, before));
-    const kept = await this.#keptFrom();
+    const stored = await this.#facts.get(keptFromHourFact);
+    const kept = keptFromHourIn(stored, this.#now()) ?? 0;
     if (hour <= kept) return 0;
-    await this.#session.write([{ cql: KEEP_FROM, params: [String(hour), BigInt(hour)] }]);
+    // Conditional, because only a condition replaces a value whatever its timestamp.
+    const moved = await this.#facts.move(keptFromHourFact, stored, String(hour));
+    if (moved !== String(hour)) return 0;
     return kept === 0 ? 1 : hour - kept;
-  }
-
-  async #keptFrom(): Promise<number> {
-    const [row] = await this.#session.read({ cql: KEPT_FROM, params: [] });
-    return Number(textOf(row, 'value') ?? '0');
   }
 
   /** The hours from `from` on in which an actor has blocks, in the order of reading. */
@@ -109,14 +113,17 @@ export class CassandraAccessLog implements AccessLog {
       const hours = rows.map((row) => numberOf(row, 'hour') ?? 0);
       yield* hours;
       const last = hours.at(-1);
-      if (last === undefined || hours.length < hoursAtOnce) return;
+      if (last === undefined || last === lastHour || hours.length < hoursAtOnce) return;
       start = descending ? last - 1 : last + 1;
     }
   }
 
-  async #count(partition: readonly unknown[]): Promise<number> {
+  /** The number of events, by the counts of the blocks. null if one of these cannot be. */
+  async #count(partition: readonly unknown[]): Promise<number | null> {
     const rows = await this.#session.read({ cql: `SELECT count ${OF_LEDGER}`, params: partition });
-    return rows.reduce((sum, row) => sum + (numberOf(row, 'count') ?? 0), 0);
+    const counts = rows.map((row) => numberOf(row, 'count') ?? 0);
+    if (counts.some((count) => count < 1 || count > blockEventsMax)) return null;
+    return counts.reduce((sum, count) => sum + count, 0);
   }
 }
 

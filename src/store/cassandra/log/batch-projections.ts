@@ -1,5 +1,6 @@
 import type { Projection } from '../../../domain/event/projection.ts';
 import type { EventProjections } from '../../store-inspection.ts';
+import { intMax } from '../session/session.ts';
 
 /**
  * The projections of one batch, in the form in which its bucket keeps them (`pending`) until the next batch. So a claim
@@ -59,12 +60,20 @@ export function parsePending(text: string): BatchProjections | null {
   const isSeq = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
   const isWhole =
     isSeq(bucket) &&
+    bucket <= intMax &&
     scopes.every(isText) &&
     commands.every(([seq, id, fingerprint]) => isSeq(seq) && isText(id) && isText(fingerprint)) &&
     cells.every(([key, seq, value]) => isText(key) && isSeq(seq) && isText(value)) &&
     lines.every((line) => line.length === 3 && line.every(isText));
   if (!isWhole) throw new TypeError('These are no projections of a batch.');
   return { bucket, scopes, commands, cells, lines };
+}
+
+/** Whether projections may be those of a bucket's newest batch, which ends with event `lastSeq`. */
+export function areOfBucket(projections: BatchProjections, bucket: number, lastSeq: number): boolean {
+  const { commands, cells } = projections;
+  const seqs = [...commands.map(([seq]) => seq), ...cells.map(([, seq]) => seq)];
+  return projections.bucket === bucket && seqs.every((seq) => seq <= lastSeq);
 }
 
 export function pendingProjections(pending: BatchProjections | null): Projection[] {

@@ -3,7 +3,7 @@ import type { DamagedRow } from '../../store-inspection.ts';
 import { keyText } from '../keys.ts';
 import { numberOf, type Row, textOf } from '../session/session.ts';
 import { exactTime, timesOf, wrongTimes } from '../writetimes.ts';
-import { parsePending } from './batch-projections.ts';
+import { areOfBucket, parsePending } from './batch-projections.ts';
 import { bucketState, type LedgerLog } from './bucket.ts';
 import { bucketMax, findLogEnd, headOfRows, seqsOfBucket } from './log-end.ts';
 import { isSeq, seqsIn } from './scopes.ts';
@@ -89,14 +89,15 @@ function wrongState(row: Row, bucket: number): string[] {
   const projected = numberOf(row, 'projected_seq');
   if (head !== null && (projected === null || projected < -1 || projected >= head.seq))
     wrong.push(`projected_seq of bucket ${bucket} says ${projected}, which cannot be`);
-  if (!isPending(pending, bucket)) wrong.push(`pending of bucket ${bucket} cannot be read`);
+  if (!isPending(pending, bucket, head?.seq ?? Number.POSITIVE_INFINITY))
+    wrong.push(`pending of bucket ${bucket} cannot be read, or is not that of its newest batch`);
   return wrong;
 }
 
-function isPending(text: string, bucket: number): boolean {
+function isPending(text: string, bucket: number, lastSeq: number): boolean {
   try {
     const pending = parsePending(text);
-    return pending === null || pending.bucket === bucket;
+    return pending === null || areOfBucket(pending, bucket, lastSeq);
   } catch {
     return false;
   }

@@ -17,12 +17,12 @@ import {
   type Snapshot,
   type StoredEntry,
 } from '../../ledger-store.ts';
-import { decodeStored } from '../../unreadable-record.ts';
+import { decodeStored, unreadableRecord } from '../../unreadable-record.ts';
 import { commandWindows, keyText, permanentSlot } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { type CqlSession, numberOf, textOf } from '../session/session.ts';
 import { writeMutex } from '../session/write-mutex.ts';
-import { type BatchProjections, parsePending } from './batch-projections.ts';
+import { areOfBucket, type BatchProjections, parsePending } from './batch-projections.ts';
 import { batchOf, type KnownLedger, knownAfter, planBatch, unknownProjections, writeBatch } from './batch-write.ts';
 import {
   type Batch,
@@ -102,7 +102,7 @@ export class CassandraLedgerStore implements LedgerStore {
     if (known === null || !isSameHead(known.head, claim.head)) {
       this.#known.delete(ledgerId);
       const unprojected = decodeStored({ kind: 'pending', id: ledgerId, value: end.state.pending }, parsePending);
-      if (unprojected !== null) await this.#project(ledgerId, unprojected, end.bucket > 0);
+      if (unprojected !== null) await this.#projectStored(ledgerId, unprojected, end.bucket, end.head);
     }
     const scopes: ReadonlySet<string> = known?.bucket === end.bucket ? known.scopes : new Set<string>();
     this.#known.set(ledgerId, { fence: claim.fence, head: claim.head, bucket: end.bucket, scopes, isReadBack: false });
@@ -123,7 +123,8 @@ export class CassandraLedgerStore implements LedgerStore {
     const claim: Claim = { ledgerId, fence, head };
     const known = this.#known.get(ledgerId) ?? null;
     const { before, unprojected } = await planBatch(this.#session, claim, batch, known);
-    if (unprojected !== null) await this.#project(ledgerId, unprojected, unprojected.bucket > 0);
+    const bucketBefore = before.head === null ? batch.bucket - 1 : batch.bucket;
+    if (unprojected !== null) await this.#projectStored(ledgerId, unprojected, bucketBefore, batch.sealed);
     this.#known.delete(ledgerId);
     await writeBatch(this.#session, claim, batch, before);
     this.#lag.written(claim, batch.last, batch.rows.length);
@@ -148,6 +149,16 @@ export class CassandraLedgerStore implements LedgerStore {
   projectionLag(): number {
     void this.#lag.look((claim, head) => this.stands(claim, head));
     return this.#lag.events;
+  }
+
+  /**
+   * Writes the projections that a bucket keeps. Throws UnreadableRecord if they are of another bucket or of events that
+   * the log has not: their cells would hide those of later events.
+   */
+  async #projectStored(ledgerId: string, stored: BatchProjections, bucket: number, head: Head | null): Promise<void> {
+    if (!areOfBucket(stored, bucket, head?.seq ?? -1))
+      throw unreadableRecord('pending', ledgerId, 'It is not that of the newest batch.');
+    await this.#project(ledgerId, stored, bucket > 0);
   }
 
   async #project(ledgerId: string, projections: BatchProjections, isFirst: boolean): Promise<void> {

@@ -1,14 +1,14 @@
 import type { Head } from '../../ledger-store.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { numberOf } from '../session/session.ts';
+import { intMax, numberOf } from '../session/session.ts';
 import { type BucketState, type LedgerLog, readBucketState } from './bucket.ts';
 
 const HINT = preparedAtStart('SELECT bucket FROM ledger WHERE ledger_id = ?');
 const LAST_ROW =
   "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq >= ? AND seq <= ? ORDER BY scope DESC, seq DESC LIMIT 1";
 
-export const bucketMax = 2 ** 31 - 1;
+export const bucketMax = intMax;
 
 export interface LogEnd {
   /** If the state of the bucket is damaged: the seq of its last row, with an empty hash, which no event has. */

@@ -46,6 +46,7 @@ async function readEntries(log: LedgerLog, from: number, limit: number): Promise
     // Another process may have filled the bucket since its entries were read, and gone on to the next bucket.
     const next = (entries.at(-1)?.seq ?? from - 1) + 1;
     if (next <= head.seq) entries = inOrder(entries, await readFirst(log, bucket, next, limit - entries.length));
+    if (bucket === bucketMax) break;
     bucket++;
     if (entries.length < limit) entries = inOrder(entries, await readBucket(log, bucket, from, limit - entries.length));
   }

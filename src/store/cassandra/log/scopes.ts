@@ -2,7 +2,7 @@ import type { ScopeEntries, ScopePage, StoredEntry } from '../../ledger-store.ts
 import { charsOf, nextPart } from '../../pages.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { numberOf, textOf } from '../session/session.ts';
+import { intMax, numberOf, textOf } from '../session/session.ts';
 import type { LedgerLog } from './bucket.ts';
 import { readPlaces } from './log-reading.ts';
 
@@ -10,7 +10,7 @@ const BUCKETS = 'SELECT bucket FROM scope_bucket WHERE ledger_id = ? AND scope =
 const ASCENDING = preparedAtStart(`${BUCKETS} AND bucket >= ? LIMIT ?`);
 const DESCENDING = preparedAtStart(`${BUCKETS} AND bucket >= 0 AND bucket <= ? ORDER BY bucket DESC LIMIT ?`);
 const SEQS = preparedAtStart('SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ?');
-const LAST_BUCKET = 2 ** 31 - 1;
+const LAST_BUCKET = intMax;
 const bucketsAtOnce = 16;
 
 interface Place {

@@ -1,4 +1,5 @@
 import type { Lookup, StoredRecord } from '../../record-store.ts';
+import { recordIdMaxBytes } from '../../store-text.ts';
 import { decodeOrPassOver } from '../../unreadable-record.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
@@ -32,11 +33,15 @@ const DROP_LOOKUP =
 const ADD_EXPIRY = preparedAtStart(
   'INSERT INTO record_expiry (minute, expires_at, kind, id, put_token) VALUES (?, ?, ?, ?, ?)',
 );
-const DROP_EXPIRY =
+export const DROP_EXPIRY =
   'DELETE FROM record_expiry WHERE minute = ? AND expires_at = ? AND kind = ? AND id = ? AND put_token = ?';
 const ADD_MINUTE = preparedAtStart('INSERT INTO record_expiry_minute (part, minute) VALUES (0, ?)');
 
 const minuteMs = 60_000;
+
+export function isRecordId(id: string): boolean {
+  return id !== '' && Buffer.byteLength(id) <= recordIdMaxBytes;
+}
 
 /** The index rows for a put. Rows that `before` has already keep their tokens, the others get `token`. */
 export function placesFor(lookups: readonly Lookup[], expiresAt: number | null, before: Places, token: string): Places {

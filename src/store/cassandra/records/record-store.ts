@@ -11,7 +11,6 @@ import {
   type Swept,
   writeUnknown,
 } from '../../record-store.ts';
-import { recordIdMaxBytes } from '../../store-text.ts';
 import { unreadableRecord } from '../../unreadable-record.ts';
 import { checkRecordWrite } from '../../write-checks.ts';
 import { type CqlSession, MaybeApplied, type Statement, textOf } from '../session/session.ts';
@@ -21,6 +20,7 @@ import {
   addPlaces,
   dropPlaces,
   formatPlaces,
+  isRecordId,
   noPlaces,
   type Places,
   placesBeyond,
@@ -77,7 +77,7 @@ export class CassandraRecordStore implements RecordStore {
   }
 
   async get(kind: string, id: string): Promise<StoredRecord | null> {
-    return isId(id) ? (await readRecord(this.#session, kind, id)).shown : null;
+    return isRecordId(id) ? (await readRecord(this.#session, kind, id)).shown : null;
   }
 
   async put(write: RecordWrite): Promise<PutResult> {
@@ -139,7 +139,7 @@ export class CassandraRecordStore implements RecordStore {
   }
 
   async remove(kind: string, id: string, version: string): Promise<boolean> {
-    if (!isId(id)) return false;
+    if (!isRecordId(id)) return false;
     const refused = () => false;
     return this.#replacing(kind, id, version, refused, (before) => this.#remove(kind, id, version, before));
   }
@@ -219,8 +219,4 @@ export class CassandraRecordStore implements RecordStore {
   #newVersion(): string {
     return this.#random(VERSION_BYTES).toString('hex');
   }
-}
-
-function isId(id: string): boolean {
-  return id !== '' && Buffer.byteLength(id) <= recordIdMaxBytes;
 }

@@ -7,7 +7,17 @@ import { ClusterFacts } from '../session/facts.ts';
 import { type ReadSchemaNodes, schemaNodesOf, untilAgreed, waitOf } from '../session/schema-agreement.ts';
 import { checkDataCenters, checkReplicas, checkServers, joinedMaxMs, replicasOf } from '../session/server-checks.ts';
 import type { CassandraSettings } from '../session/settings.ts';
-import { keyspaceIdFact, newerSchema, schemaFact, schemaVersion, storedVersion, tableStatements } from './schema.ts';
+import {
+  bucketEventsAdvice,
+  bucketEventsFact,
+  bucketEventsIn,
+  damagedFact,
+  keyspaceIdFact,
+  shardCountAdvice,
+  shardCountFact,
+  shardCountIn,
+} from './fact-values.ts';
+import { newerSchema, schemaFact, schemaVersion, storedVersion, tableStatements } from './schema.ts';
 
 /** Time limit for one attempt of a statement. Long, because the node may have just started. */
 const statementMaxMs = 30_000;
@@ -42,7 +52,7 @@ export async function applySchema(settings: CassandraSettings, options: SchemaOp
     if (found === null) await checkReplicas(nodes, options.replication, waitOf(options.joinedMaxMs ?? joinedMaxMs));
     else {
       checkReplication(keyspace, found, options.replication);
-      const version = await withFacts(settings, storedVersion);
+      const version = await withFacts(settings, (facts) => storedVersion(facts, keyspace));
       if (version !== null && version > schemaVersion) throw newerSchema(keyspace, version);
     }
     // Waits before the first change too: nodes that disagree and make the same table would have two tables of one name.
@@ -69,11 +79,17 @@ async function withFacts<T>(settings: CassandraSettings, work: (facts: ClusterFa
 function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promise<string> {
   return withFacts(settings, async (facts) => {
     const fixed = [
-      { name: 'shard-count', value: String(options.shardCount) },
-      { name: 'bucket-events', value: String(options.bucketEvents ?? bucketEvents) },
+      { name: shardCountFact, value: String(options.shardCount), parse: shardCountIn, advice: shardCountAdvice },
+      {
+        name: bucketEventsFact,
+        value: String(options.bucketEvents ?? bucketEvents),
+        parse: bucketEventsIn,
+        advice: bucketEventsAdvice,
+      },
     ];
-    for (const { name, value } of fixed) {
+    for (const { name, value, parse, advice } of fixed) {
       const stored = await facts.agree(name, value);
+      if (parse(stored) === null) throw damagedFact(settings.keyspace, name, stored, advice);
       if (stored !== value)
         throw new StartError(
           `Keyspace ${settings.keyspace} has ${name} ${stored}, not ${value}: it is fixed when the schema is first applied.`,

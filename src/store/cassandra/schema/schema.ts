@@ -1,5 +1,6 @@
 import { StartError } from '../../../runtime/start-error.ts';
 import type { ClusterFacts } from '../session/facts.ts';
+import { damagedFact, schemaVersionFact, schemaVersionIn } from './fact-values.ts';
 
 /**
  * The tables, at version `schemaVersion`. Only ledger_event, record and signed_head are authoritative. The other
@@ -31,13 +32,7 @@ import type { ClusterFacts } from '../session/facts.ts';
  */
 export const schemaVersion = 2;
 
-export const schemaFact = { name: 'schema-version', value: String(schemaVersion) } as const;
-
-/**
- * The fact with a random id of the keyspace. `schema apply` makes it once. A keyspace into which a snapshot is restored
- * has another one than the keyspace that the snapshot was taken of.
- */
-export const keyspaceIdFact = 'keyspace-id';
+export const schemaFact = { name: schemaVersionFact, value: String(schemaVersion) } as const;
 
 const hourSeconds = 60 * 60;
 /**
@@ -87,13 +82,16 @@ export function tableStatements(keyspace: string): string[] {
 }
 
 /** null if no schema was applied. */
-export async function storedVersion(facts: ClusterFacts): Promise<number | null> {
+export async function storedVersion(facts: ClusterFacts, keyspace: string): Promise<number | null> {
   const version = await facts.get(schemaFact.name).catch((error: unknown) => {
     if (error instanceof Error && /fact/.test(error.message) && /not exist|unconfigured/.test(error.message))
       return null;
     throw error;
   });
-  return version === null ? null : Number(version);
+  if (version === null) return null;
+  const known = schemaVersionIn(version);
+  if (known === null) throw damagedFact(keyspace, schemaVersionFact, version, 'it is that of the nodes that ran last');
+  return known;
 }
 
 export function newerSchema(keyspace: string, version: number): StartError {

@@ -9,9 +9,9 @@ const refusalMs = 100;
 
 /**
  * What an attempt shows about Cassandra. `answered`: it answered, even if with an error of the statement. `gone`: it is
- * not available. `silentNode`: this one node did not answer.
+ * not available. `silentNode`: this one node did not answer. `unknown`: nothing; it failed in this process.
  */
-export type Health = 'answered' | 'gone' | { readonly silentNode: string };
+export type Health = 'answered' | 'gone' | 'unknown' | { readonly silentNode: string };
 
 /**
  * A circuit breaker around every statement. While Cassandra does not answer, statements are refused with `unavailable`
@@ -50,7 +50,8 @@ export class Circuit {
     this.#inFlight++;
     try {
       if (this.#isShut || this.#state !== 'closed' || this.#reachableNodes() === 0) return await this.#refuse();
-      if (this.#failures >= failuresToOpen) this.#state = 'probing';
+      const isProbe = this.#failures >= failuresToOpen;
+      if (isProbe) this.#state = 'probing';
       try {
         const result = await withDeadline(deadlineMs, attempt());
         this.#answered();
@@ -58,7 +59,9 @@ export class Circuit {
       } catch (error) {
         const health = this.#healthOf(error);
         if (health === 'answered') this.#answered();
-        else this.#failed(health);
+        else if (health !== 'unknown') this.#failed(health);
+        // A probe that showed nothing: the next statement is one.
+        else if (isProbe) this.#state = 'closed';
         throw error;
       }
     } finally {
@@ -76,7 +79,7 @@ export class Circuit {
     this.#state = 'closed';
   }
 
-  #failed(health: Exclude<Health, 'answered'>): void {
+  #failed(health: Exclude<Health, 'answered' | 'unknown'>): void {
     if (health !== 'gone') this.#silentNodes.add(health.silentNode);
     // A silent node is no outage while other nodes may answer, however many statements wait for the silent node.
     const mayAnswer = health !== 'gone' && this.#silentNodes.size < this.#reachableNodes();

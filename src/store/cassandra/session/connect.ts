@@ -1,7 +1,7 @@
 import cassandra from 'cassandra-driver';
 import { type ErrorCode, LedgerError } from '../../../domain/errors.ts';
 import { StartError } from '../../../runtime/start-error.ts';
-import { isProgrammerError } from './driver-session.ts';
+import { isProgrammerError } from './health.ts';
 import type { CassandraSettings } from './settings.ts';
 
 /** Cassandra's own limit for a read is 5 s. On a node that has just started a read may be queued for as long again. */

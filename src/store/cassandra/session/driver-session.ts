@@ -1,8 +1,10 @@
 import cassandra from 'cassandra-driver';
 import { LedgerError } from '../../../domain/errors.ts';
 import { AvoidingPolicy } from './avoiding-policy.ts';
-import { Circuit, DeadlinePassed, type Health } from './circuit.ts';
+import { Circuit } from './circuit.ts';
 import { controlConnectionOf, searchOnceAtATime } from './control-connection.ts';
+import { healthOf, isProgrammerError } from './health.ts';
+import { readPages } from './paged-read.ts';
 import { type CqlSession, type Decision, MaybeApplied, type Row, type Statement } from './session.ts';
 import { type CassandraSettings, portOf } from './settings.ts';
 
@@ -19,7 +21,7 @@ const rowsPerAnswer = 64;
 /** Statements without an answer after which the driver closes a connection. */
 const silentStatementsMax = 4;
 
-const { consistencies, responseErrorCodes } = cassandra.types;
+const { consistencies } = cassandra.types;
 
 interface OpenSession extends AsyncDisposable {
   readonly session: CqlSession;
@@ -105,14 +107,10 @@ export function driverSession(settings: CassandraSettings): OpenSession {
         isIdempotent: !serial,
         fetchSize: pageRows,
       };
-      const rows: Row[] = [];
-      for (let pageState: string | undefined; ; ) {
+      return readPages((pageState) => {
         const paged = pageState === undefined ? options : { ...options, pageState };
-        const result = await again(() => client.execute(cql, [...params], paged));
-        rows.push(...result.rows);
-        if (result.pageState === null || result.pageState === undefined) return rows;
-        pageState = result.pageState;
-      }
+        return again(() => client.execute(cql, [...params], paged));
+      });
     },
     async write(statements) {
       await again(() => send(client, statements, { consistency, isIdempotent: true }));
@@ -157,21 +155,4 @@ function decisionOf(result: cassandra.types.ResultSet): Decision {
   if (typeof applied !== 'boolean')
     throw new TypeError('The answer to a conditional write does not say whether it held');
   return { applied, row };
-}
-
-/** A node that reports a timeout of other nodes has answered. One without enough replicas counts as gone. */
-function healthOf(error: unknown): Health {
-  if (error instanceof DeadlinePassed) return 'gone';
-  if (error instanceof cassandra.errors.OperationTimedOutError && error.host) return { silentNode: error.host };
-  if (!(error instanceof cassandra.errors.ResponseError)) return 'gone';
-  const { unavailableException, overloaded, isBootstrapping } = responseErrorCodes;
-  return [unavailableException, overloaded, isBootstrapping].includes(error.code) ? 'gone' : 'answered';
-}
-
-/** Whether Cassandra will never accept the statement, so that a retry is useless. It must not look like an outage. */
-export function isProgrammerError(error: unknown): boolean {
-  if (error instanceof TypeError) return true;
-  if (!(error instanceof cassandra.errors.ResponseError)) return false;
-  const { syntaxError, invalid, configError } = responseErrorCodes;
-  return [syntaxError, invalid, configError].includes(error.code);
 }

@@ -52,6 +52,9 @@ export interface CqlSession {
   decide(statements: readonly Statement[]): Promise<Decision>;
 }
 
+/** The largest value of an int column. The driver cannot encode a larger one. */
+export const intMax = 2 ** 31 - 1;
+
 /** The value of a text column. null if there is no row or no value. */
 export function textOf(row: Row | undefined, column: string): string | null {
   const value = row?.[column];

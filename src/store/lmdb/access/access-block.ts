@@ -1,4 +1,4 @@
-import type { AccessEvent } from '../../access-log.ts';
+import { type AccessEvent, isAccessEvent } from '../../access-log.ts';
 
 /**
  * Most events of one actor in one row. They were answered at about the same time and have much in common, which the row
@@ -39,8 +39,8 @@ export function formatBlock(events: readonly AccessEvent[]): string {
 export function parseBlock(actorId: string, text: string): AccessEvent[] {
   const [apiKeys, ledgers, methods, paths, items] = JSON.parse(text) as BlockForm;
   const events: AccessEvent[] = [];
-  for (let at = 0; at < items.length; at += ITEMS)
-    events.push({
+  for (let at = 0; at < items.length; at += ITEMS) {
+    const event: AccessEvent = {
       id: String(items[at]),
       actorId,
       apiKeyId: apiKeys[Number(items[at + 1])] ?? null,
@@ -49,7 +49,10 @@ export function parseBlock(actorId: string, text: string): AccessEvent[] {
       path: paths[Number(items[at + 4])] ?? '',
       responseStatus: Number(items[at + 5]),
       requestId: String(items[at + 6]),
-    });
+    };
+    if (!isAccessEvent(event)) throw new TypeError('This is no access event.');
+    events.push(event);
+  }
   return events;
 }
 

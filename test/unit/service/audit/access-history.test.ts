@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type AccessQueue, accessKeptMs, historyBounds } from '../../../../src/service/audit/access-history.ts';
+import { type AccessQueue, historyBounds } from '../../../../src/service/audit/access-history.ts';
 import type { AccessRecord } from '../../../../src/service/audit/access-record.ts';
 import { auditService } from '../../../../src/service/audit/audit.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
-import { accessTime } from '../../../../src/store/access-log.ts';
+import { accessKeptMs, accessTime } from '../../../../src/store/access-log.ts';
 import {
   actorId,
   isOpen,

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { uuidV7 } from '../../../../src/domain/values/uuid.ts';
-import { accessHour, formatAccessEvents } from '../../../../src/store/cassandra/access/access-block.ts';
+import { formatAccessEvents } from '../../../../src/store/cassandra/access/access-block.ts';
 import { tableChecks } from '../../../../src/store/cassandra/damaged-rows.ts';
+import { accessHour } from '../../../../src/store/cassandra/keys.ts';
 import { formatPlaces } from '../../../../src/store/cassandra/records/record-row.ts';
 import type { CqlSession, Row } from '../../../../src/store/cassandra/session/session.ts';
 
@@ -53,4 +54,42 @@ test('a fact with another form is reported', async () => {
   expect(await wrong('fact', { name: 'keyspace-id', value: id }, 'nothing')).toBeNull();
   expect(await wrong('fact', { name: 'keyspace-id', value: `${id}0` }, 'nothing')).toContain('keyspace-id is no id');
   expect(await wrong('fact', { name: 'schema-version', value: 'x' }, 'nothing')).toContain('is no number');
+});
+
+const keptDays = 90;
+const hoursOf = (days: number) => String(accessHour(nowMs - days * dayMs));
+
+test.each([
+  ['shard-count', ['1', '256', '65536'], ['0', '65537', '300000000', '1e3', ' 4', '-1', '4.5']],
+  ['bucket-events', ['8', '1024'], ['0', '1e3', '9999999', '-1']],
+  ['schema-version', ['0', '2'], ['', '-1', '999999999999999']],
+  [
+    'access-kept-from-hour',
+    ['0', '5', hoursOf(keptDays)],
+    ['-5', '1e3', hoursOf(keptDays - 2), '600000', '9'.repeat(15)],
+  ],
+])('the fact %s is reported with a value that no node stores, and no other', async (name, sound, damaged) => {
+  for (const value of sound) expect(await wrong('fact', { name, value }, 'nothing')).toBeNull();
+  for (const value of damaged) expect(await wrong('fact', { name, value }, 'nothing')).toContain(`the fact ${name} `);
+});
+
+test('a block of access events with a field of another type, or of another hour, is reported', async () => {
+  const sound = block(nowMs);
+  const [[id, ...fields]] = JSON.parse(String(sound.events)) as [[string, ...unknown[]]];
+  const withFields = (...changed: readonly unknown[]) => ({ ...sound, events: JSON.stringify([[id, ...changed]]) });
+  expect(await wrong('access_block', withFields(...fields), 'nothing')).toBeNull();
+  for (const [at, value] of [
+    [0, 7],
+    [1, {}],
+    [2, null],
+    [3, 'x\ud800'],
+    [4, 'many'],
+    [4, 1e12],
+    [4, 0.5],
+    [5, null],
+  ] as const) {
+    const row = withFields(...fields.with(at, value));
+    expect(await wrong('access_block', row, 'nothing')).toBe('events cannot be read');
+  }
+  expect(await wrong('access_block', { ...sound, hour: 1 }, 'nothing')).toContain('not of hour 1');
 });

@@ -14,7 +14,11 @@ function oneMinute() {
   const counts = { deletedRead: 0 };
   const session: CqlSession = {
     async read({ cql, params }): Promise<Row[]> {
-      if (cql.includes('FROM record_expiry_minute')) return [{ minute: BigInt(startMs / minuteMs) }];
+      if (cql.includes('FROM record_expiry_minute')) {
+        const [first, last] = params.map(Number);
+        const minute = startMs / minuteMs;
+        return minute >= Number(first) && minute <= Number(last) ? [{ minute: BigInt(minute) }] : [];
+      }
       if (cql.includes('FROM record ')) {
         const expiry = { at: Number(params[1]), token: 't' };
         return [{ version: '1', value: '{}', places: formatPlaces({ lookups: [], expiry }) }];

@@ -1,0 +1,34 @@
+import { LedgerError } from '../../../domain/errors.ts';
+import type { Row } from './session.ts';
+
+/** Time limit for the further pages of a read, ms. The largest reads take seconds. */
+const pagesMaxMs = 60_000;
+
+interface Page {
+  readonly rows: readonly Row[];
+  readonly pageState?: string | null;
+}
+
+/**
+ * Returns the rows of all pages of a read. Throws LedgerError `unavailable` if there are more pages once the time is
+ * over: a server may name a next page for ever.
+ */
+export async function readPages(pageAt: (pageState?: string) => Promise<Page>): Promise<Row[]> {
+  const rows: Row[] = [];
+  let isOver = false;
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    for (let place: string | undefined; ; ) {
+      const page = await pageAt(place);
+      for (const row of page.rows) rows.push(row);
+      if (page.pageState === null || page.pageState === undefined) return rows;
+      if (isOver) throw new LedgerError('unavailable', 'The store does not come to the end of an answer.');
+      timer ??= setTimeout(() => {
+        isOver = true;
+      }, pagesMaxMs);
+      place = page.pageState;
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
