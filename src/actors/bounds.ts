@@ -41,6 +41,7 @@ export const snapshotEveryEvents = 384;
 export const snapshotRetryEvents = 64;
 /** A shorter tail is not saved when its owner leaves memory: reading it again costs less than a write. */
 export const snapshotWhenLeavingEvents = 64;
+/** Events of a page of a replay; fewer if they are large (pageCharsMax). */
 export const replayPageEvents = 256;
 
 export const mastersInMemoryMax = 1_024;
