@@ -9,6 +9,11 @@ type Access = 'read' | 'write';
 
 /** Of a ledger, organization or master at a time. As many grants, expired ones included, are held in memory. */
 export const delegatesMax = 1_000;
+/**
+ * Bytes of `permissions` in canonical form. All of those grants hold them, in memory and in snapshots. Grants from
+ * before this bound may have more.
+ */
+export const permissionsBytesMax = 4 * 1024;
 
 export interface Grant {
   readonly linkId: string;

@@ -82,6 +82,15 @@ describe('grants', () => {
     expect(grantOf(event)).toMatchObject({ access: 'write', expiresAt: '2026-11-21T03:30:00.500Z' });
   });
 
+  test('a stored grant may have a longer fraction than requests may: it was taken before they had a bound', () => {
+    const chain = chainOf(openLedger(), createMaster());
+    const [requested] = accessSignedForms(masterId, delegate, 'write', `2126-11-21T05:30:00.5${'0'.repeat(50)}Z`);
+    const command = grant({ role: 'ACCESS', expiresAt: '2126-11-21T05:30:00.500Z', requested, access: 'write' });
+    const event = only(chain.run(command));
+    expect(grantOf(event).expiresAt).toBe('2126-11-21T05:30:00.500Z');
+    expect(chain.refusal(append({ actorId: delegate }))).toBeNull();
+  });
+
   test('POST …/access without an end has no expires_at', () => {
     expect(JSON.parse(accessSignedForms(masterId, delegate, 'read', undefined)[0])).not.toHaveProperty('expires_at');
   });
