@@ -29,6 +29,13 @@ export interface Grant {
   readonly eventId: string;
 }
 
+/** Of a grant what access is decided on. What is kept for each of many readers is this, without `permissions`. */
+export type GrantTerms = Pick<Grant, 'role' | 'access' | 'expiresAt'>;
+
+export function grantTerms({ role, access, expiresAt }: Grant): GrantTerms {
+  return { role, access, expiresAt };
+}
+
 const writingRoles = new Set(['OWNER', 'OPS', 'AGENT', 'FINANCE']);
 
 /** `permissions.access` decides. Without it the role decides. */
@@ -38,7 +45,7 @@ export function grantAccess(role: string, permissions: { readonly access?: unkno
   return writingRoles.has(role) ? 'write' : 'read';
 }
 
-export function holdsAt(grant: Grant, at: string): boolean {
+export function holdsAt(grant: Pick<Grant, 'expiresAt'>, at: string): boolean {
   return grant.expiresAt === null || at < grant.expiresAt;
 }
 
