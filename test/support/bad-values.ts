@@ -163,6 +163,7 @@ export const deliveryChain = [
   ...refused('{}', 'null', chained(...Array.from({ length: 17 }, () => link))),
   ...refusedAs('invalid_argument', '[0]', [chained({}), chained(1), chained({ ...link, extra: 1 })]),
   ...refusedAs('invalid_argument', '[1].actor_type', [chained(link, { ...link, actor_type: 'robot' })]),
+  ...refusedAs('invalid_argument', '[0].actor_type', [chained({ ...link, actor_type: [['external']] })]),
   ...refusedAs('invalid_argument', '[0].actor_id', [chained({ ...link, actor_id: id.toUpperCase() })]),
   ...refusedAs('invalid_argument', '[0].role', [chained({ ...link, role: '9' })]),
   ...refusedAs('invalid_json', null, ['[', '']),

@@ -104,7 +104,8 @@ export function checkDeliveryChain(text: string): AddedMember {
       checkUuid(`${name}.actor_id`, member('actor_id'));
       checkLabel(`${name}.role`, member('role'));
     });
-    if (!actorTypes.has(String(member('actor_type'))))
+    const actorType = member('actor_type');
+    if (typeof actorType !== 'string' || !actorTypes.has(actorType))
       throw invalidHeader(DELIVERY_CHAIN, `one of ${[...actorTypes].join(', ')}`, `[${index}].actor_type`);
   }
   return { name: 'delivery_chain', text: `"delivery_chain":${node.canonical}` };
