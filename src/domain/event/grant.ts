@@ -64,13 +64,18 @@ export function grantOf(granted: LedgerEvent): Grant {
     linkId: payload.link_id,
     delegateActorId: payload.delegate_actor_id,
     role: payload.role,
-    permissions: canonicalJson(payload.permissions),
+    permissions: inOnePiece(canonicalJson(payload.permissions)),
     access: grantAccess(payload.role, payload.permissions),
     grantedAt: payload.granted_at,
     expiresAt: payload.expires_at === undefined ? null : isoOf(payload.expires_at),
     grantedByActorId: granted.actorId ?? '',
     eventId: granted.id,
   };
+}
+
+/** canonicalJson joins its text of parts, which V8 keeps apart: they take up to 25 times the text while it is held. */
+function inOnePiece(text: string): string {
+  return JSON.parse(JSON.stringify(text)) as string;
 }
 
 /** The event keeps a time as it was sent; a grant has it in the ISO form that sorts as text. */

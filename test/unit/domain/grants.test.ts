@@ -15,6 +15,7 @@ import {
   supplier,
   uuid,
 } from '../../support/commands.ts';
+import { heldBytes } from '../../support/held-bytes.ts';
 import { kid, opened, organization, payloadOf } from '../../support/ledger-kinds.ts';
 import { chainOf, only, start } from '../../support/world.ts';
 
@@ -89,6 +90,16 @@ describe('grants', () => {
     const event = only(chain.run(command));
     expect(grantOf(event).expiresAt).toBe('2126-11-21T05:30:00.500Z');
     expect(chain.refusal(append({ actorId: delegate }))).toBeNull();
+  });
+
+  test('a grant that is held takes about as much memory as its permissions have characters', async () => {
+    const permissions = `{"list":[${Array(2_000).fill('1').join(',')}]}`;
+    const chain = chainOf(openLedger(), createMaster());
+    const event = only(chain.run({ ...grant(), permissions }));
+    const before = await heldBytes();
+    const held = Array.from({ length: 200 }, () => grantOf(event));
+    expect(((await heldBytes()) - before) / held.length).toBeLessThan(3 * permissions.length);
+    expect(held[0]?.permissions).toBe(permissions);
   });
 
   test('POST …/access without an end has no expires_at', () => {
