@@ -1,7 +1,7 @@
 import { LedgerError, refusedValue } from '../errors.ts';
 import { sha256HexForm } from '../keys/hash.ts';
 import { parseSvcUri } from './svc-uri.ts';
-import { parseRfc3339 } from './time.ts';
+import { fractionDigitsMax, parseRfc3339, rfc3339Form } from './time.ts';
 import { isUuid } from './uuid-form.ts';
 
 /**
@@ -126,9 +126,10 @@ export function checkHash(field: string, value: unknown): string {
 
 /** Returns milliseconds since 1970. */
 export function checkTime(field: string, value: unknown): number {
-  const timeMs = typeof value === 'string' ? parseRfc3339(value) : null;
-  if (timeMs === null) throw refusedValue(field, value, 'an RFC 3339 time such as 2026-11-21T02:06:39Z');
-  return timeMs;
+  const timeMs = typeof value === 'string' && rfc3339Form.test(value) ? parseRfc3339(value) : null;
+  if (timeMs !== null) return timeMs;
+  const digits = `at most ${fractionDigitsMax} digits behind the point`;
+  throw refusedValue(field, value, `an RFC 3339 time such as 2026-11-21T02:06:39Z, with ${digits}`);
 }
 
 /** The `limit` of a list: 1 to 1,000; 20 if left out. */
