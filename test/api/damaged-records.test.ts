@@ -1,8 +1,11 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiKeyHash } from '../../src/domain/keys/api-key.ts';
+import { wrongRecordForm } from '../../src/maintenance/scrub/record-forms.ts';
 import { ledgerKey, recordKey } from '../../src/store/lmdb/keys.ts';
+import { openWholeLmdb } from '../../src/store/lmdb/open-whole.ts';
 import { openTables, type TextTable } from '../../src/store/lmdb/tables.ts';
+import { UnreadableRecord } from '../../src/store/unreadable-record.ts';
 import { newOrder, newParty, type Party } from '../support/parties.ts';
 import { rest } from '../support/parties-rest.ts';
 import { runHere } from '../support/program-here.ts';
@@ -89,7 +92,7 @@ test('scrub names each damage and exits with 1', async () => {
   expect(out).toContain(`the stored head record "${ledgerId}" is damaged: where the ledger ends cannot be read`);
 });
 
-test('scrub finds no damage in what the service wrote, webhooks and deliveries included', async () => {
+test('scrub finds no damage in what the service wrote, and checks the form of every kind of record in it', async () => {
   const honestDir = temporaryDir();
   try {
     {
@@ -99,6 +102,14 @@ test('scrub finds no damage in what the service wrote, webhooks and deliveries i
     const { code, out } = await runHere(['scrub'], { env: { DATA_DIR: honestDir } });
     const readable = /^\d+ records and .* are readable\.\n0 tiles and 1 signed head agree with the events\.\n$/;
     expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(readable) });
+    await using source = await openWholeLmdb(honestDir, Date.now);
+    const stored = [...source.whole.records()].map((record) => {
+      if (record instanceof UnreadableRecord) throw record;
+      return record;
+    });
+    const unchecked = stored.filter((record) => wrongRecordForm({ ...record, value: '"text"' }) === null);
+    expect(unchecked.map(({ kind }) => kind)).toEqual([]);
+    expect(stored.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['idempotency', 'node', 'webhook_changes']));
   } finally {
     rmSync(honestDir, { recursive: true, force: true });
   }
