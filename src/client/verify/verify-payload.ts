@@ -1,4 +1,4 @@
-import { appendAdditions, grantAdditions } from '../../domain/event/service-events.ts';
+import { appendAdditions, delegationOfType, grantAdditions } from '../../domain/event/service-events.ts';
 import { canonicalJson } from '../../domain/json/canonical.ts';
 import type { Event } from '../event.ts';
 import type { JsonObject, JsonValue } from '../shapes.ts';
@@ -25,7 +25,26 @@ const additionsByType: ReadonlyMap<string, Iterable<string>> = new Map<string, I
   ['MASTER_DELEGATION_REVOKED', revokeAdditions],
 ]);
 
-/** Whether the caller chose the event type: it is not one of the service's own twelve. */
+const masterTypes: ReadonlySet<string> = new Set([
+  'TRACELEDGER_MASTER_CREATED',
+  'MASTER_CLOSED',
+  'MASTER_DELEGATION_GRANTED',
+  'MASTER_DELEGATION_REVOKED',
+]);
+/** Types whose payload names its ledger. */
+const namingLedger: ReadonlySet<string> = new Set([
+  'TRACELEDGER_MASTER_CREATED',
+  'MASTER_CLOSED',
+  'LEDGER_CLOSED',
+  'LEDGER_DELEGATION_GRANTED',
+  'LEDGER_DELEGATION_REVOKED',
+]);
+const closings: ReadonlySet<string> = new Set(['MASTER_CLOSED', 'LEDGER_CLOSED']);
+
+/**
+ * Whether the caller chose the event type: it is not one of the service's own twelve. All types are compared whole,
+ * since callers may use one that begins or ends like one of these.
+ */
 function isCallerType(eventType: string): boolean {
   return !authorityTypes.has(eventType) && !additionsByType.has(eventType);
 }
@@ -51,7 +70,7 @@ function placeFaults(event: Event): string[] {
     if (payload[name] !== value) faults.push(`payload.${name} is not the event's ${what}`);
   };
   if ((masterId === null) !== (masterSeq === null)) faults.push('only one of master_id and master_seq is given');
-  const hasMaster = isCallerType(eventType) || /^(TRACELEDGER_MASTER_|MASTER_)/.test(eventType);
+  const hasMaster = isCallerType(eventType) || masterTypes.has(eventType);
   if (hasMaster !== (masterId !== null))
     faults.push(`an event of type ${eventType} ${hasMaster ? 'has a' : 'has no'} master`);
   if (masterId !== null && (eventType === 'TRACELEDGER_MASTER_CREATED') !== (masterSeq === 0)) {
@@ -64,13 +83,11 @@ function placeFaults(event: Event): string[] {
     faults.push('caused_by_hash is not the one of the payload');
   }
   if (hasMaster) {
-    const delegation = eventType.startsWith('MASTER_DELEGATION_');
-    expect(delegation ? 'traceledger_master_id' : 'traceledger_master_uuid', masterId, 'master_id');
+    const isDelegation = delegationOfType(eventType) !== undefined;
+    expect(isDelegation ? 'traceledger_master_id' : 'traceledger_master_uuid', masterId, 'master_id');
   }
-  if (/^(TRACELEDGER_MASTER_CREATED|MASTER_CLOSED|LEDGER_CLOSED|LEDGER_DELEGATION_)/.test(eventType)) {
-    expect('ledger_id', event.ledgerId, 'ledger_id');
-  }
-  if (eventType === 'MASTER_CLOSED' || eventType === 'LEDGER_CLOSED') {
+  if (namingLedger.has(eventType)) expect('ledger_id', event.ledgerId, 'ledger_id');
+  if (closings.has(eventType)) {
     expect('requested_by_actor_id', event.actorId, 'actor_id');
     expect('status', 'CLOSED', 'outcome');
   }
@@ -84,12 +101,12 @@ function signedFaults(event: Event): string[] {
   const faults: string[] = [];
   for (const [name, value] of Object.entries(signed)) {
     // In closings a key may be signed as null. The stored payload leaves it out.
-    const absent = value === null && !Object.hasOwn(payload, name) && eventType.endsWith('_CLOSED');
+    const absent = value === null && !Object.hasOwn(payload, name) && closings.has(eventType);
     if (!absent && !same(payload, name, value)) faults.push(`payload.${name} is not what the actor signed`);
   }
   const additions = new Set(additionsByType.get(eventType) ?? appendAdditions);
   for (const name of Object.keys(payload)) {
-    if (Object.hasOwn(signed, name) || additions.has(name) || isGrantDefault(payload, signed, name)) continue;
+    if (Object.hasOwn(signed, name) || additions.has(name) || isGrantDefault(event, signed, name)) continue;
     faults.push(`payload.${name} was not signed by the actor`);
   }
   if (isCallerType(eventType) && signed.traceledger_master_uuid !== event.masterId) {
@@ -99,8 +116,8 @@ function signedFaults(event: Event): string[] {
 }
 
 /** Whether the service derived this field of a grant: from a signed `access`, or as empty permissions. */
-function isGrantDefault(payload: JsonObject, signed: JsonObject, name: string): boolean {
-  if (!Object.hasOwn(payload, 'granted_at')) return false;
+function isGrantDefault({ eventType, payload }: Event, signed: JsonObject, name: string): boolean {
+  if (delegationOfType(eventType)?.isGrant !== true) return false;
   const permissions = canonicalJson(payload.permissions ?? null);
   if (Object.hasOwn(signed, 'access')) {
     return name === 'role' || (name === 'permissions' && permissions === canonicalJson({ access: signed.access }));
@@ -117,7 +134,7 @@ function nameFaults(event: Event, known: KnownNames): string[] {
         faults.push(`payload.${name} is not that of its ledger or master`);
     }
   };
-  if (event.masterId === null || event.eventType.startsWith('MASTER_DELEGATION_')) return faults;
+  if (event.masterId === null || delegationOfType(event.eventType) !== undefined) return faults;
   if (known.master !== null && isCallerType(event.eventType)) {
     for (const name of ['business_ref', 'scope']) {
       if (!Object.hasOwn(event.payload, name)) faults.push(`payload.${name} is missing`);
