@@ -33,9 +33,11 @@ export interface VerificationIssue {
  * - `end_unknown`: more events follow those at hand.
  * - `content_unchecked`: the event before in the same master is not there, so the content hash cannot be recomputed.
  * - `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed.
- * - `actor_keys_unknown`, `authority_keys_unknown`: there is a signature or seal, and no key to check it with.
+ * - `actor_keys_unknown`, `authority_keys_unknown`: there is a signature or seal, and no key to check it with. Or an
+ *   event is not signed, and no document shows whether its actor had keys and so must have signed.
  * - `actor_keys_untrusted`, `authority_keys_untrusted`: a signature or seal verified under a key that came with the
- *   events. The maker of the events can have made that key too (`trustedKeys`).
+ *   events. The maker of the events can have made that key too (`trustedKeys`). Or such a document shows that the actor
+ *   of an unsigned event had no keys.
  * - `checkpoint_unchecked`: the first events of the log are not all at hand, so its root cannot be recomputed.
  */
 export type IncompleteType =
