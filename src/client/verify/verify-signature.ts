@@ -15,7 +15,7 @@ import { authorityTypes } from './verify-payload.ts';
 /** The result of checking one signature or seal, or that an actor need not have signed. */
 interface SignatureFinding {
   readonly kind: 'actor' | 'authority';
-  /** `none_due`: by its document the actor had no keys yet, so it need not sign. Only a document to be trusted shows it. */
+  /** `none_due`: by its document the actor had no keys yet, so it need not sign. An untrusted one does not show it. */
   readonly outcome: 'good' | 'none_due' | 'unknown_keys' | 'bad';
   /** Empty if the outcome is `good`. Of `none_due`: what is open if the document is not trusted. */
   readonly detail: string;
