@@ -344,7 +344,8 @@ export class EventVerifier {
     for (const { kind, outcome, detail } of findings) {
       if (outcome === 'bad') this.#issue(read.event, `invalid_${kind}_sig`, detail);
       else if (outcome === 'unknown_keys') this.#unchecked(read.event, `${kind}_keys_unknown`, detail);
-      else this.#verified(read.event, kind);
+      else if (outcome === 'good') this.#verified(read.event, kind);
+      else if (!this.#trusted.actor) this.#unchecked(read.event, 'actor_keys_untrusted', detail);
     }
   }
 

@@ -24,8 +24,10 @@ export const SERVICE_EVENT_TYPES = [
   'MASTER_DELEGATION_REVOKED',
 ] as const;
 
+/** The type of test deliveries, which stand in no ledger. */
+const PING = 'PING';
 /** Those of the service, the type of test deliveries, and types that one version keeps for the next. */
-const RESERVED_EVENT_TYPES: ReadonlySet<string> = new Set([...SERVICE_EVENT_TYPES, 'PING']);
+const RESERVED_EVENT_TYPES: ReadonlySet<string> = new Set([...SERVICE_EVENT_TYPES, PING]);
 
 /**
  * The exported forms are patterns of the OpenAPI document too. So they use only what regular expressions of all
@@ -58,6 +60,11 @@ const EMAIL =
 /** May be one of the service's own (filters of lists and subscriptions). */
 export function checkEventType(field: string, value: unknown): string {
   return matching(field, value, eventTypeForm, 'a letter and up to 127 letters, digits or _ . : -');
+}
+
+/** Whether events of this type can stand in a ledger. */
+export function isRecordedEventType(text: string): boolean {
+  return eventTypeForm.test(text) && text !== PING;
 }
 
 /** Throws `reserved_event_type` for the types of the service and for PING. */

@@ -1,5 +1,6 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { CorruptRow, parseRow } from '../../domain/event/row.ts';
+import { delegationOfType } from '../../domain/event/service-events.ts';
 import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
@@ -207,7 +208,7 @@ export class LedgerTail {
   /** Learns new readers from the events themselves: another node may have written them. */
   async #learn(ledgerId: string, events: readonly LedgerEvent[]): Promise<void> {
     const lettingIn = events.filter(
-      ({ eventType }) => eventType === 'GENESIS' || eventType.endsWith('_DELEGATION_GRANTED'),
+      ({ eventType }) => eventType === 'GENESIS' || delegationOfType(eventType)?.isGrant === true,
     );
     if (lettingIn.length === 0) return;
     const facts = await this.#parts.facts(ledgerId);
