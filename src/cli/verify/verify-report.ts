@@ -15,6 +15,7 @@ const notVerified: { readonly [type in IncompleteType]: string } = {
   start_unknown: 'what stands before the first event',
   middle_unknown: 'what is missing in between',
   end_unknown: 'what follows',
+  order_unsigned: 'the order and the dates of the last events',
   content_unchecked: 'the content of some events',
   hash_unchecked: 'the tie of some events to the ledger',
   checkpoint_unchecked: 'the checkpoint, for lack of events that it covers',
@@ -94,7 +95,7 @@ function subject({ ledgerId, masterId }: Verification): string {
 
 function places({ type, count }: IncompleteReason): string {
   if (type === 'middle_unknown') return count === 1 ? '' : `${count} gaps, the first: `;
-  return count === 0 ? '' : `${count} of the events: `;
+  return count === 0 || type === 'order_unsigned' ? '' : `${count} of the events: `;
 }
 
 /** The first line behind the verdict: what was verified, then what was not. */
