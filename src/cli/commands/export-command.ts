@@ -29,7 +29,7 @@ export function addExport(program: Command, terminal: Terminal): void {
   program
     .command('export')
     .description(
-      'Write all events of a ledger that you may read, or of a master, the resolver documents of their authors and the trust anchor to one file.',
+      'Write all events of a ledger that you may read, or of a master, the resolver documents of their authors, the trust anchor and a signed checkpoint to one file.',
     )
     .argument('[ledger]', 'ledger id')
     .option('--profile <name>', 'profile to call with; else LEDGER_TRUST_PROFILE, else default')
@@ -38,7 +38,7 @@ export function addExport(program: Command, terminal: Terminal): void {
     .option('--api-key-file <file>', 'file that holds the API key; else LEDGER_TRUST_API_KEY, else that of the profile')
     .option('--out <file>', 'file to write; stdout if left out')
     .option('--json', 'with --out: show as JSON what was written')
-    .option('--checkpoint <file>', 'write a signed checkpoint of the exported events there, which verify takes')
+    .option('--checkpoint <file>', 'write the checkpoint to a file of its own, too')
     .option('--ca <file>', 'certificates to trust, PEM')
     .action(async (ledgerId: string | undefined, options: ExportOptions) => {
       const subject = subjectOf(ledgerId, options.master);

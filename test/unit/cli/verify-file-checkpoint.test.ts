@@ -59,6 +59,7 @@ describe('the checkpoint in an export', () => {
     expect(out).toContain(
       '  ? order_unsigned  the order and the dates of the last 6 events: no seal and no checkpoint covers them\n',
     );
+    expect(out).toContain('! The service signs order and dates by a checkpoint: export anew, or ');
     const shown = JSON.parse((await verify(content, ...offline, '--json')).out);
     expect(shown).toMatchObject({ verdict: 'incomplete', verified: false, issues: [], checkpoint: null });
     expect(shown.incomplete).toMatchObject([{ type: 'order_unsigned', event_id: at(2).id, count: 6 }]);
