@@ -33,6 +33,8 @@ export interface VerificationIssue {
  * - `middle_unknown`: events are missing between those at hand. A filter or a partial access has left them out, or
  *   somebody has removed them.
  * - `end_unknown`: more events follow those at hand.
+ * - `order_unsigned`: the last events stand behind the last seal, and no checkpoint covers them. Their hashes fit each
+ *   other, and anybody can compute hashes: their order, number and dates are not the service's word.
  * - `content_unchecked`: the event before in the same master is not there, so the content hash cannot be recomputed.
  * - `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed.
  * - `actor_keys_unknown`, `authority_keys_unknown`: there is a signature or seal, and no key to check it with. Or an
@@ -46,6 +48,7 @@ export type IncompleteType =
   | 'start_unknown'
   | 'middle_unknown'
   | 'end_unknown'
+  | 'order_unsigned'
   | 'content_unchecked'
   | 'hash_unchecked'
   | 'actor_keys_unknown'

@@ -8,6 +8,7 @@ be checked begins with a question mark. Exit code: 0 valid, 1 invalid, 2 incompl
 import argparse, json, re, sys
 from datetime import datetime, timedelta, timezone
 
+import checkpoint
 from formulas import jcs, parse, sha256, time_of, verifies
 from rules import Rules
 
@@ -135,22 +136,25 @@ class Chain:
 def read_export(path):
     lines = open(path, "rb").read().split(b"\n")
     header, *rest = [parse(line.removesuffix(b"\r").decode()) for line in lines if line.strip()]
-    found = {"event": [], "actor": [], "authority": [], "end": []}
+    found = {"event": [], "actor": [], "authority": [], "checkpoint": [], "end": []}
     for line in rest:
         [(name, value)] = line.items()
         if found["end"]:
             raise ValueError("a line behind the end")
         found[name].append(value)
-    [end], [authority] = found["end"], found["authority"]
-    if header["format"] != "ledger-trust-export/1" or end["count"] != len(found["event"]):
+    [end], [authority], note = found["end"], found["authority"], (found["checkpoint"] or [None])[0]
+    notes_max = {"ledger-trust-export/1": 0, "ledger-trust-export/2": int(end.get("kind", "segment") != "segment")}
+    if end["count"] != len(found["event"]) or len(found["checkpoint"]) > notes_max[header["format"]]:
         raise ValueError("cut short, or no export")
+    if found["checkpoint"] and not isinstance(note, str):
+        raise ValueError("a checkpoint that is no text")
     if any(sorted(e) != sorted(FIELDS) for e in found["event"]):
         raise ValueError("an event with other fields")
-    return header, end, found["event"], found["actor"], authority
+    return header, end, found["event"], found["actor"], authority, note
 
 def verify(path, key_files, authority_file, heads, now):
-    header, end, events, documents, authority = read_export(path)
-    findings = set()
+    header, end, events, documents, authority, note = read_export(path)
+    findings, taken, unsigned = set(), [], []
     if key_files:
         documents = [parse(open(file, encoding="utf-8").read()) for file in key_files]
     if authority_file:
@@ -163,11 +167,25 @@ def verify(path, key_files, authority_file, heads, now):
             findings.add((e["id"], "malformed_event"))
             continue
         found = chain.take(e) + attribution(e, actors, authority) + rules.take(e, chain.is_whole)
+        taken.append(e)
+        is_sealed = e["actor_sig"] is None and not any(re.search("hash|authority", finding) for finding in found)
+        unsigned = [] if is_sealed else [*unsigned, e]
         if not key_files and e["signing_key_id"]:
             found.append("? actor_keys_untrusted")
         if not authority_file and authority["keys"] and e["authority_key_id"]:
             found.append("? authority_keys_untrusted")
         findings.update((e["id"], finding) for finding in found)
+    if note is not None and authority_file and authority.get("log"):
+        is_master, log_id = end["kind"] == "master", header["master_id" if end["kind"] == "master" else "ledger_id"]
+        try:
+            finding, behind = checkpoint.look(note, is_master, log_id, authority, taken)
+        except checkpoint.Refused:
+            return [("", "refused_checkpoint")]
+        if finding:
+            findings.add((taken[-1]["id"] if taken else "", finding))
+        unsigned = unsigned if behind is None else min(unsigned, behind, key=len)
+    if unsigned:
+        findings.add((unsigned[0]["id"], "? order_unsigned"))
     for head in set(heads) - {e["hash"] for e in events}:
         findings.add((head, "missing_event"))
     if not events:
