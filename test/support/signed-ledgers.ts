@@ -19,6 +19,10 @@ import {
 import { canonicalJson } from '../../src/domain/json/canonical.ts';
 import { signDigest } from '../../src/domain/keys/key-object.ts';
 import type { CommandSignature } from '../../src/domain/ledger/command.ts';
+import type { Checkpoint } from '../../src/domain/log/checkpoint.ts';
+import { CompactRange } from '../../src/domain/log/compact-range.ts';
+import { originOf } from '../../src/domain/log/origin.ts';
+import { leafHash } from '../../src/domain/log/tree.ts';
 import { append, closeMaster, createMaster, ledgerId, masterId, supplier } from './commands.ts';
 import { factsOf, type Kind, kid, opened } from './ledger-kinds.ts';
 import { newKeyPair } from './parties.ts';
@@ -144,13 +148,22 @@ const authorityKey = {
   validTo: null,
 };
 
-/** With the keys of all who signed, and as a whole ledger, unless `change` says otherwise. */
+/** A checkpoint of these events, as the service would sign it. */
+function checkpointOf(events: readonly Event[]): Checkpoint {
+  const range = new CompactRange();
+  for (const { hash } of events) range.append(leafHash(Buffer.from(hash, 'hex')));
+  const origin = originOf({ serviceName: 'test.example', kind: 'ledger', id: ledgerId });
+  return { origin, size: events.length, root: range.root() };
+}
+
+/** With the keys of all who signed, and as a whole ledger with its checkpoint, unless `change` says otherwise. */
 export function verifySigned(events: readonly Event[], change: Partial<VerifyOptions> = {}): Promise<Verification> {
   return verifyEvents(events, {
     keys: keysFromDocuments([documentOf(supplier)]),
     authorityKeys: [authorityKey],
     trustedKeys: 'all',
     kind: 'ledger',
+    ...(change.kind === 'segment' ? {} : { checkpoint: checkpointOf(events) }),
     ...change,
   });
 }
