@@ -165,9 +165,11 @@ these are, with \`"seq":"4"\`.
   through, each 50 signatures that it verifies, and each 1 MiB that it reads; parts do not count. What is counted is
   taken after the read, so that the next call may be \`rate_limited\`: \`Retry-After\` says when to go on. Small pages
   cost one call.
-- There, a request counts as one more call for each 50 JSON values in it, members and items of lists. Events seldom have
-  more. What is counted is taken before the request is read; on a stream of AppendEvents the next event then waits. A
-  request without a credential may have 4,096 values; with more it is \`payload_too_large\`.
+- There, a request counts as one more call for each 50 JSON values (members, items of lists) and escapes in it, and for
+  each 3,200 bytes beyond the first 16 KiB. Events seldom have more. What is counted is taken before the request is
+  read. Events of AppendEvents count in the same way, apart from the calls of the key: one that the rate does not allow
+  is answered \`rate_limited\` with \`resume_from\`.
+- A request without a credential may have 64 KiB and 10,000 JSON values; with more it is \`payload_too_large\`.
 - Of the lists and event pages of one actor a few are read at once, four by default; the others wait. A read that is
   still waiting or under way when its caller hangs up, or at its deadline, ends: \`unavailable\`. Where too many wait it
   is \`overloaded\`.

@@ -177,7 +177,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     ending: null,
     isStalled: false,
     onAbort: null,
-    paced: () => undefined,
+    admitEvent: () => null,
     recordAccess: () => {},
     endWith: () => {},
     deadline: Number.MAX_SAFE_INTEGER,

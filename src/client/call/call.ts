@@ -101,11 +101,11 @@ export function createCaller(parts: CallerParts): Caller {
       return transport.send(wire, { ...headers, ...signed }, signal);
     };
     const { answer, ...received } = await withRetries(policy, parts.clock, kind, options.signal, send);
+    options.onAnswer?.({ ...received, attempts });
     if (endpoint.name === 'createMaster') {
       const asked = request as unknown as Request<CreateMasterRequest>;
       facts.noteMaster(asked, masterNames(answer as unknown as Answer<CreateMasterResponse>));
     }
-    options.onAnswer?.({ ...received, attempts });
     return answer;
   };
 

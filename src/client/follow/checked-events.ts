@@ -61,7 +61,7 @@ export class CheckedEvents {
 
   /**
    * Compares what the service says is the newest event with the last one that was taken. `isCaughtUp`: it also says
-   * that it has sent all events up to that one, which readers of a part see only if they may read it.
+   * that it has sent all events up to that one; not of one that was closed, where revocations may follow unsent.
    */
   headIssues({ seq, hash }: FollowHead, isCaughtUp: boolean): FollowIssues {
     const last = this.#last;

@@ -214,7 +214,7 @@ class Follower {
     if (kind !== 'event') {
       const head = value.head as FollowHead;
       const { last } = this.#checked;
-      if (last !== null) this.#report(this.#checked.headIssues(head, kind === 'caughtUp'), last);
+      if (last !== null) this.#report(this.#checked.headIssues(head, kind === 'caughtUp' && !this.#isClosed), last);
       if (kind === 'caughtUp') this.#tellCaughtUp(head);
       if (typeof value.checkpoint === 'string') this.#keepCheckpoint(value.checkpoint);
       return null;

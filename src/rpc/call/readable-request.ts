@@ -1,6 +1,5 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import { limits } from '../../runtime/limits/limits.ts';
 import { jsonRule } from '../../service/encoding/json-field.ts';
 
 // What can be read of a request that was refused as invalid. The access history needs the ledger that it names. No
@@ -17,9 +16,8 @@ export function messageOfTexts(desc: DescMessage, textOf: (field: DescField) => 
   return create(desc, texts);
 }
 
-/** Returns the members of a JSON object, the last of each name; none if the bytes are no JSON object, or too many. */
+/** Returns the members of a JSON object, the last of each name; none if the bytes are no JSON object. */
 export function jsonMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
-  if (bytes.length > limits.refusedRequestReadBytes) return {};
   try {
     const value: unknown = JSON.parse(bytes.toString());
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};

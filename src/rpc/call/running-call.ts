@@ -17,7 +17,7 @@ export interface CallSupport {
   /** Charges the cost of a part walk that has ended. */
   charge(call: RunningCall, walk: Walk): void;
   /** See Call. */
-  paced(call: RunningCall, values: number): Promise<void> | undefined;
+  admitEvent(call: RunningCall, parts: number): LedgerError | null;
   /** Leaves an access record of a live stream. */
   recordAccess(call: RunningCall): void;
 }
@@ -121,8 +121,8 @@ export class RunningCall implements Call {
     }
   }
 
-  paced(values: number): Promise<void> | undefined {
-    return this.#support.paced(this, values);
+  admitEvent(parts: number): LedgerError | null {
+    return this.#support.admitEvent(this, parts);
   }
 
   recordAccess(): void {

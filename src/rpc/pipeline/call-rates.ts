@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { LedgerError } from '../../domain/errors.ts';
+import { partsIn } from '../../domain/json/json-parts.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { Caller } from '../../service/calls/call.ts';
 import type { WalkCost } from '../../service/walking/walk.ts';
@@ -21,6 +22,8 @@ export function createCallRates(sizes: CallRateSizes) {
   /** Two buckets: one for admitted calls, one for records of refused calls. */
   const pair = (name: keyof CallRateSizes) => ({ admitted: limiter(name), recorded: limiter(name) });
   const [appends, calls] = [pair('append'), pair('call')];
+  /** For events of streams, which take nothing from the calls of the same key. */
+  const streamed = limiter('append');
   return {
     /**
      * Takes one call from the caller's bucket. If the bucket is empty, throws `rate_limited` and sets the headers that
@@ -41,31 +44,32 @@ export function createCallRates(sizes: CallRateSizes) {
       if (limited !== null) throw rateLimited(call, limited);
     },
     /**
-     * Takes from the caller's bucket what the JSON values of its request cost beyond one call, before they are read.
-     * Throws `rate_limited` if the bucket owes calls already, and `payload_too_large` for too many values without a
-     * credential.
+     * Takes from the caller's bucket what it costs to read its request beyond one call, before it is read. Throws
+     * `rate_limited` if the bucket owes calls already, and `payload_too_large` for too much without a credential. A
+     * call that is refused here is not recorded: what it names would have to be read.
      */
-    admitValues(call: RunningCall, address: () => string, values: number, nowMs: number): void {
+    admitRequest(call: RunningCall, address: () => string, request: Uint8Array, nowMs: number): void {
       const { caller, endpoint } = call;
-      if (caller === null && values > limits.anonymousValuesMax) throw tooManyValues();
-      const tokens = Math.floor(values / limits.requestValuesPerCall);
+      if (caller === null) checkAnonymous(request);
+      const tokens = callsToRead(partsIn(request));
       if (tokens === 0) return;
       let limited: RateLimited | null = null;
       if (caller !== null) {
-        const { admitted, recorded } = endpoint.isAppend ? appends : calls;
-        const key = bucketOf(caller, address);
-        limited = admitted.takeMore(key, tokens, nowMs);
-        if (limited !== null) call.isRecorded = recorded.take(key, nowMs) === null;
+        const { admitted } = endpoint.isAppend ? appends : calls;
+        limited = admitted.takeMore(bucketOf(caller, address), tokens, nowMs);
       } else if (endpoint.rule.createsAnonymously) {
         limited = creates.takeMore(addressKey(address()), tokens, nowMs);
       }
-      if (limited !== null) throw rateLimited(call, limited);
+      if (limited === null) return;
+      call.isRecorded = false;
+      throw rateLimited(call, limited);
     },
-    /** The same for an event of a stream. false: the bucket owes calls, ask again later. */
-    mayRead({ caller }: RunningCall, address: () => string, values: number, nowMs: number): boolean {
-      const tokens = Math.floor(values / limits.requestValuesPerCall);
-      if (caller === null || tokens === 0) return true;
-      return appends.admitted.takeMore(bucketOf(caller, address), tokens, nowMs) === null;
+    /** The same for an event of a stream, from a bucket of its own. Returns the refusal. */
+    admitEvent({ caller }: RunningCall, address: () => string, parts: number, nowMs: number): LedgerError | null {
+      const tokens = callsToRead(parts);
+      if (caller === null || tokens === 0) return null;
+      const limited = streamed.takeMore(bucketOf(caller, address), tokens, nowMs);
+      return limited === null ? null : tooManyCalls(limited);
     },
     /** Charges what a read has cost beyond one call. The next calls are refused until the bucket is filled again. */
     charge({ caller, endpoint }: RunningCall, address: () => string, cost: WalkCost, nowMs: number): void {
@@ -108,15 +112,29 @@ export function addressKey(address: string): string {
   return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
 }
 
-function tooManyValues(): LedgerError {
-  const limit = limits.anonymousValuesMax;
-  return new LedgerError('payload_too_large', `A request without a credential may have ${limit} JSON values.`, {
+/** The calls that a request counts as, beyond the call itself. */
+function callsToRead(parts: number): number {
+  return Math.floor(parts / limits.requestPartsPerCall);
+}
+
+function checkAnonymous(request: Uint8Array): void {
+  const { anonymousRequestMaxBytes: limit_bytes, anonymousPartsMax: limit } = limits;
+  if (request.length > limit_bytes) {
+    const message = `A request without a credential may have ${limit_bytes} bytes.`;
+    throw new LedgerError('payload_too_large', message, { limit_bytes });
+  }
+  if (partsIn(request) <= limit) return;
+  throw new LedgerError('payload_too_large', `A request without a credential may have ${limit} JSON values.`, {
     limit,
   });
 }
 
-function rateLimited(call: RunningCall, { retryAfterS, rateLimit, rateLimitPolicy }: RateLimited): LedgerError {
-  call.headers.push(['ratelimit', rateLimit], ['ratelimit-policy', rateLimitPolicy]);
+function rateLimited(call: RunningCall, limited: RateLimited): LedgerError {
+  call.headers.push(['ratelimit', limited.rateLimit], ['ratelimit-policy', limited.rateLimitPolicy]);
+  return tooManyCalls(limited);
+}
+
+function tooManyCalls({ retryAfterS }: RateLimited): LedgerError {
   const message = `Too many calls: come again in ${retryAfterS} s.`;
   return new LedgerError('rate_limited', message, { retry_after_s: retryAfterS });
 }

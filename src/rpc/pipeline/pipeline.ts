@@ -1,7 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
-import { valuesIn } from '../../domain/json/json-values.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
 import { FreshEntropy } from '../../service/calls/entropy.ts';
@@ -215,17 +213,9 @@ class PipelineSupport implements CallSupport {
     charge(this.#parts, call, this.#incoming, walk);
   }
 
-  paced(call: RunningCall, values: number): Promise<void> | undefined {
-    return this.#mayRead(call, values) ? undefined : this.#pace(call, values);
-  }
-
-  async #pace(call: RunningCall, values: number): Promise<void> {
-    while (!call.aborted && !call.answered && !this.#mayRead(call, values)) await sleep(limits.streamPaceMs);
-  }
-
-  #mayRead(call: RunningCall, values: number): boolean {
+  admitEvent(call: RunningCall, parts: number): LedgerError | null {
     const { rates, monotonicMs } = this.#parts;
-    return rates.mayRead(call, () => this.#incoming.address(), values, monotonicMs());
+    return rates.admitEvent(call, () => this.#incoming.address(), parts, monotonicMs());
   }
 
   recordAccess(call: RunningCall): void {
@@ -244,7 +234,7 @@ async function admit(parts: PipelineParts, call: RunningCall, incoming: Incoming
   refuseByWrongClock(parts, call);
   parts.rates.admit(call, () => incoming.address(), parts.monotonicMs());
   await incoming.receive();
-  parts.rates.admitValues(call, () => incoming.address(), valuesIn(incoming.received), parts.monotonicMs());
+  parts.rates.admitRequest(call, () => incoming.address(), incoming.received, parts.monotonicMs());
   if (caller === null) return null;
   const signature = signatureOf(incoming);
   if (caller.via === 'entity_header' && !rule.signed) {

@@ -178,16 +178,13 @@ export const limits = Object.freeze({
   readCharsPerCall: 1024 * 1024,
 
   /**
-   * A request counts as one more call for each of so many JSON values in it: they are read on the main thread, where
-   * 1 MiB of short ones takes up to half a second. Events and records seldom have more.
+   * A request counts as one more call for each of so many parts to read (json-parts.ts): JSON values, above all. They
+   * are read on the main thread, where 1 MiB of short ones takes some 40 ms. Events and records seldom have more.
    */
-  requestValuesPerCall: 50,
-  /** JSON values in a request without a credential. Its metadata has 16 KiB at most. */
-  anonymousValuesMax: 4_096,
-  /** How often a stream whose caller has used up its rate looks whether it may read on. */
-  streamPaceMs: 50,
-  /** What is read of a refused request, for the access history. */
-  refusedRequestReadBytes: 64 * 1024,
+  requestPartsPerCall: 50,
+  /** Of a request without a credential. Its metadata has 16 KiB at most. */
+  anonymousPartsMax: 10_000,
+  anonymousRequestMaxBytes: 64 * 1024,
 
   /** How long a stopping node waits for running calls. */
   stopGraceMs: 10_000,

@@ -84,10 +84,10 @@ export interface Call {
    */
   partWalk<T>(read: (walk: Walk) => Promise<T>): Promise<T>;
   /**
-   * Takes from the caller's rate what the JSON values of an event of a stream cost, before they are read. If the rate
-   * is used up, returns a promise that resolves once it is not, or once the call has ended.
+   * Takes from the caller's rate what it costs to read an event of a stream, by its parts (json-parts.ts). Returns the
+   * refusal if the rate is used up; null otherwise.
    */
-  paced(values: number): Promise<void> | undefined;
+  admitEvent(parts: number): LedgerError | null;
   /** Leaves a record in the caller's access history now. A live stream leaves the first one with its first message. */
   recordAccess(): void;
   /** Ends a live stream with an error, even while its caller takes nothing. Nothing more is sent, `signal` aborts. */

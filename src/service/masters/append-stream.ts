@@ -1,7 +1,7 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import { boundError, namesOf, trailerBounds } from '../../domain/error-bounds.ts';
 import { isRetryable, LedgerError, notFound } from '../../domain/errors.ts';
-import { valuesInText } from '../../domain/json/json-values.ts';
+import { partsInText } from '../../domain/json/json-parts.ts';
 import type { AppendEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { LedgerNaming } from '../audit/ledger-naming.ts';
@@ -84,8 +84,6 @@ class AppendStream {
         const length = lengthOf(request);
         heldBytes = bytesOf(length);
         this.#memory.hold(this, heldBytes);
-        const pace = this.#call.paced(valuesOf(request));
-        if (pace !== undefined) await pace;
         // The lane must be known before any later event is looked at.
         const ledgerId = this.#appender.ledgerOf(request.uuid) ?? (await this.#appender.findLedger(request.uuid));
         if (this.#closed) break;
@@ -144,7 +142,11 @@ class AppendStream {
     const { clientIndex } = request;
     this.#open.taken(length);
     const takenAt = this.#now();
-    const preparing = this.#appender.prepare(this.#callOf(request, takenAt), request, request.idempotencyKey);
+    const refusal = this.#call.admitEvent(partsOf(request));
+    const preparing =
+      refusal === null
+        ? this.#appender.prepare(this.#callOf(request, takenAt), request, request.idempotencyKey)
+        : Promise.reject(refusal);
     const prepared = this.#named(request.uuid, preparing);
     prepared.catch(() => {});
     lane.waiting.push({ clientIndex, length, bytes, takenAt, prepared });
@@ -278,12 +280,12 @@ class AppendStream {
   }
 }
 
-/** A payload of fewer characters has too few values to count. */
-const fewValuesChars = 128;
+/** A payload of fewer characters has too few parts to count. */
+const fewPartsChars = 128;
 
-function valuesOf({ payload, deliveryChain = '' }: AppendEventsRequest): number {
-  if (payload.length + deliveryChain.length < fewValuesChars) return 0;
-  return valuesInText(payload) + valuesInText(deliveryChain);
+function partsOf({ payload, deliveryChain = '' }: AppendEventsRequest): number {
+  if (payload.length + deliveryChain.length < fewPartsChars) return 0;
+  return partsInText(payload) + partsInText(deliveryChain);
 }
 
 /** Characters of the fields that a caller can make long. */

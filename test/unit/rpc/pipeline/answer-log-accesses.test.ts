@@ -78,7 +78,7 @@ async function answered(
   const call = new RunningCall(endpoint, 'rest', 'request', 0, 10_000, 0, entropy, {
     openWalk: () => unboundedWalk(),
     charge: () => {},
-    paced: () => undefined,
+    admitEvent: () => null,
     recordAccess: () => {},
   });
   call.caller = over.caller === undefined ? caller : over.caller;

@@ -28,7 +28,7 @@ function liveCall(
   const pipeline = createPipeline({
     ...parts,
     credentials: fakeCredentials(),
-    rates: { admit: () => {}, admitValues: () => {}, charge: () => {} },
+    rates: { admit: () => {}, admitRequest: () => {}, charge: () => {} },
   } as unknown as Parameters<typeof createPipeline>[0]);
   const { followLedgerEvents: method } = LedgerService.method;
   const rule = { auth: Auth.NONE, live: true };

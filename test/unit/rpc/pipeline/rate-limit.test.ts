@@ -102,7 +102,7 @@ describe('calls beyond their rate', () => {
   });
 });
 
-describe('JSON values', () => {
+describe('the parts of a request', () => {
   const size = { perSecond: 1, burst: 10 };
   const callOf = (caller: object | null, createsAnonymously = false) =>
     ({
@@ -112,33 +112,52 @@ describe('JSON values', () => {
       isRecorded: true,
     }) as unknown as RunningCall;
   const address = () => '192.0.2.7';
+  const request = (values: number) => Buffer.from(`[${'0,'.repeat(values - 1)}0]`);
+  const ratesOf = () => createCallRates({ create: size, append: size, call: size });
 
   it('cost a call for each 50, before they are read', () => {
-    const rates = createCallRates({ create: size, append: size, call: size });
+    const rates = ratesOf();
     const call = callOf({ apiKeyId: 'key' });
-    for (let at = 0; at < 20; at += 1) rates.admitValues(call, address, 49, 0);
-    rates.admitValues(call, address, 1_000, 0);
+    for (let at = 0; at < 20; at += 1) rates.admitRequest(call, address, request(49), 0);
+    rates.admitRequest(call, address, request(1_000), 0);
     const waits = { code: 'rate_limited', details: { retry_after_s: 11 } };
-    expect(() => rates.admitValues(call, address, 50, 0)).toThrow(expect.objectContaining(waits));
-    expect(() => rates.admitValues(call, address, 49, 0)).not.toThrow();
-    expect(() => rates.admitValues(call, address, 50, 10_000)).not.toThrow();
+    expect(() => rates.admitRequest(call, address, request(50), 0)).toThrow(expect.objectContaining(waits));
+    expect(call.isRecorded).toBe(false);
+    expect(() => rates.admitRequest(call, address, request(49), 0)).not.toThrow();
+    expect(() => rates.admitRequest(call, address, request(50), 10_000)).not.toThrow();
   });
 
   it('of a creation without a credential cost its address', () => {
-    const rates = createCallRates({ create: size, append: size, call: size });
-    rates.admitValues(callOf(null, true), address, 1_000, 0);
-    expect(() => rates.admitValues(callOf(null, true), address, 50, 0)).toThrow('Too many calls');
-    expect(() => rates.admitValues(callOf(null, true), () => '192.0.2.8', 50, 0)).not.toThrow();
-    expect(() => rates.admitValues(callOf(null), address, 50, 0)).not.toThrow();
+    const rates = ratesOf();
+    rates.admitRequest(callOf(null, true), address, request(1_000), 0);
+    expect(() => rates.admitRequest(callOf(null, true), address, request(50), 0)).toThrow('Too many calls');
+    expect(() => rates.admitRequest(callOf(null, true), () => '192.0.2.8', request(50), 0)).not.toThrow();
+    expect(() => rates.admitRequest(callOf(null), address, request(50), 0)).not.toThrow();
   });
 
-  it('of an event of a stream wait until the rate of appends allows them', () => {
-    const rates = createCallRates({ create: size, append: size, call: size });
+  it('without a credential are 10,000 at most, in 64 KiB', () => {
+    const rates = ratesOf();
+    const limitOf = (bytes: Buffer) => () => rates.admitRequest(callOf(null), address, bytes, 0);
+    expect(limitOf(request(9_800))).not.toThrow();
+    expect(limitOf(request(10_001))).toThrow(expect.objectContaining({ details: { limit: 10_000 } }));
+    expect(limitOf(Buffer.alloc(64 * 1024, ' '))).not.toThrow();
+    expect(limitOf(Buffer.alloc(64 * 1024 + 1, ' '))).toThrow(
+      expect.objectContaining({ code: 'payload_too_large', details: { limit_bytes: 65_536 } }),
+    );
+  });
+
+  it('of an event of a stream cost the rate of appends, apart from the calls of the same key', () => {
+    const rates = ratesOf();
     const call = callOf({ apiKeyId: 'key' });
-    expect(rates.mayRead(call, address, 1_000, 0)).toBe(true);
-    expect(rates.mayRead(call, address, 50, 9_000)).toBe(false);
-    expect(rates.mayRead(call, address, 49, 9_000)).toBe(true);
-    expect(rates.mayRead(call, address, 50, 10_000)).toBe(true);
+    expect(rates.admitEvent(call, address, 1_000, 0)).toBe(null);
+    expect(rates.admitEvent(call, address, 50, 9_000)).toMatchObject({
+      code: 'rate_limited',
+      details: { retry_after_s: 2 },
+    });
+    expect(rates.admitEvent(call, address, 49, 9_000)).toBe(null);
+    expect(rates.admitEvent(call, address, 50, 10_000)).toBe(null);
+    expect(call.headers).toEqual([]);
+    expect(() => rates.admit(call, address, 9_000)).not.toThrow();
   });
 });
 

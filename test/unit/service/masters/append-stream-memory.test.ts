@@ -66,7 +66,7 @@ const call = {
   newId: () => 'stream',
   caller: { actorId: 'actor', mustSign: false },
   signal: new AbortController().signal,
-  paced: () => undefined,
+  admitEvent: () => null,
 } as unknown as Call;
 const outcome = { event: { seq: 0, master: null }, replayed: false } as unknown as CommandOutcome;
 
@@ -104,30 +104,30 @@ function endless(handler: ReturnType<typeof handlerOf>, chars: number) {
   return { stream, next, end: () => answers.return?.() };
 }
 
-test('an event with many JSON values is read once the rate of its caller allows it', async () => {
+test('an event that the rate of its caller does not allow is refused unread, and the stream says where to resume', async () => {
   const prepared: string[] = [];
   const handler = handlerOf(new MemoryBudget(64 * MiB), async ({ payload }) => {
     prepared.push(payload);
     return { kind: 'checked', submit: async () => outcome };
   });
-  const values: number[] = [];
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const paced = (count: number) => {
-    values.push(count);
-    return values.length === 2 ? promise : undefined;
+  const counted: number[] = [];
+  const admitEvent = (parts: number) => {
+    counted.push(parts);
+    return counted.length === 2 ? new LedgerError('rate_limited', 'Too many calls.', { retry_after_s: 2 }) : null;
   };
-  const payloads = ['{"a":1}', `{"list":[${'0,'.repeat(199)}0]}`];
+  const payloads = ['{"a":1}', `{"list":[${'0,'.repeat(199)}0]}`, '{"b":2}'];
   async function* events() {
     yield* payloads.map((payload, at) => event(at, payload));
   }
-  const answers = handler(events(), { ...call, paced } as Call)[Symbol.asyncIterator]();
-  await answers.next();
-  await turns(5);
-  expect([values, prepared]).toEqual([[0, 201], payloads.slice(0, 1)]);
-  resolve();
-  await answers.next();
-  expect(prepared).toEqual(payloads);
-  await answers.return?.();
+  const outcomes = [];
+  for await (const answer of handler(events(), { ...call, admitEvent } as Call)) outcomes.push(answer.outcome);
+  expect(counted).toEqual([0, 201, 0]);
+  expect(prepared).not.toContain(payloads[1]);
+  expect(outcomes).toMatchObject([
+    { case: 'appended' },
+    { case: 'error', value: { code: 'rate_limited', resumeFrom: 1n } },
+    { case: 'error', value: { code: 'unavailable', resumeFrom: 1n } },
+  ]);
 });
 
 describe('streams whose budget is full', () => {
