@@ -54,11 +54,11 @@ const appended = await seller.appendEvent({
 });
 
 // The other side reads the ledger, and recomputes every hash and signature. The checkpoint is the service's signature
-// over the order of all events so far: without it, events behind the last seal could have been moved or left out.
+// over the order of these events: without it, events behind the last seal could have been moved or left out.
 const events = [];
 for await (const event of reader.ledgerEvents(ledger.id)) events.push(event);
 const authorityKeys = authorityKeysOf(await reader.getAuthority());
-const checkpoint = await reader.checkpoint(ledger.id);
+const checkpoint = await reader.checkpoint(ledger.id, { size: events.length });
 const keys = keysFromResolver(reader);
 const options = { keys, authorityKeys, trustedKeys: 'all', kind: 'ledger', checkpoint } as const;
 const { verdict, checked, issues, incomplete } = await verifyEvents(events, options);

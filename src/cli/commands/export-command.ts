@@ -58,7 +58,9 @@ export function addExport(program: Command, terminal: Terminal): void {
         terminal.tell(`Exported ${count} events of ${subject.type} ${subject.id}${segment} to ${options.out}.\n`);
       }
       if (signed.failure !== null && options.checkpoint === undefined)
-        terminal.tell(`The export holds no checkpoint, so that verify will be incomplete: ${signed.failure.message}\n`);
+        terminal.tell(
+          `The export holds no checkpoint, so that verify is incomplete unless a seal ends it: ${signed.failure.message}\n`,
+        );
       if (options.checkpoint !== undefined) await writeCheckpoint(signed, options.checkpoint);
       if (issues > 0) {
         throw new CliError(
@@ -141,12 +143,13 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, subjec
   for (const actorId of authors) {
     await write(`{"actor":${actorDocumentToJson(await client.resolveActor({ svcUri: actorUri(actorId) }))}}`);
   }
-  await write(`{"authority":${authorityDocumentToJson(await client.getAuthority())}}`);
   // The service never reports `missing_event` for a segment. If it does, the caller reads the whole ledger.
   const isSegment = subject.type === 'ledger' && hasGaps && !issues.includes('missing_event');
   const kind: ExportKind = isSegment ? 'segment' : subject.type;
   const end: ExportEnd = { count, kind };
   const signed = await signedNote(client, subject, end);
+  // Behind the checkpoint: so the anchor lists the key that signed it.
+  await write(`{"authority":${authorityDocumentToJson(await client.getAuthority())}}`);
   if (signed.note !== null) await write(JSON.stringify({ checkpoint: signed.note }));
   await write(JSON.stringify({ end }));
   return { ledgerId, count, kind, signed, issues: issues.length };

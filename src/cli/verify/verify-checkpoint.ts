@@ -1,4 +1,4 @@
-import { firstTrust } from '../../client/proofs/log-trust.ts';
+import { firstTrust, withEndorsedKeys } from '../../client/proofs/log-trust.ts';
 import { type ExpectedLog, givenLogKey, verifyCheckpoint } from '../../client/proofs/verify-proof.ts';
 import type { AuthorityDocument } from '../../client/verify/key-source.ts';
 import type { Checkpoint } from '../../domain/log/checkpoint.ts';
@@ -84,7 +84,7 @@ async function noteOf(
 
 /** null: no trusted document says who signs checkpoints. */
 function expectedLog(
-  { kind, ledgerId, masterId }: VerifyInput,
+  { kind, ledgerId, masterId, authority }: VerifyInput,
   { logKey: keys, origin: given = '' }: CheckpointOptions,
   note: string,
   anchor: AuthorityDocument | null,
@@ -94,7 +94,7 @@ function expectedLog(
   if (id === null)
     throw inputError('The file does not say of which ledger or master its events are: a checkpoint needs an export.');
   if (keys === undefined) {
-    const accepted = acceptedLogOf(anchor, note);
+    const accepted = acceptedLogOf(anchor, authority, note);
     if (accepted === null) return null;
     return { origin: originOf({ ...log, id, serviceName: accepted.serviceName }), keys: accepted.keys };
   }
@@ -106,15 +106,19 @@ function expectedLog(
 }
 
 /**
- * The name and the log keys that a trusted trust anchor vouches for. A checkpoint that the service signed under a name
- * that it had before stays good.
+ * The name and the log keys that a trusted trust anchor vouches for: those that it lists, and those that the anchor in
+ * the file lists, if a key of the trusted one has endorsed them. A checkpoint that the service signed under a name that
+ * it had before stays good.
  */
-function acceptedLogOf(anchor: AuthorityDocument | null, note: string) {
+function acceptedLogOf(anchor: AuthorityDocument | null, inFile: AuthorityDocument | null, note: string) {
   const log = anchor?.log ?? null;
   if (anchor === null || log === null) return null;
   const serviceName = parseOrigin(note.slice(0, Math.max(0, note.indexOf('\n'))))?.serviceName;
   const named = log.previous.find(({ origin }) => origin === serviceName && origin !== log.origin) ?? log;
   if (!isServiceName(named.origin)) return null;
-  const { origin, logKeys } = firstTrust({ ...anchor, log: { ...log, ...named } }, {});
+  const trust = firstTrust({ ...anchor, log: { ...log, ...named } }, {});
+  const later = inFile?.log ?? null;
+  const isSame = later !== null && later.origin === trust.origin;
+  const { origin, logKeys } = isSame ? withEndorsedKeys(trust, { ...anchor, log: later }) : trust;
   return { serviceName: origin, keys: logKeys };
 }

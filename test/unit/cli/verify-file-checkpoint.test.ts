@@ -69,6 +69,15 @@ describe('the checkpoint in an export', () => {
     expect((await verify(ofFormat1(events), ...offline)).code).toBe(0);
   });
 
+  it('may be by a log key that is newer than the trusted anchor, if a key of that anchor has endorsed it', async () => {
+    const saved = ['--keys', keysFile, '--authority', anchorWith({ keys: [] })];
+    expect((await verify(whole(json(open), noteOf(8)), ...saved)).code).toBe(0);
+    const keys = authority.log.keys.map((one) => ({ ...one, endorsement: null }));
+    const unendorsed = { authority: { ...authority, log: { ...authority.log, keys } } };
+    const { code, err } = await verify(whole(json(open), noteOf(8), unendorsed), ...saved);
+    expect([code, err]).toEqual([1, expect.stringContaining('unknown_log_key')]);
+  });
+
   it('that is older than the end leaves the events behind it open', async () => {
     const { code, out } = await verify(whole(json(open), noteOf(5)), ...offline);
     expect(code).toBe(2);
@@ -125,12 +134,15 @@ describe('the keys of the checkpoint in an export', () => {
       ...one,
       endorsement: { kid: 'svc:authority#key-1', sig: at(0).authoritySig },
     }));
-    for (const keys of [unendorsed, badly, []])
-      expect(await underAnchor(anchorWith({ keys }))).toMatchObject({
+    for (const keys of [unendorsed, badly, []]) {
+      const inFile = { authority: { ...authority, log: { ...authority.log, keys } } };
+      const options = ['--keys', keysFile, '--authority', anchorWith({ keys })];
+      expect(await verify(whole(json(open), noteOf(8), inFile), ...options)).toMatchObject({
         code: 1,
         out: '',
         err: expect.stringContaining('(unknown_log_key)'),
       });
+    }
     // In development mode the authority endorses nothing.
     expect((await underAnchor(anchorWith({ keys: unendorsed }, '1'))).code).toBe(0);
   });
