@@ -21,16 +21,16 @@ def delegation(e):
     return (OBJECTS[match[1]], match[2]) if match else (None, None)
 
 def holds(grant, at):
-    return "expires_at" not in grant or time_of(grant["expires_at"]) > time_of(at)
+    return "expires_at" not in grant or time_of(str(grant["expires_at"])) > time_of(at)
 
-def signed_faults(e):
-    """What stands in the payload and was not signed, or the other way round."""
+def signed_faults(e, names):
+    """Whether the payload holds what was not signed, or the other way round. `names`: those that the service adds."""
     payload, signed, kind = e["payload"], e["actor_sig_payload"], e["event_type"]
     if signed is None:
         return False
     _, change = delegation(e)
-    added = {"TRACELEDGER_MASTER_CREATED": [NAMES[0], *NAMES[3:]], "MASTER_CLOSED": [],
-             "LEDGER_CLOSED": ["requestor_sig", "requestor_signing_key_id"]}.get(kind, [*NAMES, "delivery_chain"])
+    added = {"TRACELEDGER_MASTER_CREATED": [one for one in names if one not in NAMES[1:3]], "MASTER_CLOSED": [],
+             "LEDGER_CLOSED": ["requestor_sig", "requestor_signing_key_id"]}.get(kind, [*names, "delivery_chain"])
     if change == "REVOKED":
         added = ["link_id", "revoked_at"]
     if change == "GRANTED":
@@ -38,7 +38,7 @@ def signed_faults(e):
         added = ["link_id", "granted_at", "replaces_link_id"] + ["role"] * bool(access)
         added += ["permissions"] * (canonical(payload.get("permissions")) == canonical(access))
     for name, value in signed.items():
-        if value is None and name not in payload and kind.endswith("_CLOSED"):
+        if value is None and name not in payload and kind in ("MASTER_CLOSED", "LEDGER_CLOSED"):
             continue
         if name not in payload or canonical(payload[name]) != canonical(value):
             return True
@@ -55,7 +55,8 @@ class Rules:
         self.masters = {}
 
     def take(self, e, is_whole):
-        found = ["contradiction"] * (signed_faults(e) or self.misplaced(e))
+        names = self.names(e) if self.genesis else dict.fromkeys(NAMES)
+        found = ["contradiction"] * (signed_faults(e, names) or self.misplaced(e))
         if is_whole:
             refused = self.refused(e)
             found += refused if refused else ["contradiction"] * (not self.is_written(e))
@@ -105,20 +106,27 @@ class Rules:
             return ["closed"]
         return []
 
+    def names(self, e):
+        """The names of the master of an event, as far as its ledger has them."""
+        g, master = self.genesis or {}, self.masters.get(e["master_id"], {"names": e["payload"]})["names"]
+        suppliers = {"ORDER": g.get("supplier_actor_id"), "FACILITY_ROOT": g.get("primary_actor_id")}
+        names = {"traceledger_master_uuid": e["master_id"], "business_ref": master.get("business_ref"),
+                 "scope": master.get("scope"), "supplier_actor_id": suppliers.get(g.get("ledger_type")),
+                 "buyer_actor_id": g.get("buyer_actor_id") if g.get("ledger_type") == "ORDER" else None}
+        return {name: value for name, value in names.items() if value is not None}
+
     def is_written(self, e):
         """Whether the payload is what the service writes."""
         g, p, kind = self.genesis or {}, e["payload"], e["event_type"]
-        master = self.masters.get(e["master_id"], {"names": p})["names"]
-        is_order, is_root = g.get("ledger_type") == "ORDER", g.get("ledger_type") == "FACILITY_ROOT"
-        supplier = g.get("supplier_actor_id") if is_order else g.get("primary_actor_id") if is_root else None
-        names = {"traceledger_master_uuid": e["master_id"], "business_ref": master.get("business_ref"),
-                 "scope": master.get("scope"), "buyer_actor_id": g.get("buyer_actor_id"), "supplier_actor_id": supplier}
+        names, is_root = self.names(e), g.get("ledger_type") == "FACILITY_ROOT"
         closing = {"ledger_id": e["ledger_id"], "ledger_type": g.get("ledger_type"), "status": "CLOSED",
-                   "requested_by_actor_id": e["actor_id"], "supplier_actor_id": supplier,
+                   "requested_by_actor_id": e["actor_id"], "supplier_actor_id": names.get("supplier_actor_id"),
                    "buyer_organization_id": g.get("buyer_organization_id"),
                    "supplier_organization_id": g.get("organization_id" if is_root else "supplier_organization_id")}
         name, change = delegation(e)
         if kind in ("GENESIS", "ORDER_OPENED", "LEDGER_CLOSED") and e["actor_type"] != "service":
+            return False
+        if canonical(e["actor_sig_payload"]) == canonical(p):
             return False
         opening = {"ORDER": "ORDER_OPENED", "FACILITY_ROOT": "ORGANIZATION_REGISTERED"}.get(g.get("ledger_type"))
         if (kind in OPENINGS or self.previous == "GENESIS" and opening) and (
@@ -141,6 +149,7 @@ class Rules:
             return self.is_delegation(e, name, change)
         else:
             expected = p | {one: value for one, value in names.items() if one in p or one in NAMES[:3]}
+            return canonical(p) == canonical(expected)
         return canonical(p) == canonical({one: value for one, value in expected.items() if value is not None})
 
     def is_delegation(self, e, name, change):
