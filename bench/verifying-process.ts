@@ -21,6 +21,11 @@ export interface VerifyingResult {
 }
 
 const problemsMax = 20;
+/**
+ * In development mode the trust anchor publishes no key, so that seals of the service's own events stay unchecked. The
+ * run itself knows its events: no checkpoint is needed that says how many there are.
+ */
+const leftOpen: ReadonlySet<string> = new Set(['authority_keys_unknown', 'order_unsigned']);
 
 /** Reads every event of some ledgers through the API and verifies signatures, hashes and chain. */
 async function verify(job: VerifyingJob): Promise<VerifyingResult> {
@@ -41,9 +46,8 @@ async function verify(job: VerifyingJob): Promise<VerifyingResult> {
     verified += result.checked.chainHashes;
     actorSignatures += result.checked.actorSignatures;
     for (const { type, detail } of result.issues) problems.push(`${ledgerId}: ${type}, ${detail}`);
-    // In development mode the trust anchor publishes no key, so that seals of the service's own events stay unchecked.
     for (const { type, detail } of result.incomplete) {
-      if (type !== 'authority_keys_unknown') problems.push(`${ledgerId}: ${type}, ${detail}`);
+      if (!leftOpen.has(type)) problems.push(`${ledgerId}: ${type}, ${detail}`);
     }
   }
   return { verified, actorSignatures, found: found.toString('base64'), problems: problems.slice(0, problemsMax) };

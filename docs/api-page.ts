@@ -132,6 +132,10 @@ these are, with \`"seq":"4"\`.
   can still be revoked, and is named as replaced by a new grant, while there is room for it within that number: those
   that ran out first are forgotten first, and to revoke them is then \`404\`. Granting to an actor that holds a grant at
   that scope replaces it.
+- \`permissions\` have at most 4 KiB in canonical form (\`payload_too_large\`), and a time of a request has at most nine
+  digits behind the point (\`invalid_argument\`). Grants that were taken before there were these bounds hold on, and are
+  read, proved and verified as they are; a new grant to the same actor replaces one. An event of more than 8 MiB is read
+  over REST: gRPC does not send it.
 - How far lists look: those of the grants that hold, and snapshots, look through the newest 101,000 grants ever made at
   that scope; where that is not enough to be sure that none is left out, they are refused (\`invalid_argument\`) and the
   proof shows all of them, page by page. A page of \`GET /v1/ledgers\`, of \`GET /v1/entities\` by several filters, or
@@ -210,7 +214,7 @@ what the document says, and finds these five differences alone:
    \`invalid_argument\`.
 3. \`X-Delivery-Chain\` is JSON in a header, and a \`public_key\` is a point of prime order: text of the right form can
    still be \`invalid_json\`, \`invalid_argument\` or \`invalid_public_key\`. So can a time that names no day of the
-   calendar.
+   calendar, or has more than nine digits behind the point.
 4. Objects of callers (\`payload\`, \`metadata\`, \`permissions\`) are I-JSON: a number that canonical JSON would change
    is \`unsafe_number\`, and \`reserved_field\`, \`caused_by_hash\` and \`access\` have rules of their own.
 5. Two answers are no faults of the service: \`501 namespace_reserved\` of the resolver, and

@@ -86,15 +86,21 @@ export class NodeHeads implements RemoteHeads, Disposable {
       await Promise.all(due.slice(at, at + lookUpsAtOnce).map(([ledgerId, wanted]) => this.#ask(ledgerId, wanted)));
   }
 
+  /** Does not reject: an owner that cannot be asked is looked for again. */
   async #ask(ledgerId: string, wanted: Wanted): Promise<void> {
     const { self, shardCount, placement, headsFrom } = this.#parts;
-    const owner = await placement.locate(shardOf(ledgerId, shardCount)).catch(() => null);
-    if (this.#wanted.get(ledgerId) !== wanted) return;
-    const stream = owner === null || owner === self ? null : headsFrom(owner);
-    if (stream !== null && stream === wanted.stream) return;
-    if (wanted.owner !== owner) wanted.stream?.watchHeads([], [ledgerId]);
-    wanted.owner = owner;
-    wanted.stream = stream?.watchHeads([ledgerId]) === true ? stream : null;
+    try {
+      const owner = await placement.locate(shardOf(ledgerId, shardCount));
+      if (this.#wanted.get(ledgerId) !== wanted) return;
+      const stream = owner === null || owner === self ? null : headsFrom(owner);
+      if (stream !== null && stream === wanted.stream) return;
+      if (wanted.owner !== owner) wanted.stream?.watchHeads([], [ledgerId]);
+      wanted.owner = owner;
+      wanted.stream = stream?.watchHeads([ledgerId]) === true ? stream : null;
+    } catch {
+      wanted.owner = null;
+      wanted.stream = null;
+    }
   }
 
   [Symbol.dispose](): void {

@@ -4,6 +4,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import {
+  authorityKeysOf,
   createClient,
   keysFromResolver,
   publicKeyBase64,
@@ -52,11 +53,16 @@ const appended = await seller.appendEvent({
   payload: { carrier: 'Straße & Söhne', pallets: 4 },
 });
 
-// The other side reads the ledger, and recomputes every hash and signature.
+// The other side reads the ledger, and recomputes every hash and signature. The checkpoint is the service's signature
+// over the order of all events so far: without it, events behind the last seal could have been moved or left out.
 const events = [];
 for await (const event of reader.ledgerEvents(ledger.id)) events.push(event);
-const { checked, issues } = await verifyEvents(events, { keys: keysFromResolver(reader), kind: 'ledger' });
-if (issues.length > 0 || checked.chainHashes !== events.length) throw new Error(`Invalid: ${JSON.stringify(issues)}`);
+const authorityKeys = authorityKeysOf(await reader.getAuthority());
+const checkpoint = await reader.checkpoint(ledger.id);
+const keys = keysFromResolver(reader);
+const options = { keys, authorityKeys, trustedKeys: 'all', kind: 'ledger', checkpoint } as const;
+const { verdict, checked, issues, incomplete } = await verifyEvents(events, options);
+if (verdict !== 'valid') throw new Error(`${verdict}: ${JSON.stringify([...issues, ...incomplete])}`);
 console.log(`verified: ${checked.events} events, ${checked.actorSignatures} signatures, chain whole`);
 
 const { event } = await delivered.promise;

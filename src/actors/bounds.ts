@@ -6,6 +6,13 @@ export const batchEventsMax = 64;
 export const largestBatchEvents = 128;
 /** Bytes in one commit. Larger conditional batches exhaust a small Cassandra heap. A single event may be larger. */
 export const batchBytesMax = 256 * 1024;
+/**
+ * Bytes of a row: a payload of 256 KiB as it is stored and as it was signed, with what the service adds. Every store
+ * takes such a row, and every transport sends its event beside a page. Rows from before this bound may be larger.
+ */
+export const rowBytesMax = 576 * 1024;
+/** Most bytes of a row beside payload and signed form: content, hashes, signature, seal, command keys. */
+export const rowFrameBytesMax = 4 * 1024;
 /** What a row adds to an event's payload: content, hashes, signature. An estimate, for bounds in bytes. */
 export const eventOverheadBytes = 1_024;
 
@@ -41,6 +48,7 @@ export const snapshotEveryEvents = 384;
 export const snapshotRetryEvents = 64;
 /** A shorter tail is not saved when its owner leaves memory: reading it again costs less than a write. */
 export const snapshotWhenLeavingEvents = 64;
+/** Events of a page of a replay; fewer if they are large (pageCharsMax). */
 export const replayPageEvents = 256;
 
 export const mastersInMemoryMax = 1_024;

@@ -31,7 +31,8 @@ export function* verifying(order: StoryOrder): Iterable<Step> {
   yield step('the buyer downloads the ledger and verifies it without trusting the server', async () => {
     for await (const event of buyer.client.ledgerEvents(order.ledgerId)) history.push(event);
     const authorityKeys = authorityKeysOf(await visitor.getAuthority());
-    const found = await verifyEvents(history, { keys, authorityKeys, trustedKeys: 'all', kind: 'ledger' });
+    const checkpoint = await buyer.client.checkpoint(order.ledgerId);
+    const found = await verifyEvents(history, { keys, authorityKeys, trustedKeys: 'all', kind: 'ledger', checkpoint });
     checkSigned(history, found);
     check(history.at(-1)?.eventType === 'LEDGER_CLOSED', 'the end of the ledger is not shown');
     const { chainHashes, actorSignatures } = found.checked;
@@ -41,7 +42,8 @@ export function* verifying(order: StoryOrder): Iterable<Step> {
   yield step('the bank verifies its one master by itself', async () => {
     const events: Event[] = [];
     for await (const event of bank.client.masterEvents(order.invoice)) events.push(event);
-    const found = await verifyEvents(events, { keys, kind: 'master' });
+    const checkpoint = await bank.client.masterCheckpoint(order.invoice);
+    const found = await verifyEvents(events, { keys, kind: 'master', checkpoint });
     checkSigned(events, found);
     check(
       events.some(({ eventType }) => eventType === 'INVOICE_RAISED'),
@@ -92,8 +94,10 @@ async function issuesOf(events: readonly Event[], { visitor }: StoryOrder, check
 }
 
 /** All five parties have keys, so all their events are signed, the closing too. */
-function checkSigned(events: readonly Event[], { issues, checked }: Verification): void {
+function checkSigned(events: readonly Event[], { issues, incomplete, checked }: Verification): void {
   check(issues.length === 0, issues[0]?.detail ?? '');
+  const unsigned = incomplete.find(({ type }) => type === 'order_unsigned');
+  check(unsigned === undefined, unsigned?.detail ?? '');
   const signed = events.filter(
     ({ eventType }) => eventType === 'LEDGER_CLOSED' || !authorityTypes.has(eventType),
   ).length;

@@ -159,7 +159,7 @@ export interface LedgerStore {
    * ledger). When it resolves, the entries and their projections are durable and visible to every reader. Throws Fenced
    * or OutcomeUnknown. Throws TypeError, without writing, if the entries do not follow one another. A batch has at most
    * 64 entries, or 128 if the node runs it with `batchLimits.commitsTogether` (src/actors/bounds.ts), and 256 KiB of
-   * rows, or one larger entry of at most 512 KiB: every store must take it.
+   * rows, or one larger entry of at most 576 KiB (rowBytesMax): every store must take it.
    * The caller must not start an append of a claim while another one of that claim is in flight.
    */
   append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void>;

@@ -3,7 +3,10 @@ import type { LedgerStore, Line, Page } from './ledger-store.ts';
 /** Most characters of a page without its last entry. Such a page costs some milliseconds of the main thread. */
 export const pageCharsMax = 1024 * 1024;
 
-/** Number of entries to read first when sizes are known only after reading. An entry has at most 512 KiB. */
+/**
+ * Number of entries to read first when sizes are known only after reading. An entry has at most 576 KiB, unless it is
+ * from before that bound.
+ */
 const firstPart = 8;
 
 /**

@@ -79,7 +79,7 @@ describeOn('the client in Chromium', 'Chromium', chromium, () => {
   }
 
   it('registers, signs, appends and verifies from a page of another origin', async () => {
-    expect(await said('/append', exampleOf('append', node.base))).toBe('4 events, 2 signatures, 0 problems');
+    expect(await said('/append', exampleOf('append', node.base))).toBe('4 events, 2 signatures: valid');
   });
 
   it('signs with a key of WebCrypto that cannot be read', async () => {

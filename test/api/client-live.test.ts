@@ -53,11 +53,16 @@ async function expectSound(
   kind: 'ledger' | 'master' = 'ledger',
 ) {
   const authorityKeys = authorityKeysOf(await client.getAuthority());
-  const result = await verifyEvents(events, {
+  const read: Event[] = [];
+  for await (const event of events) read.push(event);
+  const { ledgerId = '', masterId } = read[0] ?? {};
+  const checkpoint = await (kind === 'ledger' ? client.checkpoint(ledgerId) : client.masterCheckpoint(masterId ?? ''));
+  const result = await verifyEvents(read, {
     keys: keysFromResolver(client),
     authorityKeys,
     trustedKeys: 'all',
     kind,
+    checkpoint,
   });
   expect(result.issues).toEqual([]);
   const open = result.incomplete.map(({ type }) => type);

@@ -1,6 +1,8 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import {
   type ClientOptions,
   createClient,
@@ -147,6 +149,49 @@ test('an export with its checkpoint verifies, and a shortened one does not', asy
   expect((await verifying(file)).out).toContain(`checkpoint  of 2 events in ledger.example/v1/masters/${master.uuid}`);
 });
 
+/** The node as a service that gives no checkpoint, as one of before. */
+async function withoutCheckpoints(base: string) {
+  const server = createServer(async (request, response) => {
+    if (request.url?.includes('/checkpoint')) return void response.writeHead(404).end('{}');
+    const { authorization = '' } = request.headers;
+    const answer = await fetch(`${base}${request.url}`, { headers: { authorization } });
+    const type = answer.headers.get('content-type') ?? '';
+    response.writeHead(answer.status, { 'content-type': type }).end(await answer.text());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('an export holds its checkpoint, under which events that actors signed cannot be left out', async () => {
+  const order = await newOrder(node.base);
+  const master = await newMaster(order);
+  for (const by of [order.supplier, order.buyer]) await append(master, by, 'COUNTED', { by: by.actorId });
+  const file = join(root, 'signed.jsonl');
+  const exporting = ['export', order.ledgerId, '--out', file, '--url'];
+  const env = { LEDGER_TRUST_API_KEY: order.buyer.apiKey };
+  const verifying = (path: string) => runHere(['verify', path, '--resolver', node.base]);
+  expect(await runHere([...exporting, node.base], { env })).toMatchObject({ code: 0 });
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ format: 'ledger-trust-export/2' });
+  expect(JSON.parse(lines.at(-2) ?? '').checkpoint).toMatch(new RegExp(`^\\S+/ledgers/${order.ledgerId}\\n5\\n`));
+  const { code, out } = await verifying(file);
+  expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^VALID[^\n]* chain whole\n/) });
+  expect(out).toContain('checkpoint  of 5 events in ');
+  // Nothing else shows that the last event is gone.
+  const cut = lines.toSpliced(5, 1).join('\n').replace('"count":5', '"count":4');
+  writeFileSync(file, cut);
+  expect(await verifying(file)).toMatchObject({ code: 1, out: expect.stringContaining('shorter_than_checkpoint') });
+  writeFileSync(file, cut.replace(/^{"checkpoint".*\n/m, ''));
+  expect(await verifying(file)).toMatchObject({ code: 2, out: expect.stringContaining('? order_unsigned') });
+
+  const written = await runHere([...exporting, await withoutCheckpoints(node.base)], { env });
+  expect(written).toMatchObject({ code: 0, out: '' });
+  expect(written.err).toMatch(/^Exported 5 events[^\n]+\nThe export holds no checkpoint[^\n]+\n$/);
+  expect(readFileSync(file, 'utf8')).not.toContain('{"checkpoint"');
+  expect(await verifying(file)).toMatchObject({ code: 2, out: expect.stringContaining('? order_unsigned') });
+});
+
 test('an export that is a segment is written, and has no checkpoint', async () => {
   const order = await newOrder(node.base, { keyed: false });
   const [master, other] = [await newMaster(order), await newMaster(order)];
@@ -162,4 +207,5 @@ test('an export that is a segment is written, and has no checkpoint', async () =
   const { code, err } = await runHere(args, { env: { LEDGER_TRUST_API_KEY: delegate.apiKey } });
   expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining('the export is a segment') });
   expect([existsSync(file), existsSync(note)]).toEqual([true, false]);
+  expect(readFileSync(file, 'utf8')).not.toContain('{"checkpoint"');
 });

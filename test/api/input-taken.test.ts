@@ -70,6 +70,30 @@ test('metadata of 16 KiB is accepted, one byte more is not', async () => {
   expect(new Set(await onboard(16_385))).toEqual(new Set(['payload_too_large of metadata']));
 });
 
+test('permissions of 4 KiB are accepted, one byte more is not', async () => {
+  const grant = (bytes: number) =>
+    everywhere('DelegationService.GrantMasterDelegation', {
+      master_id: master.uuid,
+      delegate_actor_id: order.supplier.actorId,
+      role: 'OPS',
+      permissions: new JsonText(`{ "text":"${'x'.repeat(bytes - '{"text":""}'.length)}"}`),
+    });
+  expect(await grant(4_096)).toEqual(taken);
+  expect(new Set(await grant(4_097))).toEqual(new Set(['payload_too_large of permissions']));
+});
+
+test('a time has up to nine digits behind the point', async () => {
+  const grant = (digits: number) =>
+    everywhere('MasterService.GrantMasterAccess', {
+      uuid: master.uuid,
+      actor_id: order.supplier.actorId,
+      access: 'read',
+      expires_at: `2126-01-01T00:00:00.${'1'.repeat(digits)}Z`,
+    });
+  expect(await grant(9)).toEqual(taken);
+  expect(new Set(await grant(10))).toEqual(new Set(['invalid_argument of expires_at']));
+});
+
 test('the length of a name counts characters, not bytes', async () => {
   for (const name of ['界'.repeat(256), '😀'.repeat(256)])
     expect(await everywhere('DeveloperService.CreateApiKey', { name })).toEqual(taken);

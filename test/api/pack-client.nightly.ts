@@ -131,7 +131,7 @@ call({ baseUrl: 'http://127.0.0.1:1' }).then(async (rest) => {
     await using node = await runNode();
     writeFileSync(join(dir, 'append.mjs'), exampleOf('append', node.base));
     const { stdout } = await run(process.execPath, ['append.mjs'], inProject);
-    expect(stdout).toBe('4 events, 2 signatures, 0 problems\n');
+    expect(stdout).toBe('4 events, 2 signatures: valid\n');
   });
 
   it('runs the example of the README of the service', async () => {

@@ -247,6 +247,7 @@ describe('the data of a node', () => {
         authorityKeys,
         trustedKeys: 'all',
         kind: 'ledger',
+        checkpoint: await client.checkpoint(ledgerId),
       });
       expect([found.verdict, found.issues]).toEqual(['valid', []]);
     }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { afterMs } from '../../cluster/local/ports.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { openSocket } from '../support/raw-http.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 import { type Cut, openCut } from './rig/cut.ts';
 import { fixedPorts } from './rig/fixed-ports.ts';
@@ -15,6 +16,9 @@ await describeOnCassandra('readiness of two nodes', (address) => {
   let cluster: ClusterUnderTest;
   let other: NodeUnderTest;
   let node: NodeUnderTest;
+  /** Why `node` was not ready while it started, and whether its ports accepted connections once it was. */
+  const reasons = new Set<string>();
+  let accepts: readonly boolean[] = [];
   /** Between `node` and Cassandra. */
   let toCassandra: Cut;
   beforeAll(async () => {
@@ -30,9 +34,22 @@ await describeOnCassandra('readiness of two nodes', (address) => {
     };
     const redisPort = Number(new URL(cluster.redis.current.url).port);
     node = stack.use(await layOutNode({ id: 'node-2', dir: cluster.dir, redisPort, env }));
-    await node.start();
+    await node.start({ ready: false });
+    for (;;) {
+      const { status, text } = await node.readiness().catch(() => ({ status: 0, text: '' }));
+      if (status === 200) break;
+      if (status > 0) reasons.add((JSON.parse(text) as { reason: string }).reason);
+      expect(node.process?.hasEnded()).toBe(false);
+      await new Promise(setImmediate);
+    }
+    accepts = await Promise.all([node.baseUrl, node.grpcUrl].map(acceptsAt));
   }, 60_000);
   afterAll(() => stack.disposeAsync(), 30_000);
+
+  test('a node that starts is ready once its ports accept connections, and tells the reason before', () => {
+    expect([...reasons]).toContain('starting: not all ports are open yet');
+    expect(accepts).toEqual([true, true]);
+  });
 
   test('a node without the store is not ready, while the other one is', async () => {
     expect(await node.readiness()).toMatchObject({ status: 200 });
@@ -60,4 +77,18 @@ await describeOnCassandra('readiness of two nodes', (address) => {
     expect(code).toBe(0);
     expect(tookMs).toBeGreaterThan(stopDelayMs);
   }, 40_000);
+
+  test('a second signal ends a node at once, with exit code 1', async () => {
+    const { process: running } = other;
+    if (running === null) throw new Error('the node does not run');
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.kill(running.pid, signal);
+    expect(await running.ended).toBe(1);
+  }, 40_000);
 });
+
+function acceptsAt(url: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = openSocket(Number(new URL(url).port));
+  socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+  return promise.finally(() => socket.destroy());
+}

@@ -67,7 +67,13 @@ export const treeSize = refused(-1, 0, 2 ** 53);
 /** Of an event behind which a stream begins. */
 export const place = refused(-2, 2 ** 53);
 export const cursor = refused('', 'x', Buffer.from('a-1').toString('base64url'));
-export const time = refused('', '2026-01-01', '2026-02-30T00:00:00Z', '2026-01-01T00:00:00');
+export const time = refused(
+  '',
+  '2026-01-01',
+  '2026-02-30T00:00:00Z',
+  '2026-01-01T00:00:00',
+  '2126-01-01T00:00:00.0123456789Z',
+);
 export const pastTime = '2020-01-01T00:00:00Z';
 
 export const actorUri = refused('', id, `svc:actor:${id.toUpperCase()}`, `SVC:actor:${id}`);
@@ -142,6 +148,12 @@ export const permissions = [
     '.access',
     ['admin', '', 1, null, ['write']].map((access) => ({ access })),
   ),
+  ...refusedAs('payload_too_large', '', [
+    { text: 'x'.repeat(4 * 1024 - 10) },
+    { text: 'é'.repeat(2 * 1024 - 5) },
+    // Short as it is sent, long as it is stored.
+    new JsonText(`{"a":[${Array(200).fill('1e20').join(',')}]}`),
+  ]),
 ];
 
 const link = { actor_id: id, actor_type: 'external', role: 'CARRIER' };
@@ -151,6 +163,7 @@ export const deliveryChain = [
   ...refused('{}', 'null', chained(...Array.from({ length: 17 }, () => link))),
   ...refusedAs('invalid_argument', '[0]', [chained({}), chained(1), chained({ ...link, extra: 1 })]),
   ...refusedAs('invalid_argument', '[1].actor_type', [chained(link, { ...link, actor_type: 'robot' })]),
+  ...refusedAs('invalid_argument', '[0].actor_type', [chained({ ...link, actor_type: [['external']] })]),
   ...refusedAs('invalid_argument', '[0].actor_id', [chained({ ...link, actor_id: id.toUpperCase() })]),
   ...refusedAs('invalid_argument', '[0].role', [chained({ ...link, role: '9' })]),
   ...refusedAs('invalid_json', null, ['[', '']),

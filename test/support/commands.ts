@@ -1,5 +1,5 @@
 import type { CommandKey } from '../../src/domain/event/event.ts';
-import { accessSignedForms, grantObject, grantSignedForms } from '../../src/domain/event/service-events.ts';
+import { grantObject, grantSignedForms } from '../../src/domain/event/service-events.ts';
 import { canonicalJson } from '../../src/domain/json/canonical.ts';
 import type {
   AppendEvent,
@@ -104,13 +104,13 @@ export function grant(from: Partial<GrantAccess> & { readonly access?: 'read' | 
   const scope = given.scope ?? 'master';
   const role = given.role ?? 'OPS';
   const to = given.delegateActorId ?? delegate;
-  const permissions = access === undefined ? undefined : { access };
   const expiresAt = given.expiresAt ?? null;
+  const permissions = access === undefined && expiresAt === null ? undefined : { access: access ?? 'write' };
   const object = grantObject(scope, scope === 'master' ? (given.masterId ?? masterId) : ledgerId);
-  const [requested] =
+  const requested =
     expiresAt === null
-      ? grantSignedForms(object, to, role, permissions)
-      : accessSignedForms(given.masterId ?? masterId, to, access ?? 'write', expiresAt);
+      ? grantSignedForms(object, to, role, permissions)[0]
+      : canonicalJson({ ...object, access: access ?? 'write', delegate_actor_id: to, expires_at: expiresAt });
   return {
     linkId: uuid(0xcc),
     role,

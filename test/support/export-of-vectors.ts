@@ -2,6 +2,7 @@ import { eventToJson } from '../../src/client/call/answer-encoding.ts';
 import { digestOf } from '../../src/client/signing/signing.ts';
 import { canonicalJson } from '../../src/domain/json/canonical.ts';
 import { ed25519Key, signDigest } from '../../src/domain/keys/key-object.ts';
+import { logVectors, type VectorLog } from './log-vectors.ts';
 import { at, changed, resealed } from './vector-chain.ts';
 import { vectors } from './vectors.ts';
 
@@ -60,6 +61,13 @@ const authorityKey = {
   valid_from: '2026-11-01T00:00:00.000Z',
   valid_to: null,
 };
+/** The log key of the vectors, which the authority has endorsed. */
+const logKey = {
+  public_key: logVectors.log_key.public_key_base64,
+  valid_from: '2026-11-01T00:00:00.000Z',
+  valid_to: null,
+  endorsement: { kid: 'svc:authority#key-1', sig: logVectors.endorsement.sig },
+};
 export const authority = {
   id: 'svc:authority',
   algorithm: 'Ed25519',
@@ -68,6 +76,7 @@ export const authority = {
   kid_namespace: 'svc:authority#key-<seq>',
   phase: '2',
   keys: [authorityKey],
+  log: { origin: 'ledger.example/v1', keys: [logKey], previous: [] },
 };
 /** A saved answer of GET …/events. */
 export const answer = { ledger_id: ledgerId, count: events.length, integrity: { verified: true, issues: [] }, events };
@@ -75,18 +84,29 @@ const ofMaster = events.filter(({ master_id }) => master_id === '0193a000-0000-7
 /** A saved answer of GET /traceledger/master/…/events. */
 export const listOfMaster = { master_uuid: ofMaster[0]?.master_id, ledger_id: ledgerId, events: ofMaster };
 
+/** The note over the first events of a log of the vectors: of the ledger, if left out. */
+export function noteOf(size: number, log: Pick<VectorLog, 'checkpoints'> = logVectors.ledger): string {
+  const note = log.checkpoints.find((checkpoint) => checkpoint.size === size)?.note;
+  if (note === undefined) throw new Error(`the vectors have no checkpoint of size ${size}`);
+  return note;
+}
+
 /** An export of it, which says at its end what it is; exports of before said nothing. */
 export function exported(
   lines: readonly unknown[] = events,
   end: Readonly<Record<string, unknown>> = {},
   header: Readonly<Record<string, unknown>> = {},
-  documents: { readonly actor: unknown; readonly authority: unknown } = { actor, authority },
+  documents: { readonly actor: unknown; readonly authority: unknown; readonly checkpoint?: unknown } = {
+    actor,
+    authority,
+  },
 ): string {
   return [
-    { format: 'ledger-trust-export/1', ledger_id: ledgerId, exported_at: '2026-11-21T03:00:00.000Z', ...header },
+    { format: 'ledger-trust-export/2', ledger_id: ledgerId, exported_at: '2026-11-21T03:00:00.000Z', ...header },
     ...lines.map((event) => ({ event })),
     { actor: documents.actor },
     { authority: documents.authority },
+    ...(documents.checkpoint === undefined ? [] : [{ checkpoint: documents.checkpoint }]),
     { end: { count: lines.length, ...end } },
   ]
     .map((line) => `${JSON.stringify(line)}\n`)

@@ -1,15 +1,18 @@
 import { eventContent, readEvent } from '../../src/client/event.ts';
 import {
   type ActorDocument,
+  type Checkpoint,
   type Event,
   type JsonObject,
   keysFromDocuments,
   type Verification,
   type VerifyOptions,
+  verifyCheckpoint,
   verifyEvents,
 } from '../../src/client/index.ts';
 import { authorityDigest, contentHash, contentJson, eventHash } from '../../src/domain/event/content.ts';
 import { ed25519Key, signDigest } from '../../src/domain/keys/key-object.ts';
+import { logVectors, type VectorLog } from './log-vectors.ts';
 import { type VectorEvent, vectors } from './vectors.ts';
 
 export const supplier = '0193a000-0000-7000-8000-00000000000a';
@@ -76,6 +79,12 @@ export const whole: VerifyOptions = {
   kind: 'ledger',
 };
 
+/** The signed checkpoint of the first events of the ledger, or of another log of the vectors. */
+export function checkpointOf(size: number, { origin, checkpoints }: VectorLog = logVectors.ledger): Checkpoint {
+  const note = checkpoints.find((checkpoint) => checkpoint.size === size)?.note ?? '';
+  return verifyCheckpoint(note, { origin, keys: [logVectors.log_key.public_key_base64] });
+}
+
 export const verify = (events: readonly Event[], change: Partial<VerifyOptions> = {}): Promise<Verification> =>
   verifyEvents(events, { ...whole, ...change });
 
@@ -88,6 +97,18 @@ export function at(index: number): Event {
 /** The ledger with one event changed and nothing made to fit. */
 export function changed(index: number, change: Partial<Event>): Event[] {
   return chain.map((event, position) => (position === index ? { ...event, ...change } : event));
+}
+
+/** The next free places, as anybody can give them: numbers, times and hashes fit, and no key is needed. */
+export function relinked(events: readonly Event[]): Event[] {
+  const masters = new Map<string, number>();
+  const placed = events.map((event, seq) => {
+    const { masterId } = event;
+    const masterSeq = masterId === null ? null : (masters.get(masterId) ?? 0);
+    if (masterId !== null && masterSeq !== null) masters.set(masterId, masterSeq + 1);
+    return { ...event, seq, masterSeq };
+  });
+  return resealed(placed, 0, false);
 }
 
 /** Makes the chain from `index` on consistent again, as a service that forges would. Signatures stay as they are. */

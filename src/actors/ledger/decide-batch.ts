@@ -9,6 +9,7 @@ import { type AuthoritySigner, sealEvent } from '../../domain/ledger/seal.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/values/uuid.ts';
 import type { FoundCommand, LedgerEntry } from '../../store/ledger-store.ts';
+import { rowBytesMax, rowFrameBytesMax } from '../bounds.ts';
 import { keyReused } from '../inbox/in-flight-commands.ts';
 import type { PendingCommand } from '../inbox/pending-command.ts';
 import { refusedWhenResubmitted } from '../inbox/refusals.ts';
@@ -121,7 +122,28 @@ function draftOne(before: LedgerState, command: Command, { reads }: BatchContext
   checkKey(command, createdAt, reads);
   const masterId = commandMaster(command);
   const master = masterId === null ? null : (reads.masters.get(masterId) ?? null);
-  return { createdMs, createdAt, master, events: decide(before, master?.working ?? null, command, createdAt) };
+  const events = decide(before, master?.working ?? null, command, createdAt);
+  for (const event of events) checkRowSize(event);
+  return { createdMs, createdAt, master, events };
+}
+
+/** Most bytes of an event's payload and of what was signed in its place, together. */
+const textsBytesMax = rowBytesMax - rowFrameBytesMax;
+
+/**
+ * Throws `payload_too_large` for an event that a transport could not deliver. Fields are bounded where they are
+ * checked; this holds for every command, also one that another node has checked.
+ */
+function checkRowSize({ payload, actorSigPayload }: Draft['events'][number]): void {
+  const signed = actorSigPayload ?? '';
+  // A UTF-16 unit has three bytes of UTF-8 at most, so most texts need no counting.
+  if ((payload.length + signed.length) * 3 <= textsBytesMax) return;
+  if (Buffer.byteLength(payload) + Buffer.byteLength(signed) <= textsBytesMax) return;
+  throw new LedgerError(
+    'payload_too_large',
+    `An event, with the form of it that was signed, has at most ${textsBytesMax} bytes of canonical JSON.`,
+    { limit_bytes: textsBytesMax },
+  );
 }
 
 /** Adds the entries of a command. Returns the state after them, and its first event. */

@@ -8,6 +8,7 @@ import {
   ledgerStateFrom,
 } from '../../domain/ledger/ledger-state.ts';
 import type { Head, LedgerStore, Snapshot } from '../../store/ledger-store.ts';
+import { pageCharsMax } from '../../store/pages.ts';
 import { replayPageEvents } from '../bounds.ts';
 import { reloading } from '../inbox/refusals.ts';
 import { BrokenChain, checkStored, readStored } from './broken-chain.ts';
@@ -26,7 +27,8 @@ export async function loadLedger(store: LedgerStore, ledgerId: string, head: Hea
   // Another node has claimed the ledger, written to it and saved a snapshot: the requested state is outdated.
   if (snapshotSeq > headSeq) throw reloading();
   while (state.seq < headSeq) {
-    const page = await store.read(ledgerId, state.seq + 1, Math.min(replayPageEvents, headSeq - state.seq));
+    const count = Math.min(replayPageEvents, headSeq - state.seq);
+    const page = await store.read(ledgerId, state.seq + 1, count, pageCharsMax);
     if (page.length === 0) throw new BrokenChain(ledgerId, state.seq + 1, 'events up to the head are missing');
     for (const entry of page) {
       const event = readStored(entry, ledgerId);

@@ -9,6 +9,7 @@ import {
   nextMasterLink,
 } from '../../domain/ledger/master-state.ts';
 import type { LedgerStore, Snapshot } from '../../store/ledger-store.ts';
+import { charsOf, pageCharsMax } from '../../store/pages.ts';
 import { replayPageEvents } from '../bounds.ts';
 import { BrokenChain, checkStored, readStored } from './broken-chain.ts';
 import { isOfLog, readSnapshot } from './ledger-loading.ts';
@@ -42,7 +43,8 @@ export class MasterActor {
     const saving = new SnapshotSaving(store, masterId, state?.masterSeq ?? -1);
     for (;;) {
       const from: number = state === null ? 0 : state.seq + 1;
-      const page = await store.readScope(ledgerId, names.masterEvents(masterId), { from, limit: replayPageEvents });
+      const asked = { from, limit: replayPageEvents, charsMax: pageCharsMax };
+      const page = await store.readScope(ledgerId, names.masterEvents(masterId), asked);
       const [missing] = page.missing;
       if (missing !== undefined)
         throw new BrokenChain(ledgerId, missing, `master ${masterId} lists it, and the log lacks it`);
@@ -56,7 +58,8 @@ export class MasterActor {
         checkStored(event, ledgerId);
         state = applyToMaster(state, event);
       }
-      if (page.entries.length < replayPageEvents) return new MasterActor(masterId, state, saving);
+      const isLast = page.entries.length < replayPageEvents && charsOf(page.entries) < pageCharsMax;
+      if (isLast) return new MasterActor(masterId, state, saving);
     }
   }
 

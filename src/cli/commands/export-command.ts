@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { actorDocumentToJson, authorityDocumentToJson, eventToJson } from '../../client/call/answer-encoding.ts';
 import type { LedgerTrustClient } from '../../client/client.ts';
+import { LedgerTrustError } from '../../client/error.ts';
 import type { Event } from '../../client/event.ts';
 import type { EventReadingOptions } from '../../client/event-reading.ts';
 import { ProofRefused } from '../../domain/log/proof-refused.ts';
@@ -28,7 +29,7 @@ export function addExport(program: Command, terminal: Terminal): void {
   program
     .command('export')
     .description(
-      'Write all events of a ledger that you may read, or of a master, the resolver documents of their authors and the trust anchor to one file.',
+      'Write all events of a ledger that you may read, or of a master, the resolver documents of their authors, the trust anchor and a signed checkpoint to one file.',
     )
     .argument('[ledger]', 'ledger id')
     .option('--profile <name>', 'profile to call with; else LEDGER_TRUST_PROFILE, else default')
@@ -37,7 +38,7 @@ export function addExport(program: Command, terminal: Terminal): void {
     .option('--api-key-file <file>', 'file that holds the API key; else LEDGER_TRUST_API_KEY, else that of the profile')
     .option('--out <file>', 'file to write; stdout if left out')
     .option('--json', 'with --out: show as JSON what was written')
-    .option('--checkpoint <file>', 'write a signed checkpoint of the exported events there, which verify takes')
+    .option('--checkpoint <file>', 'write the checkpoint to a file of its own, too')
     .option('--ca <file>', 'certificates to trust, PEM')
     .action(async (ledgerId: string | undefined, options: ExportOptions) => {
       const subject = subjectOf(ledgerId, options.master);
@@ -49,15 +50,16 @@ export function addExport(program: Command, terminal: Terminal): void {
       await using sink = options.out === undefined ? stdoutSink(terminal) : await fileSink(options.out);
       const written = await writeExport(terminal, client, subject, sink.write);
       await sink.keep();
-      const { count, kind, issues } = written;
+      const { kind, count, issues, signed } = written;
       if (options.json === true)
         await terminal.print(`${JSON.stringify(answerOf(subject, written, options.out), null, 2)}\n`);
       else if (options.out !== undefined) {
         const segment = kind === 'segment' ? ', a segment,' : '';
         terminal.tell(`Exported ${count} events of ${subject.type} ${subject.id}${segment} to ${options.out}.\n`);
       }
-      const { checkpoint } = options;
-      if (checkpoint !== undefined) await writeCheckpoint(client, subject, { count, kind }, checkpoint);
+      if (signed.failure !== null && options.checkpoint === undefined)
+        terminal.tell(`The export holds no checkpoint, so that verify will be incomplete: ${signed.failure.message}\n`);
+      if (options.checkpoint !== undefined) await writeCheckpoint(signed, options.checkpoint);
       if (issues > 0) {
         throw new CliError(
           `The service itself reports ${issues} failures of integrity in this ${subject.type}: the export holds what it showed.`,
@@ -80,24 +82,39 @@ function subjectOf(ledgerId: string | undefined, masterId: string | undefined): 
   return { type, id };
 }
 
-/** Throws CliError for a segment, which no checkpoint covers. */
-async function writeCheckpoint(
+/** The signed checkpoint of exactly the exported events. */
+interface SignedNote {
+  /** null for a segment, which no checkpoint covers, and if the service gave none. */
+  readonly note: string | null;
+  /** Why the service gave none. */
+  readonly failure: ProofRefused | LedgerTrustError | null;
+}
+
+async function signedNote(
   client: LedgerTrustClient,
   { type, id }: Subject,
   { count, kind }: ExportEnd,
-  path: string,
-): Promise<void> {
-  if (kind === 'segment')
-    throw new CliError('No checkpoint was written: it covers a whole ledger, and the export is a segment.');
+): Promise<SignedNote> {
+  if (kind === 'segment') return { note: null, failure: null };
   try {
     const size = { size: count };
     const { note } = await (type === 'ledger' ? client.checkpoint(id, size) : client.masterCheckpoint(id, size));
-    await using sink = await fileSink(path);
-    await sink.write(note.trimEnd());
-    await sink.keep();
-  } catch (error) {
-    throw error instanceof ProofRefused ? refusedError(error) : error;
+    return { note, failure: null };
+  } catch (failure) {
+    // The export is of use without it: who has a checkpoint of the ledger gives it to verify.
+    if (failure instanceof ProofRefused || failure instanceof LedgerTrustError) return { note: null, failure };
+    throw failure;
   }
+}
+
+/** Throws CliError for a segment, and throws why the service gave no checkpoint. */
+async function writeCheckpoint({ note, failure }: SignedNote, path: string): Promise<void> {
+  if (failure !== null) throw failure instanceof ProofRefused ? refusedError(failure) : failure;
+  if (note === null)
+    throw new CliError('No checkpoint was written: it covers a whole ledger, and the export is a segment.');
+  await using sink = await fileSink(path);
+  await sink.write(note.trimEnd());
+  await sink.keep();
 }
 
 async function writeExport(terminal: Terminal, client: LedgerTrustClient, subject: Subject, write: Write) {
@@ -129,8 +146,10 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, subjec
   const isSegment = subject.type === 'ledger' && hasGaps && !issues.includes('missing_event');
   const kind: ExportKind = isSegment ? 'segment' : subject.type;
   const end: ExportEnd = { count, kind };
+  const signed = await signedNote(client, subject, end);
+  if (signed.note !== null) await write(JSON.stringify({ checkpoint: signed.note }));
   await write(JSON.stringify({ end }));
-  return { ledgerId, count, kind, issues: issues.length };
+  return { ledgerId, count, kind, signed, issues: issues.length };
 }
 
 /** What `--json` shows. */

@@ -1,4 +1,6 @@
-import { givenLogKey, verifyCheckpoint } from '../../client/proofs/verify-proof.ts';
+import { firstTrust } from '../../client/proofs/log-trust.ts';
+import { type ExpectedLog, givenLogKey, verifyCheckpoint } from '../../client/proofs/verify-proof.ts';
+import type { AuthorityDocument } from '../../client/verify/key-source.ts';
 import type { Checkpoint } from '../../domain/log/checkpoint.ts';
 import { isServiceName, originOf, parseOrigin } from '../../domain/log/origin.ts';
 import { ProofRefused } from '../../domain/log/proof-refused.ts';
@@ -15,10 +17,10 @@ export interface CheckpointOptions {
 }
 
 /** Throws CliError (exit code 64) for options that cannot be, or that need each other. */
-export function checkCheckpointOptions({ checkpoint, logKey, origin }: CheckpointOptions): void {
-  if ([checkpoint, logKey, origin].every((value) => value === undefined)) return;
-  if (checkpoint === undefined || logKey === undefined || origin === undefined)
-    throw usageError('Options --checkpoint, --log-key and --origin are given together.');
+export function checkCheckpointOptions({ logKey, origin }: CheckpointOptions): void {
+  if (logKey === undefined && origin === undefined) return;
+  if (logKey === undefined || origin === undefined)
+    throw usageError('Options --log-key and --origin are given together.');
   if (!isServiceName(origin) && parseOrigin(origin) === null)
     throw usageError(
       'Option --origin takes the name of the service, such as ledger.example/v1, or the origin of the log.',
@@ -31,28 +33,88 @@ export function checkCheckpointOptions({ checkpoint, logKey, origin }: Checkpoin
   }
 }
 
+/** A signed note, and where it stands. */
+interface GivenNote {
+  readonly note: string;
+  readonly place: string;
+}
+
 /**
- * The verified checkpoint of the ledger or master of the events. undefined if none is given. Throws CliError: exit code
- * 1 if it is refused, 66 if the file holds none.
+ * The verified checkpoint of the ledger or master of the events: that of the option, else that of the file `path`. It
+ * is verified under the keys of the options, else under those of `anchor`, the trust anchor if it is trusted. undefined
+ * if there is none, or none but that of the file and no key that is trusted. Throws CliError: exit code 1 if it is
+ * refused, 64 if an option lacks another, 66 if what is given is none.
  */
 export async function checkpointFor(
   terminal: Terminal,
-  { kind, ledgerId, masterId }: VerifyInput,
-  { checkpoint: path, logKey: keys = [], origin: given = '' }: CheckpointOptions,
+  path: string,
+  input: VerifyInput,
+  options: CheckpointOptions,
+  anchor: AuthorityDocument | null,
 ): Promise<Checkpoint | undefined> {
-  if (path === undefined) return undefined;
-  const note = await readText(terminal, path);
-  const log = kind === 'master' ? { kind, id: masterId } : { kind: 'ledger' as const, id: ledgerId };
-  if (log.id === null)
-    throw inputError('The file does not say of which ledger or master its events are: a checkpoint needs an export.');
-  const serviceName = parseOrigin(given)?.serviceName ?? given;
-  const origin = originOf({ serviceName, kind: log.kind, id: log.id });
+  const given = await noteOf(terminal, path, input, options);
+  if (given === null) return undefined;
+  const { note, place } = given;
   try {
-    if (parseOrigin(given) !== null && given !== origin)
-      throw new ProofRefused('wrong_origin', `The events are of ${origin}, not of ${given}.`);
-    return verifyCheckpoint(note, { origin, keys });
+    const expected = expectedLog(input, options, note, anchor);
+    if (expected !== null) return verifyCheckpoint(note, expected);
+    if (options.checkpoint === undefined) return undefined;
+    throw usageError(
+      'Say who signs checkpoints: give --log-key and --origin beside --checkpoint, or --resolver or --authority.',
+    );
   } catch (error) {
     if (!(error instanceof ProofRefused)) throw error;
-    throw error.reason === 'malformed' ? inputError(`${nameOf(path)}: ${error.message}`) : refusedError(error);
+    throw error.reason === 'malformed' ? inputError(`${place}: ${error.message}`) : refusedError(error);
   }
+}
+
+async function noteOf(
+  terminal: Terminal,
+  path: string,
+  { checkpoint }: VerifyInput,
+  options: CheckpointOptions,
+): Promise<GivenNote | null> {
+  if (options.checkpoint !== undefined)
+    return { note: await readText(terminal, options.checkpoint), place: nameOf(options.checkpoint) };
+  if (checkpoint !== null) return { note: checkpoint, place: `The checkpoint in ${nameOf(path)}` };
+  if (options.logKey !== undefined)
+    throw usageError(`Give --checkpoint beside --log-key and --origin: ${nameOf(path)} holds no checkpoint.`);
+  return null;
+}
+
+/** null: no trusted document says who signs checkpoints. */
+function expectedLog(
+  { kind, ledgerId, masterId }: VerifyInput,
+  { logKey: keys, origin: given = '' }: CheckpointOptions,
+  note: string,
+  anchor: AuthorityDocument | null,
+): ExpectedLog | null {
+  const log = kind === 'master' ? { kind, id: masterId } : { kind: 'ledger' as const, id: ledgerId };
+  const { id } = log;
+  if (id === null)
+    throw inputError('The file does not say of which ledger or master its events are: a checkpoint needs an export.');
+  if (keys === undefined) {
+    const accepted = acceptedLogOf(anchor, note);
+    if (accepted === null) return null;
+    return { origin: originOf({ ...log, id, serviceName: accepted.serviceName }), keys: accepted.keys };
+  }
+  const serviceName = parseOrigin(given)?.serviceName ?? given;
+  const origin = originOf({ ...log, id, serviceName });
+  if (parseOrigin(given) !== null && given !== origin)
+    throw new ProofRefused('wrong_origin', `The events are of ${origin}, not of ${given}.`);
+  return { origin, keys };
+}
+
+/**
+ * The name and the log keys that a trusted trust anchor vouches for. A checkpoint that the service signed under a name
+ * that it had before stays good.
+ */
+function acceptedLogOf(anchor: AuthorityDocument | null, note: string) {
+  const log = anchor?.log ?? null;
+  if (anchor === null || log === null) return null;
+  const serviceName = parseOrigin(note.slice(0, Math.max(0, note.indexOf('\n'))))?.serviceName;
+  const named = log.previous.find(({ origin }) => origin === serviceName && origin !== log.origin) ?? log;
+  if (!isServiceName(named.origin)) return null;
+  const { origin, logKeys } = firstTrust({ ...anchor, log: { ...log, ...named } }, {});
+  return { serviceName: origin, keys: logKeys };
 }

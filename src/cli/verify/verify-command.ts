@@ -42,8 +42,11 @@ export function addVerify(program: Command, terminal: Terminal): void {
       ).choices(['ledger', 'master', 'segment']),
     )
     .option('--head <hash...>', 'hashes known from before, which the events must hold')
-    .option('--checkpoint <file>', 'signed checkpoint that the events must agree with; needs the two options below')
-    .option('--log-key <key...>', 'key that signs checkpoints, from elsewhere: base64 of 32 bytes, or a vkey')
+    .option('--checkpoint <file>', 'signed checkpoint that the events must agree with, in place of that of an export')
+    .option(
+      '--log-key <key...>',
+      'key that signs checkpoints, from elsewhere: base64 of 32 bytes, or a vkey; needs --origin; if left out, those of the trust anchor',
+    )
     .option('--origin <name>', 'name of the service in its checkpoints, such as ledger.example/v1')
     .option('--json', 'show the result as JSON')
     .addHelpText(
@@ -52,7 +55,7 @@ export function addVerify(program: Command, terminal: Terminal): void {
 Exit codes:
   0   valid, under keys from --resolver, from --keys and --authority, or from the file with --trust-file-keys
   ${exitCodes.failed}   invalid, or the checkpoint is refused
-  ${exitCodes.incomplete}   nothing wrong found, but not everything could be checked; also where the keys come from the file alone, and where there is no event at all
+  ${exitCodes.incomplete}   nothing wrong found, but not everything could be checked; also where the keys come from the file alone, where neither a seal nor a checkpoint covers the last events, and where there is no event at all
   ${exitCodes.usage}  no result: the command line is wrong
   ${exitCodes.input}  no result: a file is not there, or does not hold what it should; also an export cut short, or with what export does not write
   ${exitCodes.unavailable}  no result: it broke off, as where the resolver does not answer`,
@@ -78,8 +81,8 @@ async function verify(terminal: Terminal, file: string, options: VerifyCommandOp
     );
   }
   const input = await readVerifyInput(terminal, file);
-  const checkpoint = await checkpointFor(terminal, input, options);
   await using trust = await trustOf(terminal, file, input, options);
+  const checkpoint = await checkpointFor(terminal, file, input, options, trust.trustedAnchor);
   const found = await shown(terminal, input, (events) =>
     verifyEvents(events, {
       keys: trust.keys,

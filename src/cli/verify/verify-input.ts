@@ -32,6 +32,8 @@ export interface VerifyInput {
   /** Documents in the file itself. They come from the maker of the file. */
   readonly actors: readonly ActorDocument[];
   readonly authority: AuthorityDocument | null;
+  /** The signed note that the file holds. It was not verified. */
+  readonly checkpoint: string | null;
   /** The file says that more events follow what it holds. */
   readonly goesOn: boolean;
 }
@@ -127,6 +129,7 @@ function readAnswer(value: unknown, name: string): VerifyInput {
     events: () => events,
     actors: [],
     authority: null,
+    checkpoint: null,
     goesOn,
   };
 }
@@ -142,6 +145,7 @@ async function readExport(source: Source, header: ExportHeader): Promise<VerifyI
   const { name } = source;
   const actors = new Map<string, ActorDocument>();
   let authority: AuthorityDocument | null = null;
+  let checkpoint: string | null = null;
   let count = 0;
   let end: ExportEnd | null = null;
   for await (const { place, kind, value } of exportLines(source)) {
@@ -160,6 +164,16 @@ async function readExport(source: Source, header: ExportHeader): Promise<VerifyI
         if (authority !== null) throw inputError(`${place} holds a second ${AUTHORITY_DOCUMENT}.`);
         authority = contentOf(place, AUTHORITY_DOCUMENT, () => authorityDocumentFromJson(toValue(value)));
         break;
+      case 'checkpoint': {
+        if (checkpoint !== null || !header.hasCheckpoint)
+          throw inputError(
+            `${place} holds ${checkpoint === null ? 'a' : 'a second'} checkpoint, which no export does.`,
+          );
+        const note = toValue(value);
+        if (typeof note !== 'string') throw inputError(`${place} holds no checkpoint.`);
+        checkpoint = note;
+        break;
+      }
       case 'end':
         end = readExportEnd(toValue(value));
         if (end === null) throw inputError(`${place} holds no end of an export.`);
@@ -175,8 +189,12 @@ async function readExport(source: Source, header: ExportHeader): Promise<VerifyI
     }
   };
   const kind = end.kind ?? 'segment';
+  if (kind === 'segment' && checkpoint !== null)
+    throw inputError(`${name} is a segment and holds a checkpoint, which no export does.`);
   const extent = kind === 'segment' ? 'some' : 'all';
-  return { ...header, kind, extent, count, events, actors: [...actors.values()], authority, goesOn: false };
+  const { ledgerId, masterId } = header;
+  const documents = { actors: [...actors.values()], authority, checkpoint };
+  return { kind, extent, ledgerId, masterId, count, events, ...documents, goesOn: false };
 }
 
 /** Yields the lines after the first, with their names in errors. Skips white space, which editors leave at the end. */
@@ -190,7 +208,7 @@ async function* exportLines({ name, lines }: Source): AsyncIterable<ExportLine &
     const line = readExportLine(contentOf(place, 'JSON (RFC 7493)', () => parseJsonBytes(bytes, jsonDepthMax)));
     if (line === null) {
       throw inputError(
-        `${place} is none that export writes: an object with event, actor, authority or end, and no more.`,
+        `${place} is none that export writes: an object with event, actor, authority, checkpoint or end, and no more.`,
       );
     }
     yield { place, ...line };

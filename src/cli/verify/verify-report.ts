@@ -15,6 +15,7 @@ const notVerified: { readonly [type in IncompleteType]: string } = {
   start_unknown: 'what stands before the first event',
   middle_unknown: 'what is missing in between',
   end_unknown: 'what follows',
+  order_unsigned: 'the order and the dates of the last events',
   content_unchecked: 'the content of some events',
   hash_unchecked: 'the tie of some events to the ledger',
   checkpoint_unchecked: 'the checkpoint, for lack of events that it covers',
@@ -58,12 +59,12 @@ export function reportText(result: Verification, origin: KeyOrigin, colored: Ter
     );
   if (checked.authoritySeals > 0 && origin.phase === DEVELOPMENT_PHASE)
     lines.push('  ! The service runs in development mode: it seals with a key that it made for itself.');
-  if (result.verdict === 'incomplete') lines.push(...adviceOnKeys(result, origin));
+  if (result.verdict === 'incomplete') lines.push(...advice(result, origin));
   const verdict = colored(colors[result.verdict], result.verdict.toUpperCase());
   return `${verdict}  ${lines.map(shownText).join('\n')}\n`;
 }
 
-function adviceOnKeys({ incomplete }: Verification, { isResolver }: KeyOrigin): string[] {
+function advice({ incomplete }: Verification, { isResolver }: KeyOrigin): string[] {
   const has = (...types: IncompleteType[]) => incomplete.some(({ type }) => types.includes(type));
   if (has('actor_keys_untrusted', 'authority_keys_untrusted'))
     return [
@@ -77,6 +78,8 @@ function adviceOnKeys({ incomplete }: Verification, { isResolver }: KeyOrigin): 
     ];
   if (has('actor_keys_unknown', 'authority_keys_unknown'))
     return ['  ! Keys are missing: give --resolver URL (the service), or --keys FILE and --authority FILE.'];
+  if (has('order_unsigned') && !has('start_unknown', 'middle_unknown'))
+    return ['  ! The service signs order and dates by a checkpoint: export anew, or give one by --checkpoint FILE.'];
   return [];
 }
 
@@ -94,7 +97,7 @@ function subject({ ledgerId, masterId }: Verification): string {
 
 function places({ type, count }: IncompleteReason): string {
   if (type === 'middle_unknown') return count === 1 ? '' : `${count} gaps, the first: `;
-  return count === 0 ? '' : `${count} of the events: `;
+  return count === 0 || type === 'order_unsigned' ? '' : `${count} of the events: `;
 }
 
 /** The first line behind the verdict: what was verified, then what was not. */

@@ -1,4 +1,5 @@
 import {
+  type AuthorityDocument,
   type AuthorityKeys,
   authorityKeysOf,
   type KeySource,
@@ -35,6 +36,8 @@ interface Trust extends AsyncDisposable {
   readonly keys: KeySource;
   readonly authorityKeys: AuthorityKeys | null;
   readonly trustedKeys: TrustedKeys;
+  /** null if there is no trust anchor, or only one that came with the events. */
+  readonly trustedAnchor: AuthorityDocument | null;
   readonly origin: KeyOrigin;
 }
 
@@ -59,6 +62,7 @@ export async function trustOf(
         keys: keysFromResolver(client),
         authorityKeys: authorityKeysOf(anchor),
         trustedKeys: 'all',
+        trustedAnchor: anchor,
         origin: { text: `from the resolver at ${options.resolver}`, isResolver: true, phase: anchor.phase },
         [Symbol.asyncDispose]: () => client.close(),
       };
@@ -78,6 +82,7 @@ export async function trustOf(
     keys: keysFromDocuments(named ?? input.actors),
     authorityKeys: anchor === null ? null : authorityKeysOf(anchor),
     trustedKeys: actors ? (authority ? 'all' : 'actors') : authority ? 'authority' : 'none',
+    trustedAnchor: authority ? anchor : null,
     origin: { text: keysFrom(input, options), isResolver: false, phase: anchor?.phase ?? null },
     [Symbol.asyncDispose]: async () => {},
   };

@@ -4,6 +4,7 @@ import { CompactRange } from '../../domain/log/compact-range.ts';
 import { type LogKind, parseOrigin } from '../../domain/log/origin.ts';
 import { isSameHash, leafHash } from '../../domain/log/tree.ts';
 import type { Event } from '../event.ts';
+import { type Tail, TailCount } from './tail.ts';
 import type { CheckpointCoverage, CheckpointIssueType } from './verification.ts';
 
 interface CheckpointFinding {
@@ -19,7 +20,9 @@ export class CheckpointCheck {
   readonly #range = new CompactRange();
   /** An event is missing before the last one that the checkpoint covers. */
   #hasGap = false;
-  #notCovered = 0;
+  readonly #behind = new TailCount();
+  /** The events of other logs: the root says nothing of their place. */
+  #ofOthers = 0;
 
   /** `checkpoint`: verified, of a ledger log or a master log. TypeError for another origin. */
   constructor(checkpoint: Checkpoint) {
@@ -33,8 +36,8 @@ export class CheckpointCheck {
   take(event: Event): void {
     const isOfLog = this.#kind === 'ledger' ? event.ledgerId === this.#id : event.masterId === this.#id;
     const index = this.#kind === 'ledger' ? event.seq : event.masterSeq;
-    if (!isOfLog || index === null) return;
-    if (index >= this.#checkpoint.size) this.#notCovered += 1;
+    if (!isOfLog || index === null) this.#ofOthers += 1;
+    else if (index >= this.#checkpoint.size) this.#behind.add(event);
     else if (index === this.#range.size) this.#range.append(leafHash(platformCrypto.fromHex(this.#record(event))));
     else this.#hasGap = true;
   }
@@ -45,7 +48,12 @@ export class CheckpointCheck {
 
   coverage(): CheckpointCoverage {
     const { origin, size } = this.#checkpoint;
-    return { origin, size, verified: this.#isSameRoot(), notCovered: this.#notCovered };
+    return { origin, size, verified: this.#isSameRoot(), notCovered: this.#behind.tail.count };
+  }
+
+  /** The events whose place the checkpoint does not sign. null: it signs that of none. */
+  uncovered(): Tail | null {
+    return this.#isSameRoot() && this.#ofOthers === 0 ? this.#behind.tail : null;
   }
 
   /** `isWhole`: the events are all of the ledger or master that there are. null: the root is that of the events. */
@@ -53,7 +61,7 @@ export class CheckpointCheck {
     const { size } = this.#checkpoint;
     if (this.#isSameRoot()) return null;
     const known = this.#range.size;
-    if (known === size || (isWhole && (this.#hasGap || this.#notCovered > 0)))
+    if (known === size || (isWhole && (this.#hasGap || this.#behind.tail.count > 0)))
       return { type: 'wrong_checkpoint', detail: `the first ${size} events do not have the root of the checkpoint` };
     if (isWhole)
       return {

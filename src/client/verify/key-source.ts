@@ -52,8 +52,8 @@ export function keysFromResolver(client: {
 /** The keys of the authority, as its trust anchor publishes them. */
 export type AuthorityKeys = readonly Answer<AuthorityKey>[];
 
-/** The part of the trust anchor document that verifying needs. */
-export type AuthorityDocument = Pick<Answer<GetAuthorityResponse>, 'keys' | 'phase'>;
+/** The part of the trust anchor document that verifying needs. `log`: who signs checkpoints, null if nobody does. */
+export type AuthorityDocument = Pick<Answer<GetAuthorityResponse>, 'keys' | 'phase' | 'log'>;
 
 /** The keys of a trust anchor document. Returns null if it publishes none. */
 export function authorityKeysOf(anchor: Pick<AuthorityDocument, 'keys'>): AuthorityKeys | null {

@@ -1,6 +1,8 @@
+import { actorTypes } from '../../domain/event/event.ts';
 import type { IssueType } from '../../domain/event/integrity.ts';
 import { sha256HexForm } from '../../domain/keys/hash.ts';
 import type { DecisionIssueType } from '../../domain/ledger/decision-fault.ts';
+import { isRecordedEventType } from '../../domain/values/fields.ts';
 import { isoTime, parseRfc3339 } from '../../domain/values/time.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
 import type { Event } from '../event.ts';
@@ -31,17 +33,22 @@ export interface VerificationIssue {
  * - `middle_unknown`: events are missing between those at hand. A filter or a partial access has left them out, or
  *   somebody has removed them.
  * - `end_unknown`: more events follow those at hand.
+ * - `order_unsigned`: the last events stand behind the last seal, and no checkpoint covers them. Their hashes fit each
+ *   other, and anybody can compute hashes: their order, number and dates are not the service's word.
  * - `content_unchecked`: the event before in the same master is not there, so the content hash cannot be recomputed.
  * - `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed.
- * - `actor_keys_unknown`, `authority_keys_unknown`: there is a signature or seal, and no key to check it with.
+ * - `actor_keys_unknown`, `authority_keys_unknown`: there is a signature or seal, and no key to check it with. Or an
+ *   event is not signed, and no document shows whether its actor had keys and so must have signed.
  * - `actor_keys_untrusted`, `authority_keys_untrusted`: a signature or seal verified under a key that came with the
- *   events. The maker of the events can have made that key too (`trustedKeys`).
+ *   events. The maker of the events can have made that key too (`trustedKeys`). Or such a document shows that the actor
+ *   of an unsigned event had no keys.
  * - `checkpoint_unchecked`: the first events of the log are not all at hand, so its root cannot be recomputed.
  */
 export type IncompleteType =
   | 'start_unknown'
   | 'middle_unknown'
   | 'end_unknown'
+  | 'order_unsigned'
   | 'content_unchecked'
   | 'hash_unchecked'
   | 'actor_keys_unknown'
@@ -108,7 +115,12 @@ export function malformed(event: Event): string | null {
   }
   if (!sha256HexForm.test(event.hash) || !sha256HexForm.test(event.contentHash))
     return 'hash and content_hash must be 64 hex digits';
-  if (event.eventType.includes('\0')) return 'event_type holds a NUL';
+  if (!isRecordedEventType(event.eventType)) return 'event_type is none that the service records';
+  // Who asks for keys by the id of an actor asks for a UUID.
+  if (event.actorId !== null && !isUuid(event.actorId)) return 'actor_id must be a UUID';
+  if (!actorTypes.has(event.actorType)) return `actor_type must be one of ${[...actorTypes].join(', ')}`;
+  if (event.causedByHash !== null && !sha256HexForm.test(event.causedByHash))
+    return 'caused_by_hash must be 64 hex digits';
   const time = parseRfc3339(event.createdAt);
   // A leap second is parsed, and is written otherwise.
   if (!TIME.test(event.createdAt) || time === null || isoTime(time) !== event.createdAt) {

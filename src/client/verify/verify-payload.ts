@@ -1,7 +1,16 @@
-import { appendAdditions, grantAdditions } from '../../domain/event/service-events.ts';
+import { delegationOfType } from '../../domain/event/service-events.ts';
 import { canonicalJson } from '../../domain/json/canonical.ts';
+import { SERVICE_EVENT_TYPES } from '../../domain/values/fields.ts';
 import type { Event } from '../event.ts';
 import type { JsonObject, JsonValue } from '../shapes.ts';
+import {
+  additionsTo,
+  type Injected,
+  injectedInto,
+  isDeliveryChainRight,
+  isInjectedForm,
+  type KnownNames,
+} from './additions.ts';
 
 /** Event types that the authority seals and no actor signs. */
 export const authorityTypes: ReadonlySet<string> = new Set([
@@ -11,29 +20,29 @@ export const authorityTypes: ReadonlySet<string> = new Set([
   'ORGANIZATION_REGISTERED',
 ]);
 
-const revokeAdditions = ['link_id', 'revoked_at'];
-/** The payload fields that the service adds to what an actor signed, by event type. */
-const additionsByType: ReadonlyMap<string, Iterable<string>> = new Map<string, Iterable<string>>([
-  ['TRACELEDGER_MASTER_CREATED', ['traceledger_master_uuid', 'buyer_actor_id', 'supplier_actor_id']],
-  ['MASTER_CLOSED', []],
-  ['LEDGER_CLOSED', ['requestor_sig', 'requestor_signing_key_id']],
-  ['SUPPLIER_DELEGATION_GRANTED', grantAdditions],
-  ['LEDGER_DELEGATION_GRANTED', grantAdditions],
-  ['MASTER_DELEGATION_GRANTED', grantAdditions],
-  ['SUPPLIER_DELEGATION_REVOKED', revokeAdditions],
-  ['LEDGER_DELEGATION_REVOKED', revokeAdditions],
-  ['MASTER_DELEGATION_REVOKED', revokeAdditions],
+const masterTypes: ReadonlySet<string> = new Set([
+  'TRACELEDGER_MASTER_CREATED',
+  'MASTER_CLOSED',
+  'MASTER_DELEGATION_GRANTED',
+  'MASTER_DELEGATION_REVOKED',
 ]);
+/** Types whose payload names its ledger. */
+const namingLedger: ReadonlySet<string> = new Set([
+  'TRACELEDGER_MASTER_CREATED',
+  'MASTER_CLOSED',
+  'LEDGER_CLOSED',
+  'LEDGER_DELEGATION_GRANTED',
+  'LEDGER_DELEGATION_REVOKED',
+]);
+const serviceTypes: ReadonlySet<string> = new Set(SERVICE_EVENT_TYPES);
+const closings: ReadonlySet<string> = new Set(['MASTER_CLOSED', 'LEDGER_CLOSED']);
 
-/** Whether the caller chose the event type: it is not one of the service's own twelve. */
+/**
+ * Whether the caller chose the event type: it is not one of the service's own twelve. All types are compared whole,
+ * since callers may use one that begins or ends like one of these.
+ */
 function isCallerType(eventType: string): boolean {
-  return !authorityTypes.has(eventType) && !additionsByType.has(eventType);
-}
-
-/** Payloads with the fixed values that every event of a ledger or master repeats. null: that event was not seen. */
-interface KnownNames {
-  readonly ledger: JsonObject | null;
-  readonly master: JsonObject | null;
+  return !serviceTypes.has(eventType);
 }
 
 /**
@@ -41,7 +50,8 @@ interface KnownNames {
  * that the event says it has. Hashes do not show this, because the service computes them.
  */
 export function payloadFaults(event: Event, known: KnownNames): string[] {
-  return [...placeFaults(event), ...signedFaults(event), ...nameFaults(event, known)];
+  const injected = injectedInto(known);
+  return [...placeFaults(event), ...signedFaults(event, injected), ...nameFaults(event, known, injected)];
 }
 
 function placeFaults(event: Event): string[] {
@@ -51,7 +61,7 @@ function placeFaults(event: Event): string[] {
     if (payload[name] !== value) faults.push(`payload.${name} is not the event's ${what}`);
   };
   if ((masterId === null) !== (masterSeq === null)) faults.push('only one of master_id and master_seq is given');
-  const hasMaster = isCallerType(eventType) || /^(TRACELEDGER_MASTER_|MASTER_)/.test(eventType);
+  const hasMaster = isCallerType(eventType) || masterTypes.has(eventType);
   if (hasMaster !== (masterId !== null))
     faults.push(`an event of type ${eventType} ${hasMaster ? 'has a' : 'has no'} master`);
   if (masterId !== null && (eventType === 'TRACELEDGER_MASTER_CREATED') !== (masterSeq === 0)) {
@@ -64,13 +74,11 @@ function placeFaults(event: Event): string[] {
     faults.push('caused_by_hash is not the one of the payload');
   }
   if (hasMaster) {
-    const delegation = eventType.startsWith('MASTER_DELEGATION_');
-    expect(delegation ? 'traceledger_master_id' : 'traceledger_master_uuid', masterId, 'master_id');
+    const isDelegation = delegationOfType(eventType) !== undefined;
+    expect(isDelegation ? 'traceledger_master_id' : 'traceledger_master_uuid', masterId, 'master_id');
   }
-  if (/^(TRACELEDGER_MASTER_CREATED|MASTER_CLOSED|LEDGER_CLOSED|LEDGER_DELEGATION_)/.test(eventType)) {
-    expect('ledger_id', event.ledgerId, 'ledger_id');
-  }
-  if (eventType === 'MASTER_CLOSED' || eventType === 'LEDGER_CLOSED') {
+  if (namingLedger.has(eventType)) expect('ledger_id', event.ledgerId, 'ledger_id');
+  if (closings.has(eventType)) {
     expect('requested_by_actor_id', event.actorId, 'actor_id');
     expect('status', 'CLOSED', 'outcome');
   }
@@ -78,18 +86,18 @@ function placeFaults(event: Event): string[] {
 }
 
 /** Checks that the payload holds all that was signed, unchanged, and beside it only what the service adds. */
-function signedFaults(event: Event): string[] {
+function signedFaults(event: Event, injected: Injected): string[] {
   const { payload, actorSigPayload: signed, eventType } = event;
   if (signed === null) return [];
   const faults: string[] = [];
   for (const [name, value] of Object.entries(signed)) {
     // In closings a key may be signed as null. The stored payload leaves it out.
-    const absent = value === null && !Object.hasOwn(payload, name) && eventType.endsWith('_CLOSED');
+    const absent = value === null && !Object.hasOwn(payload, name) && closings.has(eventType);
     if (!absent && !same(payload, name, value)) faults.push(`payload.${name} is not what the actor signed`);
   }
-  const additions = new Set(additionsByType.get(eventType) ?? appendAdditions);
+  const additions = additionsTo(eventType, injected);
   for (const name of Object.keys(payload)) {
-    if (Object.hasOwn(signed, name) || additions.has(name) || isGrantDefault(payload, signed, name)) continue;
+    if (Object.hasOwn(signed, name) || additions.has(name) || isGrantDefault(event, signed, name)) continue;
     faults.push(`payload.${name} was not signed by the actor`);
   }
   if (isCallerType(eventType) && signed.traceledger_master_uuid !== event.masterId) {
@@ -99,8 +107,8 @@ function signedFaults(event: Event): string[] {
 }
 
 /** Whether the service derived this field of a grant: from a signed `access`, or as empty permissions. */
-function isGrantDefault(payload: JsonObject, signed: JsonObject, name: string): boolean {
-  if (!Object.hasOwn(payload, 'granted_at')) return false;
+function isGrantDefault({ eventType, payload }: Event, signed: JsonObject, name: string): boolean {
+  if (delegationOfType(eventType)?.isGrant !== true) return false;
   const permissions = canonicalJson(payload.permissions ?? null);
   if (Object.hasOwn(signed, 'access')) {
     return name === 'role' || (name === 'permissions' && permissions === canonicalJson({ access: signed.access }));
@@ -108,23 +116,26 @@ function isGrantDefault(payload: JsonObject, signed: JsonObject, name: string): 
   return name === 'permissions' && permissions === '{}';
 }
 
-function nameFaults(event: Event, known: KnownNames): string[] {
+/** Checks what the service injects, and the delivery chain, which it alone writes. */
+function nameFaults(event: Event, { master }: KnownNames, injected: Injected): string[] {
+  const { masterId, eventType, payload, actorSigPayload: signed } = event;
   const faults: string[] = [];
-  const compare = (source: JsonObject | null, names: readonly string[]): void => {
-    for (const name of names) {
-      if (source === null || !Object.hasOwn(event.payload, name)) continue;
-      if (!same(event.payload, name, source[name] ?? null))
-        faults.push(`payload.${name} is not that of its ledger or master`);
-    }
-  };
-  if (event.masterId === null || event.eventType.startsWith('MASTER_DELEGATION_')) return faults;
-  if (known.master !== null && isCallerType(event.eventType)) {
-    for (const name of ['business_ref', 'scope']) {
-      if (!Object.hasOwn(event.payload, name)) faults.push(`payload.${name} is missing`);
-    }
-    compare(known.master, ['business_ref', 'scope']);
+  if (masterId === null || delegationOfType(eventType) !== undefined) return faults;
+  for (const [name, value] of injected) {
+    if (!Object.hasOwn(payload, name)) continue;
+    if (value !== undefined && !same(payload, name, value))
+      faults.push(`payload.${name} is not that of its ledger or master`);
+    // An author may send any value where the service injects none, but signs it then.
+    const isAdded = value === undefined && signed !== null && !Object.hasOwn(signed, name);
+    if (isAdded && !isInjectedForm(name, payload[name] ?? null))
+      faults.push(`payload.${name} is not of the form that the service adds`);
   }
-  if (known.ledger?.ledger_type === 'ORDER') compare(known.ledger, ['buyer_actor_id', 'supplier_actor_id']);
+  if (!isCallerType(eventType)) return faults;
+  if (master !== null) {
+    for (const name of ['business_ref', 'scope'])
+      if (!Object.hasOwn(payload, name)) faults.push(`payload.${name} is missing`);
+  }
+  if (!isDeliveryChainRight(payload)) faults.push('payload.delivery_chain is not of the form that the service adds');
   return faults;
 }
 

@@ -12,15 +12,22 @@ import type { Event, ReadEvent } from '../event.ts';
 import type { ActorDocumentKey, AuthorityKeys, KeySource } from './key-source.ts';
 import { authorityTypes } from './verify-payload.ts';
 
-/** The result of checking one signature or seal. */
+/** The result of checking one signature or seal, or that an actor need not have signed. */
 interface SignatureFinding {
   readonly kind: 'actor' | 'authority';
-  readonly outcome: 'good' | 'unknown_keys' | 'bad';
-  /** Empty if the outcome is `good`. */
+  /** `none_due`: by its document the actor had no keys yet, so it need not sign. An untrusted one does not show it. */
+  readonly outcome: 'good' | 'none_due' | 'unknown_keys' | 'bad';
+  /** Empty if the outcome is `good`. Of `none_due`: what is open if the document is not trusted. */
   readonly detail: string;
 }
 
 const badSignature = (detail: string): SignatureFinding => ({ kind: 'actor', outcome: 'bad', detail });
+const unknownKeys = (actorId: string): SignatureFinding => ({
+  kind: 'actor',
+  outcome: 'unknown_keys',
+  detail: `no resolver document of ${actorId} is at hand`,
+});
+const otherDocument = 'the resolver document is that of another actor';
 const badSeal = (detail: string): SignatureFinding => ({ kind: 'authority', outcome: 'bad', detail });
 
 /** The clocks of nodes differ by up to half a second. */
@@ -59,10 +66,8 @@ export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKe
     if (kid === null || kid.actorId !== event.actorId)
       return badSignature('the signing key is none of the actor that signed');
     const document = await keys.document(kid.actorId);
-    if (document === null) {
-      return { kind: 'actor', outcome: 'unknown_keys', detail: `no resolver document of ${kid.actorId} is at hand` };
-    }
-    if (document.actorId !== kid.actorId) return badSignature('the resolver document is that of another actor');
+    if (document === null) return unknownKeys(kid.actorId);
+    if (document.actorId !== kid.actorId) return badSignature(otherDocument);
     const key = document.keys.find((held) => held.kid === kidText);
     if (key === undefined) return badSignature('the signing key is not among the keys of the actor');
     if (!heldAt(key, event.createdAt)) return badSignature('the signing key was not valid at the time of the event');
@@ -90,13 +95,19 @@ export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKe
       : badSeal('the seal of the authority does not verify over the hash');
   };
 
-  /** An actor that had keys must have signed what it appended. A removed signature would show nowhere else. */
+  /**
+   * An actor that had keys must have signed what it appended. A removed signature would show nowhere else, so it takes
+   * the actor's document to say that none was due.
+   */
   const missingSignature = async ({ eventType, actorId, createdAt }: Event): Promise<SignatureFinding[]> => {
     if (authorityTypes.has(eventType) || mayBeUnsigned.has(eventType) || actorId === null) return [];
     const document = await keys.document(actorId);
+    if (document === null) return [unknownKeys(actorId)];
+    if (document.actorId !== actorId) return [badSignature(otherDocument)];
     const time = timeOf(createdAt) - ENROLMENT_TOLERANCE_MS;
-    if (!document?.keys.some((key) => timeOf(key.validFrom) <= time)) return [];
-    return [badSignature('the actor had signing keys, so the event must be signed, and it is not')];
+    return document.keys.some((key) => timeOf(key.validFrom) <= time)
+      ? [badSignature('the actor had signing keys, so the event must be signed, and it is not')]
+      : [{ kind: 'actor', outcome: 'none_due', detail: 'that the actor had no keys stands in an untrusted document' }];
   };
 
   return async (read: ReadEvent): Promise<SignatureFinding[]> => {

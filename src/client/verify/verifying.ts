@@ -1,12 +1,11 @@
 import { contentHash, contentJson, eventHash } from '../../domain/event/content.ts';
 import { missingEvents } from '../../domain/event/integrity.ts';
 import { DecisionCheck } from '../../domain/ledger/decision-check.ts';
-import type { Checkpoint } from '../../domain/log/checkpoint.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import { type Event, eventContent, ledgerEvent, type ReadEvent, readEvent } from '../event.ts';
 import type { JsonObject } from '../shapes.ts';
 import { CheckpointCheck } from './checkpoint-check.ts';
-import type { AuthorityKeys, KeySource } from './key-source.ts';
+import { SignedOrder } from './signed-order.ts';
 import {
   type IncompleteReason,
   type IncompleteType,
@@ -15,47 +14,11 @@ import {
   type VerificationIssue,
   type VerificationIssueType,
 } from './verification.ts';
+import type { VerifyOptions } from './verify-options.ts';
 import { payloadFaults } from './verify-payload.ts';
 import { createSignatureCheck, type SignatureCheck } from './verify-signature.ts';
 
-export interface VerifyOptions {
-  /** The public keys of the actors. */
-  readonly keys: KeySource;
-  /** The keys of the trust anchor. If null or left out, seals are not checked. */
-  readonly authorityKeys?: AuthorityKeys | null;
-  /**
-   * Which of these keys come from another source than the events. Other keys prove nothing, so a signature under one of
-   * them leaves the verdict `incomplete`. If left out: the actors' keys if they are from keysFromResolver, else none.
-   */
-  readonly trustedKeys?: TrustedKeys;
-  /**
-   * What the events are, always in ascending order. `ledger`: events of one ledger. `master`: events of one master.
-   * `segment`: the events of one ledger that a filter or a partial access has left.
-   */
-  readonly kind: 'ledger' | 'master' | 'segment';
-  /**
-   * How much of the ledger or master the events are. `all`: everything from its start on. `run`: without gaps, but it
-   * may begin in the middle. `some`: with gaps, which are no fault but leave the verdict `incomplete`. If left out:
-   * `some` for a segment, else `run`.
-   */
-  readonly extent?: 'all' | 'run' | 'some';
-  /** The ledger that the events must be of, as their source says. If left out, the ledger of the first event. */
-  readonly ledgerId?: string;
-  /** The master that the events must be of. If left out: for kind `master` that of the first event, else any. */
-  readonly masterId?: string;
-  /**
-   * A verified checkpoint of the ledger or master (verifyCheckpoint). Its root must be that of the first events. If the
-   * events are a whole ledger or master, there must be as many as the checkpoint covers.
-   */
-  readonly checkpoint?: Checkpoint;
-  /** Hashes that the list must contain. Without one, a list that was cut short at its end looks whole. */
-  readonly mustContain?: readonly string[];
-  /** ISO time after which no event can be dated. If left out: one hour after the event is verified. */
-  readonly latest?: string;
-}
-
-/** Whose keys are trusted. */
-export type TrustedKeys = 'all' | 'actors' | 'authority' | 'none';
+export type { TrustedKeys, VerifyOptions } from './verify-options.ts';
 
 /** Milliseconds by which the verifier's clock may be behind the service's clock. */
 export const CLOCK_BEHIND_MAX_MS = 3_600_000;
@@ -118,6 +81,7 @@ export class EventVerifier {
   readonly #decisions: DecisionCheck;
   readonly #trusted: { readonly actor: boolean; readonly authority: boolean };
   readonly #checkpoint: CheckpointCheck | null;
+  readonly #order = new SignedOrder();
   /** No event of the ledger is missing from this seq up to the current one. */
   #runStart = 0;
 
@@ -150,6 +114,7 @@ export class EventVerifier {
       actorSignature: actorSignatures > before.actorSignatures,
       authoritySeal: authoritySeals > before.authoritySeals,
     };
+    this.#order.take(event, checks.chainHash && checks.authoritySeal);
     return { issues: this.#issues, checks };
   }
 
@@ -208,6 +173,8 @@ export class EventVerifier {
     const incomplete: IncompleteReason[] = [...this.#incomplete].map(([type, reason]) => ({ type, ...reason }));
     if (finding?.type === 'checkpoint_unchecked')
       incomplete.push({ type: finding.type, detail: finding.detail, eventId, count: 0 });
+    const unsigned = this.#order.finding(this.#checkpoint);
+    if (unsigned !== null) incomplete.push(unsigned);
     // A source that holds everything back must not pass for complete.
     if (this.#checked.events === 0)
       incomplete.push({ type: 'start_unknown', detail: 'there is no event', eventId: '', count: 0 });
@@ -344,7 +311,8 @@ export class EventVerifier {
     for (const { kind, outcome, detail } of findings) {
       if (outcome === 'bad') this.#issue(read.event, `invalid_${kind}_sig`, detail);
       else if (outcome === 'unknown_keys') this.#unchecked(read.event, `${kind}_keys_unknown`, detail);
-      else this.#verified(read.event, kind);
+      else if (outcome === 'good') this.#verified(read.event, kind);
+      else if (!this.#trusted.actor) this.#unchecked(read.event, 'actor_keys_untrusted', detail);
     }
   }
 

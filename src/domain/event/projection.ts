@@ -1,6 +1,6 @@
 import type { CommandKey, LedgerEvent } from './event.ts';
 import { type LedgerFacts, ledgerFacts, masterFacts } from './facts.ts';
-import { type Grant, type GrantScope, grantOf } from './grant.ts';
+import { type Grant, type GrantScope, type GrantTerms, grantOf, grantTerms } from './grant.ts';
 import { delegationOfType } from './service-events.ts';
 
 /**
@@ -118,7 +118,7 @@ export interface ActorGrantChange {
   readonly objectId: string;
   readonly delegateActorId: string;
   /** What the actor holds from this event on. null: nothing. */
-  readonly grant: Grant | null;
+  readonly grant: GrantTerms | null;
 }
 
 /** Returns null for an event that changes no grant. Throws SyntaxError for a damaged payload that is no JSON. */
@@ -126,7 +126,7 @@ export function actorGrantChange(event: LedgerEvent): ActorGrantChange | null {
   const delegation = delegationOf(event);
   if (delegation === null) return null;
   const { scope, objectId, isGrant } = delegation;
-  const grant = isGrant ? grantOf(event) : null;
+  const grant = isGrant ? grantTerms(grantOf(event)) : null;
   return { scope, objectId, delegateActorId: payloadText(event, 'delegate_actor_id'), grant };
 }
 

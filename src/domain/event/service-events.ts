@@ -41,20 +41,28 @@ export function organizationRegisteredPayload(organizationId: string, requestId:
   return json({ ...onboarding, organization_id: organizationId, request_id: requestId });
 }
 
-/** What the server adds to every payload of a master, by ledger type. */
-export function injectedFields(ledger: LedgerFacts, master: MasterNames): Record<string, string> {
-  const injected: Record<string, string> = {
+type Sides = Pick<LedgerFacts, 'type' | 'buyerActorId' | 'supplierActorId' | 'primaryActorId'>;
+
+/** The actors that the server names in every payload of a master, by ledger type. */
+export function injectedActors(ledger: Sides): Record<string, string> {
+  switch (ledger.type) {
+    case 'ORDER':
+      return { buyer_actor_id: ledger.buyerActorId ?? '', supplier_actor_id: ledger.supplierActorId ?? '' };
+    case 'FACILITY_ROOT':
+      return { supplier_actor_id: ledger.primaryActorId ?? '' };
+    default:
+      return {};
+  }
+}
+
+/** What the server adds to every payload of a master. */
+export function injectedFields(ledger: Sides, master: MasterNames): Record<string, string> {
+  return {
     traceledger_master_uuid: master.masterId,
     business_ref: master.businessRef,
     scope: master.scope,
+    ...injectedActors(ledger),
   };
-  if (ledger.type === 'ORDER') {
-    injected.buyer_actor_id = ledger.buyerActorId ?? '';
-    injected.supplier_actor_id = ledger.supplierActorId ?? '';
-  } else if (ledger.type === 'FACILITY_ROOT') {
-    injected.supplier_actor_id = ledger.primaryActorId ?? '';
-  }
-  return injected;
 }
 
 /** The fields that the service adds to what was signed for an append: the injected ones and the delivery chain. */

@@ -30,10 +30,13 @@ export function checkSignatureForm(base64: string): Uint8Array {
 
 /**
  * The digest that an actor signs (docs/verifying.md, section 1): SHA-256 of event type, 0x00, ledger id, 0x00, and the
- * canonical signed payload. TypeError for a NUL in type or id: two inputs could have the same bytes.
+ * canonical signed payload. TypeError for a NUL or half a surrogate pair in type or id: two inputs could have the same
+ * bytes.
  */
 export function sigDigest(eventType: string, ledgerId: string, canonicalPayload: string): Uint8Array {
   if (eventType.includes('\0') || ledgerId.includes('\0')) throw new TypeError('NUL in an event type or ledger id');
+  if (!eventType.isWellFormed() || !ledgerId.isWellFormed())
+    throw new TypeError('Half a surrogate pair in an event type or ledger id');
   return sha256(`${eventType}\0${ledgerId}\0${canonicalPayload}`);
 }
 

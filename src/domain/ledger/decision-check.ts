@@ -1,6 +1,7 @@
 import type { LedgerEvent } from '../event/event.ts';
 import type { LedgerFacts } from '../event/facts.ts';
 import { isMembers, type Members } from '../event/row.ts';
+import { sha256Hex } from '../keys/hash.ts';
 import type { Command } from './command.ts';
 import { type Draft, decide } from './decide.ts';
 import { contradiction, type DecisionFault, differences, injectedFaults, refusal } from './decision-fault.ts';
@@ -8,6 +9,7 @@ import { applyToLedger, emptyLedger, type LedgerState } from './ledger-state.ts'
 import { applyToMaster, type MasterState } from './master-state.ts';
 import { demandAccess, ledgerAccessLevel } from './permission.ts';
 import { recordedCommand } from './recorded-command.ts';
+import { grantIdentity } from './recorded-forms.ts';
 
 interface DecisionOptions {
   /** The ISO time now, or at the last event. Events that are dated later are reported. */
@@ -33,6 +35,8 @@ interface KnownMaster {
 export class DecisionCheck {
   readonly #latest: (() => string) | null;
   readonly #masters = new Map<string, KnownMaster>();
+  /** The hash of what each link grants, by link. */
+  readonly #links = new Map<string, string>();
   #ledger: LedgerState = emptyLedger;
   #isWhole = true;
   /** Events behind GENESIS that the opening command also writes. */
@@ -80,7 +84,17 @@ export class DecisionCheck {
     } else if (isOpening) return [];
     const command = recordedCommand(event, payload);
     if (typeof command === 'string') return [contradiction(command)];
+    if (command.kind === 'grant' && this.#isOtherLink(command.linkId, grantIdentity(event.eventType, payload)))
+      return [contradiction('its link_id is that of another grant')];
     return this.#isWhole ? this.#wholeFaults(event, payload, command) : this.#partFaults(event, payload, command);
+  }
+
+  /** A link is drawn for one request. That request recorded a second time is the same grant, and changes nothing. */
+  #isOtherLink(linkId: string, identity: string): boolean {
+    const hash = sha256Hex(identity);
+    const known = this.#links.get(linkId) ?? hash;
+    this.#links.set(linkId, known);
+    return known !== hash;
   }
 
   /** `expected` has the type of the second event, and for an ORDER ledger its payload. */
@@ -93,6 +107,8 @@ export class DecisionCheck {
     );
     if (event.eventType === 'ORDER_OPENED')
       return [...refused, ...differences(event, payload, { ...expected, actorId })];
+    if (event.actorType !== expected.actorType)
+      return [...refused, contradiction('actor_type is not what the service writes here')];
     const isOther = payload.organization_id !== this.#ledger.facts?.organizationId;
     return isOther ? [...refused, contradiction('payload.organization_id is not that of the ledger')] : refused;
   }

@@ -1,6 +1,6 @@
 import { LedgerError, notFound } from '../errors.ts';
 import { isParty, type LedgerFacts } from '../event/facts.ts';
-import { type Grant, type GrantScope, holdsAt } from '../event/grant.ts';
+import { type GrantScope, type GrantTerms, holdsAt } from '../event/grant.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
 
@@ -47,7 +47,7 @@ export function eventGrantObjects(
  * A grant of role OWNER at ledger scope also allows granting and revoking, unless its permissions say `read`: an actor
  * that may only read must not be able to grant itself more.
  */
-export function grantAccessLevel(scope: GrantScope, grant: Grant | null | undefined, at: string): AccessLevel {
+export function grantAccessLevel(scope: GrantScope, grant: GrantTerms | null | undefined, at: string): AccessLevel {
   if (grant === null || grant === undefined) return 'none';
   if (!holdsAt(grant, at)) return 'expired';
   return scope === 'ledger' && grant.role === 'OWNER' && grant.access === 'write' ? 'owner' : grant.access;

@@ -1,13 +1,12 @@
 import type { LedgerEvent } from '../event/event.ts';
 import { ledgerFacts } from '../event/facts.ts';
 import type { GrantScope } from '../event/grant.ts';
-import { isMembers, type Members } from '../event/row.ts';
+import type { Members } from '../event/row.ts';
 import { delegationOfType, grantAdditions } from '../event/service-events.ts';
 import { isoTime, parseRfc3339 } from '../values/time.ts';
 import { isUuid } from '../values/uuid-form.ts';
 import type { Command, CommandBase, CommandSignature, GrantAccess, RevokeAccess } from './command.ts';
-
-const ledgerTypes: ReadonlySet<unknown> = new Set(['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT']);
+import { genesisFault, grantFault, type RecordedGrant } from './recorded-forms.ts';
 
 /**
  * The command that an event records, so that it can be decided again. A text says why an event records none. Signatures
@@ -20,14 +19,7 @@ export function recordedCommand(event: LedgerEvent, payload: Members): Command |
   const base = baseOf(event);
   switch (eventType) {
     case 'GENESIS':
-      if (!ledgerTypes.has(payload.ledger_type)) return 'payload.ledger_type is none of the types of ledgers';
-      return {
-        ...base,
-        kind: 'open_ledger',
-        signature: null,
-        facts: ledgerFacts(event),
-        registeredPayload: registered(payload),
-      };
+      return openingCommand(event, payload, base);
     case 'LEDGER_CLOSED':
       return { ...base, kind: 'close_ledger', signature: closingSignature(event, payload) };
   }
@@ -47,6 +39,19 @@ export function recordedCommand(event: LedgerEvent, payload: Members): Command |
   if (eventType === 'MASTER_CLOSED') return { ...base, kind: 'close_master', masterId };
   const { causedByHash } = event;
   return { ...base, kind: 'append_event', masterId, eventType, payload: event.payload, causedByHash };
+}
+
+function openingCommand(event: LedgerEvent, payload: Members, base: CommandBase): Command | string {
+  const registeredPayload = registered(payload);
+  return (
+    genesisFault(payload) ?? {
+      ...base,
+      kind: 'open_ledger',
+      signature: null,
+      facts: ledgerFacts(event),
+      registeredPayload,
+    }
+  );
 }
 
 function baseOf(event: LedgerEvent): CommandBase {
@@ -80,16 +85,12 @@ function registered(genesis: Members): string | null {
 type Scoped = CommandBase & { readonly scope: GrantScope; readonly masterId: string | null };
 
 function grantCommand(event: LedgerEvent, payload: Members, base: Scoped): GrantAccess | string {
-  const { link_id: linkId, delegate_actor_id: delegateActorId, role, permissions, expires_at: expires } = payload;
-  if (!isId(linkId) || !isId(delegateActorId)) return 'payload.link_id and payload.delegate_actor_id must be UUIDs';
-  if (typeof role !== 'string') return 'payload.role must be a text';
-  if (!isMembers(permissions)) return 'payload.permissions must be an object';
-  const { access } = permissions;
-  if (access !== undefined && access !== 'read' && access !== 'write')
-    return 'payload.permissions.access must be "read" or "write"';
+  const fault = grantFault(payload, base.scope);
+  if (fault !== null) return fault;
   if (payload.granted_at !== event.createdAt) return "payload.granted_at is not the event's created_at";
-  const expiresMs = typeof expires === 'string' ? parseRfc3339(expires) : null;
-  if (expires !== undefined && expiresMs === null) return 'payload.expires_at must be a time (RFC 3339)';
+  const granted = payload as unknown as RecordedGrant;
+  const { link_id: linkId, delegate_actor_id: delegateActorId, role, permissions, expires_at: expires } = granted;
+  const expiresMs = expires === undefined ? null : parseRfc3339(expires);
   const requested = Object.entries(payload).filter(([name]) => !grantAdditions.has(name));
   return {
     ...base,

@@ -1,7 +1,7 @@
 import { LedgerError, refusedValue } from '../errors.ts';
 import { sha256HexForm } from '../keys/hash.ts';
 import { parseSvcUri } from './svc-uri.ts';
-import { parseRfc3339 } from './time.ts';
+import { fractionDigitsMax, parseRfc3339, rfc3339Form } from './time.ts';
 import { isUuid } from './uuid-form.ts';
 
 /**
@@ -24,8 +24,10 @@ export const SERVICE_EVENT_TYPES = [
   'MASTER_DELEGATION_REVOKED',
 ] as const;
 
+/** The type of test deliveries, which stand in no ledger. */
+const PING = 'PING';
 /** Those of the service, the type of test deliveries, and types that one version keeps for the next. */
-const RESERVED_EVENT_TYPES: ReadonlySet<string> = new Set([...SERVICE_EVENT_TYPES, 'PING']);
+const RESERVED_EVENT_TYPES: ReadonlySet<string> = new Set([...SERVICE_EVENT_TYPES, PING]);
 
 /**
  * The exported forms are patterns of the OpenAPI document too. So they use only what regular expressions of all
@@ -58,6 +60,11 @@ const EMAIL =
 /** May be one of the service's own (filters of lists and subscriptions). */
 export function checkEventType(field: string, value: unknown): string {
   return matching(field, value, eventTypeForm, 'a letter and up to 127 letters, digits or _ . : -');
+}
+
+/** Whether events of this type can stand in a ledger. */
+export function isRecordedEventType(text: string): boolean {
+  return eventTypeForm.test(text) && text !== PING;
 }
 
 /** Throws `reserved_event_type` for the types of the service and for PING. */
@@ -126,9 +133,10 @@ export function checkHash(field: string, value: unknown): string {
 
 /** Returns milliseconds since 1970. */
 export function checkTime(field: string, value: unknown): number {
-  const timeMs = typeof value === 'string' ? parseRfc3339(value) : null;
-  if (timeMs === null) throw refusedValue(field, value, 'an RFC 3339 time such as 2026-11-21T02:06:39Z');
-  return timeMs;
+  const timeMs = typeof value === 'string' && rfc3339Form.test(value) ? parseRfc3339(value) : null;
+  if (timeMs !== null) return timeMs;
+  const digits = `at most ${fractionDigitsMax} digits behind the point`;
+  throw refusedValue(field, value, `an RFC 3339 time such as 2026-11-21T02:06:39Z, with ${digits}`);
 }
 
 /** The `limit` of a list: 1 to 1,000; 20 if left out. */

@@ -6,8 +6,19 @@ const TIME_MIN_MS = -62_167_219_200_000;
 const TIME_MAX_MS = 253_402_300_799_999;
 
 /** date "T" time, fraction, "Z" or offset; the letters in either case (RFC 3339, section 5.6). */
-export const rfc3339Form =
-  /^([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]|60)(?:\.([0-9]+))?(?:[Zz]|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))$/;
+const timeOf = (fraction: string) =>
+  new RegExp(
+    '^([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]|60)' +
+      `(?:\\.(${fraction}))?(?:[Zz]|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))$`,
+  );
+
+/** Digits behind the point in the times of requests: an event keeps them as they were sent. */
+export const fractionDigitsMax = 9;
+
+/** The times of requests. */
+export const rfc3339Form = timeOf(`[0-9]{1,${fractionDigitsMax}}`);
+/** All of RFC 3339: events from before requests had that bound may have longer fractions. */
+const anyRfc3339 = timeOf('[0-9]+');
 
 /** The second that was formatted last, and its text up to the point. Most times are in the same one. */
 const written = { second: Number.NaN, text: '' };
@@ -35,7 +46,7 @@ export function isoTime(timeMs: number): string {
  * 5.7). It counts as the second after it, as in POSIX time.
  */
 export function parseRfc3339(text: string): number | null {
-  const parts = rfc3339Form.exec(text);
+  const parts = anyRfc3339.exec(text);
   if (parts === null) return null;
   const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as Six;
   const date = new Date(0);

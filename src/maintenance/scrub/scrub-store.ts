@@ -4,8 +4,8 @@ import { forEachConcurrently } from '../for-each-concurrently.ts';
 import type { Finding } from './finding.ts';
 import { FingerprintSet } from './fingerprint-set.ts';
 import { cellText, type Expectations, lineText } from './projection-scrub.ts';
+import { wrongRecordForm } from './record-forms.ts';
 import { type LedgerScrub, type ScrubParts, scrubLedger } from './scrub-ledger.ts';
-import { wrongRecordForm } from './scrub-records.ts';
 
 /**
  * `cluster verify --all`. The command `scrub` is another one: it looks at the store of a stopped node by

@@ -36,7 +36,7 @@ export const errorMeanings: { readonly [code in ErrorCode]: string } = {
   arl_required: 'the entity needs an asset root ledger first',
   idempotency_in_progress: 'the first call with this idempotency key is still running',
   key_not_active: 'the signing key is not active',
-  payload_too_large: 'a body beyond 1 MiB, a payload beyond 256 KiB or metadata beyond 16 KiB',
+  payload_too_large: 'a body beyond 1 MiB, a payload beyond 256 KiB, metadata beyond 16 KiB, permissions beyond 4 KiB',
   unsupported_media_type: 'the body is not `application/json`, or is compressed',
   idempotency_key_reused: 'the idempotency key was used for another call',
   rate_limited: 'too many calls; `Retry-After` says when to go on',

@@ -1,7 +1,7 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import { invalidField, notFound, refusedValue } from '../../domain/errors.ts';
 import { parties } from '../../domain/event/facts.ts';
-import type { GrantScope } from '../../domain/event/grant.ts';
+import { type GrantScope, permissionsBytesMax } from '../../domain/event/grant.ts';
 import {
   accessSignedForms,
   grantedType,
@@ -21,6 +21,7 @@ import { checkCallSignature } from '../actors/signing.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { refuseOtherWorld } from '../calls/world-check.ts';
+import { checkCanonicalBytes } from '../encoding/canonical-bytes.ts';
 import type { OnceSubmitter } from '../idempotency/submit-once.ts';
 import { type OrganizationRecord, organizationCollection } from '../organizations/organization-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
@@ -200,11 +201,12 @@ export class Delegations {
 
 /**
  * Checks the permissions. `access`, if given, must be read or write: a misspelt value must not become a grant. Other
- * keys are stored and grant nothing.
+ * keys are stored and grant nothing. Throws `invalid_argument` or `payload_too_large`.
  */
 function checkPermissions(text: string, parsed: JsonNode | null): JsonNode {
   const node = parsed ?? parseJsonField(text);
   if (node.kind !== 'object') throw invalidField('permissions', 'a JSON object');
+  checkCanonicalBytes(node, permissionsBytesMax, { field: 'permissions', subject: 'permissions have' });
   const access = memberOf(node, 'access');
   if (access !== undefined && (access.kind !== 'string' || (access.value !== 'read' && access.value !== 'write'))) {
     throw refusedValue('permissions.access', toValue(access), '"read" or "write"');

@@ -20,6 +20,7 @@ import { enrolKey } from '../actors/signing-keys.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { checkListPage, tooFarInto } from '../calls/list-page.ts';
+import { checkCanonicalBytes } from '../encoding/canonical-bytes.ts';
 import { changeOnce } from '../idempotency/change-once.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
@@ -210,9 +211,6 @@ export function entityService(
 function checkMetadata(metadata: string): string {
   const node = parseJsonField(metadata);
   if (node.kind !== 'object') throw invalidField('metadata', 'a JSON object');
-  if (Buffer.byteLength(node.canonical) > metadataBytesMax) {
-    const message = `metadata has at most ${metadataBytesMax} bytes of canonical JSON.`;
-    throw new LedgerError('payload_too_large', message, { field: 'metadata', limit_bytes: metadataBytesMax });
-  }
+  checkCanonicalBytes(node, metadataBytesMax, { field: 'metadata', subject: 'metadata has' });
   return node.canonical;
 }

@@ -175,7 +175,7 @@ function record(id: string, claim: Claim, replaces: string) {
   return { kind: KIND, id, replaces, value: JSON.stringify(claim), lookups: [], expiresAt: claim.expires };
 }
 
-const claimForm: RecordForm<Claim> = {
+export const claimForm: RecordForm<Claim> = {
   kind: KIND,
   form: {
     fingerprint: text,

@@ -2,13 +2,12 @@ import { LedgerError } from '../../domain/errors.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { decodeStored } from '../../store/unreadable-record.ts';
 import type { EntityRequest } from '../calls/call.ts';
-import { parserOf, textOrNull } from '../records/record-form.ts';
+import { decodeRecord, type RecordForm, textOrNull } from '../records/record-form.ts';
 import { putPrerequisite } from './prerequisite-record.ts';
 
 const KIND = 'entity_request';
-const parseUse = parserOf<{ claim: string | null }>({ claim: textOrNull });
+export const usedRequestForm: RecordForm<{ claim: string | null }> = { kind: KIND, form: { claim: textOrNull } };
 
 /**
  * Marks a signed request as used, so that it changes state once. Throws `invalid_signature` if it was used before. A
@@ -32,7 +31,7 @@ export async function useEntityRequest(
     expiresAt: nowMs + 3 * limits.entityRequestSkewMs,
   });
   if (put.ok) return;
-  const usedFor = put.current === null ? null : decodeStored(put.current, parseUse).claim;
+  const usedFor = put.current === null ? null : decodeRecord(put.current, usedRequestForm).claim;
   if (usedFor !== null && usedFor === claimId) return;
   throw new LedgerError(
     'invalid_signature',

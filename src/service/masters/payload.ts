@@ -11,9 +11,10 @@ import {
   toValue,
 } from '../../domain/json/json.ts';
 import { checkHash, checkLabel, checkUuid } from '../../domain/values/fields.ts';
+import { checkCanonicalBytes } from '../encoding/canonical-bytes.ts';
 
 /** Bytes of a payload in canonical form. */
-const payloadBytesMax = 256 * 1024;
+export const payloadBytesMax = 256 * 1024;
 const deliveryChainItemsMax = 16;
 const deliveryChainDepthMax = 4;
 const DELIVERY_CHAIN = 'X-Delivery-Chain';
@@ -27,13 +28,7 @@ export function parsePayload(text: string): JsonNode {
 /** Validates the payload of an append. Throws `invalid_argument`, `payload_too_large` or `reserved_field`. */
 export function checkPayload(node: JsonNode): { readonly object: JsonObject; readonly causedByHash: string | null } {
   if (node.kind !== 'object') throw invalidField('payload', 'a JSON object');
-  // A UTF-16 unit has three bytes of UTF-8 at most, so most payloads need no counting.
-  if (node.canonical.length * 3 > payloadBytesMax && Buffer.byteLength(node.canonical) > payloadBytesMax) {
-    throw new LedgerError('payload_too_large', `A payload has at most ${payloadBytesMax} bytes of canonical JSON.`, {
-      field: 'payload',
-      limit_bytes: payloadBytesMax,
-    });
-  }
+  checkCanonicalBytes(node, payloadBytesMax, { field: 'payload', subject: 'A payload has' });
   if (memberOf(node, 'delivery_chain') !== undefined) {
     throw new LedgerError(
       'reserved_field',
@@ -109,7 +104,8 @@ export function checkDeliveryChain(text: string): AddedMember {
       checkUuid(`${name}.actor_id`, member('actor_id'));
       checkLabel(`${name}.role`, member('role'));
     });
-    if (!actorTypes.has(String(member('actor_type'))))
+    const actorType = member('actor_type');
+    if (typeof actorType !== 'string' || !actorTypes.has(actorType))
       throw invalidHeader(DELIVERY_CHAIN, `one of ${[...actorTypes].join(', ')}`, `[${index}].actor_type`);
   }
   return { name: 'delivery_chain', text: `"delivery_chain":${node.canonical}` };

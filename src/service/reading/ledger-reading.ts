@@ -1,7 +1,7 @@
 import { LedgerError, notFound } from '../../domain/errors.ts';
 import type { LedgerType } from '../../domain/event/event.ts';
 import { isParty, type LedgerFacts, ledgerFacts, type MasterFacts } from '../../domain/event/facts.ts';
-import type { Grant } from '../../domain/event/grant.ts';
+import { type GrantTerms, grantTerms } from '../../domain/event/grant.ts';
 import { wrongHash } from '../../domain/event/integrity.ts';
 import { type LedgerLine, names } from '../../domain/event/projection.ts';
 import {
@@ -45,7 +45,7 @@ interface SeenLedger {
 export interface HeldGrant extends GrantObject {
   /** Seq of the event that changed it last; -1 if none did. */
   readonly version: number;
-  readonly grant: Grant | null;
+  readonly grant: GrantTerms | null;
 }
 
 /** The seqs of the events that closed a ledger and one of its masters. */
@@ -199,7 +199,8 @@ export class LedgerReading {
       const key = names.grant(scope, id, actorId);
       const cell = await store.cell(key);
       const found = cell === null ? undefined : decodeOrPassOver(storedCell(key, cell.value), parseGrantCell);
-      held.push({ scope, id, version: cell?.version ?? -1, grant: found?.grant ?? null });
+      const grant = found?.grant == null ? null : grantTerms(found.grant);
+      held.push({ scope, id, version: cell?.version ?? -1, grant });
     }
     return held;
   }

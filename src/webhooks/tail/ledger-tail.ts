@@ -1,10 +1,12 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { CorruptRow, parseRow } from '../../domain/event/row.ts';
+import { delegationOfType } from '../../domain/event/service-events.ts';
 import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
+import { pageCharsMax } from '../../store/pages.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
 import { type CursorStart, cursorToStartAt } from './cursor-start.ts';
 import { type FanOutParts, fanOut } from './fan-out.ts';
@@ -12,7 +14,7 @@ import type { LedgerBarriers } from './ledger-barriers.ts';
 import { changesBy } from './read-spans.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
 
-/** At 256 KiB each they are 16 MiB. The cursor moves after each range. */
+/** Fewer if they are large (pageCharsMax). The cursor moves after each range. */
 const rangeEventsMax = 64;
 /** More would only wait for the same disk. */
 const ledgersAtOnce = 4;
@@ -144,7 +146,8 @@ export class LedgerTail {
     const cursor = this.#cursors.get(ledgerId) ?? (await this.#begin(ledgerId));
     if (cursor === null) return false;
     if (cursor === 'overtaken') return true;
-    const entries = this.#answered(ledgerId, await ledgers.read(ledgerId, cursor.nextSeq, rangeEventsMax));
+    const found = await ledgers.read(ledgerId, cursor.nextSeq, rangeEventsMax, pageCharsMax);
+    const entries = this.#answered(ledgerId, found);
     const last = entries.at(-1);
     const isCertain = last === undefined || barriers.reaches(ledgerId, last.seq);
     if (!isCertain) barriers.ask(ledgerId);
@@ -205,7 +208,7 @@ export class LedgerTail {
   /** Learns new readers from the events themselves: another node may have written them. */
   async #learn(ledgerId: string, events: readonly LedgerEvent[]): Promise<void> {
     const lettingIn = events.filter(
-      ({ eventType }) => eventType === 'GENESIS' || eventType.endsWith('_DELEGATION_GRANTED'),
+      ({ eventType }) => eventType === 'GENESIS' || delegationOfType(eventType)?.isGrant === true,
     );
     if (lettingIn.length === 0) return;
     const facts = await this.#parts.facts(ledgerId);

@@ -33,7 +33,10 @@ export async function startAttackedCluster(
   cassandra: CassandraAddress,
   prepare: (cluster: ClusterUnderTest) => Promise<void> = async () => {},
 ): Promise<AttackedCluster> {
-  const env = { NODE_OPTIONS: `--import=${new URL('./shifted-clock.ts', import.meta.url)}` };
+  // No attack may end a node that has little memory.
+  const env = {
+    NODE_OPTIONS: `--import=${new URL('./shifted-clock.ts', import.meta.url)} --max-old-space-size=256`,
+  };
   const cluster = await startCluster({ nodes: 3, cassandra, env });
   const owned = new Map<string, Pair>();
   try {

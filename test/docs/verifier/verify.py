@@ -8,8 +8,9 @@ be checked begins with a question mark. Exit code: 0 valid, 1 invalid, 2 incompl
 import argparse, json, math, re, sys
 from datetime import datetime, timedelta, timezone
 
+import checkpoint
 from formulas import jcs, parse, sha256, time_of, verifies
-from rules import Rules
+from rules import ACTOR_TYPES, UUID, Rules
 
 FIELDS = ("id ledger_id seq master_id master_seq event_type actor_id actor_type payload hash content_hash actor_sig"
           " caused_by_hash signing_key_id actor_sig_payload authority_sig authority_key_id created_at").split()
@@ -19,7 +20,6 @@ OBJECTS, NUMBERS = ["payload", "actor_sig_payload"], ["seq", "master_seq"]
 # The fields that may be null.
 OPTIONAL = ("master_id master_seq actor_id actor_sig caused_by_hash signing_key_id actor_sig_payload authority_sig"
             " authority_key_id").split()
-UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 def is_time(text):
@@ -31,11 +31,13 @@ def is_typed(e):
     return all(type(e[name]) is types[name] or (e[name] is None and name in OPTIONAL) for name in FIELDS)
 
 def is_form(e):
-    ids = [e["id"], e["ledger_id"], e["id"] if e["master_id"] is None else e["master_id"]]
+    ids = [e["id"], e["ledger_id"], *(e[name] for name in ("master_id", "actor_id") if e[name] is not None)]
+    hashes = [e["hash"], e["content_hash"], e["content_hash"] if e["caused_by_hash"] is None else e["caused_by_hash"]]
     places = [e["seq"], e["seq"] if e["master_seq"] is None else e["master_seq"]]
     return (all(re.fullmatch(UUID, one) for one in ids) and all(0 <= n < 2**53 and n % 1 == 0 for n in places)
-            and all(re.fullmatch("[0-9a-f]{64}", e[name]) for name in ("hash", "content_hash"))
-            and is_time(e["created_at"]) and "\0" not in e["event_type"])
+            and all(re.fullmatch("[0-9a-f]{64}", one) for one in hashes)
+            and e["actor_type"] in ACTOR_TYPES and is_time(e["created_at"])
+            and e["event_type"] != "PING" and re.fullmatch("[A-Za-z][A-Za-z0-9_.:-]{0,127}", e["event_type"]))
 
 
 # Sections 1 and 4: signatures and seals. Each function gives the findings of one event.
@@ -75,11 +77,15 @@ def attribution(e, actors, authority):
         signed = e["payload"] if signed is None else signed
         return signature(e, e["signing_key_id"] or "", e["actor_sig"], signed, actors)
     found = seal(e, authority)
-    keys = actors.get(e["actor_id"], {"keys": []})["keys"]
-    had_keys = any(time_of(key["valid_from"], 15) <= time_of(e["created_at"]) for key in keys)
+    document = actors.get(e["actor_id"])
     exempt = SEALED + ["MASTER_DELEGATION_GRANTED", "MASTER_DELEGATION_REVOKED"]
     request = [e["payload"].get("requestor_sig"), e["payload"].get("requestor_signing_key_id"), signed]
-    if (had_keys and event_type not in exempt) or e["signing_key_id"] is not None:
+    if event_type not in exempt and document is None:
+        found += ["? actor_keys_unknown"] * (e["actor_id"] is not None)
+    elif event_type not in exempt:
+        had_keys = any(time_of(key["valid_from"], 15) <= time_of(e["created_at"]) for key in document["keys"])
+        found += ["invalid_actor_sig"] * had_keys + ["? actor_keys_untrusted"] * (not document["is_trusted"])
+    if e["signing_key_id"] is not None:
         found.append("invalid_actor_sig")
     if event_type != "LEDGER_CLOSED":
         return found + ["invalid_actor_sig"] * (signed is not None)
@@ -164,22 +170,25 @@ def check_ends(header, end, events):
 def read_export(path):
     lines = lines_of(path)
     header, *rest = [parse(line.removesuffix(b"\r").decode()) for line in lines if line.strip()]
-    found = {"event": [], "actor": [], "authority": [], "end": []}
+    found = {"event": [], "actor": [], "authority": [], "checkpoint": [], "end": []}
     for line in rest:
         [(name, value)] = line.items()
         if found["end"] or (name == "actor" and value["actor_id"] in [one["actor_id"] for one in found["actor"]]):
             raise ValueError("a line behind the end, or a second document of an actor")
         found[name].append(value)
-    [end], [authority] = found["end"], found["authority"]
-    if header["format"] != "ledger-trust-export/1" or end["count"] != len(found["event"]):
+    [end], [authority], note = found["end"], found["authority"], (found["checkpoint"] or [None])[0]
+    notes_max = {"ledger-trust-export/1": 0, "ledger-trust-export/2": int(end.get("kind", "segment") != "segment")}
+    if end["count"] != len(found["event"]) or len(found["checkpoint"]) > notes_max[header["format"]]:
         raise ValueError("cut short, or no export")
+    if found["checkpoint"] and not isinstance(note, str):
+        raise ValueError("a checkpoint that is no text")
     if any(sorted(e) != sorted(FIELDS) for e in found["event"]):
         raise ValueError("an event with other fields")
-    return header, end, found["event"], found["actor"], authority
+    return header, end, found["event"], found["actor"], authority, note
 
 def verify(path, key_files, authority_file, heads, now):
-    header, end, events, documents, authority = read_export(path)
-    findings = set()
+    header, end, events, documents, authority, note = read_export(path)
+    findings, taken, unsigned = set(), [], []
     if key_files:
         documents = [parse(open(file, encoding="utf-8").read()) for file in key_files]
     if authority_file:
@@ -193,9 +202,23 @@ def verify(path, key_files, authority_file, heads, now):
             findings.add((e["id"], "malformed_event"))
             continue
         found = chain.take(e) + attribution(e, actors, authority) + rules.take(e, chain.is_whole)
+        taken.append(e)
+        is_sealed = e["actor_sig"] is None and not any(re.search("hash|authority", finding) for finding in found)
+        unsigned = [] if is_sealed else [*unsigned, e]
         if not authority_file and authority["keys"] and e["authority_key_id"]:
             found.append("? authority_keys_untrusted")
         findings.update((e["id"], finding) for finding in found)
+    if note is not None and authority_file and authority.get("log"):
+        is_master, log_id = end["kind"] == "master", header["master_id" if end["kind"] == "master" else "ledger_id"]
+        try:
+            finding, behind = checkpoint.look(note, is_master, log_id, authority, taken)
+        except checkpoint.Refused:
+            return [("", "refused_checkpoint")]
+        if finding:
+            findings.add((taken[-1]["id"] if taken else "", finding))
+        unsigned = unsigned if behind is None else min(unsigned, behind, key=len)
+    if unsigned:
+        findings.add((unsigned[0]["id"], "? order_unsigned"))
     for head in set(heads) - {e["hash"] for e in events}:
         findings.add((head, "missing_event"))
     if not events:

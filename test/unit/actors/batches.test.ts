@@ -1,14 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { batchBytesMax, batchEventsMax } from '../../../src/actors/bounds.ts';
+import { batchBytesMax, batchEventsMax, rowBytesMax, rowFrameBytesMax } from '../../../src/actors/bounds.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
 import { uuidV7Time } from '../../../src/domain/values/uuid.ts';
 import {
   append,
   closeLedger,
   closeMaster,
+  commandKey,
   createMaster,
   delegate,
   grant,
+  ledgerId,
   masterId,
   openLedger,
   revoke,
@@ -116,6 +118,56 @@ describe('a batch is bounded', () => {
     await Promise.all([append(), append({ payload: large }), append(), append()].map((one) => actor.submit(one)));
     expect(meter.batches).toEqual([1, 1, 2]);
     expect(faultsOf(await log())).toEqual([]);
+  });
+});
+
+describe('a row is bounded', () => {
+  const textsBytesMax = rowBytesMax - rowFrameBytesMax;
+
+  test('a command whose event would be larger is refused, and those beside it are written', async () => {
+    const { actor, log } = await opened();
+    const requested = `{"delegate_actor_id":"${delegate}","permissions":${payloadOf(textsBytesMax)},"role":"OPS"}`;
+    const codes = await codesOf(
+      actor,
+      append(),
+      append({ payload: payloadOf(textsBytesMax + 1) }),
+      append({ payload: payloadOf(textsBytesMax + 3, '語') }),
+      grant({ requested, permissions: payloadOf(textsBytesMax) }),
+      append(),
+    );
+    expect(codes).toEqual(['carried out', ...Array(3).fill('payload_too_large'), 'carried out']);
+    expect(await log()).toHaveLength(4 + 2);
+    expect(faultsOf(await log())).toEqual([]);
+  });
+
+  test('what was signed counts where it is stored beside the payload', async () => {
+    const { actor, keys } = await opened();
+    keys.enrol(supplier, 'kid');
+    const half = payloadOf(textsBytesMax / 2);
+    const signedAs = (signedForm: string) => append({ payload: half, signature: signature('kid', signedForm) });
+    const codes = await codesOf(
+      actor,
+      signedAs(half),
+      signedAs(`${half.slice(0, -1)} }`),
+      signedAs(` ${half.slice(1)}`),
+    );
+    expect(codes).toEqual(['carried out', 'payload_too_large', 'carried out']);
+  });
+
+  test('the rest of the row of the largest event fits', async () => {
+    const { actor, memory } = await opened();
+    const commandKeys = ['a', 'b'].map((id) => commandKey(id.repeat(64), id.repeat(64), true));
+    const { event } = await actor.submit(
+      append({
+        eventType: `T${'y'.repeat(127)}`,
+        payload: payloadOf(textsBytesMax),
+        causedByHash: 'ab'.repeat(32),
+        commandKeys,
+      }),
+    );
+    const [entry] = await memory.read(ledgerId, event.seq, 1);
+    expect(Buffer.byteLength(entry?.row ?? '')).toBeLessThanOrEqual(rowBytesMax);
+    expect(Buffer.byteLength(entry?.row ?? '') - textsBytesMax).toBeGreaterThan(rowFrameBytesMax / 4);
   });
 });
 

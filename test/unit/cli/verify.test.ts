@@ -10,6 +10,7 @@ import {
   exported,
   ledgerId,
   listOfMaster,
+  noteOf,
 } from '../../support/export-of-vectors.ts';
 import { runHere } from '../../support/program-here.ts';
 import { inTerminal, whyNoTerminal } from '../../support/pseudo-terminal.ts';
@@ -79,10 +80,10 @@ describe('verify', () => {
     });
   });
 
-  it('recognizes a saved answer, whatever its payloads contain', async () => {
-    const list = eventsWith({ format: 'ledger-trust-export/1' });
+  it.each([1, 2])('recognizes a saved answer, whatever its payloads contain, such as format %i', async (format) => {
+    const list = eventsWith({ format: `ledger-trust-export/${format}` });
     const some = { ...answer, count: 3, events: list.slice(3, 6) };
-    expect(JSON.stringify(some).indexOf('"format":"ledger-trust-export/1"')).toBeLessThan(4_096);
+    expect(JSON.stringify(some).indexOf(`"format":"ledger-trust-export/${format}"`)).toBeLessThan(4_096);
     const { code, err } = await verify(some, ...offline);
     expect({ code, err }).toEqual({ code: 2, err: '' });
   });
@@ -152,7 +153,8 @@ describe('verify', () => {
   it('exits with 1 if the event of --head is missing', async () => {
     const short = exported(events.slice(0, 7));
     expect((await verify(short, '--head', String(vectors.chain[8]?.hash))).code).toBe(1);
-    expect((await verify(short, ...offline)).code).toBe(0);
+    const signed = exported(events.slice(0, 7), { kind: 'ledger' }, {}, { actor, authority, checkpoint: noteOf(7) });
+    expect((await verify(signed, ...offline)).code).toBe(0);
   });
 
   it('checks the list of a master', async () => {

@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { type Event, verifyEvents } from '../../../src/client/index.ts';
+import { type Event, type KeySource, verifyEvents } from '../../../src/client/index.ts';
 import {
   at,
   chain,
   changed,
+  documentOf,
   masterA,
   ofMasterA,
   otherValue,
   resealed,
+  supplier,
   verify,
   whole,
 } from '../../support/vector-chain.ts';
@@ -131,12 +133,37 @@ describe('a single changed field', () => {
 });
 
 describe('a malformed event', () => {
+  it('sends nobody to ask for the keys of what is no actor', async () => {
+    const asked = new Set<string>();
+    const keys: KeySource = {
+      document: (actorId) => {
+        asked.add(actorId);
+        return documentOf();
+      },
+    };
+    for (const actorId of ['', 'not-a-uuid', '\0', 'x/../..', `${at(4).actorId}#key-1`])
+      expect((await verify(changed(4, { actorId, actorSig: null }), { keys })).verdict).toBe('invalid');
+    expect([...asked]).toEqual([supplier]);
+  });
+
   const odd: [string, Partial<Event>][] = [
     ['an upper-case id', { id: at(4).id.toUpperCase() }],
     ['a fraction as seq', { seq: 4.5 }],
     ['a short hash', { hash: 'abc' }],
     ['a time without milliseconds', { createdAt: '2026-11-21T02:06:39Z' }],
     ['a NUL in the type', { eventType: 'A\0B' }],
+    ['no type', { eventType: '' }],
+    ['a type that callers may not use', { eventType: 'PING' }],
+    ['a type with a zero-width space', { eventType: 'GENESIS\u200b' }],
+    ['a type that is read from right to left', { eventType: '\u202eDESOLC' }],
+    ['half a surrogate pair in the type', { eventType: 'PAID_\ud800' }],
+    ['a line break behind the type', { eventType: 'LEDGER_CLOSED\n' }],
+    ['a type of 129 characters', { eventType: 'x'.repeat(129) }],
+    ['an actor that has no id', { actorId: '' }],
+    ['an upper-case actor_id', { actorId: at(4).actorId?.toUpperCase() ?? null }],
+    ['a path as actor_id', { actorId: 'x/../../v1/ledgers?y=1#' }],
+    ['an actor_type that the service does not know', { actorType: 'robot' }],
+    ['a cause that is no hash', { causedByHash: 'not a hash' }],
     ['a number that JSON cannot say', { payload: { weight: Number.POSITIVE_INFINITY } }],
     ['half a surrogate pair', { payload: { note: '\ud800' } }],
   ];

@@ -57,7 +57,7 @@ describe('a peer that does not read its answers', () => {
 
   test('has no further commands read while many answers wait', async () => {
     let asked = 0;
-    const { ask } = await unread(
+    const { connections, ask } = await unread(
       new MemoryBudget(256 * mebibyte),
       () => 0,
       () => void asked++,
@@ -68,6 +68,8 @@ describe('a peer that does not read its answers', () => {
     }
     expect(asked).toBeGreaterThan(40);
     expect(asked).toBeLessThan(200);
+    // Had more been read, it would be at the bound of waiting answers, and disconnected.
+    expect(connections.size).toBe(1);
   });
 
   test('is disconnected after half a minute', async () => {

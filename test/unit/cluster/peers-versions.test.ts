@@ -15,6 +15,7 @@ import { commandText } from '../../../cluster/peers/wire-command.ts';
 import { UnreadableCommand } from '../../../cluster/peers/wire-fields.ts';
 import { NotOwner, PeerUnreachable } from '../../../src/actors/routing/peers.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
+import { formatRow } from '../../../src/domain/event/row.ts';
 import {
   type Answer,
   AnswerSchema,
@@ -23,6 +24,9 @@ import {
   type ExchangeResponse,
   ExchangeResponseSchema,
   LedgerHeadSchema,
+  NotOwnerSchema,
+  OutcomeSchema,
+  RefusalSchema,
 } from '../../../src/gen/svc/cluster/v1/peers_pb.ts';
 import { append, commandKey, ledgerId, siblingId } from '../../support/commands.ts';
 import { peerWithSecret, strangePort } from '../../support/peer-attackers.ts';
@@ -77,6 +81,24 @@ describe('an answer of a later version', () => {
     expect(outcomeIn(answerOf(answer, laterField))).toEqual({ event, replayed: true });
     const owner = toBinary(AnswerSchema, create(AnswerSchema, errorAnswer(1, new NotOwner('node-z'))));
     expect(() => outcomeIn(answerOf(owner, laterField))).toThrow(expect.objectContaining({ owner: 'node-z' }));
+  });
+
+  test('with unknown fields in its outcome, its refusal or its owner is read by the known ones', async () => {
+    const sent = (result: Answer['result']) =>
+      answerOf(toBinary(AnswerSchema, create(AnswerSchema, { id: 1, result })));
+    const { event } = await writtenEvent();
+    const row = { row: formatRow(event), replayed: true };
+    const outcome = sent({ case: 'outcome', value: withLater(OutcomeSchema, row) });
+    expect(outcome.result.value?.$unknown).toHaveLength(1);
+    expect(outcomeIn(outcome)).toEqual({ event, replayed: true });
+    const fields = { code: 'not_found', message: 'No.', details: '{"a":1}' };
+    const refused = expect.objectContaining({ code: 'not_found', message: 'No.', details: { a: 1 } });
+    const refusal = sent({ case: 'refusal', value: withLater(RefusalSchema, fields) });
+    expect(() => outcomeIn(refusal)).toThrow(refused);
+    for (const owner of ['node-z', 'zone 2/node-z'])
+      expect(() => outcomeIn(sent({ case: 'notOwner', value: withLater(NotOwnerSchema, { owner }) }))).toThrow(
+        expect.objectContaining({ name: 'NotOwner', owner }),
+      );
   });
 
   test('of an unknown kind leaves the outcome unknown', () => {

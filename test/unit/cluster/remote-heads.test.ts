@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { HeadWatchers } from '../../../cluster/peers/head-watchers.ts';
 import { NodeHeads } from '../../../cluster/peers/remote-heads.ts';
-import { ManualClock } from '../../support/clock.ts';
+import { ManualClock, settled } from '../../support/clock.ts';
 import { ledgerId } from '../../support/commands.ts';
 import { nodePort, peersAt } from '../../support/peer-ports.ts';
 
@@ -45,6 +45,28 @@ test('the owner of a followed ledger tells the node of its commits, and of no ot
   await expect.poll(() => node.heard.at(-1)).toEqual([ledgerId, 7]);
   // The commits of one turn make one message, with the newest head of each ledger.
   expect(node.heard.filter(([, seq]) => seq > 5)).toEqual([[ledgerId, 7]]);
+});
+
+test('an owner to whom no stream can be opened is asked again', async () => {
+  const clock = new ManualClock(0);
+  let asked = 0;
+  const heads = new NodeHeads({
+    self: 'node-b',
+    shardCount: 16,
+    placement: { locate: async () => 'node-a' },
+    watchers: new HeadWatchers(),
+    clock,
+    headsFrom: () => {
+      asked += 1;
+      throw new Error('the certificate cannot be read');
+    },
+  });
+  using _subscription = heads.subscribe(ledgerId);
+  for (let look = 1; look <= 3; look += 1) {
+    await settled();
+    expect(asked).toBe(look);
+    clock.advance(1_000);
+  }
 });
 
 test('a node that follows the ledger no more is told nothing', async () => {

@@ -54,7 +54,7 @@ describe('an honest history has no finding', () => {
       [
         ...opened,
         grant(),
-        grant({ scope: 'ledger', role: 'OWNER', delegateActorId: stranger }),
+        grant({ scope: 'ledger', role: 'OWNER', delegateActorId: stranger, linkId: uuid(0xcd) }),
         closeLedger({ actorId: buyer }),
         revoke(),
         revoke({ scope: 'ledger', delegateActorId: stranger }),
@@ -78,7 +78,7 @@ describe('an honest history has no finding', () => {
       'in which an owner by a ledger grant creates, grants and revokes',
       [
         openLedger(),
-        grant({ scope: 'ledger', role: 'OWNER', delegateActorId: stranger }),
+        grant({ scope: 'ledger', role: 'OWNER', delegateActorId: stranger, linkId: uuid(0xcd) }),
         createMaster({ actorId: stranger }),
         grant({ actorId: stranger }),
         append({ actorId: delegate }),
@@ -146,12 +146,11 @@ describe('an honest history has no finding', () => {
 describe('an event that the service does not write is found', () => {
   const granted = [...opened, grant()];
   const revoked = [...granted, revoke()];
-  const noIds = 'payload.link_id and payload.delegate_actor_id must be UUIDs';
   const noAccess = 'payload.permissions.access must be "read" or "write"';
   const notWritten = (name: string) => `payload.${name} is not what the service writes here`;
 
   test.each<[string, Command[], Readonly<Record<string, unknown>>, string]>([
-    ['a grant without a link', granted, { link_id: 7 }, noIds],
+    ['a grant without a link', granted, { link_id: 7 }, 'payload.link_id must be a UUID'],
     ['a grant with a misspelt access', granted, { permissions: { access: 'wrote' } }, noAccess],
     ['a grant whose permissions are a list', granted, { permissions: [] }, 'payload.permissions must be an object'],
     ['a grant of another time', granted, { granted_at: later(1) }, "payload.granted_at is not the event's created_at"],

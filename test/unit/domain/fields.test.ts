@@ -214,9 +214,11 @@ describe('actor URIs', () => {
 describe('times', () => {
   test('yield milliseconds', () => {
     expect(fields.checkTime('at', '2026-11-21T02:06:39.123+00:00')).toBe(1795226799123);
+    expect(fields.checkTime('at', '2026-11-21T02:06:39.123456789Z')).toBe(1795226799123);
   });
 
-  test.each(['', 'now', '2026-11-21', 1795226799123, null, new Date(0)])('exclude %j', (value) => {
+  const long = `2026-11-21T02:06:39.${'1'.repeat(10)}Z`;
+  test.each(['', 'now', '2026-11-21', long, 1795226799123, null, new Date(0)])('exclude %j', (value) => {
     expect(() => fields.checkTime('at', value)).toThrow(expect.objectContaining({ code: 'invalid_argument' }));
   });
 });

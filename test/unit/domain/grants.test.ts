@@ -15,6 +15,7 @@ import {
   supplier,
   uuid,
 } from '../../support/commands.ts';
+import { heldBytes } from '../../support/held-bytes.ts';
 import { kid, opened, organization, payloadOf } from '../../support/ledger-kinds.ts';
 import { chainOf, only, start } from '../../support/world.ts';
 
@@ -80,6 +81,25 @@ describe('grants', () => {
       granted_at: start,
     });
     expect(grantOf(event)).toMatchObject({ access: 'write', expiresAt: '2026-11-21T03:30:00.500Z' });
+  });
+
+  test('a stored grant may have a longer fraction than requests may: it was taken before they had a bound', () => {
+    const chain = chainOf(openLedger(), createMaster());
+    const [requested] = accessSignedForms(masterId, delegate, 'write', `2126-11-21T05:30:00.5${'0'.repeat(50)}Z`);
+    const command = grant({ role: 'ACCESS', expiresAt: '2126-11-21T05:30:00.500Z', requested, access: 'write' });
+    const event = only(chain.run(command));
+    expect(grantOf(event).expiresAt).toBe('2126-11-21T05:30:00.500Z');
+    expect(chain.refusal(append({ actorId: delegate }))).toBeNull();
+  });
+
+  test('a grant that is held takes about as much memory as its permissions have characters', async () => {
+    const permissions = `{"list":[${Array(2_000).fill('1').join(',')}]}`;
+    const chain = chainOf(openLedger(), createMaster());
+    const event = only(chain.run({ ...grant(), permissions }));
+    const before = await heldBytes();
+    const held = Array.from({ length: 200 }, () => grantOf(event));
+    expect(((await heldBytes()) - before) / held.length).toBeLessThan(3 * permissions.length);
+    expect(held[0]?.permissions).toBe(permissions);
   });
 
   test('POST …/access without an end has no expires_at', () => {

@@ -52,6 +52,11 @@ describe('golden vectors', () => {
     }
   });
 
+  test('half a surrogate pair in the event type or ledger id is refused', () => {
+    expect(() => sigDigest('PAID_\ud800', 'b', '{}')).toThrow(TypeError);
+    expect(() => sigDigest('PAID', '\udc00', '{}')).toThrow(TypeError);
+  });
+
   test('a NUL in the event type or ledger id is refused', () => {
     expect(() => sigDigest('A\0B', 'L', '{}')).toThrow(TypeError);
     expect(() => sigDigest('A', 'L\0', '{}')).toThrow(TypeError);

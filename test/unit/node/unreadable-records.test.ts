@@ -5,12 +5,18 @@ import { watchUnreadable } from '../../../src/node/unreadable-records.ts';
 import { createLog } from '../../../src/runtime/telemetry/log.ts';
 import { collection } from '../../../src/service/records/collection.ts';
 import { text } from '../../../src/service/records/record-form.ts';
+import { boundedLedgers } from '../../../src/service/walking/bounded-stores.ts';
 import { unboundedWalk } from '../../../src/service/walking/walk.ts';
+import { blockKind } from '../../../src/service/webhooks/delivery-block.ts';
+import { requestedKind } from '../../../src/service/webhooks/requested-deliveries.ts';
+import { seqsToStartAfter } from '../../../src/service/webhooks/start-seqs.ts';
 import { subscriptionsIn } from '../../../src/service/webhooks/subscription-record.ts';
 import type { Lookup, RecordStore } from '../../../src/store/record-store.ts';
 import { tellUnreadable, UnreadableRecord } from '../../../src/store/unreadable-record.ts';
 import { append, buyer, createMaster, ledgerId, openLedger, supplier } from '../../support/commands.ts';
+import { MemoryLedgerStore } from '../../support/memory-store/ledger-store.ts';
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
+import { deliveriesAt, minuteMs, subscriptionId } from '../../support/webhook-deliveries.ts';
 import { typesSent, webhookRig } from '../../support/webhook-rig.ts';
 import { storeWith } from '../../support/world.ts';
 
@@ -37,6 +43,7 @@ async function damage(records: RecordStore, kind: string, id: string, value: str
   expect(put.ok).toBe(true);
 }
 
+const none = () => {};
 const damagedValues = ['', 'no JSON', 'null', '[]', '{}', '7'];
 
 describe('a subscription that cannot be read', () => {
@@ -113,6 +120,40 @@ test.each(damagedValues)(
     await world.runToEnd(append());
     expect(typesSent(world).length).toBeGreaterThan(0);
     expect(await countOf('line')).toBeGreaterThan(0);
+  },
+);
+
+test.each(damagedValues)(
+  'a line that says %j leaves the other ledgers the seqs that deliveries begin after',
+  async (value) => {
+    const line = JSON.stringify({ ledgerId, role: 'supplier' });
+    const ledgers = storeWith(new MemoryLedgerStore(() => 0), {
+      lines: async () => [value, line].map((text, at) => ({ order: `${at}`, value: text })),
+    });
+    const nothing = { subscribed: none, ended: none, mayHaveEnded: none, queued: none };
+    const work = { ...nothing, newestAnswered: () => 4, writtenLately: () => [] };
+    const bounded = boundedLedgers(unboundedWalk(), ledgers);
+    expect(await seqsToStartAfter(bounded, work, supplier, null)).toEqual({ [ledgerId]: 4 });
+    expect(await countOf('line')).toBe(1);
+  },
+);
+
+test.each(damagedValues)(
+  'a record of deliveries that says %j hides no other from lists and from sending',
+  async (value) => {
+    const rig = deliveriesAt();
+    await rig.recordNow(1);
+    await rig.ask();
+    for (const kind of [blockKind, requestedKind]) {
+      const { id = '', lookups = [] } = rig.puts(kind)[0] ?? {};
+      await damage(rig.memory, kind, id, value, lookups);
+    }
+    rig.clock.jump(minuteMs);
+    const left = [...(await rig.recordNow(1)), await rig.ask()].toSorted();
+    expect((await rig.pending()).map(({ delivery }) => delivery.id).toSorted()).toEqual(left);
+    const listed = await rig.deliveries.ofSubscription(unboundedWalk(), subscriptionId, { limit: 10 });
+    expect(listed.map(({ id }) => id).toSorted()).toEqual(left);
+    for (const kind of [blockKind, requestedKind]) expect(await countOf(kind)).toBeGreaterThan(0);
   },
 );
 

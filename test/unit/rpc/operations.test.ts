@@ -21,6 +21,7 @@ import {
   masterId,
   startListeningNode,
 } from '../../support/listening-node.ts';
+import { openTextSocket } from '../../support/raw-http.ts';
 import { newTlsKeys } from '../../support/tls-keys.ts';
 
 const cleanups: (() => unknown)[] = [];
@@ -55,6 +56,22 @@ describe('rate limits', () => {
     const error = { code: 'rate_limited', details: { retry_after_s: 10 } };
     expect(await limited.json()).toMatchObject({ error });
     expect((await fetch(`${node.base}/health`)).status).toBe(200);
+  });
+
+  it('a call beyond the rate is refused before its body has come, over REST and Connect', async () => {
+    const node = await start({
+      grpc: false,
+      rates: { create: { perSecond: 0.1, burst: 1 } },
+      handlers: { 'ActorService.CreateActor': async () => ({}) },
+    });
+    expect((await register(node)).status).toBe(200);
+    for (const path of ['/v1/actors', '/svc.v1.ActorService/CreateActor']) {
+      const socket = openTextSocket(node.http.port);
+      cleanups.push(() => socket.destroy());
+      const head = [`POST ${path} HTTP/1.1`, 'Host: a', 'Content-Type: application/json', 'Content-Length: 9'];
+      socket.write(`${head.join('\r\n')}\r\n\r\n{`);
+      await expect.poll(() => socket.text).toMatch(/^HTTP\/1.1 429 /);
+    }
   });
 
   it('the forwarded address counts if it comes from a trusted proxy, and is ignored otherwise', async () => {

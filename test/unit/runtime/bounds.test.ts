@@ -4,12 +4,14 @@ import { budgetMs, busyPeerBudgetMs } from '../../../cluster/peers/grpc-peers.ts
 import { revocationLeadMs } from '../../../cluster/start.ts';
 import * as actors from '../../../src/actors/bounds.ts';
 import { stopMaxMs } from '../../../src/cli/serve.ts';
+import { delegatesMax, permissionsBytesMax } from '../../../src/domain/event/grant.ts';
 import { countStepBytes } from '../../../src/rpc/http/response.ts';
 import { limits } from '../../../src/runtime/limits/limits.ts';
 import { budgetUnitBytes } from '../../../src/runtime/limits/memory-budget.ts';
 import { actorFreshMs } from '../../../src/service/actors/identities.ts';
 import { historyBounds } from '../../../src/service/audit/access-history.ts';
 import { keyFreshMs } from '../../../src/service/developers/entity-credentials.ts';
+import { payloadBytesMax } from '../../../src/service/masters/payload.ts';
 import { pageBytesMax } from '../../../src/service/reading/event-walk.ts';
 
 /** Relations between bounds of different mechanisms: each number must be smaller than the next one. */
@@ -66,7 +68,15 @@ describe('times', () => {
 describe('sizes', () => {
   test('gRPC receives a little more than the largest request, and sends a page and one more event', () => {
     rising(limits.requestBodyMaxBytes, limits.grpcReceiveMaxBytes);
-    expect(pageBytesMax + 3 * limits.requestBodyMaxBytes).toBeLessThan(limits.grpcSendMaxBytes);
+    expect(pageBytesMax + actors.rowBytesMax).toBeLessThan(limits.grpcSendMaxBytes);
+    // All delegates of an object at a time, with their ids.
+    expect(delegatesMax * (permissionsBytesMax + 1024)).toBeLessThan(limits.grpcSendMaxBytes);
+  });
+
+  test('the largest payload fits into a row twice, with what the service adds to it', () => {
+    const namesBytesMax = 8 * 1024;
+    rising(2 * (payloadBytesMax + namesBytesMax), actors.rowBytesMax - actors.rowFrameBytesMax);
+    rising(actors.eventOverheadBytes, actors.rowFrameBytesMax, actors.batchBytesMax, actors.rowBytesMax);
   });
 
   test('a refused body is dropped up to more than the largest request', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { LedgerStore } from '../../../src/store/ledger-store.ts';
+import { charsOf, pageCharsMax } from '../../../src/store/pages.ts';
 import type { RecordStore, RecordWrite } from '../../../src/store/record-store.ts';
 import { settled } from '../../support/clock.ts';
 import {
@@ -214,6 +215,28 @@ describe('crashes', () => {
     const { deliveries } = await world.deliveries(supplier, id);
     expect(new Set(deliveries.map(({ status }) => status))).toEqual(new Set(['DELIVERED']));
   });
+});
+
+test('large events are read a few at a time, and each of them is delivered', async () => {
+  const world = await webhookOrder();
+  await world.subscribe(supplier);
+  const payload = JSON.stringify({ text: 'x'.repeat(128 * 1024) });
+  const types = Array.from({ length: 40 }, (_, index) => `TYPE_${index}`);
+  world.kill();
+  const unseen = world.rig.directory();
+  for (const eventType of types) await unseen.submit(append({ eventType, payload }));
+  const pages: number[] = [];
+  const { memory } = world.rig;
+  const ledgers = storeWith(memory, {
+    read: async (...asked) => {
+      const page = await memory.read(...asked);
+      pages.push(charsOf(page));
+      return page;
+    },
+  });
+  expect(typesSent(await world.resumed({ ledgers }))).toEqual(types);
+  expect(Math.max(...pages)).toBeLessThan(pageCharsMax + payload.length + 2_048);
+  expect(Math.max(...pages)).toBeGreaterThan(payload.length);
 });
 
 describe('damaged stored events', () => {

@@ -17,6 +17,7 @@ import {
   type Snapshot,
   type StoredEntry,
 } from '../../ledger-store.ts';
+import { UnreadableRecord } from '../../unreadable-record.ts';
 import { checkEntryRun } from '../../write-checks.ts';
 import type { Commits } from '../commits.ts';
 import {
@@ -69,10 +70,11 @@ export class LmdbLedgerStore implements LedgerStore {
     this.#commits.checkUsable();
     const key = ledgerKey(ledgerId);
     for (let attempt = 0; attempt < CLAIM_ATTEMPTS_MAX; attempt++) {
-      const { version, head } = this.#freshHead(key);
+      const { version, text, head } = this.#freshHead(key);
       const { heads } = this.#tables;
       const claimed = version + 1;
-      const write = () => heads.put(key, formatHead(head), claimed);
+      // A damaged text stays as it is, so that `scrub` finds it.
+      const write = () => heads.put(key, text, claimed);
       const held = await this.#commits.writeRepeatable('The store did not answer; nothing was appended.', () =>
         version === 0 ? heads.ifNoExists(key, write) : heads.ifVersion(key, version, write),
       );
@@ -184,12 +186,27 @@ export class LmdbLedgerStore implements LedgerStore {
     return writeSnapshot(this.#openTables, this.#commits, owner, snapshot);
   }
 
-  #freshHead(key: Buffer): { readonly version: number; readonly head: Head | null } {
+  #freshHead(key: Buffer): { readonly version: number; readonly text: string; readonly head: Head | null } {
     const { heads } = this.#tables;
     heads.resetReadTxn();
     const stored = heads.getEntry(key);
-    if (stored === undefined) return { version: 0, head: null };
-    return { version: stored.version ?? 0, head: parseHead(key, stored.value) };
+    if (stored === undefined) return { version: 0, text: formatHead(null), head: null };
+    const { version = 0, value: text } = stored;
+    try {
+      return { version, text, head: parseHead(key, text) };
+    } catch (error) {
+      if (!(error instanceof UnreadableRecord)) throw error;
+      return { version, text, head: this.#headOfRows(key) };
+    }
+  }
+
+  /**
+   * The seq of the last row with an empty hash, which no event has. So readers of a ledger with a damaged head see its
+   * events, and nothing is decided on it. Without rows it is the first seq: null would let the ledger begin again.
+   */
+  #headOfRows(key: Buffer): Head {
+    const [last] = keysIn(this.#tables.events, { prefix: key, limit: 1, descending: true });
+    return { seq: last === undefined ? 0 : seqOfKey(last), hash: '' };
   }
 
   #isAt(key: Buffer, version: number, head: Head | null): boolean {

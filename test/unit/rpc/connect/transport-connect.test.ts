@@ -21,6 +21,8 @@ beforeAll(async () => {
         seen = request;
         if (seen.payload === '{"refuse":true}')
           throw new LedgerError('ledger_closed', 'The ledger is closed.', { a: 1 });
+        if (seen.payload === '{"refuse":"at length"}')
+          throw new LedgerError('invalid_signature', 'é'.repeat(9_000), { canonical: 'x'.repeat(300_000) });
         return { seq: 5n };
       },
       'SandboxService.RunSandbox': async function* () {
@@ -51,6 +53,22 @@ describe.each(transports)('%s', (_name, transport) => {
     const request = { uuid: masterId, eventType: 'A', payload: '{"b":1.0, "a":2}' };
     expect((await masters.appendEvent(request, { headers: bearer })).seq).toBe(5n);
     expect(seen?.payload).toBe('{"a":2,"b":1}');
+  });
+
+  it('refuses with 4 KiB at most, and names what it cut', async () => {
+    const payload = '{"refuse":"at length"}';
+    const call = createClient(MasterService, transport()).appendEvent(
+      { uuid: masterId, eventType: 'A', payload },
+      { headers: bearer },
+    );
+    const error = await call.then(
+      () => null,
+      (thrown: unknown) => ConnectError.from(thrown),
+    );
+    const [info] = error?.findDetails(ErrorInfoSchema) ?? [];
+    expect(info?.metadata.cut).toBe('message,canonical');
+    expect(JSON.stringify(info).length).toBeLessThan(4 * 1024);
+    expect(Buffer.byteLength(error?.rawMessage ?? '')).toBeLessThanOrEqual(512);
   });
 
   it('refuses calls with code, ErrorInfo and request id', async () => {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } fro
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import { StatusSchema } from '../../../../src/gen/google/rpc/status_pb.ts';
 import { type AppendEventsRequest, MasterService } from '../../../../src/gen/svc/v1/masters_pb.ts';
+import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { attackerOf, type GrpcTarget, untilClosed } from '../../../support/attacks/grpc-connections.ts';
 import { floods } from '../../../support/attacks/grpc-floods.ts';
 import { run as shakeHands } from '../../../support/attacks/grpc-handshakes.ts';
@@ -283,6 +284,28 @@ test('reflection reads the next request of a stream once its answer was taken', 
   // A quarter of the budget for answers, and one for requests.
   expect(most).toBeLessThan(70 * mebibyte);
   expect(most).toBeGreaterThan(0);
+  await expectCalm();
+});
+
+test('a stream of reflection holds one answer that is not taken, however many requests it sends', async () => {
+  const over = new AbortController();
+  const attacker = await attackerOf(target(), over.signal, { windowBytes: 0 });
+  const symbol = Buffer.from('svc.v1.LedgerService');
+  const request = grpcMessage(Buffer.concat([Buffer.from([0x22, symbol.length]), symbol]));
+  const id = attacker.nextStream();
+  const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+  await attacker.send(frame(frameType.headers, endHeaders, id, callHeaders(path)));
+  await attacker.send(data(id, request));
+  await expect.poll(() => node.memory.heldBytes('answer')).toBeGreaterThan(0);
+  const one = node.memory.heldBytes('answer');
+  const more = Buffer.concat(Array.from({ length: 200 }, () => request));
+  await attacker.send(data(id, more));
+  // They wait, and count. Ten times a second the port says what it holds.
+  await expect.poll(() => node.memory.heldBytes('request')).toBeGreaterThanOrEqual(limits.grpcCallBytes + more.length);
+  await delay(250);
+  expect(node.memory.heldBytes('answer')).toBe(one);
+  over.abort();
+  await untilClosed(attacker);
   await expectCalm();
 });
 

@@ -169,6 +169,27 @@ test('unfinished requests of a connection have a bound: calls beyond are overloa
   expect(rig.held()).toEqual([0, 0, 0]);
 });
 
+test('unfinished messages of streams count to that bound too', () => {
+  const rig = new Rig();
+  const session = new Session();
+  const fill = () => rig.open(session, method('bidi_streaming')).http.emit('data', begun(mebibyte));
+  fill();
+  fill();
+  expect(rig.refusals).toEqual([]);
+  fill();
+  expect(rig.refusals).toEqual(['overloaded']);
+});
+
+test('a request of more than 64 KiB asks at once whether its caller is admitted, and only once', () => {
+  const rig = new Rig();
+  const { http } = rig.open(new Session(), method('unary'));
+  http.emit('data', begun(limits.grpcUnadmittedBytes));
+  expect(rig.asked).toBe(0);
+  http.emit('data', Buffer.alloc(1));
+  http.emit('data', Buffer.alloc(1));
+  expect([rig.asked, limits.grpcUnadmittedBytes]).toEqual([1, 64 * 1024]);
+});
+
 test('a request that was handed on is held no more by the worker', () => {
   const rig = new Rig();
   const { http, own } = rig.open(new Session(), method('unary'));

@@ -1,13 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@grpc/grpc-js';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import {
   type AppendEventRequest,
   type AppendEventsRequest,
   MasterService,
 } from '../../../../src/gen/svc/v1/masters_pb.ts';
+import { FrameBacklog } from '../../../../src/rpc/grpc/frame-backlog.ts';
 import { openGrpcListener } from '../../../../src/rpc/grpc/main/listener.ts';
 import { SeededRandom } from '../../../simulation/random.ts';
+import { attackerOf, untilClosed } from '../../../support/attacks/grpc-connections.ts';
+import { callHeaders, endHeaders, frame, frameType } from '../../../support/attacks/http2-frames.ts';
 import { callGrpc, grpcClient, openGrpcStream } from '../../../support/grpc-client.ts';
 import { bearer, type ListeningNode, masterId, startListeningNode } from '../../../support/listening-node.ts';
 
@@ -78,6 +81,27 @@ test('calls that begin and end at random get their own answers only', async () =
   expect(answered).toBeGreaterThan(500);
   expect(givenUp).toBeGreaterThan(50);
   await expect.poll(() => node.pipeline.running.size).toBe(0);
+});
+
+test('the port’s thread counts what it has posted until the main thread has handled it', async () => {
+  const removed = vi.spyOn(FrameBacklog.prototype, 'remove');
+  onTestFinished(() => void removed.mockRestore());
+  const request = { uuid: masterId, eventType: 'A', payload: '{}' };
+  await callGrpc(client, MasterService.method.appendEvent, request, bearer);
+  const { shared } = removed.mock.contexts[0] as FrameBacklog;
+  const waiting = () => Atomics.load(new Int32Array(shared), 0);
+  await expect.poll(waiting).toBe(0);
+  const over = new AbortController();
+  const attacker = await attackerOf({ grpc: node.grpcAddress }, over.signal);
+  const call = callHeaders('/svc.v1.MasterService/AppendEvent');
+  // A write goes to the kernel at once. Then the main thread does nothing until something waits for it.
+  void attacker.send(frame(frameType.headers, endHeaders, attacker.nextStream(), call));
+  const still = new Int32Array(new SharedArrayBuffer(4));
+  for (let at = 0; at < 500 && waiting() === 0; at += 1) Atomics.wait(still, 0, 0, 10);
+  expect(waiting()).toBeGreaterThan(0);
+  over.abort();
+  await untilClosed(attacker);
+  await expect.poll(waiting).toBe(0);
 });
 
 test('a port that is in use rejects with the error code', async () => {

@@ -16,13 +16,20 @@ const rpcPath = '/svc.v1.SandboxService/RunSandbox';
 let node: ListeningNode;
 /** How many lines of the stream were taken. */
 let lines = 0;
+/** How many pages were asked for. */
+let pages = 0;
 /** Added to the time at which connections are looked over. */
 let aheadMs = 0;
+/** A time that stands still meanwhile. null: it goes on. */
+let stillMs: number | null = null;
 beforeAll(async () => {
   node = await startListeningNode({
     grpc: false,
     handlers: {
-      'HealthService.GetHealth': async () => ({ status: page }),
+      'HealthService.GetHealth': async () => {
+        pages += 1;
+        return { status: page };
+      },
       'SandboxService.RunSandbox': async function* () {
         for (;;) {
           lines += 1;
@@ -31,7 +38,7 @@ beforeAll(async () => {
       },
     },
     memory,
-    monotonicMs: () => performance.now() + aheadMs,
+    monotonicMs: () => (stillMs ?? performance.now()) + aheadMs,
   });
 });
 afterAll(() => node[Symbol.asyncDispose]());
@@ -39,6 +46,7 @@ afterAll(() => node[Symbol.asyncDispose]());
 const sockets: Socket[] = [];
 afterEach(async () => {
   aheadMs = 0;
+  stillMs = null;
   for (const socket of sockets.splice(0)) socket.destroy();
   // Whatever happened to a connection, nothing stays counted for it, and no call goes on.
   await expect.poll(() => memory.heldBytes()).toBe(0);
@@ -214,6 +222,28 @@ test('a connection that holds more than its part of the answers’ share is refu
   await once(greedy.resume(), 'close');
   const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status);
   expect(statuses).toEqual(['200', '200', '503', '503']);
+});
+
+test('a connection that asks for more than its part ends no other one that takes nothing', async () => {
+  // Otherwise connections would end on a slow machine because they have stalled for long.
+  stillMs = performance.now();
+  ask('GET /v1/sandbox/run HTTP/1.1\r\nHost: a\r\n\r\n');
+  const [other, greedy] = [ask(getPage), ask(getPage)];
+  await holdsMoreThan(24);
+  await expect.poll(() => node.pipeline.running.size).toBe(1);
+  // The node has to see first that nothing is taken any more.
+  await delay(3 * limits.answerLookMs);
+  aheadMs = limits.answerStallRoomMs;
+  const before = pages;
+  greedy.write(getPage);
+  await expect.poll(() => pages).toBe(before + 1);
+  await expect.poll(() => node.pipeline.running.size).toBe(1);
+  let bytes = 0;
+  other.on('data', (chunk) => {
+    bytes += chunk.length;
+  });
+  other.resume();
+  await expect.poll(() => bytes).toBeGreaterThan(page.length);
 });
 
 test('answers that are not read leave the other half of the budget to bodies', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { statusOf } from '../../../../src/rpc/call/status.ts';
 import { parseTemplate } from '../../../../src/rpc/endpoints/path-template.ts';
 import { restRoutes } from '../../../../src/rpc/endpoints/routes.ts';
-import { openApiDocument } from '../../../../src/rpc/openapi/document.ts';
+import { openApiBytes, openApiDocument } from '../../../../src/rpc/openapi/document.ts';
 import { schemaName } from '../../../../src/rpc/openapi/schema.ts';
 import { restJson } from '../../../../src/service/encoding/message-json.ts';
 
@@ -72,6 +72,11 @@ describe('the OpenAPI document', () => {
     expect(operations.map(({ name, operation }) => `${name} ${operation.operationId}`)).toEqual(
       main.map(({ httpMethod, template, method }) => `${httpMethod} ${template} ${method.name}`),
     );
+  });
+
+  it('is written once: all answers share its bytes', () => {
+    const [first, second] = [openApiBytes(), openApiBytes()];
+    expect(first === second).toBe(true);
   });
 
   it('has no broken reference, and no component without a reference', () => {

@@ -98,13 +98,18 @@ describe('the bounds behind overloaded', () => {
       .filter((path) => path.endsWith('.ts') && !path.startsWith('src/gen/'))
       .flatMap((path) => {
         const text = readFileSync(join(root, path), 'utf8');
-        return text.includes("'overloaded'") ? [...text.matchAll(/'([A-Z][A-Z0-9_]+_(?:MAX|MIB))'/g)] : [];
+        const bounds = [...text.matchAll(/\bbound: '([A-Z][A-Z0-9_]+)'/g)];
+        return text.includes("'overloaded'")
+          ? [...bounds, ...text.matchAll(/'([A-Z][A-Z0-9_]+_(?:MAX|MIB))'/g)]
+          : bounds;
       })
       .map(([, name = '']) => name),
   );
 
   test('are variables, and the operations manual has a row for each', () => {
-    expect(named.size).toBeGreaterThan(7);
+    expect(named.size).toBeGreaterThan(12);
+    // Their code gives the name to somebody else, who says 'overloaded'.
+    for (const name of ['READS_WAITING', 'CASSANDRA_WRITES_MAX']) expect(named).toContain(name);
     const variables = [...configTable, ...clusterConfigTable].map(({ name }) => name);
     const manual = readFileSync(join(root, 'docs/operations.md'), 'utf8');
     const section = /\n## Overloaded\n([\s\S]*?)\n## /.exec(manual)?.[1] ?? '';

@@ -82,4 +82,17 @@ describe('every link', () => {
     const newest = await everyLink(store, object, { limit: 2, offset: 0, descending: true });
     expect(idsOf(newest)).toEqual([linksMax + 9_999, linksMax + 9_998]);
   });
+
+  test('but for one that cannot be read is found, and one whose end cannot be read has ended', async () => {
+    const { store } = storeOf(5, (index) => index !== 3);
+    const damaged = {
+      ...store,
+      lines: async (...asked: Parameters<typeof store.lines>) =>
+        (await store.lines(...asked)).map((line) => (line.order === '1' ? { ...line, value: '{}' } : line)),
+      cell: async (key: string) => (await store.cell(key)) && { version: 0, value: '{}' },
+    };
+    const links = await everyLink(damaged, object, { ...page, limit: 5 });
+    expect(idsOf(links)).toEqual([0, 2, 3, 4]);
+    expect(links.map(({ endedAt }) => endedAt)).toEqual([null, null, isoTime(startMs + 3), null]);
+  });
 });

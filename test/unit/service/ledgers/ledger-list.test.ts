@@ -209,3 +209,8 @@ test('a cursor of another list or order is refused, and so is an offset beside a
   for (const bad of ['', 'x', text('a1'), text('a0000000000000001'), text(`x${orderOf(1)}`), `${cursor}=`])
     await expect(page({ cursor: bad })).rejects.toMatchObject({ details: { field: 'cursor' } });
 });
+
+test('a line that cannot be read is passed over, and hides no other ledger', async () => {
+  const damaged = ['', 'null', '{}'].map((value, at) => ({ order: `${orderOf(at)}|damaged`, value }));
+  expect(await listOf([...numbered(3), ...damaged]).list({})).toEqual([0, 1, 2]);
+});

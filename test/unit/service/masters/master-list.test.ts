@@ -178,3 +178,12 @@ test('a filtered page looks through a bounded number of masters, and one after a
   expect(empty).toEqual({ items: [], numbers: [], nextCursor: cursor });
   expect((await list({ limit: 2, offset: examinedMax + 4 })).numbers).toEqual([count - 1]);
 });
+
+test('a line that cannot be read is passed over, and hides no other master', async () => {
+  const { store } = await ledgerWith(3);
+  const damaged = storeWith(store, {
+    lines: async (list, page) =>
+      (await store.lines(list, page)).map((line, at) => (at === 1 ? { ...line, value: '{}' } : line)),
+  });
+  expect((await listing(damaged)({})).numbers).toEqual([0, 2]);
+});

@@ -14,6 +14,12 @@ test.each([
     'invalid_argument',
     'X-Delivery-Chain[0].actor_id',
   ],
+  [
+    'lists around an actor type, which JavaScript writes as the type itself',
+    JSON.stringify([{ actor_id: actor, actor_type: [['external']], role: 'CARRIER' }]),
+    'invalid_argument',
+    'X-Delivery-Chain[0].actor_type',
+  ],
 ])('a delivery chain with %s is refused with the name of its header', (_name, text, code, field) => {
   const refuse = (): unknown => {
     try {

@@ -10,9 +10,9 @@ const delegateId = '0199aaaa-0000-7000-8000-000000000001';
 const masterIds = Array.from({ length: 10_000 }, (_, n) => `0199cccc-0000-7000-8000-${String(n).padStart(12, '0')}`);
 
 /** A delegate of so many masters, of 10,000 if nothing is said, that has lost all but one, or all. */
-function delegateOf(held: string | null, masters: readonly string[] = masterIds) {
+function delegateOf(held: string | null, masters: readonly string[] = masterIds, more = {}) {
   const ended = { grant: null, linkId: 'l', revokedAt: '2026-11-21T02:06:39.100Z' };
-  const grant = { role: 'AUDITOR', access: 'read', expiresAt: null };
+  const grant = { role: 'AUDITOR', access: 'read', expiresAt: null, ...more };
   const cells = new Map<string, unknown>([
     [
       names.ledger(ledgerId),
@@ -97,4 +97,12 @@ test('the list of a delegate shows a ledger for the grants by which the ledger i
       expect(await reading.grantCheck(walk, delegateId)(line)).toBe(isSeen);
     }
   }
+});
+
+test('a follower holds of a grant what is decided on, and not its permissions', async () => {
+  const { reading } = delegateOf(masterIds[1] ?? '', masterIds.slice(0, 2), { permissions: 'x'.repeat(1_000_000) });
+  const facts = await reading.ledgerFacts(ledgerId);
+  if (facts === null) throw new Error('no ledger');
+  const held = await reading.heldGrants(unboundedWalk(), facts, delegateId, null);
+  expect(held.map(({ grant }) => grant)).toEqual([null, { role: 'AUDITOR', access: 'read', expiresAt: null }, null]);
 });

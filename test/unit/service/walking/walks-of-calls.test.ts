@@ -70,6 +70,18 @@ test('a read ends when its caller hangs up, and who waits gets its place', async
   expect((await second).status).toBe(200);
 });
 
+test('a read ends at the deadline of its call, while its caller still waits', async () => {
+  const { pages, ended } = await nodeOf({});
+  const answer = await fetch(`${node.base}/svc.v1.LedgerService/ListLedgerEvents`, {
+    method: 'POST',
+    headers: { ...bearer, 'content-type': 'application/json', 'connect-timeout-ms': '100' },
+    body: JSON.stringify({ ledgerId }),
+  });
+  expect(await answer.json()).toMatchObject({ code: 'unavailable' });
+  expect(pages()).toBeGreaterThan(0);
+  await expect.poll(() => ended.length).toBe(1);
+});
+
 test('a read that waits ends when its caller hangs up, and never begins', async () => {
   const { list, pages, ended, letGo } = await nodeOf({ reads: { perCaller: 1, total: 1, waiting: 9 } });
   const first = list(bearer);

@@ -1,0 +1,57 @@
+"""Section 3: up to where the service signed the order. Checkpoints are those of docs/proofs.md."""
+import base64, re
+
+from formulas import from_base64, sha256, verifies
+
+SIGNATURE = "\u2014 ([^\\s+]+) ([A-Za-z0-9+/]+={0,2})\n"
+
+
+class Refused(Exception):
+    """The service did not sign this, or not of this log."""
+
+
+def root(leaves):
+    if len(leaves) == 1:
+        return leaves[0]
+    k = 1 << (len(leaves) - 1).bit_length() - 1
+    return sha256(b"\1" + root(leaves[:k]) + root(leaves[k:]))
+
+def log_keys(authority, log):
+    """The log keys that the authority endorsed. In development mode it endorses none, and all are taken."""
+    for one in log["keys"]:
+        key, sig = from_base64(one["public_key"], 32), (one["endorsement"] or {"sig": ""})["sig"]
+        digest = sha256(b"svc-log-key-v1\0" + log["origin"].encode() + b"\0" + key)
+        if authority["phase"] == "1" or any(verifies(by["public_key"], sig, digest) for by in authority["keys"]):
+            yield key
+
+def read(note, log_name, authority):
+    """The size and the root that a verified note states. `log_name`: what follows the name of the service."""
+    text, _, signed = note.partition("\n\n")
+    stated = re.fullmatch("([^\n]+)\n([1-9][0-9]{0,15})\n([^\n]+)", text)
+    if not stated or not re.fullmatch(f"(?:{SIGNATURE})+", signed):
+        raise ValueError("no checkpoint")
+    size, stated_root = int(stated[2]), from_base64(stated[3], 32)
+    names = [authority["log"], *authority["log"]["previous"]]
+    log = next((one for one in names if stated[1] == f"{one['origin']}/{log_name}"), None)
+    if log is None:
+        raise Refused("another log")
+    ids = {sha256(f"{stated[1]}\n\1".encode() + key)[:4]: key for key in log_keys(authority, log)}
+    blobs = [base64.b64decode(blob) for name, blob in re.findall(SIGNATURE, signed) if name == stated[1]]
+    known = [(ids[blob[:4]], blob[4:]) for blob in blobs if blob[:4] in ids]
+    message = f"{text}\n".encode()
+    if not known or not all(verifies(*(base64.b64encode(one).decode() for one in pair), message) for pair in known):
+        raise Refused("no signature of an endorsed key")
+    return size, stated_root
+
+def look(note, is_master, log_id, authority, events):
+    """The finding, or None, and the events behind those that the checkpoint covers. None: it covers none."""
+    size, stated_root = read(note, f"{'masters' if is_master else 'ledgers'}/{log_id}", authority)
+    place, record = ("master_seq", "content_hash") if is_master else ("seq", "hash")
+    covered = [e for e in events if e[place] is not None and e[place] < size]
+    has_gap = any(e[place] != index for index, e in enumerate(covered))
+    if len(covered) == size and not has_gap:
+        leaves = [sha256(b"\0" + bytes.fromhex(e[record])) for e in covered]
+        if root(leaves) == stated_root:
+            return None, events[size:]
+    is_longer = len(covered) < size and not has_gap and len(covered) == len(events)
+    return "shorter_than_checkpoint" if is_longer else "wrong_checkpoint", None
