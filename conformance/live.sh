@@ -104,6 +104,13 @@ rewritten-log               checkpoints_contradict,wrong_root
 other-root-member           wrong_member
 other-prev-hash             wrong_prev_hash
 other-event                 wrong_record
+other-case-event            wrong_record
+other-case-member           wrong_member
+other-integer               malformed,wrong_record
+other-exponent              malformed,wrong_record
+other-fraction              malformed,wrong_record
+underflow                   malformed,wrong_record
+half-pair                   malformed,wrong_record
 '
 
 self_test() {

@@ -5,6 +5,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import rfc8785
 from aics_tlog import (
@@ -182,11 +183,21 @@ def check_consistency(older, newer, hashes):
 
 # Events
 
+FRACTION_DIGITS_MAX = 17  # of a fraction that no double equals: doubles are written with that many
+
+
 def number(token):
-    """The double of a number. JCS writes no other."""
+    """The double of a number. A number that its canonical form would change is refused."""
     value = float(token)
-    if not math.isfinite(value):
-        raise ValueError(f"{token} is no double")
+    if not math.isfinite(value) or (value == 0 and re.search("[1-9]", re.split("[eE]", token)[0])):
+        raise ValueError(f"{token:.40} is no double")
+    if value == 0:
+        return 0
+    _, digits, exponent = Decimal(token).as_tuple()
+    zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
+    is_short_fraction = exponent + zeros < 0 and len(digits) - zeros <= FRACTION_DIGITS_MAX
+    if not is_short_fraction and Decimal(token) != Decimal(repr(value)):
+        raise ValueError(f"{token:.40} is no double")
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
@@ -197,9 +208,13 @@ def members(pairs):
 
 
 def parse(text):
-    """JSON, without names that are given twice, which json.loads takes."""
+    """JSON without names that are given twice, numbers that are no doubles and halves of surrogate pairs, which
+    json.loads takes."""
     try:
-        return json.loads(text, object_pairs_hook=members, parse_int=number, parse_float=number, parse_constant=number)
+        hooks = {"object_pairs_hook": members, "parse_int": number, "parse_float": number, "parse_constant": number}
+        value = json.loads(text, **hooks)
+        json.dumps(value, ensure_ascii=False).encode()  # raises for half a surrogate pair
+        return value
     except (ValueError, RecursionError) as error:
         raise Refusal("malformed", str(error)) from None
 
@@ -237,6 +252,8 @@ def records_of(ledger_id, events):
     records, prev = Records(), b""
     for seq, event in enumerate(events):
         master_id, master_seq = event["master_id"], event["master_seq"]
+        if bool in (type(event["seq"]), type(master_seq)):  # True and 1 are equal in Python, and not in JSON
+            raise Refusal("malformed", f"seq {seq} has a place that is no number")
         if event["ledger_id"] != ledger_id or event["seq"] != seq or (master_id is None) != (master_seq is None):
             raise Refusal("wrong_record", f"event {event['id']} does not stand at seq {seq} of {ledger_id}")
         before = [] if master_id is None else records.masters.setdefault(master_id, [])

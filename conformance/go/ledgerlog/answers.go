@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/gowebpki/jcs"
 	"golang.org/x/mod/sumdb/tlog"
 )
 
@@ -75,17 +74,6 @@ type seenLog struct {
 	tree    Tree
 	roots   map[int64]tlog.Hash
 	newest  int64
-}
-
-// decode refuses a name given twice, which json.Unmarshal takes.
-func decode(body string, value any) error {
-	if _, err := jcs.Transform([]byte(body)); err != nil {
-		return refuse("malformed", "%v", err)
-	}
-	if err := json.Unmarshal([]byte(body), value); err != nil {
-		return refuse("malformed", "%v", err)
-	}
-	return nil
 }
 
 // TrustAnchor reads the name of the service and its log keys. A key that is refused is not used; the others are.
@@ -253,9 +241,10 @@ func (checks *Checks) Judge(answer *Answer) error {
 
 func (log *seenLog) judgeCheckpoint(answer *Answer) error {
 	body := struct {
-		Origin, Checkpoint string
-		Size               int64
-		RootHash           string `json:"root_hash"`
+		Origin     string `json:"origin"`
+		Checkpoint string `json:"checkpoint"`
+		Size       int64  `json:"size"`
+		RootHash   string `json:"root_hash"`
 	}{}
 	if err := decode(answer.Body, &body); err != nil {
 		return err
@@ -273,9 +262,11 @@ func (log *seenLog) judgeCheckpoint(answer *Answer) error {
 
 func (checks *Checks) judgeInclusion(log *seenLog, answer *Answer) error {
 	body := struct {
-		Origin, Proof string
-		Index, Size   int64
-		PrevHash      *string `json:"prev_hash"`
+		Origin   string  `json:"origin"`
+		Proof    string  `json:"proof"`
+		Index    int64   `json:"index"`
+		Size     int64   `json:"size"`
+		PrevHash *string `json:"prev_hash"`
 	}{}
 	if err := decode(answer.Body, &body); err != nil {
 		return err
@@ -322,11 +313,12 @@ func (checks *Checks) eventOf(answer *Answer) *Event {
 
 func (log *seenLog) judgeConsistency(answer *Answer) error {
 	body := struct {
-		Origin         string
-		From, To       int64
-		Hashes         []string
-		CheckpointFrom string `json:"checkpoint_from"`
-		CheckpointTo   string `json:"checkpoint_to"`
+		Origin         string   `json:"origin"`
+		From           int64    `json:"from"`
+		To             int64    `json:"to"`
+		Hashes         []string `json:"hashes"`
+		CheckpointFrom string   `json:"checkpoint_from"`
+		CheckpointTo   string   `json:"checkpoint_to"`
 	}{}
 	if err := decode(answer.Body, &body); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
@@ -130,4 +131,21 @@ func forgeEvents(kind string, events []*ledgerlog.Event) []*ledgerlog.Event {
 	forged := *events[len(events)-1]
 	forged.Payload = json.RawMessage(strings.Replace(string(forged.Payload), `"PO-`, `"XX-`, 1))
 	return append(slices.Clone(events[:len(events)-1]), &forged)
+}
+
+// forgeBody shows something else than what was recorded, by JSON that a careless reader reads as what was.
+func forgeBody(kind string, body []byte) []byte {
+	replacement, isKnown := map[string][2]string{
+		"other-case-event":  {`"event_type":"CONFORMANCE_CHECKED"`, `"event_type":"PAID","EVENT_TYPE":"CONFORMANCE_CHECKED"`},
+		"other-case-member": {`"size":`, `"Size":`},
+		"other-integer":     {`"big":10000000000000000,`, `"big":10000000000000001,`},
+		"other-exponent":    {`"big":10000000000000000,`, `"big":1.0000000000000001e16,`},
+		"other-fraction":    {`"small":1e-7,`, `"small":1.00000000000000000001e-7,`},
+		"underflow":         {`"number":0,`, `"number":1e-999,`},
+		"half-pair":         {`{"events":`, `{"note":"\ud83d","events":`},
+	}[kind]
+	if !isKnown {
+		return body
+	}
+	return bytes.Replace(body, []byte(replacement[0]), []byte(replacement[1]), 1)
 }

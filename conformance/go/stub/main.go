@@ -100,7 +100,8 @@ func (service *stub) answer(handler func(*http.Request) (any, error)) http.Handl
 			writer.WriteHeader(http.StatusBadRequest)
 			body = map[string]string{"message": err.Error()}
 		}
-		_ = json.NewEncoder(writer).Encode(body)
+		encoded := mustJSON(body)
+		_, _ = writer.Write(forgeBody(request.PathValue("kind"), encoded))
 	}
 }
 

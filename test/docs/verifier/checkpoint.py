@@ -25,7 +25,7 @@ def log_keys(authority, log):
             yield key
 
 def read(note, log_name, authority):
-    """The size and the root that a note states, once it is verified. `log_name`: what follows the name of the service."""
+    """The size and the root that a verified note states. `log_name`: what follows the name of the service."""
     text, _, signed = note.partition("\n\n")
     stated = re.fullmatch("([^\n]+)\n([1-9][0-9]{0,15})\n([^\n]+)", text)
     if not stated or not re.fullmatch(f"(?:{SIGNATURE})+", signed):

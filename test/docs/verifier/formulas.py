@@ -1,6 +1,6 @@
 """What the formulas of docs/verifying.md are made of: canonical JSON (RFC 8785), base64, times, Ed25519 (section 7)."""
 import base64, hashlib, json, math, re
-from datetime import datetime, timedelta
+from datetime import date
 from decimal import Decimal
 
 from cryptography.exceptions import InvalidSignature
@@ -8,10 +8,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 
 def number(token):
-    value, digits = float(token), re.split("[eE]", token)[0]
-    is_changed = re.fullmatch("-?[0-9]+", token) and math.isfinite(value) and int(value) != int(token)
-    if not math.isfinite(value) or is_changed or (value == 0 and re.search("[1-9]", digits)):
+    value, mantissa = float(token), re.split("[eE]", token)[0]
+    if not math.isfinite(value) or (value == 0 and re.search("[1-9]", mantissa)):
         raise ValueError(f"{token} is no double")
+    if value != 0:
+        _, digits, exponent = Decimal(token).as_tuple()
+        short = "".join(map(str, digits)).rstrip("0")
+        is_fraction = exponent + len(digits) - len(short) < 0
+        if Decimal(token) != Decimal(repr(value)) and not (is_fraction and len(short) <= 17):
+            raise ValueError(f"{token} would become {value}")
     return value
 
 def number_text(value):
@@ -49,7 +54,10 @@ def members_of(pairs):
     return dict(pairs)
 
 def parse(text):
-    return json.loads(text, parse_int=number, parse_float=number, parse_constant=number, object_pairs_hook=members_of)
+    hooks = {"parse_int": number, "parse_float": number, "parse_constant": number, "object_pairs_hook": members_of}
+    value = json.loads(text, **hooks)
+    jcs(value)  # raises for half a surrogate pair, which json.loads takes
+    return value
 
 def from_base64(text, length):
     data = base64.b64decode(text, validate=True)
@@ -94,5 +102,33 @@ def verifies(public_key, signature, digest, known={}):
         return False
 
 
+RFC_3339 = (r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]|60)(?:\.([0-9]+))?"
+            r"(?:[Zz]|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))")
+# Days of 400 years, after which the calendar repeats; `date` knows no year 0.
+CYCLE_DAYS, MINUTE_MS, DAY_MS = 146097, 60_000, 86_400_000
+
+def days_of(year, month, day):
+    return date(year, month, day).toordinal() if year else date(400, month, day).toordinal() - CYCLE_DAYS
+
+FIRST_MS, LAST_MS = days_of(0, 1, 1) * DAY_MS, (days_of(9999, 12, 31) + 1) * DAY_MS
+
 def time_of(text, shift_s=0):
-    return datetime.fromisoformat(re.sub("[Zz]$", "+00:00", text)) + timedelta(seconds=shift_s)
+    """Milliseconds. NaN, with which every comparison is false, for what is no time of RFC 3339."""
+    match = re.fullmatch(RFC_3339, text)
+    try:
+        year, month, day, hour, minute, second = map(int, match.groups()[:6])
+        start = days_of(year, month, day) * DAY_MS + (hour * 60 + minute) * MINUTE_MS
+    except (AttributeError, ValueError):
+        return math.nan
+    fraction, sign, hours, minutes = match.groups()[6:]
+    start -= (int(hours) * 60 + int(minutes)) * MINUTE_MS * (-1 if sign == "-" else 1) if sign else 0
+    time = start + second * 1000 + int(f"{fraction or ''}000"[:3])
+    if not FIRST_MS <= time < LAST_MS or (second == 60 and not ends_half_year(start + MINUTE_MS)):
+        return math.nan
+    return time + shift_s * 1000
+
+def ends_half_year(next_minute):
+    """Whether June or December, UTC, ends before this minute."""
+    days, rest = divmod(next_minute, DAY_MS)
+    next_day = date.fromordinal(days % CYCLE_DAYS + CYCLE_DAYS)
+    return rest == 0 and (next_day.month, next_day.day) in ((1, 1), (7, 1))

@@ -3,8 +3,12 @@ import re
 
 from formulas import canonical, time_of
 
-OF_GENESIS = ("ledger_type buyer_actor_id supplier_actor_id buyer_organization_id supplier_organization_id purpose"
-              " primary_actor_id counterparty_actor_id organization_id entity_id").split()
+# By the type of the ledger what GENESIS has, and what it may have.
+OF_GENESIS = {"ORDER": ("buyer_actor_id supplier_actor_id", "buyer_organization_id supplier_organization_id"),
+              "FACILITY_ROOT": ("primary_actor_id organization_id", ""),
+              "ENTITY_ROOT": ("primary_actor_id counterparty_actor_id entity_id", ""),
+              "ENGAGEMENT": ("primary_actor_id counterparty_actor_id purpose", "entity_id")}
+ACTOR_TYPES = ("human", "service", "external", "device")
 PARTIES = "buyer_actor_id supplier_actor_id primary_actor_id counterparty_actor_id".split()
 NAMES = "traceledger_master_uuid business_ref scope buyer_actor_id supplier_actor_id".split()
 OBJECTS = {"SUPPLIER": "organization_id", "LEDGER": "ledger_id", "MASTER": "traceledger_master_id"}
@@ -21,16 +25,44 @@ def delegation(e):
     return (OBJECTS[match[1]], match[2]) if match else (None, None)
 
 def holds(grant, at):
-    return "expires_at" not in grant or time_of(grant["expires_at"]) > time_of(at)
+    return "expires_at" not in grant or time_of(str(grant["expires_at"])) > time_of(at)
 
-def signed_faults(e):
-    """What stands in the payload and was not signed, or the other way round."""
+def is_id(value):
+    return isinstance(value, str) and bool(re.fullmatch(UUID, value))
+
+def is_label(value):
+    return isinstance(value, str) and bool(re.fullmatch("[A-Za-z][A-Za-z0-9 _-]{0,63}", value))
+
+def is_hand(one):
+    """An item of a delivery chain."""
+    return (isinstance(one, dict) and one.keys() == {"actor_id", "actor_type", "role"}
+            and is_id(one["actor_id"]) and one["actor_type"] in ACTOR_TYPES and is_label(one["role"]))
+
+def is_genesis(p):
+    required, optional = OF_GENESIS.get(str(p.get("ledger_type")), ("none", ""))
+    required, names = set(required.split()), p.keys() - {"ledger_type"}
+    return (required <= names <= required | set(optional.split())
+            and all(is_label(p[name]) if name == "purpose" else is_id(p[name]) for name in names))
+
+def is_named(e, names):
+    """Whether an event has the names of its master, and a delivery chain as the service writes it."""
+    payload, (_, change) = e["payload"], delegation(e)
+    if e["master_id"] is None or change:
+        return True
+    chain = payload.get("delivery_chain", [])
+    is_chain = isinstance(chain, list) and len(chain) <= 16 and all(map(is_hand, chain))
+    return (is_chain or e["event_type"] in ("TRACELEDGER_MASTER_CREATED", "MASTER_CLOSED")) and all(
+        value is None or name not in payload or canonical(payload[name]) == canonical(value)
+        for name, value in names.items())
+
+def signed_faults(e, names):
+    """Whether the payload holds what was not signed, or the other way round. `names`: those that the service adds."""
     payload, signed, kind = e["payload"], e["actor_sig_payload"], e["event_type"]
     if signed is None:
         return False
     _, change = delegation(e)
-    added = {"TRACELEDGER_MASTER_CREATED": [NAMES[0], *NAMES[3:]], "MASTER_CLOSED": [],
-             "LEDGER_CLOSED": ["requestor_sig", "requestor_signing_key_id"]}.get(kind, [*NAMES, "delivery_chain"])
+    added = {"TRACELEDGER_MASTER_CREATED": [one for one in names if one not in NAMES[1:3]], "MASTER_CLOSED": [],
+             "LEDGER_CLOSED": ["requestor_sig", "requestor_signing_key_id"]}.get(kind, [*names, "delivery_chain"])
     if change == "REVOKED":
         added = ["link_id", "revoked_at"]
     if change == "GRANTED":
@@ -38,9 +70,13 @@ def signed_faults(e):
         added = ["link_id", "granted_at", "replaces_link_id"] + ["role"] * bool(access)
         added += ["permissions"] * (canonical(payload.get("permissions")) == canonical(access))
     for name, value in signed.items():
-        if value is None and name not in payload and kind.endswith("_CLOSED"):
+        if value is None and name not in payload and kind in ("MASTER_CLOSED", "LEDGER_CLOSED"):
             continue
         if name not in payload or canonical(payload[name]) != canonical(value):
+            return True
+    for name in (set(names) & payload.keys()) - signed.keys():
+        is_form = is_id(payload[name]) if name.endswith("_id") else isinstance(payload[name], str)
+        if names[name] is None and not is_form:
             return True
     is_callers = not change and kind not in ("TRACELEDGER_MASTER_CREATED", "MASTER_CLOSED", "LEDGER_CLOSED")
     return any(name not in signed and name not in added for name in payload) or (
@@ -52,10 +88,13 @@ class Rules:
     def __init__(self):
         self.genesis, self.closed, self.previous = None, False, None
         self.grants = {"organization_id": {}, "ledger_id": {}}
-        self.masters = {}
+        self.masters, self.created, self.links = {}, {}, {}
 
     def take(self, e, is_whole):
-        found = ["contradiction"] * (signed_faults(e) or self.misplaced(e))
+        names = self.names(e) if self.genesis else self.created.get(e["master_id"], dict.fromkeys(NAMES))
+        found = ["contradiction"] * (not is_named(e, names) or signed_faults(e, names) or self.misplaced(e))
+        if e["event_type"] == "TRACELEDGER_MASTER_CREATED":
+            self.created[e["master_id"]] = {name: e["payload"][name] for name in NAMES if name in e["payload"]}
         if is_whole:
             refused = self.refused(e)
             found += refused if refused else ["contradiction"] * (not self.is_written(e))
@@ -82,8 +121,9 @@ class Rules:
             grant = grants.get(e["actor_id"])
             if grant is None or not holds(grant, e["created_at"]):
                 continue
-            access = grant["permissions"].get("access", "write" if grant["role"] in WRITERS else "read")
-            is_owner = name == "ledger_id" and grant["role"] == "OWNER"
+            permissions = grant["permissions"] if isinstance(grant.get("permissions"), dict) else {}
+            access = permissions.get("access", "write" if grant.get("role") in WRITERS else "read")
+            is_owner = name == "ledger_id" and grant.get("role") == "OWNER"
             best = max(best, READ if access != "write" else OWNER if is_owner else WRITE)
         return best
 
@@ -105,31 +145,38 @@ class Rules:
             return ["closed"]
         return []
 
+    def names(self, e):
+        """The names of the master of an event, as far as its ledger has them."""
+        g, master = self.genesis or {}, self.masters.get(e["master_id"], {"names": e["payload"]})["names"]
+        suppliers = {"ORDER": g.get("supplier_actor_id"), "FACILITY_ROOT": g.get("primary_actor_id")}
+        names = {"traceledger_master_uuid": e["master_id"], "business_ref": master.get("business_ref"),
+                 "scope": master.get("scope"), "supplier_actor_id": suppliers.get(g.get("ledger_type")),
+                 "buyer_actor_id": g.get("buyer_actor_id") if g.get("ledger_type") == "ORDER" else None}
+        return {name: value for name, value in names.items() if value is not None}
+
     def is_written(self, e):
         """Whether the payload is what the service writes."""
         g, p, kind = self.genesis or {}, e["payload"], e["event_type"]
-        master = self.masters.get(e["master_id"], {"names": p})["names"]
-        is_order, is_root = g.get("ledger_type") == "ORDER", g.get("ledger_type") == "FACILITY_ROOT"
-        supplier = g.get("supplier_actor_id") if is_order else g.get("primary_actor_id") if is_root else None
-        names = {"traceledger_master_uuid": e["master_id"], "business_ref": master.get("business_ref"),
-                 "scope": master.get("scope"), "buyer_actor_id": g.get("buyer_actor_id"), "supplier_actor_id": supplier}
+        names, is_root = self.names(e), g.get("ledger_type") == "FACILITY_ROOT"
         closing = {"ledger_id": e["ledger_id"], "ledger_type": g.get("ledger_type"), "status": "CLOSED",
-                   "requested_by_actor_id": e["actor_id"], "supplier_actor_id": supplier,
+                   "requested_by_actor_id": e["actor_id"], "supplier_actor_id": names.get("supplier_actor_id"),
                    "buyer_organization_id": g.get("buyer_organization_id"),
                    "supplier_organization_id": g.get("organization_id" if is_root else "supplier_organization_id")}
         name, change = delegation(e)
-        if kind in ("GENESIS", "ORDER_OPENED", "LEDGER_CLOSED") and e["actor_type"] != "service":
+        if kind in ("GENESIS", "LEDGER_CLOSED", *OPENINGS) and e["actor_type"] != "service":
+            return False
+        if canonical(e["actor_sig_payload"]) == canonical(p):
             return False
         opening = {"ORDER": "ORDER_OPENED", "FACILITY_ROOT": "ORGANIZATION_REGISTERED"}.get(g.get("ledger_type"))
         if (kind in OPENINGS or self.previous == "GENESIS" and opening) and (
                 self.previous, kind) != ("GENESIS", opening):
             return False
         if kind == "GENESIS":
-            expected = {one: p.get(one) for one in OF_GENESIS}
+            return is_genesis(p)
         elif kind == "ORDER_OPENED":
-            expected = {one: g[one] for one in PARTIES[:2]}
+            expected = {one: g.get(one) for one in PARTIES[:2]}
         elif kind == "ORGANIZATION_REGISTERED":
-            expected = p | {"organization_id": g["organization_id"]}
+            return p.get("organization_id") == g.get("organization_id")
         elif kind == "TRACELEDGER_MASTER_CREATED":
             expected = names | {"ledger_id": e["ledger_id"]}
         elif kind == "MASTER_CLOSED":
@@ -141,15 +188,16 @@ class Rules:
             return self.is_delegation(e, name, change)
         else:
             expected = p | {one: value for one, value in names.items() if one in p or one in NAMES[:3]}
+            return canonical(p) == canonical(expected)
         return canonical(p) == canonical({one: value for one, value in expected.items() if value is not None})
 
     def is_delegation(self, e, name, change):
         p, at = e["payload"], e["created_at"]
         grants = self.grants_of(e, name)
-        old = grants.get(p.get("delegate_actor_id"), {}).get("link_id")
+        old = grants.get(str(p.get("delegate_actor_id")), {}).get("link_id")
         ids = {"organization_id": self.genesis.get("organization_id"), "ledger_id": e["ledger_id"]}
         object_id = ids.get(name, e["master_id"])
-        if not all(re.fullmatch(UUID, str(p.get(one))) for one in ("link_id", "delegate_actor_id")):
+        if not is_id(p.get("link_id")) or not is_id(p.get("delegate_actor_id")):
             return False
         if p.get(name) != object_id:
             return False
@@ -157,8 +205,14 @@ class Rules:
             return old == p["link_id"] and p == {name: object_id, "revoked_at": at, "link_id": old,
                                                  "delegate_actor_id": p["delegate_actor_id"]}
         holding = [one for one in grants.values() if holds(one, at)]
-        return (isinstance(p.get("role"), str) and isinstance(p.get("permissions"), dict)
+        lasting = {one: value for one, value in p.items() if one not in ("granted_at", "replaces_link_id")}
+        identity = canonical([e["event_type"], lasting])
+        names = {name, "delegate_actor_id", "role", "permissions", "expires_at", "access", "link_id", "granted_at",
+                 "replaces_link_id"}
+        return (is_label(p.get("role")) and isinstance(p.get("permissions"), dict) and p.keys() <= names
                 and p["permissions"].get("access", "read") in ("read", "write")
+                and ("access" not in p or p["permissions"] == {"access": p["access"]})
+                and self.links.setdefault(p["link_id"], identity) == identity
                 and p.get("granted_at") == at and p.get("replaces_link_id") == old
                 and holds(p, at)
                 and len([one for one in holding if one["link_id"] != old]) < 1000)
@@ -178,6 +232,6 @@ class Rules:
         elif kind == "MASTER_CLOSED":
             self.masters[e["master_id"]]["closed"] = True
         elif change == "GRANTED":
-            self.grants_of(e, name)[p.get("delegate_actor_id")] = p
+            self.grants_of(e, name)[str(p.get("delegate_actor_id"))] = p
         elif change == "REVOKED":
-            self.grants_of(e, name).pop(p.get("delegate_actor_id"), None)
+            self.grants_of(e, name).pop(str(p.get("delegate_actor_id")), None)

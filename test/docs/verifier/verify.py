@@ -5,47 +5,57 @@ python3 verify.py EXPORT [--keys FILE ...] [--authority FILE] [--head HASH ...]
 Needs the package cryptography. Prints the verdict, and each finding on a line: its event and its type. What could not
 be checked begins with a question mark. Exit code: 0 valid, 1 invalid, 2 incomplete, 66 no export.
 """
-import argparse, json, re, sys
+import argparse, json, math, re, sys
 from datetime import datetime, timedelta, timezone
 
 import checkpoint
 from formulas import jcs, parse, sha256, time_of, verifies
-from rules import Rules
+from rules import ACTOR_TYPES, UUID, Rules
 
 FIELDS = ("id ledger_id seq master_id master_seq event_type actor_id actor_type payload hash content_hash actor_sig"
           " caused_by_hash signing_key_id actor_sig_payload authority_sig authority_key_id created_at").split()
 CONTENT = "actor_id actor_sig actor_type caused_by_hash created_at event_type id ledger_id signing_key_id".split()
 SEALED = "GENESIS ORDER_OPENED LEDGER_CLOSED ORGANIZATION_REGISTERED".split()
-UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+OBJECTS, NUMBERS = ["payload", "actor_sig_payload"], ["seq", "master_seq"]
+# The fields that may be null.
+OPTIONAL = ("master_id master_seq actor_id actor_sig caused_by_hash signing_key_id actor_sig_payload authority_sig"
+            " authority_key_id").split()
 
 
 def is_time(text):
-    try:
-        return re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", text) and time_of(text)
-    except ValueError:
-        return False
+    form = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9][.][0-9]{3}Z"
+    return re.fullmatch(form, text) and not math.isnan(time_of(text))
+
+def is_typed(e):
+    types = {name: dict if name in OBJECTS else float if name in NUMBERS else str for name in FIELDS}
+    return all(type(e[name]) is types[name] or (e[name] is None and name in OPTIONAL) for name in FIELDS)
 
 def is_form(e):
-    ids = [e["id"], e["ledger_id"], e["master_id"] or e["id"]]
+    ids = [e["id"], e["ledger_id"], *(e[name] for name in ("master_id", "actor_id") if e[name] is not None)]
+    hashes = [e["hash"], e["content_hash"], e["content_hash"] if e["caused_by_hash"] is None else e["caused_by_hash"]]
     places = [e["seq"], e["seq"] if e["master_seq"] is None else e["master_seq"]]
     return (all(re.fullmatch(UUID, one) for one in ids) and all(0 <= n < 2**53 and n % 1 == 0 for n in places)
-            and all(re.fullmatch("[0-9a-f]{64}", e[name]) for name in ("hash", "content_hash"))
-            and is_time(e["created_at"]) and "\0" not in e["event_type"])
+            and all(re.fullmatch("[0-9a-f]{64}", one) for one in hashes)
+            and e["actor_type"] in ACTOR_TYPES and is_time(e["created_at"])
+            and e["event_type"] != "PING" and re.fullmatch("[A-Za-z][A-Za-z0-9_.:-]{0,127}", e["event_type"]))
 
 
 # Sections 1 and 4: signatures and seals. Each function gives the findings of one event.
 def signature(e, kid, sig, signed, actors):
-    if not re.fullmatch(rf"svc:actor:{e['actor_id']}#key-[1-9][0-9]{{0,8}}", kid):
+    if not re.fullmatch(rf"svc:actor:{re.escape(str(e['actor_id']))}#key-[1-9][0-9]{{0,8}}", kid):
         return ["invalid_actor_sig"]
     if e["actor_id"] not in actors:
         return ["? actor_keys_unknown"]
-    key = next((key for key in actors[e["actor_id"]]["keys"] if key["kid"] == kid), None)
+    document = actors[e["actor_id"]]
+    key = next((key for key in document["keys"] if key["kid"] == kid), None)
     if key is None:
         return ["invalid_actor_sig"]
     at, end = time_of(e["created_at"]), key.get("revoked_at")
-    held = time_of(key["valid_from"]) <= at and (at < time_of(end) if end else key["status"] == "ACTIVE")
+    held = time_of(key["valid_from"]) <= at and (key["status"] == "ACTIVE" if end is None else at < time_of(end))
     digest = sha256(f"{e['event_type']}\0{e['ledger_id']}\0".encode() + jcs(signed))
-    return [] if held and verifies(key["public_key"], sig, digest) else ["invalid_actor_sig"]
+    if not held or not verifies(key["public_key"], sig, digest):
+        return ["invalid_actor_sig"]
+    return ["? actor_keys_untrusted"] * (not document["is_trusted"])
 
 def seal(e, authority):
     if e["authority_sig"] is None or not re.fullmatch("svc:authority#key-[1-9][0-9]{0,8}", e["authority_key_id"] or ""):
@@ -67,11 +77,15 @@ def attribution(e, actors, authority):
         signed = e["payload"] if signed is None else signed
         return signature(e, e["signing_key_id"] or "", e["actor_sig"], signed, actors)
     found = seal(e, authority)
-    keys = actors.get(e["actor_id"], {"keys": []})["keys"]
-    had_keys = any(time_of(key["valid_from"], 15) <= time_of(e["created_at"]) for key in keys)
+    document = actors.get(e["actor_id"])
     exempt = SEALED + ["MASTER_DELEGATION_GRANTED", "MASTER_DELEGATION_REVOKED"]
     request = [e["payload"].get("requestor_sig"), e["payload"].get("requestor_signing_key_id"), signed]
-    if (had_keys and event_type not in exempt) or e["signing_key_id"] is not None:
+    if event_type not in exempt and document is None:
+        found += ["? actor_keys_unknown"] * (e["actor_id"] is not None)
+    elif event_type not in exempt:
+        had_keys = any(time_of(key["valid_from"], 15) <= time_of(e["created_at"]) for key in document["keys"])
+        found += ["invalid_actor_sig"] * had_keys + ["? actor_keys_untrusted"] * (not document["is_trusted"])
+    if e["signing_key_id"] is not None:
         found.append("invalid_actor_sig")
     if event_type != "LEDGER_CLOSED":
         return found + ["invalid_actor_sig"] * (signed is not None)
@@ -87,7 +101,8 @@ def content_hash(e, master_prev_hash):
     content["payload_hash"] = sha256(jcs(e["payload"])).hex()
     content["actor_sig_payload_hash"] = None if signed is None else sha256(jcs(signed)).hex()
     content["seq"] = e["seq"]
-    content["master"] = e["master_id"] and {"id": e["master_id"], "prev_hash": master_prev_hash, "seq": e["master_seq"] or 0.0}
+    place = {"id": e["master_id"], "prev_hash": master_prev_hash, "seq": e["master_seq"] or 0.0}
+    content["master"] = None if e["master_id"] is None else place
     return sha256(jcs(content)).hex()
 
 class Chain:
@@ -133,14 +148,33 @@ class Chain:
         return ["hash_mismatch"] * (content_hash(e, prev_hash) != e["content_hash"])
 
 
+def lines_of(path):
+    lines = [line.removesuffix(b"\r") for line in open(path, "rb").read().split(b"\n")]
+    if any(re.search(b"[\r\v\f]", line) for line in lines):
+        raise ValueError("white space that stands in no export")
+    return lines
+
+def check_ends(header, end, events):
+    """Nothing stands in the first line and in the end but what is known, and fields have their types."""
+    ids = [header["ledger_id"], header.get("master_id", header["ledger_id"])]
+    if header.keys() | {"master_id"} != {"format", "ledger_id", "master_id", "exported_at"}:
+        raise ValueError("a first line with other members")
+    if not all(re.fullmatch(UUID, one) for one in ids) or math.isnan(time_of(header["exported_at"])):
+        raise ValueError("a first line of another form")
+    is_kind = end.get("kind", "segment") in ("ledger", "master", "segment")
+    if end.keys() | {"kind"} != {"count", "kind"} or type(end["count"]) is not float or not is_kind:
+        raise ValueError("an end of another form")
+    if not all(map(is_typed, events)):
+        raise ValueError("a field of another type")
+
 def read_export(path):
-    lines = open(path, "rb").read().split(b"\n")
+    lines = lines_of(path)
     header, *rest = [parse(line.removesuffix(b"\r").decode()) for line in lines if line.strip()]
     found = {"event": [], "actor": [], "authority": [], "checkpoint": [], "end": []}
     for line in rest:
         [(name, value)] = line.items()
-        if found["end"]:
-            raise ValueError("a line behind the end")
+        if found["end"] or (name == "actor" and value["actor_id"] in [one["actor_id"] for one in found["actor"]]):
+            raise ValueError("a line behind the end, or a second document of an actor")
         found[name].append(value)
     [end], [authority], note = found["end"], found["authority"], (found["checkpoint"] or [None])[0]
     notes_max = {"ledger-trust-export/1": 0, "ledger-trust-export/2": int(end.get("kind", "segment") != "segment")}
@@ -159,7 +193,8 @@ def verify(path, key_files, authority_file, heads, now):
         documents = [parse(open(file, encoding="utf-8").read()) for file in key_files]
     if authority_file:
         authority = parse(open(authority_file, encoding="utf-8").read())
-    actors = {one["actor_id"]: one for one in documents}
+    check_ends(header, end, events)
+    actors = {one["actor_id"]: one | {"is_trusted": bool(key_files)} for one in documents}
     chain, rules = Chain(end.get("kind", "segment"), header["ledger_id"], header.get("master_id")), Rules()
     chain.latest = (now + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%S.999Z")
     for e in events:
@@ -170,8 +205,6 @@ def verify(path, key_files, authority_file, heads, now):
         taken.append(e)
         is_sealed = e["actor_sig"] is None and not any(re.search("hash|authority", finding) for finding in found)
         unsigned = [] if is_sealed else [*unsigned, e]
-        if not key_files and e["signing_key_id"]:
-            found.append("? actor_keys_untrusted")
         if not authority_file and authority["keys"] and e["authority_key_id"]:
             found.append("? authority_keys_untrusted")
         findings.update((e["id"], finding) for finding in found)
