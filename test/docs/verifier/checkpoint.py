@@ -16,16 +16,19 @@ def root(leaves):
     k = 1 << (len(leaves) - 1).bit_length() - 1
     return sha256(b"\1" + root(leaves[:k]) + root(leaves[k:]))
 
-def log_keys(authority, log):
-    """The log keys that the authority endorsed. In development mode it endorses none, and all are taken."""
-    for one in log["keys"]:
+def log_keys(authority, log, newer):
+    """The log keys that the authority endorsed. In development mode it endorses none, and all that it lists are taken."""
+    is_development = authority["phase"] == "1"
+    for one in [*log["keys"], *([] if is_development else newer)]:
         key, sig = from_base64(one["public_key"], 32), (one["endorsement"] or {"sig": ""})["sig"]
         digest = sha256(b"svc-log-key-v1\0" + log["origin"].encode() + b"\0" + key)
-        if authority["phase"] == "1" or any(verifies(by["public_key"], sig, digest) for by in authority["keys"]):
+        if is_development or any(verifies(by["public_key"], sig, digest) for by in authority["keys"]):
             yield key
 
-def read(note, log_name, authority):
-    """The size and the root that a verified note states. `log_name`: what follows the name of the service."""
+def read(note, log_name, authorities):
+    """The size and the root that a verified note states. `log_name`: what follows the name of the service.
+    `authorities`: the trust anchor that is trusted, and the one in the file, which may list newer log keys."""
+    authority, in_file = authorities
     text, _, signed = note.partition("\n\n")
     stated = re.fullmatch("([^\n]+)\n([1-9][0-9]{0,15})\n([^\n]+)", text)
     if not stated or not re.fullmatch(f"(?:{SIGNATURE})+", signed):
@@ -35,7 +38,9 @@ def read(note, log_name, authority):
     log = next((one for one in names if stated[1] == f"{one['origin']}/{log_name}"), None)
     if log is None:
         raise Refused("another log")
-    ids = {sha256(f"{stated[1]}\n\1".encode() + key)[:4]: key for key in log_keys(authority, log)}
+    newer = in_file.get("log") or {"origin": "", "keys": []}
+    newer = newer["keys"] if newer["origin"] == log["origin"] else []
+    ids = {sha256(f"{stated[1]}\n\1".encode() + key)[:4]: key for key in log_keys(authority, log, newer)}
     blobs = [base64.b64decode(blob) for name, blob in re.findall(SIGNATURE, signed) if name == stated[1]]
     known = [(ids[blob[:4]], blob[4:]) for blob in blobs if blob[:4] in ids]
     message = f"{text}\n".encode()
@@ -43,9 +48,9 @@ def read(note, log_name, authority):
         raise Refused("no signature of an endorsed key")
     return size, stated_root
 
-def look(note, is_master, log_id, authority, events):
+def look(note, is_master, log_id, authorities, events):
     """The finding, or None, and the events behind those that the checkpoint covers. None: it covers none."""
-    size, stated_root = read(note, f"{'masters' if is_master else 'ledgers'}/{log_id}", authority)
+    size, stated_root = read(note, f"{'masters' if is_master else 'ledgers'}/{log_id}", authorities)
     place, record = ("master_seq", "content_hash") if is_master else ("seq", "hash")
     covered = [e for e in events if e[place] is not None and e[place] < size]
     has_gap = any(e[place] != index for index, e in enumerate(covered))

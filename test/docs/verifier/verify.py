@@ -187,7 +187,8 @@ def read_export(path):
     return header, end, found["event"], found["actor"], authority, note
 
 def verify(path, key_files, authority_file, heads, now):
-    header, end, events, documents, authority, note = read_export(path)
+    header, end, events, documents, in_file, note = read_export(path)
+    authority = in_file
     findings, taken, unsigned = set(), [], []
     if key_files:
         documents = [parse(open(file, encoding="utf-8").read()) for file in key_files]
@@ -211,7 +212,7 @@ def verify(path, key_files, authority_file, heads, now):
     if note is not None and authority_file and authority.get("log"):
         is_master, log_id = end["kind"] == "master", header["master_id" if end["kind"] == "master" else "ledger_id"]
         try:
-            finding, behind = checkpoint.look(note, is_master, log_id, authority, taken)
+            finding, behind = checkpoint.look(note, is_master, log_id, (authority, in_file), taken)
         except checkpoint.Refused:
             return [("", "refused_checkpoint")]
         if finding:
