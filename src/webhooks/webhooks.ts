@@ -32,8 +32,10 @@ const scansBetweenLists = 20;
 
 /** The share of the main thread's time for webhooks while appends fill the machine. */
 const busyShare = 0.015;
+/** The same while few appends come to a full machine: one owner can have a thousand deliveries for each of them. */
+const fullShare = 0.3;
 
-export interface WebhookParts extends Omit<BackgroundLimiterParts, 'busyShare'> {
+export interface WebhookParts extends Omit<BackgroundLimiterParts, 'busyShare' | 'fullShare'> {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
   readonly reading: LedgerReading;
@@ -71,7 +73,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     this.#parts = parts;
     const { ledgers, records, reading, secrets, poster, clock, log, meter, ownsShardOf, readBarrier } = parts;
     const subscriptions = subscriptionsIn(records);
-    const limiter = new BackgroundLimiter({ ...parts, busyShare });
+    const limiter = new BackgroundLimiter({ ...parts, busyShare, fullShare });
     const wake = (ledgerId: string) => this.#tail.wake(ledgerId);
     const index = new SubscriptionIndex(ledgers, wake);
     const writes = new InFlightWrites(() => clock.now());

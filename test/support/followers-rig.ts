@@ -49,6 +49,7 @@ interface RigOptions {
   readonly logs?: (logs: ProvenLogs) => FollowersParts['logs'];
   /** Nothing waits if left out. */
   readonly limiter?: FollowersParts['limiter'];
+  readonly bounds?: FollowersParts['bounds'];
 }
 
 /**
@@ -86,6 +87,7 @@ export class FollowersRig {
     store: changed = (store) => store,
     logs = (proven) => proven,
     limiter = { delayMs: () => 0 },
+    bounds = { total: 1_000, perActor: 1_000 },
   }: RigOptions = {}) {
     const { clock } = this;
     const now = () => clock.now();
@@ -108,7 +110,7 @@ export class FollowersRig {
       seals: async () => [],
       meter: this.#meter(),
       limiter,
-      bounds: { total: 1_000, perActor: 1_000 },
+      bounds,
       ...{ heartbeatMs: 15_000, recordEveryMs: 60_000 },
     };
     this.followers = new Followers(this.parts);

@@ -1,6 +1,7 @@
 /**
- * Bytes that many holders have together. If they have more than `maxBytes`, a holder that asks for more is refused if
- * it has more than the equal part. Otherwise the holder that has most is ended, which frees enough.
+ * Bytes, or other things that are counted, that many holders have together. If they have more than `maxBytes`, a
+ * holder that asks for more is refused if it has more than the equal part. Otherwise the holder that has most is ended,
+ * which frees enough.
  */
 export class FairShare<T> {
   readonly maxBytes: number;
@@ -29,6 +30,12 @@ export class FairShare<T> {
     return this.maxBytes / this.#held.size;
   }
 
+  /** What the holder with the most has. */
+  get largestBytes(): number {
+    const largest = this.#findLargest();
+    return largest === null ? 0 : this.heldBy(largest);
+  }
+
   heldBy(holder: T): number {
     return this.#held.get(holder) ?? 0;
   }
@@ -52,9 +59,14 @@ export class FairShare<T> {
 
   endLargestIfFull(): void {
     if (!this.isFull) return;
+    const largest = this.#findLargest();
+    if (largest !== null) this.#end(largest);
+  }
+
+  #findLargest(): T | null {
     if (this.#largest === null)
       for (const [holder, bytes] of this.#held)
         if (this.#largest === null || bytes > this.heldBy(this.#largest)) this.#largest = holder;
-    if (this.#largest !== null) this.#end(this.#largest);
+    return this.#largest;
   }
 }

@@ -11,6 +11,7 @@ const followEnds = [
   'credential',
   'stalled',
   'draining',
+  'displaced',
   'caller_gone',
   'failed',
 ] as const;

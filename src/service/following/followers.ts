@@ -14,6 +14,7 @@ import type { FollowQuery } from './follow-query.ts';
 import type { FollowedEvent } from './followed-event.ts';
 import { FollowedLedger, type LedgerFollower } from './followed-ledger.ts';
 import { Follower } from './follower.ts';
+import { type FollowerPlace, FollowerPlaces } from './follower-places.ts';
 import { type NewestShown, newestReadable, newestShown } from './newest-readable.ts';
 import { ReaderAccess } from './reader-access.ts';
 import { RepeatedLook } from './repeated-look.ts';
@@ -42,15 +43,15 @@ export class Followers implements Disposable {
   readonly #followers = new Set<Follower>();
   /** Those of them whose access may end. */
   readonly #granted = new Set<Follower>();
-  readonly #byActor = new Map<string, number>();
+  readonly #places: FollowerPlaces;
   /** Calls whose streams have not begun yet. */
   readonly #beginning = new Set<Call>();
-  #count = 0;
   readonly #looks: RepeatedLook;
   #isDraining = false;
 
   constructor(parts: FollowersParts) {
     this.#parts = parts;
+    this.#places = new FollowerPlaces(parts);
     this.#looks = new RepeatedLook(parts.clock, lookEveryMs, () => {
       this.#look();
       return this.#followers.size > 0;
@@ -58,7 +59,7 @@ export class Followers implements Disposable {
   }
 
   get count(): number {
-    return this.#count;
+    return this.#places.count;
   }
 
   /** Follows a ledger for the caller. Throws what a list of its events would throw, `overloaded` or `unavailable`. */
@@ -86,19 +87,19 @@ export class Followers implements Disposable {
   ): Promise<Follower> {
     const { actorId } = callerOf(call);
     if (this.#isDraining) throw this.#draining();
-    this.#takePlace(actorId);
+    const place = this.#places.take(actorId, call);
     this.#beginning.add(call);
     let ledger: FollowedLedger | null = null;
     try {
       const target = await call.partWalk((walk) => find(walk, actorId));
       ledger = this.#hold(target.facts.ledgerId);
       await ledger.open();
-      const follower = await this.#begin(call, ledger, target, query, actorId);
+      const follower = await this.#begin(place, call, ledger, target, query);
       follower.checkAccess();
       return follower;
     } catch (error) {
       if (ledger !== null) this.#letGo(ledger);
-      this.#leavePlace(actorId);
+      this.#places.leave(place);
       throw error;
     } finally {
       this.#beginning.delete(call);
@@ -106,13 +107,14 @@ export class Followers implements Disposable {
   }
 
   async #begin(
+    place: FollowerPlace,
     call: Call,
     ledger: FollowedLedger,
     target: FollowTarget,
     query: FollowQuery,
-    actorId: string,
   ): Promise<Follower> {
     const { reading, clock } = this.#parts;
+    const { actorId } = place;
     const { facts, master } = target;
     const masterId = master?.masterId ?? null;
     // From here on every change of a grant is noted. What is stored is read afterwards, so that none is missed.
@@ -127,7 +129,9 @@ export class Followers implements Disposable {
         const access = new ReaderAccess(facts, actorId, masterId, grants, baseSeq, clock.now());
         const start = await this.#start(walk, target, query, access);
         walk.check();
-        const follower = new Follower(this.#parts, ledger, call, { facts, masterId }, query, access, start, this.#left);
+        const left = (one: Follower) => this.#left(one, place);
+        const follower = new Follower(this.#parts, ledger, call, { facts, masterId }, query, access, start, left);
+        place.follower = follower;
         for (const event of changed) follower.grantChanged(event);
         this.#add(ledger, follower);
         return follower;
@@ -175,26 +179,6 @@ export class Followers implements Disposable {
       : { nextSeq: fromSeq, newest: null, closedSeq: closedSeq === null ? null : Math.max(closedSeq, fromSeq - 1) };
   }
 
-  #takePlace(actorId: string): void {
-    const { bounds, meter, random } = this.#parts;
-    const ofActor = this.#byActor.get(actorId) ?? 0;
-    const bound =
-      ofActor >= bounds.perActor ? 'FOLLOWERS_PER_ACTOR_MAX' : this.#count >= bounds.total ? 'FOLLOWERS_MAX' : null;
-    if (bound !== null) {
-      meter.refused(bound);
-      throw tooMany(bound, bound === 'FOLLOWERS_MAX' ? bounds.total : bounds.perActor, retryHint(random));
-    }
-    this.#byActor.set(actorId, ofActor + 1);
-    this.#count += 1;
-  }
-
-  #leavePlace(actorId: string): void {
-    const left = (this.#byActor.get(actorId) ?? 0) - 1;
-    if (left > 0) this.#byActor.set(actorId, left);
-    else this.#byActor.delete(actorId);
-    this.#count -= 1;
-  }
-
   #hold(ledgerId: string): FollowedLedger {
     const held = this.#ledgers.get(ledgerId) ?? { ledger: new FollowedLedger(ledgerId, this.#parts), users: 0 };
     held.users += 1;
@@ -218,16 +202,16 @@ export class Followers implements Disposable {
     this.#looks.begin();
   }
 
-  readonly #left = (follower: Follower): void => {
-    const { ledger, actorId } = follower;
+  #left(follower: Follower, place: FollowerPlace): void {
+    const { ledger } = follower;
     ledger.remove(follower);
     this.#followers.delete(follower);
     this.#granted.delete(follower);
     if (this.#followers.size === 0) this[Symbol.dispose]();
     this.#letGo(ledger);
-    this.#leavePlace(actorId);
+    this.#places.leave(place);
     this.#parts.meter.ended(follower.reason);
-  };
+  }
 
   #look(): void {
     const { clock, monotonicMs, heartbeatMs } = this.#parts;
@@ -283,10 +267,4 @@ async function behindMasterSeq(
   const [entry] = await store.read(ledgerId, found.seq, 1, Number.POSITIVE_INFINITY);
   const event = entry === undefined ? null : readEvent(entry, { ledgerId, scopes: [scope] }, []);
   return { nextSeq: found.seq + 1, newest: event === null ? null : newestShown(event) };
-}
-
-function tooMany(bound: string, max: number, hint: object): LedgerError {
-  const whose = bound === 'FOLLOWERS_MAX' ? 'this node' : 'this actor';
-  const message = `${max} streams follow ledgers for ${whose} already: end one first, or follow one ledger with one stream.`;
-  return new LedgerError('overloaded', message, { bound, ...hint });
 }

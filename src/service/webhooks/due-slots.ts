@@ -1,5 +1,7 @@
 import type { FoundRecord, LookupName, RecordStore } from '../../store/record-store.ts';
 import { decodeOrPassOver } from '../../store/unreadable-record.ts';
+import { type BoundedRecords, boundedRecords } from '../walking/bounded-stores.ts';
+import { unboundedWalk } from '../walking/walk.ts';
 import type { DeliveryBlock } from './delivery-block.ts';
 import {
   type DeliveryRecord,
@@ -36,6 +38,8 @@ interface SlotRecord {
  */
 export class DueSlots {
   readonly #store: RecordStore;
+  /** Reads what may be much. They share the event loop budget with all long reads. */
+  readonly #reads: BoundedRecords;
   readonly #kind: string;
   readonly #openKind: string;
   readonly #now: () => number;
@@ -48,6 +52,7 @@ export class DueSlots {
   /** `kind` of the records. `now`: Unix time, ms. `parse` throws if a record is damaged. */
   constructor(store: RecordStore, kind: string, now: () => number, parse: (record: FoundRecord) => SlotRecord) {
     this.#store = store;
+    this.#reads = boundedRecords(unboundedWalk(), store);
     this.#kind = kind;
     this.#openKind = `${kind}_slot`;
     this.#now = now;
@@ -123,7 +128,8 @@ export class DueSlots {
     let after: FoundRecord | undefined;
     for (;;) {
       const limit = pageLength();
-      const found = await this.#store.find(kind, lookup, { limit, ...(after === undefined ? {} : { after }) });
+      const page = { limit, charsMax: Number.POSITIVE_INFINITY, ...(after === undefined ? {} : { after }) };
+      const found = await this.#reads.find(kind, lookup, page);
       if (found.length === 0) return after === undefined;
       yield found;
       if (found.length < limit) return false;

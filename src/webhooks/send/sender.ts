@@ -1,6 +1,7 @@
 import { isoTime } from '../../domain/values/time.ts';
 import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { FairPlaces } from '../../runtime/limits/fair-places.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { Deliveries } from '../../service/webhooks/deliveries.ts';
 import { type DeliveryRecord, isNew } from '../../service/webhooks/delivery-record.ts';
@@ -16,6 +17,10 @@ import type { AttemptResult } from './target-health.ts';
 const retryMs = 1_000;
 /** Main thread time of a delivery, measured: body, signatures, request, answer, record, reading the next. */
 const sendCostMs = 0.3;
+/** The same of looking for deliveries to send, without reading them. */
+const loadCostMs = 0.2;
+/** Windows that are read at once, of all owners and of one. Thousands of subscriptions may be woken at once. */
+const loadsAtOnce = { total: 8, perCaller: 4, waiting: Number.POSITIVE_INFINITY };
 
 interface SenderParts {
   readonly deliveries: Deliveries;
@@ -48,6 +53,9 @@ export class Sender {
   readonly #subscriptions = new Map<string, SubscriptionQueue>();
   readonly #fairQueue: FairQueue<LedgerQueue>;
   readonly #recorder: AttemptRecorder;
+  /** Owners take turns. */
+  readonly #loads = new FairPlaces(loadsAtOnce, () => new Error('never: any number of loads may wait'));
+  readonly #never = new AbortController().signal;
   readonly #underWay = new Set<Promise<void>>();
   #held = 0;
   #isResting = false;
@@ -110,15 +118,33 @@ export class Sender {
 
   #refill(queue: SubscriptionQueue): void {
     if (queue.isLoading || this.#isGone(queue)) return;
-    const window = windowOf(this.#fairQueue.isQuick(queue.origin), this.#held);
-    if (queue.hasMore && queue.held.size <= window / 4) this.#track(this.#load(queue, window));
+    if (queue.hasMore && queue.held.size <= this.#windowOf(queue) / 4) this.#track(this.#loadInTurn(queue));
     else if (queue.isIdle) this.#subscriptions.delete(queue.id);
   }
 
-  async #load(queue: SubscriptionQueue, window: number): Promise<void> {
-    const { clock, deliveries, log } = this.#parts;
+  #windowOf(queue: SubscriptionQueue): number {
+    return windowOf(this.#fairQueue.isQuick(queue.origin), this.#held);
+  }
+
+  async #loadInTurn(queue: SubscriptionQueue): Promise<void> {
+    const owner = queue.record.actorId;
     queue.isLoading = true;
+    await this.#loads.take(owner, this.#never, () => new Error('never: no load is called off'));
+    try {
+      if (!this.#isGone(queue)) await this.#parts.limiter.take(loadCostMs);
+      await this.#load(queue);
+    } finally {
+      this.#loads.leave(owner);
+    }
+  }
+
+  async #load(queue: SubscriptionQueue): Promise<void> {
+    const { clock, deliveries, log } = this.#parts;
+    if (this.#isGone(queue)) return;
+    const window = this.#windowOf(queue);
+    // What was woken or recorded while it waited for its turn is in what is read now.
     queue.hasMore = false;
+    queue.recordedMeanwhile.clear();
     const blockedBefore = queue.blocked;
     let isFull = false;
     try {

@@ -12,11 +12,14 @@ import { type EventRange, nextCommitDates } from './event-range.ts';
 import { isWithin, type ReadSpan, readSpans } from './read-spans.ts';
 import { type SubscriptionStart, startOf } from './subscription-start.ts';
 
-/** Their deliveries of a range are in memory, and their blocks are written together. */
+/** Their deliveries of a range are in memory, and their blocks are on the way to the store. */
 const subscriptionsAtOnce = 64;
-/** Main thread time, measured: making a delivery, and writing a block of deliveries with its look-ups. */
+/** Main thread time, measured: looking at an event, making a delivery, and writing a block with its look-ups. */
+const eventCostMs = 0.0005;
 const deliveryCostMs = 0.005;
 const blockCostMs = 0.15;
+/** After so much work on the main thread other work comes first. */
+const sliceMs = 3;
 
 export interface FanOutParts {
   readonly ledgers: LedgerStore;
@@ -48,9 +51,14 @@ export async function fanOut(
   const spansOf = await accessOf(parts, range);
   const hasBegun = beginningOf(parts, range);
   const woken = new Set<string>();
+  const recording = new Recording(parts);
   for (let at = 0; at < subscriptions.length; at += subscriptionsAtOnce) {
-    const made: DeliveryRange[] = [];
     for (const subscription of subscriptions.slice(at, at + subscriptionsAtOnce)) {
+      await recording.rest(events.length * eventCostMs);
+      if (!parts.ownsShardOf(ledgerId)) {
+        await recording.end();
+        return null;
+      }
       const start = startOf(subscription);
       const deliveries: DeliveryRecord[] = [];
       for (const event of events) {
@@ -62,11 +70,10 @@ export async function fanOut(
         deliveries.push(newDelivery(subscription, event, createdAt));
       }
       if (deliveries.length === 0) continue;
-      made.push({ subscriptionId: subscription.id, ledgerId, fromSeq, throughSeq, deliveries });
+      recording.begin({ subscriptionId: subscription.id, ledgerId, fromSeq, throughSeq, deliveries });
       woken.add(subscription.id);
     }
-    if (!parts.ownsShardOf(ledgerId)) return null;
-    await record(parts, made);
+    await recording.end();
   }
   return woken;
 }
@@ -89,14 +96,42 @@ function newDelivery(subscription: SubscriptionRecord, event: LedgerEvent, now: 
   };
 }
 
-async function record(
-  { deliveries, limiter, fannedOut }: FanOutParts,
-  ranges: readonly DeliveryRange[],
-): Promise<void> {
-  const written = await Promise.all(ranges.map((range) => deliveries.record(range)));
-  fannedOut(written.reduce((sum, one) => sum + one, 0));
-  const made = ranges.reduce((sum, range) => sum + range.deliveries.length, 0);
-  await limiter.take(ranges.length * blockCostMs + made * deliveryCostMs);
+/** Records ranges of deliveries, in slices of the main thread's time. */
+class Recording {
+  readonly #parts: FanOutParts;
+  #writes: Promise<number>[] = [];
+  #costMs = 0;
+
+  constructor(parts: FanOutParts) {
+    this.#parts = parts;
+  }
+
+  begin(range: DeliveryRange): void {
+    this.#costMs += blockCostMs + range.deliveries.length * deliveryCostMs;
+    const write = this.#parts.deliveries.record(range);
+    // `end` throws it. Until then other work may come first.
+    write.catch(() => {});
+    this.#writes.push(write);
+  }
+
+  /** Call it before work of this cost, main thread time in ms. Other work comes first if this slice is used up. */
+  async rest(costMs: number): Promise<void> {
+    if (this.#costMs >= sliceMs) await this.#pay();
+    this.#costMs += costMs;
+  }
+
+  /** Resolves when all ranges are stored. */
+  async end(): Promise<void> {
+    const written = await Promise.all(this.#writes.splice(0));
+    this.#parts.fannedOut(written.reduce((sum, one) => sum + one, 0));
+    await this.#pay();
+  }
+
+  #pay(): Promise<void> {
+    const costMs = this.#costMs;
+    this.#costMs = 0;
+    return this.#parts.limiter.take(costMs);
+  }
 }
 
 /** Whether an event may have been answered after a subscription was made. */

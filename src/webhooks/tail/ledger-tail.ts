@@ -52,6 +52,8 @@ export class LedgerTail {
   /** Ledgers whose log shows events that are not answered yet. */
   readonly #heldBack = new Set<string>();
   readonly #cursors = new RecentMap<string, Cursor>(cursorsMax);
+  /** Behind the last range whose records this node has stored, though its cursor may not have moved. */
+  readonly #recorded = new RecentMap<string, number>(cursorsMax);
   #isOpen = false;
   #stopped = false;
   #idle = Promise.withResolvers<void>();
@@ -90,13 +92,14 @@ export class LedgerTail {
   /** The first seq that may lack delivery records. Deliveries from there on wait, so that order holds. */
   async position(ledgerId: string): Promise<number> {
     const known = this.#cursors.get(ledgerId) ?? (await this.#parts.cursors.get(ledgerId));
-    return known?.nextSeq ?? 0;
+    return Math.max(known?.nextSeq ?? 0, this.#recorded.get(ledgerId) ?? 0);
   }
 
   forget(ledgerId: string): void {
     this.#waiting.delete(ledgerId);
     this.#heldBack.delete(ledgerId);
     this.#cursors.delete(ledgerId);
+    this.#recorded.delete(ledgerId);
   }
 
   async stop(): Promise<void> {
@@ -139,6 +142,7 @@ export class LedgerTail {
     await limiter.take(rangeEventsMax * eventCostMs);
     if (!index.isWatched(ledgerId)) {
       this.#cursors.delete(ledgerId);
+      this.#recorded.delete(ledgerId);
       // A cursor removed too early would send events again. One that stays does no harm.
       if (index.isComplete) await cursors.remove(ledgerId);
       return false;
@@ -166,6 +170,7 @@ export class LedgerTail {
     const nextSeq = last.seq + 1;
     // The records are durable, so this node may send before the cursor has moved: after a crash they are found.
     this.#cursors.set(ledgerId, { version: cursor.version, nextSeq });
+    this.#recorded.set(ledgerId, nextSeq);
     const elsewhere: string[] = [];
     for (const subscriptionId of woken) {
       if (ownsShardOf(subscriptionId)) queued(subscriptionId);
@@ -173,8 +178,10 @@ export class LedgerTail {
     }
     try {
       const moved = await cursors.move(ledgerId, cursor, nextSeq);
-      if (moved === null) this.#cursors.delete(ledgerId);
-      else this.#cursors.set(ledgerId, moved);
+      if (moved === null) {
+        this.#cursors.delete(ledgerId);
+        this.#recorded.delete(ledgerId);
+      } else this.#cursors.set(ledgerId, moved);
     } finally {
       // Other nodes read the cursor, so they are notified after it has moved, or after a failed move, which may have
       // landed.
@@ -198,6 +205,7 @@ export class LedgerTail {
   async #begin(ledgerId: string): Promise<Cursor | null | 'overtaken'> {
     const { cursor, isStored } = await this.#start(ledgerId);
     if (cursor === null || isStored) return cursor;
+    this.#recorded.delete(ledgerId);
     return (await this.#parts.cursors.move(ledgerId, cursor, cursor.nextSeq)) ?? 'overtaken';
   }
 

@@ -3,7 +3,7 @@ import { BackgroundLimiter } from '../../../src/runtime/background-limiter.ts';
 import { ManualClock } from '../../support/clock.ts';
 
 /** A limiter whose event loop is as busy as the test says. `second` returns the cost that it admits in a second, ms. */
-function limited(utilization: number, eventsPerSecond: number, processorShare = 1) {
+function limited(utilization: number, eventsPerSecond: number, processorShare = 1, fullShare?: number) {
   const clock = new ManualClock(1_000_000);
   const state = { utilization };
   const limiter = new BackgroundLimiter({
@@ -12,6 +12,7 @@ function limited(utilization: number, eventsPerSecond: number, processorShare = 
     processorMs: () => clock.now() * processorShare,
     utilization: () => state.utilization,
     busyShare: 0.015,
+    ...(fullShare === undefined ? {} : { fullShare }),
   });
   const second = (costMs: number): number => {
     let spent = 0;
@@ -44,6 +45,36 @@ describe('the background limiter', () => {
     const { second } = limited(utilization, events);
     second(0.5);
     expect(second(0.5)).toBe(50_000);
+  });
+
+  test.each([1, 0.25, 0])(
+    'it gets its share of the time while few events are appended to a full machine (%f)',
+    (processorShare) => {
+      const { clock, limiter, second, state } = limited(1, 100, processorShare, 0.3);
+      second(0.5);
+      expect(second(0.5)).toBeGreaterThan(250);
+      expect(second(0.5)).toBeLessThan(350);
+      state.utilization = 0.2;
+      second(0.5);
+      for (let piece = 0; piece < 100; piece++) expect(limiter.delayMs(1)).toBe(0);
+      state.utilization = 1;
+      limiter.committed(1);
+      clock.jump(100);
+      for (let piece = 0; piece < 10; piece++) limiter.delayMs(1);
+      expect(limiter.delayMs(1)).toBeGreaterThan(0);
+    },
+  );
+
+  test('it has no such share while nothing is appended', () => {
+    const { second } = limited(1, 0, 1, 0.3);
+    second(0.5);
+    expect(second(0.5)).toBe(50_000);
+  });
+
+  test('appends that fill the machine leave it the smaller share, also of what it saved before', () => {
+    const { second } = limited(0.99, 5_000, 1, 0.3);
+    second(0.5);
+    expect(second(0.5)).toBeLessThan(17.5);
   });
 
   test('the limit holds during calm samples, and ends after half a second of them', () => {

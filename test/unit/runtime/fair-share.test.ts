@@ -25,3 +25,13 @@ test('a full share refuses holders above their equal part, and otherwise ends th
   for (const holder of ['middle', 'small', 'other']) share.add(holder, -share.heldBy(holder));
   expect([share.heldBytes, more('small', 100), ended.length]).toEqual([0, true, 3]);
 });
+
+test('the share tells what the holder with the most has', () => {
+  const share = new FairShare<string>(100);
+  const largest = (holder: string, bytes: number) => {
+    share.add(holder, bytes);
+    return share.largestBytes;
+  };
+  expect(share.largestBytes).toBe(0);
+  expect([largest('one', 5), largest('two', 7), largest('one', 3), largest('one', -4)]).toEqual([5, 7, 8, 7]);
+});

@@ -54,7 +54,7 @@ describe('shards', () => {
     world.webhooks.giveUp((id) => id === ledgerId);
     recorded.resolve();
     await world.quiet();
-    expect(held.made).toBe(64);
+    expect(held.made).toBe(1);
     held.isRecording = false;
     const other = await world.resumed();
     await other.runToEnd(append(), append());

@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import type { LedgerError } from '../../../../src/domain/errors.ts';
+import { type FollowerPlace, FollowerPlaces } from '../../../../src/service/following/follower-places.ts';
+import { buyer, delegate, grant, supplier } from '../../../support/commands.ts';
+import { FollowersRig, type RigStream } from '../../../support/followers-rig.ts';
+import { beforeCalls, countingBytes } from '../../../support/world.ts';
+
+/** Places whose streams leave when they are ended, as those of a node do. */
+function placesOf(total: number, perActor: number) {
+  const refused: string[] = [];
+  const ended: string[] = [];
+  const bounds = { total, perActor };
+  const places = new FollowerPlaces({
+    bounds,
+    random: countingBytes(),
+    meter: { refused: (bound) => void refused.push(bound) },
+  });
+  /** Takes a place for the stream with this name, which begins with its actor. Returns the error of a refusal. */
+  const take = (name: string): LedgerError | FollowerPlace => {
+    const endWith = (): void => void ended.push(name);
+    try {
+      const place = places.take(name.slice(0, 1), { endWith });
+      place.follower = {
+        end: () => {
+          ended.push(name);
+          places.leave(place);
+        },
+      };
+      return place;
+    } catch (error) {
+      return error as LedgerError;
+    }
+  };
+  return { places, take, refused, ended };
+}
+
+const overloaded = (bound: string) => ({
+  code: 'overloaded',
+  details: { bound, retry_after_ms: expect.any(Number) },
+});
+
+describe('when no place is free', () => {
+  test('an actor with fewer streams gets the place of the newest stream of the actor with the most', () => {
+    const { places, take, ended, refused } = placesOf(6, 4);
+    for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'a4']) take(name);
+    for (const name of ['c1', 'c2']) expect(take(name)).toMatchObject({ actorId: 'c' });
+    expect([ended, refused, places.count]).toEqual([['a4', 'a3'], [], 6]);
+  });
+
+  test('actors with equally many are refused, and end no stream of each other', () => {
+    const { places, take, ended, refused } = placesOf(6, 4);
+    for (const name of ['a1', 'a2', 'b1', 'b2', 'c1', 'c2']) take(name);
+    for (const name of ['a3', 'b3', 'c3']) expect(take(name)).toMatchObject(overloaded('FOLLOWERS_MAX'));
+    const bounds = new Array<string>(3).fill('FOLLOWERS_MAX');
+    expect([ended, refused, places.count]).toEqual([[], bounds, 6]);
+  });
+
+  test('an actor with one stream less is refused: it would have as many as the other one had', () => {
+    const { take, ended } = placesOf(3, 3);
+    for (const name of ['a1', 'a2', 'b1']) take(name);
+    expect([take('b2'), ended]).toMatchObject([overloaded('FOLLOWERS_MAX'), []]);
+  });
+
+  test('a hundred actors with a hundred streams each do not keep another one out', () => {
+    const { places, take, ended, refused } = placesOf(10_000, 100);
+    const many = Array.from({ length: 100 }, (_, at) => String.fromCodePoint(0x4e00 + at));
+    for (const actor of many) for (let stream = 0; stream < 100; stream += 1) take(`${actor}${stream}`);
+    for (let stream = 0; stream < 20; stream += 1) expect(take(`h${stream}`)).toMatchObject({ actorId: 'h' });
+    for (const actor of many) take(`${actor}100`);
+    expect(ended).toHaveLength(20);
+    expect(ended.filter((name) => name.startsWith('h'))).toEqual([]);
+    expect([refused.length, places.count]).toEqual([100, 10_000]);
+  });
+});
+
+test('an actor has at most its own places, though others are free', () => {
+  const { take, ended } = placesOf(10, 2);
+  for (const name of ['a1', 'a2']) take(name);
+  expect([take('a3'), ended]).toMatchObject([overloaded('FOLLOWERS_PER_ACTOR_MAX'), []]);
+});
+
+test('a place that was left is free, once', () => {
+  const { places, take } = placesOf(2, 2);
+  const [first] = [take('a1'), take('b1')] as FollowerPlace[];
+  if (first === undefined) throw new Error('no place');
+  for (let times = 0; times < 2; times += 1) places.leave(first);
+  expect(places.count).toBe(1);
+  take('c1');
+  expect(take('d1')).toMatchObject(overloaded('FOLLOWERS_MAX'));
+});
+
+describe('a stream that loses its place', () => {
+  const last = (streams: readonly RigStream[]) => streams.map(({ error }) => error?.code ?? null);
+
+  test('ends with an error that says what to do, and the others go on', async () => {
+    const rig = await FollowersRig.withMaster({ bounds: { total: 3, perActor: 3 } });
+    await rig.commit(grant({ access: 'read' }));
+    const many = [rig.followLedger(buyer), rig.followLedger(buyer), rig.followLedger(buyer)];
+    await rig.settle();
+    const other = rig.followLedger(supplier);
+    await rig.settle();
+    expect(last([...many, other])).toEqual([null, null, 'overloaded', null]);
+    expect(many[2]?.error).toMatchObject(overloaded('FOLLOWERS_MAX'));
+    expect(many[2]?.error?.message).toContain('resume behind the last message');
+    expect([rig.ended, rig.followers.count]).toEqual([['displaced'], 3]);
+    expect(other.shown).toEqual(['caughtUp']);
+    for (const stream of [...many, other]) stream.leave();
+    await rig.settle();
+    expect(rig.followers.count).toBe(0);
+  });
+
+  test('before it has begun ends likewise', async () => {
+    const held = Promise.withResolvers<void>();
+    const rig = await FollowersRig.withMaster({
+      store: (inner) => beforeCalls(inner, { head: () => held.promise }),
+      bounds: { total: 2, perActor: 2 },
+    });
+    await rig.commit(grant({ access: 'read' }));
+    const streams = [rig.followLedger(buyer), rig.followLedger(buyer), rig.followMaster(delegate)];
+    await rig.settle();
+    expect([last(streams), rig.followers.count]).toEqual([[null, 'overloaded', null], 2]);
+    held.resolve();
+    await rig.settle();
+    expect(last(streams)).toEqual([null, 'overloaded', null]);
+    expect([streams[0]?.shown, streams[1]?.shown, streams[2]?.shown]).toEqual([['caughtUp'], [], ['caughtUp']]);
+    for (const stream of streams) stream.leave();
+    await rig.settle();
+    expect(rig.followers.count).toBe(0);
+  });
+});
