@@ -29,9 +29,11 @@ async function slowWalk(aheadMs: number) {
     const times = Object.keys(row).filter((name) => name.startsWith('writetime(') && name !== 'writetime(bucket)');
     return { ...row, ...Object.fromEntries(times.map((name) => [name, BigInt(nowMs + aheadMs) * 1_000n])) };
   };
+  const largePages: string[] = [];
   const session: CqlSession = {
     ...direct,
     read: async (statement, options) => {
+      if (options?.pageRows !== undefined && /\brow\b/.test(statement.cql)) largePages.push(statement.cql);
       nowMs += 10 * minuteMs;
       if (statement.cql.includes(' FROM command ')) return [redated({ id: 'i', 'writetime(seq)': 0n })];
       // No row is in the wrong bucket.
@@ -41,7 +43,7 @@ async function slowWalk(aheadMs: number) {
     },
   };
   const inspection = new CassandraInspection({ session, now, bucketEvents });
-  return { inspection, ledgerId };
+  return { inspection, ledgerId, largePages };
 }
 
 async function misdatedIn(rows: AsyncIterable<DamagedRow>): Promise<number> {
@@ -65,4 +67,10 @@ test.each([
   const { inspection, ledgerId } = await slowWalk(aheadMs);
   const names = { ledgerId, cells: [], lists: [], isOwnLine: () => true, owners: [] };
   expect((await misdatedIn(inspection.misdatedRows(names))) > 0).toBe(expected);
+});
+
+test('a walk reads the rows of events in pages of the default size, also for their times alone', async () => {
+  const { inspection, ledgerId, largePages } = await slowWalk(0);
+  await misdatedIn(inspection.damagedRowsOf(ledgerId));
+  expect(largePages).toEqual([]);
 });
