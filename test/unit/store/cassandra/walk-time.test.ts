@@ -11,7 +11,7 @@ import { entriesAfter, headOf, newLedgerId } from '../../../support/store-entrie
 const bucketEvents = 4;
 const minuteMs = 60_000;
 
-/** An inspection whose reads take ten minutes each, of a ledger whose cells are all dated `aheadMs` after their read. */
+/** An inspection whose reads take ten minutes each, of a ledger whose cells are dated `aheadMs` after their read. */
 async function slowWalk(aheadMs: number) {
   const direct = directSession(new SimulatedTables());
   let nowMs = Date.UTC(2026, 10, 21);
