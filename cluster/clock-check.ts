@@ -1,3 +1,5 @@
+import { StartError } from '../src/runtime/start-error.ts';
+import { clockSkewMs } from '../src/store/cassandra/writetimes.ts';
 import type { Member } from './placement/members.ts';
 
 /**
@@ -70,6 +72,21 @@ export class ClockCheck {
 export function clockAhead(before: number, there: number, after: number): number {
   if (there < before) return before - there;
   return there > after ? after - there : 0;
+}
+
+/**
+ * Compares the clocks once, for a command that looks for rows that are dated ahead. Throws StartError if this clock is
+ * further off the store's than that search allows for: it would report sound rows, or none.
+ */
+export async function checkClock(storeTime: () => Promise<number>, now: () => number): Promise<void> {
+  const before = now();
+  const there = await storeTime();
+  const aheadMs = clockAhead(before, there, now());
+  if (Math.abs(aheadMs) <= clockSkewMs) return;
+  const seconds = Math.round(Math.abs(aheadMs) / 1_000);
+  throw new StartError(
+    `The clock of this machine is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of Cassandra, so that wrong times of rows cannot be told from right ones: there is no result; mend time synchronisation and run again.`,
+  );
 }
 
 /**

@@ -17,6 +17,7 @@ import { openCassandra } from '../../src/store/cassandra/open.ts';
 import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import { CassandraTreeInspection } from '../../src/store/cassandra/trees/tree-inspection.ts';
 import { passOverDamaged } from '../../src/store/unreadable-record.ts';
+import { checkClock } from '../clock-check.ts';
 
 /** The command line options of `cluster verify`. */
 export interface VerifyOptions {
@@ -53,6 +54,7 @@ export async function verifyLedgers(
   const settings = settingsIn(terminal);
   const now = () => systemClock.now();
   await using stores = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
+  await checkClock(() => stores.time(), now);
   const { session, bucketEvents } = stores;
   const stored = await storedAuthority(stores.records);
   const damaged: Finding[] = [...stored.findings];

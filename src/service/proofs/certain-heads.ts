@@ -1,5 +1,6 @@
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import type { Head, LedgerStore } from '../../store/ledger-store.ts';
+import { unreadableRecord } from '../../store/unreadable-record.ts';
 
 /**
  * A read settles what is being written. So after the start of one the next waits for ten times as long as it took, but
@@ -26,9 +27,14 @@ export class CertainHeads {
     this.#clock = clock;
   }
 
-  /** The number of certain events of a ledger, by a read that begins after this call. */
+  /**
+   * The number of certain events of a ledger, by a read that begins after this call. Throws UnreadableRecord if the
+   * head is damaged: its hash is empty then, and its seq is no certain one that a checkpoint may be signed over.
+   */
   async size(ledgerId: string): Promise<number> {
-    return ((await this.#head(ledgerId))?.seq ?? -1) + 1;
+    const head = await this.#head(ledgerId);
+    if (head?.hash === '') throw unreadableRecord('head', ledgerId, 'where the ledger ends cannot be read');
+    return (head?.seq ?? -1) + 1;
   }
 
   #head(ledgerId: string): Promise<Head | null> {

@@ -115,11 +115,11 @@ export class CassandraInspection implements StoreInspection {
   }
 
   damagedRowsOf(ledgerId: string): AsyncIterable<DamagedRow> {
-    return damagedLogRows(this.#log(ledgerId), this.#parts.now());
+    return damagedLogRows(this.#log(ledgerId), this.#parts.now);
   }
 
   misdatedRows(names: NamesBesideLog): AsyncIterable<DamagedRow> {
-    return misdatedRows(this.#parts.session, names, this.#parts.now());
+    return misdatedRows(this.#parts.session, names, this.#parts.now);
   }
 
   async *damagedRows(): AsyncIterable<Walked<DamagedRow>> {

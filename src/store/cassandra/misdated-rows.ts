@@ -12,14 +12,14 @@ const LINES = `SELECT line_order, ${timesOf(['value'])} FROM line WHERE list = ?
 const SNAPSHOTS = `SELECT fold_version, seq, ${timesOf(snapshotColumns)} FROM snapshot WHERE owner = ?`;
 const COMMANDS = `SELECT id, ${timesOf(commandColumns)} FROM command WHERE ledger_id = ? AND slot = ? AND id > ? LIMIT ?`;
 
-/** As StoreInspection.misdatedRows. */
+/** As StoreInspection.misdatedRows. Takes the time after each read: what is written during the walk is not ahead. */
 export async function* misdatedRows(
   session: CqlSession,
   { ledgerId, cells, lists, isOwnLine, owners }: NamesBesideLog,
-  nowMs: number,
+  now: () => number,
 ): AsyncGenerator<DamagedRow> {
   function* wrong(table: string, row: Row, columns: readonly string[], key: string): Generator<DamagedRow> {
-    const detail = wrongTimes(row, columns, nowMs, exactTime(table, row));
+    const detail = wrongTimes(row, columns, now(), exactTime(table, row));
     if (detail !== null) yield { type: 'wrong_writetime', table, key, ledgerId, seq: null, detail };
   }
   for (const key of cells)
@@ -34,7 +34,7 @@ export async function* misdatedRows(
     for (const row of await session.read({ cql: SNAPSHOTS, params: [keyText(owner)] }))
       yield* wrong('snapshot', row, snapshotColumns, `owner=${owner}, fold_version=${String(row.fold_version)}`);
   const permanent = Array.from({ length: permanentSlots }, (_, at) => -1 - at);
-  for (const slot of [...commandWindows(nowMs), ...permanent])
+  for (const slot of [...commandWindows(now()), ...permanent])
     for await (const row of walkRows(session, COMMANDS, [keyText(ledgerId), slot], ['id'], ['']))
       yield* wrong('command', row, commandColumns, `ledger_id=${ledgerId}, slot=${slot}, id=${textOf(row, 'id')}`);
 }

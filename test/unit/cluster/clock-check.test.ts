@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ClockCheck, clockAhead, isClockRight } from '../../../cluster/clock-check.ts';
+import { ClockCheck, checkClock, clockAhead, isClockRight } from '../../../cluster/clock-check.ts';
+import { StartError } from '../../../src/runtime/start-error.ts';
 
 describe('a check of the store’s clock', () => {
   /** A check of a store whose clock is `storeNow`. null: the store does not answer. */
@@ -115,4 +116,19 @@ describe('a node may decide', () => {
     const members = [member('self', 0), ...others.map((ms, at) => member(`other-${at}`, ms))];
     expect(isClockRight(aheadMs, members, 'self')).toBe(isRight);
   });
+});
+
+test.each([
+  [-301_000, '301 s behind that of Cassandra'],
+  [301_000, '301 s ahead of that of Cassandra'],
+  [-299_000, null],
+  [299_000, null],
+])('a command whose clock is %i ms ahead of the store’s is told: %s', async (aheadMs, sentence) => {
+  const checked = checkClock(
+    async () => 1_000_000,
+    () => 1_000_000 + aheadMs,
+  );
+  if (sentence === null) return checked;
+  await expect(checked).rejects.toThrow(sentence);
+  await expect(checked).rejects.toBeInstanceOf(StartError);
 });

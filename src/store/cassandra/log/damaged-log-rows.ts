@@ -17,12 +17,12 @@ const TIMES = "SELECT seq, writetime(row) FROM ledger_event WHERE ledger_id = ? 
 const SCOPES =
   "SELECT scope, seq, row, writetime(row) FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope > ''";
 
-const pageRows = 1_000;
 const namedMax = 10;
 /** Empty buckets in a row after which no further ones are read. */
 export const emptyBucketsMax = 64;
 
-export async function* damagedLogRows(log: LedgerLog, nowMs: number): AsyncGenerator<DamagedRow> {
+/** Takes the time after each read: what is written during the walk is not ahead. */
+export async function* damagedLogRows(log: LedgerLog, now: () => number): AsyncGenerator<DamagedRow> {
   const { session, ledgerId, bucketEvents } = log;
   // The hint is read before the end, so that writes meanwhile never make the hint look ahead of the end.
   const [hint] = await session.read({ cql: HINT, params: [keyText(ledgerId)] });
@@ -30,7 +30,7 @@ export async function* damagedLogRows(log: LedgerLog, nowMs: number): AsyncGener
   const hinted = wrongHint(hint, end.head === null ? null : end.bucket);
   const atHint = { ...ofLedger('ledger', ledgerId), key: `ledger_id=${ledgerId}` };
   if (hinted !== null) yield { ...atHint, detail: hinted };
-  const misdated = hint === undefined ? null : wrongTimes(hint, ['bucket'], nowMs, exactTime('ledger', hint));
+  const misdated = hint === undefined ? null : wrongTimes(hint, ['bucket'], now(), exactTime('ledger', hint));
   if (misdated !== null) yield { ...atHint, type: 'wrong_writetime', detail: misdated };
   let lastOfBefore = -1;
   for (let bucket = 0, empty = 0; bucket <= end.bucket && empty < emptyBucketsMax; bucket++) {
@@ -39,10 +39,11 @@ export async function* damagedLogRows(log: LedgerLog, nowMs: number): AsyncGener
     if (row === undefined) continue;
     const at = { ...ofLedger('ledger_event', ledgerId), key: `ledger_id=${ledgerId}, bucket=${bucket}` };
     for (const detail of wrongState(row, bucket)) yield { ...at, detail };
-    const ahead = wrongTimes(row, statics, nowMs, null);
+    const ahead = wrongTimes(row, statics, now(), null);
     if (ahead !== null) yield { ...at, type: 'wrong_writetime', detail: `bucket ${bucket}: ${ahead}` };
-    for (const event of await session.read({ cql: TIMES, params: [keyText(ledgerId), bucket] }, { pageRows })) {
-      const [detail, seq] = [wrongTimes(event, ['row'], nowMs, null), numberOf(event, 'seq')];
+    // Cassandra reads a whole row to return its time: the pages are no larger than those of rows.
+    for (const event of await session.read({ cql: TIMES, params: [keyText(ledgerId), bucket] })) {
+      const [detail, seq] = [wrongTimes(event, ['row'], now(), null), numberOf(event, 'seq')];
       if (detail !== null)
         yield { ...at, type: 'wrong_writetime', key: `${at.key}, scope='', seq=${seq}`, seq, detail };
     }
@@ -51,7 +52,7 @@ export async function* damagedLogRows(log: LedgerLog, nowMs: number): AsyncGener
       const key = `${at.key}, scope='', seq=${seq}`;
       yield { ...at, key, seq, detail: `seq ${seq} does not belong into bucket ${bucket}, and no reader comes to it` };
     }
-    for (const { scope, seq, ...wrong } of await wrongScopeRows(log, bucket, bucketState(row).head, nowMs))
+    for (const { scope, seq, ...wrong } of await wrongScopeRows(log, bucket, bucketState(row).head, now))
       yield { ...at, ...wrong, key: `${at.key}, scope=${scope}, seq=${seq}` };
     lastOfBefore = await trueEnd(log, bucket, row);
   }
@@ -129,9 +130,10 @@ async function wrongScopeRows(
   log: LedgerLog,
   bucket: number,
   head: Head | null,
-  nowMs: number,
+  now: () => number,
 ): Promise<WrongScopeRow[]> {
   const rows = await log.session.read({ cql: SCOPES, params: [keyText(log.ledgerId), bucket] });
+  const nowMs = now();
   // The scope rows are read before the end, so that every seq they list is at or before that end.
   const inside = seqsOfBucket(bucket, log.bucketEvents);
   const rowsEnd = (await headOfRows(log, bucket))?.seq ?? -1;

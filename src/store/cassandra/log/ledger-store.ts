@@ -17,7 +17,7 @@ import {
   type Snapshot,
   type StoredEntry,
 } from '../../ledger-store.ts';
-import { decodeStored, unreadableRecord } from '../../unreadable-record.ts';
+import { decodeStored, UnreadableRecord, unreadableRecord } from '../../unreadable-record.ts';
 import { commandWindows, keyText, permanentSlot } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { type CqlSession, numberOf, textOf } from '../session/session.ts';
@@ -44,8 +44,11 @@ import { readSnapshot, writeSnapshot } from './snapshots.ts';
 const FENCE_BYTES = 16;
 /** The ledger actors of a node take far more memory than this many known ledgers. */
 const knownLedgersMax = 50_000;
-/** Pauses between attempts to write projections, ms. Then the outcome of the append counts as unknown. */
-const projectionPausesMs: readonly number[] = [20, 100, 500];
+/**
+ * Pauses between attempts to read back a written batch, and to write its projections, ms. Then the outcome of the
+ * append counts as unknown.
+ */
+const pausesMs: readonly number[] = [20, 100, 500];
 
 const COMMANDS = preparedAtStart(
   'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? AND slot IN ? AND id IN ?',
@@ -130,7 +133,7 @@ export class CassandraLedgerStore implements LedgerStore {
     this.#lag.written(claim, batch.last, batch.rows.length);
     const isReadBack = known?.fence === fence && known.bucket === batch.bucket && known.isReadBack;
     try {
-      if (!isReadBack) await checkBatchKept({ session: this.#session, ledgerId }, batch);
+      if (!isReadBack) await withPauses(() => checkBatchKept({ session: this.#session, ledgerId }, batch));
       await this.#project(ledgerId, unknownProjections(batch.projections, known), before.head === null);
     } catch (error) {
       this.#lag.givenUp(ledgerId);
@@ -161,16 +164,8 @@ export class CassandraLedgerStore implements LedgerStore {
     await this.#project(ledgerId, stored, bucket > 0);
   }
 
-  async #project(ledgerId: string, projections: BatchProjections, isFirst: boolean): Promise<void> {
-    for (const pauseMs of [...projectionPausesMs, null]) {
-      try {
-        await writeProjections(this.#session, ledgerId, projections, isFirst, this.#now());
-        return;
-      } catch (error) {
-        if (pauseMs === null || !(error instanceof LedgerError)) throw error;
-        await new Promise((resolve) => setTimeout(resolve, pauseMs));
-      }
-    }
+  #project(ledgerId: string, projections: BatchProjections, isFirst: boolean): Promise<void> {
+    return withPauses(() => writeProjections(this.#session, ledgerId, projections, isFirst, this.#now()));
   }
 
   async stands({ ledgerId, fence }: Claim, head: Head | null): Promise<boolean> {
@@ -261,5 +256,18 @@ export class CassandraLedgerStore implements LedgerStore {
 
   saveSnapshot(owner: string, snapshot: Snapshot): Promise<void> {
     return writeSnapshot(this.#session, owner, snapshot, this.#now());
+  }
+}
+
+/** Attempts again what fails with a LedgerError, except with UnreadableRecord: damage stays. */
+async function withPauses(attempt: () => Promise<void>): Promise<void> {
+  for (const pauseMs of [...pausesMs, null]) {
+    try {
+      await attempt();
+      return;
+    } catch (error) {
+      if (pauseMs === null || !(error instanceof LedgerError) || error instanceof UnreadableRecord) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
   }
 }

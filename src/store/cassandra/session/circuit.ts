@@ -60,8 +60,7 @@ export class Circuit {
         const health = this.#healthOf(error);
         if (health === 'answered') this.#answered();
         else if (health !== 'unknown') this.#failed(health);
-        // A probe that showed nothing: the next statement is one.
-        else if (isProbe) this.#state = 'closed';
+        else if (isProbe) this.#probeShowedNothing();
         throw error;
       }
     } finally {
@@ -90,6 +89,11 @@ export class Circuit {
     setTimeout(() => {
       if (this.#state === 'open') this.#state = 'closed';
     }, openMs).unref();
+  }
+
+  /** The next statement is a probe, unless another statement in flight has opened the circuit meanwhile. */
+  #probeShowedNothing(): void {
+    if (this.#state === 'probing') this.#state = 'closed';
   }
 
   async #refuse(): Promise<never> {

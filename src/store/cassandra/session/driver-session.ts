@@ -16,7 +16,7 @@ const decideTimeoutMs = 4_500;
 const overheadMs = 1_500;
 /** Attempts of an idempotent statement, each at another node if there is one. */
 const attemptsMax = 2;
-/** A row has up to 256 KiB. */
+/** A row has up to 576 KiB. */
 const rowsPerAnswer = 64;
 /** Statements without an answer after which the driver closes a connection. */
 const silentStatementsMax = 4;

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { CertainHeads } from '../../../../src/service/proofs/certain-heads.ts';
+import { UnreadableRecord } from '../../../../src/store/unreadable-record.ts';
 import { ManualClock, settled } from '../../../support/clock.ts';
 import { ledgerId } from '../../../support/commands.ts';
+
+const hash = '0'.repeat(64);
 
 /** A store that answers after a time. Notes when each read began, ms. */
 function rigOf(answersAfterMs: number) {
@@ -10,7 +13,7 @@ function rigOf(answersAfterMs: number) {
   const certainHead = async () => {
     began.push(clock.now() - 1_000);
     if (answersAfterMs > 0) await new Promise<void>((resolve) => void clock.after(answersAfterMs, resolve));
-    return { seq: began.length, hash: '' };
+    return { seq: began.length, hash };
   };
   return { clock, began, heads: new CertainHeads({ certainHead }, clock) };
 }
@@ -44,10 +47,16 @@ test('a read that fails is not kept: the next caller reads again', async () => {
   let fails = true;
   const certainHead = async () => {
     if (fails) throw new Error('no answer');
-    return { seq: 4, hash: '' };
+    return { seq: 4, hash };
   };
   const heads = new CertainHeads({ certainHead }, clock);
   await expect(heads.size(ledgerId)).rejects.toThrow('no answer');
   fails = false;
   expect(await heads.size(ledgerId)).toBe(5);
+});
+
+test('a damaged head, which has no hash, gives no size', async () => {
+  const certainHead = async () => ({ seq: 4, hash: '' });
+  const heads = new CertainHeads({ certainHead }, new ManualClock(1_000));
+  await expect(heads.size(ledgerId)).rejects.toBeInstanceOf(UnreadableRecord);
 });
