@@ -1,3 +1,4 @@
+import { membersMax } from '../placement/members.ts';
 import { nodeIdCharactersMax } from '../placement/node-id.ts';
 
 /**
@@ -10,8 +11,6 @@ import { nodeIdCharactersMax } from '../placement/node-id.ts';
 
 /** The largest LEASE_TTL_MS. No node writes a lease or announcement that is valid for longer. */
 export const countsForMaxMs = 600_000;
-/** Each node hashes every shard with every member: 256 of them take a tenth of a second with 256 shards. */
-export const membersMax = 256;
 /** No node writes longer values. */
 const announcementBytesMax = 4_096;
 const tokenCharactersMax = 128;
