@@ -77,9 +77,12 @@ local function isGone(members, id)
   return (untilOf(announcementOf(members, id)) or 0) <= time[1] * 1000 + math.floor(time[2] / 1000)
 end
 local function ownerOf(lease, members)
-  local owner, isBadOwner = fieldOf(lease, 'owner', ${nodeIdCharactersMax})
-  local token, isBadToken = fieldOf(lease, 'token', ${tokenCharactersMax})
-  if isBadOwner or isBadToken then return false, false, true end
+  -- As fieldOf does it, with one call less: this runs for each shard.
+  local ownerLength = redis.pcall('HSTRLEN', lease, 'owner')
+  if type(ownerLength) ~= 'number' or ownerLength > ${nodeIdCharactersMax} then return false, false, true end
+  if redis.call('HSTRLEN', lease, 'token') > ${tokenCharactersMax} then return false, false, true end
+  local fields = redis.call('HMGET', lease, 'owner', 'token')
+  local owner, token = fields[1], fields[2]
   if not owner and not token then return false, false, false end
   local ttl = redis.call('PTTL', lease)
   if not owner or not token or not isNodeId(owner) or ttl < 0 or ttl > ${countsForMaxMs} then return false, false, true end
@@ -195,9 +198,12 @@ else
   ids = redis.call('HKEYS', KEYS[1])
   if wereBad then add('', '', 'members') end
 end
-local areOrders = redis.call('TYPE', KEYS[2]).ok
-areOrders = areOrders == 'hash' or areOrders == 'none'
-if not areOrders then add('', '', 'orders') end
+-- There are hardly ever any, and each member's costs two calls.
+local orderCount = redis.pcall('HLEN', KEYS[2])
+if type(orderCount) ~= 'number' then
+  add('', '', 'orders')
+  orderCount = 0
+end
 for _, id in ipairs(ids) do
   local stored = announcementOf(KEYS[1], id)
   local untilThen = untilOf(stored)
@@ -208,7 +214,7 @@ for _, id in ipairs(ids) do
     add(id, '', '')
   elseif untilThen > now then
     local order, isBad = '', false
-    if areOrders then order, isBad = fieldOf(KEYS[2], id, ${orderCharactersMax}) end
+    if orderCount > 0 then order, isBad = fieldOf(KEYS[2], id, ${orderCharactersMax}) end
     add(id, string.sub(stored, string.find(stored, '|', 1, true) + 1), isBad and 'bad' or order or '')
   else
     redis.call('HDEL', KEYS[1], id)
