@@ -38,7 +38,8 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
   const connection = () => createRedis(config.redisUrl, (error) => log.debug({ err: error }, 'Redis connection'));
   const redis = connection();
   const badValues = new BadValues((sentence) => log.warn({}, sentence));
-  const news = redisNews(redis, connection(), config.placement, badValues.met);
+  const newsFailed = (error: unknown) => log.warn({ err: error }, 'news of another node failed');
+  const news = redisNews(redis, connection(), config.placement, badValues.met, newsFailed);
   const close = async () => {
     redis.disconnect();
     news.close();

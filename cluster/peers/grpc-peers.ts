@@ -7,6 +7,7 @@ import type { NodeId } from '../../src/actors/routing/placement.ts';
 import type { Command } from '../../src/domain/ledger/command.ts';
 import { limits } from '../../src/runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
+import { membersMax } from '../placement/members.ts';
 import { nodeTarget } from '../placement/node-address.ts';
 import { CountedTime } from './counted-time.ts';
 import { answersFrameMaxBytes, commandsFrameMaxBytes, exchangeMethod } from './exchange-method.ts';
@@ -28,10 +29,11 @@ export const busyPeerBudgetMs = limits.callTimeoutMs + 2_000;
 /** Pause after a failure before a new stream to the node is opened. */
 const restMs = 500;
 /**
- * Streams at once whose other side has not proved yet that it is the expected node. A node proves it within
- * milliseconds. Addresses are read from Redis, where others may write, and each costs a channel of grpc-js.
+ * Streams at once whose other side has not proved yet that it is the expected node: as many as a cluster has nodes,
+ * since one turn may ask all of them. Addresses are read from Redis, where others may write, and each costs a channel
+ * of grpc-js.
  */
-export const unprovenStreamsMax = 64;
+export const unprovenStreamsMax = membersMax;
 /** A connection on which nothing comes back is dropped within twice this time. */
 const keepaliveMs = 2_000;
 
@@ -69,7 +71,10 @@ interface Line {
   stream: PeerStream | null;
   /** Whether the last stream failed and the node has accepted none since. Until then commands are rejected at once. */
   isDoubted: boolean;
-  /** Set during the pause after a failure. At its end a new stream is opened, even if no command waits. */
+  /**
+   * Set during the pause after a failure. At its end a new stream is opened, even if no command waits. If there is no
+   * place for one, another pause follows.
+   */
   rest: NodeJS.Timeout | null;
 }
 
@@ -190,10 +195,15 @@ export class GrpcPeers implements Peers {
     line.client?.close();
     line.client = null;
     line.isDoubted = true;
-    if (this.#lines.get(lineKey(line.node, line.address)) !== line) return;
+    if (this.#lines.get(lineKey(line.node, line.address)) === line) this.#rest(line);
+  }
+
+  #rest(line: Line): void {
     line.rest = setTimeout(() => {
       line.rest = null;
-      this.#streamTo(line.node);
+      const { node, address } = line;
+      if (this.#parts.addressOf(node) === address && !this.#mayBegin()) this.#rest(line);
+      else this.#streamTo(node);
     }, restMs).unref();
   }
 

@@ -56,7 +56,10 @@ export class DuplicateNodeCheck {
     const before = this.#announced;
     const at = (until ?? 0) - this.#memberTtlMs;
     const isUnbroken = before !== null && at < before.until;
-    this.#announced = until === null ? null : { since: isUnbroken ? before.since : at, until };
+    // Where the clock of the list has gone back, its new time counts from now on: otherwise the run would not hold its
+    // id for as long as the clock went back.
+    const since = isUnbroken ? Math.min(before.since, at) : at;
+    this.#announced = until === null ? null : { since, until };
     this.#validUntil = sentAt + this.#memberTtlMs;
   }
 

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import { readAnnouncement } from '../placement/announcement.ts';
-import type { Member, MemberBoard, Order } from '../placement/members.ts';
+import { type Member, type MemberBoard, membersMax, type Order } from '../placement/members.ts';
 import type { MetBadValue } from './bad-values.ts';
-import { announceMember, listMembers, membersMax, withdrawMember } from './lease-scripts.ts';
+import { announceMember, listMembers, withdrawMember } from './lease-scripts.ts';
 import { runScript } from './script.ts';
 
 /** The key of the hash of a cluster's members. */

@@ -17,8 +17,17 @@ const waitingMax = 1_000;
 /** A connection that listens sends nothing else, so that its silence would go unnoticed. */
 const pingEveryMs = 2_000;
 
-/** News over the Redis channel `news:{placement}`. `listener`: a connection for this only. Bad messages go to `met`. */
-export function redisNews(redis: Redis, listener: Redis, placement: string, met: MetBadValue = () => {}): News {
+/**
+ * News over the Redis channel `news:{placement}`. `listener`: a connection for this only. Bad messages go to `met`, and
+ * what is thrown where a message is heard to `failed`.
+ */
+export function redisNews(
+  redis: Redis,
+  listener: Redis,
+  placement: string,
+  met: MetBadValue = () => {},
+  failed: (error: unknown) => void = throwLater,
+): News {
   const channel = `news:{${placement}}`;
   let pings: NodeJS.Timeout | undefined;
   return {
@@ -26,7 +35,15 @@ export function redisNews(redis: Redis, listener: Redis, placement: string, met:
       if (redis.commandQueue.length < waitingMax) redis.publish(channel, text).catch(() => {});
     },
     listen: (heard) => {
-      listener.on('message', (_channel, text) => (isUuid(text) ? heard(text) : met('news', channel)));
+      listener.on('message', (_channel, text) => {
+        // An error of this node that was thrown on would count as bytes that no Redis sends, and end the connection.
+        try {
+          if (isUuid(text)) heard(text);
+          else met('news', channel);
+        } catch (error) {
+          failed(error);
+        }
+      });
       const subscribe = () => void listener.subscribe(channel).catch(() => {});
       listener.on('ready', subscribe);
       void listener.connect().catch(() => {});
@@ -37,4 +54,11 @@ export function redisNews(redis: Redis, listener: Redis, placement: string, met:
       listener.disconnect();
     },
   };
+}
+
+/** As of any other error that nothing catches. */
+function throwLater(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
 }

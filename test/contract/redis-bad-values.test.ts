@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
+import { membersMax } from '../../cluster/placement/members.ts';
 import { BadValues } from '../../cluster/redis/bad-values.ts';
 import { connectRedis, createRedis } from '../../cluster/redis/client.ts';
-import { listMembers, membersMax } from '../../cluster/redis/lease-scripts.ts';
+import { listMembers } from '../../cluster/redis/lease-scripts.ts';
 import { redisLeases } from '../../cluster/redis/redis-leases.ts';
 import { redisMembers } from '../../cluster/redis/redis-members.ts';
 import { redisNews } from '../../cluster/redis/redis-news.ts';
@@ -152,12 +153,43 @@ await describeOnRedis('a bad value in Redis', ({ url }) => {
     const ids = Array.from({ length: membersMax }, (_, at) => `node-${at}`);
     await redis.hset(`members:{${name}}`, ...ids.flatMap((id) => [id, `${soon()}|${JSON.stringify(run(id))}`]));
     expect(await members.list()).toHaveLength(membersMax);
-    await redis.hset(`members:{${name}}`, 'one-more', 'x');
+    await redis.hset(`members:{${name}}`, 'one-more', `${soon()}|${JSON.stringify(run('one-more'))}`);
     await expect(members.list()).rejects.toThrow('Redis has 257 members of the cluster: it may have 256');
     expect(bad.counts.member).toBe(1);
     await members.announce(run('node-1'), 5_000);
     await members.announce(run('node-2'), 5_000);
     expect((await members.list()).map(({ id }) => id)).toEqual(['node-1', 'node-2']);
+  });
+
+  const gone: readonly (readonly [string, (at: number) => readonly [string, string], number])[] = [
+    ['that have run out', (at) => [`old-${at}`, `${Date.now() - 1_000}|${JSON.stringify(run(`old-${at}`))}`], 0],
+    ['that are no announcements', (at) => [`odd-${at}`, 'x'], 1],
+    ['that are valid for ever', (at) => [`odd-${at}`, `${far}|${JSON.stringify(run(`odd-${at}`))}`], 1],
+    ['without the id of a node', (at) => [`two words ${at}`, `${soon()}|${JSON.stringify(run('two'))}`], 1],
+  ];
+  test.each(gone)('many entries %s take no place from the members', async (_, entry, isReported) => {
+    const { name, members, bad } = await newCluster();
+    const key = `members:{${name}}`;
+    const alive = Array.from({ length: 200 }, (_, at) => `node-${at}`);
+    const ids = () => members.list().then((listed) => new Set(listed.map(({ id }) => id)));
+    await redis.hset(key, ...alive.flatMap((id) => [id, `${soon()}|${JSON.stringify(run(id))}`]));
+    const fill = () => redis.hset(key, ...Array.from({ length: 800 }, (_, at) => entry(at)).flat());
+    await fill();
+    expect(await ids()).toEqual(new Set(alive));
+    expect([bad.counts.member, await redis.hlen(key)]).toEqual([isReported, 200]);
+    await fill();
+    await members.announce(run('node-1'), 5_000);
+    expect([await ids(), await redis.hlen(key)]).toEqual([new Set(alive), 200]);
+  });
+
+  test('more entries than a script goes over are removed at once', async () => {
+    const { name, members } = await newCluster();
+    const key = `members:{${name}}`;
+    await members.announce(run('node-1'), 5_000);
+    await redis.hset(key, ...Array.from({ length: 2_000 }, (_, at) => [`old-${at}`, '1|gone']).flat());
+    await expect(members.list()).rejects.toThrow('Redis has 2001 members');
+    await members.announce(run('node-2'), 5_000);
+    expect(await redis.hkeys(key)).toEqual(['node-2']);
   });
 
   test('an order of a megabyte is ignored and reported, and is not read', async () => {

@@ -88,11 +88,14 @@ export class SimulatedRedis {
       announce: (announcement, ttlMs, heldUntil = 0) =>
         ask(() => {
           const current = this.#members.get(announcement.id);
-          const isThere = current !== undefined && current.until > this.#time.now;
+          const { now } = this.#time;
+          const until = now + ttlMs;
+          const isThere = current !== undefined && current.until > now && current.until <= until;
           const isTaken = isThere && !isSameRun(current.announcement, announcement);
-          if (isTaken && heldUntil <= this.#time.now) return null;
-          this.#members.set(announcement.id, { announcement, until: this.#time.now + ttlMs });
-          return this.#time.now + ttlMs;
+          const isHeld = now < heldUntil && heldUntil <= until;
+          if (isTaken && !isHeld) return null;
+          this.#members.set(announcement.id, { announcement, until });
+          return until;
         }),
       withdraw: (run) =>
         ask(() => {

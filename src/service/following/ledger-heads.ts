@@ -225,8 +225,9 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
     } finally {
       watched.isAsked = false;
       this.#asking -= 1;
-      // A head that was told meanwhile may be newer than what the store answered.
-      if (watched.isHinted) this.#due.set(ledgerId, watched);
+      // A head that was told meanwhile may be newer than what the store answered. If the ledger has been watched anew
+      // since, its place is that of the new watch.
+      if (watched.isHinted && this.#watched.get(ledgerId) === watched) this.#due.set(ledgerId, watched);
       this.#askDue();
     }
   }

@@ -168,6 +168,78 @@ describe('a run that no node has announced', () => {
   });
 });
 
+/** A check whose run announces itself, at times by the clock of the list and its own. */
+function heldRun() {
+  const clock = { list: 10_000_000, own: 0 };
+  const self = { id: 'node-0', address: 'here', startedAt: 't' };
+  const check = new DuplicateNodeCheck(
+    self,
+    memberTtlMs,
+    () => clock.own,
+    () => {},
+  );
+  const pass = (ms: number) => {
+    clock.list += ms;
+    clock.own += ms;
+  };
+  const announce = () => check.announced(clock.list + memberTtlMs, clock.own);
+  /** Announces itself every second, until it holds its id. */
+  const hold = () => {
+    for (let seconds = 0; seconds * 1_000 <= memberTtlMs; seconds++) {
+      announce();
+      pass(1_000);
+    }
+    announce();
+  };
+  const forged = { ...self, startedAt: 'forged', shardCount: 1, draining: false, order: null };
+  return { clock, check, pass, announce, hold, look: () => check.look([forged], clock.own) };
+}
+
+describe('a run holds its id', () => {
+  test('once its announcements reach over twice the time of a member', () => {
+    const { check, clock, announce, hold } = heldRun();
+    announce();
+    expect(check.heldUntil).toBe(0);
+    hold();
+    expect(check.heldUntil).toBe(clock.list + memberTtlMs);
+  });
+
+  test.each([1, 2_000, 3_600_000])(
+    'again within the time of a member after the clock of the list has gone back by %d ms',
+    (backMs) => {
+      const { check, clock, announce, hold, pass } = heldRun();
+      hold();
+      clock.list -= backMs;
+      announce();
+      pass(1_000);
+      announce();
+      hold();
+      expect(check.heldUntil).toBe(clock.list + memberTtlMs);
+    },
+  );
+
+  test('no more once its announcement has run out before the next one, or another run is announced', () => {
+    const { check, announce, hold, pass } = heldRun();
+    hold();
+    pass(memberTtlMs);
+    announce();
+    expect(check.heldUntil).toBe(0);
+    hold();
+    check.announced(null, 0);
+    expect(check.heldUntil).toBe(0);
+  });
+
+  test('no longer than its announcement is valid by its own clock', () => {
+    const { check, hold, pass, look } = heldRun();
+    hold();
+    expect(look()).toBeNull();
+    pass(memberTtlMs - 1);
+    expect(look()).toBeNull();
+    pass(1);
+    expect([look()?.startedAt, check.heldUntil]).toEqual(['forged', expect.any(Number)]);
+  });
+});
+
 test('of two nodes with one id the first keeps it when Redis forgets both', async () => {
   const { start, startAt, pass, redis } = cluster();
   const first = start('node-0');

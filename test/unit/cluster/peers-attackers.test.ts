@@ -4,6 +4,7 @@ import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { unprovenStreamsMax } from '../../../cluster/peers/grpc-peers.ts';
 import { clientWire } from '../../../cluster/peers/wire.ts';
+import { membersMax } from '../../../cluster/placement/members.ts';
 import { resetFirstStreams } from '../../support/attacks/reset-streams.ts';
 import { append, commandKey } from '../../support/commands.ts';
 import {
@@ -14,10 +15,32 @@ import {
   strangePort,
   strangeStream,
 } from '../../support/peer-attackers.ts';
-import { failure, ownerPort, peersAt, peersTo, secret } from '../../support/peer-ports.ts';
+import { failure, nodePort, ownerPort, peersAt, peersTo, secret } from '../../support/peer-ports.ts';
 
 const notArrived = { name: 'PeerUnreachable', mayHaveArrived: false };
 const command = append({ payload: '{"amount":"4711"}', commandKeys: [commandKey('k')] });
+
+/** A port that accepts connections and never answers. `addressOf`: all nodes but node-a are there, until its end. */
+async function silentNodes() {
+  const silent = new Set<Socket>();
+  const server = createServer((socket) => {
+    silent.add(socket);
+    socket.on('error', () => {}).on('close', () => silent.delete(socket));
+    socket.resume();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  let hasEnded = false;
+  const end = () => {
+    hasEnded = true;
+    for (const socket of silent) socket.destroy();
+    server.close();
+  };
+  onTestFinished(end);
+  const { port } = server.address() as AddressInfo;
+  const addressOf = (nodeA: number) => (id: string) =>
+    id !== 'node-a' && hasEnded ? null : `127.0.0.1:${id === 'node-a' ? nodeA : port}`;
+  return { silent, end, addressOf };
+}
 
 describe('an address that is not the expected node', () => {
   test('gets neither the secret nor a command', async () => {
@@ -65,29 +88,41 @@ describe('an address that is not the expected node', () => {
   });
 
   test('has few streams at once, whose places a node gets when they end', async () => {
-    const silent = new Set<Socket>();
-    const server = createServer((socket) => {
-      silent.add(socket);
-      socket.on('error', () => {}).on('close', () => silent.delete(socket));
-      socket.resume();
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const silence = () => {
-      for (const socket of silent) socket.destroy();
-      server.close();
-    };
-    onTestFinished(silence);
+    const { silent, end, addressOf } = await silentNodes();
     const node = await ownerPort();
-    const { port } = server.address() as AddressInfo;
-    const addressOf = (id: string) => `127.0.0.1:${id === 'node-a' ? node.port : port}`;
-    const peers = peersAt({ port: null }, { addressOf, budgetMs: 60_000 });
-    for (let member = 0; member < 200; member++) peers.headsFrom(`false-${member}`);
+    const peers = peersAt({ port: null }, { addressOf: addressOf(node.port), budgetMs: 60_000 });
+    for (let member = 0; member < 400; member++) peers.headsFrom(`false-${member}`);
     await expect.poll(() => silent.size, { timeout: 5_000 }).toBe(unprovenStreamsMax);
     expect(await failure(peers.ask('node-a', command))).toMatchObject(notArrived);
-    silence();
+    end();
     const asked = async () => (await failure(peers.ask('node-a', command))) === 'carried out';
     await expect.poll(asked, { timeout: 5_000 }).toBe(true);
     expect(node.carried).toHaveLength(1);
+  });
+
+  test('takes no place from any node of the largest cluster', async () => {
+    const { addressOf } = await silentNodes();
+    const node = await ownerPort();
+    const peers = peersAt({ port: null }, { addressOf: addressOf(node.port), budgetMs: 60_000 });
+    for (let member = 2; member < membersMax; member++) peers.headsFrom(`node-${member}`);
+    expect(await failure(peers.ask('node-a', command))).toBe('carried out');
+  });
+
+  test('keeps a node that failed from a new stream only while there is no place, even if no command waits', async () => {
+    const { silent, end, addressOf } = await silentNodes();
+    const { port, close } = await nodePort();
+    await close();
+    const peers = peersAt({ port: null }, { addressOf: addressOf(port), budgetMs: 60_000 });
+    expect(await failure(peers.ask('node-a', command))).toMatchObject(notArrived);
+    for (let member = 0; member < 400; member++) peers.headsFrom(`false-${member}`);
+    await expect.poll(() => silent.size, { timeout: 5_000 }).toBe(unprovenStreamsMax);
+    const onProof = vi.fn();
+    await nodePort({ port, onProof });
+    // Longer than the pause after a failure.
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    expect(onProof).not.toHaveBeenCalled();
+    end();
+    await expect.poll(() => onProof.mock.calls.length, { timeout: 5_000 }).toBe(1);
   });
 
   // announcement.test.ts has more of them.

@@ -82,5 +82,17 @@ test('a text without an end is not read on', async () => {
   await until(() => redis.status === 'ready');
   const before = sockets.length;
   await expect(redis.ping()).rejects.toThrow();
-  await until(() => sockets.length > before);
+  // Before the silence of the connection would have it replaced.
+  await expect.poll(() => sockets.length, { timeout: 1_000 }).toBeGreaterThan(before);
+});
+
+test('a connection whose other side does not end it is replaced soon', async () => {
+  const { url, sockets } = await fakeRedis(() => undefined);
+  const redis = createRedis(url, () => {});
+  onTestFinished(() => redis.disconnect());
+  await connectRedis(redis);
+  await until(() => redis.status === 'ready');
+  for (const socket of sockets) socket.allowHalfOpen = true;
+  redis.disconnect(true);
+  await expect.poll(() => sockets.length, { timeout: 1_000 }).toBe(2);
 });

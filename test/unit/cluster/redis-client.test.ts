@@ -49,6 +49,24 @@ test('a connection that is silent for several commands is replaced, and what wai
   expect([await redis.ping(), redis.commandQueue.length]).toEqual(['OK', 0]);
 });
 
+test('an error of this node while it hears news is reported, and ends no connection', async () => {
+  const { url, sockets, hasHeard } = await fakeRedis(() => undefined);
+  const [redis, listener] = [createRedis(url, () => {}), createRedis(url, () => {})];
+  const failures: unknown[] = [];
+  const wrong = new Error('a fault of this node');
+  const fail = () => {
+    throw wrong;
+  };
+  const news = redisNews(redis, listener, 'p', fail, (error) => void failures.push(error));
+  onTestFinished(() => news.close());
+  news.listen(fail);
+  await until(() => hasHeard('subscribe'));
+  const message = (text: string) => `*3\r\n$7\r\nmessage\r\n$8\r\nnews:{p}\r\n$${text.length}\r\n${text}\r\n`;
+  for (const text of ['01890a5d-ac96-774b-bcce-b302099a8057', 'no id']) sockets[0]?.write(message(text));
+  await expect.poll(() => failures).toEqual([wrong, wrong]);
+  expect([listener.status, sockets.length]).toEqual(['ready', 1]);
+});
+
 test('a silent connection that listens for news is replaced', async () => {
   const { url, hasHeard } = await fakeRedis((command, connection) =>
     command === 'ping' && connection === 1 ? null : undefined,

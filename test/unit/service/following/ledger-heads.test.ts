@@ -192,6 +192,66 @@ test('of many ledgers that are silent, or of which another node tells, a few are
   expect([asked.length, most]).toEqual([232, 32]);
 });
 
+/** Heads over a store that answers, from a time on, only when the test lets it. */
+function heldRig() {
+  let hear = (_ledgerId: string, _seq: number) => {};
+  const clock = new ManualClock(0);
+  const asked: string[] = [];
+  const waiting = new Map<string, () => void>();
+  const store = { isHeld: false };
+  const head = async (ledgerId: string): Promise<Head> => {
+    asked.push(ledgerId);
+    if (store.isHeld) await new Promise<void>((resolve) => waiting.set(ledgerId, resolve));
+    return { seq: 3, hash: '' };
+  };
+  const heads = new LedgerHeads({
+    ledgers: { head },
+    clock,
+    log: createLog('silent'),
+    monotonicMs: () => clock.now(),
+    learned: () => {},
+    remote: {
+      subscribe: () => ({ [Symbol.dispose]: () => {} }),
+      listen: (heard) => {
+        hear = heard;
+      },
+      tell: () => {},
+    },
+  });
+  const release = (ledgerId: string) => waiting.get(ledgerId)?.();
+  return { clock, asked, store, heads, waiting, release, hear: (ledgerId: string, seq: number) => hear(ledgerId, seq) };
+}
+
+test('what other nodes tell of takes no place from the ledgers of which all are silent', async () => {
+  const { clock, asked, store, heads, waiting, hear } = heldRig();
+  await heads.watch('silent', () => {});
+  for (let n = 0; n < 1_100; n += 1) await heads.watch(`l-${n}`, () => {});
+  store.isHeld = true;
+  for (let n = 0; n < 1_100; n += 1) hear(`l-${n}`, 9);
+  await clock.advance(1_000);
+  store.isHeld = false;
+  asked.length = 0;
+  for (const resolve of waiting.values()) resolve();
+  await expect.poll(() => asked).toContain('silent');
+});
+
+test('a ledger that is watched again while it is asked for is asked for once more if another node tells of it', async () => {
+  const { asked, store, heads, release, hear } = heldRig();
+  const before = await heads.watch('l', () => {});
+  for (let n = 1; n < 32; n += 1) await heads.watch(`l-${n}`, () => {});
+  store.isHeld = true;
+  for (let n = 1; n < 32; n += 1) hear(`l-${n}`, 9);
+  for (const told of [8, 9]) hear('l', told);
+  before[Symbol.dispose]();
+  store.isHeld = false;
+  await heads.watch('l', () => {});
+  hear('l', 10);
+  asked.length = 0;
+  release('l');
+  await settle();
+  expect(asked).toEqual(['l']);
+});
+
 test('a ledger that is watched no more is not asked for', async () => {
   const { clock, store, watch } = rig({});
   const watched = await watch();
