@@ -140,9 +140,9 @@ class AppendStream {
   #begin(request: AppendEventsRequest, ledgerId: string | null, length: number, bytes: number): void {
     const lane = this.#lanes.of(ledgerId);
     const { clientIndex } = request;
+    const refusal = this.#call.admitEvent(partsOf(request));
     this.#open.taken(length);
     const takenAt = this.#now();
-    const refusal = this.#call.admitEvent(partsOf(request));
     const preparing =
       refusal === null
         ? this.#appender.prepare(this.#callOf(request, takenAt), request, request.idempotencyKey)

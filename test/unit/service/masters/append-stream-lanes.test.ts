@@ -25,6 +25,7 @@ const call = {
   newId: () => 'stream',
   caller: { actorId: 'actor', mustSign: false },
   signal: new AbortController().signal,
+  admitEvent: () => null,
 } as unknown as Call;
 const naming = { master: () => undefined } as unknown as LedgerNaming;
 
