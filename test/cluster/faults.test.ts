@@ -141,7 +141,7 @@ describeOn<CassandraAddress | null>('a cluster of real processes under load', 'C
     await cluster.nodeAt(1).kill();
     const proof = await proving;
     await cluster.nodeAt(1).start();
-    expect(proof).toMatchObject({ kind: 'proved' });
+    expect(proof, JSON.stringify(proof)).toMatchObject({ kind: 'proved' });
   });
 
   test('every answer to a caller is true of the final chains', async () => {
