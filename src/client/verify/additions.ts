@@ -1,6 +1,6 @@
 import { actorTypes, type LedgerType } from '../../domain/event/event.ts';
 import { grantAdditions, injectedActors } from '../../domain/event/service-events.ts';
-import { labelForm } from '../../domain/values/fields.ts';
+import { deliveryChainItemsMax, labelForm } from '../../domain/values/fields.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
 import type { JsonObject, JsonValue } from '../shapes.ts';
 
@@ -18,7 +18,6 @@ export type Injected = ReadonlyMap<string, JsonValue | undefined>;
 const masterName = 'traceledger_master_uuid';
 const actorNames = ['buyer_actor_id', 'supplier_actor_id'];
 const deliveryChain = 'delivery_chain';
-const deliveryChainItemsMax = 16;
 
 const revokeAdditions = ['link_id', 'revoked_at'];
 /** By event type, for all types of the service that an actor signs, or in which the request that it signed stands. */

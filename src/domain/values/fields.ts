@@ -36,6 +36,8 @@ const RESERVED_EVENT_TYPES: ReadonlySet<string> = new Set([...SERVICE_EVENT_TYPE
 export const eventTypeForm = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
 /** For `scope`, `role`, `purpose` and `entity_type`. */
 export const labelForm = /^[A-Za-z][A-Za-z0-9_ -]{0,63}$/;
+/** Items of a delivery chain (X-Delivery-Chain). */
+export const deliveryChainItemsMax = 16;
 /** The form of ISO 3166-1. */
 export const countryForm = /^[A-Z]{2}$/;
 /** No control characters (Unicode's category Cc). */

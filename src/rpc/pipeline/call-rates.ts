@@ -50,8 +50,9 @@ export function createCallRates(sizes: CallRateSizes) {
      */
     admitRequest(call: RunningCall, address: () => string, request: Uint8Array, nowMs: number): void {
       const { caller, endpoint } = call;
-      if (caller === null) checkAnonymous(request);
-      const tokens = callsToRead(partsIn(request));
+      const parts = partsIn(request);
+      if (caller === null) checkAnonymous(request.length, parts);
+      const tokens = callsToRead(parts);
       if (tokens === 0) return;
       let limited: RateLimited | null = null;
       if (caller !== null) {
@@ -117,13 +118,13 @@ function callsToRead(parts: number): number {
   return Math.floor(parts / limits.requestPartsPerCall);
 }
 
-function checkAnonymous(request: Uint8Array): void {
+function checkAnonymous(bytes: number, parts: number): void {
   const { anonymousRequestMaxBytes: limit_bytes, anonymousPartsMax: limit } = limits;
-  if (request.length > limit_bytes) {
+  if (bytes > limit_bytes) {
     const message = `A request without a credential may have ${limit_bytes} bytes.`;
     throw new LedgerError('payload_too_large', message, { limit_bytes });
   }
-  if (partsIn(request) <= limit) return;
+  if (parts <= limit) return;
   throw new LedgerError('payload_too_large', `A request without a credential may have ${limit} JSON values.`, {
     limit,
   });

@@ -10,12 +10,11 @@ import {
   parseJsonField,
   toValue,
 } from '../../domain/json/json.ts';
-import { checkHash, checkLabel, checkUuid } from '../../domain/values/fields.ts';
+import { checkHash, checkLabel, checkUuid, deliveryChainItemsMax } from '../../domain/values/fields.ts';
 import { checkCanonicalBytes } from '../encoding/canonical-bytes.ts';
 
 /** Bytes of a payload in canonical form. */
 export const payloadBytesMax = 256 * 1024;
-const deliveryChainItemsMax = 16;
 const deliveryChainDepthMax = 4;
 const DELIVERY_CHAIN = 'X-Delivery-Chain';
 

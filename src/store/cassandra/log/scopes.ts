@@ -10,7 +10,6 @@ const BUCKETS = 'SELECT bucket FROM scope_bucket WHERE ledger_id = ? AND scope =
 const ASCENDING = preparedAtStart(`${BUCKETS} AND bucket >= ? LIMIT ?`);
 const DESCENDING = preparedAtStart(`${BUCKETS} AND bucket >= 0 AND bucket <= ? ORDER BY bucket DESC LIMIT ?`);
 const SEQS = preparedAtStart('SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ?');
-const LAST_BUCKET = intMax;
 const bucketsAtOnce = 16;
 
 interface Place {
@@ -50,9 +49,9 @@ async function listedPlaces(
   const key = [keyText(ledgerId), keyText(scope)];
   const places: Place[] = [];
   // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
-  const ends = descending ? LAST_BUCKET : 0;
+  const ends = descending ? intMax : 0;
   const near = from === undefined ? ends : Math.floor(from / bucketEvents) - (descending ? 0 : 1);
-  for (let start = Math.min(near, LAST_BUCKET); places.length < limit; ) {
+  for (let start = Math.min(near, intMax); places.length < limit; ) {
     const rows = await session.read({
       cql: descending ? DESCENDING : ASCENDING,
       params: [...key, start, bucketsAtOnce + 1],

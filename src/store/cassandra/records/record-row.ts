@@ -115,7 +115,7 @@ function lookupKey({ name, value, token }: PlacedLookup): string {
 }
 
 /** More than the clocks of Cassandra's nodes differ. */
-const clockSkewMs = 1_000;
+const nodeClocksDifferMs = 1_000;
 /** Longer than any write can be in flight. */
 const removedTtlSeconds = 60 * 60;
 
@@ -155,7 +155,7 @@ export async function readRecord(session: CqlSession, kind: string, id: string):
  */
 export async function readToReplace(session: CqlSession, kind: string, id: string): Promise<ReplacedRow> {
   const [row] = await session.read({ cql: GET_TO_REPLACE, params: [keyText(kind), id] });
-  const aheadFrom = row?.now instanceof Date ? BigInt(row.now.getTime() + clockSkewMs) * 1_000n : null;
+  const aheadFrom = row?.now instanceof Date ? BigInt(row.now.getTime() + nodeClocksDifferMs) * 1_000n : null;
   const isAhead = ['version', 'value', 'places'].some((column) => {
     const written = bigintOf(row, `writetime(${column})`);
     return aheadFrom !== null && written !== null && written > aheadFrom;
