@@ -37,7 +37,7 @@ export class HttpConnections implements AnswerRules, Disposable {
     this.#monotonicMs = monotonicMs;
     this.#unfinished = new FairShare(memory.maxBytes * unfinishedShare, (connection) => connection.abort());
     this.#sweep = setInterval(() => this.#endStalled(), limits.answerSweepMs).unref();
-    this.#look = setInterval(() => this.#lookAtAnswers(), limits.answerLookMs).unref();
+    this.#look = setInterval(() => this.#lookAt((connection) => !connection.isIdle), limits.answerLookMs).unref();
     const open = this.#open;
     this.#listeners = {
       resume() {
@@ -103,6 +103,7 @@ export class HttpConnections implements AnswerRules, Disposable {
   #endStalled(): void {
     // A sweep may come some milliseconds early or late. It must not take one more sweep for that.
     const leastMs = limits.answerStallMs - limits.answerSweepMs / 2;
+    this.#lookAt((connection) => connection.isIdle);
     for (const connection of this.#stalled(this.#open.values(), leastMs)) connection.abort();
     if (!this.#isNearlyFull) return;
     const holding = [...this.#open.values()].filter((one) => one.heldBytes > 0);
@@ -112,11 +113,10 @@ export class HttpConnections implements AnswerRules, Disposable {
     }
   }
 
-  /** Notes when the kernel last took bytes of answers: sweeps alone are too coarse for the shorter time limits. */
-  #lookAtAnswers(): void {
-    if (!this.#isNearlyFull) return;
+  /** Each connection is looked at by one of the two timers: more often while it serves requests. */
+  #lookAt(isDue: (connection: HttpConnection) => boolean): void {
     const nowMs = this.#monotonicMs();
-    for (const connection of this.#open.values()) if (connection.heldAnswerBytes > 0) connection.stalledMs(nowMs);
+    for (const connection of this.#open.values()) if (isDue(connection)) connection.look(nowMs);
   }
 
   /** Answers alone never fill three quarters of the budget, so their own share is checked as well. */

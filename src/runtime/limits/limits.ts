@@ -59,7 +59,7 @@ export const limits = Object.freeze({
    * 128 MiB for answers with younger ones takes 256 pages of 2 MiB a second.
    */
   answerStallRoomMs: 250,
-  /** How often answers are checked in that situation. */
+  /** How often the connections that serve requests are asked whether their clients take anything. */
   answerLookMs: 100,
   /** A larger answer of a read is refused if answers hold half of the memory budget, or if there is no room for it. */
   smallAnswerMaxBytes: 64 * 1024,

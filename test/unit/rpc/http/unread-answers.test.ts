@@ -246,6 +246,40 @@ test('a connection that asks for more than its part ends no other one that takes
   await expect.poll(() => bytes).toBeGreaterThan(page.length);
 });
 
+test('clients that read keep their pages when room is needed just after the node itself stood still', async () => {
+  const answered: Promise<unknown>[] = [];
+  const reading = [0, 1].map(() => {
+    const socket = ask('GET /v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    answered.push(once(socket, 'close'));
+    return Object.assign(socket, { bytes: 0 });
+  });
+  let isPaused = false;
+  for (const socket of reading) {
+    socket.on('data', (chunk) => {
+      socket.bytes += chunk.length;
+      socket.pause();
+      setTimeout(() => isPaused || socket.resume(), 5);
+    });
+    socket.resume();
+  }
+  const third = openSocket(node.http.port);
+  sockets.push(third);
+  await once(third, 'connect');
+  await holdsMoreThan(24);
+  const before = pages;
+  isPaused = true;
+  third.write('GET /v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  const endMs = performance.now() + 2 * limits.answerStallRoomMs;
+  while (performance.now() < endMs);
+  const [chunk] = await once(third, 'data');
+  expect(pages).toBe(before + 1);
+  expect(chunk.toString('latin1')).toContain('HTTP/1.1 503');
+  isPaused = false;
+  for (const socket of reading) socket.resume();
+  await Promise.all(answered);
+  for (const { bytes } of reading) expect(bytes).toBeGreaterThan(page.length);
+});
+
 test('answers that are not read leave the other half of the budget to bodies', async () => {
   for (let at = 0; at < 4; at += 1) ask(getPage);
   await holdsMoreThan(24);
