@@ -61,6 +61,16 @@ export class SubscriptionIndex {
     return this.#byLedger.has(ledgerId) || this.#actorsByLedger.has(ledgerId);
   }
 
+  /** The owners of the subscriptions that are known to watch the ledger. */
+  watchersOf(ledgerId: string): string[] {
+    const owners = new Set(this.#actorsByLedger.get(ledgerId));
+    for (const id of this.#byLedger.get(ledgerId) ?? none) {
+      const subscription = this.#subscriptions.get(id);
+      if (subscription !== undefined) owners.add(subscription.actorId);
+    }
+    return [...owners];
+  }
+
   /** Whether all lists have been read. */
   get isComplete(): boolean {
     return this.#unlisted.size === 0 && this.#doubted.size === 0;
