@@ -34,7 +34,7 @@ export function parseJson(text: string, maxDepth = DEPTH_MAX_DEFAULT, maxValues 
   return new JsonReader(text, maxDepth, maxValues).readAll();
 }
 
-/** A field of a request. Its levels count from the root of the body, so that all transports refuse what REST refuses. */
+/** A field of a request. Levels count from the root of the body, so that all transports refuse what REST refuses. */
 export function parseJsonField(text: string): JsonNode {
   return parseJson(text, DEPTH_MAX_DEFAULT - 1, requestValuesMax);
 }
