@@ -97,7 +97,7 @@ class PlacesOfHolders {
   }
 
   get count(): number {
-    return this.#share.heldBytes;
+    return this.#share.total;
   }
 
   of(holder: string): number {
@@ -106,7 +106,7 @@ class PlacesOfHolders {
 
   /** Whether the holder would have fewer places than the one with the most, even with one more. */
   mayDisplace(holder: string): boolean {
-    return this.of(holder) + 1 < this.#share.largestBytes;
+    return this.of(holder) + 1 < this.#share.most;
   }
 
   add(holder: string, place: FollowerPlace): void {
