@@ -6,20 +6,21 @@ interface TurnBounds {
   readonly ofOneOwner: number;
 }
 
-/** Of ledgers that nobody watches any more, whose cursors are to be removed. */
-const nobody: readonly string[] = [''];
+/** Has the turns of ledgers that nobody watches any more, whose cursors are to be removed. */
+const nobody = '';
 
 /**
  * Which ledger is fanned out next. Owners of subscriptions take turns, however many ledgers each of them watches. A
- * ledger waits for each owner that watches it, and runs at the first turn of one of them.
+ * ledger that several owners watch takes the turn of the one with the fewest ledgers.
  */
 export class LedgerTurns {
   readonly #bounds: TurnBounds;
   readonly #turns: RoundRobin<string>;
-  /** The owners that each waiting ledger waits for. */
-  readonly #waiting = new Map<string, readonly string[]>();
-  /** The owner whose turn each running ledger took. */
+  /** The owner whose turn a ledger waits for, or took. */
+  readonly #waiting = new Map<string, string>();
   readonly #running = new Map<string, string>();
+  /** How many ledgers wait for a turn of each owner, or have it. */
+  readonly #counts = new Map<string, number>();
 
   constructor(bounds: TurnBounds) {
     this.#bounds = bounds;
@@ -36,17 +37,21 @@ export class LedgerTurns {
   }
 
   /** A ledger that waits already keeps its place. */
-  add(ledgerId: string, watchers: readonly string[]): void {
+  add(ledgerId: string, watchers: Iterable<string>): void {
     if (this.#waiting.has(ledgerId)) return;
-    const owners = watchers.length === 0 ? nobody : watchers;
-    this.#waiting.set(ledgerId, owners);
-    for (const owner of owners) this.#turns.add(owner, ledgerId);
+    const owner = this.#leastOf(watchers);
+    this.#waiting.set(ledgerId, owner);
+    this.#count(owner, 1);
+    this.#turns.add(owner, ledgerId);
   }
 
   /** The ledger does not wait any more. If it runs, it still does. */
   delete(ledgerId: string): void {
-    for (const owner of this.#waiting.get(ledgerId) ?? []) this.#turns.delete(owner, ledgerId);
+    const owner = this.#waiting.get(ledgerId);
+    if (owner === undefined) return;
     this.#waiting.delete(ledgerId);
+    this.#count(owner, -1);
+    this.#turns.delete(owner, ledgerId);
   }
 
   /** The next ledger runs from now on, until `end`. null: none may run now. */
@@ -56,13 +61,33 @@ export class LedgerTurns {
     if (next === null) return null;
     const { owner, item: ledgerId } = next;
     this.#turns.served(owner, ledgerId);
-    this.delete(ledgerId);
+    this.#waiting.delete(ledgerId);
     this.#running.set(ledgerId, owner);
     return ledgerId;
   }
 
   end(ledgerId: string): void {
+    const owner = this.#running.get(ledgerId);
+    if (owner === undefined) return;
     this.#running.delete(ledgerId);
+    this.#count(owner, -1);
+  }
+
+  #leastOf(watchers: Iterable<string>): string {
+    let least = nobody;
+    let fewest = Number.POSITIVE_INFINITY;
+    for (const watcher of watchers) {
+      const count = this.#counts.get(watcher) ?? 0;
+      if (count < fewest) [least, fewest] = [watcher, count];
+      if (count === 0) break;
+    }
+    return least;
+  }
+
+  #count(owner: string, more: 1 | -1): void {
+    const count = (this.#counts.get(owner) ?? 0) + more;
+    if (count > 0) this.#counts.set(owner, count);
+    else this.#counts.delete(owner);
   }
 
   #runningOf(owner: string): number {

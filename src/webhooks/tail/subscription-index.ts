@@ -61,14 +61,13 @@ export class SubscriptionIndex {
     return this.#byLedger.has(ledgerId) || this.#actorsByLedger.has(ledgerId);
   }
 
-  /** The owners of the subscriptions that are known to watch the ledger. */
-  watchersOf(ledgerId: string): string[] {
-    const owners = new Set(this.#actorsByLedger.get(ledgerId));
+  /** The owners of the subscriptions that are known to watch the ledger. Some come twice. */
+  *watchersOf(ledgerId: string): Iterable<string> {
+    yield* this.#actorsByLedger.get(ledgerId) ?? none;
     for (const id of this.#byLedger.get(ledgerId) ?? none) {
       const subscription = this.#subscriptions.get(id);
-      if (subscription !== undefined) owners.add(subscription.actorId);
+      if (subscription !== undefined) yield subscription.actorId;
     }
-    return [...owners];
   }
 
   /** Whether all lists have been read. */

@@ -31,8 +31,23 @@ test('owners take turns, however many ledgers each has', () => {
   expect(turnsOf('1a', '1b', '1c', '1d', '2a', '2b', '3a').all()).toBe('1a 2a 3a 1b 2b 1c 1d');
 });
 
-test('a ledger of several owners comes once, at the first turn of one of them', () => {
+test('a ledger of several owners comes once, at the turn of the one with the fewest', () => {
   expect(turnsOf('1a', '1b', '1c', '12d', '2e', '3f').all()).toBe('1a 12d 3f 1b 2e 1c');
+  expect(turnsOf('1a', '2b', '12c', '12d', '123e').all()).toBe('1a 2b 123e 12c 12d');
+});
+
+test('of very many owners those are looked at that have ledgers already, and one more', () => {
+  const turns = new LedgerTurns({ ledgersAtOnce: 4, ofOneOwner: 3 });
+  let looks = 0;
+  function* owners() {
+    for (let at = 0; at < 100_000; at++) {
+      looks += 1;
+      yield `owner-${at}`;
+    }
+  }
+  for (let at = 0; at < 100; at++) turns.add(`ledger-${at}`, owners());
+  for (let at = 0; at < 100; at++) turns.add(`ledger-${at}`, owners());
+  expect(looks).toBe((100 * 101) / 2);
 });
 
 test('a ledger that nobody watches has its turn too', () => {
@@ -67,8 +82,7 @@ test('ledgers of one owner, however long they take, leave a place to another own
   const many = Array.from({ length: 20 }, (_, at) => uuid(0x100 + at));
   const held = Promise.withResolvers<void>();
   const world = webhookRig({
-    wrapLedgers: (inner) =>
-      beforeCalls(inner, { read: async (id) => (many.includes(id) ? held.promise : undefined) }),
+    wrapLedgers: (inner) => beforeCalls(inner, { read: async (id) => (many.includes(id) ? held.promise : undefined) }),
   });
   const other = 'https://other.example/';
   await world.subscribe(supplier);
