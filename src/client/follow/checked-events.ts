@@ -22,6 +22,7 @@ export class CheckedEvents {
   readonly #verifier: EventVerifier;
   readonly #ofMaster: boolean;
   #last: Event | null = null;
+  #isClosed = false;
 
   constructor(parts: CheckedEventsParts) {
     this.#parts = parts;
@@ -32,6 +33,11 @@ export class CheckedEvents {
   /** The last event, which may be the one that following began behind. */
   get last(): Event | null {
     return this.#last;
+  }
+
+  /** Whether the last event that was taken closed what is followed. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** Begins behind an event that the user has. Returns what is wrong with it. */
@@ -56,17 +62,19 @@ export class CheckedEvents {
     }
     const { issues, checks } = await this.#verifier.take(event);
     this.#last = event;
+    this.#isClosed = event.eventType === (this.#ofMaster ? 'MASTER_CLOSED' : 'LEDGER_CLOSED');
     return { event: { ...event, checks }, issues: [...gap, ...issues, ...found] };
   }
 
   /**
    * Compares what the service says is the newest event with the last one that was taken. `isCaughtUp`: it also says
-   * that it has sent all events up to that one; not of one that was closed, where revocations may follow unsent.
+   * that it has sent all events up to that one. Behind a closing event revocations may follow unsent.
    */
   headIssues({ seq, hash }: FollowHead, isCaughtUp: boolean): FollowIssues {
     const last = this.#last;
     if (last === null) return [];
-    if (isCaughtUp && seq > last.seq && (this.#ofMaster || this.#parts.request.segment !== true))
+    const isWhole = this.#ofMaster || this.#parts.request.segment !== true;
+    if (isCaughtUp && !this.#isClosed && isWhole && seq > last.seq)
       return [issue(last, 'missing_event', `the service says that it has sent all events up to seq ${seq}`)];
     if (seq !== last.seq || hash === last.hash) return [];
     return [issue(last, 'broken_link', `the service says that the event with this seq has the hash ${hash}`)];

@@ -72,8 +72,6 @@ class Follower {
   /** Behind which event the stream is opened. */
   #place: number;
   #isCaughtUp = false;
-  /** The last event was the closing of what is followed. */
-  #isClosed = false;
   /** A stream has brought a message, or has ended well. */
   #hasConnected = false;
   #failures = 0;
@@ -124,7 +122,7 @@ class Follower {
         if (!mayRetry(thrown, true)) throw thrown;
         error = thrown;
       }
-      if (this.#isClosed) return await this.#endWell();
+      if (this.#checked.isClosed) return await this.#endWell();
       if (this.#parts.clock.monotonicMs() - startedMs >= STEADY_MS) this.#failures = 0;
       this.#failures += 1;
       if (!this.#hasConnected && this.#failures >= this.#parts.attemptsMax) throw error;
@@ -176,7 +174,7 @@ class Follower {
         this.#ending.signal.throwIfAborted();
         const { done, value: message } = await this.#next(messages, attempt);
         this.#hasConnected = true;
-        if (done) return isEmpty || this.#isClosed ? 'well' : 'early';
+        if (done) return isEmpty || this.#checked.isClosed ? 'well' : 'early';
         isEmpty = false;
         const event = await this.#take(message);
         if (event !== null) yield event;
@@ -214,7 +212,7 @@ class Follower {
     if (kind !== 'event') {
       const head = value.head as FollowHead;
       const { last } = this.#checked;
-      if (last !== null) this.#report(this.#checked.headIssues(head, kind === 'caughtUp' && !this.#isClosed), last);
+      if (last !== null) this.#report(this.#checked.headIssues(head, kind === 'caughtUp'), last);
       if (kind === 'caughtUp') this.#tellCaughtUp(head);
       if (typeof value.checkpoint === 'string') this.#keepCheckpoint(value.checkpoint);
       return null;
@@ -225,7 +223,6 @@ class Follower {
     if (event === null) return null;
     const { masterId } = this.#request;
     this.#place = (masterId === undefined ? event.seq : event.masterSeq) ?? this.#place;
-    this.#isClosed = event.eventType === (masterId === undefined ? 'LEDGER_CLOSED' : 'MASTER_CLOSED');
     this.#failures = 0;
     return event;
   }
