@@ -21,16 +21,13 @@ type Given = Pick<WatermarkStore, 'logKeys' | 'newOrigin'>;
 export function firstTrust(anchor: LogTrustAnchor, given: Given): WatermarkState {
   const { origin } = logOf(anchor);
   if (given.newOrigin !== undefined && given.newOrigin !== origin) throw originChanged(given.newOrigin, origin);
+  const pinned = { origin, checkpoints: new Map(), previous: [] };
+  const logKeys = givenKeys(given, origin);
+  // The authority of this look vouches for nothing beside them: anybody can endorse the user's key by a key of their own.
+  if (logKeys.length > 0) return { ...pinned, authorityKeys: [], logKeys };
   // In phase 1 the service has made the authority's key itself. It endorses nothing.
   const authorityKeys = anchor.phase === DEVELOPMENT_PHASE ? [] : anchor.keys.map(({ publicKey }) => publicKey);
-  const logKeys = givenKeys(given, origin);
-  return {
-    origin,
-    authorityKeys,
-    logKeys: logKeys.length > 0 ? logKeys : acceptable(anchor, authorityKeys),
-    checkpoints: new Map(),
-    previous: [],
-  };
+  return { ...pinned, authorityKeys, logKeys: acceptable(anchor, authorityKeys) };
 }
 
 /** The state with the keys that the user gives. */
@@ -52,12 +49,12 @@ export function withNewOrigin(state: WatermarkState, anchor: LogTrustAnchor, giv
   const first = firstTrust(anchor, given);
   if (state.previous.some(({ origin }) => origin === first.origin))
     throw new ProofRefused('origin_changed', `The service has had the name ${first.origin} before and gave it up.`);
-  const hasOwn = givenKeys(given, first.origin).length > 0;
-  const isPinned = state.authorityKeys.length > 0 && !hasOwn;
+  const own = givenKeys(given, first.origin);
+  const known = state.authorityKeys.length > 0 ? acceptable(anchor, state.authorityKeys) : state.logKeys;
   return {
     origin: first.origin,
-    authorityKeys: state.authorityKeys.length > 0 ? state.authorityKeys : first.authorityKeys,
-    logKeys: isPinned ? acceptable(anchor, state.authorityKeys) : first.logKeys,
+    authorityKeys: state.authorityKeys,
+    logKeys: own.length > 0 ? own : known,
     checkpoints: new Map(),
     previous: [...state.previous, endedOf(state)],
   };

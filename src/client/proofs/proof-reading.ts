@@ -84,16 +84,6 @@ const methods = {
   master: { checkpoint: 'getMasterCheckpoint', consistency: 'getMasterConsistency', id: 'uuid' },
 } as const;
 
-/** What is accepted of the service when a call begins. */
-interface Basis {
-  readonly trust: WatermarkState;
-  /**
-   * Whether a key that the authority has endorsed is accepted, too. Not at a first look with keys that the user gives:
-   * the authority is known from the same look, and would make the user's keys meaningless.
-   */
-  readonly takesEndorsed: boolean;
-}
-
 /** A checkpoint, and what is accepted of the service since it was verified. */
 interface Found {
   readonly checkpoint: VerifiedCheckpoint;
@@ -124,7 +114,7 @@ export class ProofReader {
     const root = decodeBase64(answer.rootHash, HASH_BYTES);
     if (root === null || !isSameHash(root, checkpoint.root))
       throw invalidAnswer('root_hash', 'line 3 of the checkpoint');
-    const kept = keptOf(before.trust, checkpoint.origin);
+    const kept = keptOf(before, checkpoint.origin);
     if (size === undefined && kept !== null && checkpoint.size < kept.size)
       throw new ProofRefused(
         'checkpoint_behind',
@@ -176,24 +166,22 @@ export class ProofReader {
     return { checkpoint, index: seq, proof: file };
   }
 
-  /** What is accepted of the service, from the watermarks or, without any, from its trust anchor. */
-  async #basis(options: ProofOptions): Promise<Basis> {
+  /** What is accepted of the service when a call begins: from the watermarks or, without any, its trust anchor. */
+  async #basis(options: ProofOptions): Promise<WatermarkState> {
     const kept = await this.#store.read();
-    const { newOrigin, logKeys = [] } = this.#store;
-    if (kept === null)
-      return { trust: firstTrust(await this.#anchor(options), this.#store), takesEndorsed: logKeys.length === 0 };
+    const { newOrigin } = this.#store;
+    if (kept === null) return firstTrust(await this.#anchor(options), this.#store);
     const isSameName = newOrigin === undefined || newOrigin === kept.origin;
-    const trust = isSameName
+    return isSameName
       ? withGivenKeys(kept, this.#store)
       : withNewOrigin(kept, await this.#anchor(options), this.#store);
-    return { trust, takesEndorsed: true };
   }
 
   /** Runs the check of a checkpoint, and once more with newly endorsed keys if none of the known ones has signed. */
   async #verified(
     log: LogName,
     answeredOrigin: string,
-    { trust, takesEndorsed }: Basis,
+    trust: WatermarkState,
     options: ProofOptions,
     verify: (expected: { readonly origin: string; readonly keys: readonly string[] }) => VerifiedCheckpoint,
   ): Promise<Found> {
@@ -205,7 +193,7 @@ export class ProofReader {
     try {
       return { checkpoint: verify({ origin, keys: trust.logKeys }), trust };
     } catch (error) {
-      if (!takesEndorsed || !(error instanceof ProofRefused) || error.reason !== 'unknown_log_key') throw error;
+      if (!(error instanceof ProofRefused) || error.reason !== 'unknown_log_key') throw error;
       const endorsed = withEndorsedKeys(trust, await this.#anchor(options));
       if (endorsed.logKeys.length === trust.logKeys.length) throw error;
       return { checkpoint: verify({ origin, keys: endorsed.logKeys }), trust: endorsed };
