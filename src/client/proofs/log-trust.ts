@@ -6,7 +6,7 @@ import type { GetAuthorityResponse, LogAnchor } from '../../gen/svc/v1/resolver_
 import { invalidAnswer } from '../error.ts';
 import type { Answer } from '../shapes.ts';
 import type { WatermarkState, WatermarkStore } from '../watermark-store.ts';
-import { givenLogKey } from './verify-proof.ts';
+import { logKeyOfService } from './verify-proof.ts';
 
 /** Which name and which log keys of a service a client accepts (docs/proofs.md, "Watermarks"). */
 
@@ -101,13 +101,8 @@ function logOf({ log }: LogTrustAnchor): Answer<LogAnchor> {
   return log;
 }
 
-/** A vkey names the service that it is of. */
 function givenKeys({ logKeys = [] }: Given, origin: string): string[] {
-  return logKeys.map(givenLogKey).map(({ publicKey, serviceName }) => {
-    if (serviceName !== null && serviceName !== origin)
-      throw new ProofRefused('wrong_origin', `The log key is of ${serviceName}, not of ${origin}.`);
-    return publicKey;
-  });
+  return logKeys.map((text) => logKeyOfService(text, origin).publicKey);
 }
 
 function endedOf({ origin, logKeys, checkpoints }: WatermarkState): WatermarkState['previous'][number] {
