@@ -73,7 +73,9 @@ export interface Following {
    * before it hands it out, and connects again behind the last one, for as long as it takes. Over REST it reads
    * server-sent events, over gRPC a server stream.
    *
-   * Ends behind LEDGER_CLOSED or MASTER_CLOSED. Throws `permission_denied` or `access_expired` when the grant
+   * Ends behind LEDGER_CLOSED or MASTER_CLOSED, or once that event was read and checked where following begins behind it.
+   * If the service says that nothing follows and shows no such event, it is asked again (`invalid_answer` in `onRetry`;
+   * thrown if no stream has brought a message). Throws `permission_denied` or `access_expired` when the grant
    * ends, ProofRefused for a checkpoint of a heartbeat that does not verify or contradicts the kept one (the others are
    * kept as the client's watermark of the log), `integrity_failed` for an event that does not verify, is missing or
    * comes again, the signal's reason

@@ -33,7 +33,10 @@ interface Scripted {
 const lost = () => new LedgerTrustError('connection_lost', 'cut');
 const refusal = (code: 'permission_denied' | 'access_expired' | 'internal') => new LedgerTrustError(code, 'no');
 
-const noProofs: FollowParts['proofs'] = { takeNote: async () => {} };
+const noProofs: FollowParts['proofs'] = {
+  takeNote: async () => {},
+  proveEvent: () => Promise.reject(new ProofRefused('wrong_event', 'there is none')),
+};
 
 /** A service with scripted streams. `script` gets the place behind which the `count`th stream was opened. */
 function service(
@@ -48,10 +51,13 @@ function service(
     async call({ name }, request) {
       if (name === 'getAuthority') return { keys: [authorityKey], phase: '2' };
       if (name === 'resolveActor') return { ...documentOf() };
-      const ofMaster = name === 'listMasterEvents' ? events.filter(({ masterId }) => masterId === request.uuid) : null;
-      const list = request.order === 'desc' ? (ofMaster ?? events).toReversed() : (ofMaster ?? events);
-      const from = Number(ofMaster === null ? (request.fromSeq ?? 0) : (request.offset ?? 0));
-      return { events: list.slice(from, from + 1), integrity: sound };
+      const isOfType = ({ eventType }: Event) => eventType === (request.eventType ?? eventType);
+      const shown = events.filter(isOfType);
+      const ofMaster = name === 'listMasterEvents' ? shown.filter(({ masterId }) => masterId === request.uuid) : null;
+      const list = request.order === 'desc' ? (ofMaster ?? shown).toReversed() : (ofMaster ?? shown);
+      const from = Number(request.fromSeq ?? 0);
+      const place = list.filter(({ seq }) => seq >= from).slice(Number(request.offset ?? 0));
+      return { events: place.slice(0, 1), integrity: sound };
     },
     async *live(_endpoint, request, signal) {
       const after = Number(request.afterSeq ?? request.afterMasterSeq);
@@ -174,13 +180,91 @@ describe('a stream that ends', () => {
     expect(await follow({ ledgerId })).toEqual({ seqs: [], heads: [last], code: null, types: null });
   });
 
-  test('before the closing is opened again, and is over if there is nothing more', async () => {
-    const { follow, opened } = service((_, count) => ({
-      messages: count === 1 ? behind(-1).slice(0, 3) : [],
+  test('before the closing is opened again until the closing came, also if it says that there is nothing more', async () => {
+    const { follow, opened } = service((after, count) => ({
+      messages: count === 1 ? behind(-1).slice(0, 3) : count < 8 ? [] : behind(after),
       end: null,
     }));
-    expect(await follow(wholeLedger)).toMatchObject({ seqs: [0, 1, 2], code: null });
-    expect(opened).toEqual([-1, 2]);
+    const told: string[] = [];
+    const onRetry: FollowOptions['onRetry'] = ({ error }) => void told.push(error.code);
+    expect(await follow(wholeLedger, { onRetry })).toMatchObject({ seqs: all, heads: [8], code: null });
+    expect(opened).toEqual([-1, 2, 2, 2, 2, 2, 2, 2]);
+    expect(told).toEqual(['connection_lost', ...Array(6).fill('invalid_answer')]);
+  });
+
+  test('without any message, as the first ones, is no end where no closing stands before', async () => {
+    for (const [request, events] of [
+      [wholeLedger, chain],
+      [{ ledgerId, after: 3 }, chain],
+      [{ ledgerId }, chain.slice(0, -1)],
+      [{ masterId: masterA, after: 0 }, chain.slice(0, -1)],
+    ] as const) {
+      const { follow, opened } = service(() => ({ messages: [], end: null }), events);
+      expect(await follow(request)).toMatchObject({ seqs: [], heads: [], code: 'invalid_answer' });
+      expect(opened).toHaveLength(3);
+    }
+  });
+
+  describe('without any message, behind the last event of a master of a closed ledger,', () => {
+    const masterB = '0193a000-0000-7000-8000-0000000000bb';
+    const ended = (events: readonly Event[], proveEvent = noProofs.proveEvent) =>
+      service(() => ({ messages: [], end: null }), events, { ...noProofs, proveEvent });
+    const behindLast = { masterId: masterB, after: 1 };
+    const closing = chain[8] as Event;
+    const withClosing = (change: Partial<Event>) => [...chain.slice(0, 8), { ...closing, ...change }];
+
+    test('is over, once the closing of the ledger was read and checked', async () => {
+      expect(await ended(chain).follow(behindLast)).toEqual({ seqs: [], heads: [5], code: null, types: null });
+    });
+
+    test('is over for a reader of the master alone, if the closing is proved to be in the ledger', async () => {
+      const visible = chain.filter(({ masterId }) => masterId === null || masterId === masterB);
+      const proven: number[] = [];
+      const prove = (async ({ seq }: Event) => void proven.push(seq)) as unknown as typeof noProofs.proveEvent;
+      expect(await ended(visible, prove).follow(behindLast)).toMatchObject({ heads: [5], code: null });
+      expect(proven).toEqual([8]);
+      await expect(ended(visible).follow(behindLast)).rejects.toBeInstanceOf(ProofRefused);
+    });
+
+    test.each([
+      ['another payload', { payload: { ...closing.payload, status: 'OPEN' } }, 'hash_mismatch'],
+      ['no seal', { authoritySig: null, authorityKeyId: null }, 'invalid_authority_sig'],
+      [
+        'the seal and the hash of another event',
+        { hash: chain[1]?.hash, authoritySig: chain[1]?.authoritySig },
+        'hash_mismatch',
+      ],
+      ['another ledger', { ledgerId: masterB }, 'broken_link'],
+    ])('fails if the closing has %s', async (_, change, type) => {
+      const { code, types, heads } = await ended(withClosing(change as Partial<Event>)).follow(behindLast);
+      expect([code, heads]).toEqual(['integrity_failed', []]);
+      expect(types).toContain(type);
+    });
+
+    test('goes on, with the issues told, if the closing does not verify and the user wants to know', async () => {
+      const told: string[] = [];
+      const { follow, opened } = ended(withClosing({ authoritySig: null, authorityKeyId: null }));
+      const onIssues: FollowOptions['onIssues'] = (issues) => void told.push(...issues.map(({ type }) => type));
+      expect(await follow(behindLast, { onIssues })).toMatchObject({ heads: [], code: 'invalid_answer' });
+      expect(told).toEqual(Array(3).fill('invalid_authority_sig'));
+      expect(opened).toHaveLength(3);
+    });
+
+    test('is over behind a MASTER_CLOSED that was read and checked', async () => {
+      const [closed] = ofMasterA.filter(({ eventType }) => eventType === 'MASTER_CLOSED');
+      expect(
+        await ended(chain.slice(0, 8)).follow({ masterId: masterA, after: closed?.masterSeq ?? -1 }),
+      ).toMatchObject({
+        heads: [7],
+        code: null,
+      });
+    });
+  });
+
+  test('is not asked for behind an event that closed what is followed', async () => {
+    const { follow, opened } = service(() => ({ messages: [], end: 'silent' }));
+    expect(await follow({ ledgerId, after: 8 })).toEqual({ seqs: [], heads: [8], code: null, types: null });
+    expect(opened).toEqual([]);
   });
 
   test('because the signal aborts or the client is closed throws the reason', async () => {
@@ -286,11 +370,11 @@ describe('a fault of the service is found', () => {
 
   test('with onIssues the event is handed out all the same, but never twice', async () => {
     const found: string[][] = [];
-    const { follow } = service((_, count) => ({ messages: count === 1 ? pick(0, 2, 2, 1, 3) : [], end: null }));
+    const { follow } = service((_, count) => ({ messages: count === 1 ? pick(0, 2, 2, 1, 3) : behind(3), end: null }));
     const { seqs, code } = await follow(wholeLedger, {
       onIssues: (issues) => void found.push(issues.map(({ type }) => type)),
     });
-    expect([seqs, code]).toEqual([[0, 2, 3], null]);
+    expect([seqs, code]).toEqual([[0, 2, ...all.slice(3)], null]);
     expect(found).toHaveLength(3);
   });
 });
@@ -357,7 +441,7 @@ describe('a checkpoint of a heartbeat', () => {
     service(
       () => ({ messages: [messageOf(first), heartbeatAt(first, 'a note'), ...behind(first.seq)], end: null }),
       chain,
-      { takeNote },
+      { ...noProofs, takeNote },
     );
 
   test('is verified and kept as one of the ledger or the master that is followed', async () => {
@@ -368,7 +452,7 @@ describe('a checkpoint of a heartbeat', () => {
     const ofMaster = service(
       () => ({ messages: [...ofMasterA.map(messageOf), heartbeatAt(second, 'its note')], end: null }),
       chain,
-      { takeNote: async (log, note) => void taken.push([log, note]) },
+      { ...noProofs, takeNote: async (log, note) => void taken.push([log, note]) },
     );
     await ofMaster.follow({ masterId: masterA, after: -1 });
     expect(taken[1]).toEqual([{ kind: 'master', id: masterA }, 'its note']);
@@ -400,7 +484,7 @@ describe('a checkpoint of a heartbeat', () => {
     const { follow } = service(
       () => ({ messages: [messageOf(first), heartbeatAt(first, null), ...behind(first.seq)], end: null }),
       chain,
-      { takeNote: () => Promise.reject(new Error('there is none')) },
+      { ...noProofs, takeNote: () => Promise.reject(new Error('there is none')) },
     );
     expect(await follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
   });
