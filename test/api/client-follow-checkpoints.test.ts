@@ -150,3 +150,30 @@ test.each([
   expect(seqs().length).toBe(sizeOf(await kept(ledgerOrigin)));
   expect(await watermarks.read()).toEqual(before);
 });
+
+test.each([
+  [-1, { code: 'integrity_failed', details: { issues: [{ type: 'wrong_checkpoint' }] } }],
+  // The proof of the event before brings a checkpoint, which convicts the service together with the first one.
+  [1, { reason: 'checkpoints_contradict' }],
+])(
+  'a checkpoint by the stolen key, the first one of its log, ends following behind %i: it is not of the events that came',
+  async (after, expected) => {
+    const { watermarks, kept } = newWatermarks();
+    const client = clientOf(order.supplier, 'rest', watermarks, await forging(otherRoot));
+    const { ended, seqs } = follow(client, { ledgerId: order.ledgerId, after });
+    await expect(ended).rejects.toMatchObject(expected);
+    // It is kept: the service cannot deny that its key signed it.
+    expect(seqs().length).toBe(sizeOf(await kept(ledgerOrigin)) - after - 1);
+  },
+);
+
+test('honest checkpoints go with what is followed from any place on', async () => {
+  const { watermarks, kept } = newWatermarks();
+  const client = clientOf(order.supplier, 'rest', watermarks);
+  const streams = [-1, 0, 2].map((after) => follow(client, { ledgerId: order.ledgerId, after }));
+  await expect.poll(() => kept(ledgerOrigin), soon).toBeDefined();
+  const before = sizeOf(await kept(ledgerOrigin));
+  await append(master, order.buyer, 'COUNTED', { n: 3 });
+  await expect.poll(async () => sizeOf(await kept(ledgerOrigin)), soon).toBe(before + 1);
+  for (const { ended } of streams) await expect(Promise.race([ended, Promise.resolve('on')])).resolves.toBe('on');
+});

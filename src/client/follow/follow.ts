@@ -1,3 +1,5 @@
+import type { Checkpoint } from '../../domain/log/checkpoint.ts';
+import { parseProofFile } from '../../domain/log/proof-file.ts';
 import type { Integrity } from '../../gen/svc/v1/event_pb.ts';
 import type { Caller } from '../call/call.ts';
 import { backoffMs, mayRetry, type RetryClock } from '../call/retry.ts';
@@ -21,6 +23,7 @@ import type {
   FollowRequest,
 } from './follow-api.ts';
 import { createLiveSignatureCheck } from './follow-keys.ts';
+import { FollowedTree } from './followed-tree.ts';
 
 /** Three heartbeats of the service. */
 const SILENCE_MAX_MS = 45_000;
@@ -72,6 +75,8 @@ class Follower {
   readonly #reader: SingleEvents;
   readonly #checkSignature: SignatureCheck;
   readonly #checked: CheckedEvents;
+  /** null: a segment has gaps, and its readers get no checkpoints. */
+  readonly #tree: FollowedTree | null;
   /** Behind which event the stream is opened. */
   #place: number;
   #isCaughtUp = false;
@@ -98,6 +103,12 @@ class Follower {
           ? Promise.resolve(null)
           : this.#reader.masterEvent(masterId, masterSeq - 1),
     });
+    this.#tree =
+      request.masterId !== undefined
+        ? new FollowedTree('master')
+        : request.segment === true
+          ? null
+          : new FollowedTree('ledger');
     this.#place = placeOf(request.masterId, request.after ?? -1) ?? -1;
   }
 
@@ -156,6 +167,7 @@ class Follower {
     this.#report(await this.#checked.beginBehind(event, typeof after === 'object' ? after : null), event);
     this.#place = (masterId === undefined ? event.seq : event.masterSeq) ?? this.#place;
     this.#isClosed = closes(event, this.#request);
+    this.#tree?.beginBehind(event);
   }
 
   #newest(): Promise<Event | null> {
@@ -243,6 +255,7 @@ class Follower {
     const { event, issues } = await this.#checked.take(received, (value.integrity as Answer<Integrity>).issues);
     this.#report(issues, received);
     if (event === null) return null;
+    this.#reportContradicted(this.#tree?.take(event) ?? null, event);
     const { masterId } = this.#request;
     this.#place = (masterId === undefined ? event.seq : event.masterSeq) ?? this.#place;
     this.#isClosed = closes(event, this.#request);
@@ -284,12 +297,34 @@ class Follower {
         : ({ kind: 'master', id: masterId } as const);
     this.#keeping ??= this.#parts.proofs
       .takeNote(log, note, { signal: this.#ending.signal })
+      .then((checkpoint) => this.#compare(checkpoint))
       .catch((thrown: unknown) => {
         if (!mayRetry(thrown, true)) this.#ending.abort(thrown);
       })
       .finally(() => {
         this.#keeping = null;
       });
+  }
+
+  /** Compares a verified checkpoint with the events that were handed out. */
+  async #compare(checkpoint: Checkpoint): Promise<void> {
+    const tree = this.#tree;
+    if (tree === null) return;
+    const before = tree.toBeProved;
+    // A master that is followed from its middle has no such proof here.
+    if (before !== null && this.#request.masterId === undefined) {
+      const { proof } = await this.#parts.proofs.proveEvent(before, { signal: this.#ending.signal });
+      tree.learn(before, parseProofFile(proof)?.hashes ?? []);
+    }
+    const { last } = this.#checked;
+    if (last !== null) this.#reportContradicted(tree.compare(checkpoint), last);
+  }
+
+  /** `last`: the last event that was taken. */
+  #reportContradicted(checkpoint: Checkpoint | null, last: Event): void {
+    if (checkpoint === null) return;
+    const detail = `the first ${checkpoint.size} events do not have the root of the checkpoint that the service signed`;
+    this.#report([{ eventId: last.id, type: 'wrong_checkpoint', detail }], last);
   }
 
   #tellCaughtUp(head: FollowHead): void {

@@ -129,7 +129,7 @@ export class ProofReader {
    * Takes a checkpoint that a stream has brought: verifies it, compares it with the kept one, and keeps it if it is
    * larger. A smaller one is no fault: another node may have sent it.
    */
-  async takeNote(log: LogName, note: string, options: ProofOptions = {}): Promise<void> {
+  async takeNote(log: LogName, note: string, options: ProofOptions = {}): Promise<VerifiedCheckpoint> {
     const before = await this.#basis(options);
     const origin = note.slice(0, Math.max(0, note.indexOf('\n')));
     const found = await this.#verified(log, origin, before, options, (expected) => ({
@@ -137,6 +137,7 @@ export class ProofReader {
       note,
     }));
     await this.#keep(log, found, { addsLog: true }, options);
+    return found.checkpoint;
   }
 
   async proveEvent(event: Event, options: ProofOptions = {}): Promise<ProvenEvent> {

@@ -3,9 +3,14 @@ import type { Caller } from '../../../../src/client/call/call.ts';
 import { LedgerTrustError } from '../../../../src/client/error.ts';
 import { createFollowing, type FollowParts } from '../../../../src/client/follow/follow.ts';
 import { type Event, type FollowOptions, type FollowRequest, ProofRefused } from '../../../../src/client/index.ts';
+import { CompactRange } from '../../../../src/domain/log/compact-range.ts';
+import { formatProofFile } from '../../../../src/domain/log/proof-file.ts';
+import { leafHash } from '../../../../src/domain/log/tree.ts';
+import { logVectors, ofHex } from '../../../support/log-vectors.ts';
 import {
   authorityKey,
   chain,
+  checkpointOf,
   documentOf,
   masterA,
   ofMasterA,
@@ -33,8 +38,14 @@ interface Scripted {
 const lost = () => new LedgerTrustError('connection_lost', 'cut');
 const refusal = (code: 'permission_denied' | 'access_expired' | 'internal') => new LedgerTrustError(code, 'no');
 
+/** The checkpoint of a size, or of another history. */
+const signed = (size: number, root: Uint8Array = checkpointOf(size).root) => ({
+  ...checkpointOf(size),
+  root,
+  note: '',
+});
 const noProofs: FollowParts['proofs'] = {
-  takeNote: async () => {},
+  takeNote: () => Promise.reject(new Error('there is none')),
   proveEvent: () => Promise.reject(new ProofRefused('wrong_event', 'there is none')),
 };
 
@@ -446,22 +457,25 @@ describe('a checkpoint of a heartbeat', () => {
 
   test('is verified and kept as one of the ledger or the master that is followed', async () => {
     const taken: unknown[] = [];
-    const { follow } = kept(async (log, note) => void taken.push([log, note]));
-    expect(await follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
+    const takeNote: FollowParts['proofs']['takeNote'] = async (log, note) => {
+      taken.push([log, note]);
+      return log.kind === 'ledger' ? signed(5) : { ...checkpointOf(3, logVectors.masters[0]), note };
+    };
+    expect(await kept(takeNote).follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
     expect(taken).toEqual([[{ kind: 'ledger', id: ledgerId }, 'a note']]);
     const ofMaster = service(
       () => ({ messages: [...ofMasterA.map(messageOf), heartbeatAt(second, 'its note')], end: null }),
       chain,
-      { ...noProofs, takeNote: async (log, note) => void taken.push([log, note]) },
+      { ...noProofs, takeNote },
     );
-    await ofMaster.follow({ masterId: masterA, after: -1 });
+    expect((await ofMaster.follow({ masterId: masterA, after: -1 })).code).toBe(null);
     expect(taken[1]).toEqual([{ kind: 'master', id: masterA }, 'its note']);
   });
 
   test('that is refused ends following with the refusal, even if the stream ends meanwhile', async () => {
     const refusal = new ProofRefused('checkpoints_contradict', 'they contradict', ['one', 'other']);
     let refuse = () => {};
-    const late = new Promise<void>((_, reject) => {
+    const late = new Promise<never>((_, reject) => {
       refuse = () => reject(refusal);
     });
     const { following } = kept(() => late);
@@ -473,6 +487,42 @@ describe('a checkpoint of a heartbeat', () => {
       }
     })();
     await expect(reading).rejects.toBe(refusal);
+  });
+
+  test.each([1, 3, 5, 9])('is compared with the events that were handed out, if it covers %i', async (size) => {
+    for (const count of [1, 4, 5, 9]) {
+      const messages = [...chain.slice(0, count).map(messageOf), heartbeatAt(chain[count - 1] as Event, 'a note')];
+      const script = () => ({ messages: [...messages, ...behind(count - 1)], end: null });
+      const noting = (root?: Uint8Array) =>
+        service(script, chain, { ...noProofs, takeNote: async () => signed(size, root) });
+      expect(await noting().follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
+      const lie = noting(new Uint8Array(32));
+      expect(await lie.follow(wholeLedger)).toMatchObject({ code: 'integrity_failed', types: ['wrong_checkpoint'] });
+      const told: string[] = [];
+      const onIssues: FollowOptions['onIssues'] = (issues) => void told.push(...issues.map(({ type }) => type));
+      expect(await lie.follow(wholeLedger, { onIssues })).toMatchObject({ seqs: all, code: null });
+      expect(told).toEqual(['wrong_checkpoint']);
+    }
+  });
+
+  test('is compared from the middle of the ledger on too, once the event before is proved', async () => {
+    const range = new CompactRange();
+    for (const { hash } of chain.slice(0, 5)) range.append(leafHash(ofHex(hash)));
+    const proof = formatProofFile({ index: 5, hashes: range.hashes().toReversed(), checkpoint: '' });
+    const proven: number[] = [];
+    const proveEvent: FollowParts['proofs']['proveEvent'] = async ({ seq }) => {
+      proven.push(seq);
+      return { index: seq, checkpoint: signed(seq + 1), proof };
+    };
+    const noting = (root?: Uint8Array) =>
+      service(() => ({ messages: [heartbeatAt(chain[6] as Event, 'a note'), ...behind(5)], end: null }), chain, {
+        proveEvent,
+        takeNote: async () => signed(8, root),
+      });
+    expect(await noting().follow({ ledgerId, after: 5 })).toMatchObject({ seqs: [6, 7, 8], code: null });
+    const { code, types } = await noting(new Uint8Array(32)).follow({ ledgerId, after: 5 });
+    expect([code, types]).toEqual(['integrity_failed', ['wrong_checkpoint']]);
+    expect(proven).toEqual([5, 5]);
   });
 
   test('that cannot be compared just now is passed over', async () => {
