@@ -140,6 +140,22 @@ describe.each(['rest', 'grpc'] as const)('over %s', (transport) => {
     expect(stream.seqs()).toEqual([0, 1, 2, 4, 6]);
   });
 
+  test('a delegate that is granted another master meanwhile gets its events from then on', async () => {
+    const own = await newOrder(base, { keyed: false });
+    const [master, other] = [await newMaster(own), await newMaster(own)];
+    const delegate = await newParty(base, { keyed: false });
+    const grant = { headers: own.buyer.bearer, body: { actor_id: delegate.actorId, access: 'read' } };
+    await done(base, 'POST', `/v1/traceledger/master/${master.uuid}/access`, grant);
+    await append(other, own.buyer, 'PACKED', { n: 1 });
+    const stream = followed(delegate, transport, { ledgerId: own.ledgerId, after: -1, segment: true });
+    await expect.poll(() => stream.heads).toEqual([4]);
+    await done(base, 'POST', `/v1/traceledger/master/${other.uuid}/access`, grant);
+    await append(other, own.buyer, 'SHIPPED', { n: 2 });
+    await close(own);
+    await stream.ended;
+    expect(stream.seqs()).toEqual([0, 1, 2, 4, 6, 7, 8]);
+  });
+
   test('a client that is closed ends what it follows', async () => {
     const client = clientOf(order.buyer, transport);
     const stream = client.follow({ ledgerId: order.ledgerId })[Symbol.asyncIterator]();
