@@ -167,10 +167,23 @@ test.each([
   },
 );
 
+test('a checkpoint of a master by the stolen key is not of the events that came, from its middle on either', async () => {
+  const ofMaster = (note: string) =>
+    signCheckpoint({ origin: masterOrigin, size: sizeOf(note), root: new Uint8Array(32) }, thief());
+  for (const [after, expected] of [
+    [-1, { code: 'integrity_failed' }],
+    [0, { reason: 'checkpoints_contradict' }],
+  ] as const) {
+    const client = clientOf(order.supplier, 'rest', newWatermarks().watermarks, await forging(ofMaster));
+    await expect(follow(client, { masterId: master.uuid, after }).ended).rejects.toMatchObject(expected);
+  }
+});
+
 test('honest checkpoints go with what is followed from any place on', async () => {
   const { watermarks, kept } = newWatermarks();
   const client = clientOf(order.supplier, 'rest', watermarks);
   const streams = [-1, 0, 2].map((after) => follow(client, { ledgerId: order.ledgerId, after }));
+  for (const after of [-1, 0, 1]) streams.push(follow(client, { masterId: master.uuid, after }));
   await expect.poll(() => kept(ledgerOrigin), soon).toBeDefined();
   const before = sizeOf(await kept(ledgerOrigin));
   await append(master, order.buyer, 'COUNTED', { n: 3 });

@@ -33,7 +33,7 @@ const STEADY_MS = 10_000;
 export interface FollowParts {
   readonly caller: Caller;
   /** Verifies checkpoints, and keeps them. */
-  readonly proofs: Pick<ProofReader, 'takeNote' | 'proveEvent'>;
+  readonly proofs: Pick<ProofReader, 'takeNote' | 'proveEvent' | 'proveRecord'>;
   readonly clock: RetryClock;
   /** How often the first connection is tried. */
   readonly attemptsMax: number;
@@ -290,13 +290,8 @@ class Follower {
    * asked just now, the next heartbeat brings another one; so it does while one is being verified.
    */
   #keepCheckpoint(note: string): void {
-    const { masterId, ledgerId = '' } = this.#request;
-    const log =
-      masterId === undefined
-        ? ({ kind: 'ledger', id: ledgerId } as const)
-        : ({ kind: 'master', id: masterId } as const);
     this.#keeping ??= this.#parts.proofs
-      .takeNote(log, note, { signal: this.#ending.signal })
+      .takeNote(this.#log, note, { signal: this.#ending.signal })
       .then((checkpoint) => this.#compare(checkpoint))
       .catch((thrown: unknown) => {
         if (!mayRetry(thrown, true)) this.#ending.abort(thrown);
@@ -306,14 +301,20 @@ class Follower {
       });
   }
 
+  get #log() {
+    const { masterId, ledgerId = '' } = this.#request;
+    return masterId === undefined
+      ? ({ kind: 'ledger', id: ledgerId } as const)
+      : ({ kind: 'master', id: masterId } as const);
+  }
+
   /** Compares a verified checkpoint with the events that were handed out. */
   async #compare(checkpoint: Checkpoint): Promise<void> {
     const tree = this.#tree;
     if (tree === null) return;
     const before = tree.toBeProved;
-    // A master that is followed from its middle has no such proof here.
-    if (before !== null && this.#request.masterId === undefined) {
-      const { proof } = await this.#parts.proofs.proveEvent(before, { signal: this.#ending.signal });
+    if (before !== null) {
+      const { proof } = await this.#parts.proofs.proveRecord(this.#log, before, { signal: this.#ending.signal });
       tree.learn(before, parseProofFile(proof)?.hashes ?? []);
     }
     const { last } = this.#checked;

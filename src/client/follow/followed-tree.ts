@@ -5,6 +5,7 @@ import { CompactRange } from '../../domain/log/compact-range.ts';
 import type { LogKind } from '../../domain/log/origin.ts';
 import { isSameHash, leafHash } from '../../domain/log/tree.ts';
 import type { Event } from '../event.ts';
+import type { IndexedRecord } from '../proofs/proof-reading.ts';
 
 /** A checkpoint may cover so many events less than were handed out, and is compared still. */
 const LEAVES_MAX = 8_192;
@@ -19,8 +20,8 @@ export class FollowedTree {
   #range: CompactRange | null = new CompactRange();
   /** Of the events behind the range. */
   #leaves: Uint8Array[] = [];
-  /** The event before these leaves, while the range is not known. */
-  #behind: Event | null = null;
+  /** The last event before these leaves, while the range is not known. */
+  #behind: IndexedRecord | null = null;
   /** It covers events that are still to come. */
   #next: Checkpoint | null = null;
   #size = 0;
@@ -34,28 +35,29 @@ export class FollowedTree {
   beginBehind(event: Event): void {
     this.#range = null;
     this.#leaves = [];
-    this.#behind = event;
-    this.#size = this.#indexOf(event) + 1;
+    const index = this.#indexOf(event);
+    this.#behind = { index, record: this.#recordOf(event) };
+    this.#size = index + 1;
   }
 
-  /** The event whose proof at its own place `learn` takes. null: none is needed. */
-  get toBeProved(): Event | null {
+  /** The record whose proof at its own place `learn` takes. null: none is needed. */
+  get toBeProved(): IndexedRecord | null {
     return this.#isLost ? null : this.#behind;
   }
 
-  /** `hashes`: of the verified proof that the event is the last one of the tree up to it, from its sibling up. */
-  learn(event: Event, hashes: readonly Uint8Array[]): void {
-    if (event !== this.toBeProved) return;
+  /** `hashes`: of the verified proof that the record is the last one of the tree up to it, from its sibling up. */
+  learn(proved: IndexedRecord, hashes: readonly Uint8Array[]): void {
+    if (proved !== this.toBeProved) return;
     this.#behind = null;
-    this.#range = new CompactRange(this.#indexOf(event), hashes.toReversed());
-    this.#range.append(this.#leafOf(event));
+    this.#range = new CompactRange(proved.index, hashes.toReversed());
+    this.#range.append(leafHash(proved.record));
   }
 
   /** Takes the next event. Returns the checkpoint that it contradicts; null if there is none. */
   take(event: Event): Checkpoint | null {
-    if (this.#indexOf(event) !== this.#size || !sha256HexForm.test(this.#recordOf(event))) this.#lose();
+    if (this.#indexOf(event) !== this.#size || !sha256HexForm.test(this.#hashOf(event))) this.#lose();
     if (this.#isLost) return null;
-    this.#leaves.push(this.#leafOf(event));
+    this.#leaves.push(leafHash(this.#recordOf(event)));
     this.#size += 1;
     if (this.#leaves.length > LEAVES_MAX) this.#forget(event);
     const next = this.#next;
@@ -81,12 +83,12 @@ export class FollowedTree {
     return this.#kind === 'ledger' ? seq : (masterSeq ?? -1);
   }
 
-  #recordOf({ hash, contentHash }: Event): string {
+  #hashOf({ hash, contentHash }: Event): string {
     return this.#kind === 'ledger' ? hash : contentHash;
   }
 
-  #leafOf(event: Event): Uint8Array {
-    return leafHash(platformCrypto.fromHex(this.#recordOf(event)));
+  #recordOf(event: Event): Uint8Array {
+    return platformCrypto.fromHex(this.#hashOf(event));
   }
 
   /** `event`: the last one. */

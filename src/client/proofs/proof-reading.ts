@@ -11,6 +11,7 @@ import type {
   GetLedgerCheckpointResponse,
   GetLedgerConsistencyResponse,
   GetLedgerInclusionResponse,
+  GetMasterInclusionResponse,
 } from '../../gen/svc/v1/proofs_pb.ts';
 import type { GetAuthorityResponse } from '../../gen/svc/v1/resolver_pb.ts';
 import { ask, type Caller } from '../call/call.ts';
@@ -79,9 +80,27 @@ interface LogName {
   readonly id: string;
 }
 
+/** `record`: 32 bytes, `hash` of an event in a ledger log, `content_hash` in a master log. */
+export interface IndexedRecord {
+  readonly index: number;
+  readonly record: Uint8Array;
+}
+
 const methods = {
-  ledger: { checkpoint: 'getLedgerCheckpoint', consistency: 'getLedgerConsistency', id: 'ledgerId' },
-  master: { checkpoint: 'getMasterCheckpoint', consistency: 'getMasterConsistency', id: 'uuid' },
+  ledger: {
+    checkpoint: 'getLedgerCheckpoint',
+    consistency: 'getLedgerConsistency',
+    inclusion: 'getLedgerInclusion',
+    id: 'ledgerId',
+    index: 'seq',
+  },
+  master: {
+    checkpoint: 'getMasterCheckpoint',
+    consistency: 'getMasterConsistency',
+    inclusion: 'getMasterInclusion',
+    id: 'uuid',
+    index: 'masterSeq',
+  },
 } as const;
 
 /** A checkpoint, and what is accepted of the service since it was verified. */
@@ -146,25 +165,47 @@ export class ProofReader {
     if (wrong !== null) throw new ProofRefused('wrong_event', `The event is malformed: ${wrong}.`);
     const log: LogName = { kind: 'ledger', id: ledgerId };
     const before = await this.#basis(options);
-    // At its own place, an event is proved to all who may read it.
-    const size = seq + 1;
     const [answer, masterPrevHash] = await Promise.all([
-      ask<GetLedgerInclusionResponse>(this.#caller, 'getLedgerInclusion', { ledgerId, seq, size }, options),
+      this.#inclusion<GetLedgerInclusionResponse>(log, seq, options),
       this.#masterPrevHash(event, options),
     ]);
     // Other texts than hex digits would be cut short, and the hash would not cover the content.
     if (seq === 0 ? answer.prevHash !== '' : !sha256HexForm.test(answer.prevHash))
       throw invalidAnswer('prev_hash', 'the hash of the event before');
     const record = recordOf(event, answer.prevHash, masterPrevHash);
+    return this.#proven(log, { index: seq, record }, answer, before, options);
+  }
+
+  /** Proves that the service has signed a state of the log that ends with this record. */
+  async proveRecord(log: LogName, indexed: IndexedRecord, options: ProofOptions = {}): Promise<ProvenEvent> {
+    const before = await this.#basis(options);
+    const answer = await this.#inclusion<GetMasterInclusionResponse>(log, indexed.index, options);
+    return this.#proven(log, indexed, answer, before, options);
+  }
+
+  /** At its own place, an event is proved to all who may read it. */
+  #inclusion<T>(log: LogName, index: number, options: ProofOptions): Promise<Answer<T>> {
+    const method = methods[log.kind];
+    const request = { [method.id]: log.id, [method.index]: index, size: index + 1 };
+    return ask<T>(this.#caller, method.inclusion, request, options);
+  }
+
+  async #proven(
+    log: LogName,
+    { index, record }: IndexedRecord,
+    answer: Answer<GetMasterInclusionResponse>,
+    before: WatermarkState,
+    options: ProofOptions,
+  ): Promise<ProvenEvent> {
     const file = answer.proof;
     const { checkpoint, trust } = await this.#verified(log, answer.origin, before, options, (expected) => ({
-      ...verifyInclusion(file, { ...expected, record, index: seq }),
+      ...verifyInclusion(file, { ...expected, record, index }),
       note: file.slice(file.indexOf('\n\n') + 2),
     }));
-    checkSizes(answer.size, checkpoint.size, size);
-    if (answer.index !== seq) throw invalidAnswer('index', `the seq of the event, ${seq}`);
+    checkSizes(answer.size, checkpoint.size, index + 1);
+    if (answer.index !== index) throw invalidAnswer('index', `the place of the event, ${index}`);
     await this.#keep(log, { checkpoint, trust }, { addsLog: false }, options);
-    return { checkpoint, index: seq, proof: file };
+    return { checkpoint, index, proof: file };
   }
 
   /** What is accepted of the service when a call begins: from the watermarks or, without any, its trust anchor. */

@@ -47,6 +47,7 @@ const signed = (size: number, root: Uint8Array = checkpointOf(size).root) => ({
 const noProofs: FollowParts['proofs'] = {
   takeNote: () => Promise.reject(new Error('there is none')),
   proveEvent: () => Promise.reject(new ProofRefused('wrong_event', 'there is none')),
+  proveRecord: () => Promise.reject(new Error('there is none')),
 };
 
 /** A service with scripted streams. `script` gets the place behind which the `count`th stream was opened. */
@@ -563,13 +564,14 @@ describe('a checkpoint of a heartbeat', () => {
     for (const { hash } of chain.slice(0, 5)) range.append(leafHash(ofHex(hash)));
     const proof = formatProofFile({ index: 5, hashes: range.hashes().toReversed(), checkpoint: '' });
     const proven: number[] = [];
-    const proveEvent: FollowParts['proofs']['proveEvent'] = async ({ seq }) => {
-      proven.push(seq);
-      return { index: seq, checkpoint: signed(seq + 1), proof };
+    const proveRecord: FollowParts['proofs']['proveRecord'] = async (_log, { index }) => {
+      proven.push(index);
+      return { index, checkpoint: signed(index + 1), proof };
     };
     const noting = (root?: Uint8Array) =>
       service(() => ({ messages: [heartbeatAt(chain[6] as Event, 'a note'), ...behind(5)], end: null }), chain, {
-        proveEvent,
+        ...noProofs,
+        proveRecord,
         takeNote: async () => signed(8, root),
       });
     expect(await noting().follow({ ledgerId, after: 5 })).toMatchObject({ seqs: [6, 7, 8], code: null });
