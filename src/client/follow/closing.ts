@@ -20,7 +20,7 @@ interface ClosingParts {
 }
 
 /** The event that closed what is followed, and what is wrong with it. */
-export interface FoundClosing {
+interface FoundClosing {
   readonly event: Event;
   readonly issues: FollowIssues;
 }

@@ -23,7 +23,7 @@ export function firstTrust(anchor: LogTrustAnchor, given: Given): WatermarkState
   if (given.newOrigin !== undefined && given.newOrigin !== origin) throw originChanged(given.newOrigin, origin);
   const pinned = { origin, checkpoints: new Map(), previous: [] };
   const logKeys = givenKeys(given, origin);
-  // The authority of this look vouches for nothing beside them: anybody can endorse the user's key by a key of their own.
+  // The authority of this look vouches for no other key: anybody can endorse the user's key by a key of their own.
   if (logKeys.length > 0) return { ...pinned, authorityKeys: [], logKeys };
   // In phase 1 the service has made the authority's key itself. It endorses nothing.
   const authorityKeys = anchor.phase === DEVELOPMENT_PHASE ? [] : anchor.keys.map(({ publicKey }) => publicKey);
