@@ -38,8 +38,6 @@ export class HttpConnection {
   /** Bytes that the kernel had taken when it last took some, and the time of that (monotonic, ms). */
   #takenBytes = 0;
   #takenAtMs: number;
-  /** How often the kernel was asked since then. */
-  #looks = 0;
 
   constructor(socket: Socket, memory: MemoryBudget, nowMs: number) {
     this.socket = socket;
@@ -162,30 +160,23 @@ export class HttpConnection {
     return bytes;
   }
 
-  /** Notes whether the kernel took bytes of answers. A timer calls it, so each call is in another turn of the loop. */
-  look(nowMs: number): void {
-    this.#noteTaken(nowMs);
-    this.#looks += 1;
-  }
-
   /**
    * How long (ms) answers have waited without the kernel taking any of their bytes. It takes more only when a good part
-   * of its send buffer is free, so a client that reads slowly also stalls for moments. 0 before the second look: time
-   * in which the node itself stood still is not the client's.
+   * of its send buffer is free, so a client that reads slowly also stalls for moments.
    */
   stalledMs(nowMs: number): number {
-    this.#noteTaken(nowMs);
-    return this.#looks < 2 ? 0 : nowMs - this.#takenAtMs;
-  }
-
-  #noteTaken(nowMs: number): void {
     const { socket } = this;
+    if (socket.writableLength === 0) {
+      this.#takenAtMs = nowMs;
+      return 0;
+    }
     const { _handle: handle } = socket as SocketInternals;
     const takenBytes = (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0);
-    if (socket.writableLength > 0 && takenBytes <= this.#takenBytes) return;
-    this.#takenBytes = takenBytes;
-    this.#takenAtMs = nowMs;
-    this.#looks = 0;
+    if (takenBytes > this.#takenBytes) {
+      this.#takenBytes = takenBytes;
+      this.#takenAtMs = nowMs;
+    }
+    return nowMs - this.#takenAtMs;
   }
 }
 

@@ -30,6 +30,9 @@ export class HttpConnections implements AnswerRules, Disposable {
   /** The listeners of all sockets: a connection would keep each closure of its own. */
   readonly #listeners: { readonly resume: (this: Socket) => void; readonly close: (this: Socket) => void };
   #isDraining = false;
+  /** When the look timer last ran (ms of performance.now()), and how often it ran in time since it was last late. */
+  #lookedMs = performance.now();
+  #looksInTime = 0;
 
   constructor(memory: MemoryBudget, headers: readonly string[], monotonicMs: () => number) {
     this.memory = memory;
@@ -37,7 +40,7 @@ export class HttpConnections implements AnswerRules, Disposable {
     this.#monotonicMs = monotonicMs;
     this.#unfinished = new FairShare(memory.maxBytes * unfinishedShare, (connection) => connection.abort());
     this.#sweep = setInterval(() => this.#endStalled(), limits.answerSweepMs).unref();
-    this.#look = setInterval(() => this.#lookAt((connection) => !connection.isIdle), limits.answerLookMs).unref();
+    this.#look = setInterval(() => this.#lookAtAnswers(), limits.answerLookMs).unref();
     const open = this.#open;
     this.#listeners = {
       resume() {
@@ -103,7 +106,6 @@ export class HttpConnections implements AnswerRules, Disposable {
   #endStalled(): void {
     // A sweep may come some milliseconds early or late. It must not take one more sweep for that.
     const leastMs = limits.answerStallMs - limits.answerSweepMs / 2;
-    this.#lookAt((connection) => connection.isIdle);
     for (const connection of this.#stalled(this.#open.values(), leastMs)) connection.abort();
     if (!this.#isNearlyFull) return;
     const holding = [...this.#open.values()].filter((one) => one.heldBytes > 0);
@@ -113,10 +115,22 @@ export class HttpConnections implements AnswerRules, Disposable {
     }
   }
 
-  /** Each connection is looked at by one of the two timers: more often while it serves requests. */
-  #lookAt(isDue: (connection: HttpConnection) => boolean): void {
+  /** Notes when the kernel last took bytes of answers: sweeps alone are too coarse for the shorter time limits. */
+  #lookAtAnswers(): void {
+    this.#looksInTime = this.#isLate ? 0 : this.#looksInTime + 1;
+    this.#lookedMs = performance.now();
+    if (!this.#isNearlyFull) return;
     const nowMs = this.#monotonicMs();
-    for (const connection of this.#open.values()) if (isDue(connection)) connection.look(nowMs);
+    for (const connection of this.#open.values()) if (connection.heldAnswerBytes > 0) connection.stalledMs(nowMs);
+  }
+
+  get #isLate(): boolean {
+    return performance.now() - this.#lookedMs > 2 * limits.answerLookMs;
+  }
+
+  /** Whether this node itself stood still within answerStallRoomMs. Clients could take nothing meanwhile. */
+  get #stoodStill(): boolean {
+    return this.#isLate || this.#looksInTime * limits.answerLookMs < limits.answerStallRoomMs;
   }
 
   /** Answers alone never fill three quarters of the budget, so their own share is checked as well. */
@@ -127,7 +141,8 @@ export class HttpConnections implements AnswerRules, Disposable {
 
   /**
    * If there is no room, a connection that holds more than its equal part is refused. Otherwise other connections that
-   * take no bytes are ended: a client that does not read must not keep others from reading.
+   * take no bytes are ended: a client that does not read must not keep others from reading. None is ended just after
+   * this node stood still.
    */
   makeRoom(response: HttpResponse, bytes: number): boolean {
     const connection = this.#connectionOf(response);
@@ -136,6 +151,7 @@ export class HttpConnections implements AnswerRules, Disposable {
     if (hasRoom()) return true;
     const holding = [...this.#open.values()].filter((one) => one.heldAnswerBytes > 0);
     if (connection === null || connection.heldAnswerBytes * holding.length > maxBytes) return false;
+    if (this.#stoodStill) return false;
     const others = holding.filter((one) => one !== connection);
     for (const other of this.#stalled(others, limits.answerStallRoomMs)) {
       other.abort();
