@@ -39,9 +39,10 @@ test.each(['rest', 'grpc'] as const)(
     const [master, other] = [await newMaster(order), await newMaster(order)];
     for (const one of [master, other, master]) await append(one, buyer, 'COUNTED', { n: 1 });
     const delegate = await newParty(node.base, { keyed: false });
-    await done(node.base, 'POST', '/v1/delegation/master', {
-      headers: buyer.bearer,
-      body: { master_id: master.uuid, delegate_actor_id: delegate.actorId, role: 'AUDITOR' },
+    await done(node.base, 'POST', '/v1/delegation/master', buyer, {
+      master_id: master.uuid,
+      delegate_actor_id: delegate.actorId,
+      role: 'AUDITOR',
     });
 
     await using client = connect(node, buyer, { transport });
@@ -198,9 +199,10 @@ test('an export that is a segment is written, and has no checkpoint', async () =
   await append(other, order.buyer, 'COUNTED', { n: 1 });
   await append(master, order.buyer, 'COUNTED', { n: 1 });
   const delegate = await newParty(node.base, { keyed: false });
-  await done(node.base, 'POST', '/v1/delegation/master', {
-    headers: order.buyer.bearer,
-    body: { master_id: master.uuid, delegate_actor_id: delegate.actorId, role: 'AUDITOR' },
+  await done(node.base, 'POST', '/v1/delegation/master', order.buyer, {
+    master_id: master.uuid,
+    delegate_actor_id: delegate.actorId,
+    role: 'AUDITOR',
   });
   const [file, note] = [join(root, 'segment.jsonl'), join(root, 'segment.checkpoint')];
   const args = ['export', order.ledgerId, '--url', node.base, '--out', file, '--checkpoint', note];

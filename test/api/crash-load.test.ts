@@ -42,9 +42,9 @@ async function withKeys(base: string, party: Party): Promise<Party[]> {
   const parties = [party];
   for (let n = 0; n < 2; n += 1) {
     const key = newKeyPair();
-    const made = await done(base, 'POST', `/v1/actors/${party.actorId}/keys`, {
-      headers: party.bearer,
-      body: { public_key: key.publicKey, algorithm: 'Ed25519' },
+    const made = await done(base, 'POST', `/v1/actors/${party.actorId}/keys`, party, {
+      public_key: key.publicKey,
+      algorithm: 'Ed25519',
     });
     parties.push({ ...party, key, kid: made.text('kid') });
   }
@@ -107,9 +107,7 @@ async function check(base: string, load: Load, answers: ReadonlyMap<number, Fiel
     });
   }
   for (const { uuid } of masters) {
-    const page = await done(base, 'GET', `/v1/traceledger/master/${uuid}/events?verify=signatures`, {
-      headers: order.buyer.bearer,
-    });
+    const page = await done(base, 'GET', `/v1/traceledger/master/${uuid}/events?verify=signatures`, order.buyer);
     expect(page.body).toMatchObject({ count: 41, integrity: { verified: true, issues: [] } });
     expect(page.rows('events').map((event) => event.master_seq)).toEqual(Array.from({ length: 41 }, (_, seq) => seq));
   }

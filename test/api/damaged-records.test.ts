@@ -122,7 +122,7 @@ test.each(Object.keys(logDamages))(
   async (what) => {
     const { order, master } = damagedLedgers.get(what) ?? {};
     if (order === undefined || master === undefined) throw new Error('no ledger');
-    const page = await rest(node.base, 'GET', `/v1/ledgers/${order.ledgerId}/events`, { headers: order.buyer.bearer });
+    const page = await rest(node.base, 'GET', `/v1/ledgers/${order.ledgerId}/events`, order.buyer);
     expect(page).toMatchObject({ status: 200, body: { integrity: { verified: false } } });
     const counted = await counter('svc_damaged_ledgers_total');
     const refused = await append({ ...master, base: node.base }, order.supplier, 'NOTE', {});

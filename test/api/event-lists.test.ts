@@ -23,9 +23,9 @@ beforeAll(async () => {
 });
 
 const ledger = (query: string): Promise<RestAnswer> =>
-  rest(base, 'GET', `/v1/ledgers/${order.ledgerId}/events?${query}`, { headers: order.supplier.bearer });
+  rest(base, 'GET', `/v1/ledgers/${order.ledgerId}/events?${query}`, order.supplier);
 const master = (query: string): Promise<RestAnswer> =>
-  rest(base, 'GET', `/v1/traceledger/master/${one.uuid}/events?${query}`, { headers: order.supplier.bearer });
+  rest(base, 'GET', `/v1/traceledger/master/${one.uuid}/events?${query}`, order.supplier);
 
 const seqs = (events: readonly Fields[]) => events.map((event) => event.seq);
 
@@ -146,9 +146,7 @@ test.each(['x', '界', '"', '\u0001'])(
     let cursor = '';
     let pages = 0;
     for (;;) {
-      const page = await done(base, 'GET', `/v1/ledgers/${small.ledgerId}/events?${cursor}`, {
-        headers: small.buyer.bearer,
-      });
+      const page = await done(base, 'GET', `/v1/ledgers/${small.ledgerId}/events?${cursor}`, small.buyer);
       expect(Buffer.byteLength(page.raw)).toBeLessThanOrEqual(2 * 1024 * 1024);
       expect(page.body.integrity).toEqual({ verified: true, issues: [] });
       found.push(...page.rows('events'));

@@ -16,9 +16,7 @@ beforeAll(async () => {
 
 /** The newest event of a ledger. */
 async function newest(ledgerId: string, by: Party = order.supplier): Promise<Fields> {
-  const page = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events?order=desc&limit=1&verify=signatures`, {
-    headers: by.bearer,
-  });
+  const page = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events?order=desc&limit=1&verify=signatures`, by);
   expect(page.body.integrity).toEqual({ verified: true, issues: [] });
   return page.rows('events')[0] ?? {};
 }

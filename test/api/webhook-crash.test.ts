@@ -77,7 +77,7 @@ test('waiting deliveries are sent after a clean stop and a start', async () => {
     const order = await newOrder(node.base, { keyed: false });
     const master = await newMaster(order);
     const body = { url: receiver.url, event_types: ['STEP'] };
-    const made = await done(node.base, 'POST', '/v1/webhooks', { headers: order.buyer.bearer, body });
+    const made = await done(node.base, 'POST', '/v1/webhooks', order.buyer, body);
     for (let at = 0; at < 3; at++) await append(master, order.supplier, 'STEP', { at });
     await receiver.until(1);
     const stopping = node.terminate();
@@ -90,9 +90,7 @@ test('waiting deliveries are sent after a clean stop and a start', async () => {
     await again.until(2);
     const listed = await eventually(
       async () =>
-        (
-          await done(next.base, 'GET', `/v1/webhooks/${made.text('id')}/deliveries`, { headers: order.buyer.bearer })
-        ).rows('deliveries'),
+        (await done(next.base, 'GET', `/v1/webhooks/${made.text('id')}/deliveries`, order.buyer)).rows('deliveries'),
       (all) => all.filter(({ status }) => status === 'DELIVERED').length === 2,
     );
     // The attempt that was running has failed, and the delivery waits for its retry.

@@ -58,14 +58,14 @@ async function makeWorld(base: string): Promise<World> {
   const device = await newDevice(base, { owner: supplier });
   await done(base, 'POST', '/v1/entities/root-ledger', { headers: device.headers });
   const { organizationId } = await newOrganization(base, buyer);
-  const subscribed = await done(base, 'POST', '/v1/webhooks', {
-    headers: supplier.bearer,
-    body: { url: 'http://127.0.0.1:1/hook', event_types: ['NOTHING'] },
+  const subscribed = await done(base, 'POST', '/v1/webhooks', supplier, {
+    url: 'http://127.0.0.1:1/hook',
+    event_types: ['NOTHING'],
   });
   // After the subscription, so that the ledger has a cursor.
   expect((await append(master, buyer, 'NOTED_ONCE', {}, { headers: idempotency })).status).toBe(200);
-  await done(base, 'GET', `/v1/traceledger/master/${master.uuid}/checkpoint`, { headers: buyer.bearer });
-  const signed = await done(base, 'GET', `/v1/ledgers/${order.ledgerId}/checkpoint`, { headers: buyer.bearer });
+  await done(base, 'GET', `/v1/traceledger/master/${master.uuid}/checkpoint`, buyer);
+  const signed = await done(base, 'GET', `/v1/ledgers/${order.ledgerId}/checkpoint`, buyer);
   return {
     order,
     masters,
@@ -112,7 +112,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     await using node = await runNode({ dataDir });
     world = await makeWorld(node.base);
     before = await readAll(node.base, world);
-    const audit = await done(node.base, 'GET', '/v1/audit/access?limit=1000', { headers: world.order.buyer.bearer });
+    const audit = await done(node.base, 'GET', '/v1/audit/access?limit=1000', world.order.buyer);
     history = audit.rows('access_events');
     // The longest ledger takes two buckets.
     await makeKeyspace(settings, 64);
@@ -251,7 +251,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     const node = await cluster.grow();
     const base = node.baseUrl;
     expect(await readAll(base, world)).toEqual(before);
-    const audit = await done(base, 'GET', '/v1/audit/access?limit=1000', { headers: world.order.buyer.bearer });
+    const audit = await done(base, 'GET', '/v1/audit/access?limit=1000', world.order.buyer);
     expect(audit.rows('access_events').slice(-history.length)).toEqual(history);
     const [first] = world.masters;
     if (first === undefined) throw new Error('no master');
@@ -264,7 +264,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     const appended = await append(master, world.order.supplier, 'NOTED', { n: 'on Cassandra' });
     expect(appended).toMatchObject({ status: 200, body: expect.objectContaining({ seq: 85 }) });
     const path = `/v1/ledgers/${world.order.ledgerId}/proof/consistency?from=85`;
-    const proof = await done(base, 'GET', path, { headers: world.order.buyer.bearer });
+    const proof = await done(base, 'GET', path, world.order.buyer);
     // What the source has signed.
     expect([proof.body.to, proof.body.checkpoint_from]).toEqual([86, world.checkpoint]);
     // A later copy leaves a ledger that has grown. The cursor moves once the node works for the shard.
@@ -272,11 +272,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
       .poll(() => copy(), { timeout: 20_000, interval: 500 })
       .toMatchObject({ code: 1, err: expect.stringMatching(/^(The webhook_cursor .* is left as it is: .*\n)+$/) });
     expect(
-      (
-        await rest(base, 'GET', `/v1/ledgers/${world.order.ledgerId}/events?limit=1000`, {
-          headers: world.order.buyer.bearer,
-        })
-      ).body.count,
+      (await rest(base, 'GET', `/v1/ledgers/${world.order.ledgerId}/events?limit=1000`, world.order.buyer)).body.count,
     ).toBe(86);
     const verified = await runCli(env, ['cluster', 'verify', world.order.ledgerId]);
     expect(verified).toMatchObject({ code: 0, out: expect.stringMatching(/^GOOD {2}1 ledgers, 86 events/) });

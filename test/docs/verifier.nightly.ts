@@ -463,7 +463,7 @@ async function liveCases(): Promise<Case[]> {
     body: { master_id: master.uuid, delegate_actor_id: auditor.actorId },
   });
   const access = { actor_id: auditor.actorId, access: 'write', expires_at: '2090-01-01T01:00:00+01:00' };
-  await done(base, 'POST', `/v1/traceledger/master/${master.uuid}/access`, { headers: supplier.bearer, body: access });
+  await done(base, 'POST', `/v1/traceledger/master/${master.uuid}/access`, supplier, access);
   const close = closeOf(order, buyer);
   await done(base, 'PATCH', close.path, { headers: close.headers });
   const whole = await exportedBy('a live ledger', supplier, actors, [ledgerId]);
@@ -479,7 +479,7 @@ async function liveCases(): Promise<Case[]> {
     headers: entityRequest(device, 'POST', '/v1/engagements', body),
     body,
   });
-  await done(base, 'PATCH', `/v1/engagements/${made.text('ledger_id')}/close`, { headers: supplier.bearer });
+  await done(base, 'PATCH', `/v1/engagements/${made.text('ledger_id')}/close`, supplier);
   const engagement = await exportedBy('an engagement', supplier, [...actors, device], [made.text('ledger_id')]);
   const tampered = readFileSync(whole.file, 'utf8').replace('GOODS_TAKEN', 'GOODS_LOST');
   const changedOne = { ...whole, name: 'a live ledger, changed', file: file('tampered.jsonl', tampered) };

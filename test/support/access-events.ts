@@ -7,7 +7,7 @@ import { untilKnownElsewhere } from './several-nodes.ts';
 /** An actor's whole access history, newest first. */
 export async function historyOf(base: string, party: Pick<Party, 'bearer'>, query = ''): Promise<Fields[]> {
   await untilKnownElsewhere('access history');
-  const answer = await done(base, 'GET', `/v1/audit/access?limit=1000${query}`, { headers: party.bearer });
+  const answer = await done(base, 'GET', `/v1/audit/access?limit=1000${query}`, party);
   return answer.rows('access_events');
 }
 

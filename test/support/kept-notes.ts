@@ -123,7 +123,7 @@ export class KeptNotes {
 
   /** Verifies an answer, and keeps its notes. null: no answer came, as from a node that was killed. */
   async get(base: string, log: ReadLog, path: string): Promise<RestAnswer | null> {
-    const answer = await rest(base, 'GET', log.path + path, { headers: log.by.bearer }).catch((error: unknown) => {
+    const answer = await rest(base, 'GET', log.path + path, log.by).catch((error: unknown) => {
       if (error instanceof TypeError) return null;
       throw error;
     });

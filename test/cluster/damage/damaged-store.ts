@@ -150,7 +150,7 @@ async function staleSnapshot(
   const { order } = of.scene;
   const link = { ledger_id: order.ledgerId, delegate_actor_id: actorId };
   const call = (method: string, body: object) =>
-    withRetries(() => done(order.base, method, '/v1/delegation/ledger', { headers: order.buyer.bearer, body }));
+    withRetries(() => done(order.base, method, '/v1/delegation/ledger', order.buyer, body));
   await call('POST', { ...link, role: 'OPS' });
   const state = await stateOf(of);
   const granted = await grantCell(of, actorId);
