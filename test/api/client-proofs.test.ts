@@ -1,6 +1,5 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import {
@@ -11,6 +10,7 @@ import {
   verifyInclusion,
   Watermarks,
 } from '../../src/client/index.ts';
+import { onLoopback } from '../support/loopback.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { append, newMaster, newOrder, newParty, type Party } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
@@ -159,9 +159,8 @@ async function withoutCheckpoints(base: string) {
     const type = answer.headers.get('content-type') ?? '';
     response.writeHead(answer.status, { 'content-type': type }).end(await answer.text());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${await onLoopback(server)}`;
 }
 
 test('an export holds its checkpoint, under which events that actors signed cannot be left out', async () => {

@@ -1,7 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -26,8 +25,7 @@ let browser: Browser;
 let pageOrigin: string;
 
 beforeAll(async () => {
-  await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve));
-  pageOrigin = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
+  pageOrigin = `http://127.0.0.1:${await onLoopback(page)}`;
   node = await runNode({ env: { CORS_ORIGINS: pageOrigin } });
   order = await newOrder(node.base, { keyed: false });
   master = await newMaster(order);
@@ -96,6 +94,8 @@ with httpx.stream("GET", address, params={"after_seq": -1}, headers=headers, tim
     for line in answer.iter_lines():
         print(line, flush=True)
 `;
+
+import { onLoopback } from '../support/loopback.ts';
 
 test('a reader in Python with httpx follows the ledger, and resumes by Last-Event-ID', async () => {
   const read = async (last: string) => {

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,6 +9,7 @@ import { type Step, tell } from '../../../src/sandbox/steps.ts';
 import { story } from '../../../src/sandbox/story.ts';
 import { skippedWebhookSteps, webhookSteps } from '../../../src/sandbox/webhook-steps.ts';
 import { type ListeningNode, startListeningNode } from '../../support/listening-node.ts';
+import { onLoopback } from '../../support/loopback.ts';
 
 /** The service that the runs call: it answers nothing, so that each run stays in its first step. */
 let silent: Server;
@@ -23,9 +22,8 @@ const running = () => node.pipeline.running.size;
 beforeAll(async () => {
   silent = createServer(() => {
     asked += 1;
-  }).listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  });
+  const baseUrl = `http://127.0.0.1:${await onLoopback(silent)}`;
   const { runSandbox } = sandboxService(async (signal) => {
     begun += 1;
     return tell(story({ baseUrl }, skippedWebhookSteps('none'), Date.now), signal);
