@@ -5,7 +5,6 @@ import { expect, onTestFinished, test } from 'vitest';
 import {
   type ClientOptions,
   createClient,
-  type Event,
   type LedgerTrustClient,
   verifyInclusion,
   Watermarks,
@@ -25,12 +24,6 @@ function connect(node: RunningTestNode, { apiKey }: Party, options: Partial<Clie
   return createClient({ baseUrl: node.base, grpcUrl: `http://${node.grpcAddress}`, apiKey, ...options });
 }
 
-async function eventsIn(events: AsyncIterable<Event>): Promise<Event[]> {
-  const read: Event[] = [];
-  for await (const event of events) read.push(event);
-  return read;
-}
-
 test.each(['rest', 'grpc'] as const)(
   'over %s, checkpoints and events are verified, also those of a delegate',
   async (transport) => {
@@ -46,7 +39,7 @@ test.each(['rest', 'grpc'] as const)(
     });
 
     await using client = connect(node, buyer, { transport });
-    const events = await eventsIn(client.ledgerEvents(ledgerId));
+    const events = await Array.fromAsync(client.ledgerEvents(ledgerId));
     const { origin, size } = await client.checkpoint(ledgerId);
     expect({ origin, size }).toEqual({ origin: expect.stringMatching(`/ledgers/${ledgerId}$`), size: events.length });
     const { log } = await client.getAuthority();
@@ -64,7 +57,7 @@ test.each(['rest', 'grpc'] as const)(
     expect((await client.checkpoint(ledgerId, { size: 2 })).size).toBe(2);
 
     await using ofDelegate = connect(node, delegate, { transport });
-    for (const event of await eventsIn(ofDelegate.masterEvents(master.uuid))) {
+    for (const event of await Array.fromAsync(ofDelegate.masterEvents(master.uuid))) {
       expect((await ofDelegate.proveEvent(event)).index).toBe(event.seq);
     }
     expect((await ofDelegate.masterCheckpoint(master.uuid)).size).toBe(before.size + 1);

@@ -104,9 +104,8 @@ test('a story ends behind the running step when its caller is gone', async () =>
       return undefined;
     },
   });
-  const lines: string[] = [];
   const steps = [step('first', () => {}), step('second', abort), step('third', () => {})];
-  for await (const line of tell(steps, signal)) lines.push(line);
+  const lines = await Array.fromAsync(tell(steps, signal));
   expect(done).toEqual(['first', 'second']);
   expect(lines.at(-1)).not.toContain('passed');
 });
