@@ -33,7 +33,6 @@ export function firstTrust(anchor: LogTrustAnchor, given: Given): WatermarkState
   };
 }
 
-/** The state with the keys that the user gives. */
 export function withGivenKeys(state: WatermarkState, given: Given): WatermarkState {
   return { ...state, logKeys: union(state.logKeys, givenKeys(given, state.origin)) };
 }

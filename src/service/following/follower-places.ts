@@ -7,7 +7,6 @@ import { retryHint } from './retry-hint.ts';
 
 type PlaceCall = Pick<Call, 'endWith'>;
 
-/** The place of a stream on this node. */
 export interface FollowerPlace {
   readonly actorId: string;
   readonly call: PlaceCall;

@@ -16,7 +16,6 @@ const asksARoundMax = 1_000;
  */
 export type HeadSource = 'own' | 'peer' | 'store';
 
-/** What is told of one watched ledger. */
 export interface HeadWatch extends Disposable {
   /** The newest seq that is certainly durable; -1 if there is none. */
   readonly seq: number;
