@@ -1,39 +1,34 @@
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { createClient as createLedgerTrustClient } from '../../../src/client/client.ts';
 import { SandboxService } from '../../../src/gen/svc/v1/sandbox_pb.ts';
 import { sandboxService } from '../../../src/sandbox/sandbox-service.ts';
 import { type Step, tell } from '../../../src/sandbox/steps.ts';
 import { story } from '../../../src/sandbox/story.ts';
 import { skippedWebhookSteps, webhookSteps } from '../../../src/sandbox/webhook-steps.ts';
-import { type ListeningNode, startListeningNode } from '../../support/listening-node.ts';
+import { listeningNodeForTests } from '../../support/listening-node.ts';
 import { onLoopback } from '../../support/loopback.ts';
 
-/** The service that the runs call: it answers nothing, so that each run stays in its first step. */
-let silent: Server;
-let node: ListeningNode;
 let begun = 0;
 /** Requests that have arrived at the silent service: only these end with its connections. */
 let asked = 0;
 const running = () => node.pipeline.running.size;
 
-beforeAll(async () => {
-  silent = createServer(() => {
-    asked += 1;
-  });
-  const baseUrl = `http://127.0.0.1:${await onLoopback(silent)}`;
-  const { runSandbox } = sandboxService(async (signal) => {
-    begun += 1;
-    return tell(story({ baseUrl }, skippedWebhookSteps('none'), Date.now), signal);
-  });
-  node = await startListeningNode({ handlers: { 'SandboxService.RunSandbox': runSandbox } });
+/** The service that the runs call: it answers nothing, so that each run stays in its first step. */
+const silent = createServer(() => {
+  asked += 1;
 });
+const baseUrl = `http://127.0.0.1:${await onLoopback(silent)}`;
+const { runSandbox } = sandboxService(async (signal) => {
+  begun += 1;
+  return tell(story({ baseUrl }, skippedWebhookSteps('none'), Date.now), signal);
+});
+const node = await listeningNodeForTests({ handlers: { 'SandboxService.RunSandbox': runSandbox } });
 afterAll(async () => {
   silent.closeAllConnections();
   silent.close();
-  await node[Symbol.asyncDispose]();
 });
 
 /** Calls over one transport, and reads until the signal ends it. */
