@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { canonicalize } from 'json-canonicalize';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { entityRequest, newDevice, newKeyPair, newParty, signatureOf } from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
@@ -8,11 +8,8 @@ import { done, expectRefused, type Fields, type RestAnswer, rest } from '../supp
 const { base } = await nodeForTests();
 const owner = await newParty(base);
 const keyed = await newDevice(base, { owner, keyed: true });
-let ledgerId: string;
 
-beforeAll(async () => {
-  ledgerId = (await asked('POST', '/v1/entities/root-ledger')).text('ledger_id');
-});
+const ledgerId = (await asked('POST', '/v1/entities/root-ledger')).text('ledger_id');
 
 /** A call signed as a whole. */
 function asked(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<RestAnswer> {
