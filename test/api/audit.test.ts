@@ -5,7 +5,7 @@ import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { newOrganization } from '../support/organizations.ts';
 import { append, entityRequest, newDevice, newMaster, newOrder, newParty } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, testDir } from '../support/running-node.ts';
 import { embeddedTest, untilKnownElsewhere } from '../support/several-nodes.ts';
 
 const { base, order, master } = await nodeWithMaster({ keyed: false });
@@ -167,7 +167,7 @@ describe('reading a history', () => {
 
 describe('across the life of a node', () => {
   test('a restart keeps every record, also those of the last moment', async () => {
-    const dataDir = temporaryDir();
+    const dataDir = testDir();
     const first = await runNode({ dataDir });
     const party = await newParty(first.base, { keyed: false });
     for (let at = 0; at < 40; at++) await rest(first.base, 'GET', `/v1/ledgers/${randomUUID()}`, party);

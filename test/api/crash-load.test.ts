@@ -1,4 +1,5 @@
-import { rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 import { isNightly } from '../support/nightly.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
@@ -13,17 +14,14 @@ import {
   type Party,
 } from '../support/parties.ts';
 import { done, type Fields } from '../support/parties-rest.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { suiteDir } from '../support/running-node.ts';
 
 // Processes start slowly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
-const dirs: string[] = [];
+const root = suiteDir();
 const nodes: NodeProcess[] = [];
-afterAll(async () => {
-  await Promise.all(nodes.map(({ kill }) => kill()));
-  for (const dir of dirs) rmSync(dir, { recursive: true, force: true });
-});
+afterAll(() => Promise.all(nodes.map(({ kill }) => kill())));
 
 async function start(dataDir: string): Promise<NodeProcess> {
   const node = await startNodeProcess({ DATA_DIR: dataDir });
@@ -32,8 +30,7 @@ async function start(dataDir: string): Promise<NodeProcess> {
 }
 
 async function startAnew(): Promise<{ dataDir: string; node: NodeProcess }> {
-  const dataDir = temporaryDir();
-  dirs.push(dataDir);
+  const dataDir = mkdtempSync(join(root, 'node-'));
   return { dataDir, node: await start(dataDir) };
 }
 

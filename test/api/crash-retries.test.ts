@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { Auth } from '../../src/gen/svc/v1/options_pb.ts';
 import { type RestRoute, restRoutes } from '../../src/rpc/endpoints/routes.ts';
@@ -7,14 +6,11 @@ import { type CrashedCall, crashAmong, expectOnce, madeBy } from '../support/cra
 import { newCrashScene } from '../support/crash-scene.ts';
 import { isNightly } from '../support/nightly.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { suiteDir } from '../support/running-node.ts';
 
-const dataDir = temporaryDir();
+const dataDir = suiteDir();
 const nodes: NodeProcess[] = [];
-afterAll(async () => {
-  await Promise.all(nodes.map(({ kill }) => kill()));
-  rmSync(dataDir, { recursive: true, force: true });
-});
+afterAll(() => Promise.all(nodes.map(({ kill }) => kill())));
 
 async function start(): Promise<NodeProcess> {
   const node = await startNodeProcess({ DATA_DIR: dataDir });

@@ -1,22 +1,18 @@
-import { rmSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { KeptNotes } from '../support/kept-notes.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import { eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import { appendRepeatedly } from '../support/repeated-appends.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { suiteDir } from '../support/running-node.ts';
 
 const appends = 5_000;
 /** At which answers the node is killed. */
 const killsAt = [1_250, 2_500, 3_750];
 const callers = 6;
 
-const dataDir = temporaryDir();
+const dataDir = suiteDir();
 const nodes: NodeProcess[] = [];
-afterAll(async () => {
-  await Promise.all(nodes.map(({ kill }) => kill()));
-  rmSync(dataDir, { recursive: true, force: true });
-});
+afterAll(() => Promise.all(nodes.map(({ kill }) => kill())));
 
 async function start(): Promise<NodeProcess> {
   const node = await startNodeProcess({ DATA_DIR: dataDir });

@@ -1,19 +1,12 @@
 import { execFile } from 'node:child_process';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { ledgerKey, seqKey } from '../../src/store/lmdb/keys.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
-import {
-  environmentOf,
-  execute,
-  leaveKeyspace,
-  makeKeyspace,
-  newKeyspace,
-  withClient,
-} from '../contract/cassandra-factory.ts';
+import { environmentOf, execute, makeKeyspace, suiteSettings, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { compileCache } from '../support/compile-cache.ts';
 import { newOrganization } from '../support/organizations.ts';
@@ -29,7 +22,7 @@ import {
 } from '../support/parties.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
 import type { CliEnd } from '../support/program-here.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir, testDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 
@@ -99,8 +92,8 @@ async function readAll(base: string, { order, masters, device, organizationId }:
 }
 
 await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
-  const dataDir = temporaryDir();
-  const settings = newKeyspace(address);
+  const dataDir = suiteDir();
+  const settings = suiteSettings(address);
   const env = { DATA_DIR: dataDir, ...environmentOf(settings) };
   const copy = (more: Readonly<Record<string, string>> = {}): Promise<CliEnd> =>
     runCli({ ...env, ...more }, ['copy', '--from', 'lmdb', '--to', 'cassandra']);
@@ -122,13 +115,9 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
       err: expect.stringMatching(/Another process is serving .*: stop it first/),
     });
   });
-  afterAll(async () => {
-    rmSync(dataDir, { recursive: true, force: true });
-    await leaveKeyspace(settings);
-  });
 
   test('a restored backup is refused before anything is written', async () => {
-    const folder = temporaryDir();
+    const folder = testDir();
     const restored = join(folder, 'restored');
     expect(await runCli(env, ['backup', restored])).toMatchObject({ code: 0 });
     expect(existsSync(join(restored, 'COPY'))).toBe(true);
@@ -141,7 +130,6 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     });
     for (const table of ['record', 'ledger_event', 'signed_head'])
       expect([table, await execute(settings, `SELECT * FROM ${table} LIMIT 1`)]).toEqual([table, []]);
-    rmSync(folder, { recursive: true, force: true });
   });
 
   test('no event behind a damage is copied, and everything else is', async () => {
@@ -212,14 +200,13 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
   });
 
   test('a keyspace with other keys is refused before anything is written', async () => {
-    const elsewhere = temporaryDir();
+    const elsewhere = testDir();
     {
       await using _ = await runNode({ dataDir: elsewhere });
     }
     const { code, err } = await copy({ DATA_DIR: elsewhere });
     expect(code).toBe(1);
     expect(err).toMatch(/belongs to another installation .*copy into a keyspace that no node has served yet/);
-    rmSync(elsewhere, { recursive: true, force: true });
   });
 
   test.for([
