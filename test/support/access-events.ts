@@ -32,12 +32,8 @@ export async function tracked(
 
 /** What a stopped node has kept of an actor that cannot ask for it: entities have no API key. */
 export async function storedHistory(dataDir: string, actorId: string) {
-  const stores = await openLmdb({ dataDir, now: () => Date.now(), onFatal: () => {} });
-  try {
-    return await stores.access.list(actorId, { ledgerId: null, since: 0, limit: 1000, offset: 0, descending: false });
-  } finally {
-    await stores[Symbol.asyncDispose]();
-  }
+  await using stores = await openLmdb({ dataDir, now: () => Date.now(), onFatal: () => {} });
+  return await stores.access.list(actorId, { ledgerId: null, since: 0, limit: 1000, offset: 0, descending: false });
 }
 
 /** All methods that ask for a credential, as `Service.Method`. */

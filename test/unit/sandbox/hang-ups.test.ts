@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { createClient as createLedgerTrustClient } from '../../../src/client/client.ts';
 import { SandboxService } from '../../../src/gen/svc/v1/sandbox_pb.ts';
 import { sandboxService } from '../../../src/sandbox/sandbox-service.ts';
@@ -109,16 +109,13 @@ test('a run does not wait for its webhook when its caller is gone', async () => 
   const { signal, abort } = ender();
   const client = { createWebhook: async () => ({ id: '1', secret: 'whsec_x' }), deleteWebhook: async () => {} };
   const steps = webhookSteps(() => true);
-  try {
-    for (const step of steps.subscribe({ name: 'bank', client } as never, () => 'ledger')) await step.run(signal);
-    const [received] = steps.received();
-    const waiting = received?.run(signal);
-    abort();
-    await expect(waiting).rejects.toBe(signal.reason);
-    await expect(received?.run(signal)).rejects.toBe(signal.reason);
-  } finally {
-    await steps.close();
-  }
+  onTestFinished(() => steps.close());
+  for (const step of steps.subscribe({ name: 'bank', client } as never, () => 'ledger')) await step.run(signal);
+  const [received] = steps.received();
+  const waiting = received?.run(signal);
+  abort();
+  await expect(waiting).rejects.toBe(signal.reason);
+  await expect(received?.run(signal)).rejects.toBe(signal.reason);
 });
 
 function ender(): { readonly signal: AbortSignal; readonly abort: () => void } {

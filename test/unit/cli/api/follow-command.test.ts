@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { compileCache } from '../../../support/compile-cache.ts';
 import { nodeForTests } from '../../../support/node-for-tests.ts';
 import { runHere } from '../../../support/program-here.ts';
@@ -71,13 +71,10 @@ test('follow goes on until it is interrupted, and then ends with 0', async () =>
     err += chunk.toString();
   });
   const ended = new Promise<number | null>((resolve) => void child.once('close', resolve));
-  try {
-    await expect.poll(() => err, { timeout: 20_000 }).toContain('Caught up at seq 3');
-    await done(`append ${master} --type SHIPPED --payload {"n":2} -q`);
-    await expect.poll(() => out, { timeout: 20_000 }).toContain('SHIPPED');
-    child.kill('SIGINT');
-    expect(await ended).toBe(0);
-  } finally {
-    child.kill('SIGKILL');
-  }
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await expect.poll(() => err, { timeout: 20_000 }).toContain('Caught up at seq 3');
+  await done(`append ${master} --type SHIPPED --payload {"n":2} -q`);
+  await expect.poll(() => out, { timeout: 20_000 }).toContain('SHIPPED');
+  child.kill('SIGINT');
+  expect(await ended).toBe(0);
 });

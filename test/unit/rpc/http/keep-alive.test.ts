@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { HttpConnections } from '../../../../src/rpc/http/connections.ts';
 import type { HttpHandler } from '../../../../src/rpc/http/response.ts';
 import { createHttpServer } from '../../../../src/rpc/http/server.ts';
@@ -15,20 +15,19 @@ test('an idle connection stays open longer than its client was told, because the
   const server = createHttpServer(requests, null, () => 'id', connections);
   server.keepAliveTimeout = 1_000;
   const socket = connect(await onLoopback(server), '127.0.0.1');
-  try {
-    const answer = async () => {
-      socket.write('GET / HTTP/1.1\r\nhost: here\r\n\r\n');
-      const [bytes] = await once(socket, 'data');
-      return String(bytes);
-    };
-    expect(await answer()).toMatch(/^keep-alive: timeout=1\r$/im);
-    await new Promise((resolve) => setTimeout(resolve, limits.keepAliveBufferMs - 1_000));
-    expect(await answer()).toMatch(/^HTTP\/1.1 200 /);
-    const ended = once(socket, 'close');
-    socket.resume();
-    await ended;
-  } finally {
+  onTestFinished(() => {
     socket.destroy();
     server.close();
-  }
+  });
+  const answer = async () => {
+    socket.write('GET / HTTP/1.1\r\nhost: here\r\n\r\n');
+    const [bytes] = await once(socket, 'data');
+    return String(bytes);
+  };
+  expect(await answer()).toMatch(/^keep-alive: timeout=1\r$/im);
+  await new Promise((resolve) => setTimeout(resolve, limits.keepAliveBufferMs - 1_000));
+  expect(await answer()).toMatch(/^HTTP\/1.1 200 /);
+  const ended = once(socket, 'close');
+  socket.resume();
+  await ended;
 });
