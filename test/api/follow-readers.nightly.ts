@@ -1,7 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
@@ -9,12 +7,12 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { openBrowser } from '../support/docs-browser.ts';
 import { append, closeOf, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
+import { type RunningTestNode, runNode, suiteDir } from '../support/running-node.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 600_000 });
 
 const run = promisify(execFile);
-const dir = mkdtempSync(join(tmpdir(), 'follow-readers-'));
+const dir = suiteDir();
 const page = createServer((_, response) => {
   response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>reader</title>');
 });
@@ -43,7 +41,6 @@ afterAll(async () => {
   await browser?.close();
   await node?.stop();
   page.close();
-  rmSync(dir, { recursive: true, force: true });
 });
 
 /** The seqs of the ledger's events so far. */

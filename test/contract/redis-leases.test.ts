@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { startRedis } from '../../cluster/local/redis.ts';
@@ -8,6 +5,7 @@ import { connectRedis, createRedis } from '../../cluster/redis/client.ts';
 import { redisLeases } from '../../cluster/redis/redis-leases.ts';
 import { redisMembers } from '../../cluster/redis/redis-members.ts';
 import { describeOnRedis } from '../support/backends/for-tests.ts';
+import { testDir } from '../support/running-node.ts';
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 /** Of what expires while a test waits, and is looked at before: longer than a machine stands still. */
@@ -188,7 +186,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
 
 await describeOnRedis('a Redis that goes away', () => {
   test('fails calls at once, repeats none later, and is used again when it is back', async () => {
-    const dir = mkdtempSync(join(tmpdir(), 'lts-redis-'));
+    const dir = testDir();
     const own = await startRedis({ dir });
     const port = Number(new URL(own.url).port);
     const redis = createRedis(own.url, () => {});

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { compileCache } from './compile-cache.ts';
+import { suiteDir } from './running-node.ts';
 
 interface Ended {
   readonly code: number | null;
@@ -23,8 +22,7 @@ export interface Shell {
 }
 
 export function newShell(): Shell {
-  const dir = mkdtempSync(join(tmpdir(), 'ledger-trust-cli-'));
-  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = suiteDir();
   return {
     dir,
     run: (args, input = '', env = {}) =>
