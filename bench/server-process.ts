@@ -99,7 +99,7 @@ function stop(child: ChildProcess): Promise<void> {
 }
 
 /** CPU time in µs since the start of the process: of all threads, and of the main one. */
-export interface CpuTime {
+interface CpuTime {
   readonly allUs: number;
   readonly mainUs: number;
 }

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import { onLoopback } from './loopback.ts';
 
 /** The bytes to answer a command with, or null for silence. `connection`: its number, from 1. */
-export type FakeAnswer = (command: string, connection: number) => string | null;
+type FakeAnswer = (command: string, connection: number) => string | null;
 
 const subscribed = '*3\r\n$9\r\nsubscribe\r\n$8\r\nnews:{p}\r\n:1\r\n';
 

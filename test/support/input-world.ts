@@ -17,7 +17,7 @@ export interface GoodCall {
   readonly headers: Headers;
 }
 
-export interface InputWorld {
+interface InputWorld {
   readonly base: string;
   readonly world: AccessWorld;
   readonly keyed: KeyedWorld;

@@ -20,7 +20,7 @@ export interface ReadLog {
   readonly by: Pick<Party, 'bearer'>;
 }
 
-export interface KeptCounts {
+interface KeptCounts {
   readonly logs: number;
   readonly notes: number;
   readonly sizes: number;
@@ -31,7 +31,7 @@ export interface KeptCounts {
 /** A proof of inclusion, without its leaf. */
 type Inclusion = Omit<Parameters<typeof isIncluded>[0], 'leafHash'>;
 
-export interface RepeatedAsks {
+interface RepeatedAsks {
   readonly logs: readonly ReadLog[];
   /** How many calls are under way at once. */
   readonly callers: number;

@@ -38,7 +38,7 @@ export const otherKey = 'svc_sk_test_other';
 export const bearer = { authorization: `Bearer ${goodKey}` };
 
 /** Handlers by `Service.Method`, such as `MasterService.AppendEvent`; the rest answers `unavailable`. */
-export type FakeHandlers = { readonly [name: string]: FakeHandler };
+type FakeHandlers = { readonly [name: string]: FakeHandler };
 /** Takes the request as the test declares it. */
 export type FakeHandler = (request: never, call: Call) => Promise<object> | AsyncIterable<object>;
 

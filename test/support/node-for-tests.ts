@@ -3,17 +3,17 @@ import { type Master, newMaster, newOrder, type Order } from './parties.ts';
 import { type RunningTestNode, runNode } from './running-node.ts';
 
 /** A node for the tests of one file, and an order there. */
-export interface NodeWithOrder {
+interface NodeWithOrder {
   readonly node: RunningTestNode;
   readonly base: string;
   readonly order: Order;
 }
 
-export interface NodeWithMaster extends NodeWithOrder {
+interface NodeWithMaster extends NodeWithOrder {
   readonly master: Master;
 }
 
-export interface OrderOptions {
+interface OrderOptions {
   /** false: its parties have no keys, for tests of what comes before signatures or has nothing to do with them. */
   readonly keyed?: boolean;
 }

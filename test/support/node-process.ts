@@ -4,7 +4,7 @@ import { compileCache } from './compile-cache.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
-export interface ProcessEnd {
+interface ProcessEnd {
   readonly code: number | null;
   readonly stderr: string;
   readonly stdout: string;

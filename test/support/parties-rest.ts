@@ -3,7 +3,7 @@ import { undocumented } from './documented.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-export interface RestRequest {
+interface RestRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON; a string is sent as it is. */
   readonly body?: unknown;

@@ -134,7 +134,7 @@ export async function newMaster(order: Order, by: Party = order.supplier, busine
   };
 }
 
-export interface AppendOptions {
+interface AppendOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 

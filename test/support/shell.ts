@@ -13,7 +13,7 @@ interface Ended {
 export const cliMain = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 
 /** `ledger-trust` as a shell runs it, in a directory that is gone after the tests of this file. */
-export interface Shell {
+interface Shell {
   readonly dir: string;
   /** Runs the real command in a process of its own with the given environment only. */
   run(args: readonly string[], input?: string | Buffer, env?: Readonly<Record<string, string>>): Promise<Ended>;

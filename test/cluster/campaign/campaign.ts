@@ -28,7 +28,7 @@ const followersCutEvery = 4;
 /** How long followers may take to get everything after the last fault. */
 const caughtUpMaxMs = 60_000;
 
-export interface CampaignOptions {
+interface CampaignOptions {
   readonly seed: number;
   readonly kinds: readonly FaultKind[];
   readonly ledgers: number;

@@ -44,7 +44,7 @@ export interface CampaignReport {
   readonly first_violations: readonly string[];
 }
 
-export interface BusyFault {
+interface BusyFault {
   readonly kind: string;
   readonly host_kept_percent: number;
   readonly what: string;

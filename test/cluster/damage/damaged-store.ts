@@ -28,7 +28,7 @@ import { rowDamages } from './row-damages.ts';
 import { note, type Scene, type StoredScene, storedScene } from './scene.ts';
 
 /** A ledger with one damage. */
-export interface DamagedScene extends Scene {
+interface DamagedScene extends Scene {
   readonly name: string;
   /** Types of findings of `cluster verify`; at least one of them is found. */
   readonly found: readonly string[];
