@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { checkoutVariables, nodeArguments } from '../src/runtime/limits/node-memory.ts';
 import { sumOf } from './sum.ts';
 
-/** The server under test, a process of its own. */
 export interface ServerProcess {
   readonly pid: number;
   readonly baseUrl: string;

@@ -1,6 +1,5 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 
-/** A signature that is to be verified. */
 interface Signed {
   readonly publicKey: KeyObject;
   readonly digest: Buffer;

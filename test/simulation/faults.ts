@@ -4,7 +4,6 @@ import { type Fate, healthyWire, type WireState } from './wire.ts';
 
 type FaultKind = keyof typeof weights;
 
-/** How often each fault is chosen. */
 const weights = {
   store_cut: 2,
   store_lossy: 4,

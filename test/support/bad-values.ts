@@ -1,6 +1,5 @@
 import { JsonText } from './json-text.ts';
 
-/** A value that a field refuses. */
 export interface BadValue {
   readonly value: unknown;
   readonly code: string;

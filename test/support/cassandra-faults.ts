@@ -12,7 +12,6 @@ import {
  */
 export type DecideFault = 'unsent' | 'lost' | 'applied' | 'late';
 
-/** A session that fails when told to. */
 interface FaultySession {
   readonly around: (session: CqlSession) => CqlSession;
   /** Faults of the next conditional writes, in their order; null lets one pass. */

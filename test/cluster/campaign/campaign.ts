@@ -41,7 +41,6 @@ interface CampaignOptions {
   readonly acknowledgedMin: number;
   /** No new fault begins after this time. */
   readonly faultsForMs: number;
-  /** The pause between two faults. */
   readonly pauseMs: number;
   /** A ledger is exported and verified during every n-th fault. */
   readonly proofEvery: number;

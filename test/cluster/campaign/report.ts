@@ -13,7 +13,6 @@ const violationsShown = 50;
 
 /** The result of a campaign, as JSON. Times in milliseconds. */
 export interface CampaignReport {
-  /** Whether all aims are reached. */
   readonly reached: boolean;
   /** Whether the demands are those of the full campaign. */
   readonly full: boolean;

@@ -27,7 +27,6 @@ import { withRetries } from '../rig/with-retries.ts';
 import { rowDamages } from './row-damages.ts';
 import { note, type Scene, type StoredScene, storedScene } from './scene.ts';
 
-/** A ledger with one damage. */
 interface DamagedScene extends Scene {
   readonly name: string;
   /** Types of findings of `cluster verify`; at least one of them is found. */

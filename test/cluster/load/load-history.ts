@@ -111,7 +111,6 @@ export function isCertain(result: Answered): boolean {
   return result.kind !== 'unknown' && result.kind !== 'not_written';
 }
 
-/** Makes an attempt and notes its answer. */
 export async function noted(
   history: LoadHistory,
   { name, command }: { readonly name: string; readonly command: Attempt['command'] },
