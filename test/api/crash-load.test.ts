@@ -1,8 +1,9 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { isNightly } from '../support/nightly.ts';
-import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
+import { suiteProcesses } from '../support/node-for-tests.ts';
+import type { NodeProcess } from '../support/node-process.ts';
 import {
   append,
   eventsOf,
@@ -20,14 +21,8 @@ import { suiteDir } from '../support/running-node.ts';
 vi.setConfig({ testTimeout: 120_000 });
 
 const root = suiteDir();
-const nodes: NodeProcess[] = [];
-afterAll(() => Promise.all(nodes.map(({ kill }) => kill())));
-
-async function start(dataDir: string): Promise<NodeProcess> {
-  const node = await startNodeProcess({ DATA_DIR: dataDir });
-  nodes.push(node);
-  return node;
-}
+const startProcess = suiteProcesses();
+const start = (dataDir: string) => startProcess({ DATA_DIR: dataDir });
 
 async function startAnew(): Promise<{ dataDir: string; node: NodeProcess }> {
   const dataDir = mkdtempSync(join(root, 'node-'));

@@ -1,4 +1,5 @@
 import { afterAll } from 'vitest';
+import { type NodeProcess, type ProcessEnvironment, startNodeProcess } from './node-process.ts';
 import { type Master, newMaster, newOrder, type Order } from './parties.ts';
 import { type RunningTestNode, runNode } from './running-node.ts';
 
@@ -33,4 +34,15 @@ export async function nodeWithOrder(options: OrderOptions = {}): Promise<NodeWit
 export async function nodeWithMaster(options: OrderOptions = {}): Promise<NodeWithMaster> {
   const there = await nodeWithOrder(options);
   return { ...there, master: await newMaster(there.order) };
+}
+
+/** Returns a function that starts a node as a process. All of them are killed after the suite. */
+export function suiteProcesses(): (env: ProcessEnvironment) => Promise<NodeProcess> {
+  const nodes: NodeProcess[] = [];
+  afterAll(() => Promise.all(nodes.map(({ kill }) => kill())));
+  return async (env) => {
+    const node = await startNodeProcess(env);
+    nodes.push(node);
+    return node;
+  };
 }
