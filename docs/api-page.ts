@@ -169,7 +169,8 @@ these are, with \`"seq":"4"\`.
   each 3,200 bytes beyond the first 16 KiB. Events seldom have more. What is counted is taken before the request is
   read. Events of AppendEvents count in the same way, apart from the calls of the key: one that the rate does not allow
   is answered \`rate_limited\` with \`resume_from\`.
-- A request without a credential may have 64 KiB and 10,000 JSON values; with more it is \`payload_too_large\`.
+- A request may have 132,096 JSON values, more than the largest payload holds, and without a credential 64 KiB and
+  10,000 values; with more it is \`payload_too_large\`.
 - Of the lists and event pages of one actor a few are read at once, four by default; the others wait. A read that is
   still waiting or under way when its caller hangs up, or at its deadline, ends: \`unavailable\`. Where too many wait it
   is \`overloaded\`.

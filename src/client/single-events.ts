@@ -18,6 +18,10 @@ export interface SingleEvents {
   masterEvent(masterId: string, masterSeq: number): Promise<Event | null>;
   newestOfLedger(ledgerId: string): Promise<Event | null>;
   newestOfMaster(masterId: string): Promise<Event | null>;
+  /** The LEDGER_CLOSED of a ledger. */
+  closingOfLedger(ledgerId: string): Promise<Event | null>;
+  /** The MASTER_CLOSED of a master. */
+  closingOfMaster(masterId: string): Promise<Event | null>;
 }
 
 export function createSingleEvents(caller: Caller, options: ReadOptions): SingleEvents {
@@ -40,6 +44,8 @@ export function createSingleEvents(caller: Caller, options: ReadOptions): Single
     },
     newestOfLedger: (ledgerId) => first('listLedgerEvents', { ledgerId, ...newest }),
     newestOfMaster: (uuid) => first('listMasterEvents', { uuid, ...newest }),
+    closingOfLedger: (ledgerId) => first('listLedgerEvents', { ledgerId, eventType: 'LEDGER_CLOSED', limit: 1 }),
+    closingOfMaster: (uuid) => first('listMasterEvents', { uuid, eventType: 'MASTER_CLOSED', limit: 1 }),
   };
 }
 

@@ -94,7 +94,7 @@ describeOn('the client in Chromium', 'Chromium', chromium, () => {
       'events.push(event)',
       "events.push(event.eventType === 'SHIPMENT_DISPATCHED' ? { ...event, payload: { ...event.payload, pallets: 5 } } : event)",
     );
-    expect(await said('/forged', forged)).toBe('4 events, 1 signatures, 2 problems');
+    expect(await said('/forged', forged)).toBe('4 events, 1 signatures: invalid');
   });
 
   it('cannot call a node that does not name its origin', async () => {

@@ -148,3 +148,43 @@ test.each([
   expect(seqs().length).toBe(sizeOf(await kept(ledgerOrigin)));
   expect(await watermarks.read()).toEqual(before);
 });
+
+test.each([
+  [-1, { code: 'integrity_failed', details: { issues: [{ type: 'wrong_checkpoint' }] } }],
+  // The proof of the event before brings a checkpoint, which convicts the service together with the first one.
+  [1, { reason: 'checkpoints_contradict' }],
+])(
+  'a checkpoint by the stolen key, the first one of its log, ends following behind %i: it is not of the events that came',
+  async (after, expected) => {
+    const { watermarks, kept } = newWatermarks();
+    const client = clientOf(order.supplier, 'rest', watermarks, await forging(otherRoot));
+    const { ended, seqs } = follow(client, { ledgerId: order.ledgerId, after });
+    await expect(ended).rejects.toMatchObject(expected);
+    // It is kept: the service cannot deny that its key signed it.
+    expect(seqs().length).toBe(sizeOf(await kept(ledgerOrigin)) - after - 1);
+  },
+);
+
+test('a checkpoint of a master by the stolen key is not of the events that came, from its middle on either', async () => {
+  const ofMaster = (note: string) =>
+    signCheckpoint({ origin: masterOrigin, size: sizeOf(note), root: new Uint8Array(32) }, thief());
+  for (const [after, expected] of [
+    [-1, { code: 'integrity_failed' }],
+    [0, { reason: 'checkpoints_contradict' }],
+  ] as const) {
+    const client = clientOf(order.supplier, 'rest', newWatermarks().watermarks, await forging(ofMaster));
+    await expect(follow(client, { masterId: master.uuid, after }).ended).rejects.toMatchObject(expected);
+  }
+});
+
+test('honest checkpoints go with what is followed from any place on', async () => {
+  const { watermarks, kept } = newWatermarks();
+  const client = clientOf(order.supplier, 'rest', watermarks);
+  const streams = [-1, 0, 2].map((after) => follow(client, { ledgerId: order.ledgerId, after }));
+  for (const after of [-1, 0, 1]) streams.push(follow(client, { masterId: master.uuid, after }));
+  await expect.poll(() => kept(ledgerOrigin), soon).toBeDefined();
+  const before = sizeOf(await kept(ledgerOrigin));
+  await append(master, order.buyer, 'COUNTED', { n: 3 });
+  await expect.poll(async () => sizeOf(await kept(ledgerOrigin)), soon).toBe(before + 1);
+  for (const { ended } of streams) await expect(Promise.race([ended, Promise.resolve('on')])).resolves.toBe('on');
+});

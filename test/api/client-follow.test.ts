@@ -91,6 +91,33 @@ describe.each(['rest', 'grpc'] as const)('over %s', (transport) => {
     expect(stream.events.map(({ masterSeq }) => masterSeq)).toEqual([1, 2]);
   });
 
+  test('what is closed ends at once for who begins behind its last event, revocations included', async () => {
+    const own = await newOrder(base, { keyed: false });
+    const [master, closed] = [await newMaster(own), await newMaster(own)];
+    const delegate = await newParty(base, { keyed: false });
+    const grant = { headers: own.buyer.bearer, body: { actor_id: delegate.actorId, access: 'read' } };
+    const links = [];
+    for (const { uuid } of [master, closed])
+      links.push((await done(base, 'POST', `/v1/traceledger/master/${uuid}/access`, grant)).text('link_id'));
+    await done(base, 'PATCH', `/v1/traceledger/master/${closed.uuid}/close`, { headers: own.buyer.bearer });
+    await close(own);
+    const revoked = `/v1/traceledger/master/${closed.uuid}/access/${links.at(-1)}`;
+    await done(base, 'DELETE', revoked, { headers: own.buyer.bearer });
+    const { ledgerId } = own;
+    const follows = [
+      [own.supplier, { ledgerId }],
+      [own.supplier, { masterId: master.uuid }],
+      [own.supplier, { masterId: closed.uuid }],
+      [delegate, { masterId: master.uuid }],
+      [delegate, { masterId: master.uuid, ledgerId, after: 1 }],
+    ] as const;
+    for (const [by, request] of follows) {
+      const stream = followed(by, transport, request);
+      await stream.ended;
+      expect([stream.seqs(), stream.heads.length]).toEqual([[], 1]);
+    }
+  });
+
   test('a delegate of one master follows the ledger as a segment, until the grant is revoked', async () => {
     const own = await otherOrder(order);
     const [master, other] = [await newMaster(own), await newMaster(own)];
@@ -111,6 +138,22 @@ describe.each(['rest', 'grpc'] as const)('over %s', (transport) => {
     await done(base, 'DELETE', `/v1/traceledger/master/${master.uuid}/access/${link}`, own.buyer);
     await expect(stream.ended).rejects.toMatchObject({ code: 'permission_denied' });
     expect(stream.seqs()).toEqual([0, 1, 2, 4, 6]);
+  });
+
+  test('a delegate that is granted another master meanwhile gets its events from then on', async () => {
+    const own = await newOrder(base, { keyed: false });
+    const [master, other] = [await newMaster(own), await newMaster(own)];
+    const delegate = await newParty(base, { keyed: false });
+    const grant = { headers: own.buyer.bearer, body: { actor_id: delegate.actorId, access: 'read' } };
+    await done(base, 'POST', `/v1/traceledger/master/${master.uuid}/access`, grant);
+    await append(other, own.buyer, 'PACKED', { n: 1 });
+    const stream = followed(delegate, transport, { ledgerId: own.ledgerId, after: -1, segment: true });
+    await expect.poll(() => stream.heads).toEqual([4]);
+    await done(base, 'POST', `/v1/traceledger/master/${other.uuid}/access`, grant);
+    await append(other, own.buyer, 'SHIPPED', { n: 2 });
+    await close(own);
+    await stream.ended;
+    expect(stream.seqs()).toEqual([0, 1, 2, 4, 6, 7, 8]);
   });
 
   test('a client that is closed ends what it follows', async () => {

@@ -185,6 +185,28 @@ test('an export holds its checkpoint, under which events that actors signed cann
   expect(await verifying(file)).toMatchObject({ code: 2, out: expect.stringContaining('? order_unsigned') });
 });
 
+test('the export of a delegate that sees a whole ledger through its master holds its checkpoint', async () => {
+  const order = await newOrder(node.base);
+  const master = await newMaster(order);
+  await append(master, order.buyer, 'COUNTED', { n: 1 });
+  const delegate = await newParty(node.base);
+  await done(node.base, 'POST', `/v1/traceledger/master/${master.uuid}/access`, {
+    headers: order.buyer.bearer,
+    body: { actor_id: delegate.actorId, access: 'read' },
+  });
+  await append(master, order.buyer, 'COUNTED', { n: 2 });
+  // What this delegate does not see comes behind all that it sees.
+  await newMaster(order);
+  const [file, note] = [join(root, 'delegate.jsonl'), join(root, 'delegate.checkpoint')];
+  const args = ['export', order.ledgerId, '--url', node.base, '--out', file, '--checkpoint', note];
+  expect(await runHere(args, { env: { LEDGER_TRUST_API_KEY: delegate.apiKey } })).toMatchObject({ code: 0 });
+  const { checkpoint } = JSON.parse(readFileSync(file, 'utf8').trimEnd().split('\n').at(-2) ?? '');
+  expect(checkpoint).toMatch(new RegExp(`^\\S+/ledgers/${order.ledgerId}\\n6\\n`));
+  expect(readFileSync(note, 'utf8')).toBe(checkpoint);
+  const verified = await runHere(['verify', file, '--resolver', node.base]);
+  expect(verified).toMatchObject({ code: 0, out: expect.stringContaining('checkpoint  of 6 events in ') });
+});
+
 test('an export that is a segment is written, and has no checkpoint', async () => {
   const order = await newOrder(node.base, { keyed: false });
   const [master, other] = [await newMaster(order), await newMaster(order)];

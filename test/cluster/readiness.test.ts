@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { afterMs } from '../../cluster/local/ports.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { clusterMain, startNodeProcess } from '../support/node-process.ts';
 import { openSocket } from '../support/raw-http.ts';
+import { endUnread, leaveLines } from '../support/unread-output.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 import { type Cut, openCut } from './rig/cut.ts';
 import { fixedPorts } from './rig/fixed-ports.ts';
@@ -77,6 +79,29 @@ await describeOnCassandra('readiness of two nodes', (address) => {
     expect(code).toBe(0);
     expect(tookMs).toBeGreaterThan(stopDelayMs);
   }, 40_000);
+
+  test('a node whose stdout and stderr nobody reads ends on SIGTERM within its drain time, with exit code 0', async () => {
+    const [internal = 0] = await fixedPorts(1);
+    await using unread = await startNodeProcess(
+      {
+        ...cluster.commonEnv,
+        NODE_ID: 'node-3',
+        INTERNAL_HOST: '127.0.0.1',
+        INTERNAL_PORT: String(internal),
+        ADVERTISE_ADDRESS: `127.0.0.1:${internal}`,
+        DATA_DIR: `${cluster.dir}/node-3`,
+        LOG_LEVEL: 'info',
+      },
+      [],
+      clusterMain,
+    );
+    unread.child.stdout?.pause();
+    unread.child.stderr?.pause();
+    await leaveLines(unread);
+    const { code, tookMs, bound } = await endUnread(unread, 'SIGTERM');
+    expect(code).toBe(0);
+    expect(tookMs).toBeLessThan(bound(9_000));
+  }, 90_000);
 
   test('a second signal ends a node at once, with exit code 1', async () => {
     const { process: running } = other;

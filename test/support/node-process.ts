@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { compileCache } from './compile-cache.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+/** The program of a node of a cluster. */
+export const clusterMain = fileURLToPath(new URL('../../cluster/main.ts', import.meta.url));
 
 interface ProcessEnd {
   readonly code: number | null;
@@ -102,11 +104,15 @@ export async function stopWhileStarting(env: ProcessEnvironment, isUnderWay: () 
 }
 
 /** Starts a node; resolves when it listens, rejects with what it said when it ends before that. */
-export async function startNodeProcess(env: ProcessEnvironment, under: readonly string[] = []): Promise<NodeProcess> {
-  const { child, ended, signal, said } = begin(env, MAIN, [], under);
+export async function startNodeProcess(
+  env: ProcessEnvironment,
+  under: readonly string[] = [],
+  main: string = MAIN,
+): Promise<NodeProcess> {
+  const { child, ended, signal, said } = begin(env, main, [], under);
   const announced = new Promise<void>((resolve) => {
     child.stdout.on('data', () => {
-      if (said().includes('try it')) resolve();
+      if (/internal +\S+\n/.test(said())) resolve();
     });
   });
   await Promise.race([
@@ -125,7 +131,7 @@ export async function startNodeProcess(env: ProcessEnvironment, under: readonly 
   return {
     base: found(/REST +(\S+)\/v1/),
     grpcAddress: found(/gRPC +(\S+)/),
-    opsBase: found(/internal +(\S+)\/metrics/),
+    opsBase: found(/internal +(\S+)\/(?:metrics|cluster)/),
     child,
     said,
     kill,

@@ -57,6 +57,8 @@ export class Lies {
   hasAuthority = true;
   /** Whom the endorsements are by. */
   endorsedBy = authorityKey;
+  /** The key of the authority in the trust anchor. */
+  authority = authorityKey;
   /** How many events the newest checkpoint covers. */
   newest = 9;
   /** The index of an event in whose place another one is shown. null: none. */
@@ -158,8 +160,8 @@ class ShownLog {
   }
 }
 
-function anchorOf({ serviceName: origin, keys, hasAuthority, endorsedBy }: Lies): Members {
-  const { publicKey } = authorityKey;
+function anchorOf({ serviceName: origin, keys, hasAuthority, endorsedBy, authority }: Lies): Members {
+  const { publicKey } = authority;
   const listed = keys.map((key) => {
     const digest = endorsementDigest({ serviceName: origin, publicKey: key.publicKey });
     const sig = endorsedBy.sign(digest).toString('base64');

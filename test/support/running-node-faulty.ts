@@ -3,6 +3,7 @@ import { batchLimits } from '../../src/actors/bounds.ts';
 import { noPeers } from '../../src/actors/routing/peers.ts';
 import { localPlacement } from '../../src/actors/routing/placement.ts';
 import { readConfig } from '../../src/node/config.ts';
+import type { NodeKeys } from '../../src/node/node-keys.ts';
 import { startNode } from '../../src/node/start-node.ts';
 import { PlausibleClock } from '../../src/runtime/clock/plausible-clock.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
@@ -31,17 +32,21 @@ interface BelowFaults {
   /** The machine's clock in place of its own. */
   readonly machine?: { now(): number };
   readonly log?: NodeLog;
+  /** Those of another node on the same stores; new ones if not given. */
+  readonly keys?: NodeKeys;
 }
 
 const newKey = () => generateKeyPairSync('ed25519').privateKey;
 
+export const newNodeKeys = (): NodeKeys => ({ authority: newKey(), secrets: randomBytes(32), log: newKey() });
+
 export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode> {
   const { fail, heal, choose: scripted } = scriptedFaults();
   const { ledgers = new MemoryLedgerStore(() => systemClock.now()), records = new MemoryRecordStore() } = below;
-  const { choose = scripted, machine, log = createLog('silent') } = below;
+  const { choose = scripted, machine, log = createLog('silent'), keys = newNodeKeys() } = below;
   const node = await startNode({
     config: readConfig({ HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0' }),
-    keys: { authority: newKey(), secrets: randomBytes(32), log: newKey() },
+    keys,
     ledgers: faultyLedgerStore(ledgers, choose),
     records: faultyRecordStore(records, choose),
     access: new MemoryAccessLog(),

@@ -163,6 +163,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
 
   const call = (actorId: string): Call => ({
     requestId: 'r',
+    address: '127.0.0.1',
     caller: { actorId, world: 'sandbox', via: 'api_key', apiKeyId: 'k', actorType: 'service', mustSign: false },
     signature: null,
     deliveryChain: null,

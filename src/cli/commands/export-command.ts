@@ -4,6 +4,7 @@ import type { LedgerTrustClient } from '../../client/client.ts';
 import { LedgerTrustError } from '../../client/error.ts';
 import type { Event } from '../../client/event.ts';
 import type { EventReadingOptions } from '../../client/event-reading.ts';
+import type { VerifiedCheckpoint } from '../../client/proofs/proof-reading.ts';
 import { ProofRefused } from '../../domain/log/proof-refused.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
@@ -96,16 +97,34 @@ async function signedNote(
   client: LedgerTrustClient,
   { type, id }: Subject,
   { count, kind }: ExportEnd,
+  last: Event | null,
 ): Promise<SignedNote> {
   if (kind === 'segment') return { note: null, failure: null };
   try {
-    const size = { size: count };
-    const { note } = await (type === 'ledger' ? client.checkpoint(id, size) : client.masterCheckpoint(id, size));
+    const { note } = await (type === 'ledger'
+      ? ledgerCheckpoint(client, id, count, last)
+      : client.masterCheckpoint(id, { size: count }));
     return { note, failure: null };
   } catch (failure) {
     // The export is of use without it: who has a checkpoint of the ledger gives it to verify.
     if (failure instanceof ProofRefused || failure instanceof LedgerTrustError) return { note: null, failure };
     throw failure;
+  }
+}
+
+/** A delegate of single masters gets no checkpoint of the ledger, but the proof of the last event that it sees has it. */
+async function ledgerCheckpoint(
+  client: LedgerTrustClient,
+  ledgerId: string,
+  size: number,
+  last: Event | null,
+): Promise<VerifiedCheckpoint> {
+  try {
+    return await client.checkpoint(ledgerId, { size });
+  } catch (error) {
+    const isPartial = error instanceof LedgerTrustError && error.code === 'permission_denied';
+    if (!isPartial || last === null) throw error;
+    return (await client.proveEvent(last)).checkpoint;
   }
 }
 
@@ -124,6 +143,7 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, subjec
   using bar = await progressBar(terminal, '{bar} {value} of {total} events', total);
   const authors = new Set<string>();
   let count = 0;
+  let last: Event | null = null;
   let hasGaps = false;
   const issues: string[] = [];
   const header = {
@@ -138,6 +158,7 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, subjec
     if (event.seq !== count) hasGaps = true;
     await write(`{"event":${eventToJson(event)}}`);
     count += 1;
+    last = event;
     bar.add(1);
   }
   for (const actorId of authors) {
@@ -147,7 +168,7 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, subjec
   const isSegment = subject.type === 'ledger' && hasGaps && !issues.includes('missing_event');
   const kind: ExportKind = isSegment ? 'segment' : subject.type;
   const end: ExportEnd = { count, kind };
-  const signed = await signedNote(client, subject, end);
+  const signed = await signedNote(client, subject, end, last);
   // Behind the checkpoint: so the anchor lists the key that signed it.
   await write(`{"authority":${authorityDocumentToJson(await client.getAuthority())}}`);
   if (signed.note !== null) await write(JSON.stringify({ checkpoint: signed.note }));

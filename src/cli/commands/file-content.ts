@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import { fstatSync, type Stats } from 'node:fs';
 import { stat, writeFile } from 'node:fs/promises';
 import { LedgerTrustError } from '../../client/error.ts';
 import { LedgerError } from '../../domain/errors.ts';
@@ -7,16 +8,21 @@ import { ed25519Key } from '../../domain/keys/key-object.ts';
 import { neededApiKey, type Settings } from '../service/settings.ts';
 import { CliError, inputError, readInput, reasonOf, type Terminal } from '../terminal/terminal.ts';
 
+const STDIN = 0;
+
 export function nameOf(path: string): string {
   return path === '-' ? 'stdin' : path;
 }
 
-/** Whether two paths name the same file, also through links. `-` is stdin. */
+/** Whether two paths name the same file, also through links. `-` is stdin, which may be a file that has a path too. */
 export async function isSameFile(one: string, other: string): Promise<boolean> {
   if (one === other) return true;
-  if (one === '-' || other === '-') return false;
-  const [a, b] = await Promise.all([one, other].map((path) => stat(path).catch(() => null)));
+  const [a, b] = await Promise.all([one, other].map((path) => statOf(path).catch(() => null)));
   return a != null && b != null && a.dev === b.dev && a.ino === b.ino;
+}
+
+async function statOf(path: string): Promise<Stats> {
+  return path === '-' ? fstatSync(STDIN) : await stat(path);
 }
 
 /** A LedgerError or LedgerTrustError of `read` becomes a CliError that names the file and `what` it should hold. */

@@ -39,46 +39,49 @@ interface GivenNote {
 }
 
 /**
- * The verified checkpoint of the ledger or master of the events: that of the option, else that of the file `path`. It
- * is verified under the keys of the options, else under those of `anchor`, the trust anchor if it is trusted. undefined
- * if there is none, or none but that of the file and no key that is trusted. Throws CliError: exit code 1 if it is
- * refused, 64 if an option lacks another, 66 if what is given is none.
+ * The verified checkpoints of the ledger or master of the events: that of the option and that of the file `path`. They
+ * are verified under the keys of the options, else under those of `anchor`, the trust anchor if it is trusted. None
+ * where no key is trusted and the option names none. Throws CliError: exit code 1 if one is refused, 64 if an option
+ * lacks another, 66 if what is given is none.
  */
-export async function checkpointFor(
+export async function checkpointsFor(
   terminal: Terminal,
   path: string,
   input: VerifyInput,
   options: CheckpointOptions,
   anchor: AuthorityDocument | null,
-): Promise<Checkpoint | undefined> {
-  const given = await noteOf(terminal, path, input, options);
-  if (given === null) return undefined;
-  const { note, place } = given;
-  try {
-    const expected = expectedLog(input, options, note, anchor);
-    if (expected !== null) return verifyCheckpoint(note, expected);
-    if (options.checkpoint === undefined) return undefined;
-    throw usageError(
-      'Say who signs checkpoints: give --log-key and --origin beside --checkpoint, or --resolver or --authority.',
-    );
-  } catch (error) {
-    if (!(error instanceof ProofRefused)) throw error;
-    throw error.reason === 'malformed' ? inputError(`${place}: ${error.message}`) : refusedError(error);
+): Promise<readonly Checkpoint[]> {
+  const checkpoints: Checkpoint[] = [];
+  for (const { note, place } of await notesOf(terminal, path, input, options)) {
+    try {
+      const expected = expectedLog(input, options, note, anchor);
+      if (expected !== null) checkpoints.push(verifyCheckpoint(note, expected));
+      else if (options.checkpoint !== undefined)
+        throw usageError(
+          'Say who signs checkpoints: give --log-key and --origin beside --checkpoint, or --resolver or --authority.',
+        );
+    } catch (error) {
+      if (!(error instanceof ProofRefused)) throw error;
+      throw error.reason === 'malformed' ? inputError(`${place}: ${error.message}`) : refusedError(error, place);
+    }
   }
+  return checkpoints;
 }
 
-async function noteOf(
+async function notesOf(
   terminal: Terminal,
   path: string,
   { checkpoint }: VerifyInput,
   options: CheckpointOptions,
-): Promise<GivenNote | null> {
-  if (options.checkpoint !== undefined)
-    return { note: await readText(terminal, options.checkpoint), place: nameOf(options.checkpoint) };
-  if (checkpoint !== null) return { note: checkpoint, place: `The checkpoint in ${nameOf(path)}` };
-  if (options.logKey !== undefined)
+): Promise<readonly GivenNote[]> {
+  const inFile = checkpoint === null ? [] : [{ note: checkpoint, place: `The checkpoint in ${nameOf(path)}` }];
+  if (options.checkpoint !== undefined) {
+    const given = { note: await readText(terminal, options.checkpoint), place: nameOf(options.checkpoint) };
+    return [given, ...inFile.filter(({ note }) => note !== given.note)];
+  }
+  if (checkpoint === null && options.logKey !== undefined)
     throw usageError(`Give --checkpoint beside --log-key and --origin: ${nameOf(path)} holds no checkpoint.`);
-  return null;
+  return inFile;
 }
 
 /** null: no trusted document says who signs checkpoints. */

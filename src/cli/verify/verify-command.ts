@@ -7,7 +7,7 @@ import { isoTime } from '../../domain/values/time.ts';
 import { exitCodes } from '../terminal/exit-codes.ts';
 import { progressBar } from '../terminal/progress-bar.ts';
 import { CliError, type Terminal, usageError } from '../terminal/terminal.ts';
-import { type CheckpointOptions, checkCheckpointOptions, checkpointFor } from './verify-checkpoint.ts';
+import { type CheckpointOptions, checkCheckpointOptions, checkpointsFor } from './verify-checkpoint.ts';
 import { readVerifyInput, type VerifyInput } from './verify-input.ts';
 import { reportJson, reportText } from './verify-report.ts';
 import { checkTrustOptions, type TrustOptions, trustOf } from './verify-trust.ts';
@@ -42,7 +42,7 @@ export function addVerify(program: Command, terminal: Terminal): void {
       ).choices(['ledger', 'master', 'segment']),
     )
     .option('--head <hash...>', 'hashes known from before, which the events must hold')
-    .option('--checkpoint <file>', 'signed checkpoint that the events must agree with, in place of that of an export')
+    .option('--checkpoint <file>', 'signed checkpoint that the events must agree with, beside that of an export')
     .option(
       '--log-key <key...>',
       'key that signs checkpoints, from elsewhere: base64 of 32 bytes, or a vkey; needs --origin; if left out, those of the trust anchor',
@@ -82,7 +82,7 @@ async function verify(terminal: Terminal, file: string, options: VerifyCommandOp
   }
   const input = await readVerifyInput(terminal, file);
   await using trust = await trustOf(terminal, file, input, options);
-  const checkpoint = await checkpointFor(terminal, file, input, options, trust.trustedAnchor);
+  const checkpoint = await checkpointsFor(terminal, file, input, options, trust.trustedAnchor);
   const found = await shown(terminal, input, (events) =>
     verifyEvents(events, {
       keys: trust.keys,

@@ -6,6 +6,8 @@ import type { Event } from '../../client/event.ts';
 import type { ActorDocument, AuthorityDocument } from '../../client/verify/key-source.ts';
 import type { VerifyOptions } from '../../client/verify/verifying.ts';
 import { parseJsonBytes, toValue } from '../../domain/json/json.ts';
+import { parseCheckpoint } from '../../domain/log/checkpoint.ts';
+import { ProofRefused } from '../../domain/log/proof-refused.ts';
 import {
   type ExportEnd,
   type ExportHeader,
@@ -170,6 +172,7 @@ async function readExport(source: Source, header: ExportHeader): Promise<VerifyI
           );
         const note = toValue(value);
         if (typeof note !== 'string') throw inputError(`${place} holds no checkpoint.`);
+        checkFormOfNote(note, place);
         checkpoint = note;
         break;
       }
@@ -194,6 +197,16 @@ async function readExport(source: Source, header: ExportHeader): Promise<VerifyI
   const { ledgerId, masterId } = header;
   const documents = { actors: [...actors.values()], authority, checkpoint };
   return { kind, extent, ledgerId, masterId, count, events, ...documents, goesOn: false };
+}
+
+/** The form alone: whether a key signed the note is seen only where somebody trusts one. */
+function checkFormOfNote(note: string, place: string): void {
+  try {
+    parseCheckpoint(note);
+  } catch (error) {
+    if (!(error instanceof ProofRefused)) throw error;
+    throw inputError(`${place}: ${error.message}`);
+  }
 }
 
 /** Yields the lines after the first, with their names in errors. Skips white space, which editors leave at the end. */

@@ -1,4 +1,9 @@
-import type { IncompleteReason, IncompleteType, Verification } from '../../client/verify/verification.ts';
+import type {
+  CheckpointCoverage,
+  IncompleteReason,
+  IncompleteType,
+  Verification,
+} from '../../client/verify/verification.ts';
 import { counted } from '../terminal/counted.ts';
 import { shownJson, shownText } from '../terminal/shown-text.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -34,7 +39,7 @@ const colors = { valid: 'green', incomplete: 'yellow', invalid: 'red' } as const
 
 /** The result as text, for people. `colored` colours the verdict. */
 export function reportText(result: Verification, origin: KeyOrigin, colored: Terminal['colored']): string {
-  const { checked, head, checkpoint } = result;
+  const { checked, head, checkpoint, checkpoints } = result;
   const lines = [
     headline(result),
     `  events      ${checked.events}${subject(result)}`,
@@ -42,8 +47,8 @@ export function reportText(result: Verification, origin: KeyOrigin, colored: Ter
     `  signatures  ${checked.actorSignatures} of actors and ${checked.authoritySeals} seals of the authority verified`,
     `  keys        ${origin.text}`,
   ];
-  if (checkpoint?.verified)
-    lines.push(`  checkpoint  of ${counted(checkpoint.size, 'event')} in ${checkpoint.origin}: ${rootText(result)}`);
+  for (const { size, origin: log } of checkpoints.filter(({ verified }) => verified))
+    lines.push(`  checkpoint  of ${counted(size, 'event')} in ${log}: ${rootText(result)}`);
   if (head !== null) lines.push(`  head        seq ${head.seq}, hash ${head.hash}`);
   for (const issue of result.issues.slice(0, ISSUES_SHOWN_MAX)) {
     lines.push(`  ✗ ${issue.type}  event ${issue.eventId}: ${issue.detail}`);
@@ -126,7 +131,7 @@ function verifiedParts({ checked, incomplete }: Verification): string[] {
 
 /** The result as JSON with field names in the style of the API. */
 export function reportJson(result: Verification, origin: KeyOrigin): string {
-  const { checked, checkpoint } = result;
+  const { checked, checkpoint, checkpoints } = result;
   const shown = {
     verdict: result.verdict,
     verified: result.verified,
@@ -146,18 +151,15 @@ export function reportJson(result: Verification, origin: KeyOrigin): string {
       event_id: eventId,
       count,
     })),
-    checkpoint:
-      checkpoint === null
-        ? null
-        : {
-            origin: checkpoint.origin,
-            size: checkpoint.size,
-            verified: checkpoint.verified,
-            not_covered: checkpoint.notCovered,
-          },
+    checkpoint: checkpoint === null ? null : coverageJson(checkpoint),
+    checkpoints: checkpoints.map(coverageJson),
     head: result.head,
     keys_from: origin.text,
     authority_phase: origin.phase,
   };
   return `${shownJson(JSON.stringify(shown, null, 2))}\n`;
+}
+
+function coverageJson({ origin, size, verified, notCovered }: CheckpointCoverage): object {
+  return { origin, size, verified, not_covered: notCovered };
 }

@@ -20,7 +20,8 @@ export interface FollowRequest {
   readonly after?: number | FollowPlace;
   /**
    * You may read only some masters of the ledger. A gap in the ledger is no fault then, and the chain hash behind a gap
-   * cannot be recomputed; a gap in a master is a fault still.
+   * cannot be recomputed; a gap in a master is a fault still. So is, from -1 on, a master that does not begin with its
+   * first event, unless it is granted to you while you follow.
    */
   readonly segment?: boolean;
 }
@@ -73,11 +74,13 @@ export interface Following {
    * before it hands it out, and connects again behind the last one, for as long as it takes. Over REST it reads
    * server-sent events, over gRPC a server stream.
    *
-   * Ends behind LEDGER_CLOSED or MASTER_CLOSED. Throws `permission_denied` or `access_expired` when the grant
-   * ends, ProofRefused for a checkpoint of a heartbeat that does not verify or contradicts the kept one (the others are
-   * kept as the client's watermark of the log), `integrity_failed` for an event that does not verify, is missing or
-   * comes again, the signal's reason
-   * after an abort, `not_sent` once the client is closed, and what any call throws if the first connection fails.
+   * Ends behind LEDGER_CLOSED or MASTER_CLOSED, or once that event was read and checked where following begins behind
+   * it. If the service says that nothing follows and shows no such event, it is asked again (`invalid_answer` in
+   * `onRetry`; thrown if no stream has brought a message). Throws `permission_denied` or `access_expired` when the
+   * grant ends, ProofRefused for a checkpoint of a heartbeat that does not verify or contradicts the kept one (the
+   * others are kept as the client's watermark of the log), `integrity_failed` for an event that does not verify, is
+   * missing, comes again or is none of those that such a checkpoint signs, the signal's reason after an abort,
+   * `not_sent` once the client is closed, and what any call throws if the first connection fails.
    */
   follow(request: FollowRequest, options?: FollowOptions): AsyncIterable<FollowedEvent>;
 }

@@ -1,3 +1,5 @@
+import type { Checkpoint } from '../../domain/log/checkpoint.ts';
+import { parseProofFile } from '../../domain/log/proof-file.ts';
 import type { Integrity } from '../../gen/svc/v1/event_pb.ts';
 import type { Caller } from '../call/call.ts';
 import { backoffMs, mayRetry, type RetryClock } from '../call/retry.ts';
@@ -8,7 +10,9 @@ import type { ProofReader } from '../proofs/proof-reading.ts';
 import type { Answer } from '../shapes.ts';
 import { createSingleEvents, type SingleEvents } from '../single-events.ts';
 import type { LiveMessage } from '../transport.ts';
+import type { SignatureCheck } from '../verify/verify-signature.ts';
 import { CheckedEvents } from './checked-events.ts';
+import { closes, findClosing } from './closing.ts';
 import type {
   FollowedEvent,
   FollowHead,
@@ -19,6 +23,7 @@ import type {
   FollowRequest,
 } from './follow-api.ts';
 import { createLiveSignatureCheck } from './follow-keys.ts';
+import { FollowedTree } from './followed-tree.ts';
 
 /** Three heartbeats of the service. */
 const SILENCE_MAX_MS = 45_000;
@@ -28,7 +33,7 @@ const STEADY_MS = 10_000;
 export interface FollowParts {
   readonly caller: Caller;
   /** Verifies checkpoints, and keeps them. */
-  readonly proofs: Pick<ProofReader, 'takeNote'>;
+  readonly proofs: Pick<ProofReader, 'takeNote' | 'proveEvent' | 'proveRecord'>;
   readonly clock: RetryClock;
   /** How often the first connection is tried. */
   readonly attemptsMax: number;
@@ -59,8 +64,8 @@ function placeOf(masterId: string | undefined, after: number | FollowPlace): num
   return masterId === undefined ? after.seq : after.masterSeq;
 }
 
-/** How a stream ended without an error. */
-type StreamEnd = 'well' | 'early';
+/** How a stream ended without an error: behind a closing, in between, or with nothing to send though none is shown. */
+type StreamEnd = 'closed' | 'early' | 'unfounded';
 
 class Follower {
   readonly #parts: FollowParts;
@@ -68,13 +73,16 @@ class Follower {
   readonly #options: FollowOptions;
   readonly #ending = new AbortController();
   readonly #reader: SingleEvents;
+  readonly #checkSignature: SignatureCheck;
   readonly #checked: CheckedEvents;
+  /** null: a segment has gaps, and its readers get no checkpoints. */
+  readonly #tree: FollowedTree | null;
   /** Behind which event the stream is opened. */
   #place: number;
   #isCaughtUp = false;
-  /** The last event was the closing of what is followed. */
+  /** The closing of what is followed was handed out, or was read and checked. */
   #isClosed = false;
-  /** A stream has brought a message, or has ended well. */
+  /** A stream has brought a message. */
   #hasConnected = false;
   #failures = 0;
   /** Resolves when the checkpoint at hand is kept or has been refused. null: none is at hand. */
@@ -86,14 +94,21 @@ class Follower {
     this.#options = options;
     const { signal } = this.#ending;
     this.#reader = createSingleEvents(parts.caller, { signal });
+    this.#checkSignature = createLiveSignatureCheck(parts.caller, options, signal, () => parts.clock.monotonicMs());
     this.#checked = new CheckedEvents({
       request,
-      checkSignature: createLiveSignatureCheck(parts.caller, options, signal, () => parts.clock.monotonicMs()),
+      checkSignature: this.#checkSignature,
       masterEventBefore: ({ masterId, masterSeq }) =>
         masterId === null || masterSeq === null
           ? Promise.resolve(null)
           : this.#reader.masterEvent(masterId, masterSeq - 1),
     });
+    this.#tree =
+      request.masterId !== undefined
+        ? new FollowedTree('master')
+        : request.segment === true
+          ? null
+          : new FollowedTree('ledger');
     this.#place = placeOf(request.masterId, request.after ?? -1) ?? -1;
   }
 
@@ -113,24 +128,26 @@ class Follower {
   async *#streams(): AsyncGenerator<FollowedEvent> {
     this.#ending.signal.throwIfAborted();
     await this.#begin();
-    for (;;) {
+    while (!this.#isClosed) {
       const startedMs = this.#parts.clock.monotonicMs();
       let error: LedgerTrustError;
       try {
-        if ((yield* this.#stream()) === 'well') return await this.#endWell();
-        error = connectionEnded();
+        const end = yield* this.#stream();
+        if (end === 'closed') break;
+        error = end === 'early' ? connectionEnded() : unfoundedEnd();
       } catch (thrown) {
         this.#ending.signal.throwIfAborted();
         if (!mayRetry(thrown, true)) throw thrown;
         error = thrown;
       }
-      if (this.#isClosed) return await this.#endWell();
+      if (this.#isClosed) break;
       if (this.#parts.clock.monotonicMs() - startedMs >= STEADY_MS) this.#failures = 0;
       this.#failures += 1;
       if (!this.#hasConnected && this.#failures >= this.#parts.attemptsMax) throw error;
       await this.#wait(error);
       this.#ending.signal.throwIfAborted();
     }
+    await this.#endWell();
   }
 
   /** Finds the event that following begins behind, so that the link of the first event can be checked. */
@@ -149,6 +166,8 @@ class Follower {
     }
     this.#report(await this.#checked.beginBehind(event, typeof after === 'object' ? after : null), event);
     this.#place = (masterId === undefined ? event.seq : event.masterSeq) ?? this.#place;
+    this.#isClosed = closes(event, this.#request);
+    this.#tree?.beginBehind(event);
   }
 
   #newest(): Promise<Event | null> {
@@ -175,8 +194,9 @@ class Follower {
         // A checkpoint may have been refused meanwhile.
         this.#ending.signal.throwIfAborted();
         const { done, value: message } = await this.#next(messages, attempt);
+        if (done && isEmpty) this.#isClosed = await this.#isClosedHere();
+        if (done) return this.#isClosed ? 'closed' : isEmpty ? 'unfounded' : 'early';
         this.#hasConnected = true;
-        if (done) return isEmpty || this.#isClosed ? 'well' : 'early';
         isEmpty = false;
         const event = await this.#take(message);
         if (event !== null) yield event;
@@ -186,6 +206,18 @@ class Follower {
       attempt.abort();
       await messages.return?.();
     }
+  }
+
+  /** Whether what is followed was closed, where the service says so by a stream without any message. */
+  async #isClosedHere(): Promise<boolean> {
+    const { masterId, ledgerId = this.#checked.last?.ledgerId } = this.#request;
+    if (ledgerId === undefined || this.#place === -1) return false;
+    const { proofs } = this.#parts;
+    const parts = { reader: this.#reader, proofs, checkSignature: this.#checkSignature, signal: this.#ending.signal };
+    const found = await findClosing(parts, { ledgerId, masterId }, this.#place);
+    if (found === null) return false;
+    this.#report(found.issues, found.event);
+    return found.issues.length === 0;
   }
 
   #open(signal: AbortSignal): AsyncIterable<LiveMessage> {
@@ -223,9 +255,10 @@ class Follower {
     const { event, issues } = await this.#checked.take(received, (value.integrity as Answer<Integrity>).issues);
     this.#report(issues, received);
     if (event === null) return null;
+    this.#reportContradicted(this.#tree?.take(event) ?? null, event);
     const { masterId } = this.#request;
     this.#place = (masterId === undefined ? event.seq : event.masterSeq) ?? this.#place;
-    this.#isClosed = event.eventType === (masterId === undefined ? 'LEDGER_CLOSED' : 'MASTER_CLOSED');
+    this.#isClosed = closes(event, this.#request);
     this.#failures = 0;
     return event;
   }
@@ -257,19 +290,42 @@ class Follower {
    * asked just now, the next heartbeat brings another one; so it does while one is being verified.
    */
   #keepCheckpoint(note: string): void {
-    const { masterId, ledgerId = '' } = this.#request;
-    const log =
-      masterId === undefined
-        ? ({ kind: 'ledger', id: ledgerId } as const)
-        : ({ kind: 'master', id: masterId } as const);
     this.#keeping ??= this.#parts.proofs
-      .takeNote(log, note, { signal: this.#ending.signal })
+      .takeNote(this.#log, note, { signal: this.#ending.signal })
+      .then((checkpoint) => this.#compare(checkpoint))
       .catch((thrown: unknown) => {
         if (!mayRetry(thrown, true)) this.#ending.abort(thrown);
       })
       .finally(() => {
         this.#keeping = null;
       });
+  }
+
+  get #log() {
+    const { masterId, ledgerId = '' } = this.#request;
+    return masterId === undefined
+      ? ({ kind: 'ledger', id: ledgerId } as const)
+      : ({ kind: 'master', id: masterId } as const);
+  }
+
+  /** Compares a verified checkpoint with the events that were handed out. */
+  async #compare(checkpoint: Checkpoint): Promise<void> {
+    const tree = this.#tree;
+    if (tree === null) return;
+    const before = tree.toBeProved;
+    if (before !== null) {
+      const { proof } = await this.#parts.proofs.proveRecord(this.#log, before, { signal: this.#ending.signal });
+      tree.learn(before, parseProofFile(proof)?.hashes ?? []);
+    }
+    const { last } = this.#checked;
+    if (last !== null) this.#reportContradicted(tree.compare(checkpoint), last);
+  }
+
+  /** `last`: the last event that was taken. */
+  #reportContradicted(checkpoint: Checkpoint | null, last: Event): void {
+    if (checkpoint === null) return;
+    const detail = `the first ${checkpoint.size} events do not have the root of the checkpoint that the service signed`;
+    this.#report([{ eventId: last.id, type: 'wrong_checkpoint', detail }], last);
   }
 
   #tellCaughtUp(head: FollowHead): void {
@@ -282,8 +338,10 @@ class Follower {
   async #endWell(): Promise<void> {
     await this.#keeping;
     this.#ending.signal.throwIfAborted();
+    const { last } = this.#checked;
+    if (last !== null) this.#report(this.#checked.endIssues(), last);
     if (this.#isCaughtUp) return;
-    const newest = this.#checked.last ?? (await this.#newest());
+    const newest = last ?? (await this.#newest());
     if (newest === null) return;
     const { seq, hash, masterSeq } = newest;
     this.#tellCaughtUp({ seq, hash, masterSeq: this.#request.masterId === undefined ? null : masterSeq });
@@ -295,6 +353,13 @@ class Follower {
     this.#options.onRetry?.({ error, waitMs });
     await clock.sleep(waitMs, this.#ending.signal);
   }
+}
+
+function unfoundedEnd(): LedgerTrustError {
+  return new LedgerTrustError(
+    'invalid_answer',
+    'The service says that nothing more follows, and shows no event that closed what is followed.',
+  );
 }
 
 /** The hint in the details is exact; the one of the header counts whole seconds. */

@@ -6,7 +6,7 @@ import type { GetAuthorityResponse, LogAnchor } from '../../gen/svc/v1/resolver_
 import { invalidAnswer } from '../error.ts';
 import type { Answer } from '../shapes.ts';
 import type { WatermarkState, WatermarkStore } from '../watermark-store.ts';
-import { givenLogKey } from './verify-proof.ts';
+import { logKeyOfService } from './verify-proof.ts';
 
 /** Which name and which log keys of a service a client accepts (docs/proofs.md, "Watermarks"). */
 
@@ -21,16 +21,13 @@ type Given = Pick<WatermarkStore, 'logKeys' | 'newOrigin'>;
 export function firstTrust(anchor: LogTrustAnchor, given: Given): WatermarkState {
   const { origin } = logOf(anchor);
   if (given.newOrigin !== undefined && given.newOrigin !== origin) throw originChanged(given.newOrigin, origin);
+  const pinned = { origin, checkpoints: new Map(), previous: [] };
+  const logKeys = givenKeys(given, origin);
+  // The authority of this look vouches for no other key: anybody can endorse the user's key by a key of their own.
+  if (logKeys.length > 0) return { ...pinned, authorityKeys: [], logKeys };
   // In phase 1 the service has made the authority's key itself. It endorses nothing.
   const authorityKeys = anchor.phase === DEVELOPMENT_PHASE ? [] : anchor.keys.map(({ publicKey }) => publicKey);
-  const logKeys = givenKeys(given, origin);
-  return {
-    origin,
-    authorityKeys,
-    logKeys: logKeys.length > 0 ? logKeys : acceptable(anchor, authorityKeys),
-    checkpoints: new Map(),
-    previous: [],
-  };
+  return { ...pinned, authorityKeys, logKeys: acceptable(anchor, authorityKeys) };
 }
 
 export function withGivenKeys(state: WatermarkState, given: Given): WatermarkState {
@@ -51,12 +48,12 @@ export function withNewOrigin(state: WatermarkState, anchor: LogTrustAnchor, giv
   const first = firstTrust(anchor, given);
   if (state.previous.some(({ origin }) => origin === first.origin))
     throw new ProofRefused('origin_changed', `The service has had the name ${first.origin} before and gave it up.`);
-  const hasOwn = givenKeys(given, first.origin).length > 0;
-  const isPinned = state.authorityKeys.length > 0 && !hasOwn;
+  const own = givenKeys(given, first.origin);
+  const known = state.authorityKeys.length > 0 ? acceptable(anchor, state.authorityKeys) : state.logKeys;
   return {
     origin: first.origin,
-    authorityKeys: state.authorityKeys.length > 0 ? state.authorityKeys : first.authorityKeys,
-    logKeys: isPinned ? acceptable(anchor, state.authorityKeys) : first.logKeys,
+    authorityKeys: state.authorityKeys,
+    logKeys: own.length > 0 ? own : known,
     checkpoints: new Map(),
     previous: [...state.previous, endedOf(state)],
   };
@@ -103,13 +100,8 @@ function logOf({ log }: LogTrustAnchor): Answer<LogAnchor> {
   return log;
 }
 
-/** A vkey names the service that it is of. */
 function givenKeys({ logKeys = [] }: Given, origin: string): string[] {
-  return logKeys.map(givenLogKey).map(({ publicKey, serviceName }) => {
-    if (serviceName !== null && serviceName !== origin)
-      throw new ProofRefused('wrong_origin', `The log key is of ${serviceName}, not of ${origin}.`);
-    return publicKey;
-  });
+  return logKeys.map((text) => logKeyOfService(text, origin).publicKey);
 }
 
 function endedOf({ origin, logKeys, checkpoints }: WatermarkState): WatermarkState['previous'][number] {

@@ -11,6 +11,7 @@ import type {
   GetLedgerCheckpointResponse,
   GetLedgerConsistencyResponse,
   GetLedgerInclusionResponse,
+  GetMasterInclusionResponse,
 } from '../../gen/svc/v1/proofs_pb.ts';
 import type { GetAuthorityResponse } from '../../gen/svc/v1/resolver_pb.ts';
 import { ask, type Caller } from '../call/call.ts';
@@ -79,20 +80,28 @@ interface LogName {
   readonly id: string;
 }
 
-const methods = {
-  ledger: { checkpoint: 'getLedgerCheckpoint', consistency: 'getLedgerConsistency', id: 'ledgerId' },
-  master: { checkpoint: 'getMasterCheckpoint', consistency: 'getMasterConsistency', id: 'uuid' },
-} as const;
-
-/** What is accepted of the service when a call begins. */
-interface Basis {
-  readonly trust: WatermarkState;
-  /**
-   * Whether a key that the authority has endorsed is accepted, too. Not at a first look with keys that the user gives:
-   * the authority is known from the same look, and would make the user's keys meaningless.
-   */
-  readonly takesEndorsed: boolean;
+/** `record`: 32 bytes, `hash` of an event in a ledger log, `content_hash` in a master log. */
+export interface IndexedRecord {
+  readonly index: number;
+  readonly record: Uint8Array;
 }
+
+const methods = {
+  ledger: {
+    checkpoint: 'getLedgerCheckpoint',
+    consistency: 'getLedgerConsistency',
+    inclusion: 'getLedgerInclusion',
+    id: 'ledgerId',
+    index: 'seq',
+  },
+  master: {
+    checkpoint: 'getMasterCheckpoint',
+    consistency: 'getMasterConsistency',
+    inclusion: 'getMasterInclusion',
+    id: 'uuid',
+    index: 'masterSeq',
+  },
+} as const;
 
 /** A checkpoint, and what is accepted of the service since it was verified. */
 interface Found {
@@ -124,7 +133,7 @@ export class ProofReader {
     const root = decodeBase64(answer.rootHash, HASH_BYTES);
     if (root === null || !isSameHash(root, checkpoint.root))
       throw invalidAnswer('root_hash', 'line 3 of the checkpoint');
-    const kept = keptOf(before.trust, checkpoint.origin);
+    const kept = keptOf(before, checkpoint.origin);
     if (size === undefined && kept !== null && checkpoint.size < kept.size)
       throw new ProofRefused(
         'checkpoint_behind',
@@ -139,7 +148,7 @@ export class ProofReader {
    * Takes a checkpoint that a stream has brought: verifies it, compares it with the kept one, and keeps it if it is
    * larger. A smaller one is no fault: another node may have sent it.
    */
-  async takeNote(log: LogName, note: string, options: ProofOptions = {}): Promise<void> {
+  async takeNote(log: LogName, note: string, options: ProofOptions = {}): Promise<VerifiedCheckpoint> {
     const before = await this.#basis(options);
     const origin = note.slice(0, Math.max(0, note.indexOf('\n')));
     const found = await this.#verified(log, origin, before, options, (expected) => ({
@@ -147,6 +156,7 @@ export class ProofReader {
       note,
     }));
     await this.#keep(log, found, { addsLog: true }, options);
+    return found.checkpoint;
   }
 
   async proveEvent(event: Event, options: ProofOptions = {}): Promise<ProvenEvent> {
@@ -155,45 +165,65 @@ export class ProofReader {
     if (wrong !== null) throw new ProofRefused('wrong_event', `The event is malformed: ${wrong}.`);
     const log: LogName = { kind: 'ledger', id: ledgerId };
     const before = await this.#basis(options);
-    // At its own place, an event is proved to all who may read it.
-    const size = seq + 1;
     const [answer, masterPrevHash] = await Promise.all([
-      ask<GetLedgerInclusionResponse>(this.#caller, 'getLedgerInclusion', { ledgerId, seq, size }, options),
+      this.#inclusion<GetLedgerInclusionResponse>(log, seq, options),
       this.#masterPrevHash(event, options),
     ]);
     // Other texts than hex digits would be cut short, and the hash would not cover the content.
     if (seq === 0 ? answer.prevHash !== '' : !sha256HexForm.test(answer.prevHash))
       throw invalidAnswer('prev_hash', 'the hash of the event before');
     const record = recordOf(event, answer.prevHash, masterPrevHash);
-    const file = answer.proof;
-    const { checkpoint, trust } = await this.#verified(log, answer.origin, before, options, (expected) => ({
-      ...verifyInclusion(file, { ...expected, record, index: seq }),
-      note: file.slice(file.indexOf('\n\n') + 2),
-    }));
-    checkSizes(answer.size, checkpoint.size, size);
-    if (answer.index !== seq) throw invalidAnswer('index', `the seq of the event, ${seq}`);
-    await this.#keep(log, { checkpoint, trust }, { addsLog: false }, options);
-    return { checkpoint, index: seq, proof: file };
+    return this.#proven(log, { index: seq, record }, answer, before, options);
   }
 
-  /** What is accepted of the service, from the watermarks or, without any, from its trust anchor. */
-  async #basis(options: ProofOptions): Promise<Basis> {
+  /** Proves that the service has signed a state of the log that ends with this record. */
+  async proveRecord(log: LogName, indexed: IndexedRecord, options: ProofOptions = {}): Promise<ProvenEvent> {
+    const before = await this.#basis(options);
+    const answer = await this.#inclusion<GetMasterInclusionResponse>(log, indexed.index, options);
+    return this.#proven(log, indexed, answer, before, options);
+  }
+
+  /** At its own place, an event is proved to all who may read it. */
+  #inclusion<T>(log: LogName, index: number, options: ProofOptions): Promise<Answer<T>> {
+    const method = methods[log.kind];
+    const request = { [method.id]: log.id, [method.index]: index, size: index + 1 };
+    return ask<T>(this.#caller, method.inclusion, request, options);
+  }
+
+  async #proven(
+    log: LogName,
+    { index, record }: IndexedRecord,
+    answer: Answer<GetMasterInclusionResponse>,
+    before: WatermarkState,
+    options: ProofOptions,
+  ): Promise<ProvenEvent> {
+    const file = answer.proof;
+    const { checkpoint, trust } = await this.#verified(log, answer.origin, before, options, (expected) => ({
+      ...verifyInclusion(file, { ...expected, record, index }),
+      note: file.slice(file.indexOf('\n\n') + 2),
+    }));
+    checkSizes(answer.size, checkpoint.size, index + 1);
+    if (answer.index !== index) throw invalidAnswer('index', `the place of the event, ${index}`);
+    await this.#keep(log, { checkpoint, trust }, { addsLog: false }, options);
+    return { checkpoint, index, proof: file };
+  }
+
+  /** What is accepted of the service when a call begins: from the watermarks or, without any, its trust anchor. */
+  async #basis(options: ProofOptions): Promise<WatermarkState> {
     const kept = await this.#store.read();
-    const { newOrigin, logKeys = [] } = this.#store;
-    if (kept === null)
-      return { trust: firstTrust(await this.#anchor(options), this.#store), takesEndorsed: logKeys.length === 0 };
+    const { newOrigin } = this.#store;
+    if (kept === null) return firstTrust(await this.#anchor(options), this.#store);
     const isSameName = newOrigin === undefined || newOrigin === kept.origin;
-    const trust = isSameName
+    return isSameName
       ? withGivenKeys(kept, this.#store)
       : withNewOrigin(kept, await this.#anchor(options), this.#store);
-    return { trust, takesEndorsed: true };
   }
 
   /** Runs the check of a checkpoint, and once more with newly endorsed keys if none of the known ones has signed. */
   async #verified(
     log: LogName,
     answeredOrigin: string,
-    { trust, takesEndorsed }: Basis,
+    trust: WatermarkState,
     options: ProofOptions,
     verify: (expected: { readonly origin: string; readonly keys: readonly string[] }) => VerifiedCheckpoint,
   ): Promise<Found> {
@@ -205,7 +235,7 @@ export class ProofReader {
     try {
       return { checkpoint: verify({ origin, keys: trust.logKeys }), trust };
     } catch (error) {
-      if (!takesEndorsed || !(error instanceof ProofRefused) || error.reason !== 'unknown_log_key') throw error;
+      if (!(error instanceof ProofRefused) || error.reason !== 'unknown_log_key') throw error;
       const endorsed = withEndorsedKeys(trust, await this.#anchor(options));
       if (endorsed.logKeys.length === trust.logKeys.length) throw error;
       return { checkpoint: verify({ origin, keys: endorsed.logKeys }), trust: endorsed };

@@ -13,7 +13,10 @@ import { isConsistent } from '../../domain/log/tree-proof.ts';
 export interface ExpectedLog {
   /** Of the log, for example `ledger.example/v1/ledgers/0193a000-0000-7000-8000-000000000001`. */
   readonly origin: string;
-  /** Log keys of the service: each 32 bytes in base64, or a vkey. TypeError for a text that is neither. */
+  /**
+   * Log keys of the service: each 32 bytes in base64, or a vkey. TypeError for a text that is neither, ProofRefused for
+   * a vkey that names another service than the origin does.
+   */
   readonly keys: readonly string[];
 }
 
@@ -26,12 +29,12 @@ export interface ExpectedRecord extends ExpectedLog {
 
 /** The checkpoint that a signed note states. */
 export function verifyCheckpoint(note: string, { origin, keys }: ExpectedLog): Checkpoint {
-  return verifyNote(note, origin, keysOf(keys));
+  return verifyNote(note, origin, keysOf(keys, origin));
 }
 
 /** The checkpoint of a proof file, which is proved to cover the record at the index. */
 export function verifyInclusion(proofFile: string, { record, index, origin, keys }: ExpectedRecord): Checkpoint {
-  return verifyProofFile(proofFile, { record, index, origin, keys: keysOf(keys) });
+  return verifyProofFile(proofFile, { record, index, origin, keys: keysOf(keys, origin) });
 }
 
 /** That the log was at `to` a continuation of what it was at `from`. `hashes`: the proof, each in base64. */
@@ -47,8 +50,18 @@ export function verifyConsistency(from: Checkpoint, to: Checkpoint, hashes: read
     );
 }
 
-function keysOf(texts: readonly string[]): LogKey[] {
-  return texts.map((text) => givenLogKey(text).key);
+function keysOf(texts: readonly string[], origin: string): LogKey[] {
+  const serviceName = parseOrigin(origin)?.serviceName ?? origin;
+  return texts.map((text) => logKeyOfService(text, serviceName).key);
+}
+
+/** The log key of a text, as `givenLogKey`. ProofRefused for a vkey that names another service. */
+export function logKeyOfService(text: string, expected: string): GivenLogKey {
+  const given = givenLogKey(text);
+  const { serviceName } = given;
+  if (serviceName !== null && serviceName !== expected)
+    throw new ProofRefused('wrong_origin', `The log key is of ${serviceName}, not of ${expected}.`);
+  return given;
 }
 
 interface GivenLogKey {

@@ -12,8 +12,49 @@ interface CheckpointFinding {
   readonly detail: string;
 }
 
-/** Recomputes the root of a checkpoint from the events of its log. The hashes of the events are checked elsewhere. */
-export class CheckpointCheck {
+/** Compares the events with checkpoints, all of which count. The hashes of the events are checked elsewhere. */
+export class CheckpointChecks {
+  readonly #checks: readonly CheckpointCheck[];
+
+  /** `checkpoints`: verified, of ledger logs or master logs. TypeError for another origin. */
+  constructor(checkpoints: readonly Checkpoint[]) {
+    this.#checks = checkpoints.map((checkpoint) => new CheckpointCheck(checkpoint));
+  }
+
+  take(event: Event): void {
+    for (const check of this.#checks) check.take(event);
+  }
+
+  /** The one that vouches for the most events comes first. */
+  coverage(): readonly CheckpointCoverage[] {
+    const vouchedFor = ({ size, verified }: CheckpointCoverage) => (verified ? size : 0);
+    return this.#checks.map((check) => check.coverage()).sort((a, b) => vouchedFor(b) - vouchedFor(a));
+  }
+
+  /** The events whose place no checkpoint signs. null: none signs that of any. */
+  uncovered(): Tail | null {
+    const tails = this.#checks.map((check) => check.uncovered()).filter((tail) => tail !== null);
+    return tails.reduce<Tail | null>(
+      (least, tail) => (least === null || tail.count < least.count ? tail : least),
+      null,
+    );
+  }
+
+  /** `isWhole`: the events are all of the ledger or master that there are. */
+  findings(isWhole: boolean): readonly CheckpointFinding[] {
+    const findings = this.#checks.map((check) => check.finding(isWhole)).filter((finding) => finding !== null);
+    // Two that contradict each other are found so even where the events are not at hand.
+    const contradicting = this.#checks.find((one, at) =>
+      this.#checks.slice(at + 1).some((other) => one.contradicts(other)),
+    );
+    if (contradicting === undefined || findings.some(({ type }) => type === 'wrong_checkpoint')) return findings;
+    const detail = `two checkpoints of ${contradicting.size} events have different roots`;
+    return [...findings, { type: 'wrong_checkpoint', detail }];
+  }
+}
+
+/** Recomputes the root of a checkpoint from the events of its log. */
+class CheckpointCheck {
   readonly #checkpoint: Checkpoint;
   readonly #kind: LogKind;
   readonly #id: string;
@@ -24,13 +65,21 @@ export class CheckpointCheck {
   /** The events of other logs: the root says nothing of their place. */
   #ofOthers = 0;
 
-  /** `checkpoint`: verified, of a ledger log or a master log. TypeError for another origin. */
   constructor(checkpoint: Checkpoint) {
     const origin = parseOrigin(checkpoint.origin);
     if (origin === null) throw new TypeError(`${JSON.stringify(checkpoint.origin)} is no ledger log or master log`);
     this.#checkpoint = checkpoint;
     this.#kind = origin.kind;
     this.#id = origin.id;
+  }
+
+  get size(): number {
+    return this.#checkpoint.size;
+  }
+
+  contradicts(other: CheckpointCheck): boolean {
+    const isSameLog = this.#kind === other.#kind && this.#id === other.#id;
+    return isSameLog && this.size === other.size && !isSameHash(this.#checkpoint.root, other.#checkpoint.root);
   }
 
   take(event: Event): void {

@@ -1,6 +1,5 @@
 import type { Event } from '../event.ts';
-import type { CheckpointCheck } from './checkpoint-check.ts';
-import { TailCount } from './tail.ts';
+import { type Tail, TailCount } from './tail.ts';
 import type { IncompleteReason } from './verification.ts';
 
 /**
@@ -18,11 +17,10 @@ export class SignedOrder {
     else this.#unsealed.add(event);
   }
 
-  /** null: a seal or the checkpoint covers all events. */
-  finding(checkpoint: CheckpointCheck | null): IncompleteReason | null {
+  /** `uncovered`: what no checkpoint covers, null if there is none. Returns null if all events are covered. */
+  finding(uncovered: Tail | null): IncompleteReason | null {
     const unsealed = this.#unsealed.tail;
-    const uncovered = checkpoint?.uncovered() ?? unsealed;
-    const { count, eventId } = uncovered.count < unsealed.count ? uncovered : unsealed;
+    const { count, eventId } = uncovered !== null && uncovered.count < unsealed.count ? uncovered : unsealed;
     if (count === 0) return null;
     const events = count === 1 ? 'event' : `${count} events`;
     const detail = `the order and the dates of the last ${events}: no seal and no checkpoint covers them`;

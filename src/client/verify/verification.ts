@@ -9,7 +9,7 @@ import type { Event } from '../event.ts';
 
 /**
  * What contradicts a checkpoint.
- * - `wrong_checkpoint`: its root is not that of the events at hand.
+ * - `wrong_checkpoint`: its root is not that of the events at hand, or not that of another checkpoint of its size.
  * - `shorter_than_checkpoint`: it covers more events than the whole ledger or master at hand has.
  */
 export type CheckpointIssueType = 'wrong_checkpoint' | 'shorter_than_checkpoint';
@@ -87,8 +87,10 @@ export interface Verification {
   readonly ledgerId: string | null;
   /** The same for the master. Also null if the events may be of any master. */
   readonly masterId: string | null;
-  /** What a checkpoint says of the events. null if none was given. */
+  /** What the checkpoint says of the events that vouches for the most of them. null if none was given. */
   readonly checkpoint: CheckpointCoverage | null;
+  /** The same of all checkpoints that were given. */
+  readonly checkpoints: readonly CheckpointCoverage[];
   /** The last event, null if there is none. Keep it: a later, longer list must contain the hash (`mustContain`). */
   readonly head: { readonly seq: number; readonly hash: string } | null;
 }

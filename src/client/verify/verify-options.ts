@@ -27,11 +27,11 @@ export interface VerifyOptions {
   /** The master that the events must be of. If left out: for kind `master` that of the first event, else any. */
   readonly masterId?: string;
   /**
-   * A verified checkpoint of the ledger or master (verifyCheckpoint). Its root must be that of the first events. If the
-   * events are a whole ledger or master, there must be as many as the checkpoint covers. Without one, events behind the
-   * last seal leave the verdict `incomplete`.
+   * A verified checkpoint of the ledger or master (verifyCheckpoint), or several, all of which count. Its root must be
+   * that of the first events. If the events are a whole ledger or master, there must be as many as the checkpoint
+   * covers. Without one, events behind the last seal leave the verdict `incomplete`.
    */
-  readonly checkpoint?: Checkpoint;
+  readonly checkpoint?: Checkpoint | readonly Checkpoint[];
   /** Hashes that the list must contain. Without one, a list that was cut short at its end looks whole. */
   readonly mustContain?: readonly string[];
   /** ISO time after which no event can be dated. If left out: one hour after the event is verified. */

@@ -4,7 +4,7 @@ import { DecisionCheck } from '../../domain/ledger/decision-check.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import { type Event, eventContent, ledgerEvent, type ReadEvent, readEvent } from '../event.ts';
 import type { JsonObject } from '../shapes.ts';
-import { CheckpointCheck } from './checkpoint-check.ts';
+import { CheckpointChecks } from './checkpoint-check.ts';
 import { SignedOrder } from './signed-order.ts';
 import {
   type IncompleteReason,
@@ -80,7 +80,7 @@ export class EventVerifier {
   readonly #extent: 'all' | 'run' | 'some';
   readonly #decisions: DecisionCheck;
   readonly #trusted: { readonly actor: boolean; readonly authority: boolean };
-  readonly #checkpoint: CheckpointCheck | null;
+  readonly #checkpoints: CheckpointChecks;
   readonly #order = new SignedOrder();
   /** No event of the ledger is missing from this seq up to the current one. */
   #runStart = 0;
@@ -97,7 +97,7 @@ export class EventVerifier {
     const trusted = options.trustedKeys ?? (options.keys.isResolver === true ? 'actors' : 'none');
     this.#trusted = { actor: /^(all|actors)$/.test(trusted), authority: /^(all|authority)$/.test(trusted) };
     this.#wanted = new Set(options.mustContain);
-    this.#checkpoint = options.checkpoint === undefined ? null : new CheckpointCheck(options.checkpoint);
+    this.#checkpoints = new CheckpointChecks([options.checkpoint ?? []].flat());
     this.#ledgerId = options.ledgerId ?? null;
     this.#masterId = options.masterId ?? null;
   }
@@ -145,7 +145,7 @@ export class EventVerifier {
     // Only this look waits, and may throw: what stands below it happens once.
     const signatures = await this.#checkSignature(read);
     this.#checked.events += 1;
-    this.#checkpoint?.take(event);
+    this.#checkpoints.take(event);
     this.#checkSubject(event);
     this.#checkPlace(event);
     const master = event.masterId === null ? null : (this.#masters.get(event.masterId) ?? null);
@@ -167,18 +167,18 @@ export class EventVerifier {
       issues.push({ eventId: last?.id ?? '', type: 'missing_event', detail: `no event has the hash ${hash}` });
     }
     const eventId = last?.id ?? '';
-    const finding = this.#checkpoint?.finding(this.#extent === 'all') ?? null;
-    if (finding !== null && finding.type !== 'checkpoint_unchecked')
-      issues.push({ eventId, type: finding.type, detail: finding.detail });
     const incomplete: IncompleteReason[] = [...this.#incomplete].map(([type, reason]) => ({ type, ...reason }));
-    if (finding?.type === 'checkpoint_unchecked')
-      incomplete.push({ type: finding.type, detail: finding.detail, eventId, count: 0 });
-    const unsigned = this.#order.finding(this.#checkpoint);
+    for (const { type, detail } of this.#checkpoints.findings(this.#extent === 'all')) {
+      if (type === 'checkpoint_unchecked') incomplete.push({ type, detail, eventId, count: 0 });
+      else issues.push({ eventId, type, detail });
+    }
+    const unsigned = this.#order.finding(this.#checkpoints.uncovered());
     if (unsigned !== null) incomplete.push(unsigned);
     // A source that holds everything back must not pass for complete.
     if (this.#checked.events === 0)
       incomplete.push({ type: 'start_unknown', detail: 'there is no event', eventId: '', count: 0 });
     const verdict = issues.length > 0 ? 'invalid' : incomplete.length > 0 ? 'incomplete' : 'valid';
+    const checkpoints = this.#checkpoints.coverage();
     return {
       verdict,
       verified: verdict === 'valid',
@@ -187,7 +187,8 @@ export class EventVerifier {
       checked: { ...this.#checked },
       ledgerId: this.#ledgerId,
       masterId: this.#masterId,
-      checkpoint: this.#checkpoint?.coverage() ?? null,
+      checkpoint: checkpoints[0] ?? null,
+      checkpoints,
       head: last === null ? null : { seq: last.seq, hash: last.hash },
     };
   }

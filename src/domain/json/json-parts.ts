@@ -1,4 +1,4 @@
-/** Begins or parts the values of a JSON text (`,`, `[`, `{`), or an escape in a string, which may stand for one of these. */
+/** What begins or parts the values of a JSON text (`,`, `[`, `{`), and an escape, which may stand for one of these. */
 const partMarks = new Uint8Array(256);
 for (const character of ',[{\\') partMarks[character.charCodeAt(0)] = 1;
 

@@ -16,13 +16,17 @@ const NULL: JsonNull = { kind: 'null', canonical: 'null', value: null };
 
 /**
  * Parses a whole text without lone surrogates. Each level of nesting takes one of the stack: `maxDepth` bounds both.
+ * `maxValues` bounds time and memory.
  */
 export class JsonReader extends JsonScanner {
   readonly #maxDepth: number;
+  readonly #maxValues: number;
+  #values = 0;
 
-  constructor(text: string, maxDepth: number) {
+  constructor(text: string, maxDepth: number, maxValues: number) {
     super(text);
     this.#maxDepth = maxDepth;
+    this.#maxValues = maxValues;
   }
 
   readAll(): JsonNode {
@@ -32,6 +36,8 @@ export class JsonReader extends JsonScanner {
   }
 
   #readValue(code: number, depth: number): JsonNode {
+    this.#values += 1;
+    if (this.#values > this.#maxValues) throw tooManyValues(this.#maxValues);
     if (code === QUOTE) return this.readString();
     if (code === OPEN_BRACE) return this.#readObject(depth + 1);
     if (code === OPEN_BRACKET) return this.#readArray(depth + 1);
@@ -133,6 +139,10 @@ function joinItems(items: readonly JsonNode[]): string {
     canonical += at === 0 ? item.canonical : `,${item.canonical}`;
   }
   return `${canonical}]`;
+}
+
+function tooManyValues(limit: number): LedgerError {
+  return new LedgerError('payload_too_large', `A request may have ${limit} JSON values.`, { limit });
 }
 
 function duplicateKey(key: string, offset: number): LedgerError {

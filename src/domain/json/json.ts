@@ -12,6 +12,12 @@ const DEPTH_MAX_DEFAULT = 64;
 /** The reader recurses once a level, so the stack limits every `maxDepth`. */
 const DEPTH_MAX_EVER = 512;
 
+/**
+ * Values of a request. Its largest field, a payload, has at most 256 KiB in canonical form, where each value takes two
+ * bytes at least; 1,024 are for the other fields.
+ */
+export const requestValuesMax = (256 * 1024) / 2 + 1024;
+
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
@@ -19,17 +25,23 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * in UTF-16 code units, and `key` or `number` if there is one. RangeError for a bad `maxDepth`.
  *
  * `maxDepth`: how deeply objects and arrays may be nested, at most 512. The root counts as 1.
+ * `maxValues`: of the whole text. Throws `payload_too_large` at the first value beyond it, and reads no further.
  */
-export function parseJson(text: string, maxDepth = DEPTH_MAX_DEFAULT): JsonNode {
+export function parseJson(text: string, maxDepth = DEPTH_MAX_DEFAULT, maxValues = Number.POSITIVE_INFINITY): JsonNode {
   if (!(maxDepth >= 0 && maxDepth <= DEPTH_MAX_EVER)) throw new RangeError(`maxDepth must be 0 to ${DEPTH_MAX_EVER}`);
   // Checks the whole text once, so that only strings with escapes need a second check.
   if (!text.isWellFormed()) throw loneSurrogate(text.search(/\p{Surrogate}/u));
-  return new JsonReader(text, maxDepth).readAll();
+  return new JsonReader(text, maxDepth, maxValues).readAll();
 }
 
-/** Levels of a field count from the root of the request body, so that all transports refuse what REST refuses. */
+/** A field of a request. Levels count from the root of the body, so that all transports refuse what REST refuses. */
 export function parseJsonField(text: string): JsonNode {
-  return parseJson(text, DEPTH_MAX_DEFAULT - 1);
+  return parseJson(text, DEPTH_MAX_DEFAULT - 1, requestValuesMax);
+}
+
+/** The body of a request. See `parseJsonBytes`. */
+export function parseJsonBody(bytes: Uint8Array): JsonNode {
+  return parseJson(decodeUtf8(bytes), DEPTH_MAX_DEFAULT, requestValuesMax);
 }
 
 /** Throws `invalid_json` for invalid UTF-8 and a byte order mark (RFC 8259, section 8.1). */

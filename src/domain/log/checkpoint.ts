@@ -51,14 +51,20 @@ export function signCheckpoint(checkpoint: Checkpoint, { serviceName, publicKey,
 export function verifyCheckpoint(note: string, origin: string, keys: readonly LogKey[]): Checkpoint {
   if (parseOrigin(origin) === null)
     throw new ProofRefused('wrong_origin', `No ledger log or master log has the origin ${JSON.stringify(origin)}.`);
-  const signed = parseNote(note);
-  const checkpoint = signed === null ? null : parseCheckpointText(signed.text);
-  if (signed === null || checkpoint === null) throw malformedNote(note, 'This is no checkpoint');
+  const { signed, checkpoint } = parseCheckpoint(note);
   // A signature does not cover the name of its key, so that only this line says whose log it is.
   if (checkpoint.origin !== origin)
     throw new ProofRefused('wrong_origin', `The checkpoint is of ${checkpoint.origin}, not of ${origin}.`);
   checkSignatures(signed, origin, keys);
   return checkpoint;
+}
+
+/** What a note states. Nothing of it is verified but its form. Throws ProofRefused `malformed`. */
+export function parseCheckpoint(note: string): { readonly signed: SignedNote; readonly checkpoint: Checkpoint } {
+  const signed = parseNote(note);
+  const checkpoint = signed === null ? null : parseCheckpointText(signed.text);
+  if (signed === null || checkpoint === null) throw malformedNote(note, 'This is no checkpoint');
+  return { signed, checkpoint };
 }
 
 function parseCheckpointText(text: string): Checkpoint | null {

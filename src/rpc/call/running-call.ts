@@ -14,6 +14,7 @@ export interface CallSupport {
   openWalk(call: RunningCall): Walk;
   /** Charges the cost of a part walk that has ended. */
   charge(call: RunningCall, walk: Walk): void;
+  address(): string;
   /** See Call. */
   admitEvent(call: RunningCall, parts: number): LedgerError | null;
   recordAccess(call: RunningCall): void;
@@ -101,6 +102,10 @@ export class RunningCall implements Call {
       if (this.#ended !== null) this.#abort.abort(this.#ended);
     }
     return this.#abort.signal;
+  }
+
+  get address(): string {
+    return this.#support.address();
   }
 
   get walk(): Walk {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { create, fromJson, type Message, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { type Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
 import type { LedgerError } from '../../domain/errors.ts';
-import { parseJsonBytes } from '../../domain/json/json.ts';
+import { parseJsonBody } from '../../domain/json/json.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
@@ -92,7 +92,7 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
     const { input } = this.#endpoint.method;
     // An empty body is an empty message, as in REST.
     if (this.#message.length === 0) return fromJson(input, {});
-    return readProtobufJson(input, parseJsonBytes(this.#message));
+    return readProtobufJson(input, parseJsonBody(this.#message));
   }
 
   equivalent(message: Message | null): RestEquivalent {

@@ -110,7 +110,7 @@ export class Connections {
       this.#forgotMs = this.nowMs;
       for (const one of this.#all) one.refusals = Math.floor(one.refusals / 2);
     }
-    this.#setBudget('request', this.#requests.heldBytes);
+    this.#setBudget('request', this.#requests.total);
     this.#setBudget('answer', this.#answerBytes.answer);
     this.#setBudget('stream', this.#answerBytes.stream);
   }

@@ -37,7 +37,7 @@ export const errorMeanings: { readonly [code in ErrorCode]: string } = {
   idempotency_in_progress: 'the first call with this idempotency key is still running',
   key_not_active: 'the signing key is not active',
   payload_too_large:
-    'a body beyond 1 MiB (64 KiB without a credential), a payload beyond 256 KiB, metadata beyond 16 KiB, permissions beyond 4 KiB',
+    'a body beyond 1 MiB (64 KiB without a credential) or 132,096 JSON values, a payload beyond 256 KiB, metadata beyond 16 KiB, permissions beyond 4 KiB',
   unsupported_media_type: 'the body is not `application/json`, or is compressed',
   idempotency_key_reused: 'the idempotency key was used for another call',
   rate_limited: 'too many calls; `Retry-After` says when to go on',

@@ -15,7 +15,7 @@ import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { BidiStreamHandler, LiveStreamHandler, ServerStreamHandler, UnaryHandler } from '../endpoints/handlers.ts';
 import type { AnswerLog } from './answer-log.ts';
 import { asLedgerError } from './as-ledger-error.ts';
-import { type CallRates, walkerOf } from './call-rates.ts';
+import { addressKey, type CallRates, walkerOf } from './call-rates.ts';
 import { createCallRegister } from './call-register.ts';
 import { identify, signatureOf } from './caller.ts';
 import { checkEntityRequest } from './entity-request.ts';
@@ -202,6 +202,10 @@ class PipelineSupport implements CallSupport {
   constructor(parts: PipelineParts, incoming: IncomingCall) {
     this.#parts = parts;
     this.#incoming = incoming;
+  }
+
+  address(): string {
+    return addressKey(this.#incoming.address());
   }
 
   openWalk(call: RunningCall): Walk {

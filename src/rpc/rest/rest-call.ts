@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
-import { type JsonNode, memberOf, parseJsonBytes } from '../../domain/json/json.ts';
+import { type JsonNode, memberOf, parseJsonBody } from '../../domain/json/json.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
@@ -136,7 +136,7 @@ export class RestCall extends HttpCall implements UnaryCall {
       const details = { header: 'Content-Type', expected: 'application/json' };
       throw new LedgerError('unsupported_media_type', message, details);
     }
-    return parseJsonBytes(this.#body);
+    return parseJsonBody(this.#body);
   }
 
   get query(): string {

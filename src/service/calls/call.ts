@@ -56,6 +56,8 @@ export interface Call {
   readonly requestId: string;
   /** null on methods that need no credential. */
   readonly caller: Caller | null;
+  /** The caller's address, as rates count it: of IPv6 a /64. */
+  readonly address: string;
   /** null if no signature was sent, or if it was that of an ENTITY_REQUEST, which is already checked. */
   readonly signature: CallSignature | null;
   readonly deliveryChain: string | null;

@@ -5,10 +5,12 @@ import type { FollowersParts } from './follow-parts.ts';
 import type { Follower } from './follower.ts';
 import { retryHint } from './retry-hint.ts';
 
-type PlaceCall = Pick<Call, 'endWith'>;
+type PlaceCall = Pick<Call, 'address' | 'endWith'>;
 
 export interface FollowerPlace {
   readonly actorId: string;
+  /** Kept, because that of a connection that has ended is not known. */
+  readonly address: string;
   readonly call: PlaceCall;
   /** null: the stream has not begun yet. */
   follower: Pick<Follower, 'end'> | null;
@@ -21,66 +23,105 @@ type PlacesParts = Pick<FollowersParts, 'bounds' | 'random'> & {
 /**
  * The places of the streams of a node. If none is free, a new stream takes the place of the newest one of the actor
  * with the most, unless its own actor would then have as many as that one: so equal actors do not end the streams of
- * each other in turn.
+ * each other in turn. Then the same holds for addresses: anybody can register many actors.
  */
 export class FollowerPlaces {
   readonly #parts: PlacesParts;
-  /** The streams of each actor, not their bytes. */
-  readonly #share: FairShare<string>;
-  /** Oldest first. */
-  readonly #byActor = new Map<string, Set<FollowerPlace>>();
+  readonly #byActor: PlacesOfHolders;
+  readonly #byAddress: PlacesOfHolders;
 
   constructor(parts: PlacesParts) {
     this.#parts = parts;
-    this.#share = new FairShare(parts.bounds.total, (actorId) => this.#endNewest(actorId));
+    const end = (place: FollowerPlace) => this.#end(place);
+    this.#byActor = new PlacesOfHolders(parts.bounds.total, end);
+    this.#byAddress = new PlacesOfHolders(parts.bounds.total, end);
   }
 
   get count(): number {
-    return this.#share.heldBytes;
+    return this.#byActor.count;
   }
 
   /** Throws `overloaded`. Each place is passed to `leave` at the end of its stream. */
   take(actorId: string, call: PlaceCall): FollowerPlace {
-    const { bounds, meter, random } = this.#parts;
-    const bound = this.#boundOf(actorId);
-    if (bound !== null) {
-      meter.refused(bound);
-      throw tooMany(bound, bound === 'FOLLOWERS_MAX' ? bounds.total : bounds.perActor, retryHint(random));
+    const { total, perActor } = this.#parts.bounds;
+    const { address } = call;
+    if (this.#byActor.of(actorId) >= perActor) throw this.#tooMany('FOLLOWERS_PER_ACTOR_MAX', perActor);
+    let displacing: PlacesOfHolders | null = null;
+    if (this.count >= total) {
+      if (this.#byActor.mayDisplace(actorId)) displacing = this.#byActor;
+      else if (this.#byAddress.mayDisplace(address)) displacing = this.#byAddress;
+      else throw this.#tooMany('FOLLOWERS_MAX', total);
     }
-    const place = { actorId, call, follower: null };
-    this.#byActor.set(actorId, (this.#byActor.get(actorId) ?? new Set()).add(place));
-    this.#share.add(actorId, 1);
-    this.#share.endLargestIfFull();
+    const place = { actorId, address, call, follower: null };
+    this.#byActor.add(actorId, place);
+    this.#byAddress.add(address, place);
+    displacing?.endNewestOfLargest();
     return place;
   }
 
   /** Does nothing if the place was taken from its stream before. */
   leave(place: FollowerPlace): void {
-    const { actorId } = place;
-    const own = this.#byActor.get(actorId);
-    if (own === undefined || !own.delete(place)) return;
-    if (own.size === 0) this.#byActor.delete(actorId);
-    this.#share.add(actorId, -1);
+    this.#byActor.delete(place.actorId, place);
+    this.#byAddress.delete(place.address, place);
   }
 
-  #boundOf(actorId: string): string | null {
-    const { total, perActor } = this.#parts.bounds;
-    const ofActor = this.#share.heldBy(actorId);
-    if (ofActor >= perActor) return 'FOLLOWERS_PER_ACTOR_MAX';
-    return this.count >= total && ofActor + 1 >= this.#share.largestBytes ? 'FOLLOWERS_MAX' : null;
-  }
-
-  #endNewest(actorId: string): void {
-    const newest = [...(this.#byActor.get(actorId) ?? [])].at(-1);
-    if (newest === undefined) return;
-    this.leave(newest);
+  #end(place: FollowerPlace): void {
+    this.leave(place);
     const { bounds, meter, random } = this.#parts;
     const error = displaced(bounds.total, retryHint(random));
-    if (newest.follower !== null) newest.follower.end(error, 'displaced');
+    if (place.follower !== null) place.follower.end(error, 'displaced');
     else {
       meter.refused('FOLLOWERS_MAX');
-      newest.call.endWith(error);
+      place.call.endWith(error);
     }
+  }
+
+  #tooMany(bound: string, max: number): LedgerError {
+    this.#parts.meter.refused(bound);
+    return tooMany(bound, max, retryHint(this.#parts.random));
+  }
+}
+
+/** The places of each holder: an actor, or an address. */
+class PlacesOfHolders {
+  readonly #share: FairShare<string>;
+  /** Oldest first. */
+  readonly #places = new Map<string, Set<FollowerPlace>>();
+
+  constructor(total: number, end: (place: FollowerPlace) => void) {
+    this.#share = new FairShare(total, (holder) => {
+      const newest = [...(this.#places.get(holder) ?? [])].at(-1);
+      if (newest !== undefined) end(newest);
+    });
+  }
+
+  get count(): number {
+    return this.#share.total;
+  }
+
+  of(holder: string): number {
+    return this.#share.heldBy(holder);
+  }
+
+  /** Whether the holder would have fewer places than the one with the most, even with one more. */
+  mayDisplace(holder: string): boolean {
+    return this.of(holder) + 1 < this.#share.most;
+  }
+
+  add(holder: string, place: FollowerPlace): void {
+    this.#places.set(holder, (this.#places.get(holder) ?? new Set()).add(place));
+    this.#share.add(holder, 1);
+  }
+
+  delete(holder: string, place: FollowerPlace): void {
+    const own = this.#places.get(holder);
+    if (own === undefined || !own.delete(place)) return;
+    if (own.size === 0) this.#places.delete(holder);
+    this.#share.add(holder, -1);
+  }
+
+  endNewestOfLargest(): void {
+    this.#share.endLargestIfFull();
   }
 }
 
@@ -92,7 +133,7 @@ function tooMany(bound: string, max: number, hint: object): LedgerError {
 
 function displaced(max: number, hint: object): LedgerError {
   const message =
-    `${max} streams follow ledgers for this node, most of them for this actor, and another one needed a place: ` +
-    'follow one ledger with one stream, and resume behind the last message, after retry_after_ms.';
+    `${max} streams follow ledgers for this node, most of them for this actor or address, and another one needed a ` +
+    'place: follow one ledger with one stream, and resume behind the last message, after retry_after_ms.';
   return new LedgerError('overloaded', message, { bound: 'FOLLOWERS_MAX', ...hint });
 }

@@ -8,6 +8,7 @@ import {
   memberOf,
   parseJson,
   parseJsonField,
+  requestValuesMax,
   toValue,
 } from '../../domain/json/json.ts';
 import { checkHash, checkLabel, checkUuid, deliveryChainItemsMax } from '../../domain/values/fields.ts';
@@ -87,7 +88,7 @@ function reservedField(name: string, expected: string): LedgerError {
 
 /** X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}. Returns the member of the payload. */
 export function checkDeliveryChain(text: string): AddedMember {
-  const node = namedAsHeader(() => parseJson(text, deliveryChainDepthMax));
+  const node = namedAsHeader(() => parseJson(text, deliveryChainDepthMax, requestValuesMax));
   if (node.kind !== 'array' || node.items.length > deliveryChainItemsMax) {
     throw invalidHeader(DELIVERY_CHAIN, `a JSON array of at most ${deliveryChainItemsMax} items`);
   }

@@ -26,7 +26,7 @@ export class StreamsMemory {
   /** Adds bytes. Negative bytes are released. */
   hold(stream: object, bytes: number): void {
     this.#streams.add(stream, bytes);
-    if (Math.abs(this.#streams.heldBytes - this.#countedBytes) >= stepBytes) this.#update();
+    if (Math.abs(this.#streams.total - this.#countedBytes) >= stepBytes) this.#update();
   }
 
   /**
@@ -37,12 +37,12 @@ export class StreamsMemory {
     const own = this.#streams.heldBy(stream);
     if (own === 0) return true;
     if (this.#memory.heldBytes() >= this.#memory.maxBytes) return false;
-    return this.#streams.heldBytes < this.#streams.maxBytes || own < this.#streams.partBytes;
+    return this.#streams.total < this.#streams.max || own < this.#streams.part;
   }
 
   /** Updates the budget in whole steps, so that what is added is released in the same units. */
   #update(): void {
-    const bytes = Math.floor(this.#streams.heldBytes / stepBytes) * stepBytes;
+    const bytes = Math.floor(this.#streams.total / stepBytes) * stepBytes;
     if (bytes > this.#countedBytes) this.#memory.add('stream', bytes - this.#countedBytes);
     else this.#memory.release('stream', this.#countedBytes - bytes);
     this.#countedBytes = bytes;

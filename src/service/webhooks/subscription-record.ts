@@ -1,7 +1,8 @@
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
+import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import { type CollectionRules, collection } from '../records/collection.ts';
-import { listOf, oneOf, orNull, text, textOrNull, time, webAddress } from '../records/record-form.ts';
+import { count, listOf, oneOf, orNull, text, textOrNull, time, webAddress } from '../records/record-form.ts';
 import { unboundedWalk, type Walk } from '../walking/walk.ts';
 
 export interface SubscriptionRecord {
@@ -56,6 +57,12 @@ const changesId = 'subscriptions';
 /** How long after an end another end also notes the change, ms: the first may have failed before it did. */
 const endNotedAgainMs = 60_000;
 
+function parseCount(json: string): number {
+  const value: unknown = JSON.parse(json);
+  if (!count(value)) throw new TypeError('it is no count');
+  return value as number;
+}
+
 export const secretContext = (subscriptionId: string): string => `${kind}/${subscriptionId}/secret`;
 
 export type Subscriptions = ReturnType<typeof subscriptionsIn>;
@@ -69,7 +76,8 @@ export function subscriptionsIn(store: RecordStore) {
   const noteChange = async (): Promise<void> => {
     let counted = await store.get(changesKind, changesId);
     for (let tries = 0; tries < 2; tries++) {
-      const value = String(Number(counted?.value ?? 0) + 1);
+      const before = counted === null ? 0 : (decodeOrPassOver(counted, parseCount) ?? 0);
+      const value = String(before + 1);
       const replaces = counted?.version ?? 'absent';
       const put = await store.put({ kind: changesKind, id: changesId, replaces, value, lookups: [] });
       if (put.ok) return;
@@ -113,9 +121,10 @@ export function subscriptionsIn(store: RecordStore) {
     },
     /**
      * A value that changes whenever a subscription is created or ends, before that call is answered. Another change of
-     * a record need not be noted: a node keeps each record as it first read it.
+     * a record need not be noted: a node keeps each record as it first read it. It is the version, which never comes
+     * again, and not the count, which begins anew where it was damaged.
      */
-    changes: async () => (await store.get(changesKind, changesId))?.value ?? '0',
+    changes: async () => (await store.get(changesKind, changesId))?.version ?? 'absent',
     ofActor: (walk: Walk, actorId: string, page: FindPage) => subscriptions.find(walk, 'actor', actorId, page),
     /** Active subscriptions after `after`, in the order of creation. Fewer than `limit` are the last ones. */
     inForce: (limit: number, after: SubscriptionRecord | null) =>

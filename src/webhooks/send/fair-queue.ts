@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { RoundRobin } from '../../runtime/collections/round-robin.ts';
 import { attemptTimeoutMs } from '../post/http-post.ts';
-import { RoundRobin } from './round-robin.ts';
 import { type AttemptResult, type TargetHealth, TargetHealths } from './target-health.ts';
 
 /** Concurrent attempts of a node. */

@@ -11,13 +11,14 @@ import type { Cursor, Cursors } from './cursor-record.ts';
 import { type CursorStart, cursorToStartAt } from './cursor-start.ts';
 import { type FanOutParts, fanOut } from './fan-out.ts';
 import type { LedgerBarriers } from './ledger-barriers.ts';
+import { LedgerTurns } from './ledger-turns.ts';
 import { changesBy } from './read-spans.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
 
 /** Fewer if they are large (pageCharsMax). The cursor moves after each range. */
 const rangeEventsMax = 64;
 /** More would only wait for the same disk. */
-const ledgersAtOnce = 4;
+const turnBounds = { ledgersAtOnce: 4, ofOneOwner: 3 };
 const cursorsMax = 20_000;
 /** Pause after a failure of the store. */
 const retryMs = 1_000;
@@ -47,8 +48,7 @@ interface LedgerTailParts extends Omit<FanOutParts, 'now'> {
 export class LedgerTail {
   readonly #parts: LedgerTailParts;
   readonly #fanOutParts: FanOutParts;
-  readonly #waiting = new Set<string>();
-  readonly #running = new Set<string>();
+  readonly #turns = new LedgerTurns(turnBounds);
   /** Ledgers whose log shows events that are not answered yet. */
   readonly #heldBack = new Set<string>();
   readonly #cursors = new RecentMap<string, Cursor>(cursorsMax);
@@ -72,14 +72,13 @@ export class LedgerTail {
 
   wake(ledgerId: string): void {
     if (this.#stopped || !this.#parts.ownsShardOf(ledgerId)) return;
-    this.#waiting.add(ledgerId);
+    this.#wait(ledgerId);
     this.#startWaiting();
   }
 
   /** Wakes the ledger if another node has written events after its cursor. */
   async scan(ledgerId: string): Promise<void> {
-    const isTailed = [this.#waiting, this.#running, this.#heldBack].some((ledgers) => ledgers.has(ledgerId));
-    if (isTailed || !this.#isOpen) return;
+    if (this.#turns.has(ledgerId) || this.#heldBack.has(ledgerId) || !this.#isOpen) return;
     const cursor = this.#cursors.get(ledgerId) ?? (await this.#start(ledgerId)).cursor;
     const head = cursor === null ? null : await this.#parts.ledgers.head(ledgerId);
     if (cursor !== null && head !== null && head.seq >= cursor.nextSeq) this.wake(ledgerId);
@@ -96,7 +95,7 @@ export class LedgerTail {
   }
 
   forget(ledgerId: string): void {
-    this.#waiting.delete(ledgerId);
+    this.#turns.delete(ledgerId);
     this.#heldBack.delete(ledgerId);
     this.#cursors.delete(ledgerId);
     this.#recorded.delete(ledgerId);
@@ -104,36 +103,36 @@ export class LedgerTail {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    this.#waiting.clear();
     await this.#idle.promise;
   }
 
+  #wait(ledgerId: string): void {
+    this.#turns.add(ledgerId, this.#parts.index.watchersOf(ledgerId));
+  }
+
   #startWaiting(): void {
-    if (!this.#isOpen) return;
-    for (const ledgerId of this.#waiting) {
-      if (this.#running.size >= ledgersAtOnce) return;
-      if (this.#running.has(ledgerId)) continue;
-      if (this.#running.size === 0) this.#idle = Promise.withResolvers<void>();
-      this.#waiting.delete(ledgerId);
-      this.#running.add(ledgerId);
+    while (this.#isOpen && !this.#stopped) {
+      const isIdle = this.#turns.running === 0;
+      const ledgerId = this.#turns.begin();
+      if (ledgerId === null) return;
+      if (isIdle) this.#idle = Promise.withResolvers<void>();
       void this.#run(ledgerId);
     }
   }
 
   async #run(ledgerId: string): Promise<void> {
     try {
-      if (await this.#advance(ledgerId)) this.#waiting.add(ledgerId);
+      if (await this.#advance(ledgerId)) this.#wait(ledgerId);
     } catch (error) {
       this.#cursors.delete(ledgerId);
       this.#parts.log.warn({ err: error, ledger_id: ledgerId }, 'fanning out failed; it is tried again');
       this.#parts.clock.after(retryMs, () => this.wake(ledgerId));
     }
-    this.#running.delete(ledgerId);
+    this.#turns.end(ledgerId);
     // Another node moves the cursor now.
     if (!this.#parts.ownsShardOf(ledgerId)) this.forget(ledgerId);
-    if (this.#stopped) this.#waiting.clear();
     this.#startWaiting();
-    if (this.#running.size === 0) this.#idle.resolve();
+    if (this.#turns.running === 0) this.#idle.resolve();
   }
 
   /** Fans out one range. Returns whether there may be more events. */

@@ -61,6 +61,15 @@ export class SubscriptionIndex {
     return this.#byLedger.has(ledgerId) || this.#actorsByLedger.has(ledgerId);
   }
 
+  /** The owners of the subscriptions that are known to watch the ledger. Some come twice. */
+  *watchersOf(ledgerId: string): Iterable<string> {
+    yield* this.#actorsByLedger.get(ledgerId) ?? none;
+    for (const id of this.#byLedger.get(ledgerId) ?? none) {
+      const subscription = this.#subscriptions.get(id);
+      if (subscription !== undefined) yield subscription.actorId;
+    }
+  }
+
   /** Whether all lists have been read. */
   get isComplete(): boolean {
     return this.#unlisted.size === 0 && this.#doubted.size === 0;

@@ -25,23 +25,27 @@ def log_keys(authority, log, newer):
         if is_development or any(verifies(by["public_key"], sig, digest) for by in authority["keys"]):
             yield key
 
-def read(note, log_name, authorities):
-    """The size and the root that a verified note states. `log_name`: what follows the name of the service.
-    `authorities`: the trust anchor that is trusted, and the one in the file, which may list newer log keys."""
-    authority, in_file = authorities
+def form(note):
+    """Origin, size and root that a note states, its text and its signatures. Nothing is verified."""
     text, _, signed = note.partition("\n\n")
     stated = re.fullmatch("([^\n]+)\n([1-9][0-9]{0,15})\n([^\n]+)", text)
     if not stated or not re.fullmatch(f"(?:{SIGNATURE})+", signed):
         raise ValueError("no checkpoint")
-    size, stated_root = int(stated[2]), from_base64(stated[3], 32)
+    return stated[1], int(stated[2]), from_base64(stated[3], 32), text, signed
+
+def read(note, log_name, authorities):
+    """The size and the root that a verified note states. `log_name`: what follows the name of the service.
+    `authorities`: the trust anchor that is trusted, and the one in the file, which may list newer log keys."""
+    authority, in_file = authorities
+    origin, size, stated_root, text, signed = form(note)
     names = [authority["log"], *authority["log"]["previous"]]
-    log = next((one for one in names if stated[1] == f"{one['origin']}/{log_name}"), None)
+    log = next((one for one in names if origin == f"{one['origin']}/{log_name}"), None)
     if log is None:
         raise Refused("another log")
     newer = in_file.get("log") or {"origin": "", "keys": []}
     newer = newer["keys"] if newer["origin"] == log["origin"] else []
-    ids = {sha256(f"{stated[1]}\n\1".encode() + key)[:4]: key for key in log_keys(authority, log, newer)}
-    blobs = [base64.b64decode(blob) for name, blob in re.findall(SIGNATURE, signed) if name == stated[1]]
+    ids = {sha256(f"{origin}\n\1".encode() + key)[:4]: key for key in log_keys(authority, log, newer)}
+    blobs = [base64.b64decode(blob) for name, blob in re.findall(SIGNATURE, signed) if name == origin]
     known = [(ids[blob[:4]], blob[4:]) for blob in blobs if blob[:4] in ids]
     message = f"{text}\n".encode()
     if not known or not all(verifies(*(base64.b64encode(one).decode() for one in pair), message) for pair in known):

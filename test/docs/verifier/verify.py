@@ -180,8 +180,8 @@ def read_export(path):
     notes_max = {"ledger-trust-export/1": 0, "ledger-trust-export/2": int(end.get("kind", "segment") != "segment")}
     if end["count"] != len(found["event"]) or len(found["checkpoint"]) > notes_max[header["format"]]:
         raise ValueError("cut short, or no export")
-    if found["checkpoint"] and not isinstance(note, str):
-        raise ValueError("a checkpoint that is no text")
+    if found["checkpoint"]:
+        checkpoint.form(note)
     if any(sorted(e) != sorted(FIELDS) for e in found["event"]):
         raise ValueError("an event with other fields")
     return header, end, found["event"], found["actor"], authority, note

@@ -191,9 +191,6 @@ describe('the keys of the checkpoint in an export', () => {
     expect(byOther).toMatchObject({ code: 1, err: expect.stringContaining('(unknown_log_key)') });
     const alone = await verify(whole(json(open)), ...offline, ...given);
     expect(alone).toMatchObject({ code: 64, out: '', err: expect.stringContaining('holds no checkpoint') });
-    // The checkpoint of an option comes in place of that of the file.
-    const older = file('older-note', noteOf(5));
-    expect((await verify(content, ...offline, '--checkpoint', older, ...given)).code).toBe(2);
   });
 
   it('are also those of a checkpoint beside it for which no key is given', async () => {
@@ -210,6 +207,81 @@ describe('the keys of the checkpoint in an export', () => {
   });
 });
 
+describe('a checkpoint beside that of the export', () => {
+  const log = { serviceName: service, kind: 'ledger', id: ledgerId } as const;
+  const other = (size: number) =>
+    signCheckpoint({ origin: originOf(log), size, root: new Uint8Array(32) }, vectorSigner);
+  const beside = async (content: string, note: string, ...options: string[]) => {
+    const { code, out } = await verify(
+      content,
+      ...offline,
+      '--checkpoint',
+      file(`beside-${files++}`, note),
+      ...options,
+    );
+    return { code, out };
+  };
+
+  it('counts, and so does that of the export', async () => {
+    const { code, out } = await beside(whole(json(open), noteOf(8)), noteOf(5));
+    expect(code).toBe(0);
+    const line = (size: number) =>
+      `  checkpoint  of ${size} events in ${service}/ledgers/${ledgerId}: root recomputed\n`;
+    expect(out).toContain(line(8) + line(5));
+    expect(out).not.toContain('came after the checkpoint');
+    const older = await beside(whole(json(open), noteOf(5)), noteOf(8), '--json');
+    const shown = JSON.parse(older.out);
+    const coverage = (size: number) => ({ origin: originOf(log), size, verified: true, not_covered: 8 - size });
+    expect([older.code, shown.checkpoint, shown.checkpoints]).toEqual([0, coverage(8), [coverage(8), coverage(5)]]);
+    const same = await beside(whole(json(open), noteOf(8)), noteOf(8), '--json');
+    expect(JSON.parse(same.out).checkpoints).toEqual([coverage(8)]);
+  });
+
+  it.each([5, 8])(
+    'of %i events that contradicts it makes the result invalid, whichever of the two it is',
+    async (size) => {
+      for (const [inFile, given] of [
+        [noteOf(8), other(size)],
+        [other(size), noteOf(8)],
+      ] as const) {
+        const { code, out } = await beside(whole(json(open), inFile), given);
+        expect(code).toBe(1);
+        expect(out).toContain(`✗ wrong_checkpoint `);
+        expect(out).toContain(`the first ${size} events do not have the root of the checkpoint`);
+      }
+    },
+  );
+
+  it('that is longer finds that the export was cut off with an older checkpoint', async () => {
+    const { code, out } = await beside(whole(json(open.slice(0, 5)), noteOf(5)), noteOf(8));
+    expect({ code, told: out.includes('✗ shorter_than_checkpoint') }).toEqual({ code: 1, told: true });
+  });
+
+  it('that contradicts it is found also where not all events that they cover are there', async () => {
+    const content = whole(json(open.toSpliced(4, 1)), noteOf(8));
+    const asSegment = (note: string) => beside(content, note, '--kind', 'segment');
+    expect((await asSegment(noteOf(8))).code).toBe(2);
+    expect((await asSegment(noteOf(5))).code).toBe(2);
+    const { code, out } = await asSegment(other(8));
+    expect(code).toBe(1);
+    expect(out).toContain('✗ wrong_checkpoint');
+    expect(out).toContain('two checkpoints of 8 events have different roots');
+  });
+
+  it('that is refused is refused, and so is that of the export', async () => {
+    const changed = noteOf(8).replace('\n8\n', '\n7\n');
+    for (const [inFile, given] of [
+      [noteOf(8), changed],
+      [changed, noteOf(8)],
+    ] as const) {
+      const path = file(`refused-${files++}`, given);
+      const { code, out, err } = await verify(whole(json(open), inFile), ...offline, '--checkpoint', path);
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(err).toContain('(invalid_signature)');
+    }
+  });
+});
+
 describe('a line with a checkpoint', () => {
   const line = (value: unknown) => `${JSON.stringify({ checkpoint: value })}\n`;
   const note = noteOf(8);
@@ -222,10 +294,12 @@ describe('a line with a checkpoint', () => {
     ['behind the end', `${whole(json(open))}${line(note)}`],
     ['that holds no note', whole(json(open), 'no note')],
     ['that holds another text behind the note', whole(json(open), `${note}\naudited\n`)],
-  ])('%s is refused', async (_, content) => {
-    const { code, out, err } = await verify(content, ...offline);
-    expect({ code, out }).toEqual({ code: 66, out: '' });
-    expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
+  ])('%s is refused, whoever is trusted', async (_, content) => {
+    for (const options of [offline, [], ['--trust-file-keys'], ['--keys', keysFile]]) {
+      const { code, out, err } = await verify(content, ...options);
+      expect({ code, out }).toEqual({ code: 66, out: '' });
+      expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
+    }
   });
 
   it('whose note was changed is refused', async () => {

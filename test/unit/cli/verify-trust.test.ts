@@ -1,10 +1,12 @@
+import { spawnSync } from 'node:child_process';
+import { openSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { afterAll, describe, expect, it } from 'vitest';
 import { actor, authority, events, exported } from '../../support/export-of-vectors.ts';
 import { forgedLedger } from '../../support/forged-events.ts';
 import { onLoopback } from '../../support/loopback.ts';
 import { runHere } from '../../support/program-here.ts';
-import { newShell } from '../../support/shell.ts';
+import { cliMain, newShell } from '../../support/shell.ts';
 
 const { file } = newShell();
 const whole = { kind: 'ledger' };
@@ -88,6 +90,16 @@ describe('an honest export', () => {
     const path = honest();
     expect((await verdict(path, '--keys', path, '--authority', authorityFile)).code).toBe(2);
   });
+
+  it.each(['/dev/stdin', '/proc/self/fd/0', honest()])(
+    'is incomplete as stdin if %s is named as the file of keys',
+    (keys) => {
+      const args = [cliMain, 'verify', '-', '--keys', keys, '--authority', authorityFile];
+      const stdio = [openSync(honest(), 'r'), 'pipe', 'pipe'] as const;
+      const { status, stdout } = spawnSync(process.execPath, args, { stdio: [...stdio], encoding: 'utf8' });
+      expect([status, stdout]).toEqual([2, expect.stringContaining('actor_keys_untrusted')]);
+    },
+  );
 
   it('is refused with --resolver and --trust-file-keys together', async () => {
     expect((await verdict(honest(), '--trust-file-keys', ...resolver)).code).toBe(64);

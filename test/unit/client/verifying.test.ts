@@ -26,6 +26,7 @@ describe('a whole ledger', () => {
       ledgerId: at(0).ledgerId,
       masterId: null,
       checkpoint: null,
+      checkpoints: [],
       head: { seq: 8, hash: at(8).hash },
     });
   });

@@ -86,6 +86,25 @@ test('a text without an end is not read on', async () => {
   await expect.poll(() => sockets.length, { timeout: 1_000 }).toBeGreaterThan(before);
 });
 
+test('nothing is read any more from a connection that has brought bytes that are no answer', async () => {
+  const { url, sockets } = await fakeRedis(() => undefined);
+  const failures: string[] = [];
+  const redis = createRedis(url, ({ message }) => void failures.push(message));
+  onTestFinished(() => redis.disconnect());
+  await connectRedis(redis);
+  await until(() => redis.status === 'ready');
+  const [broken] = sockets;
+  if (broken === undefined) throw new Error('no connection');
+  broken.allowHalfOpen = true;
+  broken.setNoDelay();
+  // The other side does not end the connection: if it were read on, each of these would be one more failure.
+  while (sockets.length === 1) {
+    broken.write('hello\r\n');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  expect(failures.filter((message) => message.includes('Please report this'))).toHaveLength(1);
+});
+
 test('a connection whose other side does not end it is replaced soon', async () => {
   const { url, sockets } = await fakeRedis(() => undefined);
   const redis = createRedis(url, () => {});

@@ -6,7 +6,10 @@ import {
   type AddedMember,
   memberOf,
   parseJson,
+  parseJsonBody,
   parseJsonBytes,
+  parseJsonField,
+  requestValuesMax,
   toValue,
   withMembers,
 } from '../../../src/domain/json/json.ts';
@@ -159,6 +162,38 @@ describe('values that a parser would change silently', () => {
   test('the largest depth limit does not exhaust the stack, and a larger one is refused', () => {
     expect(toValue(parseJson('{"a":'.repeat(512).concat('1', '}'.repeat(512)), 512))).toBeTypeOf('object');
     expect(() => parseJson('1', 513)).toThrow(RangeError);
+  });
+});
+
+describe('a request', () => {
+  /** A list of so many values, itself included. */
+  const listOf = (values: number) => `[${'0,'.repeat(values - 2)}0]`;
+
+  test('may have as many values as the bound, and is not read beyond it, though its rest is no JSON', () => {
+    const refused = { code: 'payload_too_large', details: { limit: requestValuesMax } };
+    for (const read of [parseJsonField, (text: string) => parseJsonBody(Buffer.from(text))]) {
+      expect(read(listOf(requestValuesMax)).kind).toBe('array');
+      expect(() => read(`${listOf(requestValuesMax).slice(0, -1)},0,no JSON`)).toThrow(
+        expect.objectContaining(refused),
+      );
+      expect(() => read(`[${'{"a":[]},'.repeat(requestValuesMax / 2)}`)).toThrow(expect.objectContaining(refused));
+    }
+  });
+
+  test('has at most a value for each two bytes of its canonical form', () => {
+    const valuesIn = (value: unknown): number =>
+      typeof value === 'object' && value !== null
+        ? Object.values(value).reduce((sum, one) => sum + valuesIn(one), 1)
+        : 1;
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 6, depthSize: 'large' }), (text) => {
+        expect(valuesIn(JSON.parse(text))).toBeLessThanOrEqual((Buffer.byteLength(parseJson(text).canonical) + 1) / 2);
+      }),
+    );
+  });
+
+  test('is bounded in its values alone: other texts have as many as they like', () => {
+    expect(parseJson(listOf(2 * requestValuesMax)).kind).toBe('array');
   });
 });
 

@@ -88,6 +88,25 @@ describe('a subscription that cannot be read', () => {
   });
 });
 
+test.each(['', 'no JSON', 'null', '[]', '{}', 'NaN', '-1', '1.5'])(
+  'a count of changes that says %j is begun anew, and each change after it is noticed',
+  async (value) => {
+    const world = webhookRig();
+    const subscriptions = subscriptionsIn(world.records);
+    const changes = new Set([await subscriptions.changes()]);
+    await world.subscribe(supplier);
+    changes.add(await subscriptions.changes());
+    await damage(world.records, 'webhook_changes', 'subscriptions', value, []);
+    for (const count of ['1', '2', '3']) {
+      await world.subscribe(supplier);
+      expect((await world.records.get('webhook_changes', 'subscriptions'))?.value).toBe(count);
+      changes.add(await subscriptions.changes());
+    }
+    expect([changes.size, await countOf('webhook_changes')]).toEqual([5, 1]);
+    expect(logged.filter((line) => line.includes('webhook_changes'))).toHaveLength(1);
+  },
+);
+
 test.each(damagedValues)('a cursor that says %j misses no event, though some are sent again', async (value) => {
   const world = webhookRig();
   await world.runToEnd(openLedger(), createMaster());

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { create } from '@bufbuild/protobuf';
 import { expect, it, onTestFinished } from 'vitest';
+import { requestValuesMax } from '../../../src/domain/json/json.ts';
 import {
   type AppendError,
+  type AppendEventRequest,
   type AppendEventsRequest,
   AppendEventsRequestSchema,
   type AppendEventsResponse,
@@ -10,8 +12,15 @@ import {
 } from '../../../src/gen/svc/v1/masters_pb.ts';
 import { rpcPathOf } from '../../../src/rpc/endpoints/endpoint.ts';
 import type { Call } from '../../../src/service/calls/call.ts';
+import { payloadBytesMax } from '../../../src/service/masters/payload.ts';
 import { callGrpc, grpcClient, openGrpcStream } from '../../support/grpc-client.ts';
-import { bearer, type ListeningNodeOptions, masterId, startListeningNode } from '../../support/listening-node.ts';
+import {
+  bearer,
+  type ListeningNodeOptions,
+  ledgerId,
+  masterId,
+  startListeningNode,
+} from '../../support/listening-node.ts';
 
 /** Texts with many short values take long to read, on the thread that all calls share. */
 
@@ -87,6 +96,50 @@ it('an event of a stream with many JSON values is refused once the rate of its c
   stream.end();
   await once(stream, 'end');
   expect(codes).toEqual(['', 'rate_limited']);
+});
+
+it('a payload of the most values is read over every transport; a request with more is refused, and not read twice', async () => {
+  const lengths: number[] = [];
+  const node = await start({
+    handlers: {
+      'MasterService.AppendEvent': async ({ payload }: AppendEventRequest) => {
+        lengths.push(payload.length);
+        return {};
+      },
+    },
+  });
+  const listOf = (values: number) => `{"n":[${'0,'.repeat(values - 3)}0]}`;
+  const post = (path: string, body: string) =>
+    fetch(`${node.base}${path}`, {
+      method: 'POST',
+      headers: { ...bearer, 'content-type': 'application/json' },
+      body,
+    });
+  const rest = (payload: string) =>
+    post(`/v1/traceledger/master/${masterId}/events`, `{"event_type":"A","payload":${payload}}`);
+  const method = MasterService.method.appendEvent;
+  const connect = (payload: string) =>
+    post(rpcPathOf(method), JSON.stringify({ uuid: masterId, eventType: 'A', payload }));
+  const client = clientOf(node.grpcAddress);
+  const grpc = (payload: string) => callGrpc(client, method, { uuid: masterId, eventType: 'A', payload }, bearer);
+
+  const most = listOf(payloadBytesMax / 2 - 2);
+  expect(most).toHaveLength(payloadBytesMax - 1);
+  expect([(await rest(most)).status, (await connect(most)).status, (await grpc(most)).info]).toEqual([200, 200, null]);
+  expect(lengths).toEqual([most.length, most.length, most.length]);
+
+  const tooMany = listOf(requestValuesMax + 1);
+  const error = { code: 'payload_too_large', details: { limit: requestValuesMax } };
+  const answer = await rest(tooMany);
+  expect([answer.status, await answer.json()]).toMatchObject([413, { error }]);
+  expect(await (await connect(tooMany)).text()).toContain(error.code);
+  expect((await grpc(tooMany)).info?.reason).toBe(error.code);
+
+  const created = (values: number) =>
+    post('/v1/traceledger/master', `{"ledger_id":"${ledgerId}","x":${listOf(values)}}`);
+  expect([(await created(10)).status, (await created(requestValuesMax + 1)).status]).toEqual([400, 413]);
+  await expect.poll(() => node.accesses.map(({ responseStatus }) => responseStatus)).toEqual([400]);
+  expect(lengths).toHaveLength(3);
 });
 
 it('a request without a credential may have 10,000 JSON values', async () => {

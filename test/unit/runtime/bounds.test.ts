@@ -5,6 +5,7 @@ import { revocationLeadMs } from '../../../cluster/start.ts';
 import * as actors from '../../../src/actors/bounds.ts';
 import { stopMaxMs } from '../../../src/cli/serve.ts';
 import { delegatesMax, permissionsBytesMax } from '../../../src/domain/event/grant.ts';
+import { requestValuesMax } from '../../../src/domain/json/json.ts';
 import { countStepBytes } from '../../../src/rpc/http/response.ts';
 import { limits } from '../../../src/runtime/limits/limits.ts';
 import { budgetUnitBytes } from '../../../src/runtime/limits/memory-budget.ts';
@@ -13,6 +14,7 @@ import { historyBounds } from '../../../src/service/audit/access-history.ts';
 import { keyFreshMs } from '../../../src/service/developers/entity-credentials.ts';
 import { payloadBytesMax } from '../../../src/service/masters/payload.ts';
 import { pageBytesMax } from '../../../src/service/reading/event-walk.ts';
+import { eventTypesMax } from '../../../src/service/webhooks/webhooks.ts';
 
 /** Relations between bounds of different mechanisms: each number must be smaller than the next one. */
 function rising(...numbers: readonly number[]): void {
@@ -77,6 +79,11 @@ describe('sizes', () => {
     const namesBytesMax = 8 * 1024;
     rising(2 * (payloadBytesMax + namesBytesMax), actors.rowBytesMax - actors.rowFrameBytesMax);
     rising(actors.eventOverheadBytes, actors.rowFrameBytesMax, actors.batchBytesMax, actors.rowBytesMax);
+  });
+
+  test('a request may have as many values as the largest payload holds, with the other fields of any method', () => {
+    const fieldsMax = 100;
+    rising(payloadBytesMax / 2 + fieldsMax + eventTypesMax, requestValuesMax);
   });
 
   test('a refused body is dropped up to more than the largest request', () => {

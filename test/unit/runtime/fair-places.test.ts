@@ -76,3 +76,38 @@ test('the caller with most waiting requests is refused if too many wait', async 
   expect(await since()).toEqual(['few1: overloaded', 'many2: overloaded']);
   expect(places.waiting).toBe(3);
 });
+
+test('among a thousand callers who ask again at once, a new one has its place before any of them has its second', async () => {
+  const { places, take, since } = placesWith({ perCaller: 4, total: 4, waiting: 1_001 });
+  const running: string[] = [];
+  const begun = async (): Promise<string[]> => {
+    const names = await since();
+    running.push(...names);
+    return names;
+  };
+  for (let at = 0; at < 1_004; at++) take(`many${at}`, `many${at}`);
+  take('new', 'new');
+  expect(await begun()).toHaveLength(4);
+  const left: string[] = [];
+  while (!running.includes('new')) {
+    const caller = running.shift() ?? '';
+    left.push(caller);
+    places.leave(caller);
+    take(caller, caller);
+    await begun();
+  }
+  expect(new Set(left).size).toBe(left.length);
+  expect(left).toHaveLength(1_001);
+});
+
+test('where a thousand callers wait with one request each, a new one is refused at once, and nobody else', async () => {
+  const { places, take, since } = placesWith({ total: 4, waiting: 1_000 });
+  for (let at = 0; at < 1_004; at++) take(`many${at}`, `many${at}`);
+  await since();
+  take('new', 'new');
+  expect(await since()).toEqual(['new: overloaded']);
+  places.leave('many0');
+  take('new', 'new again');
+  expect(await since()).toEqual(['many4']);
+  expect(places.waiting).toBe(1_000);
+});

@@ -4,8 +4,8 @@ import { FairShare } from '../../../src/runtime/limits/fair-share.ts';
 test('a full share refuses holders above their equal part, and otherwise ends the largest holder', () => {
   const ended: string[] = [];
   const share = new FairShare<string>(100, (holder) => ended.push(holder));
-  const more = (holder: string, bytes: number) => {
-    share.add(holder, bytes);
+  const more = (holder: string, amount: number) => {
+    share.add(holder, amount);
     return share.makeRoom(holder);
   };
 
@@ -16,22 +16,22 @@ test('a full share refuses holders above their equal part, and otherwise ends th
 
   // The next largest is found once the largest holds less.
   share.add('large', -share.heldBy('large'));
-  expect([share.heldBytes, share.partBytes]).toEqual([46, 50]);
+  expect([share.total, share.part]).toEqual([46, 50]);
   expect([more('other', 40), more('small', 20), ended]).toEqual([true, true, ['large', 'other']]);
   share.add('middle', 10);
   share.endLargestIfFull();
   expect(ended.at(-1)).toBe('middle');
 
   for (const holder of ['middle', 'small', 'other']) share.add(holder, -share.heldBy(holder));
-  expect([share.heldBytes, more('small', 100), ended.length]).toEqual([0, true, 3]);
+  expect([share.total, more('small', 100), ended.length]).toEqual([0, true, 3]);
 });
 
 test('the share tells what the holder with the most has', () => {
   const share = new FairShare<string>(100);
-  const largest = (holder: string, bytes: number) => {
-    share.add(holder, bytes);
-    return share.largestBytes;
+  const largest = (holder: string, amount: number) => {
+    share.add(holder, amount);
+    return share.most;
   };
-  expect(share.largestBytes).toBe(0);
+  expect(share.most).toBe(0);
   expect([largest('one', 5), largest('two', 7), largest('one', 3), largest('one', -4)]).toEqual([5, 7, 8, 7]);
 });

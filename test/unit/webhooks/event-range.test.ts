@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { BatchWindow } from '../../../src/actors/batching/batch-window.ts';
 import { batchLimits, largestBatchEvents } from '../../../src/actors/bounds.ts';
+import { pageCharsMax } from '../../../src/store/pages.ts';
 import { nextCommitDates } from '../../../src/webhooks/tail/event-range.ts';
 import { append, createMaster, ledgerId, openLedger } from '../../support/commands.ts';
 import { rig, storeWith } from '../../support/world.ts';
@@ -31,4 +32,15 @@ test('the next commit is found behind the largest commit that a store takes, fro
   if (event === undefined || behind === undefined) throw new Error('the log is shorter than what was written');
   expect(log[first + largestBatchEvents - 1]?.createdAt).toBe(event.createdAt);
   expect(await next(event)).toBe(behind.createdAt);
+
+  // Pages of large rows are short.
+  const bounds = new Set<number | undefined>();
+  const shortPages = storeWith(parts.store, {
+    read: (id, from, limit, charsMax) => {
+      bounds.add(charsMax);
+      return parts.store.read(id, from, Math.min(limit, 50), charsMax);
+    },
+  });
+  const paged = nextCommitDates(shortPages, { ledgerId, fromSeq: 1, throughSeq: events.length, events });
+  expect([await paged(event), bounds]).toEqual([behind.createdAt, new Set([pageCharsMax])]);
 });

@@ -1,11 +1,11 @@
 import type { Head } from '../../ledger-store.ts';
 import type { DamagedRow } from '../../store-inspection.ts';
 import { keyText } from '../keys.ts';
-import { numberOf, type Row, textOf } from '../session/session.ts';
+import { intMax, numberOf, type Row, textOf } from '../session/session.ts';
 import { exactTime, timesOf, wrongTimes } from '../writetimes.ts';
 import { areOfBucket, parsePending } from './batch-projections.ts';
 import { bucketState, type LedgerLog } from './bucket.ts';
-import { bucketMax, findLogEnd, headOfRows, seqsOfBucket } from './log-end.ts';
+import { findLogEnd, headOfRows, seqsOfBucket } from './log-end.ts';
 import { isSeq, seqsIn } from './scopes.ts';
 
 const HINT = 'SELECT ledger_id, bucket, writetime(bucket) FROM ledger WHERE ledger_id = ?';
@@ -74,7 +74,7 @@ async function trueEnd(log: LedgerLog, bucket: number, row: Row): Promise<number
 function wrongHint(row: Row | undefined, endBucket: number | null): string | null {
   if (row === undefined) return null;
   const bucket = numberOf(row, 'bucket');
-  if (bucket === null || bucket < 0 || bucket > bucketMax) return `the hint names bucket ${bucket}, which is none`;
+  if (bucket === null || bucket < 0 || bucket > intMax) return `the hint names bucket ${bucket}, which is none`;
   if (endBucket === null) return `the hint names bucket ${bucket}, and the ledger has no event`;
   return bucket > endBucket ? `the hint names bucket ${bucket}, and the log ends in bucket ${endBucket}` : null;
 }

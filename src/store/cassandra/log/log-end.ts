@@ -8,8 +8,6 @@ const HINT = preparedAtStart('SELECT bucket FROM ledger WHERE ledger_id = ?');
 const LAST_ROW =
   "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq >= ? AND seq <= ? ORDER BY scope DESC, seq DESC LIMIT 1";
 
-export const bucketMax = intMax;
-
 export interface LogEnd {
   /** If the state of the bucket is damaged: the seq of its last row, with an empty hash, which no event has. */
   readonly head: Head | null;
@@ -46,8 +44,8 @@ export async function findLogEnd(log: LedgerLog, from: number | null, signal?: A
     high = low;
     low = await look(0);
   }
-  for (let step = 1; high === null && isFull(low) && low.bucket < bucketMax; step *= 2) {
-    const next = await look(Math.min(low.bucket + step, bucketMax));
+  for (let step = 1; high === null && isFull(low) && low.bucket < intMax; step *= 2) {
+    const next = await look(Math.min(low.bucket + step, intMax));
     if (next.head === null) high = next;
     else low = next;
   }

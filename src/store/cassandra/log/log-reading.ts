@@ -3,9 +3,9 @@ import type { StoredEntry } from '../../ledger-store.ts';
 import { charsOf, nextPart } from '../../pages.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { inParts, numberOf, type Row, textOf } from '../session/session.ts';
+import { inParts, intMax, numberOf, type Row, textOf } from '../session/session.ts';
 import type { LedgerLog } from './bucket.ts';
-import { bucketMax, bucketOfNext, lookAt, seqsOfBucket } from './log-end.ts';
+import { bucketOfNext, lookAt, seqsOfBucket } from './log-end.ts';
 
 const FROM = preparedAtStart(
   "SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq >= ? AND seq <= ? LIMIT ?",
@@ -38,7 +38,7 @@ export async function readLog(log: LedgerLog, from: number, limit: number, chars
 async function readEntries(log: LedgerLog, from: number, limit: number): Promise<StoredEntry[]> {
   const { bucketEvents } = log;
   let bucket = Math.floor(from / bucketEvents);
-  if (limit <= 0 || bucket > bucketMax) return [];
+  if (limit <= 0 || bucket > intMax) return [];
   let entries = await readFirst(log, bucket, from, limit);
   while (entries.length < limit) {
     const { head } = await lookAt(log, bucket);
@@ -46,7 +46,7 @@ async function readEntries(log: LedgerLog, from: number, limit: number): Promise
     // Another process may have filled the bucket since its entries were read, and gone on to the next bucket.
     const next = (entries.at(-1)?.seq ?? from - 1) + 1;
     if (next <= head.seq) entries = inOrder(entries, await readFirst(log, bucket, next, limit - entries.length));
-    if (bucket === bucketMax) break;
+    if (bucket === intMax) break;
     bucket++;
     if (entries.length < limit) entries = inOrder(entries, await readBucket(log, bucket, from, limit - entries.length));
   }

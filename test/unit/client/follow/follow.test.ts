@@ -3,9 +3,14 @@ import type { Caller } from '../../../../src/client/call/call.ts';
 import { LedgerTrustError } from '../../../../src/client/error.ts';
 import { createFollowing, type FollowParts } from '../../../../src/client/follow/follow.ts';
 import { type Event, type FollowOptions, type FollowRequest, ProofRefused } from '../../../../src/client/index.ts';
+import { CompactRange } from '../../../../src/domain/log/compact-range.ts';
+import { formatProofFile } from '../../../../src/domain/log/proof-file.ts';
+import { leafHash } from '../../../../src/domain/log/tree.ts';
+import { logVectors, ofHex } from '../../../support/log-vectors.ts';
 import {
   authorityKey,
   chain,
+  checkpointOf,
   documentOf,
   masterA,
   ofMasterA,
@@ -33,7 +38,17 @@ interface Scripted {
 const lost = () => new LedgerTrustError('connection_lost', 'cut');
 const refusal = (code: 'permission_denied' | 'access_expired' | 'internal') => new LedgerTrustError(code, 'no');
 
-const noProofs: FollowParts['proofs'] = { takeNote: async () => {} };
+/** The checkpoint of a size, or of another history. */
+const signed = (size: number, root: Uint8Array = checkpointOf(size).root) => ({
+  ...checkpointOf(size),
+  root,
+  note: '',
+});
+const noProofs: FollowParts['proofs'] = {
+  takeNote: () => Promise.reject(new Error('there is none')),
+  proveEvent: () => Promise.reject(new ProofRefused('wrong_event', 'there is none')),
+  proveRecord: () => Promise.reject(new Error('there is none')),
+};
 
 /** A service with scripted streams. `script` gets the place behind which the `count`th stream was opened. */
 function service(
@@ -48,10 +63,13 @@ function service(
     async call({ name }, request) {
       if (name === 'getAuthority') return { keys: [authorityKey], phase: '2' };
       if (name === 'resolveActor') return { ...documentOf() };
-      const ofMaster = name === 'listMasterEvents' ? events.filter(({ masterId }) => masterId === request.uuid) : null;
-      const list = request.order === 'desc' ? (ofMaster ?? events).toReversed() : (ofMaster ?? events);
-      const from = Number(ofMaster === null ? (request.fromSeq ?? 0) : (request.offset ?? 0));
-      return { events: list.slice(from, from + 1), integrity: sound };
+      const isOfType = ({ eventType }: Event) => eventType === (request.eventType ?? eventType);
+      const shown = events.filter(isOfType);
+      const ofMaster = name === 'listMasterEvents' ? shown.filter(({ masterId }) => masterId === request.uuid) : null;
+      const list = request.order === 'desc' ? (ofMaster ?? shown).toReversed() : (ofMaster ?? shown);
+      const from = Number(request.fromSeq ?? 0);
+      const place = list.filter(({ seq }) => seq >= from).slice(Number(request.offset ?? 0));
+      return { events: place.slice(0, 1), integrity: sound };
     },
     async *live(_endpoint, request, signal) {
       const after = Number(request.afterSeq ?? request.afterMasterSeq);
@@ -174,13 +192,91 @@ describe('a stream that ends', () => {
     expect(await follow({ ledgerId })).toEqual({ seqs: [], heads: [last], code: null, types: null });
   });
 
-  test('before the closing is opened again, and is over if there is nothing more', async () => {
-    const { follow, opened } = service((_, count) => ({
-      messages: count === 1 ? behind(-1).slice(0, 3) : [],
+  test('before the closing is opened again until the closing came, also if it says that there is nothing more', async () => {
+    const { follow, opened } = service((after, count) => ({
+      messages: count === 1 ? behind(-1).slice(0, 3) : count < 8 ? [] : behind(after),
       end: null,
     }));
-    expect(await follow(wholeLedger)).toMatchObject({ seqs: [0, 1, 2], code: null });
-    expect(opened).toEqual([-1, 2]);
+    const told: string[] = [];
+    const onRetry: FollowOptions['onRetry'] = ({ error }) => void told.push(error.code);
+    expect(await follow(wholeLedger, { onRetry })).toMatchObject({ seqs: all, heads: [8], code: null });
+    expect(opened).toEqual([-1, 2, 2, 2, 2, 2, 2, 2]);
+    expect(told).toEqual(['connection_lost', ...Array(6).fill('invalid_answer')]);
+  });
+
+  test('without any message, as the first ones, is no end where no closing stands before', async () => {
+    for (const [request, events] of [
+      [wholeLedger, chain],
+      [{ ledgerId, after: 3 }, chain],
+      [{ ledgerId }, chain.slice(0, -1)],
+      [{ masterId: masterA, after: 0 }, chain.slice(0, -1)],
+    ] as const) {
+      const { follow, opened } = service(() => ({ messages: [], end: null }), events);
+      expect(await follow(request)).toMatchObject({ seqs: [], heads: [], code: 'invalid_answer' });
+      expect(opened).toHaveLength(3);
+    }
+  });
+
+  describe('without any message, behind the last event of a master of a closed ledger,', () => {
+    const masterB = '0193a000-0000-7000-8000-0000000000bb';
+    const ended = (events: readonly Event[], proveEvent = noProofs.proveEvent) =>
+      service(() => ({ messages: [], end: null }), events, { ...noProofs, proveEvent });
+    const behindLast = { masterId: masterB, after: 1 };
+    const closing = chain[8] as Event;
+    const withClosing = (change: Partial<Event>) => [...chain.slice(0, 8), { ...closing, ...change }];
+
+    test('is over, once the closing of the ledger was read and checked', async () => {
+      expect(await ended(chain).follow(behindLast)).toEqual({ seqs: [], heads: [5], code: null, types: null });
+    });
+
+    test('is over for a reader of the master alone, if the closing is proved to be in the ledger', async () => {
+      const visible = chain.filter(({ masterId }) => masterId === null || masterId === masterB);
+      const proven: number[] = [];
+      const prove = (async ({ seq }: Event) => void proven.push(seq)) as unknown as typeof noProofs.proveEvent;
+      expect(await ended(visible, prove).follow(behindLast)).toMatchObject({ heads: [5], code: null });
+      expect(proven).toEqual([8]);
+      await expect(ended(visible).follow(behindLast)).rejects.toBeInstanceOf(ProofRefused);
+    });
+
+    test.each([
+      ['another payload', { payload: { ...closing.payload, status: 'OPEN' } }, 'hash_mismatch'],
+      ['no seal', { authoritySig: null, authorityKeyId: null }, 'invalid_authority_sig'],
+      [
+        'the seal and the hash of another event',
+        { hash: chain[1]?.hash, authoritySig: chain[1]?.authoritySig },
+        'hash_mismatch',
+      ],
+      ['another ledger', { ledgerId: masterB }, 'broken_link'],
+    ])('fails if the closing has %s', async (_, change, type) => {
+      const { code, types, heads } = await ended(withClosing(change as Partial<Event>)).follow(behindLast);
+      expect([code, heads]).toEqual(['integrity_failed', []]);
+      expect(types).toContain(type);
+    });
+
+    test('goes on, with the issues told, if the closing does not verify and the user wants to know', async () => {
+      const told: string[] = [];
+      const { follow, opened } = ended(withClosing({ authoritySig: null, authorityKeyId: null }));
+      const onIssues: FollowOptions['onIssues'] = (issues) => void told.push(...issues.map(({ type }) => type));
+      expect(await follow(behindLast, { onIssues })).toMatchObject({ heads: [], code: 'invalid_answer' });
+      expect(told).toEqual(Array(3).fill('invalid_authority_sig'));
+      expect(opened).toHaveLength(3);
+    });
+
+    test('is over behind a MASTER_CLOSED that was read and checked', async () => {
+      const [closed] = ofMasterA.filter(({ eventType }) => eventType === 'MASTER_CLOSED');
+      expect(
+        await ended(chain.slice(0, 8)).follow({ masterId: masterA, after: closed?.masterSeq ?? -1 }),
+      ).toMatchObject({
+        heads: [7],
+        code: null,
+      });
+    });
+  });
+
+  test('is not asked for behind an event that closed what is followed', async () => {
+    const { follow, opened } = service(() => ({ messages: [], end: 'silent' }));
+    expect(await follow({ ledgerId, after: 8 })).toEqual({ seqs: [], heads: [8], code: null, types: null });
+    expect(opened).toEqual([]);
   });
 
   test('because the signal aborts or the client is closed throws the reason', async () => {
@@ -286,11 +382,11 @@ describe('a fault of the service is found', () => {
 
   test('with onIssues the event is handed out all the same, but never twice', async () => {
     const found: string[][] = [];
-    const { follow } = service((_, count) => ({ messages: count === 1 ? pick(0, 2, 2, 1, 3) : [], end: null }));
+    const { follow } = service((_, count) => ({ messages: count === 1 ? pick(0, 2, 2, 1, 3) : behind(3), end: null }));
     const { seqs, code } = await follow(wholeLedger, {
       onIssues: (issues) => void found.push(issues.map(({ type }) => type)),
     });
-    expect([seqs, code]).toEqual([[0, 2, 3], null]);
+    expect([seqs, code]).toEqual([[0, 2, ...all.slice(3)], null]);
     expect(found).toHaveLength(3);
   });
 });
@@ -339,6 +435,59 @@ describe('a follower that begins within the ledger', () => {
     });
   });
 
+  describe('as a segment from its start', () => {
+    const segment = { ...wholeLedger, segment: true };
+    const visible = chain.filter(({ masterId }) => masterId === null || masterId === masterA);
+    const without = (...masterSeqs: number[]) =>
+      visible.filter(({ masterSeq }) => masterSeq === null || !masterSeqs.includes(masterSeq));
+    const missing = { code: 'integrity_failed', types: ['missing_event'] };
+    const sending = (...messages: Message[]) => service(() => ({ messages, end: null }));
+
+    test.each([[[0]], [[0, 1]], [[0, 1, 2]]])(
+      'finds that a master begins without its events %j',
+      async (masterSeqs) => {
+        const events = without(...masterSeqs);
+        expect(await sending(...events.map(messageOf)).follow(segment)).toMatchObject({ ...missing, heads: [] });
+        const open = events.slice(0, -1);
+        for (const told of [caughtUpAt, (event: Event) => heartbeatAt(event, null)]) {
+          const live = sending(...open.map(messageOf), told(open.at(-1) as Event), messageOf(events.at(-1) as Event));
+          expect(await live.follow(segment)).toMatchObject({ ...missing, seqs: open.map(({ seq }) => seq), heads: [] });
+        }
+      },
+    );
+
+    test('is not told of the beginning of a master that is granted meanwhile', async () => {
+      const told: unknown[] = [];
+      const onIssues: FollowOptions['onIssues'] = (issues) => void told.push(...issues.map(({ detail }) => detail));
+      const now = new Date().toISOString();
+      for (const granted of [
+        { eventType: 'MASTER_DELEGATION_GRANTED' },
+        { eventType: 'LEDGER_DELEGATION_GRANTED', masterId: null, masterSeq: null },
+      ]) {
+        const grant = { ...(chain[6] as Event), ...granted, createdAt: now };
+        for (const events of [
+          [...without(0, 1, 2).slice(0, 2), grant, chain[7] as Event],
+          // The service looked at grants before it sent the events before this one.
+          [...without(0).slice(0, 3), grant, chain[7] as Event],
+        ])
+          await sending(...events.map(messageOf), caughtUpAt(chain[7] as Event), messageOf(chain[8] as Event)).follow(
+            segment,
+            { onIssues },
+          );
+      }
+      expect(told.filter((detail) => String(detail).includes('begins with'))).toEqual([]);
+      // The grant of the vectors is older than the following.
+      await sending(...without(0, 1).map(messageOf)).follow(segment, { onIssues });
+      expect(told.filter((detail) => String(detail).includes('begins with'))).toHaveLength(1);
+    });
+
+    test('from a later place on a master may begin anywhere', async () => {
+      const events = visible.filter(({ seq }) => seq > 3);
+      const { code } = await sending(...events.map(messageOf)).follow({ ...segment, after: 3 });
+      expect(code).toBe(null);
+    });
+  });
+
   test('needs a ledger or a master, and a place', () => {
     const { following } = service(() => ({ messages: [], end: null }));
     for (const wrong of [
@@ -357,27 +506,30 @@ describe('a checkpoint of a heartbeat', () => {
     service(
       () => ({ messages: [messageOf(first), heartbeatAt(first, 'a note'), ...behind(first.seq)], end: null }),
       chain,
-      { takeNote },
+      { ...noProofs, takeNote },
     );
 
   test('is verified and kept as one of the ledger or the master that is followed', async () => {
     const taken: unknown[] = [];
-    const { follow } = kept(async (log, note) => void taken.push([log, note]));
-    expect(await follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
+    const takeNote: FollowParts['proofs']['takeNote'] = async (log, note) => {
+      taken.push([log, note]);
+      return log.kind === 'ledger' ? signed(5) : { ...checkpointOf(3, logVectors.masters[0]), note };
+    };
+    expect(await kept(takeNote).follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
     expect(taken).toEqual([[{ kind: 'ledger', id: ledgerId }, 'a note']]);
     const ofMaster = service(
       () => ({ messages: [...ofMasterA.map(messageOf), heartbeatAt(second, 'its note')], end: null }),
       chain,
-      { takeNote: async (log, note) => void taken.push([log, note]) },
+      { ...noProofs, takeNote },
     );
-    await ofMaster.follow({ masterId: masterA, after: -1 });
+    expect((await ofMaster.follow({ masterId: masterA, after: -1 })).code).toBe(null);
     expect(taken[1]).toEqual([{ kind: 'master', id: masterA }, 'its note']);
   });
 
   test('that is refused ends following with the refusal, even if the stream ends meanwhile', async () => {
     const refusal = new ProofRefused('checkpoints_contradict', 'they contradict', ['one', 'other']);
     let refuse = () => {};
-    const late = new Promise<void>((_, reject) => {
+    const late = new Promise<never>((_, reject) => {
       refuse = () => reject(refusal);
     });
     const { following } = kept(() => late);
@@ -391,6 +543,43 @@ describe('a checkpoint of a heartbeat', () => {
     await expect(reading).rejects.toBe(refusal);
   });
 
+  test.each([1, 3, 5, 9])('is compared with the events that were handed out, if it covers %i', async (size) => {
+    for (const count of [1, 4, 5, 9]) {
+      const messages = [...chain.slice(0, count).map(messageOf), heartbeatAt(chain[count - 1] as Event, 'a note')];
+      const script = () => ({ messages: [...messages, ...behind(count - 1)], end: null });
+      const noting = (root?: Uint8Array) =>
+        service(script, chain, { ...noProofs, takeNote: async () => signed(size, root) });
+      expect(await noting().follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
+      const lie = noting(new Uint8Array(32));
+      expect(await lie.follow(wholeLedger)).toMatchObject({ code: 'integrity_failed', types: ['wrong_checkpoint'] });
+      const told: string[] = [];
+      const onIssues: FollowOptions['onIssues'] = (issues) => void told.push(...issues.map(({ type }) => type));
+      expect(await lie.follow(wholeLedger, { onIssues })).toMatchObject({ seqs: all, code: null });
+      expect(told).toEqual(['wrong_checkpoint']);
+    }
+  });
+
+  test('is compared from the middle of the ledger on too, once the event before is proved', async () => {
+    const range = new CompactRange();
+    for (const { hash } of chain.slice(0, 5)) range.append(leafHash(ofHex(hash)));
+    const proof = formatProofFile({ index: 5, hashes: range.hashes().toReversed(), checkpoint: '' });
+    const proven: number[] = [];
+    const proveRecord: FollowParts['proofs']['proveRecord'] = async (_log, { index }) => {
+      proven.push(index);
+      return { index, checkpoint: signed(index + 1), proof };
+    };
+    const noting = (root?: Uint8Array) =>
+      service(() => ({ messages: [heartbeatAt(chain[6] as Event, 'a note'), ...behind(5)], end: null }), chain, {
+        ...noProofs,
+        proveRecord,
+        takeNote: async () => signed(8, root),
+      });
+    expect(await noting().follow({ ledgerId, after: 5 })).toMatchObject({ seqs: [6, 7, 8], code: null });
+    const { code, types } = await noting(new Uint8Array(32)).follow({ ledgerId, after: 5 });
+    expect([code, types]).toEqual(['integrity_failed', ['wrong_checkpoint']]);
+    expect(proven).toEqual([5, 5]);
+  });
+
   test('that cannot be compared just now is passed over', async () => {
     const { follow } = kept(() => Promise.reject(lost()));
     expect(await follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
@@ -400,7 +589,7 @@ describe('a checkpoint of a heartbeat', () => {
     const { follow } = service(
       () => ({ messages: [messageOf(first), heartbeatAt(first, null), ...behind(first.seq)], end: null }),
       chain,
-      { takeNote: () => Promise.reject(new Error('there is none')) },
+      { ...noProofs, takeNote: () => Promise.reject(new Error('there is none')) },
     );
     expect(await follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
   });

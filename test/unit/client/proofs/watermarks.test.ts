@@ -102,6 +102,28 @@ test('a key that nobody has endorsed is accepted when the user gives it, and sta
   expect(JSON.parse(readFileSync(file, 'utf8')).log_keys).toEqual([base64(logKey), base64(otherKey)]);
 });
 
+test('beside a key that the user gives at first, the authority of the same look vouches for no other key', async () => {
+  const file = newFile();
+  // Who stands between endorses all keys by one of their own, that of the user too.
+  const between = { endorsedBy: otherKey, authority: otherKey };
+  expect(await look(file, { ...between, newest: 5 }, { logKeys: [base64(logKey)] })).toBe(5);
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ log_keys: [base64(logKey)], authority_keys: [] });
+  const rotated = { ...between, keys: [logKey, otherKey] };
+  for (const options of [{}, { logKeys: [base64(logKey)] }])
+    expect(await look(file, rotated, options)).toBe('unknown_log_key');
+  expect(await look(file, rotated, { logKeys: [base64(otherKey)] })).toBe(9);
+});
+
+test('under another name, where no authority is pinned, only the keys from before and those of the user count', async () => {
+  const file = newFile();
+  const newOrigin = 'ledger.example/v1-2027';
+  expect(await look(file, {}, { logKeys: [base64(logKey)] })).toBe(9);
+  expect(await look(file, { ...renamed, keys: [otherKey] }, { newOrigin })).toBe('unknown_log_key');
+  expect(await look(file, { ...renamed, keys: [logKey, otherKey] }, { newOrigin })).toBe('unknown_log_key');
+  expect(await look(file, renamed, { newOrigin })).toBe(4);
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ log_keys: [base64(logKey)], authority_keys: [] });
+});
+
 test('an endorsed key is kept', async () => {
   const file = newFile();
   expect(await look(file, { newest: 5 })).toBe(5);

@@ -76,6 +76,7 @@ async function answered(
   });
   const entropy = { newId: () => 'id', randomBytes: (length: number) => Buffer.alloc(length) };
   const call = new RunningCall(endpoint, 'rest', 'request', 0, 10_000, 0, entropy, {
+    address: () => '127.0.0.1',
     openWalk: () => unboundedWalk(),
     charge: () => {},
     admitEvent: () => null,

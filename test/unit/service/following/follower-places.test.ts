@@ -16,10 +16,12 @@ function placesOf(total: number, perActor: number) {
     meter: { refused: (bound) => void refused.push(bound) },
   });
   /** Takes a place for the stream with this name, which begins with its actor. Returns the error of a refusal. */
-  const take = (name: string): LedgerError | FollowerPlace => {
-    const endWith = (): void => void ended.push(name);
+  const take = (name: string, from = '192.0.2.1'): LedgerError | FollowerPlace => {
+    const call = { address: from, endWith: () => void ended.push(name) };
     try {
-      const place = places.take(name.slice(0, 1), { endWith });
+      const place = places.take(name.slice(0, 1), call);
+      // As of a connection that has ended.
+      call.address = 'unknown';
       place.follower = {
         end: () => {
           ended.push(name);
@@ -70,6 +72,44 @@ describe('when no place is free', () => {
     expect(ended).toHaveLength(20);
     expect(ended.filter((name) => name.startsWith('h'))).toEqual([]);
     expect([refused.length, places.count]).toEqual([100, 10_000]);
+  });
+});
+
+describe('when actors with one stream each have all places', () => {
+  const actors = (count: number) => Array.from({ length: count }, (_, at) => String.fromCodePoint(0x4e00 + at));
+
+  test('an actor of another address gets the place of the newest stream of the address with the most', () => {
+    const { places, take, ended, refused } = placesOf(1_000, 100);
+    for (const actor of actors(1_000)) take(`${actor}1`);
+    for (let stream = 1; stream <= 3; stream += 1)
+      expect(take(`h${stream}`, '192.0.2.2')).toMatchObject({ actorId: 'h' });
+    expect(take('i1', '192.0.2.3')).toMatchObject({ actorId: 'i' });
+    const newest = actors(1_000)
+      .slice(-4)
+      .map((actor) => `${actor}1`);
+    // The third stream of h makes it the actor with the most, so the stream of i takes its place.
+    expect(ended.toSorted()).toEqual([...newest.slice(1), 'h3'].toSorted());
+    expect([refused, places.count]).toEqual([[], 1_000]);
+  });
+
+  test('another actor of that address is refused, and addresses with equally many do not end each other’s', () => {
+    const { places, take, ended, refused } = placesOf(4, 4);
+    for (const actor of ['a', 'b']) take(`${actor}1`, '192.0.2.1');
+    for (const actor of ['c', 'd']) take(`${actor}1`, '192.0.2.2');
+    for (const address of ['192.0.2.1', '192.0.2.2'])
+      expect(take('e1', address)).toMatchObject(overloaded('FOLLOWERS_MAX'));
+    expect([ended, refused.length, places.count]).toEqual([[], 2, 4]);
+    expect(take('e1', '192.0.2.3')).toMatchObject({ actorId: 'e' });
+    expect([take('f1', '192.0.2.3'), ended]).toMatchObject([overloaded('FOLLOWERS_MAX'), ['b1']]);
+  });
+
+  test('a place that was left counts for its address no longer, though that is not known any more', () => {
+    const { places, take, ended } = placesOf(3, 3);
+    const taken = ['a', 'b', 'c'].map((actor) => take(`${actor}1`)) as FollowerPlace[];
+    for (const place of taken) places.leave(place);
+    for (const actor of ['d', 'e', 'f']) take(`${actor}1`, '192.0.2.2');
+    expect(take('g1', '192.0.2.1')).toMatchObject({ actorId: 'g' });
+    expect(ended).toEqual(['f1']);
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { RoundRobin } from '../../../src/webhooks/send/round-robin.ts';
+import { RoundRobin } from '../../../src/runtime/collections/round-robin.ts';
 import { isNightly } from '../../support/nightly.ts';
 
 type First = 'oldest' | 'newest';

@@ -1,0 +1,21 @@
+import { watchHost } from './host-watch.ts';
+import { isNightly } from './nightly.ts';
+import type { NodeProcess } from './node-process.ts';
+
+/** More lines than a pipe holds, which is some 300. */
+const manyCalls = isNightly ? 1_500 : 700;
+
+/** Calls of a node with LOG_LEVEL=info that leave a line each. */
+export async function leaveLines({ base }: Pick<NodeProcess, 'base'>, count = manyCalls): Promise<void> {
+  for (let left = count; left > 0; left -= 50)
+    await Promise.all(Array.from({ length: 50 }, async () => (await fetch(`${base}/v1/nothing`)).arrayBuffer()));
+}
+
+/** Sends the signals, and resolves when the node has ended, which reading what it said must not bring about. */
+export async function endUnread({ child }: Pick<NodeProcess, 'child'>, ...signals: readonly NodeJS.Signals[]) {
+  const [host, begun] = [watchHost(), performance.now()];
+  const exit = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  for (const signal of signals) child.kill(signal);
+  const code = await exit;
+  return { code, tookMs: performance.now() - begun, bound: (ms: number) => host.bound(ms) };
+}
