@@ -11,7 +11,6 @@ export interface CommitTotals {
   readonly forwarded: number;
 }
 
-/** Commits of one size. */
 export interface GroupSize {
   readonly events: number;
   readonly commits: number;

@@ -13,7 +13,7 @@ const warmUpPairs = 60;
 /** Between two calls, so that none waits for another. */
 const pauseMs = 10;
 
-export interface HopReport {
+interface HopReport {
   readonly pairs: number;
   /** The call as sent to the node that owns the ledger, and to another one. */
   readonly owner: Percentiles;

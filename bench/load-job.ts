@@ -6,7 +6,6 @@ export interface LoadJob {
   readonly transport: Transport;
   readonly port: number;
   readonly file: RequestFile;
-  /** API keys of the lanes. */
   readonly apiKeys: readonly string[];
   /** Records of each lane, from inclusive, to exclusive. */
   readonly from: number;
@@ -25,7 +24,6 @@ export function expectedOf({ apiKeys, from, to, inFlight }: LoadJob): Expected {
   return { answers: apiKeys.length * (to - from), openMax: apiKeys.length * inFlight };
 }
 
-/** What came of it. */
 export interface LoadResult {
   readonly accepted: number;
   /** Refused for their signature. */

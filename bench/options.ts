@@ -3,7 +3,6 @@ import { parseArgs } from 'node:util';
 export const transports = ['stream', 'grpc', 'rest'] as const;
 export type Transport = (typeof transports)[number];
 
-/** What is measured, and how much of it. */
 export interface BenchOptions {
   readonly transports: readonly Transport[];
   /** How many ledgers the events of a run go to: one hot ledger, or a hundred. */

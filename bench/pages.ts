@@ -5,7 +5,7 @@ import { rounded } from './sum.ts';
 const pageEvents = 1_000;
 const pageCount = 20;
 
-export interface PagesReport {
+interface PagesReport {
   readonly pages: number;
   readonly events: number;
   /** From the request to the last byte, parsed, by the clock of the reader. */

@@ -1,6 +1,5 @@
 /** What a client submits: 500 bytes of JSON. */
 export const payloadBytes = 500;
-/** Type of every event of the benchmark. */
 export const benchEventType = 'SHIPMENT_DISPATCHED';
 
 export type Payload = { readonly [name: string]: string | number | boolean | null | readonly (string | number)[] };

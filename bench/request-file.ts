@@ -9,7 +9,6 @@ export interface RequestFile {
   readonly path: string;
   readonly recordBytes: number;
   readonly lanes: number;
-  /** Records of each lane. */
   readonly laneRecords: number;
 }
 

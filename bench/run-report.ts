@@ -34,7 +34,7 @@ export interface MeasuredPart {
 }
 
 /** Looks at the limit, and the server's CPU time meanwhile. */
-export interface Looks {
+interface Looks {
   readonly looks: readonly number[];
   readonly betweenUs: number;
 }

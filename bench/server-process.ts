@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { checkoutVariables, nodeArguments } from '../src/runtime/limits/node-memory.ts';
 import { sumOf } from './sum.ts';
 
-/** The server under test, a process of its own. */
 export interface ServerProcess {
   readonly pid: number;
   readonly baseUrl: string;
@@ -99,7 +98,7 @@ function stop(child: ChildProcess): Promise<void> {
 }
 
 /** CPU time in µs since the start of the process: of all threads, and of the main one. */
-export interface CpuTime {
+interface CpuTime {
   readonly allUs: number;
   readonly mainUs: number;
 }

@@ -17,7 +17,6 @@ export interface SigningJob {
   /** Names the run in its idempotency keys. */
   readonly run: string;
   readonly file: RequestFile;
-  /** The lanes that this process signs. */
   readonly lanes: readonly number[];
 }
 

@@ -1,7 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 
-/** A signature that is to be verified. */
-export interface Signed {
+interface Signed {
   readonly publicKey: KeyObject;
   readonly digest: Buffer;
   readonly signature: Buffer;

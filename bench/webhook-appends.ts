@@ -15,7 +15,7 @@ const roundEvents: Readonly<Record<Transport, number>> = { stream: 20_800, grpc:
 /** Means of rounds. */
 type MeanRound = Pick<Round, 'perSecond' | 'cpuUs'>;
 
-export interface AppendsReport {
+interface AppendsReport {
   readonly transport: Transport;
   readonly pairs: number;
   readonly alone: MeanRound;

@@ -8,7 +8,7 @@ const healthyReceivers = 17;
 const sickReceivers: readonly ReceiverKind[] = ['dead', 'dead', 'slow'];
 const appendsAtOnce = 256;
 
-export interface IsolationRun {
+interface IsolationRun {
   readonly receivers: string;
   readonly events: number;
   readonly appendedSeconds: number;
@@ -24,7 +24,7 @@ export interface IsolationRun {
   readonly sick: readonly SickReport[];
 }
 
-export interface SickReport extends Record<DeliveryRecord['status'], number> {
+interface SickReport extends Record<DeliveryRecord['status'], number> {
   readonly kind: ReceiverKind;
   readonly received: number;
 }

@@ -28,7 +28,6 @@ const forwardResults: readonly Parameters<PeerMeter['forwarded']>[0][] = [
 
 const secondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** The state that is read at each scrape of the metrics. */
 interface ClusterState {
   shards(): Readonly<Record<'held' | 'leaving' | 'elsewhere', number>>;
   projectionLag(): number;

@@ -59,7 +59,7 @@ export interface RpcMethod {
 }
 
 /** What the page says of methods and the OpenAPI document does not. */
-export interface MoreOfApi {
+interface MoreOfApi {
   readonly rpcOnly: readonly RpcMethod[];
   readonly rpcSchemas: Readonly<Record<string, Schema>>;
   /** `/svc.v1.Service/Method` by operation, such as `GET /v1/ledgers`. */

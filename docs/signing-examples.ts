@@ -139,7 +139,7 @@ function entityRequest(title: string, method: string, call: string, body: string
 const made = { ledger_id: order, business_ref: 'PO-2026-0042', scope: 'ORDER' };
 const accessBody = { actor_id: delegate, access: 'read', expires_at: '2026-12-31T00:00:00Z' };
 
-export const signingExamples: readonly Example[] = [
+const signingExamples: readonly Example[] = [
   {
     title: 'Open a master',
     method: 'MasterService.CreateMaster',

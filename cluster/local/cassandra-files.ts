@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The settings of one Cassandra node in a local cluster. */
 export interface CassandraNodePlan {
   readonly address: string;
   /** The CQL port, the same on every node. */

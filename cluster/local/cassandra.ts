@@ -32,7 +32,6 @@ interface LocalCassandraOptions {
   readonly isThrownAway?: boolean;
   /** Cassandra's timeout of a write, ms. Default: Cassandra's own, 2 s. */
   readonly writeMaxMs?: number;
-  /** Aborts the start. */
   readonly signal?: AbortSignal;
 }
 

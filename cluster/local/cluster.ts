@@ -34,7 +34,6 @@ export interface LocalClusterOptions {
   readonly keyspace?: string;
   /** Called with a sentence for each step of the start. */
   readonly tell?: (text: string) => void;
-  /** Aborts the start. */
   readonly signal?: AbortSignal;
 }
 

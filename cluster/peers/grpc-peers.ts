@@ -37,7 +37,6 @@ export const unprovenStreamsMax = membersMax;
 /** A connection on which nothing comes back is dropped within twice this time. */
 const keepaliveMs = 2_000;
 
-/** The metrics of forwarding. */
 export interface PeerMeter {
   /** Called once for each forwarded command. `wrong_answer`: the event in the answer does not fit the command. */
   forwarded(result: 'answered' | 'not_owner' | 'unreachable' | 'wrong_answer'): void;

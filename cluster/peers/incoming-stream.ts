@@ -51,7 +51,6 @@ export interface IncomingParts {
   readonly failed: (error: unknown) => void;
 }
 
-/** The connection of a stream. */
 export interface Connection {
   /** Call it once the other side has proved that it is a node of this cluster. */
   readonly proved: () => void;

@@ -3,7 +3,6 @@ import type { NodeId } from '../../src/actors/routing/placement.ts';
 /** Each node hashes every shard with every member: 256 of them take a tenth of a second with 256 shards. */
 export const membersMax = 256;
 
-/** What a node announces about itself. */
 export interface Announcement {
   readonly id: NodeId;
   /** The host:port of its internal port. */

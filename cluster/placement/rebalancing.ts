@@ -7,7 +7,6 @@ import type { Announcement, Member, MemberBoard, Run } from './members.ts';
 import { Assignment, signatureOf } from './rendezvous.ts';
 import type { PlacementTimings } from './timings.ts';
 
-/** The metrics of placement. */
 export interface PlacementMeter {
   moved(reason: 'acquired' | 'handed_over' | 'lost'): void;
   handedOver(seconds: number): void;

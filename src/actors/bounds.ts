@@ -42,7 +42,6 @@ export const mailboxCommandsMax = 4_096;
 export const mailboxBytesMax = 32 * 1024 * 1024;
 export const mailboxLimits = { commandsMax: mailboxCommandsMax, bytesMax: mailboxBytesMax } as const;
 
-/** Events between two snapshots. */
 export const snapshotEveryEvents = 384;
 /** Events after a failed save until the next one. */
 export const snapshotRetryEvents = 64;
@@ -81,5 +80,4 @@ export const claimBackoffMinMs = 25;
 /** The longest pause between claims that find out whether a write landed, ms. */
 export const settleRestMaxMs = 200;
 
-/** Number of shards of a new store. */
 export const defaultShardCount = 256;

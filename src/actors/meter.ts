@@ -12,7 +12,6 @@ export interface DoubtfulBatch {
   readonly cause: unknown;
 }
 
-/** What the actors tell the metrics and the log. */
 export interface ActorMeter {
   committed(events: number, seconds: number): void;
   answered(result: 'written' | 'replayed' | 'refused'): void;

@@ -1,6 +1,13 @@
 import { Command, CommanderError } from 'commander';
 import { redaction, secretsIn } from '../runtime/telemetry/redaction.ts';
-import { addApiCommands } from './api/add-api-commands.ts';
+import { addAccountCommands } from './api/account-commands.ts';
+import { addEventCommands } from './api/event-commands.ts';
+import { addFollowCommand } from './api/follow-command.ts';
+import { addGrantCommands } from './api/grant-commands.ts';
+import { addKeyCommands } from './api/key-commands.ts';
+import { addLedgerCommands } from './api/ledger-commands.ts';
+import { addMasterCommands } from './api/master-commands.ts';
+import { addWebhookCommands } from './api/webhook-commands.ts';
 import { addExport } from './commands/export-command.ts';
 import { addKeygen } from './commands/keygen-command.ts';
 import { addListen } from './commands/listen.ts';
@@ -37,7 +44,15 @@ Exit codes:
     .exitOverride()
     .configureOutput({ writeErr: (text) => terminal.tell(text), writeOut: (text) => void terminal.print(text) });
   // After the settings above, because a command inherits the program's settings when it is added.
-  addApiCommands(program, terminal);
+  // In the order in which a newcomer meets them.
+  addAccountCommands(program, terminal);
+  addLedgerCommands(program, terminal);
+  addMasterCommands(program, terminal);
+  addEventCommands(program, terminal);
+  addFollowCommand(program, terminal);
+  addGrantCommands(program, terminal);
+  addKeyCommands(program, terminal);
+  addWebhookCommands(program, terminal);
   addKeygen(program, terminal);
   addSign(program, terminal);
   addVerify(program, terminal);

@@ -3,7 +3,6 @@ import { http } from '../gen/google/api/annotations_pb.ts';
 import { Auth, rule } from '../gen/svc/v1/options_pb.ts';
 import { services } from './services.ts';
 
-/** Where a method is in REST. */
 export interface RestPlace {
   readonly httpMethod: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
   /** For example `/v1/ledgers/{ledger_id}/events`. */

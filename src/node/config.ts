@@ -77,7 +77,6 @@ export function readConfig(env: Environment): Config {
     throw new ConfigError(`Set ${missing} too: TLS needs both the certificate and its key.`);
   }
   const limited = mode === 'production';
-  const tlsTerminated = flag(env, 'TLS_TERMINATED');
   const memoryBytes = memoryBudgetBytes(env);
   const config: Config = {
     mode,
@@ -92,7 +91,7 @@ export function readConfig(env: Environment): Config {
     logKeyFile: text(env, 'LOG_KEY_FILE'),
     logOrigin: logOrigin(env),
     tls: certFile === null || keyFile === null ? null : Object.freeze({ certFile, keyFile }),
-    tlsTerminated,
+    tlsTerminated: flag(env, 'TLS_TERMINATED'),
     corsOrigins: Object.freeze(list(env, 'CORS_ORIGINS').map(checkedOrigin)),
     trustedProxies: Object.freeze(checkedProxies(list(env, 'TRUSTED_PROXIES'))),
     logLevel: oneOf(env, 'LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'info'),
@@ -123,7 +122,7 @@ export function readConfig(env: Environment): Config {
     }),
   };
   refuseSharedPorts(config);
-  if (mode === 'production') refuseUnsafe(config, tlsTerminated);
+  if (mode === 'production') refuseUnsafe(config);
   return Object.freeze(config);
 }
 
@@ -149,13 +148,13 @@ function refuseSharedPorts(config: Config): void {
   }
 }
 
-function refuseUnsafe(config: Config, tlsTerminated: boolean): void {
+function refuseUnsafe(config: Config): void {
   const missing: string[] = [];
   if (config.authorityKeyFile === null) missing.push('AUTHORITY_KEY_FILE (the authority’s Ed25519 key)');
   if (config.secretsKeyFile === null) missing.push('SECRETS_KEY_FILE (the key for stored secrets)');
   if (config.logOrigin === null) missing.push('LOG_ORIGIN (the name of the service in its checkpoints)');
   if (config.logKeyFile === null) missing.push('LOG_KEY_FILE (the Ed25519 key that signs checkpoints)');
-  if (config.tls === null && !tlsTerminated) {
+  if (config.tls === null && !config.tlsTerminated) {
     missing.push('TLS_CERT_FILE and TLS_KEY_FILE (or TLS_TERMINATED=1 behind a proxy that speaks TLS)');
   }
   const asked = missing.length > 0 ? [`set ${missing.join(', ')}`] : [];

@@ -49,7 +49,6 @@ export interface NodeParts {
   readonly isStoreWritable: () => boolean;
 }
 
-/** A node that serves calls. */
 export interface RunningNode {
   readonly http: { readonly host: string; readonly port: number };
   readonly grpc: { readonly host: string; readonly port: number };

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { Server } from 'node:net';
 
-/** A server that listens on a port. */
 export interface Listener extends AsyncDisposable {
   readonly host: string;
   readonly port: number;

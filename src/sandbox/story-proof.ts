@@ -27,9 +27,9 @@ export function* closing(order: StoryOrder): Iterable<Step> {
 export function* verifying(order: StoryOrder): Iterable<Step> {
   const { visitor, buyer, bank } = order;
   const keys = keysFromResolver(visitor);
-  const history: Event[] = [];
+  let history: Event[] = [];
   yield step('the buyer downloads the ledger and verifies it without trusting the server', async () => {
-    for await (const event of buyer.client.ledgerEvents(order.ledgerId)) history.push(event);
+    history = await Array.fromAsync(buyer.client.ledgerEvents(order.ledgerId));
     const authorityKeys = authorityKeysOf(await visitor.getAuthority());
     const checkpoint = await buyer.client.checkpoint(order.ledgerId);
     const found = await verifyEvents(history, { keys, authorityKeys, trustedKeys: 'all', kind: 'ledger', checkpoint });
@@ -40,8 +40,7 @@ export function* verifying(order: StoryOrder): Iterable<Step> {
     return `${chainHashes} hashes recomputed, ${actorSignatures} signatures verified`;
   });
   yield step('the bank verifies its one master by itself', async () => {
-    const events: Event[] = [];
-    for await (const event of bank.client.masterEvents(order.invoice)) events.push(event);
+    const events = await Array.fromAsync(bank.client.masterEvents(order.invoice));
     const checkpoint = await bank.client.masterCheckpoint(order.invoice);
     const found = await verifyEvents(events, { keys, kind: 'master', checkpoint });
     checkSigned(events, found);
@@ -66,9 +65,9 @@ export function* verifying(order: StoryOrder): Iterable<Step> {
 /** The buyer gets a proof from the service, and a checkpoint with which a copy that was cut short is found out. */
 export function* proving(order: StoryOrder): Iterable<Step> {
   const { client } = order.buyer;
-  const history: Event[] = [];
+  let history: Event[] = [];
   yield step('the buyer has the dispatch proved by the service’s signature, and checks the proof', async () => {
-    for await (const event of client.ledgerEvents(order.ledgerId)) history.push(event);
+    history = await Array.fromAsync(client.ledgerEvents(order.ledgerId));
     const dispatch = history.find(({ eventType }) => eventType === 'SHIPMENT_DISPATCHED');
     check(dispatch !== undefined, 'the dispatch is not shown');
     const { index, checkpoint } = await client.proveEvent(dispatch);

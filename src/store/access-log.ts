@@ -19,7 +19,6 @@ export interface AccessEvent {
   /** REST method and path. */
   readonly method: string;
   readonly path: string;
-  /** HTTP status. */
   readonly responseStatus: number;
   readonly requestId: string;
 }

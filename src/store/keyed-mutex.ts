@@ -8,7 +8,6 @@ interface Queue {
   lastWasWrite: boolean;
 }
 
-/** How many operations may wait for one key. */
 interface WaitingBound {
   readonly max: number;
   /** The variable that sets it, which refusals name. */
@@ -43,7 +42,6 @@ export class KeyedMutex {
     }
   }
 
-  /** Whether operations wait for the one that runs now. */
   hasWaiting(key: string): boolean {
     const queue = this.#queues.get(key);
     return queue !== undefined && waitingIn(queue) > 0;

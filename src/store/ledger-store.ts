@@ -23,7 +23,6 @@ export interface Claim {
   readonly head: Head | null;
 }
 
-/** An event to be stored, with its projections. */
 export interface LedgerEntry {
   readonly seq: number;
   /** Lower-case hex; '' for seq 0. */
@@ -87,14 +86,12 @@ interface Part {
   readonly charsMax?: number;
 }
 
-/** Which lines of a list to read. */
 export interface Page extends Part {
   /** Order to start at, inclusive, in the direction of reading. Default: the end that reading starts from. */
   readonly from?: string;
   readonly offset?: number;
 }
 
-/** Which events of a scope to read. */
 export interface ScopePage extends Part {
   /** Ledger seq to start at, as in Page. */
   readonly from?: number;

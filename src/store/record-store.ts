@@ -25,7 +25,6 @@ export interface Lookup {
   readonly order: string;
 }
 
-/** What a look-up asks for. */
 export type LookupName = Pick<Lookup, 'name' | 'value'>;
 
 export interface RecordWrite {
@@ -52,7 +51,6 @@ export interface FindPage extends Omit<Page, 'from'> {
 }
 
 export interface Swept {
-  /** Number of records removed. */
   readonly removed: number;
   /**
    * Since when the oldest record that is left has been expired, or an earlier time (ms since 1970). null if all records

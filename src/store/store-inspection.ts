@@ -149,7 +149,6 @@ export interface TreeInspection {
   signedHeads(): AsyncIterable<StoredSignedHead>;
 }
 
-/** Projections of one event. */
 export type EventProjections = Pick<LedgerEntry, 'seq' | 'projections'>;
 
 /** Writes projections that a scrub finds missing. A serving node writes projections with its appends instead. */

@@ -4,7 +4,6 @@ import type { RecordStore } from './record-store.ts';
 import type { SignedHeads } from './signed-heads.ts';
 import type { TileStore } from './tile-store.ts';
 
-/** The stores that a node works with. */
 export interface Stores {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;

@@ -9,7 +9,7 @@ test('no event of a delegate is dated at or after the end of its grant, however 
   const delegate = await newParty(base, { keyed: false });
   const expires_at = new Date(Date.now() + 700).toISOString();
   const body = { actor_id: delegate.actorId, access: 'write', expires_at };
-  await done(base, 'POST', `/v1/traceledger/master/${master.uuid}/access`, { headers: order.buyer.bearer, body });
+  await done(base, 'POST', `/v1/traceledger/master/${master.uuid}/access`, order.buyer, body);
   const lanes = Array.from({ length: 8 }, async (_, lane) => {
     const ids: string[] = [];
     while (Date.now() < Date.parse(expires_at) + 60) {

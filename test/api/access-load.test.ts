@@ -46,7 +46,7 @@ test('200 appends beside changing grants make one chain with no append behind an
   const requestChange = (method: 'POST' | 'PATCH', n: number) => {
     const { scope, on } = scopeOf(n);
     const body = { ...on, delegate_actor_id: delegateAt(n).actorId, ...(method === 'POST' ? { role: 'OPS' } : {}) };
-    return rest(base, method, grantPath(scope), { headers: owner.bearer, body });
+    return rest(base, method, grantPath(scope), owner, body);
   };
   const change = async (method: 'POST' | 'PATCH', n: number) => {
     expect(await requestChange(method, n)).toMatchObject({ code: null });
@@ -152,9 +152,7 @@ test('200 appends beside changing grants make one chain with no append behind an
     expect(answer.code).toBe(n % 2 === 0 ? 'not_found' : null);
   }
   for (const { uuid } of masters) {
-    const read = await rest(base, 'GET', `/v1/traceledger/master/${uuid}/events?limit=1000`, {
-      headers: order.buyer.bearer,
-    });
+    const read = await rest(base, 'GET', `/v1/traceledger/master/${uuid}/events?limit=1000`, order.buyer);
     expect(read.body.integrity).toEqual({ verified: true, issues: [] });
     expect(read.rows('events').map(({ master_seq }) => master_seq)).toEqual(read.rows('events').map((_, at) => at));
   }

@@ -104,10 +104,8 @@ describe('engagements', () => {
       status: 'OPEN',
     };
     expect(made.body).toEqual(engagement);
-    expect((await done(base, 'GET', `/v1/engagements/${ledgerId}`, { headers: party.bearer })).body).toEqual(
-      engagement,
-    );
-    const events = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events`, { headers: party.bearer });
+    expect((await done(base, 'GET', `/v1/engagements/${ledgerId}`, party)).body).toEqual(engagement);
+    const events = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events`, party);
     expect(events.rows('events')[0]?.payload).toEqual({
       ledger_type: 'ENGAGEMENT',
       primary_actor_id: device.actorId,
@@ -115,23 +113,19 @@ describe('engagements', () => {
       purpose: 'SERVICE',
       entity_id: device.entityId,
     });
-    const closed = await done(base, 'PATCH', `/v1/engagements/${ledgerId}/close`, { headers: party.bearer });
+    const closed = await done(base, 'PATCH', `/v1/engagements/${ledgerId}/close`, party);
     expect(closed.body).toEqual({ ledger_id: ledgerId, status: 'CLOSED' });
-    expectRefused(
-      await rest(base, 'PATCH', `/v1/engagements/${ledgerId}/close`, { headers: party.bearer }),
-      409,
-      'ledger_closed',
-    );
-    expect((await done(base, 'GET', `/v1/engagements/${ledgerId}`, { headers: party.bearer })).body).toEqual({
+    expectRefused(await rest(base, 'PATCH', `/v1/engagements/${ledgerId}/close`, party), 409, 'ledger_closed');
+    expect((await done(base, 'GET', `/v1/engagements/${ledgerId}`, party)).body).toEqual({
       ...engagement,
       status: 'CLOSED',
     });
   });
 
   test('accept an unsigned closing, and check and keep a signature that is sent', async () => {
-    const made = await done(base, 'POST', '/v1/engagements', {
-      headers: party.bearer,
-      body: { counterparty_actor_id: device.actorId, purpose: 'LEASE' },
+    const made = await done(base, 'POST', '/v1/engagements', party, {
+      counterparty_actor_id: device.actorId,
+      purpose: 'LEASE',
     });
     const ledgerId = made.text('ledger_id');
     const form = {
@@ -145,7 +139,7 @@ describe('engagements', () => {
     expectRefused(await rest(base, 'PATCH', path, { headers: wrong }), 401, 'invalid_signature');
     const headers = signedBy(party, 'LEDGER_CLOSED', ledgerId, form);
     await done(base, 'PATCH', path, { headers });
-    const events = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events`, { headers: party.bearer });
+    const events = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events`, party);
     expect(events.rows('events')[0]?.payload).not.toHaveProperty('entity_id');
     expect(events.rows('events')[1]).toMatchObject({
       event_type: 'LEDGER_CLOSED',

@@ -75,7 +75,7 @@ describe('developer access', () => {
   });
 
   test('an API key is shown once, is listed by its prefix, and is refused after its deletion', async () => {
-    const made = await done(base, 'POST', '/v1/developer/keys', { headers: party.bearer, body: { name: 'ci' } });
+    const made = await done(base, 'POST', '/v1/developer/keys', party, { name: 'ci' });
     expect(made.body).toEqual({ key_id: shape.uuid, api_key: expect.any(String), environment: 'sandbox', name: 'ci' });
     const secret = made.text('api_key');
     const me = await done(base, 'GET', '/v1/developer/me', { headers: { authorization: `Bearer ${secret}` } });
@@ -100,12 +100,12 @@ describe('developer access', () => {
 
     const stranger = await newParty(base);
     const path = `/v1/developer/keys/${made.text('key_id')}`;
-    expectRefused(await rest(base, 'DELETE', path, { headers: stranger.bearer }), 404, 'not_found');
-    const gone = await done(base, 'DELETE', path, { headers: party.bearer });
+    expectRefused(await rest(base, 'DELETE', path, stranger), 404, 'not_found');
+    const gone = await done(base, 'DELETE', path, party);
     expect([gone.status, gone.raw]).toEqual([204, '']);
     const late = await rest(base, 'GET', '/v1/developer/me', { headers: { authorization: `Bearer ${secret}` } });
     expectRefused(late, 401, 'invalid_api_key');
-    expect((await done(base, 'GET', '/v1/developer/me', { headers: party.bearer })).rows('keys')).toHaveLength(1);
+    expect((await done(base, 'GET', '/v1/developer/me', party)).rows('keys')).toHaveLength(1);
   });
 });
 
@@ -178,7 +178,7 @@ describe('actors and resolver', () => {
   });
 
   test('the network lists actors in the order of their creation, in pages', async () => {
-    const read = (query: string) => done(base, 'GET', `/v1/network/actors${query}`, { headers: party.bearer });
+    const read = (query: string) => done(base, 'GET', `/v1/network/actors${query}`, party);
     const all = await read('?limit=1000');
     expect(all.body).toMatchObject({ limit: 1000, offset: 0, count: all.rows('actors').length });
     expect(Object.keys(all.rows('actors')[0] ?? {})).toEqual(['actor_id', 'svc_id', 'role']);

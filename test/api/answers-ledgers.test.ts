@@ -16,7 +16,7 @@ import { done, expectRefused, type Fields, rest, shape } from '../support/partie
 const { base } = await nodeForTests();
 const [buyer, supplier] = await Promise.all([newParty(base), newParty(base)]);
 
-const open = (by: Party, body: Fields) => rest(base, 'POST', '/v1/ledgers', { headers: by.bearer, body });
+const open = (by: Party, body: Fields) => rest(base, 'POST', '/v1/ledgers', by, body);
 
 const onboard = async (by: Party): Promise<string> => (await newOrganization(base, by)).organizationId;
 
@@ -41,9 +41,9 @@ describe('opening a ledger', () => {
         created_at: shape.time,
       };
       expect(made.body).toEqual(order);
-      const read = await done(base, 'GET', `/v1/ledgers/${made.text('id')}`, { headers: supplier.bearer });
+      const read = await done(base, 'GET', `/v1/ledgers/${made.text('id')}`, supplier);
       expect(read.body).toMatchObject(made.body);
-      const events = await done(base, 'GET', `/v1/ledgers/${made.text('id')}/events`, { headers: supplier.bearer });
+      const events = await done(base, 'GET', `/v1/ledgers/${made.text('id')}/events`, supplier);
       const sides = { buyer_actor_id: buyer.actorId, supplier_actor_id: supplier.actorId };
       expect(
         events
@@ -70,7 +70,7 @@ describe('opening a ledger', () => {
     expect(fixed.body).toMatchObject({ buyer_organization_id: first, supplier_organization_id: other });
     const named = await open(one, { supplier_svc_id: two.svcId, buyer_organization_id: second });
     expect(named.body).toMatchObject({ buyer_organization_id: second, supplier_organization_id: other });
-    const events = await done(base, 'GET', `/v1/ledgers/${named.text('id')}/events?limit=1`, { headers: one.bearer });
+    const events = await done(base, 'GET', `/v1/ledgers/${named.text('id')}/events?limit=1`, one);
     expect(events.rows('events')[0]?.payload).toMatchObject({
       buyer_organization_id: second,
       supplier_organization_id: other,
@@ -83,18 +83,18 @@ test('ledgers are listed by type, status and role, in order, in pages', async ()
   const ids: string[] = [];
   for (let n = 0; n < 3; n += 1)
     ids.push((await open(n === 1 ? two : one, { supplier_svc_id: (n === 1 ? one : two).svcId })).text('id'));
-  const engagement = await done(base, 'POST', '/v1/engagements', {
-    headers: one.bearer,
-    body: { counterparty_actor_id: two.actorId, purpose: 'SERVICE' },
+  const engagement = await done(base, 'POST', '/v1/engagements', one, {
+    counterparty_actor_id: two.actorId,
+    purpose: 'SERVICE',
   });
-  await done(base, 'PATCH', `/v1/engagements/${engagement.text('ledger_id')}/close`, { headers: one.bearer });
+  await done(base, 'PATCH', `/v1/engagements/${engagement.text('ledger_id')}/close`, one);
   ids.push(engagement.text('ledger_id'));
   const list = async (query: string, by = one) => {
-    const page = await done(base, 'GET', `/v1/ledgers?${query}`, { headers: by.bearer });
+    const page = await done(base, 'GET', `/v1/ledgers?${query}`, by);
     expect(page.body).toMatchObject({ actor_id: by.actorId, count: page.rows('ledgers').length });
     return page.rows('ledgers').map((ledger) => ledger.id);
   };
-  const whole = await done(base, 'GET', '/v1/ledgers', { headers: one.bearer });
+  const whole = await done(base, 'GET', '/v1/ledgers', one);
   expect(whole.rows('ledgers')).toMatchObject([
     ...ids.slice(0, 3).map((id) => ({ id, ledger_type: 'ORDER', status: 'OPEN' })),
     { id: ids[3], ledger_type: 'ENGAGEMENT', status: 'CLOSED' },
@@ -120,7 +120,7 @@ describe('masters', () => {
   test('are created, read and listed', async () => {
     const first = await newMaster(order, order.supplier, 'PO-1');
     const second = await newMaster(order, order.buyer, 'PO-1');
-    const read = await done(base, 'GET', `/v1/traceledger/master/${first.uuid}`, { headers: order.buyer.bearer });
+    const read = await done(base, 'GET', `/v1/traceledger/master/${first.uuid}`, order.buyer);
     expect(read.body).toEqual({
       uuid: first.uuid,
       ledger_id: order.ledgerId,
@@ -131,7 +131,7 @@ describe('masters', () => {
       created_at: shape.time,
     });
     const list = (query = '') =>
-      done(base, 'GET', `/v1/traceledger/master?ledger_id=${order.ledgerId}${query}`, { headers: order.buyer.bearer });
+      done(base, 'GET', `/v1/traceledger/master?ledger_id=${order.ledgerId}${query}`, order.buyer);
     const item = (uuid: string, by: Party) => ({
       uuid,
       ledger_id: order.ledgerId,
@@ -167,9 +167,7 @@ describe('masters', () => {
     });
     const next = await append(master, order.supplier, 'B', { caused_by_hash: hash });
     expect(next.body).toMatchObject({ master_seq: 2, seq: Number(seq) + 1 });
-    const events = await done(base, 'GET', `/v1/traceledger/master/${master.uuid}/events`, {
-      headers: order.buyer.bearer,
-    });
+    const events = await done(base, 'GET', `/v1/traceledger/master/${master.uuid}/events`, order.buyer);
     expect(events.rows('events')[1]).toMatchObject({ id: event_id, hash, created_at, seq });
     expect(events.rows('events')[2]).toMatchObject({ caused_by_hash: hash });
   });
@@ -193,17 +191,17 @@ describe('masters', () => {
     const body = { ledger_id: ledgerId, business_ref: 'LATE', scope: 'ORDER' };
     const late = { headers: signedBy(closing.buyer, 'TRACELEDGER_MASTER_CREATED', ledgerId, body), body };
     expectRefused(await rest(base, 'POST', '/v1/traceledger/master', late), 409, 'ledger_closed');
-    const read = await done(base, 'GET', `/v1/traceledger/master/${master.uuid}`, { headers: friend.bearer });
+    const read = await done(base, 'GET', `/v1/traceledger/master/${master.uuid}`, friend);
     expect(read.body).toMatchObject({ status: 'CLOSED' });
-    const list = await done(base, 'GET', `/v1/traceledger/master?ledger_id=${ledgerId}`, { headers: friend.bearer });
+    const list = await done(base, 'GET', `/v1/traceledger/master?ledger_id=${ledgerId}`, friend);
     expect(list.rows('masters')).toMatchObject([{ uuid: master.uuid, scope: 'ORDER', status: 'CLOSED' }]);
     const revoke = { ledger_id: ledgerId, delegate_actor_id: friend.actorId };
     await done(base, 'PATCH', '/v1/delegation/ledger', {
       headers: signedBy(closing.buyer, 'LEDGER_DELEGATION_REVOKED', ledgerId, revoke),
       body: revoke,
     });
-    expectRefused(await rest(base, 'GET', `/v1/ledgers/${ledgerId}`, { headers: friend.bearer }), 404, 'not_found');
-    expect((await done(base, 'GET', `/v1/ledgers/${ledgerId}`, { headers: closing.buyer.bearer })).body).toMatchObject({
+    expectRefused(await rest(base, 'GET', `/v1/ledgers/${ledgerId}`, friend), 404, 'not_found');
+    expect((await done(base, 'GET', `/v1/ledgers/${ledgerId}`, closing.buyer)).body).toMatchObject({
       status: 'CLOSED',
     });
   });

@@ -10,8 +10,7 @@ const owner = await newParty(base);
 
 const required = { ...onboarding, legal_name: 'ACME GmbH' };
 
-const onboard = (path: string, body: Fields, by: Party = owner) =>
-  rest(base, 'POST', path, { headers: by.bearer, body });
+const onboard = (path: string, body: Fields, by: Party = owner) => rest(base, 'POST', path, by, body);
 
 test.each(['/v1/onboarding/organization', '/v1/onboarding/supplier'])(
   '%s creates an organization and its root ledger',
@@ -25,7 +24,7 @@ test.each(['/v1/onboarding/organization', '/v1/onboarding/supplier'])(
       status: 'APPROVED',
     });
     const ids = { organization_id: made.text('organization_id'), request_id: made.text('request_id') };
-    const read = await done(base, 'GET', `/v1/organizations/${ids.organization_id}`, { headers: owner.bearer });
+    const read = await done(base, 'GET', `/v1/organizations/${ids.organization_id}`, owner);
     expect(read.body).toEqual({
       ...body,
       ...ids,
@@ -39,7 +38,7 @@ test.each(['/v1/onboarding/organization', '/v1/onboarding/supplier'])(
       created_at: shape.time,
     });
 
-    const root = await done(base, 'GET', `/v1/ledgers/${made.text('frl_ledger_id')}/events`, { headers: owner.bearer });
+    const root = await done(base, 'GET', `/v1/ledgers/${made.text('frl_ledger_id')}/events`, owner);
     expect(root.body.integrity).toEqual({ verified: true, issues: [] });
     expect(root.rows('events').map(({ event_type, actor_id, payload }) => ({ event_type, actor_id, payload }))).toEqual(
       [
@@ -70,22 +69,21 @@ test('an actor owns several organizations, which are listed in order and found b
       (await onboard('/v1/onboarding/organization', { ...required, legal_name }, several)).text('organization_id'),
     );
   }
-  const list = await done(base, 'GET', `/v1/organizations/?actor_id=${several.actorId}`, { headers: several.bearer });
+  const list = await done(base, 'GET', `/v1/organizations/?actor_id=${several.actorId}`, several);
   expect(list.body).toEqual({
     actor_id: several.actorId,
     count: 3,
     organizations: made.map((organization_id, at) => ({ organization_id, legal_name: at === 0 ? 'First' : 'Second' })),
   });
-  const own = await done(base, 'GET', '/v1/organizations', { headers: several.bearer });
+  const own = await done(base, 'GET', '/v1/organizations', several);
   expect(own.body).toEqual(list.body);
-  const byActor = await done(base, 'GET', `/v1/organizations/${several.actorId}`, { headers: several.bearer });
+  const byActor = await done(base, 'GET', `/v1/organizations/${several.actorId}`, several);
   expect(byActor.body).toMatchObject({ organization_id: made[0], legal_name: 'First' });
 });
 
 test('an organization takes enriched fields, but none of its identity', async () => {
   const id = (await onboard('/v1/onboarding/organization', required)).text('organization_id');
-  const enrich = (body: unknown) =>
-    rest(base, 'PATCH', `/v1/organizations/${id}/enrich`, { headers: owner.bearer, body });
+  const enrich = (body: unknown) => rest(base, 'PATCH', `/v1/organizations/${id}/enrich`, owner, body);
   const allowed = {
     trade_name: 'Acme',
     postal_code: '80331',
@@ -97,14 +95,14 @@ test('an organization takes enriched fields, but none of its identity', async ()
     phone: '+49 89 1',
   };
   expect((await enrich(allowed)).body).toEqual({ organization_id: id, status: 'enriched' });
-  const read = await done(base, 'GET', `/v1/organizations/${id}`, { headers: owner.bearer });
+  const read = await done(base, 'GET', `/v1/organizations/${id}`, owner);
   expect(read.body).toMatchObject({ ...allowed, legal_name: 'ACME GmbH', status: 'APPROVED' });
   for (const field of ['legal_name', 'country', 'vat_tax_number', 'status', 'actor_id', 'terms_version']) {
     const answer = await enrich({ [field]: 'XX' });
     expectRefused(answer, 400, 'invalid_argument');
     expect(answer.body.error).toMatchObject({ details: { field } });
   }
-  expect((await done(base, 'GET', `/v1/organizations/${id}`, { headers: owner.bearer })).body).toEqual(read.body);
+  expect((await done(base, 'GET', `/v1/organizations/${id}`, owner)).body).toEqual(read.body);
 });
 
 test('an entity is onboarded, read and found by exact filters; only onboarding returns its fingerprint', async () => {

@@ -190,10 +190,7 @@ test('a client that does not read its outcomes is slowed down and delays nobody 
 test('a revoked credential ends its stream within two seconds', async () => {
   const order = await newOrder(base);
   const master = await newMaster(order);
-  const extra = await done(base, 'POST', '/v1/developer/keys', {
-    headers: order.buyer.bearer,
-    body: { name: 'stream' },
-  });
+  const extra = await done(base, 'POST', '/v1/developer/keys', order.buyer, { name: 'stream' });
   const streaming = { ...order.buyer, bearer: { authorization: `Bearer ${extra.text('api_key')}` } };
   const stream = openStream(client, streaming);
   const outcomes: StreamOutcome[] = [];
@@ -201,7 +198,7 @@ test('a revoked credential ends its stream within two seconds', async () => {
   const failed = new Promise<{ code?: number }>((resolve) => stream.once('error', resolve));
   stream.write(streamed(master, streaming, 0, { n: 0 }));
   await expect.poll(() => outcomes.length).toBe(1);
-  await done(base, 'DELETE', `/v1/developer/keys/${extra.text('key_id')}`, { headers: order.buyer.bearer });
+  await done(base, 'DELETE', `/v1/developer/keys/${extra.text('key_id')}`, order.buyer);
   const begun = performance.now();
   const error = await failed;
   expect(performance.now() - begun).toBeLessThan(2_500);

@@ -288,8 +288,8 @@ test('each call that touches a ledger, each replay and each refused call of a st
 test('a call that names no ledger leaves no record', async () => {
   const party = await newParty(base, { keyed: false });
   for (const path of ['/v1/developer/me', '/v1/ledgers', '/v1/organizations', '/v1/network/actors', '/v1/webhooks'])
-    await done(base, 'GET', path, { headers: party.bearer });
-  await done(base, 'POST', '/v1/developer/keys', { headers: party.bearer, body: { name: 'b' } });
+    await done(base, 'GET', path, party);
+  await done(base, 'POST', '/v1/developer/keys', party, { name: 'b' });
   expect(await historyOf(base, party)).toEqual([]);
 });
 

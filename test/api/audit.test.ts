@@ -5,7 +5,7 @@ import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { newOrganization } from '../support/organizations.ts';
 import { append, entityRequest, newDevice, newMaster, newOrder, newParty } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, testDir } from '../support/running-node.ts';
 import { embeddedTest, untilKnownElsewhere } from '../support/several-nodes.ts';
 
 const { base, order, master } = await nodeWithMaster({ keyed: false });
@@ -58,10 +58,10 @@ describe('refused calls', () => {
     const ofOwn = await newMaster(own);
     const reader = await newStranger();
     const grant = { ledger_id: own.ledgerId, delegate_actor_id: reader.actorId, role: 'AUDITOR' };
-    await done(base, 'POST', '/v1/delegation/ledger', { headers: own.buyer.bearer, body: grant });
+    await done(base, 'POST', '/v1/delegation/ledger', own.buyer, grant);
     expectRefused(await append(ofOwn, reader, 'A', {}), 403, 'permission_denied');
     expect(short(await historyOf(base, reader))).toEqual([['POST', 403, own.ledgerId]]);
-    await done(base, 'PATCH', `/v1/traceledger/master/${ofOwn.uuid}/close`, { headers: own.buyer.bearer });
+    await done(base, 'PATCH', `/v1/traceledger/master/${ofOwn.uuid}/close`, own.buyer);
     expectRefused(await append(ofOwn, own.supplier, 'A', {}), 409, 'master_closed');
     expect(short(await historyOf(base, own.supplier))[0]).toEqual(['POST', 409, own.ledgerId]);
   });
@@ -70,22 +70,10 @@ describe('refused calls', () => {
     const stranger = await newStranger();
     const { organizationId } = await newOrganization(base, order.buyer);
     const pairs = [
-      [
-        master.uuid,
-        randomUUID(),
-        (id: string) => rest(base, 'GET', `/v1/traceledger/master/${id}`, { headers: stranger.bearer }),
-      ],
+      [master.uuid, randomUUID(), (id: string) => rest(base, 'GET', `/v1/traceledger/master/${id}`, stranger)],
       [master.uuid, randomUUID(), (id: string) => append({ ...master, uuid: id }, stranger, 'GENESIS', {})],
-      [
-        organizationId,
-        randomUUID(),
-        (id: string) => rest(base, 'GET', `/v1/organizations/${id}`, { headers: stranger.bearer }),
-      ],
-      [
-        order.buyer.actorId,
-        randomUUID(),
-        (id: string) => rest(base, 'GET', `/v1/organizations/${id}`, { headers: stranger.bearer }),
-      ],
+      [organizationId, randomUUID(), (id: string) => rest(base, 'GET', `/v1/organizations/${id}`, stranger)],
+      [order.buyer.actorId, randomUUID(), (id: string) => rest(base, 'GET', `/v1/organizations/${id}`, stranger)],
     ] as const;
     for (const [there, nowhere, call] of pairs) {
       const first = await call(there);
@@ -101,19 +89,18 @@ describe('refused calls', () => {
     const holder = await newStranger();
     const path = `/v1/traceledger/master/${master.uuid}`;
     const grant = async (expiresAt: string) =>
-      done(base, 'POST', `${path}/access`, {
-        headers: order.buyer.bearer,
-        body: { actor_id: holder.actorId, access: 'read', expires_at: expiresAt },
+      done(base, 'POST', `${path}/access`, order.buyer, {
+        actor_id: holder.actorId,
+        access: 'read',
+        expires_at: expiresAt,
       });
     const soon = new Date(Date.now() + 400);
     await grant(soon.toISOString());
-    await done(base, 'GET', path, { headers: holder.bearer });
-    await expect
-      .poll(async () => (await rest(base, 'GET', path, { headers: holder.bearer })).code)
-      .toBe('access_expired');
+    await done(base, 'GET', path, holder);
+    await expect.poll(async () => (await rest(base, 'GET', path, holder)).code).toBe('access_expired');
     const link = (await grant(new Date(Date.now() + 60_000).toISOString())).text('link_id');
-    await done(base, 'DELETE', `${path}/access/${link}`, { headers: order.buyer.bearer });
-    expectRefused(await rest(base, 'GET', path, { headers: holder.bearer }), 404, 'not_found');
+    await done(base, 'DELETE', `${path}/access/${link}`, order.buyer);
+    expectRefused(await rest(base, 'GET', path, holder), 404, 'not_found');
     const events = short(await historyOf(base, holder));
     expect(events[0]).toEqual(['GET', 404, null]);
     expect(events[1]).toEqual(['GET', 403, order.ledgerId]);
@@ -131,7 +118,7 @@ describe('reading a history', () => {
       });
     const ids = async (query: string) => {
       await untilKnownElsewhere('access history');
-      const page = await done(base, 'GET', `/v1/audit/access${query}`, { headers: party.bearer });
+      const page = await done(base, 'GET', `/v1/audit/access${query}`, party);
       return page.rows('access_events').map((event) => event.request_id);
     };
     expect(await ids('')).toEqual(['r6', 'r5', 'r4', 'r3', 'r2', 'r1', 'r0']);
@@ -146,8 +133,8 @@ describe('reading a history', () => {
 
   test('shows no calls of others, not even on an own ledger', async () => {
     const [mine, theirs] = [await newOrder(base, { keyed: false }), await newStranger()];
-    await rest(base, 'GET', `/v1/ledgers/${mine.ledgerId}`, { headers: theirs.bearer });
-    await done(base, 'GET', `/v1/ledgers/${mine.ledgerId}`, { headers: mine.supplier.bearer });
+    await rest(base, 'GET', `/v1/ledgers/${mine.ledgerId}`, theirs);
+    await done(base, 'GET', `/v1/ledgers/${mine.ledgerId}`, mine.supplier);
     const query = `&ledger_id=${mine.ledgerId}`;
     expect(short(await historyOf(base, mine.buyer, query))).toEqual([['POST', 200, mine.ledgerId]]);
     expect(short(await historyOf(base, theirs, query))).toEqual([['GET', 404, mine.ledgerId]]);
@@ -180,13 +167,12 @@ describe('reading a history', () => {
 
 describe('across the life of a node', () => {
   test('a restart keeps every record, also those of the last moment', async () => {
-    const dataDir = temporaryDir();
+    const dataDir = testDir();
     const first = await runNode({ dataDir });
     const party = await newParty(first.base, { keyed: false });
-    for (let at = 0; at < 40; at++)
-      await rest(first.base, 'GET', `/v1/ledgers/${randomUUID()}`, { headers: party.bearer });
+    for (let at = 0; at < 40; at++) await rest(first.base, 'GET', `/v1/ledgers/${randomUUID()}`, party);
     const before = await historyOf(first.base, party);
-    await rest(first.base, 'GET', `/v1/ledgers/${order.ledgerId}`, { headers: party.bearer });
+    await rest(first.base, 'GET', `/v1/ledgers/${order.ledgerId}`, party);
     await first.stop();
     await using second = await runNode({ dataDir });
     const after = await historyOf(second.base, party);

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join, normalize } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -8,6 +7,7 @@ import type { Backend } from '../support/backends/backend.ts';
 import { describeOn } from '../support/backends/for-tests.ts';
 import { exampleOf, installClient } from '../support/client-package.ts';
 import { noBrowser, openBrowser } from '../support/docs-browser.ts';
+import { onLoopback } from '../support/loopback.ts';
 import { type RunningTestNode, runNode, suiteDir } from '../support/running-node.ts';
 
 const dir = suiteDir();
@@ -48,8 +48,7 @@ describeOn('the client in Chromium', 'Chromium', chromium, () => {
 
   beforeAll(async () => {
     await installClient(dir);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    origin = `http://127.0.0.1:${await onLoopback(server)}`;
     node = await runNode({ env: { CORS_ORIGINS: origin } });
     browser = await openBrowser();
   }, 300_000);

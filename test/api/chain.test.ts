@@ -1,27 +1,23 @@
 import { createHash } from 'node:crypto';
 import { canonicalize } from 'json-canonicalize';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { nodeWithOrder } from '../support/node-for-tests.ts';
 import { append, closeOf, eventsOf, newMaster } from '../support/parties.ts';
 import { done, type Fields } from '../support/parties-rest.ts';
 
 const { node, order } = await nodeWithOrder();
 
-let events: Fields[];
-
-beforeAll(async () => {
-  const masters = [await newMaster(order), await newMaster(order)];
-  for (let n = 0; n < 12; n += 1) {
-    const payload = { n, text: 'é\u2028', ratio: 0.1, caused_by_hash: n % 3 === 0 ? 'ab'.repeat(32) : null };
-    const chain = JSON.stringify([{ actor_id: order.buyer.actorId, actor_type: 'human', role: 'CLERK' }]);
-    const options = n % 4 === 0 ? { headers: { 'x-delivery-chain': chain } } : {};
-    const master = masters[n % 2];
-    if (master !== undefined) await append(master, order.buyer, 'NOTED', payload, options);
-  }
-  const { path, headers } = closeOf(order, order.buyer);
-  await done(node.base, 'PATCH', path, { headers });
-  events = await eventsOf(node.base, order.supplier, order.ledgerId);
-});
+const masters = [await newMaster(order), await newMaster(order)];
+for (let n = 0; n < 12; n += 1) {
+  const payload = { n, text: 'é\u2028', ratio: 0.1, caused_by_hash: n % 3 === 0 ? 'ab'.repeat(32) : null };
+  const chain = JSON.stringify([{ actor_id: order.buyer.actorId, actor_type: 'human', role: 'CLERK' }]);
+  const options = n % 4 === 0 ? { headers: { 'x-delivery-chain': chain } } : {};
+  const master = masters[n % 2];
+  if (master !== undefined) await append(master, order.buyer, 'NOTED', payload, options);
+}
+const { path, headers } = closeOf(order, order.buyer);
+await done(node.base, 'PATCH', path, { headers });
+const events = await eventsOf(node.base, order.supplier, order.ledgerId);
 
 const hashOf = (...parts: (string | Buffer)[]): Buffer => {
   const hash = createHash('sha256');

@@ -1,8 +1,6 @@
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import {
@@ -15,6 +13,7 @@ import {
 } from '../../src/client/index.ts';
 import { type LogSigner, signCheckpoint } from '../../src/domain/log/checkpoint.ts';
 import { limits } from '../../src/runtime/limits/limits.ts';
+import { onLoopback } from '../support/loopback.ts';
 import { append, newMaster, newOrder, type Party } from '../support/parties.ts';
 import { runNode, suiteDir } from '../support/running-node.ts';
 
@@ -99,13 +98,12 @@ async function forging(forge: (note: string) => string): Promise<string> {
     passed.on('error', () => answer.destroy());
     answer.on('close', () => passed.destroy());
     asked.pipe(passed);
-  }).listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
+  });
   onTestFinished(() => {
     proxy.closeAllConnections();
     proxy.close();
   });
-  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${await onLoopback(proxy)}`;
 }
 
 function forgedBlock(block: string, forge: (note: string) => string): string {

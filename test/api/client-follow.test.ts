@@ -135,7 +135,7 @@ describe.each(['rest', 'grpc'] as const)('over %s', (transport) => {
     const stream = followed(delegate, transport, { ledgerId: own.ledgerId, after: -1, segment: true });
     await expect.poll(stream.seqs).toEqual([0, 1, 2, 4, 6]);
     expect(stream.events.every(({ checks }) => checks.contentHash)).toBe(true);
-    await done(base, 'DELETE', `/v1/traceledger/master/${master.uuid}/access/${link}`, { headers: own.buyer.bearer });
+    await done(base, 'DELETE', `/v1/traceledger/master/${master.uuid}/access/${link}`, own.buyer);
     await expect(stream.ended).rejects.toMatchObject({ code: 'permission_denied' });
     expect(stream.seqs()).toEqual([0, 1, 2, 4, 6]);
   });

@@ -53,8 +53,7 @@ async function expectSound(
   kind: 'ledger' | 'master' = 'ledger',
 ) {
   const authorityKeys = authorityKeysOf(await client.getAuthority());
-  const read: Event[] = [];
-  for await (const event of events) read.push(event);
+  const read = await Array.fromAsync(events);
   const { ledgerId = '', masterId } = read[0] ?? {};
   const checkpoint = await (kind === 'ledger' ? client.checkpoint(ledgerId) : client.masterCheckpoint(masterId ?? ''));
   const result = await verifyEvents(read, {

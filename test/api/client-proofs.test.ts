@@ -1,16 +1,15 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import {
   type ClientOptions,
   createClient,
-  type Event,
   type LedgerTrustClient,
   verifyInclusion,
   Watermarks,
 } from '../../src/client/index.ts';
+import { onLoopback } from '../support/loopback.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { append, newMaster, newOrder, newParty, type Party } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
@@ -25,12 +24,6 @@ function connect(node: RunningTestNode, { apiKey }: Party, options: Partial<Clie
   return createClient({ baseUrl: node.base, grpcUrl: `http://${node.grpcAddress}`, apiKey, ...options });
 }
 
-async function eventsIn(events: AsyncIterable<Event>): Promise<Event[]> {
-  const read: Event[] = [];
-  for await (const event of events) read.push(event);
-  return read;
-}
-
 test.each(['rest', 'grpc'] as const)(
   'over %s, checkpoints and events are verified, also those of a delegate',
   async (transport) => {
@@ -39,13 +32,14 @@ test.each(['rest', 'grpc'] as const)(
     const [master, other] = [await newMaster(order), await newMaster(order)];
     for (const one of [master, other, master]) await append(one, buyer, 'COUNTED', { n: 1 });
     const delegate = await newParty(node.base, { keyed: false });
-    await done(node.base, 'POST', '/v1/delegation/master', {
-      headers: buyer.bearer,
-      body: { master_id: master.uuid, delegate_actor_id: delegate.actorId, role: 'AUDITOR' },
+    await done(node.base, 'POST', '/v1/delegation/master', buyer, {
+      master_id: master.uuid,
+      delegate_actor_id: delegate.actorId,
+      role: 'AUDITOR',
     });
 
     await using client = connect(node, buyer, { transport });
-    const events = await eventsIn(client.ledgerEvents(ledgerId));
+    const events = await Array.fromAsync(client.ledgerEvents(ledgerId));
     const { origin, size } = await client.checkpoint(ledgerId);
     expect({ origin, size }).toEqual({ origin: expect.stringMatching(`/ledgers/${ledgerId}$`), size: events.length });
     const { log } = await client.getAuthority();
@@ -63,7 +57,7 @@ test.each(['rest', 'grpc'] as const)(
     expect((await client.checkpoint(ledgerId, { size: 2 })).size).toBe(2);
 
     await using ofDelegate = connect(node, delegate, { transport });
-    for (const event of await eventsIn(ofDelegate.masterEvents(master.uuid))) {
+    for (const event of await Array.fromAsync(ofDelegate.masterEvents(master.uuid))) {
       expect((await ofDelegate.proveEvent(event)).index).toBe(event.seq);
     }
     expect((await ofDelegate.masterCheckpoint(master.uuid)).size).toBe(before.size + 1);
@@ -158,9 +152,8 @@ async function withoutCheckpoints(base: string) {
     const type = answer.headers.get('content-type') ?? '';
     response.writeHead(answer.status, { 'content-type': type }).end(await answer.text());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${await onLoopback(server)}`;
 }
 
 test('an export holds its checkpoint, under which events that actors signed cannot be left out', async () => {
@@ -220,9 +213,10 @@ test('an export that is a segment is written, and has no checkpoint', async () =
   await append(other, order.buyer, 'COUNTED', { n: 1 });
   await append(master, order.buyer, 'COUNTED', { n: 1 });
   const delegate = await newParty(node.base, { keyed: false });
-  await done(node.base, 'POST', '/v1/delegation/master', {
-    headers: order.buyer.bearer,
-    body: { master_id: master.uuid, delegate_actor_id: delegate.actorId, role: 'AUDITOR' },
+  await done(node.base, 'POST', '/v1/delegation/master', order.buyer, {
+    master_id: master.uuid,
+    delegate_actor_id: delegate.actorId,
+    role: 'AUDITOR',
   });
   const [file, note] = [join(root, 'segment.jsonl'), join(root, 'segment.checkpoint')];
   const args = ['export', order.ledgerId, '--url', node.base, '--out', file, '--checkpoint', note];

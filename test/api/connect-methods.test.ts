@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { rpcPathOf } from '../../src/rpc/endpoints/endpoint.ts';
 import { apiServices } from '../../src/rpc/endpoints/routes.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
+import { nodeForTests } from '../support/node-for-tests.ts';
 
-let node: RunningTestNode;
-beforeAll(async () => {
-  node = await runNode();
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const node = await nodeForTests();
 
 const methods = apiServices.flatMap((service) => service.methods);
 const served = methods.filter(({ methodKind }) => methodKind === 'unary' || methodKind === 'server_streaming');

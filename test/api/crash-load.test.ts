@@ -1,7 +1,9 @@
-import { rmSync } from 'node:fs';
-import { afterAll, expect, test, vi } from 'vitest';
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
 import { isNightly } from '../support/nightly.ts';
-import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
+import { suiteProcesses } from '../support/node-for-tests.ts';
+import type { NodeProcess } from '../support/node-process.ts';
 import {
   append,
   eventsOf,
@@ -13,27 +15,17 @@ import {
   type Party,
 } from '../support/parties.ts';
 import { done, type Fields } from '../support/parties-rest.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { suiteDir } from '../support/running-node.ts';
 
 // Processes start slowly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
-const dirs: string[] = [];
-const nodes: NodeProcess[] = [];
-afterAll(async () => {
-  await Promise.all(nodes.map(({ kill }) => kill()));
-  for (const dir of dirs) rmSync(dir, { recursive: true, force: true });
-});
-
-async function start(dataDir: string): Promise<NodeProcess> {
-  const node = await startNodeProcess({ DATA_DIR: dataDir });
-  nodes.push(node);
-  return node;
-}
+const root = suiteDir();
+const startProcess = suiteProcesses();
+const start = (dataDir: string) => startProcess({ DATA_DIR: dataDir });
 
 async function startAnew(): Promise<{ dataDir: string; node: NodeProcess }> {
-  const dataDir = temporaryDir();
-  dirs.push(dataDir);
+  const dataDir = mkdtempSync(join(root, 'node-'));
   return { dataDir, node: await start(dataDir) };
 }
 
@@ -42,9 +34,9 @@ async function withKeys(base: string, party: Party): Promise<Party[]> {
   const parties = [party];
   for (let n = 0; n < 2; n += 1) {
     const key = newKeyPair();
-    const made = await done(base, 'POST', `/v1/actors/${party.actorId}/keys`, {
-      headers: party.bearer,
-      body: { public_key: key.publicKey, algorithm: 'Ed25519' },
+    const made = await done(base, 'POST', `/v1/actors/${party.actorId}/keys`, party, {
+      public_key: key.publicKey,
+      algorithm: 'Ed25519',
     });
     parties.push({ ...party, key, kid: made.text('kid') });
   }
@@ -107,9 +99,7 @@ async function check(base: string, load: Load, answers: ReadonlyMap<number, Fiel
     });
   }
   for (const { uuid } of masters) {
-    const page = await done(base, 'GET', `/v1/traceledger/master/${uuid}/events?verify=signatures`, {
-      headers: order.buyer.bearer,
-    });
+    const page = await done(base, 'GET', `/v1/traceledger/master/${uuid}/events?verify=signatures`, order.buyer);
     expect(page.body).toMatchObject({ count: 41, integrity: { verified: true, issues: [] } });
     expect(page.rows('events').map((event) => event.master_seq)).toEqual(Array.from({ length: 41 }, (_, seq) => seq));
   }

@@ -1,26 +1,16 @@
-import { rmSync } from 'node:fs';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Auth } from '../../src/gen/svc/v1/options_pb.ts';
 import { type RestRoute, restRoutes } from '../../src/rpc/endpoints/routes.ts';
 import { crashCalls } from '../support/crash-calls.ts';
 import { type CrashedCall, crashAmong, expectOnce, madeBy } from '../support/crash-retries.ts';
 import { newCrashScene } from '../support/crash-scene.ts';
 import { isNightly } from '../support/nightly.ts';
-import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { suiteProcesses } from '../support/node-for-tests.ts';
+import { suiteDir } from '../support/running-node.ts';
 
-const dataDir = temporaryDir();
-const nodes: NodeProcess[] = [];
-afterAll(async () => {
-  await Promise.all(nodes.map(({ kill }) => kill()));
-  rmSync(dataDir, { recursive: true, force: true });
-});
-
-async function start(): Promise<NodeProcess> {
-  const node = await startNodeProcess({ DATA_DIR: dataDir });
-  nodes.push(node);
-  return node;
-}
+const dataDir = suiteDir();
+const startProcess = suiteProcesses();
+const start = () => startProcess({ DATA_DIR: dataDir });
 
 const nameOf = ({ httpMethod, template }: RestRoute) => `${httpMethod} ${template}`;
 

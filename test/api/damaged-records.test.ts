@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiKeyHash } from '../../src/domain/keys/api-key.ts';
 import { wrongRecordForm } from '../../src/maintenance/scrub/record-forms.ts';
@@ -18,7 +17,7 @@ import {
 } from '../support/parties.ts';
 import { rest } from '../support/parties-rest.ts';
 import { runHere } from '../support/program-here.ts';
-import { type RunningTestNode, runNode, suiteDir, temporaryDir } from '../support/running-node.ts';
+import { type RunningTestNode, runNode, suiteDir, testDir } from '../support/running-node.ts';
 
 const dataDir = suiteDir();
 
@@ -122,7 +121,7 @@ test.each(Object.keys(logDamages))(
   async (what) => {
     const { order, master } = damagedLedgers.get(what) ?? {};
     if (order === undefined || master === undefined) throw new Error('no ledger');
-    const page = await rest(node.base, 'GET', `/v1/ledgers/${order.ledgerId}/events`, { headers: order.buyer.bearer });
+    const page = await rest(node.base, 'GET', `/v1/ledgers/${order.ledgerId}/events`, order.buyer);
     expect(page).toMatchObject({ status: 200, body: { integrity: { verified: false } } });
     const counted = await counter('svc_damaged_ledgers_total');
     const refused = await append({ ...master, base: node.base }, order.supplier, 'NOTE', {});
@@ -146,24 +145,20 @@ test('scrub names each damage and exits with 1', async () => {
 });
 
 test('scrub finds no damage in what the service wrote, and checks the form of every kind of record in it', async () => {
-  const honestDir = temporaryDir();
-  try {
-    {
-      await using honest = await runNode({ dataDir: honestDir });
-      expect(await (await fetch(`${honest.base}/v1/sandbox/run`)).text()).toMatch(/\d+ passed, 0 failed\s*$/);
-    }
-    const { code, out } = await runHere(['scrub'], { env: { DATA_DIR: honestDir } });
-    const readable = /^\d+ records and .* are readable\.\n0 tiles and 2 signed heads agree with the events\.\n$/;
-    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(readable) });
-    await using source = await openWholeLmdb(honestDir, Date.now);
-    const stored = [...source.whole.records()].map((record) => {
-      if (record instanceof UnreadableRecord) throw record;
-      return record;
-    });
-    const unchecked = stored.filter((record) => wrongRecordForm({ ...record, value: '"text"' }) === null);
-    expect(unchecked.map(({ kind }) => kind)).toEqual([]);
-    expect(stored.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['idempotency', 'node', 'webhook_changes']));
-  } finally {
-    rmSync(honestDir, { recursive: true, force: true });
+  const honestDir = testDir();
+  {
+    await using honest = await runNode({ dataDir: honestDir });
+    expect(await (await fetch(`${honest.base}/v1/sandbox/run`)).text()).toMatch(/\d+ passed, 0 failed\s*$/);
   }
+  const { code, out } = await runHere(['scrub'], { env: { DATA_DIR: honestDir } });
+  const readable = /^\d+ records and .* are readable\.\n0 tiles and 2 signed heads agree with the events\.\n$/;
+  expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(readable) });
+  await using source = await openWholeLmdb(honestDir, Date.now);
+  const stored = [...source.whole.records()].map((record) => {
+    if (record instanceof UnreadableRecord) throw record;
+    return record;
+  });
+  const unchecked = stored.filter((record) => wrongRecordForm({ ...record, value: '"text"' }) === null);
+  expect(unchecked.map(({ kind }) => kind)).toEqual([]);
+  expect(stored.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['idempotency', 'node', 'webhook_changes']));
 });

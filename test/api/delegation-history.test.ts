@@ -10,9 +10,8 @@ let other: Party;
 let grants: { first: Fields; second: Fields; third: Fields; revokedAt: string };
 const pause = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-const get = (path: string, by: Party = order.buyer) => done(base, 'GET', path, { headers: by.bearer });
-const post = async (path: string, body: Fields) =>
-  (await done(base, 'POST', path, { headers: order.buyer.bearer, body })).body;
+const get = (path: string, by: Party = order.buyer) => done(base, 'GET', path, by);
+const post = async (path: string, body: Fields) => (await done(base, 'POST', path, order.buyer, body)).body;
 
 beforeAll(async () => {
   [friend, other] = [await newParty(base), await newParty(base)];
@@ -29,7 +28,7 @@ beforeAll(async () => {
   const third = await post('/v1/delegation/ledger', { ...ledger, delegate_actor_id: other.actorId, role: 'AUDITOR' });
   await pause();
   const body = { ...ledger, delegate_actor_id: other.actorId };
-  const end = await done(base, 'PATCH', '/v1/delegation/ledger', { headers: order.supplier.bearer, body });
+  const end = await done(base, 'PATCH', '/v1/delegation/ledger', order.supplier, body);
   grants = { first, second, third, revokedAt: end.text('revoked_at') };
 });
 

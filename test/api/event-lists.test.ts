@@ -1,31 +1,24 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { nodeWithOrder } from '../support/node-for-tests.ts';
-import { append, type Master, newMaster, newOrder } from '../support/parties.ts';
+import { append, newMaster, newOrder } from '../support/parties.ts';
 import { done, type Fields, type RestAnswer, rest, shape } from '../support/parties-rest.ts';
 
 const { base, order } = await nodeWithOrder();
 
-let one: Master;
-let two: Master;
-/** Whole lists, as read at the start. */
-let ledgerEvents: Fields[];
-let masterEvents: Fields[];
-
-beforeAll(async () => {
-  one = await newMaster(order, order.supplier, 'PO-1');
-  two = await newMaster(order, order.buyer, 'PO-2');
-  for (let n = 0; n < 12; n += 1) {
-    await append(n % 3 === 0 ? two : one, order.buyer, n % 2 === 0 ? 'EVEN' : 'ODD', { n });
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-  ledgerEvents = (await ledger('')).rows('events');
-  masterEvents = (await master('')).rows('events');
-});
+const one = await newMaster(order, order.supplier, 'PO-1');
+const two = await newMaster(order, order.buyer, 'PO-2');
+for (let n = 0; n < 12; n += 1) {
+  await append(n % 3 === 0 ? two : one, order.buyer, n % 2 === 0 ? 'EVEN' : 'ODD', { n });
+  await new Promise((resolve) => setTimeout(resolve, 2));
+}
 
 const ledger = (query: string): Promise<RestAnswer> =>
-  rest(base, 'GET', `/v1/ledgers/${order.ledgerId}/events?${query}`, { headers: order.supplier.bearer });
+  rest(base, 'GET', `/v1/ledgers/${order.ledgerId}/events?${query}`, order.supplier);
 const master = (query: string): Promise<RestAnswer> =>
-  rest(base, 'GET', `/v1/traceledger/master/${one.uuid}/events?${query}`, { headers: order.supplier.bearer });
+  rest(base, 'GET', `/v1/traceledger/master/${one.uuid}/events?${query}`, order.supplier);
+/** Whole lists, as read at the start. */
+const ledgerEvents = (await ledger('')).rows('events');
+const masterEvents = (await master('')).rows('events');
 
 const seqs = (events: readonly Fields[]) => events.map((event) => event.seq);
 
@@ -146,9 +139,7 @@ test.each(['x', '界', '"', '\u0001'])(
     let cursor = '';
     let pages = 0;
     for (;;) {
-      const page = await done(base, 'GET', `/v1/ledgers/${small.ledgerId}/events?${cursor}`, {
-        headers: small.buyer.bearer,
-      });
+      const page = await done(base, 'GET', `/v1/ledgers/${small.ledgerId}/events?${cursor}`, small.buyer);
       expect(Buffer.byteLength(page.raw)).toBeLessThanOrEqual(2 * 1024 * 1024);
       expect(page.body.integrity).toEqual({ verified: true, issues: [] });
       found.push(...page.rows('events'));

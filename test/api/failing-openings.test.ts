@@ -40,8 +40,8 @@ test('a retry returns the opened ledger although its buyer has founded an organi
   await newOrganization(node.base, buyer);
   const answer = await retry();
   expect([answer.status, answer.body.buyer_organization_id]).toEqual([200, null]);
-  const { body } = await done(node.base, 'GET', '/v1/ledgers?ledger_type=ORDER', { headers: supplier.bearer });
-  const opened = await done(node.base, 'GET', `/v1/ledgers/${answer.body.id}`, { headers: supplier.bearer });
+  const { body } = await done(node.base, 'GET', '/v1/ledgers?ledger_type=ORDER', supplier);
+  const opened = await done(node.base, 'GET', `/v1/ledgers/${answer.body.id}`, supplier);
   expect(opened.body).toMatchObject({ id: answer.body.id, ledger_type: 'ORDER', status: 'OPEN' });
   expect(body.ledgers).toEqual([opened.body]);
 });
@@ -53,8 +53,8 @@ test('a retry returns the opened engagement although its entity requires a root 
   await done(node.base, 'PATCH', '/v1/entities/arl-gate', { headers, body: { require_arl: true } });
   const answer = await retry();
   expect([answer.status, answer.raw]).toEqual([200, expect.any(String)]);
-  const { body } = await done(node.base, 'GET', '/v1/ledgers', { headers: supplier.bearer });
-  const opened = await done(node.base, 'GET', `/v1/ledgers/${answer.body.ledger_id}`, { headers: supplier.bearer });
+  const { body } = await done(node.base, 'GET', '/v1/ledgers', supplier);
+  const opened = await done(node.base, 'GET', `/v1/ledgers/${answer.body.ledger_id}`, supplier);
   expect(opened.body).toMatchObject({ id: answer.body.ledger_id, ledger_type: 'ENGAGEMENT', status: 'OPEN' });
   expect(body.ledgers).toEqual([opened.body]);
   expectRefused(await rest(node.base, 'POST', '/v1/engagements', { headers, body: asked }), 409, 'arl_required');

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { MemoryLedgerStore } from '../support/memory-store/ledger-store.ts';
 import { MemoryRecordStore } from '../support/memory-store/record-store.ts';
 import { onboarding } from '../support/organizations.ts';
-import { newOrder, type Order, signedBy } from '../support/parties.ts';
+import { newOrder, signedBy } from '../support/parties.ts';
 import { done, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
-import { type FaultyNode, runFaultyNode } from '../support/running-node-faulty.ts';
+import { runFaultyNode } from '../support/running-node-faulty.ts';
 import type { ChooseFault, StoreFault, StoreOperation } from '../support/store-faults.ts';
 import { recordsWith } from '../support/world.ts';
 
@@ -21,40 +21,36 @@ const visible = new Set([
   'webhook_delivery',
 ]);
 
-let node: FaultyNode;
-let order: Order;
-let webhookId: string;
 /** What was written: the kind of a new record that can be seen, or `event`. */
 let written: string[] = [];
 let choose: ChooseFault = () => null;
 
-beforeAll(async () => {
-  const records = new MemoryRecordStore();
-  const ledgers = new MemoryLedgerStore(() => systemClock.now());
-  const append = ledgers.append.bind(ledgers);
-  ledgers.append = async (claim, entries) => {
-    await append(claim, entries);
-    written.push(...entries.map(() => 'event'));
-  };
-  node = await runFaultyNode({
-    choose: (operation) => choose(operation),
-    ledgers,
-    records: recordsWith(records, {
-      put: async (write) => {
-        const put = await records.put(write);
-        if (put.ok && write.replaces === 'absent' && visible.has(write.kind)) written.push(write.kind);
-        return put;
-      },
-    }),
-  });
-  order = await newOrder(node.base);
-  const made = await post('/v1/webhooks', order.buyer.bearer, { url: 'https://receiver.invalid/' });
-  webhookId = made.text('id');
+const records = new MemoryRecordStore();
+const ledgers = new MemoryLedgerStore(() => systemClock.now());
+const append = ledgers.append.bind(ledgers);
+ledgers.append = async (claim, entries) => {
+  await append(claim, entries);
+  written.push(...entries.map(() => 'event'));
+};
+const node = await runFaultyNode({
+  choose: (operation) => choose(operation),
+  ledgers,
+  records: recordsWith(records, {
+    put: async (write) => {
+      const put = await records.put(write);
+      if (put.ok && write.replaces === 'absent' && visible.has(write.kind)) written.push(write.kind);
+      return put;
+    },
+  }),
 });
 afterAll(() => node[Symbol.asyncDispose]());
 
 const post = (path: string, headers: Readonly<Record<string, string>>, body: Fields) =>
   done(node.base, 'POST', path, { headers, body });
+
+const order = await newOrder(node.base);
+const webhook = await post('/v1/webhooks', order.buyer.bearer, { url: 'https://receiver.invalid/' });
+const webhookId = webhook.text('id');
 
 /** A request; each is for a thing of its own. */
 interface Request {

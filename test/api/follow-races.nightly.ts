@@ -51,7 +51,7 @@ async function endOf(stream: LiveEvents, sinceMs: () => number): Promise<{ code:
 async function masterGrant({ own, master }: Scene, delegate: Party, more: Fields = {}): Promise<string> {
   const body = { actor_id: delegate.actorId, access: 'read', ...more };
   const path = `/v1/traceledger/master/${master.uuid}/access`;
-  const made = await done(base, 'POST', path, { headers: own.buyer.bearer, body });
+  const made = await done(base, 'POST', path, own.buyer, body);
   return `${path}/${made.text('link_id')}`;
 }
 
@@ -69,7 +69,7 @@ async function revokedGrant(): Promise<number> {
   let revokedMs = Number.POSITIVE_INFINITY;
   const ends = streams.map((stream) => endOf(stream, () => revokedMs));
   await setTimeout(Math.random() * 150);
-  await done(base, 'DELETE', link, { headers: there.own.buyer.bearer });
+  await done(base, 'DELETE', link, there.own.buyer);
   revokedMs = Date.now();
   for (const { code, afterMs } of await Promise.all(ends)) {
     expect(code).toBe('permission_denied');
@@ -77,7 +77,7 @@ async function revokedGrant(): Promise<number> {
   }
   await there.stop();
   const list = `/v1/ledgers/${there.own.ledgerId}/events?event_type=MASTER_DELEGATION_REVOKED`;
-  const [revocation] = (await done(base, 'GET', list, { headers: there.own.buyer.bearer })).rows('events');
+  const [revocation] = (await done(base, 'GET', list, there.own.buyer)).rows('events');
   const seqs = streams.flatMap(eventsIn).map(({ seq }) => Number(seq));
   expect(Math.max(...seqs, -1)).toBeLessThan(Number(revocation?.seq));
   return seqs.length;

@@ -1,8 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
@@ -10,12 +7,12 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { openBrowser } from '../support/docs-browser.ts';
 import { append, closeOf, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
+import { type RunningTestNode, runNode, suiteDir } from '../support/running-node.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 600_000 });
 
 const run = promisify(execFile);
-const dir = mkdtempSync(join(tmpdir(), 'follow-readers-'));
+const dir = suiteDir();
 const page = createServer((_, response) => {
   response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>reader</title>');
 });
@@ -26,8 +23,7 @@ let browser: Browser;
 let pageOrigin: string;
 
 beforeAll(async () => {
-  await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve));
-  pageOrigin = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
+  pageOrigin = `http://127.0.0.1:${await onLoopback(page)}`;
   node = await runNode({ env: { CORS_ORIGINS: pageOrigin } });
   order = await newOrder(node.base, { keyed: false });
   master = await newMaster(order);
@@ -45,7 +41,6 @@ afterAll(async () => {
   await browser?.close();
   await node?.stop();
   page.close();
-  rmSync(dir, { recursive: true, force: true });
 });
 
 /** The seqs of the ledger's events so far. */
@@ -96,6 +91,8 @@ with httpx.stream("GET", address, params={"after_seq": -1}, headers=headers, tim
     for line in answer.iter_lines():
         print(line, flush=True)
 `;
+
+import { onLoopback } from '../support/loopback.ts';
 
 test('a reader in Python with httpx follows the ledger, and resumes by Last-Event-ID', async () => {
   const read = async (last: string) => {

@@ -27,7 +27,7 @@ const seqsOf = (events: readonly { event: string; data: Fields }[]) =>
 /** Grants access to a master. Returns the id of the link. */
 async function grantTo(by: Party, uuid: string, delegate: Pick<Party, 'actorId'>, more: Fields = {}): Promise<string> {
   const body = { actor_id: delegate.actorId, access: 'read', ...more };
-  const made = await done(base, 'POST', `/v1/traceledger/master/${uuid}/access`, { headers: by.bearer, body });
+  const made = await done(base, 'POST', `/v1/traceledger/master/${uuid}/access`, by, body);
   return made.text('link_id');
 }
 
@@ -140,7 +140,7 @@ describe('a party that follows a ledger', () => {
     await using stream = await followLedger(own.ledgerId, own.buyer);
     await stream.through('caught_up');
     const records = async () =>
-      (await done(base, 'GET', `/v1/audit/access?ledger_id=${own.ledgerId}`, { headers: own.buyer.bearer }))
+      (await done(base, 'GET', `/v1/audit/access?ledger_id=${own.ledgerId}`, own.buyer))
         .rows('access_events')
         .filter(({ path }) => String(path).endsWith('/follow'));
     expect(await records()).toMatchObject([{ method: 'GET', response_status: 200 }]);
@@ -168,9 +168,12 @@ describe('a party that follows a master', () => {
     const { path, headers } = closeOf(own, own.buyer);
     await done(base, 'PATCH', path, { headers });
     expect((await stream.ended()).map(({ event }) => event)).toEqual(['event', 'caught_up', 'event']);
-    const refused = await rest(base, 'GET', `/v1/traceledger/master/${master.uuid}/events/follow?after_master_seq=9`, {
-      headers: own.buyer.bearer,
-    });
+    const refused = await rest(
+      base,
+      'GET',
+      `/v1/traceledger/master/${master.uuid}/events/follow?after_master_seq=9`,
+      own.buyer,
+    );
     expect([refused.code, (refused.body.error as Fields).details]).toMatchObject([
       'invalid_argument',
       { field: 'after_master_seq' },
@@ -203,7 +206,7 @@ describe('a delegate', () => {
     await whole.through('caught_up');
     await stream.through('caught_up');
     await append(master, own.buyer, 'PACKED', { n: 1 });
-    await done(base, 'DELETE', `/v1/traceledger/master/${master.uuid}/access/${link}`, { headers: own.buyer.bearer });
+    await done(base, 'DELETE', `/v1/traceledger/master/${master.uuid}/access/${link}`, own.buyer);
     await append(master, own.buyer, 'SHIPPED', { n: 2 });
     for (const ended of [await whole.ended(), await stream.ended()]) {
       expect(ended.map(({ event }) => event)).toEqual(['caught_up', 'event', 'error']);
@@ -221,7 +224,7 @@ describe('a delegate', () => {
       await stream.through('caught_up');
       const writing = Array.from({ length: 6 }, (_, n) => append(master, own.buyer, 'RACED', { race, n }));
       const path = `/v1/traceledger/master/${master.uuid}/access/${link}`;
-      const revoking = done(base, 'DELETE', path, { headers: own.buyer.bearer });
+      const revoking = done(base, 'DELETE', path, own.buyer);
       writing.push(...Array.from({ length: 6 }, (_, n) => append(master, own.supplier, 'RACED', { race, n })));
       await Promise.all([revoking, ...writing]);
       const sent = await stream.ended();
@@ -247,12 +250,12 @@ describe('a delegate', () => {
 
 test('a stream ends within a second of the revocation of its API key', async () => {
   const own = await otherOrder(order);
-  const made = await done(base, 'POST', '/v1/developer/keys', { headers: own.buyer.bearer, body: { name: 'short' } });
+  const made = await done(base, 'POST', '/v1/developer/keys', own.buyer, { name: 'short' });
   await using stream = await liveEvents(base, `/v1/ledgers/${own.ledgerId}/events/follow`, {
     authorization: `Bearer ${made.text('api_key')}`,
   });
   await stream.through('caught_up');
-  await done(base, 'DELETE', `/v1/developer/keys/${made.text('key_id')}`, { headers: own.buyer.bearer });
+  await done(base, 'DELETE', `/v1/developer/keys/${made.text('key_id')}`, own.buyer);
   const revokedMs = Date.now();
   expect((await stream.ended()).at(-1)).toMatchObject({ event: 'error', data: { error: { code: 'invalid_api_key' } } });
   expect(Date.now() - revokedMs).toBeLessThan(1_500);
@@ -279,7 +282,7 @@ test('an entity that identifies itself by signed headers follows what it was gra
   await stream.through('caught_up');
   await append(master, own.buyer, 'PACKED', { n: 1 });
   expect(seqsOf(await stream.through('event'))).toEqual([4]);
-  await done(base, 'DELETE', `/v1/traceledger/master/${master.uuid}/access/${linkId}`, { headers: own.buyer.bearer });
+  await done(base, 'DELETE', `/v1/traceledger/master/${master.uuid}/access/${linkId}`, own.buyer);
   expect((await stream.ended()).at(-1)).toMatchObject({
     event: 'error',
     data: { error: { code: 'permission_denied' } },

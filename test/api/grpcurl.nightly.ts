@@ -1,15 +1,13 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
+import { type RunningTestNode, runNode, suiteDir } from '../support/running-node.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 600_000 });
 
 const run = promisify(execFile);
-const bin = mkdtempSync(join(tmpdir(), 'grpcurl-'));
+const bin = suiteDir();
 let node: RunningTestNode;
 
 beforeAll(async () => {
@@ -20,7 +18,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await node?.stop();
-  rmSync(bin, { recursive: true, force: true });
 });
 
 function grpcurl(...args: string[]): Promise<{ stdout: string; stderr: string }> {

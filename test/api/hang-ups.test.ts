@@ -103,7 +103,7 @@ test('the key of an abandoned creating call returns its one result', async () =>
     }
     keys.push(answer.text('api_key'));
   }
-  const listed = (await done(base, 'GET', '/v1/developer/me', { headers: order.buyer.bearer })).rows('keys');
+  const listed = (await done(base, 'GET', '/v1/developer/me', order.buyer)).rows('keys');
   expect(
     listed
       .filter((key) => String(key.name).startsWith('key '))

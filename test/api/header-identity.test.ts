@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { canonicalize } from 'json-canonicalize';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { entityRequest, newDevice, newKeyPair, newParty, signatureOf } from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
@@ -8,11 +8,8 @@ import { done, expectRefused, type Fields, type RestAnswer, rest } from '../supp
 const { base } = await nodeForTests();
 const owner = await newParty(base);
 const keyed = await newDevice(base, { owner, keyed: true });
-let ledgerId: string;
 
-beforeAll(async () => {
-  ledgerId = (await asked('POST', '/v1/entities/root-ledger')).text('ledger_id');
-});
+const ledgerId = (await asked('POST', '/v1/entities/root-ledger')).text('ledger_id');
 
 /** A call signed as a whole. */
 function asked(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<RestAnswer> {
@@ -166,15 +163,8 @@ test('only the owner of an entity enrols, prefers and revokes its keys', async (
   const path = `/v1/actors/${device.actorId}/keys`;
   const stranger = await newParty(base);
   const { publicKey } = newKeyPair();
-  expectRefused(
-    await rest(base, 'POST', path, { headers: stranger.bearer, body: { public_key: publicKey } }),
-    403,
-    'permission_denied',
-  );
-  const first = await done(base, 'POST', path, {
-    headers: owner.bearer,
-    body: { public_key: publicKey, algorithm: 'Ed25519' },
-  });
+  expectRefused(await rest(base, 'POST', path, stranger, { public_key: publicKey }), 403, 'permission_denied');
+  const first = await done(base, 'POST', path, owner, { public_key: publicKey, algorithm: 'Ed25519' });
   expect(first.body).toMatchObject({
     kid: `svc:actor:${device.actorId}#key-1`,
     status: 'ACTIVE',
@@ -185,15 +175,11 @@ test('only the owner of an entity enrols, prefers and revokes its keys', async (
     401,
     'signature_required',
   );
-  await done(base, 'POST', path, { headers: owner.bearer, body: { public_key: newKeyPair().publicKey } });
-  expectRefused(
-    await rest(base, 'PATCH', `${path}/key-2/prefer`, { headers: stranger.bearer }),
-    403,
-    'permission_denied',
-  );
-  expect((await done(base, 'PATCH', `${path}/key-2/prefer`, { headers: owner.bearer })).status).toBe(204);
+  await done(base, 'POST', path, owner, { public_key: newKeyPair().publicKey });
+  expectRefused(await rest(base, 'PATCH', `${path}/key-2/prefer`, stranger), 403, 'permission_denied');
+  expect((await done(base, 'PATCH', `${path}/key-2/prefer`, owner)).status).toBe(204);
   for (const key of ['key-1', 'key-2']) {
-    await done(base, 'PATCH', `${path}/${key}/revoke`, { headers: owner.bearer, body: { reason: 'sold' } });
+    await done(base, 'PATCH', `${path}/${key}/revoke`, owner, { reason: 'sold' });
   }
   expectRefused(
     await rest(base, 'POST', '/v1/entities/root-ledger', { headers: device.headers }),

@@ -36,9 +36,7 @@ describe('a payload, through all transports', () => {
     const payload =
       '{"a":1.10,"b":1E2,"c":333333333.33333329,"d":-0,"e":"\\u00e9\\ud83d\\ude00","__proto__":{"x":1},"constructor":1,"n":9007199254740991}';
     expect(await appended(payload, 'KEPT')).toEqual(taken);
-    const events = await rest(base, 'GET', `/v1/ledgers/${order.ledgerId}/events?event_type=KEPT`, {
-      headers: order.buyer.bearer,
-    });
+    const events = await rest(base, 'GET', `/v1/ledgers/${order.ledgerId}/events?event_type=KEPT`, order.buyer);
     expect(events.rows('events')).toHaveLength(4);
     for (const kept of ['"a":1.1,"b":100,', '"__proto__":{"x":1}', '"d":0,"e":"é😀","n":9007199254740991'])
       expect(events.raw.split(kept)).toHaveLength(5);
@@ -107,10 +105,7 @@ test('an invalid Idempotency-Key is ignored by calls without a caller and by rea
 
 test('a call without fields accepts no body, null and {}, and refuses a field', async () => {
   const close = (body: unknown) =>
-    rest(base, 'PATCH', '/v1/traceledger/master/0199aaaa-0000-7000-8000-000000000001/close', {
-      headers: order.buyer.bearer,
-      body,
-    });
+    rest(base, 'PATCH', '/v1/traceledger/master/0199aaaa-0000-7000-8000-000000000001/close', order.buyer, body);
   for (const body of [undefined, 'null', '{}', {}]) expectRefused(await close(body), 404, 'not_found');
   expectRefused(await close({ force: true }), 400, 'invalid_argument');
   expectRefused(await close('['), 400, 'invalid_json');

@@ -10,16 +10,13 @@ const keysPath = (party: Party) => `/v1/actors/${party.actorId}/keys`;
 /** Enrols a further key; answers the party as it signs with that one. */
 async function enrol(party: Party): Promise<Party> {
   const key = newKeyPair();
-  const made = await done(base, 'POST', keysPath(party), {
-    headers: party.bearer,
-    body: { public_key: key.publicKey, algorithm: 'Ed25519' },
-  });
+  const made = await done(base, 'POST', keysPath(party), party, { public_key: key.publicKey, algorithm: 'Ed25519' });
   expect(made.body).toMatchObject({ algorithm: 'Ed25519', status: 'ACTIVE' });
   return { ...party, key, kid: made.text('kid') };
 }
 
 const revoke = (party: Party, key: string, body: unknown = { reason: 'lost' }) =>
-  rest(base, 'PATCH', `${keysPath(party)}/${key}/revoke`, { headers: party.bearer, body });
+  rest(base, 'PATCH', `${keysPath(party)}/${key}/revoke`, party, body);
 
 async function preferred(party: Party): Promise<unknown> {
   const document = await done(base, 'GET', `/v1/resolve/${party.svcId}`);
@@ -37,7 +34,7 @@ test('the first key is preferred until another one is, named by either form of i
   expect(first.kid).toBe(`${party.svcId}#key-1`);
   const second = await enrol(party);
   expect(await preferred(party)).toBe(first.kid);
-  const prefer = (key: string) => rest(base, 'PATCH', `${keysPath(party)}/${key}/prefer`, { headers: party.bearer });
+  const prefer = (key: string) => rest(base, 'PATCH', `${keysPath(party)}/${key}/prefer`, party);
   expect((await prefer(encodeURIComponent(second.kid ?? ''))).status).toBe(204);
   expect(await preferred(party)).toBe(second.kid);
   expect((await prefer('key-1')).status).toBe(204);
@@ -62,7 +59,7 @@ test('a key id of an actor without keys is unknown, with and without a signature
   for (const headers of [named, { ...named, 'x-actor-sig': Buffer.alloc(64, 7).toString('base64') }]) {
     expectRefused(await rest(base, 'POST', path, { headers, body: event }), 401, 'unknown_signing_key');
   }
-  expect((await rest(base, 'POST', path, { headers: order.buyer.bearer, body: event })).status).toBe(200);
+  expect((await rest(base, 'POST', path, order.buyer, event)).status).toBe(200);
 });
 
 test('a revoked key is hidden by default, shown with its end, and never active again', async () => {
@@ -84,7 +81,7 @@ test('a revoked key is hidden by default, shown with its end, and never active a
   expect(key).toEqual(history);
   const document = await done(base, 'GET', `/v1/resolve/${party.svcId}`);
   expect(document.body).toMatchObject({ keys: [history], preferred_signing: null });
-  const prefer = await rest(base, 'PATCH', `${keysPath(party)}/key-1/prefer`, { headers: party.bearer });
+  const prefer = await rest(base, 'PATCH', `${keysPath(party)}/key-1/prefer`, party);
   expectRefused(prefer, 409, 'key_not_active');
   const again = await revoke(party, 'key-1');
   expectRefused(again, 409, 'key_not_active');

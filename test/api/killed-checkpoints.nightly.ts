@@ -1,28 +1,18 @@
-import { rmSync } from 'node:fs';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { KeptNotes } from '../support/kept-notes.ts';
-import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
+import { suiteProcesses } from '../support/node-for-tests.ts';
 import { eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import { appendRepeatedly } from '../support/repeated-appends.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { suiteDir } from '../support/running-node.ts';
 
 const appends = 5_000;
 /** At which answers the node is killed. */
 const killsAt = [1_250, 2_500, 3_750];
 const callers = 6;
 
-const dataDir = temporaryDir();
-const nodes: NodeProcess[] = [];
-afterAll(async () => {
-  await Promise.all(nodes.map(({ kill }) => kill()));
-  rmSync(dataDir, { recursive: true, force: true });
-});
-
-async function start(): Promise<NodeProcess> {
-  const node = await startNodeProcess({ DATA_DIR: dataDir });
-  nodes.push(node);
-  return node;
-}
+const dataDir = suiteDir();
+const startProcess = suiteProcesses();
+const start = () => startProcess({ DATA_DIR: dataDir });
 
 test('no checkpoint of a node that is killed three times during 5,000 appends contradicts another', {
   timeout: 1_800_000,

@@ -10,20 +10,14 @@ const get = (path: string, by: Pick<Party, 'bearer'>, headers: Readonly<Record<s
   rest(base, 'GET', path, { headers: { ...by.bearer, ...headers } });
 
 const ledgersOf = async (by: Party, query = ''): Promise<Fields[]> =>
-  (await done(base, 'GET', `/v1/ledgers?${query}`, { headers: by.bearer })).rows('ledgers');
+  (await done(base, 'GET', `/v1/ledgers?${query}`, by)).rows('ledgers');
 const idsOf = async (by: Party, query = '') => (await ledgersOf(by, query)).map(({ id }) => id);
 
 test('a ledger of every type is listed as GET of the ledger shows it', async () => {
   const [one, two] = [await newParty(base), await newParty(base)];
   const { organizationId, frlLedgerId } = await newOrganization(base, one);
-  const order = await done(base, 'POST', '/v1/ledgers', {
-    headers: one.bearer,
-    body: { supplier_svc_id: two.svcId },
-  });
-  await done(base, 'POST', '/v1/engagements', {
-    headers: one.bearer,
-    body: { counterparty_actor_id: two.actorId, purpose: 'SERVICE' },
-  });
+  const order = await done(base, 'POST', '/v1/ledgers', one, { supplier_svc_id: two.svcId });
+  await done(base, 'POST', '/v1/engagements', one, { counterparty_actor_id: two.actorId, purpose: 'SERVICE' });
   const listed = await ledgersOf(one);
   expect(listed.map(({ ledger_type }) => ledger_type)).toEqual(['FACILITY_ROOT', 'ORDER', 'ENGAGEMENT']);
   for (const ledger of listed) expect((await get(`/v1/ledgers/${ledger.id}`, one)).body).toEqual(ledger);
@@ -45,7 +39,7 @@ test('a ledger of every type is listed as GET of the ledger shows it', async () 
 test('ledgers are filtered by counterparty and time, together with the other filters', async () => {
   const [one, two, three] = [await newParty(base), await newParty(base), await newParty(base)];
   const open = async (by: Party, to: Party) =>
-    (await done(base, 'POST', '/v1/ledgers', { headers: by.bearer, body: { supplier_svc_id: to.svcId } })).text('id');
+    (await done(base, 'POST', '/v1/ledgers', by, { supplier_svc_id: to.svcId })).text('id');
   const ids = [await open(one, two), await open(three, one), await open(one, three), await open(two, one)];
   const of = ({ actorId }: Party) => `counterparty_actor_id=${actorId}`;
   expect(await idsOf(one, of(two))).toEqual([ids[0], ids[3]]);
@@ -105,9 +99,9 @@ test('a delegate of one master learns of that master alone, whatever it filters 
   const [mine, sibling] = [await newMaster(order, order.buyer, 'MINE'), await newMaster(order, order.buyer, 'OTHER')];
   const delegate = await newParty(base);
   const stranger = await newParty(base);
-  await done(base, 'POST', `/v1/traceledger/master/${mine.uuid}/access`, {
-    headers: order.buyer.bearer,
-    body: { actor_id: delegate.actorId, access: 'read' },
+  await done(base, 'POST', `/v1/traceledger/master/${mine.uuid}/access`, order.buyer, {
+    actor_id: delegate.actorId,
+    access: 'read',
   });
   const list = `/v1/traceledger/master?ledger_id=${order.ledgerId}`;
   const refs = async (query: string) =>
@@ -126,11 +120,12 @@ test('a delegate of one master learns of that master alone, whatever it filters 
   const [listed] = await ledgersOf(delegate, `counterparty_actor_id=${order.supplier.actorId}`);
   expect((await get(`/v1/ledgers/${order.ledgerId}`, delegate)).body).toEqual(listed);
   expect(await ledgersOf(stranger, `counterparty_actor_id=${order.supplier.actorId}`)).toEqual([]);
-  const access = await done(base, 'GET', `/v1/traceledger/master/${mine.uuid}/access`, {
-    headers: order.buyer.bearer,
-  });
-  await done(base, 'DELETE', `/v1/traceledger/master/${mine.uuid}/access/${access.rows('access')[0]?.link_id}`, {
-    headers: order.buyer.bearer,
-  });
+  const access = await done(base, 'GET', `/v1/traceledger/master/${mine.uuid}/access`, order.buyer);
+  await done(
+    base,
+    'DELETE',
+    `/v1/traceledger/master/${mine.uuid}/access/${access.rows('access')[0]?.link_id}`,
+    order.buyer,
+  );
   expect(await ledgersOf(delegate)).toEqual([]);
 });

@@ -26,7 +26,7 @@ test('a refused ledger, master or organization of a body is named in the details
   ];
   for (const [method, path, field, body, existing] of cases) {
     for (const id of [randomUUID(), existing]) {
-      const answer = await rest(base, method, path, { headers: stranger.bearer, body: { ...body, [field]: id } });
+      const answer = await rest(base, method, path, stranger, { ...body, [field]: id });
       expectRefused(answer, 404, 'not_found');
       expect((answer.body.error as { details: Fields }).details).toEqual({ field });
     }

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { readConfig } from '../../src/node/config.ts';
 import { startEmbedded } from '../../src/node/embedded.ts';
 import { readTls } from '../../src/node/listeners.ts';
@@ -121,11 +121,8 @@ test.each([
   await new Promise((resolve) => server.once('listening', resolve));
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? String(address.port) : '';
-  try {
-    await isRefused({ [variable]: port }, variable, port);
-  } finally {
-    server.close();
-  }
+  onTestFinished(() => void server.close());
+  await isRefused({ [variable]: port }, variable, port);
 });
 
 test('a second node on the same directory is refused and leaves the first one running', async () => {

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Message } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { grpcClient } from '../support/grpc-client.ts';
 import { watchHost } from '../support/host-watch.ts';
 import { startNodeProcess, stopWhileStarting } from '../support/node-process.ts';
@@ -13,17 +13,10 @@ import { startNpmScript } from '../support/npm-script.ts';
 import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import type { Fields } from '../support/parties-rest.ts';
 import { openStream, outcomeOf, type StreamOutcome, streamed } from '../support/parties-stream.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 
-const dirs: string[] = [];
-const freshDir = (): string => {
-  const dir = temporaryDir();
-  dirs.push(dir);
-  return dir;
-};
-afterAll(() => {
-  for (const dir of dirs) rmSync(dir, { recursive: true, force: true });
-});
+const root = suiteDir();
+const freshDir = () => mkdtempSync(join(root, 'node-'));
 
 test('SIGTERM during a start exits with 0 before the announcement and leaves a sound directory', async () => {
   const DATA_DIR = join(freshDir(), 'data');

@@ -240,8 +240,7 @@ describe('the data of a node', () => {
     });
     const authorityKeys = authorityKeysOf(await client.getAuthority());
     for (const ledgerId of [order.ledgerId, freshId]) {
-      const events = [];
-      for await (const event of client.ledgerEvents(ledgerId)) events.push(event);
+      const events = await Array.fromAsync(client.ledgerEvents(ledgerId));
       const found = await verifyEvents(events, {
         keys: keysFromResolver(client),
         authorityKeys,

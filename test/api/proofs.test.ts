@@ -30,9 +30,10 @@ const { buyer, ledgerId } = order;
 const [delegate, stranger] = [await newParty(base, { keyed: false }), await newParty(base, { keyed: false })];
 const master = await newMaster(order);
 const sibling = await newMaster(order);
-await done(base, 'POST', '/v1/delegation/master', {
-  headers: buyer.bearer,
-  body: { master_id: master.uuid, delegate_actor_id: delegate.actorId, role: 'AUDITOR' },
+await done(base, 'POST', '/v1/delegation/master', buyer, {
+  master_id: master.uuid,
+  delegate_actor_id: delegate.actorId,
+  role: 'AUDITOR',
 });
 await fill();
 const events = (await eventsOf(base, buyer, ledgerId)).map(placeOf);
@@ -55,7 +56,7 @@ async function fill(): Promise<void> {
 }
 
 // A large tree is made in the background.
-await vi.waitFor(() => done(base, 'GET', `/v1/ledgers/${ledgerId}/checkpoint`, { headers: buyer.bearer }), 60_000);
+await vi.waitFor(() => done(base, 'GET', `/v1/ledgers/${ledgerId}/checkpoint`, buyer), 60_000);
 
 /** A backup of the same, restored: its store is behind. */
 const restored = join(root, 'restored');
@@ -67,10 +68,9 @@ const anchor = await done(base, 'GET', '/.well-known/svc-authority');
 const keys = anchor.rows('log.keys').map(({ public_key }) => knownKey(String(public_key)));
 const ledgerOrigin = `ledger.example/v1/ledgers/${ledgerId}`;
 const masterOrigin = `ledger.example/v1/masters/${master.uuid}`;
-const ofLedger = (by: Party, path: string, at = base) =>
-  rest(at, 'GET', `/v1/ledgers/${ledgerId}/${path}`, { headers: by.bearer });
+const ofLedger = (by: Party, path: string, at = base) => rest(at, 'GET', `/v1/ledgers/${ledgerId}/${path}`, by);
 const ofMasterLog = (by: Party, path: string, at = base) =>
-  rest(at, 'GET', `/v1/traceledger/master/${master.uuid}/${path}`, { headers: by.bearer });
+  rest(at, 'GET', `/v1/traceledger/master/${master.uuid}/${path}`, by);
 const aMaster = (at: number) => ofMaster.at(at) ?? expect.fail('no such event');
 const aSibling = (at: number) => ofSibling.at(at) ?? expect.fail('no such event');
 

@@ -18,7 +18,7 @@ const { base, order, master } = await nodeWithMaster();
 const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
 
 async function count(ledgerId = order.ledgerId): Promise<number> {
-  const page = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events`, { headers: order.supplier.bearer });
+  const page = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events`, order.supplier);
   return page.body.count as number;
 }
 
@@ -123,7 +123,7 @@ test('a replay returns the first answer after the end of the key, the grant, the
   expectRefused(await append(own, here.buyer, 'NOTED', { n: 4 }, keyed('newer')), 401, 'signing_key_revoked');
 
   // But not without a credential that is good.
-  const gone = await done(base, 'DELETE', `/v1/developer/keys/${here.buyer.keyId}`, { headers: here.buyer.bearer });
+  const gone = await done(base, 'DELETE', `/v1/developer/keys/${here.buyer.keyId}`, here.buyer);
   expect(gone.status).toBe(204);
   await untilKnownElsewhere('a revoked API key');
   expectRefused(await byBuyer(), 401, 'invalid_api_key');
@@ -131,9 +131,9 @@ test('a replay returns the first answer after the end of the key, the grant, the
 
 test('a signed closing is replayed after the revocation of its key; another idempotency key is refused', async () => {
   const [primary, counterparty] = [await newParty(base), await newParty(base)];
-  const opened = await done(base, 'POST', '/v1/engagements', {
-    headers: primary.bearer,
-    body: { counterparty_actor_id: counterparty.actorId, purpose: 'AUDIT' },
+  const opened = await done(base, 'POST', '/v1/engagements', primary, {
+    counterparty_actor_id: counterparty.actorId,
+    purpose: 'AUDIT',
   });
   const ledgerId = opened.text('ledger_id');
   const form = {

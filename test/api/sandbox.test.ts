@@ -121,8 +121,7 @@ test('a run makes actors and nothing else in the production world', async () => 
 test('the client yields the lines of a run over REST and gRPC', async () => {
   for (const transport of ['rest', 'grpc'] as const) {
     await using client = createClient({ baseUrl: node.base, grpcUrl: `http://${node.grpcAddress}`, transport });
-    const lines: string[] = [];
-    for await (const line of client.runSandbox()) lines.push(line);
+    const lines = await Array.fromAsync(client.runSandbox());
     expectPassed(lines.join('\n'));
   }
 });
@@ -141,8 +140,7 @@ async function deceived(title: string, answered: (path: string) => string): Prom
       yield step;
     }
   }
-  const lines: string[] = [];
-  for await (const line of tell(watched(), signal)) lines.push(line);
+  const lines = await Array.fromAsync(tell(watched(), signal));
   await agent.close();
   return lines;
 }

@@ -34,7 +34,7 @@ beforeAll(async () => {
   }
   for (const actorId of [world.party.actorId, world.entity.actorId]) {
     const body = { public_key: newKeyPair().publicKey };
-    await done(base, 'POST', `/v1/actors/${actorId}/keys`, { headers: world.party.bearer, body });
+    await done(base, 'POST', `/v1/actors/${actorId}/keys`, world.party, body);
   }
 });
 

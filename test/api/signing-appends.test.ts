@@ -14,14 +14,17 @@ const signed = (form: unknown, by: Party = order.buyer, eventType = 'NOTED', led
   signedBy(by, eventType, ledgerId, form);
 
 async function count(): Promise<number> {
-  const page = await done(base, 'GET', `/v1/ledgers/${order.ledgerId}/events`, { headers: order.buyer.bearer });
+  const page = await done(base, 'GET', `/v1/ledgers/${order.ledgerId}/events`, order.buyer);
   return page.body.count as number;
 }
 
 async function read(id: string): Promise<Fields> {
-  const page = await done(base, 'GET', `/v1/ledgers/${order.ledgerId}/events?event_id=${id}&verify=signatures`, {
-    headers: order.supplier.bearer,
-  });
+  const page = await done(
+    base,
+    'GET',
+    `/v1/ledgers/${order.ledgerId}/events?event_id=${id}&verify=signatures`,
+    order.supplier,
+  );
   expect(page.body.integrity).toEqual({ verified: true, issues: [] });
   return page.rows('events')[0] ?? {};
 }

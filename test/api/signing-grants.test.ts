@@ -39,9 +39,7 @@ async function grant(scope: keyof typeof scopes, body: Fields, form: Fields, by:
 }
 
 async function lastEvent(ledgerId: string): Promise<Fields> {
-  const page = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events?order=desc&limit=1`, {
-    headers: order.supplier.bearer,
-  });
+  const page = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events?order=desc&limit=1`, order.supplier);
   return page.rows('events')[0] ?? {};
 }
 
@@ -153,15 +151,12 @@ test('POST …/access needs no signature, and checks and keeps one over the body
     actor_sig: headers['x-actor-sig'],
     actor_sig_payload: form,
   });
-  const unsigned = await done(base, 'POST', path, {
-    headers: order.buyer.bearer,
-    body: { actor_id: actorId, access: 'write' },
-  });
+  const unsigned = await done(base, 'POST', path, order.buyer, { actor_id: actorId, access: 'write' });
   expect(unsigned.body).toMatchObject({ access: 'write', expires_at: null });
-  const list = await done(base, 'GET', path, { headers: order.buyer.bearer });
+  const list = await done(base, 'GET', path, order.buyer);
   expect(list.body).toEqual({ count: list.rows('access').length, access: expect.arrayContaining([unsigned.body]) });
   expect(list.rows('access').filter((item) => item.delegate_actor_id === actorId)).toHaveLength(1);
   const end = `${path}/${unsigned.text('link_id')}`;
-  expect((await done(base, 'DELETE', end, { headers: order.buyer.bearer })).status).toBe(204);
-  expectRefused(await rest(base, 'DELETE', end, { headers: order.buyer.bearer }), 404, 'not_found');
+  expect((await done(base, 'DELETE', end, order.buyer)).status).toBe(204);
+  expectRefused(await rest(base, 'DELETE', end, order.buyer), 404, 'not_found');
 });

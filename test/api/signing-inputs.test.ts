@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { nodeWithOrder } from '../support/node-for-tests.ts';
 import { newOrganization } from '../support/organizations.ts';
 import { append, newMaster, otherOrder, type Party, signedBy } from '../support/parties.ts';
@@ -6,19 +6,13 @@ import { done, expectRefused, type Fields, type RestAnswer, rest } from '../supp
 
 const { base, order } = await nodeWithOrder();
 
+const organization = await newOrganization(base, order.supplier);
 /** The supplier has an organization when this ledger is opened, the buyer has none. */
-let withOrganization: { readonly ledgerId: string; readonly organizationId: string; readonly frlLedgerId: string };
-
-beforeAll(async () => {
-  const organization = await newOrganization(base, order.supplier);
-  withOrganization = { ...(await otherOrder(order)), ...organization };
-});
+const withOrganization = { ...(await otherOrder(order)), ...organization };
 
 /** The newest event of a ledger. */
 async function newest(ledgerId: string, by: Party = order.supplier): Promise<Fields> {
-  const page = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events?order=desc&limit=1&verify=signatures`, {
-    headers: by.bearer,
-  });
+  const page = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events?order=desc&limit=1&verify=signatures`, by);
   expect(page.body.integrity).toEqual({ verified: true, issues: [] });
   return page.rows('events')[0] ?? {};
 }

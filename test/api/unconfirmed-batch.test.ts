@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { createLog } from '../../src/runtime/telemetry/log.ts';
 import { grpcClient } from '../support/grpc-client.ts';
-import { append, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { append, newMaster, newOrder } from '../support/parties.ts';
 import { type Fields, rest } from '../support/parties-rest.ts';
 import { sendAll, streamed } from '../support/parties-stream.ts';
-import { type FaultyNode, runFaultyNode } from '../support/running-node-faulty.ts';
+import { runFaultyNode } from '../support/running-node-faulty.ts';
 
-let node: FaultyNode;
-let order: Order;
-let master: Master;
 const lines: Fields[] = [];
 
-beforeAll(async () => {
-  node = await runFaultyNode({ log: createLog('info', { write: (line) => void lines.push(JSON.parse(line)) }) });
-  order = await newOrder(node.base);
-  master = await newMaster(order);
-});
+const node = await runFaultyNode({ log: createLog('info', { write: (line) => void lines.push(JSON.parse(line)) }) });
+const order = await newOrder(node.base);
+const master = await newMaster(order);
 afterAll(() => node[Symbol.asyncDispose]());
 beforeEach(() => {
   lines.length = 0;

@@ -18,10 +18,10 @@ beforeEach(async () => {
 afterEach(() => receiver[Symbol.asyncDispose]());
 
 const subscribe = (by: Party, body: Fields = {}) =>
-  rest(base, 'POST', '/v1/webhooks', { headers: by.bearer, body: { url: receiver.url, ...body } });
+  rest(base, 'POST', '/v1/webhooks', by, { url: receiver.url, ...body });
 
 const deliveriesOf = async (by: Party, id: string, query = '') =>
-  (await done(base, 'GET', `/v1/webhooks/${id}/deliveries${query}`, { headers: by.bearer })).rows('deliveries');
+  (await done(base, 'GET', `/v1/webhooks/${id}/deliveries${query}`, by)).rows('deliveries');
 
 const act = (by: Party, path: string, headers: Record<string, string> = {}) =>
   rest(base, 'POST', path, { headers: { ...by.bearer, ...headers } });
@@ -40,14 +40,14 @@ describe('a subscription', () => {
       secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
       note: expect.any(String),
     });
-    const listed = await done(base, 'GET', '/v1/webhooks', { headers: by.bearer });
+    const listed = await done(base, 'GET', '/v1/webhooks', by);
     const { secret, note, ...shown } = made.body;
     expect(listed.body).toEqual({ count: 1, subscriptions: [shown] });
     expect(note).not.toBe('');
     expect(node.lines.join()).not.toContain(String(secret));
-    const removed = await rest(base, 'DELETE', `/v1/webhooks/${made.text('id')}`, { headers: by.bearer });
+    const removed = await rest(base, 'DELETE', `/v1/webhooks/${made.text('id')}`, by);
     expect([removed.status, removed.raw]).toEqual([204, '']);
-    const after = await done(base, 'GET', '/v1/webhooks', { headers: by.bearer });
+    const after = await done(base, 'GET', '/v1/webhooks', by);
     expect(after.body).toEqual({ count: 1, subscriptions: [{ ...shown, active: false }] });
   });
 
@@ -59,7 +59,7 @@ describe('a subscription', () => {
       twice.push(await rest(base, 'POST', '/v1/webhooks', { headers, body: { url: receiver.url } }));
     }
     expect(twice[1]?.body).toEqual(twice[0]?.body);
-    const listed = await done(base, 'GET', '/v1/webhooks', { headers: by.bearer });
+    const listed = await done(base, 'GET', '/v1/webhooks', by);
     expect(listed.body.count).toBe(1);
   });
 
@@ -74,9 +74,9 @@ describe('a subscription', () => {
   test('is not tested, redelivered or ended again after its end', async () => {
     const made = await subscribe(order.buyer);
     const id = made.text('id');
-    await rest(base, 'DELETE', `/v1/webhooks/${id}`, { headers: order.buyer.bearer });
+    await rest(base, 'DELETE', `/v1/webhooks/${id}`, order.buyer);
     const calls = [
-      rest(base, 'DELETE', `/v1/webhooks/${id}`, { headers: order.buyer.bearer }),
+      rest(base, 'DELETE', `/v1/webhooks/${id}`, order.buyer),
       act(order.buyer, `/v1/webhooks/${id}/test`),
       act(order.buyer, `/v1/webhooks/${id}/deliveries/${randomUUID()}/redeliver`),
     ];
@@ -125,7 +125,7 @@ describe('a delivery', () => {
         delivered_at: shape.time,
       },
     ]);
-    await rest(base, 'DELETE', `/v1/webhooks/${made.text('id')}`, { headers: order.buyer.bearer });
+    await rest(base, 'DELETE', `/v1/webhooks/${made.text('id')}`, order.buyer);
   });
 
   test('waits half a minute for its retry after a failure', async () => {
@@ -144,7 +144,7 @@ describe('a delivery', () => {
     expect(waitMs).toBeGreaterThanOrEqual(30_000);
     expect(waitMs).toBeLessThan(35_000);
     expect(master.uuid).toBe(receiver.received[0]?.event.master_id);
-    await rest(base, 'DELETE', `/v1/webhooks/${made.text('id')}`, { headers: order.buyer.bearer });
+    await rest(base, 'DELETE', `/v1/webhooks/${made.text('id')}`, order.buyer);
   });
 
   test('is a PING for a test, and the same one under the same idempotency key', async () => {
@@ -174,7 +174,7 @@ describe('a delivery', () => {
     );
     expect((await deliveriesOf(order.buyer, id, '?limit=1&order=desc'))[0]?.id).toBe(again.text('id'));
     expect((await deliveriesOf(order.buyer, id, '?limit=1&offset=1'))[0]?.id).toBe(again.text('id'));
-    await rest(base, 'DELETE', `/v1/webhooks/${id}`, { headers: order.buyer.bearer });
+    await rest(base, 'DELETE', `/v1/webhooks/${id}`, order.buyer);
   });
 
   test('goes to a delegate while its grant holds', async () => {
@@ -240,10 +240,10 @@ test('production mode accepts https targets at public addresses only', async () 
     'https://localhost/',
     'https://[::ffff:127.0.0.1]/',
   ]) {
-    const answer = await rest(production.base, 'POST', '/v1/webhooks', { headers: by.bearer, body: { url } });
+    const answer = await rest(production.base, 'POST', '/v1/webhooks', by, { url });
     expectRefused(answer, 400, 'invalid_argument');
   }
   const body = { url: 'https://hooks.example/ledger' };
-  await done(production.base, 'POST', '/v1/webhooks', { headers: by.bearer, body });
+  await done(production.base, 'POST', '/v1/webhooks', by, body);
   expect(receiver.connections()).toBe(0);
 });

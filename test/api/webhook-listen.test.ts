@@ -44,8 +44,8 @@ test('listen prints signed deliveries, refuses unsigned ones, and ends after its
     (text) => text.includes('Listening on'),
   );
   const url = /http:\S+/.exec(printed)?.[0] ?? '';
-  const made = await done(node.base, 'POST', '/v1/webhooks', { headers: by.bearer, body: { url } });
-  const ping = () => done(node.base, 'POST', `/v1/webhooks/${made.text('id')}/test`, { headers: by.bearer });
+  const made = await done(node.base, 'POST', '/v1/webhooks', by, { url });
+  const ping = () => done(node.base, 'POST', `/v1/webhooks/${made.text('id')}/test`, by);
   await ping();
   await eventually(
     async () => probe.heard.stderr,

@@ -21,7 +21,7 @@ beforeAll(async () => {
   for (let n = 0; n < 6; n += 1) {
     const receiver = await receiveWebhooks();
     const by = await newParty(node.base);
-    const made = await done(node.base, 'POST', '/v1/webhooks', { headers: by.bearer, body: { url: receiver.url } });
+    const made = await done(node.base, 'POST', '/v1/webhooks', by, { url: receiver.url });
     stored.push({ receiver, by, id: made.text('id') });
   }
 });
@@ -33,9 +33,9 @@ function storedAt(at: number): Stored {
 
 /** The result of an attempt at a test delivery. */
 async function attempted(node: RunningTestNode, by: Party, id: string) {
-  await done(node.base, 'POST', `/v1/webhooks/${id}/test`, { headers: by.bearer });
+  await done(node.base, 'POST', `/v1/webhooks/${id}/test`, by);
   const look = async () => {
-    const listed = await done(node.base, 'GET', `/v1/webhooks/${id}/deliveries`, { headers: by.bearer });
+    const listed = await done(node.base, 'GET', `/v1/webhooks/${id}/deliveries`, by);
     return listed.rows('deliveries')[0];
   };
   return eventually(look, (delivery) => delivery?.status === 'DELIVERED' || typeof delivery?.last_error === 'string');

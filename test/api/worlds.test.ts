@@ -36,7 +36,7 @@ test('an entity has the world of its owner, and without an owner none', async ()
   // The ledger of a production party is of the production world, so a sandbox delegate has no place in it.
   const ledgerId = inProduction.text('ledger_id');
   const body = { ledger_id: ledgerId, delegate_actor_id: one.actorId, role: 'AUDITOR' };
-  const grant = await rest(base, 'POST', '/v1/delegation/ledger', { headers: two.production.bearer, body });
+  const grant = await rest(base, 'POST', '/v1/delegation/ledger', two.production, body);
   expectRefused(grant, 403, 'environment_mismatch');
 });
 
@@ -57,24 +57,15 @@ test('beside a party of no world only actors of the world of the other party are
 
 test('an API key reads and changes its own world only', async () => {
   const path = `/v1/ledgers/${order.ledgerId}`;
-  expectRefused(await rest(base, 'GET', path, { headers: order.buyer.production.bearer }), 404, 'not_found');
-  expectRefused(
-    await rest(base, 'GET', `${path}/events`, { headers: order.buyer.production.bearer }),
-    404,
-    'not_found',
-  );
-  const network = await done(base, 'GET', '/v1/network/actors?limit=1000&order=desc', {
-    headers: one.production.bearer,
-  });
+  expectRefused(await rest(base, 'GET', path, order.buyer.production), 404, 'not_found');
+  expectRefused(await rest(base, 'GET', `${path}/events`, order.buyer.production), 404, 'not_found');
+  const network = await done(base, 'GET', '/v1/network/actors?limit=1000&order=desc', one.production);
   const seen = network.rows('actors').map((actor) => actor.actor_id);
   expect(seen).toContain(two.production.actorId);
   expect(seen).not.toContain(two.actorId);
-  const me = await done(base, 'GET', '/v1/developer/me', { headers: one.production.bearer });
+  const me = await done(base, 'GET', '/v1/developer/me', one.production);
   expect(me.body).toMatchObject({ environment: 'production', actor_id: one.production.actorId });
-  const made = await done(base, 'POST', '/v1/developer/keys', {
-    headers: one.production.bearer,
-    body: { name: 'more' },
-  });
+  const made = await done(base, 'POST', '/v1/developer/keys', one.production, { name: 'more' });
   expect(made.body).toMatchObject({ environment: 'production' });
   expect(made.text('api_key')).toMatch(/^svc_sk_live_eu_/);
 });

@@ -81,7 +81,7 @@ await describeOnCassandra('a cluster of three whose stores are tampered with', (
       for (const { name, order, master, reads } of store.scenes) {
         const began = performance.now();
         const path = `/v1/ledgers/${order.ledgerId}/events?limit=1000`;
-        const page = await rest(node.baseUrl, 'GET', path, { headers: order.buyer.bearer });
+        const page = await rest(node.baseUrl, 'GET', path, order.buyer);
         const { verified } = page.body.integrity as { verified: boolean };
         const seqs = page.rows('events').map(({ seq }) => Number(seq));
         expect({ name, status: page.status, verified }).toEqual({ name, status: 200, verified: reads === 'whole' });

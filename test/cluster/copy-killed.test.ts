@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,13 +10,13 @@ import { Commits } from '../../src/store/lmdb/commits.ts';
 import { LmdbLedgerStore } from '../../src/store/lmdb/log/ledger-store.ts';
 import { openWholeLmdb } from '../../src/store/lmdb/open-whole.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
-import { environmentOf, leaveKeyspace, makeKeyspace, newKeyspace, openStores } from '../contract/cassandra-factory.ts';
+import { environmentOf, makeKeyspace, openStores, suiteSettings } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { chainEntries } from '../support/chain-entries.ts';
 import { append, createMaster, ledgerId, openLedger } from '../support/commands.ts';
 import { compileCache } from '../support/compile-cache.ts';
 import { isNightly } from '../support/nightly.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { chainOf } from '../support/world.ts';
 
@@ -56,8 +55,8 @@ async function sourceRows(dataDir: string): Promise<string[]> {
 }
 
 await describeOnCassandra('a copy that is killed', (address) => {
-  const dataDir = temporaryDir();
-  const settings = newKeyspace(address);
+  const dataDir = suiteDir();
+  const settings = suiteSettings(address);
   const env = { DATA_DIR: dataDir, ...environmentOf(settings) };
   let target: CassandraStores;
 
@@ -66,11 +65,7 @@ await describeOnCassandra('a copy that is killed', (address) => {
     await makeKeyspace(settings, 1_024);
     target = await openStores(settings, Date.now);
   }, 60_000);
-  afterAll(async () => {
-    await target?.[Symbol.asyncDispose]();
-    rmSync(dataDir, { recursive: true, force: true });
-    await leaveKeyspace(settings);
-  });
+  afterAll(() => target?.[Symbol.asyncDispose]());
 
   /** Runs `copy` until the target holds so many events, and kills it. */
   async function copyUntil(events: number): Promise<void> {

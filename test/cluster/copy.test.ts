@@ -1,19 +1,12 @@
 import { execFile } from 'node:child_process';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { ledgerKey, seqKey } from '../../src/store/lmdb/keys.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
-import {
-  environmentOf,
-  execute,
-  leaveKeyspace,
-  makeKeyspace,
-  newKeyspace,
-  withClient,
-} from '../contract/cassandra-factory.ts';
+import { environmentOf, execute, makeKeyspace, suiteSettings, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { compileCache } from '../support/compile-cache.ts';
 import { newOrganization } from '../support/organizations.ts';
@@ -29,7 +22,7 @@ import {
 } from '../support/parties.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
 import type { CliEnd } from '../support/program-here.ts';
-import { runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, suiteDir, testDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 
@@ -58,14 +51,14 @@ async function makeWorld(base: string): Promise<World> {
   const device = await newDevice(base, { owner: supplier });
   await done(base, 'POST', '/v1/entities/root-ledger', { headers: device.headers });
   const { organizationId } = await newOrganization(base, buyer);
-  const subscribed = await done(base, 'POST', '/v1/webhooks', {
-    headers: supplier.bearer,
-    body: { url: 'http://127.0.0.1:1/hook', event_types: ['NOTHING'] },
+  const subscribed = await done(base, 'POST', '/v1/webhooks', supplier, {
+    url: 'http://127.0.0.1:1/hook',
+    event_types: ['NOTHING'],
   });
   // After the subscription, so that the ledger has a cursor.
   expect((await append(master, buyer, 'NOTED_ONCE', {}, { headers: idempotency })).status).toBe(200);
-  await done(base, 'GET', `/v1/traceledger/master/${master.uuid}/checkpoint`, { headers: buyer.bearer });
-  const signed = await done(base, 'GET', `/v1/ledgers/${order.ledgerId}/checkpoint`, { headers: buyer.bearer });
+  await done(base, 'GET', `/v1/traceledger/master/${master.uuid}/checkpoint`, buyer);
+  const signed = await done(base, 'GET', `/v1/ledgers/${order.ledgerId}/checkpoint`, buyer);
   return {
     order,
     masters,
@@ -99,8 +92,8 @@ async function readAll(base: string, { order, masters, device, organizationId }:
 }
 
 await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
-  const dataDir = temporaryDir();
-  const settings = newKeyspace(address);
+  const dataDir = suiteDir();
+  const settings = suiteSettings(address);
   const env = { DATA_DIR: dataDir, ...environmentOf(settings) };
   const copy = (more: Readonly<Record<string, string>> = {}): Promise<CliEnd> =>
     runCli({ ...env, ...more }, ['copy', '--from', 'lmdb', '--to', 'cassandra']);
@@ -112,7 +105,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     await using node = await runNode({ dataDir });
     world = await makeWorld(node.base);
     before = await readAll(node.base, world);
-    const audit = await done(node.base, 'GET', '/v1/audit/access?limit=1000', { headers: world.order.buyer.bearer });
+    const audit = await done(node.base, 'GET', '/v1/audit/access?limit=1000', world.order.buyer);
     history = audit.rows('access_events');
     // The longest ledger takes two buckets.
     await makeKeyspace(settings, 64);
@@ -122,13 +115,9 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
       err: expect.stringMatching(/Another process is serving .*: stop it first/),
     });
   });
-  afterAll(async () => {
-    rmSync(dataDir, { recursive: true, force: true });
-    await leaveKeyspace(settings);
-  });
 
   test('a restored backup is refused before anything is written', async () => {
-    const folder = temporaryDir();
+    const folder = testDir();
     const restored = join(folder, 'restored');
     expect(await runCli(env, ['backup', restored])).toMatchObject({ code: 0 });
     expect(existsSync(join(restored, 'COPY'))).toBe(true);
@@ -141,7 +130,6 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     });
     for (const table of ['record', 'ledger_event', 'signed_head'])
       expect([table, await execute(settings, `SELECT * FROM ${table} LIMIT 1`)]).toEqual([table, []]);
-    rmSync(folder, { recursive: true, force: true });
   });
 
   test('no event behind a damage is copied, and everything else is', async () => {
@@ -212,14 +200,13 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
   });
 
   test('a keyspace with other keys is refused before anything is written', async () => {
-    const elsewhere = temporaryDir();
+    const elsewhere = testDir();
     {
       await using _ = await runNode({ dataDir: elsewhere });
     }
     const { code, err } = await copy({ DATA_DIR: elsewhere });
     expect(code).toBe(1);
     expect(err).toMatch(/belongs to another installation .*copy into a keyspace that no node has served yet/);
-    rmSync(elsewhere, { recursive: true, force: true });
   });
 
   test.for([
@@ -251,7 +238,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     const node = await cluster.grow();
     const base = node.baseUrl;
     expect(await readAll(base, world)).toEqual(before);
-    const audit = await done(base, 'GET', '/v1/audit/access?limit=1000', { headers: world.order.buyer.bearer });
+    const audit = await done(base, 'GET', '/v1/audit/access?limit=1000', world.order.buyer);
     expect(audit.rows('access_events').slice(-history.length)).toEqual(history);
     const [first] = world.masters;
     if (first === undefined) throw new Error('no master');
@@ -264,7 +251,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     const appended = await append(master, world.order.supplier, 'NOTED', { n: 'on Cassandra' });
     expect(appended).toMatchObject({ status: 200, body: expect.objectContaining({ seq: 85 }) });
     const path = `/v1/ledgers/${world.order.ledgerId}/proof/consistency?from=85`;
-    const proof = await done(base, 'GET', path, { headers: world.order.buyer.bearer });
+    const proof = await done(base, 'GET', path, world.order.buyer);
     // What the source has signed.
     expect([proof.body.to, proof.body.checkpoint_from]).toEqual([86, world.checkpoint]);
     // A later copy leaves a ledger that has grown. The cursor moves once the node works for the shard.
@@ -272,11 +259,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
       .poll(() => copy(), { timeout: 20_000, interval: 500 })
       .toMatchObject({ code: 1, err: expect.stringMatching(/^(The webhook_cursor .* is left as it is: .*\n)+$/) });
     expect(
-      (
-        await rest(base, 'GET', `/v1/ledgers/${world.order.ledgerId}/events?limit=1000`, {
-          headers: world.order.buyer.bearer,
-        })
-      ).body.count,
+      (await rest(base, 'GET', `/v1/ledgers/${world.order.ledgerId}/events?limit=1000`, world.order.buyer)).body.count,
     ).toBe(86);
     const verified = await runCli(env, ['cluster', 'verify', world.order.ledgerId]);
     expect(verified).toMatchObject({ code: 0, out: expect.stringMatching(/^GOOD {2}1 ledgers, 86 events/) });

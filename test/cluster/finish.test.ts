@@ -1,11 +1,9 @@
-import { rmSync } from 'node:fs';
 import type cassandra from 'cassandra-driver';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { names } from '../../src/domain/event/projection.ts';
-import type { CassandraSettings } from '../../src/store/cassandra/session/settings.ts';
-import { environmentOf, leaveKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import { environmentOf, suiteSettings, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { suiteDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { keyspaceOfScenes } from './damage/keyspace.ts';
 import { type Scene, type StoredScene, storedScene } from './damage/scene.ts';
@@ -34,9 +32,9 @@ async function seqsUnder(client: cassandra.Client, ledgerId: string, scope: stri
 }
 
 await describeOnCassandra('cluster verify --finish', (address) => {
-  const settings: CassandraSettings = newKeyspace(address);
+  const settings = suiteSettings(address);
   const env = environmentOf(settings);
-  const dataDir = temporaryDir();
+  const dataDir = suiteDir();
   let scenes: readonly Scene[] = [];
   let before: readonly string[] = [];
   const verify = async (...args: string[]) => {
@@ -53,10 +51,6 @@ await describeOnCassandra('cluster verify --finish', (address) => {
     scenes = await keyspaceOfScenes(settings, dataDir, 2);
     expect(await verify()).toMatchObject({ code: 0, findings: [], projections_written: 0 });
   }, 120_000);
-  afterAll(async () => {
-    rmSync(dataDir, { recursive: true, force: true });
-    await leaveKeyspace(settings);
-  });
 
   /** Empties the tables as a restore without them does: no tombstones remain. */
   const loseAll = (client: cassandra.Client) =>

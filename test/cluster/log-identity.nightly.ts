@@ -76,8 +76,7 @@ await describeOnCassandra('the log of a cluster', (address) => {
     });
     await forgotten.start();
     const order = await withRetries(() => newOrder(forgotten.baseUrl));
-    const checkpoint = () =>
-      rest(forgotten.baseUrl, 'GET', `/v1/ledgers/${order.ledgerId}/checkpoint`, { headers: order.buyer.bearer });
+    const checkpoint = () => rest(forgotten.baseUrl, 'GET', `/v1/ledgers/${order.ledgerId}/checkpoint`, order.buyer);
     expect((await checkpoint()).status).toBe(200);
 
     const told = await rotateClusterLog(cluster.commonEnv, next, board);

@@ -27,10 +27,7 @@ await describeOnCassandra('a rotation of the authority beside running nodes', (a
 
   /** Opens a ledger, which needs a seal. */
   const open = ({ baseUrl }: NodeUnderTest): Promise<RestAnswer> =>
-    rest(baseUrl, 'POST', '/v1/ledgers', {
-      headers: order.buyer.bearer,
-      body: { supplier_svc_id: order.supplier.svcId },
-    });
+    rest(baseUrl, 'POST', '/v1/ledgers', order.buyer, { supplier_svc_id: order.supplier.svcId });
   const endsAtOnce = async (node: NodeUnderTest, why: RegExp) => {
     await expect(node.start()).rejects.toThrow(/has ended/);
     expect(readFileSync(node.logFile, 'utf8')).toMatch(why);

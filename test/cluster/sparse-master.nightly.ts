@@ -46,7 +46,7 @@ await describeOnCassandra('a master whose events lie scattered over its ledger',
     const older = await medianOf((n) => timed(`checkpoint?size=${masterEvents - 1 - n}`));
     const ofOtherReads = await medianOf(async () => {
       const began = performance.now();
-      await done(node.baseUrl, 'GET', `/v1/ledgers/${order.ledgerId}`, { headers: order.buyer.bearer });
+      await done(node.baseUrl, 'GET', `/v1/ledgers/${order.ledgerId}`, order.buyer);
       return { ms: performance.now() - began };
     });
     await node.kill();

@@ -1,10 +1,8 @@
-import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { CassandraSettings } from '../../src/store/cassandra/session/settings.ts';
-import { environmentOf, leaveKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { environmentOf, suiteSettings, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { isNightly } from '../support/nightly.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { suiteDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { keyspaceOfScenes } from './damage/keyspace.ts';
 import { type Scene, type StoredScene, storedScene } from './damage/scene.ts';
@@ -77,18 +75,14 @@ const bucketDamages: readonly BucketDamage[] = [
 ];
 
 await describeOnCassandra('cluster verify of a ledger of several buckets', (address) => {
-  const settings: CassandraSettings = newKeyspace(address);
-  const dataDir = temporaryDir();
+  const settings = suiteSettings(address);
+  const dataDir = suiteDir();
   let scene: Scene;
   beforeAll(async () => {
     const made = await keyspaceOfScenes(settings, dataDir, 1, { bucketEvents: smallBucketEvents, moreNotes });
     if (made[0] === undefined) throw new Error('no scene');
     scene = made[0];
   }, 120_000);
-  afterAll(async () => {
-    rmSync(dataDir, { recursive: true, force: true });
-    await leaveKeyspace(settings);
-  });
 
   const verify = async (which: string) => {
     const { code, out } = await runCli(environmentOf(settings), ['cluster', 'verify', '--json', which]);

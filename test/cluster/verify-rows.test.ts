@@ -8,14 +8,7 @@ import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
 import { boundedLedgers } from '../../src/service/walking/bounded-stores.ts';
 import { unboundedWalk } from '../../src/service/walking/walk.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
-import {
-  environmentOf,
-  leaveKeyspace,
-  makeKeyspace,
-  newKeyspace,
-  openStores,
-  withClient,
-} from '../contract/cassandra-factory.ts';
+import { environmentOf, makeKeyspace, openStores, suiteSettings, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { chainEntries } from '../support/chain-entries.ts';
 import { append, buyer, createMaster, grant, openLedger, uuid } from '../support/commands.ts';
@@ -36,7 +29,7 @@ interface Found {
 const idsOf = (n: number) => ({ ledgerId: uuid(0x1000 + n), masterId: uuid(0x2000 + n), actorId: uuid(0x3000 + n) });
 
 await describeOnCassandra('cluster verify of a keyspace with every kind of damaged row', (address) => {
-  const settings = newKeyspace(address);
+  const settings = suiteSettings(address);
   const env = environmentOf(settings);
   let stores: CassandraStores;
   let findings: readonly Found[] = [];
@@ -95,10 +88,7 @@ await describeOnCassandra('cluster verify of a keyspace with every kind of damag
     code = after.code;
     findings = (JSON.parse(after.out) as { findings: Found[] }).findings;
   }, 120_000);
-  afterAll(async () => {
-    await stores[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
-  });
+  afterAll(() => stores[Symbol.asyncDispose]());
 
   const ofScene = (n: number) => {
     const ids = Object.values(idsOf(n));

@@ -19,14 +19,7 @@ import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import { formatSignedHead } from '../../src/store/signed-heads.ts';
 import type { HashPlace } from '../../src/store/tile-store.ts';
 import { formatHashes } from '../../src/store/tile-value.ts';
-import {
-  environmentOf,
-  execute,
-  leaveKeyspace,
-  makeKeyspace,
-  newKeyspace,
-  openStores,
-} from '../contract/cassandra-factory.ts';
+import { environmentOf, execute, makeKeyspace, openStores, suiteSettings } from '../contract/cassandra-factory.ts';
 import { treeValues } from '../contract/cassandra-tree-values.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { chainEntries } from '../support/chain-entries.ts';
@@ -59,7 +52,7 @@ interface Report {
 }
 
 await describeOnCassandra('cluster verify of the trees of a keyspace', (address) => {
-  const settings = newKeyspace(address);
+  const settings = suiteSettings(address);
   let stores: CassandraStores;
 
   beforeAll(async () => {
@@ -91,10 +84,7 @@ await describeOnCassandra('cluster verify of the trees of a keyspace', (address)
     for (let at = 0; at < entries.length; at += 100) await stores.ledgers.append(claim, entries.slice(at, at + 100));
     for (const log of [ledgerLog, masterLog]) await signedBy(newNode(), log);
   }, 120_000);
-  afterAll(async () => {
-    await stores[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
-  });
+  afterAll(() => stores[Symbol.asyncDispose]());
 
   const values = () => treeValues(stores.session);
 

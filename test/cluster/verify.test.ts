@@ -1,16 +1,15 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { rotateClusterAuthority } from '../../cluster/cli/rotate-authority.ts';
 import type { Member, MemberBoard } from '../../cluster/placement/members.ts';
 import { names } from '../../src/domain/event/projection.ts';
-import type { CassandraSettings } from '../../src/store/cassandra/session/settings.ts';
-import { environmentOf, leaveKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import { environmentOf, suiteSettings, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { isNightly } from '../support/nightly.ts';
 import { newKeyPair } from '../support/parties.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { suiteDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { damages } from './damage/damages.ts';
 import { keyspaceOfScenes } from './damage/keyspace.ts';
@@ -27,9 +26,9 @@ const inOneLedger = damages.filter(
 );
 
 await describeOnCassandra('cluster verify', (address) => {
-  const settings: CassandraSettings = newKeyspace(address);
+  const settings = suiteSettings(address);
   const env = environmentOf(settings);
-  const dataDir = temporaryDir();
+  const dataDir = suiteDir();
   const scenes = new Map<string, Scene>();
   const verify = async (...args: string[]) => {
     const { code, out, err } = await runCli(env, ['cluster', 'verify', '--json', ...args]);
@@ -56,10 +55,6 @@ await describeOnCassandra('cluster verify', (address) => {
       }
     });
   }, 120_000);
-  afterAll(async () => {
-    rmSync(dataDir, { recursive: true, force: true });
-    await leaveKeyspace(settings);
-  });
 
   test.for(inOneLedger)('of one ledger finds $name', async ({ name, found, byAll }) => {
     const ledgerId = scenes.get(name)?.order.ledgerId ?? '';

@@ -42,7 +42,7 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
   const baseOf = (at: number): string => nodes[at % nodes.length]?.baseUrl ?? '';
   const deliveriesOf = async ({ id, owner }: Subscription): Promise<Fields[]> => {
     const path = `/v1/webhooks/${id}/deliveries?limit=1000`;
-    return (await done(baseOf(0), 'GET', path, { headers: owner.bearer })).rows('deliveries');
+    return (await done(baseOf(0), 'GET', path, owner)).rows('deliveries');
   };
   /** Returns the recorded deliveries as path and event id. */
   const recorded = async (): Promise<Set<string>> => {
@@ -115,7 +115,7 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
       ] as const) {
         const path = `/hook/${subscriptions.length}`;
         const body = { url: new URL(path, receiver.url).href, event_types: ['STEP'], ...asks };
-        const made = await done(baseOf(at + 1), 'POST', '/v1/webhooks', { headers: owner.bearer, body });
+        const made = await done(baseOf(at + 1), 'POST', '/v1/webhooks', owner, body);
         subscriptions.push({ id: made.text('id'), owner, path, written });
       }
     }

@@ -77,14 +77,20 @@ export function openStores(
   return openCassandra({ settings, now, random: randomBytes, ...(around === undefined ? {} : { around }) });
 }
 
+/** Settings for a keyspace that the suite which asks for them makes, and leaves at its end. */
+export function suiteSettings(address: CassandraAddress): CassandraSettings {
+  const settings = newKeyspace(address);
+  afterAll(() => leaveKeyspace(settings));
+  return settings;
+}
+
 /** A keyspace for the suite that asks for it; `open` opens stores in it, which are closed with the suite. */
 export function suiteKeyspace(address: CassandraAddress, bucketEvents?: number) {
-  const settings = newKeyspace(address);
+  const settings = suiteSettings(address);
   const opened: CassandraStores[] = [];
   beforeAll(async () => void (await makeKeyspace(settings, bucketEvents)));
   afterAll(async () => {
     for (const stores of opened) await stores[Symbol.asyncDispose]();
-    await leaveKeyspace(settings);
   });
   const open = async (around?: (session: CqlSession) => CqlSession) => {
     const stores = await openStores(settings, Date.now, around);

@@ -32,9 +32,7 @@ await describeOnCassandra('Buckets of eight events, inspected', (address) => {
   const run = (cql: string, params: readonly unknown[]) => execute(settings, cql, params);
   async function straysOf(ledgerId: string, through: CqlSession = session): Promise<StrayBucket[]> {
     const inspection = new CassandraInspection({ session: through, bucketEvents, now: Date.now });
-    const found: StrayBucket[] = [];
-    for await (const stray of inspection.strayBuckets()) if (stray.ledgerId === ledgerId) found.push(stray);
-    return found;
+    return (await Array.fromAsync(inspection.strayBuckets())).filter((stray) => stray.ledgerId === ledgerId);
   }
   const writer = () => projectionWriter({ session, bucketEvents, now: Date.now });
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import cassandra from 'cassandra-driver';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import { type CassandraStores, openCassandra } from '../../src/store/cassandra/open.ts';
 import { prepareAtStart, textsPreparedAtStart } from '../../src/store/cassandra/session/prepared-at-start.ts';
@@ -72,14 +72,11 @@ await describeOnCassandra('Statements that Cassandra has prepared before a node 
     ['none by a command', false, () => 0],
   ])('are prepared before calls are served: %s', async (_, isServing, count) => {
     const execute = vi.spyOn(cassandra.Client.prototype, 'execute');
-    try {
-      const serving = await openCassandra({ settings, now: Date.now, random: randomBytes, isServing });
-      const prepared = execute.mock.calls.filter(([cql]) => textsPreparedAtStart().includes(cql));
-      expect(prepared).toHaveLength(count());
-      await serving[Symbol.asyncDispose]();
-    } finally {
-      execute.mockRestore();
-    }
+    onTestFinished(() => void execute.mockRestore());
+    const serving = await openCassandra({ settings, now: Date.now, random: randomBytes, isServing });
+    const prepared = execute.mock.calls.filter(([cql]) => textsPreparedAtStart().includes(cql));
+    expect(prepared).toHaveLength(count());
+    await serving[Symbol.asyncDispose]();
   });
 
   test('are not executed when they are prepared', async () => {
@@ -111,18 +108,15 @@ describe('a Cassandra that prepares nothing', () => {
 
   test('delays a start by three seconds at most if it does not answer', async () => {
     vi.useFakeTimers();
-    try {
-      let ended = false;
-      const preparing = prepareAtStart({ execute: () => new Promise(() => {}) }).then(() => {
-        ended = true;
-      });
-      await vi.advanceTimersByTimeAsync(2_999);
-      expect(ended).toBe(false);
-      await vi.advanceTimersByTimeAsync(1);
-      await preparing;
-    } finally {
-      vi.useRealTimers();
-    }
+    onTestFinished(() => void vi.useRealTimers());
+    let ended = false;
+    const preparing = prepareAtStart({ execute: () => new Promise(() => {}) }).then(() => {
+      ended = true;
+    });
+    await vi.advanceTimersByTimeAsync(2_999);
+    expect(ended).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    await preparing;
   });
 });
 

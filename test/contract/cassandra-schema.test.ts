@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { applySchema as applyFromCommandLine } from '../../src/cli/commands/schema.ts';
 import { StartError } from '../../src/runtime/start-error.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
@@ -7,15 +7,21 @@ import { applySchema } from '../../src/store/cassandra/schema/apply-schema.ts';
 import { checkDataCenters } from '../../src/store/cassandra/session/server-checks.ts';
 import type { CassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { environmentOf, execute, leaveKeyspace, makeKeyspace, newKeyspace } from './cassandra-factory.ts';
+import {
+  environmentOf,
+  execute,
+  leaveKeyspace,
+  makeKeyspace,
+  newKeyspace,
+  suiteSettings,
+} from './cassandra-factory.ts';
 
 await describeOnCassandra('The schema on Cassandra', (address) => {
   const replication = new Map([[address.localDataCenter, 1]]);
 
   /** A keyspace of this version, which no test changes. */
-  const ready = newKeyspace(address);
+  const ready = suiteSettings(address);
   beforeAll(async () => void (await makeKeyspace(ready)));
-  afterAll(() => leaveKeyspace(ready));
 
   function keyspace(): CassandraSettings {
     const settings = newKeyspace(address);

@@ -1,10 +1,9 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { isNightly } from '../support/nightly.ts';
 import { startNodeProcess } from '../support/node-process.ts';
 import { append, newMaster, newOrder } from '../support/parties.ts';
-import { temporaryDir } from '../support/running-node.ts';
+import { testDir } from '../support/running-node.ts';
 import { childLedgers, countBatches } from '../support/store-lmdb-batches.ts';
 import { acknowledged, type StoreChild, startChild } from '../support/store-lmdb-process.ts';
 import { readTrace, type SystemCall, whyNoStrace } from '../support/system-calls.ts';
@@ -24,7 +23,7 @@ describe.skipIf(whyNot !== null)(`LMDB stores and the disk${whyNot === null ? ''
   }, 60_000);
 
   test('answer an append of a whole node after a flush that began after its request', async () => {
-    const dataDir = temporaryDir();
+    const dataDir = testDir();
     const trace = join(dataDir, 'trace');
     const under = ['strace', '-f', '-qq', '-s', '160', '-e', `${CALLS},read,writev`, '-e', 'signal=none', '-o', trace];
     await using node = await startNodeProcess({ DATA_DIR: join(dataDir, 'data') }, under);
@@ -33,7 +32,6 @@ describe.skipIf(whyNot !== null)(`LMDB stores and the disk${whyNot === null ? ''
     expect((await append(master, order.supplier, 'NOTED', { n: 1 })).status).toBe(200);
     await node.terminate();
     const calls = readTrace(trace);
-    rmSync(dataDir, { recursive: true });
     const { received, answered } = exchange(calls, `POST /v1/traceledger/master/${master.uuid}/events `);
     expect(flushWithin(calls, received.endedAt, answered.beganAt)).toBeDefined();
   }, 60_000);

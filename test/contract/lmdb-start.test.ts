@@ -79,8 +79,8 @@ describe('opening a data directory', () => {
     {
       await using whole = await openWholeLmdb(dataDir, Date.now);
       expect(whole.whole.size().records).toBe(1);
-      expect(await collected(whole.trees.hashes())).toEqual([]);
-      expect(await collected(whole.trees.signedHeads())).toEqual([]);
+      expect(await Array.fromAsync(whole.trees.hashes())).toEqual([]);
+      expect(await Array.fromAsync(whole.trees.signedHeads())).toEqual([]);
       expect(await whole.signedHeads.get('origin')).toBeNull();
     }
     await asOlder();
@@ -99,7 +99,7 @@ describe('opening a data directory', () => {
     }
     {
       await using whole = await openWholeLmdb(dataDir, Date.now);
-      const [tile] = await collected(whole.trees.hashes());
+      const [tile] = await Array.fromAsync(whole.trees.hashes());
       await expect(tile?.found.remove()).rejects.toThrow();
     }
     await using stores = await openDir(dataDir);
@@ -246,9 +246,3 @@ describe('opening a data directory', () => {
     for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'unavailable' });
   });
 });
-
-async function collected<T>(from: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const one of from) all.push(one);
-  return all;
-}

@@ -1,13 +1,11 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { startRedis } from '../../cluster/local/redis.ts';
 import { connectRedis, createRedis } from '../../cluster/redis/client.ts';
 import { redisLeases } from '../../cluster/redis/redis-leases.ts';
 import { redisMembers } from '../../cluster/redis/redis-members.ts';
 import { describeOnRedis } from '../support/backends/for-tests.ts';
+import { testDir } from '../support/running-node.ts';
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 /** Of what expires while a test waits, and is looked at before: longer than a machine stands still. */
@@ -188,38 +186,37 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
 
 await describeOnRedis('a Redis that goes away', () => {
   test('fails calls at once, repeats none later, and is used again when it is back', async () => {
-    const dir = mkdtempSync(join(tmpdir(), 'lts-redis-'));
+    const dir = testDir();
     const own = await startRedis({ dir });
     const port = Number(new URL(own.url).port);
     const redis = createRedis(own.url, () => {});
-    try {
-      expect(await connectRedis(redis)).toBe(true);
-      const leases = redisLeases(redis, 'outage');
-      await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 60_000);
-      own.process.pause();
-      const began = performance.now();
-      await expect(leases.renew([{ shard: 1, token: 'a' }], 60_000)).rejects.toThrow();
-      expect(performance.now() - began).toBeLessThan(2_000);
-      own.process.resume();
-      await own.process.kill();
-      await wait(100);
-      const refused = performance.now();
-      await expect(leases.acquire({ shard: 2, token: 'late' }, 'node-a', 60_000)).rejects.toThrow();
-      expect(performance.now() - refused).toBeLessThan(1_000);
-      await using back = await startRedis({ dir, port });
-      let owner: string | null | undefined;
-      for (let tries = 0; tries < 60 && owner === undefined; tries++) {
-        await wait(100);
-        owner = await leases.owner(2).catch(() => undefined);
-      }
-      expect(owner).toBeNull();
-      expect(await redis.dbsize()).toBe(0);
-      expect(await leases.renew([{ shard: 1, token: 'a' }], 60_000)).toEqual(new Set());
-      expect(back.url).toBe(own.url);
-    } finally {
+    onTestFinished(async () => {
       redis.disconnect();
       await own[Symbol.asyncDispose]();
+    });
+    expect(await connectRedis(redis)).toBe(true);
+    const leases = redisLeases(redis, 'outage');
+    await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 60_000);
+    own.process.pause();
+    const began = performance.now();
+    await expect(leases.renew([{ shard: 1, token: 'a' }], 60_000)).rejects.toThrow();
+    expect(performance.now() - began).toBeLessThan(2_000);
+    own.process.resume();
+    await own.process.kill();
+    await wait(100);
+    const refused = performance.now();
+    await expect(leases.acquire({ shard: 2, token: 'late' }, 'node-a', 60_000)).rejects.toThrow();
+    expect(performance.now() - refused).toBeLessThan(1_000);
+    await using back = await startRedis({ dir, port });
+    let owner: string | null | undefined;
+    for (let tries = 0; tries < 60 && owner === undefined; tries++) {
+      await wait(100);
+      owner = await leases.owner(2).catch(() => undefined);
     }
+    expect(owner).toBeNull();
+    expect(await redis.dbsize()).toBe(0);
+    expect(await leases.renew([{ shard: 1, token: 'a' }], 60_000)).toEqual(new Set());
+    expect(back.url).toBe(own.url);
   });
 });
 

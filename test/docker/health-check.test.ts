@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
+import { onLoopback } from '../support/loopback.ts';
 
 // What the engine runs in the container, run here: it needs no engine to be asked.
 const dockerfile = readFileSync(join(import.meta.dirname, '../../Dockerfile'), 'utf8').replaceAll('\\\n', '');
@@ -16,12 +16,11 @@ const server = createServer((request, response) => {
   asked.push(request.url);
   response.writeHead(status).end();
 });
-beforeAll(() => new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve)));
+const port = await onLoopback(server);
 afterAll(() => new Promise<unknown>((resolve) => void server.close(resolve)));
 
 /** The exit code: 0 is healthy. */
 function check(env: (port: string) => Readonly<Record<string, string>>): Promise<number> {
-  const { port } = server.address() as AddressInfo;
   return new Promise((resolve) => {
     const child = execFile(process.execPath, args, { env: env(String(port)) }, () => resolve(child.exitCode ?? -1));
   });

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { logVectors } from '../support/log-vectors.ts';
+import { testDir } from '../support/running-node.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/proofs.md'), 'utf8');
@@ -14,13 +14,8 @@ const blocksAfter = (mark: string, language: string) =>
 const script = blocksAfter('run', 'sh').join('\n');
 
 function run(commands: string): { readonly code: number | null; readonly out: string; readonly err: string } {
-  const place = mkdtempSync(join(tmpdir(), 'proofs-'));
-  try {
-    const { status, stdout, stderr } = spawnSync('bash', ['-c', commands], { cwd: place, encoding: 'utf8' });
-    return { code: status, out: stdout, err: stderr };
-  } finally {
-    rmSync(place, { recursive: true, force: true });
-  }
+  const { status, stdout, stderr } = spawnSync('bash', ['-c', commands], { cwd: testDir(), encoding: 'utf8' });
+  return { code: status, out: stdout, err: stderr };
 }
 
 test('the commands of the worked example print what the page says', () => {

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { readFileSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../../src/node/config.ts';
@@ -10,6 +9,7 @@ import type { RunningNode } from '../../src/node/node-parts.ts';
 import { createLog } from '../../src/runtime/telemetry/log.ts';
 import { compileCache } from '../support/compile-cache.ts';
 import { isNightly } from '../support/nightly.ts';
+import { suiteDir } from '../support/running-node.ts';
 
 /**
  * Runs the commands of the README, and behind its curl walk those of docs/api.md and docs/idempotency.md, on one node.
@@ -25,7 +25,7 @@ const next = blocksOf('README.md', 'run next');
 const byCurl = [...blocksOf('README.md', 'run curl'), ...blocksOf('docs/api.md')];
 const idempotencyBlocks = blocksOf('docs/idempotency.md');
 
-const place = mkdtempSync(join(tmpdir(), 'readme-'));
+const place = suiteDir();
 let node: RunningNode;
 let hookPort: number;
 
@@ -44,10 +44,7 @@ beforeAll(async () => {
     symlinkSync(join(root, name), join(place, name));
 });
 
-afterAll(async () => {
-  await node?.stop();
-  rmSync(place, { recursive: true, force: true });
-});
+afterAll(() => node?.stop());
 
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {

@@ -19,7 +19,7 @@ async function delivery(): Promise<{ readonly received: ReceivedWebhook; readonl
   const order = await newOrder(node.base);
   const master = await newMaster(order, order.supplier, 'PO-2026-0001');
   const body = { url: receiver.url, event_types: ['SHIPMENT_DISPATCHED'] };
-  const made = await done(node.base, 'POST', '/v1/webhooks', { headers: order.buyer.bearer, body });
+  const made = await done(node.base, 'POST', '/v1/webhooks', order.buyer, body);
   await append(master, order.supplier, 'SHIPMENT_DISPATCHED', { carrier: 'BlueDart' });
   await receiver.until(1);
   const [received] = receiver.received;

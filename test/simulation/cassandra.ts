@@ -5,7 +5,7 @@ import type { HalfDone, SimulatedTables } from './tables.ts';
 import { request, type WireParts } from './wire.ts';
 
 /** Wires of a node to Cassandra: each kind of statement fails in its own way. */
-export interface CassandraWires {
+interface CassandraWires {
   readonly reads: WireParts;
   readonly writes: WireParts;
   readonly conditional: WireParts;

@@ -3,7 +3,7 @@ import * as make from '../support/commands.ts';
 import type { SeededRandom } from './random.ts';
 
 export const ledgerIds: readonly string[] = [make.uuid(0x1001), make.uuid(0x1002)];
-export const delegates: readonly string[] = [make.uuid(0xd1), make.uuid(0xd2)];
+const delegates: readonly string[] = [make.uuid(0xd1), make.uuid(0xd2)];
 
 /** The masters that a ledger has from its beginning; more come to be. */
 export function firstMasters(ledgerId: string): readonly string[] {
@@ -16,7 +16,7 @@ export interface Wanted {
 }
 
 /** What a grant gives and a revocation takes back. */
-export interface Access {
+interface Access {
   readonly ledgerId: string;
   readonly masterId: string;
   readonly scope: 'ledger' | 'master';

@@ -1,7 +1,7 @@
 /** The little of CQL that the ledger store speaks, taken apart. */
 
 export type Value = string | number | bigint | Buffer | null;
-export type Operator = '=' | '>=' | '<=' | 'IN';
+type Operator = '=' | '>=' | '<=' | 'IN';
 
 /** A parameter, or a value that stands in the text. */
 type Term = { readonly literal: Value } | null;
@@ -37,7 +37,7 @@ export interface Test {
   readonly value: unknown;
 }
 
-export interface Select {
+interface Select {
   readonly kind: 'select';
   readonly table: string;
   readonly columns: readonly string[];
@@ -47,7 +47,7 @@ export interface Select {
 }
 
 /** INSERT and UPDATE alike. */
-export interface Upsert {
+interface Upsert {
   readonly kind: 'upsert';
   readonly table: string;
   /** With those of the key. */

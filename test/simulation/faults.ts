@@ -2,9 +2,8 @@ import type { SimulatedNode, World } from './node.ts';
 import { damagedEvery } from './proofs.ts';
 import { type Fate, healthyWire, type WireState } from './wire.ts';
 
-export type FaultKind = keyof typeof weights;
+type FaultKind = keyof typeof weights;
 
-/** How often each fault is chosen. */
 const weights = {
   store_cut: 2,
   store_lossy: 4,

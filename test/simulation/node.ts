@@ -58,7 +58,7 @@ export interface Counts {
   restores: number;
 }
 
-export const shardCount = 8;
+const shardCount = 8;
 const timings: PlacementTimings = {
   leaseTtlMs: 900,
   renewEveryMs: 300,
@@ -77,7 +77,7 @@ const timeoutsMs = { plain: 60, conditional: 150, redis: 50, peers: 300 };
 const lateWriteMaxMs = 2_000;
 
 /** A quick stand-in for the authority's key: seals are not what is simulated. */
-export const authority: AuthoritySigner = {
+const authority: AuthoritySigner = {
   keyId: 'svc:authority#key-1',
   sign: (digest) => Buffer.from(digest).toString('base64'),
 };

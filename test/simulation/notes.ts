@@ -5,7 +5,7 @@ import type { Violation } from '../support/history/history-check.ts';
 import { type Note, nameOfNote } from '../support/history/notes-check.ts';
 import type { SimulatedNode, World } from './node.ts';
 
-export type NoteResult = 'given' | 'empty' | 'refused' | 'disconnected';
+type NoteResult = 'given' | 'empty' | 'refused' | 'disconnected';
 
 /** Every checkpoint that was ever given, in order. */
 export class NoteBook {

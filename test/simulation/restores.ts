@@ -8,7 +8,7 @@ import { healthyWire } from './wire.ts';
  * What an operator restores from an older copy in a run. `ledger`: the events of one ledger alone, so that its logs
  * lack events that were signed. `store`: all tables, which are then marked as a copy.
  */
-export type RestoreKind = 'none' | 'ledger' | 'store';
+type RestoreKind = 'none' | 'ledger' | 'store';
 
 const weights: Readonly<Record<RestoreKind, number>> = { none: 70, ledger: 22, store: 8 };
 /** No write that was sent before the nodes were stopped arrives later than this. */

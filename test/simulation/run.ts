@@ -24,7 +24,7 @@ import { SimulatedTables } from './tables.ts';
 import { SimulatedTime } from './time.ts';
 import { healthyWire } from './wire.ts';
 
-export const nodesMin = 3;
+const nodesMin = 3;
 export const commandsPerSeed = 300;
 export const faultsPerSeed = 10;
 const clients = 8;

@@ -3,7 +3,6 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { RunResult } from './run.ts';
 import { runSeeds } from './seeds.ts';
 
-/** What a thread posts when it is through. */
 export interface ThreadReport {
   readonly results: readonly RunResult[];
   /** Ed25519 verifications that it made between its seeds, and the CPU that they took, in microseconds. */

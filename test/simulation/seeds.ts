@@ -2,7 +2,7 @@ import { plantedBugs } from './bugs.ts';
 import { type RunResult, runSeed } from './run.ts';
 
 /** What is wrong with a run and how to see it again; null where nothing is. */
-export function complaint({ seed, violations, faults }: RunResult): string | null {
+function complaint({ seed, violations, faults }: RunResult): string | null {
   if (violations.length === 0) return null;
   return [
     `Seed ${seed} (again: node test/simulation/seeds.ts ${seed})`,

@@ -21,7 +21,7 @@ export interface WireState {
   met: () => void;
 }
 
-export interface PlannedFate {
+interface PlannedFate {
   readonly fate: Fate;
   readonly met: () => void;
 }

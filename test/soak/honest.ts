@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { bearerOf, type KeyPair, newKeyPair, signatureOf } from '../support/parties.ts';
 
 /** A buyer who appends signed events to a master of its own, while others attack. */
-export interface HonestAppends {
+interface HonestAppends {
   /** Milliseconds that each append took, since the last call of this; 0 where none was answered. */
   take(): AppendTimes;
   /** Sends nothing more and waits for the answers under way. */
   stop(): Promise<void>;
 }
 
-export interface AppendTimes {
+interface AppendTimes {
   readonly count: number;
   readonly p50Ms: number;
   readonly p99Ms: number;

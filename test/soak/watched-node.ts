@@ -7,7 +7,7 @@ import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import { productionSettings } from '../support/production-settings.ts';
 
 /** A node in production mode with default settings, started like in the image and watched from outside. */
-export interface WatchedNode extends AsyncDisposable {
+interface WatchedNode extends AsyncDisposable {
   readonly node: NodeProcess;
   /** The most since the last call of this. */
   take(): Peaks;
@@ -16,7 +16,7 @@ export interface WatchedNode extends AsyncDisposable {
   hasEnded(): boolean;
 }
 
-export interface Peaks {
+interface Peaks {
   /**
    * Resident memory without what the mapped data file has grown to: its pages are the system's cache, grow with every
    * append and are given back when another needs them.

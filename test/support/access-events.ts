@@ -7,7 +7,7 @@ import { untilKnownElsewhere } from './several-nodes.ts';
 /** An actor's whole access history, newest first. */
 export async function historyOf(base: string, party: Pick<Party, 'bearer'>, query = ''): Promise<Fields[]> {
   await untilKnownElsewhere('access history');
-  const answer = await done(base, 'GET', `/v1/audit/access?limit=1000${query}`, { headers: party.bearer });
+  const answer = await done(base, 'GET', `/v1/audit/access?limit=1000${query}`, party);
   return answer.rows('access_events');
 }
 
@@ -32,12 +32,8 @@ export async function tracked(
 
 /** What a stopped node has kept of an actor that cannot ask for it: entities have no API key. */
 export async function storedHistory(dataDir: string, actorId: string) {
-  const stores = await openLmdb({ dataDir, now: () => Date.now(), onFatal: () => {} });
-  try {
-    return await stores.access.list(actorId, { ledgerId: null, since: 0, limit: 1000, offset: 0, descending: false });
-  } finally {
-    await stores[Symbol.asyncDispose]();
-  }
+  await using stores = await openLmdb({ dataDir, now: () => Date.now(), onFatal: () => {} });
+  return await stores.access.list(actorId, { ledgerId: null, since: 0, limit: 1000, offset: 0, descending: false });
 }
 
 /** All methods that ask for a credential, as `Service.Method`. */

@@ -18,7 +18,7 @@ export interface Sent extends Answered {
   readonly actorId: string;
 }
 
-export type Job = readonly [master: Master, payload: Fields];
+type Job = readonly [master: Master, payload: Fields];
 
 async function byRest(actor: Party, [master, payload]: Job): Promise<Answered> {
   const { code, body } = await append(master, actor, 'NOTED', payload);

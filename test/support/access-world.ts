@@ -51,7 +51,7 @@ export async function newAccessWorld(base: string): Promise<AccessWorld> {
   const call = (method: string, path: string, body: Fields, by: Headers = party.bearer) =>
     done(base, method, path, { headers: by, body });
   const spare = await call('POST', '/v1/developer/keys', { name: 'spare' });
-  await done(base, 'DELETE', `/v1/developer/keys/${spare.text('key_id')}`, { headers: party.bearer });
+  await done(base, 'DELETE', `/v1/developer/keys/${spare.text('key_id')}`, party);
 
   const { organizationId, frlLedgerId } = await newOrganization(base, party);
   const order = await newOrder(base, { keyed: false });

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { type ClientOptions, createClient } from '../../src/client/index.ts';
+import { onLoopback } from './loopback.ts';
 
 interface Seen {
   readonly method: string;
@@ -27,8 +27,7 @@ export async function against(answering: Answering, options: Partial<ClientOptio
       answering(call, response, seen.length);
     });
   });
-  await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
-  const baseUrl = `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
+  const baseUrl = `http://127.0.0.1:${await onLoopback(started)}`;
   const made = createClient({
     baseUrl,
     apiKey: 'svc_sk_test_x',

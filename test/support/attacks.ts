@@ -5,7 +5,7 @@ import { grpcMessage } from './attacks/http2-frames.ts';
 
 /** Attacks on the two public ports (`host:port`). Each ends when the service ends it or all is sent. */
 
-export function openTo(address: string): Socket {
+function openTo(address: string): Socket {
   const [host = '', port = ''] = address.split(':');
   const socket = connect(Number(port), host);
   socket.on('error', () => {}).resume();

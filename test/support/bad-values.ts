@@ -1,6 +1,5 @@
 import { JsonText } from './json-text.ts';
 
-/** A value that a field refuses. */
 export interface BadValue {
   readonly value: unknown;
   readonly code: string;
@@ -109,7 +108,7 @@ const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)
 const texts = (...values: readonly string[]) => values.map((value) => new JsonText(value));
 
 /** JSON objects inside a request, as I-JSON has them: one text for each code, wherever such a field stands. */
-export const jsonObject = [
+const jsonObject = [
   ...refused([], 'text'),
   ...refusedAs('duplicate_key', null, texts('{"a":1,"\\u0061":2}')),
   ...refusedAs('unsafe_number', null, texts('{"a":9007199254740993}')),

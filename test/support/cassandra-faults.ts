@@ -12,8 +12,7 @@ import {
  */
 export type DecideFault = 'unsent' | 'lost' | 'applied' | 'late';
 
-/** A session that fails when told to. */
-export interface FaultySession {
+interface FaultySession {
   readonly around: (session: CqlSession) => CqlSession;
   /** Faults of the next conditional writes, in their order; null lets one pass. */
   failDecisions(...faults: (DecideFault | null)[]): void;

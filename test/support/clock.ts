@@ -27,7 +27,6 @@ export class ManualClock implements Clock {
     };
   }
 
-  /** Timers that wait. */
   get timers(): number {
     return this.#timers.length;
   }

@@ -27,7 +27,7 @@ export const delegate = uuid(0xd);
 export const stranger = uuid(0xe);
 
 /** A deadline that does not come. */
-export const never = Number.MAX_SAFE_INTEGER;
+const never = Number.MAX_SAFE_INTEGER;
 
 type Base = Partial<CommandBase>;
 export type OpeningFacts = OpenLedger['facts'];

@@ -16,15 +16,12 @@ import { done, type Fields } from './parties-rest.ts';
 export async function conceptExamples(base: string): Promise<ReadonlyMap<string, unknown>> {
   const order = await newOrder(base);
   const { buyer, supplier, ledgerId } = order;
-  const get = async (path: string, by: Party = supplier): Promise<Fields> =>
-    (await done(base, 'GET', path, { headers: by.bearer })).body;
+  const get = async (path: string, by: Party = supplier): Promise<Fields> => (await done(base, 'GET', path, by)).body;
   const newest = async (): Promise<Fields> => {
     const path = `/v1/ledgers/${ledgerId}/events?order=desc&limit=1`;
-    return (await done(base, 'GET', path, { headers: supplier.bearer })).rows('events')[0] ?? {};
+    return (await done(base, 'GET', path, supplier)).rows('events')[0] ?? {};
   };
-  const genesis = (await done(base, 'GET', `/v1/ledgers/${ledgerId}/events`, { headers: buyer.bearer })).rows(
-    'events',
-  )[0];
+  const genesis = (await done(base, 'GET', `/v1/ledgers/${ledgerId}/events`, buyer)).rows('events')[0];
   const master = await newMaster(order, supplier, 'PO-2026-0001');
   const other = await newMaster(order, supplier, 'PO-2026-0002');
 
@@ -45,7 +42,7 @@ export async function conceptExamples(base: string): Promise<ReadonlyMap<string,
     body: { master_id: master.uuid, delegate_actor_id: carrier.actorId, ...access },
   });
   const { members } = await get(`/v1/delegation/master?master_id=${master.uuid}`);
-  const segment = (await done(base, 'GET', `/v1/ledgers/${ledgerId}/events`, { headers: carrier.bearer }))
+  const segment = (await done(base, 'GET', `/v1/ledgers/${ledgerId}/events`, carrier))
     .rows('events')
     .map(({ seq, master_seq, event_type }) => ({ seq, master_seq, event_type }));
 
@@ -56,8 +53,8 @@ export async function conceptExamples(base: string): Promise<ReadonlyMap<string,
 
   const keys = `/v1/actors/${buyer.actorId}/keys`;
   const enrolled = { public_key: newKeyPair().publicKey, algorithm: 'Ed25519' };
-  await done(base, 'POST', keys, { headers: buyer.bearer, body: enrolled });
-  await done(base, 'PATCH', `${keys}/key-1/revoke`, { headers: buyer.bearer, body: { reason: 'device lost' } });
+  await done(base, 'POST', keys, buyer, enrolled);
+  await done(base, 'PATCH', `${keys}/key-1/revoke`, buyer, { reason: 'device lost' });
   return new Map<string, unknown>([
     ['actor', await get(`/v1/resolve/${supplier.svcId}`)],
     ['ledger', await get(`/v1/ledgers/${ledgerId}`)],

@@ -54,7 +54,7 @@ export const crashCalls: { readonly [route: string]: (scene: CrashScene) => Cras
     body: { trade_name: 'Acme again' },
     id: 'organization_id',
     made: async (base) => {
-      const found = await done(base, 'GET', `/v1/organizations/${organizationId}`, { headers: order.buyer.bearer });
+      const found = await done(base, 'GET', `/v1/organizations/${organizationId}`, order.buyer);
       return [found.body].filter(({ trade_name }) => trade_name === 'Acme again');
     },
   }),
@@ -183,7 +183,7 @@ export const crashCalls: { readonly [route: string]: (scene: CrashScene) => Cras
 };
 
 function listed(by: By, path: string, list: string, isIt: (row: Fields) => boolean = () => true): CrashCall['made'] {
-  return async (base) => (await done(base, 'GET', path, { headers: by.bearer })).rows(list).filter(isIt);
+  return async (base) => (await done(base, 'GET', path, by)).rows(list).filter(isIt);
 }
 
 function keys(by: Party, isIt: (row: Fields) => boolean): CrashCall['made'] {

@@ -5,7 +5,7 @@ import { bearerOf } from './parties.ts';
 import { done, type Fields, type RestAnswer, rest } from './parties-rest.ts';
 
 /** Where calls go while something crashes. */
-export interface Crash {
+interface Crash {
   /** Its address before the crash. */
   readonly base: string;
   /** The crash comes at this answer, so that some calls are answered and others under way. */
@@ -27,7 +27,7 @@ export interface CrashedCall extends CrashCall {
 }
 
 /** Whether a call is to be sent again after this answer. */
-export type AsksAgain = (answer: RestAnswer) => boolean;
+type AsksAgain = (answer: RestAnswer) => boolean;
 
 const isInProgress: AsksAgain = ({ code }) => code === 'idempotency_in_progress';
 

@@ -2,7 +2,7 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import type { AddressInfo } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-export type DnsType = 'A' | 'AAAA' | 'CNAME';
+type DnsType = 'A' | 'AAAA' | 'CNAME';
 export interface DnsRecord {
   readonly name: string;
   readonly type: DnsType;

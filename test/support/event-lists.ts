@@ -8,7 +8,6 @@ import { ledgerId } from './commands.ts';
 import { MemoryLedgerStore } from './memory-store/ledger-store.ts';
 import { type Chain, startMs } from './world.ts';
 
-/** A store that holds a chain. */
 export async function storeOf(chain: Chain): Promise<LedgerStore> {
   const store = new MemoryLedgerStore(() => startMs);
   await store.append(await store.claim(ledgerId), chainEntries(chain.events));

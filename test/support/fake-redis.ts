@@ -1,8 +1,9 @@
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { onLoopback } from './loopback.ts';
 
 /** The bytes to answer a command with, or null for silence. `connection`: its number, from 1. */
-export type FakeAnswer = (command: string, connection: number) => string | null;
+type FakeAnswer = (command: string, connection: number) => string | null;
 
 const subscribed = '*3\r\n$9\r\nsubscribe\r\n$8\r\nnews:{p}\r\n:1\r\n';
 
@@ -28,12 +29,11 @@ export async function fakeRedis(over: (...asked: Parameters<FakeAnswer>) => stri
       }
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
-  const url = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `redis://127.0.0.1:${await onLoopback(server)}`;
   const hasHeard = (command: string, connection?: number) =>
     said.some((line) => line.command === command && line.connection === (connection ?? line.connection));
   return { url, sockets, hasHeard };

@@ -63,7 +63,6 @@ export class FollowersRig {
   readonly heads: LedgerHeads;
   readonly parts: FollowersParts;
   readonly followers: Followers;
-  /** The access history. */
   readonly records: AccessRecord[] = [];
   readonly ended: string[] = [];
   readonly counts = { pagesRead: 0, eventsRead: 0, sent: 0 };

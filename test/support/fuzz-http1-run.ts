@@ -6,7 +6,7 @@ import { caseOf, sendCase } from './fuzz-http1.ts';
 import { FuzzSeeds } from './fuzz-seeds.ts';
 import { startListeningNode } from './listening-node.ts';
 
-export interface FuzzOptions {
+interface FuzzOptions {
   readonly forMs: number;
   /** Cases at a time. */
   readonly atOnce: number;

@@ -61,7 +61,7 @@ export function caseOf(random: SeededRandom): Buffer[] {
 }
 
 /** How a case ended: what came back, and whether the service ended the connection. */
-export interface CaseEnd {
+interface CaseEnd {
   readonly answer: string;
   readonly closed: boolean;
 }

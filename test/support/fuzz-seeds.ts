@@ -14,7 +14,6 @@ export class FuzzSeeds {
       throw new Error(`FUZZ_SEED must be a whole number: ${replayed}`);
   }
 
-  /** How many seeds have run. */
   get count(): number {
     return this.#count;
   }

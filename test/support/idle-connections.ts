@@ -9,13 +9,13 @@ const greetings = {
   http: 'GET /health HTTP/1.1\r\nHost: a\r\n\r\n',
   grpc: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u0004\0\0\0\0\0',
 } as const;
-export type Greeting = keyof typeof greetings;
+type Greeting = keyof typeof greetings;
 
 /** Connections opened at a time: fewer than a port's backlog. */
 const atOnce = 250;
 
 /** Connections that a process of their own holds; they end with it. */
-export interface IdleConnections extends Disposable {
+interface IdleConnections extends Disposable {
   /** How many of them are open, each greeted and answered. */
   open(): Promise<number>;
 }

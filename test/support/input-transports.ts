@@ -13,7 +13,7 @@ import { JsonText, jsonOf } from './json-text.ts';
 import { type Fields, rest } from './parties-rest.ts';
 
 /** A call with the fields as REST's JSON has them; undefined: left out. */
-export interface SentInput {
+interface SentInput {
   readonly method: string;
   readonly fields: Fields;
   /** Names of the fields that are not as they should be: what a transport cannot say of them does not reach it. */
@@ -26,7 +26,7 @@ export interface SentInput {
  * details name. What differs from the table of codes (code-statuses.ts) stands in the words too: a status that does not
  * go with the code, a domain, a missing request id. null: this transport has no way to say it.
  */
-export type InputTransport = (sent: SentInput) => Promise<string | null>;
+type InputTransport = (sent: SentInput) => Promise<string | null>;
 
 export function inputTransports(base: string, client: Client): ReadonlyMap<string, InputTransport> {
   return new Map<string, InputTransport>([

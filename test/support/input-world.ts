@@ -17,7 +17,7 @@ export interface GoodCall {
   readonly headers: Headers;
 }
 
-export interface InputWorld {
+interface InputWorld {
   readonly base: string;
   readonly world: AccessWorld;
   readonly keyed: KeyedWorld;
@@ -102,7 +102,7 @@ export async function shownOf({ base, reads, keyed }: InputWorld): Promise<Reado
   }
   const { buyer, ledgerId } = keyed.order;
   for (const path of [`/v1/ledgers/${ledgerId}/events?order=desc`, `/v1/actors/${buyer.actorId}/keys`])
-    shown[path] = (await done(base, 'GET', path, { headers: buyer.bearer })).raw;
+    shown[path] = (await done(base, 'GET', path, buyer)).raw;
   return shown;
 }
 

@@ -20,7 +20,7 @@ export interface ReadLog {
   readonly by: Pick<Party, 'bearer'>;
 }
 
-export interface KeptCounts {
+interface KeptCounts {
   readonly logs: number;
   readonly notes: number;
   readonly sizes: number;
@@ -31,7 +31,7 @@ export interface KeptCounts {
 /** A proof of inclusion, without its leaf. */
 type Inclusion = Omit<Parameters<typeof isIncluded>[0], 'leafHash'>;
 
-export interface RepeatedAsks {
+interface RepeatedAsks {
   readonly logs: readonly ReadLog[];
   /** How many calls are under way at once. */
   readonly callers: number;
@@ -123,7 +123,7 @@ export class KeptNotes {
 
   /** Verifies an answer, and keeps its notes. null: no answer came, as from a node that was killed. */
   async get(base: string, log: ReadLog, path: string): Promise<RestAnswer | null> {
-    const answer = await rest(base, 'GET', log.path + path, { headers: log.by.bearer }).catch((error: unknown) => {
+    const answer = await rest(base, 'GET', log.path + path, log.by).catch((error: unknown) => {
       if (error instanceof TypeError) return null;
       throw error;
     });

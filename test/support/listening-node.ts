@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { afterAll } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import { clientAddressBehind } from '../../src/rpc/call/client-address.ts';
@@ -37,7 +38,7 @@ export const otherKey = 'svc_sk_test_other';
 export const bearer = { authorization: `Bearer ${goodKey}` };
 
 /** Handlers by `Service.Method`, such as `MasterService.AppendEvent`; the rest answers `unavailable`. */
-export type FakeHandlers = { readonly [name: string]: FakeHandler };
+type FakeHandlers = { readonly [name: string]: FakeHandler };
 /** Takes the request as the test declares it. */
 export type FakeHandler = (request: never, call: Call) => Promise<object> | AsyncIterable<object>;
 
@@ -195,6 +196,13 @@ export async function startListeningNode(options: ListeningNodeOptions): Promise
       pipeline.running[Symbol.dispose]();
     },
   };
+}
+
+/** Called at the head of a test file; the node ends with the file's tests. */
+export async function listeningNodeForTests(options: ListeningNodeOptions): Promise<ListeningNode> {
+  const node = await startListeningNode(options);
+  afterAll(() => node[Symbol.asyncDispose]());
+  return node;
 }
 
 /** The whole API, of which only the given methods do anything. */

@@ -1,7 +1,7 @@
 import type { Fields } from './parties-rest.ts';
 
 /** A server-sent event, as EventSource would report it. */
-export interface LiveEvent {
+interface LiveEvent {
   readonly id: string | null;
   readonly event: string;
   readonly data: Fields;

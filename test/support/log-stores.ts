@@ -6,7 +6,7 @@ import { MemoryRecordStore } from './memory-store/record-store.ts';
 
 export const newSigningKey = (): KeyObject => generateKeyPairSync('ed25519').privateKey;
 
-export interface StampUnderTest extends StoreStamp {
+interface StampUnderTest extends StoreStamp {
   /** Makes the store a restored copy: of a data directory, or of a keyspace. */
   mark(storeId?: string): void;
 }

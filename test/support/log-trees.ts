@@ -9,7 +9,7 @@ const sha256 = (...parts: readonly Uint8Array[]) =>
   parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest();
 
 /** Leaf i of the large tree of merkle.json: SHA-256("svc-test-leaf" 00 ‖ u64be(i)). */
-export function testRecord(index: number): Buffer {
+function testRecord(index: number): Buffer {
   const place = Buffer.alloc(8);
   place.writeBigUInt64BE(BigInt(index));
   return sha256(Buffer.from('svc-test-leaf\0'), place);

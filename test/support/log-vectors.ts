@@ -15,7 +15,7 @@ export interface VectorLog {
   readonly proofs_in_whole: readonly string[];
 }
 
-export interface VectorConsistency {
+interface VectorConsistency {
   readonly from: number;
   readonly to: number;
   readonly proof_hex: readonly string[];

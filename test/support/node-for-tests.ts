@@ -1,19 +1,20 @@
 import { afterAll } from 'vitest';
+import { type NodeProcess, type ProcessEnvironment, startNodeProcess } from './node-process.ts';
 import { type Master, newMaster, newOrder, type Order } from './parties.ts';
 import { type RunningTestNode, runNode } from './running-node.ts';
 
 /** A node for the tests of one file, and an order there. */
-export interface NodeWithOrder {
+interface NodeWithOrder {
   readonly node: RunningTestNode;
   readonly base: string;
   readonly order: Order;
 }
 
-export interface NodeWithMaster extends NodeWithOrder {
+interface NodeWithMaster extends NodeWithOrder {
   readonly master: Master;
 }
 
-export interface OrderOptions {
+interface OrderOptions {
   /** false: its parties have no keys, for tests of what comes before signatures or has nothing to do with them. */
   readonly keyed?: boolean;
 }
@@ -33,4 +34,15 @@ export async function nodeWithOrder(options: OrderOptions = {}): Promise<NodeWit
 export async function nodeWithMaster(options: OrderOptions = {}): Promise<NodeWithMaster> {
   const there = await nodeWithOrder(options);
   return { ...there, master: await newMaster(there.order) };
+}
+
+/** Returns a function that starts a node as a process. All of them are killed after the suite. */
+export function suiteProcesses(): (env: ProcessEnvironment) => Promise<NodeProcess> {
+  const nodes: NodeProcess[] = [];
+  afterAll(() => Promise.all(nodes.map(({ kill }) => kill())));
+  return async (env) => {
+    const node = await startNodeProcess(env);
+    nodes.push(node);
+    return node;
+  };
 }

@@ -6,7 +6,7 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** The program of a node of a cluster. */
 export const clusterMain = fileURLToPath(new URL('../../cluster/main.ts', import.meta.url));
 
-export interface ProcessEnd {
+interface ProcessEnd {
   readonly code: number | null;
   readonly stderr: string;
   readonly stdout: string;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 /** A script of package.json as an operator runs it. Nothing of it outlives the disposal. */
-export interface NpmScript extends AsyncDisposable {
+interface NpmScript extends AsyncDisposable {
   /** What it has said so far. */
   said(): string;
   /** SIGTERM to npm alone; its exit code and signal. */

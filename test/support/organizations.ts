@@ -16,6 +16,6 @@ export interface Organization {
 }
 
 export async function newOrganization(base: string, owner: Party): Promise<Organization> {
-  const made = await done(base, 'POST', '/v1/onboarding/organization', { headers: owner.bearer, body: onboarding });
+  const made = await done(base, 'POST', '/v1/onboarding/organization', owner, onboarding);
   return { organizationId: made.text('organization_id'), frlLedgerId: made.text('frl_ledger_id') };
 }

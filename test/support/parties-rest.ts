@@ -3,10 +3,15 @@ import { undocumented } from './documented.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-export interface RestRequest {
+interface RestRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON; a string is sent as it is. */
   readonly body?: unknown;
+}
+
+/** A party that calls with its API key. */
+interface Caller {
+  readonly bearer: Readonly<Record<string, string>>;
 }
 
 /** An answer over REST, with what tests read from it. */
@@ -23,13 +28,19 @@ export interface RestAnswer {
   readonly code: string | null;
 }
 
-/** A call without additions of the helper. Every answer must match `/openapi.json`. */
-export async function rest(base: string, method: string, path: string, request: RestRequest = {}): Promise<RestAnswer> {
-  const isText = typeof request.body === 'string';
+/** A call of a party, or with exactly these headers. Every answer must match `/openapi.json`. */
+export async function rest(
+  base: string,
+  method: string,
+  path: string,
+  by: Caller | RestRequest = {},
+  bodyOfCaller?: unknown,
+): Promise<RestAnswer> {
+  const { headers, body: sent } = 'bearer' in by ? { headers: by.bearer, body: bodyOfCaller } : by;
   const response = await fetch(`${base}${path}`, {
     method,
-    headers: { ...(request.body === undefined ? {} : { 'content-type': 'application/json' }), ...request.headers },
-    ...(request.body === undefined ? {} : { body: isText ? String(request.body) : JSON.stringify(request.body) }),
+    headers: { ...(sent === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(sent === undefined ? {} : { body: typeof sent === 'string' ? sent : JSON.stringify(sent) }),
   });
   const raw = await response.text();
   expect(undocumented(method, path, response.status, raw)).toEqual([]);
@@ -61,8 +72,9 @@ function valueAt(body: unknown, path: string): unknown {
 }
 
 /** A call that must succeed. */
-export async function done(base: string, method: string, path: string, request: RestRequest = {}): Promise<RestAnswer> {
-  const answer = await rest(base, method, path, request);
+export async function done(...call: Parameters<typeof rest>): Promise<RestAnswer> {
+  const answer = await rest(...call);
+  const [, method, path] = call;
   if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status} ${answer.raw}`);
   return answer;
 }

@@ -91,7 +91,7 @@ export async function newOrder(base: string, options: { readonly keyed?: boolean
 /** Another ledger of the same parties. */
 export async function otherOrder(order: Order): Promise<Order> {
   const body = { supplier_svc_id: order.supplier.svcId };
-  const made = await done(order.base, 'POST', '/v1/ledgers', { headers: order.buyer.bearer, body });
+  const made = await done(order.base, 'POST', '/v1/ledgers', order.buyer, body);
   return { ...order, ledgerId: made.text('id') };
 }
 
@@ -134,7 +134,7 @@ export async function newMaster(order: Order, by: Party = order.supplier, busine
   };
 }
 
-export interface AppendOptions {
+interface AppendOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -161,9 +161,7 @@ export async function eventsOf(
 ): Promise<Fields[]> {
   const events: Fields[] = [];
   for (let cursor = ''; ; ) {
-    const page = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events?limit=1000${query}${cursor}`, {
-      headers: by.bearer,
-    });
+    const page = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events?limit=1000${query}${cursor}`, by);
     const { verified } = page.body.integrity as Fields;
     if (verified !== true) throw new Error(`integrity: ${JSON.stringify(page.body.integrity)}`);
     events.push(...page.rows('events'));

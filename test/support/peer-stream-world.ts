@@ -13,7 +13,7 @@ import { type ManualClock, settled } from './clock.ts';
 type AnswerInit = NonNullable<MessageInitShape<typeof ExchangeResponseSchema>['answers']>[number];
 
 /** The grpc-js call of a PeerStream, whose other side is the test. */
-export class FarEnd extends EventEmitter {
+class FarEnd extends EventEmitter {
   readonly asks: Ask[] = [];
   /** Whether the other side reads on after the next message. */
   reads = true;

@@ -7,7 +7,7 @@ export interface CliEnd {
   readonly err: string;
 }
 
-export interface HereOptions {
+interface HereOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string | Buffer;
   readonly addMore?: AddCommands;

@@ -35,7 +35,7 @@ export async function appendMany(node: RunningTestNode, { order, master }: Prove
 export function proofReader(node: Pick<RunningTestNode, 'base'>, { order, master }: ProvenWorld, name: string) {
   const ledger = `/v1/ledgers/${order.ledgerId}`;
   const origins = { ledger: `${name}/ledgers/${order.ledgerId}`, master: `${name}/masters/${master.uuid}` };
-  const get = (path: string) => rest(node.base, 'GET', path, { headers: order.buyer.bearer });
+  const get = (path: string) => rest(node.base, 'GET', path, order.buyer);
   const keys = async () => {
     const anchor = await done(node.base, 'GET', '/.well-known/svc-authority');
     return anchor.rows('log.keys').map(({ public_key }) => logKey(String(public_key)) ?? expect.fail('no key'));
@@ -52,27 +52,26 @@ export function proofReader(node: Pick<RunningTestNode, 'base'>, { order, master
     get,
     refusals: (): Promise<RestAnswer[]> => Promise.all(Object.values(paths).map(get)),
     async checkpoint(kind: 'ledger' | 'master', size?: number): Promise<Checkpoint> {
-      const { body } = await done(node.base, 'GET', `${paths[kind]}${size === undefined ? '' : `?size=${size}`}`, {
-        headers: order.buyer.bearer,
-      });
+      const { body } = await done(
+        node.base,
+        'GET',
+        `${paths[kind]}${size === undefined ? '' : `?size=${size}`}`,
+        order.buyer,
+      );
       return verifyCheckpoint(String(body.checkpoint), origins[kind], await keys());
     },
     /** Verifies that events of the ledger are in its newest tree. */
     async included(seqs: readonly number[]): Promise<void> {
       const events = await eventsOf(node.base, order.buyer, order.ledgerId);
       for (const seq of seqs) {
-        const { body } = await done(node.base, 'GET', `${ledger}/proof/inclusion?seq=${seq}`, {
-          headers: order.buyer.bearer,
-        });
+        const { body } = await done(node.base, 'GET', `${ledger}/proof/inclusion?seq=${seq}`, order.buyer);
         const record = Buffer.from(String(events[seq]?.hash), 'hex');
         verifyProofFile(String(body.proof), { index: seq, record, origin: origins.ledger, keys: await keys() });
       }
     },
     /** Whether the log still contains what the reader has kept. */
     async agreesWith(kept: Checkpoint): Promise<boolean> {
-      const { body } = await done(node.base, 'GET', `${ledger}/proof/consistency?from=${kept.size}`, {
-        headers: order.buyer.bearer,
-      });
+      const { body } = await done(node.base, 'GET', `${ledger}/proof/consistency?from=${kept.size}`, order.buyer);
       const newer = verifyCheckpoint(String(body.checkpoint_to), origins.ledger, await keys());
       const hashes = (body.hashes as string[]).map((hash) => decodeBase64(hash, 32) ?? Buffer.alloc(0));
       const sizes = { oldSize: kept.size, newSize: newer.size };

@@ -12,7 +12,7 @@ const retryable: ReadonlySet<string | null> = new Set([
   'idempotency_in_progress',
 ]);
 
-export interface RepeatedAppends {
+interface RepeatedAppends {
   readonly masters: readonly Master[];
   readonly by: Party;
   /** Begins the keys. */

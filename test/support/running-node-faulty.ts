@@ -25,7 +25,7 @@ export interface FaultyNode extends AsyncDisposable {
 }
 
 /** What is below the faults, and what chooses them in place of the script; empty stores if not given. */
-export interface BelowFaults {
+interface BelowFaults {
   readonly ledgers?: LedgerStore;
   readonly records?: RecordStore;
   readonly choose?: ChooseFault;

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 import { type Environment, readConfig } from '../../src/node/config.ts';
 import { startEmbedded } from '../../src/node/embedded.ts';
 import { createLog } from '../../src/runtime/telemetry/log.ts';
@@ -27,6 +27,13 @@ export function temporaryDir(): string {
 export function suiteDir(): string {
   const dir = temporaryDir();
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** The same, removed after the running test. */
+export function testDir(): string {
+  const dir = temporaryDir();
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   return dir;
 }
 

@@ -45,7 +45,7 @@ function storyOf(subscribed: readonly string[], received: string): string[] {
   ];
 }
 
-export const wholeStory = storyOf(
+const wholeStory = storyOf(
   ['the buyer subscribes a webhook to SHIPMENT_DISPATCHED'],
   'the webhook of the shipment came, and its HMAC is right',
 );

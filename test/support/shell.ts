@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { compileCache } from './compile-cache.ts';
+import { suiteDir } from './running-node.ts';
 
 interface Ended {
   readonly code: number | null;
@@ -14,7 +13,7 @@ interface Ended {
 export const cliMain = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 
 /** `ledger-trust` as a shell runs it, in a directory that is gone after the tests of this file. */
-export interface Shell {
+interface Shell {
   readonly dir: string;
   /** Runs the real command in a process of its own with the given environment only. */
   run(args: readonly string[], input?: string | Buffer, env?: Readonly<Record<string, string>>): Promise<Ended>;
@@ -23,8 +22,7 @@ export interface Shell {
 }
 
 export function newShell(): Shell {
-  const dir = mkdtempSync(join(tmpdir(), 'ledger-trust-cli-'));
-  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = suiteDir();
   return {
     dir,
     run: (args, input = '', env = {}) =>

@@ -31,7 +31,7 @@ import { authority, authorityPublicKey, type Chain, start } from './world.ts';
 const signer = newKeyPair();
 
 /** The supplier's signature over these fields. */
-export function signatureOver(eventType: string, signed: unknown): CommandSignature {
+function signatureOver(eventType: string, signed: unknown): CommandSignature {
   const signedForm = canonicalJson(signed);
   const digest = digestOf({ eventType, ledgerId, canonical: signedForm });
   return { signature: signDigest(digest, signer.privateKey), keyId: kid, signedForm };

@@ -5,7 +5,7 @@ import { recordsWith } from './world.ts';
 /**
  * How a put goes: as usual; not at all; after `land` with an unknown outcome; or after `land` with its caller waiting.
  */
-export type PutFate = 'at once' | 'never' | 'untold' | 'hangs';
+type PutFate = 'at once' | 'never' | 'untold' | 'hangs';
 
 /** A node's way to a store that others share, where puts can hang and land late. */
 export interface SlowRecords {

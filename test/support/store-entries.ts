@@ -12,7 +12,7 @@ export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-export interface EntryOptions {
+interface EntryOptions {
   /** Makes other hashes of the same seqs. */
   readonly salt?: string;
   readonly row?: (seq: number) => string;

@@ -25,9 +25,9 @@ export type StoreFault = 'unavailable' | 'stopped' | 'lost' | 'applied' | 'late'
 export type ChooseFault = (operation: StoreOperation) => StoreFault | null;
 
 /** What became of appends that were held back. */
-export type LateOutcome = 'fenced' | 'landed';
+type LateOutcome = 'fenced' | 'landed';
 
-export interface FaultyLedgerStore extends LedgerStore {
+interface FaultyLedgerStore extends LedgerStore {
   readonly lateOutcomes: readonly LateOutcome[];
 }
 

@@ -12,7 +12,7 @@ import { countingBytes } from './world.ts';
  * the process.
  */
 export const killPoints = ['before', 'during', 'after', 'answered'] as const;
-export type KillPoint = (typeof killPoints)[number];
+type KillPoint = (typeof killPoints)[number];
 
 /** All events that such processes write one after the other. The same ids in each process. */
 export const signedChain = longChain(320, countingBytes({ drawn: 0 }));

@@ -216,22 +216,20 @@ export async function wronglyRead(base: string, cases: readonly TamperingCase[])
         found.unasked.length > 0);
     if (!good) wrong.push({ name: tampering.name, expected: tampering, found });
     for (const query of ['', '?from_seq=9', '?order=desc&limit=2', '?event_type=TRACELEDGER_MASTER_CREATED']) {
-      const page = await done(base, 'GET', masterPath + query, { headers: order.buyer.bearer });
+      const page = await done(base, 'GET', masterPath + query, order.buyer);
       const foreign = page.rows('events').filter(({ master_id }) => master_id !== master.uuid);
       if (foreign.length > 0) wrong.push({ name: tampering.name, query, foreign });
     }
     // Pages that do not cover it stay clean, and the ledger is read on.
-    expect((await rest(base, 'GET', `${ledgerPath}?from_seq=10&limit=2`, { headers: order.buyer.bearer })).status).toBe(
-      200,
-    );
+    expect((await rest(base, 'GET', `${ledgerPath}?from_seq=10&limit=2`, order.buyer)).status).toBe(200);
     const byTime = `${ledgerPath}?from=2020-01-01T00:00:00Z&to=2100-01-01T00:00:00Z`;
-    expect((await rest(base, 'GET', byTime, { headers: order.buyer.bearer })).status).toBe(200);
+    expect((await rest(base, 'GET', byTime, order.buyer)).status).toBe(200);
   }
   return wrong;
 }
 
 async function issues(path: string, order: Order): Promise<string[]> {
-  const page = await done(order.base, 'GET', path, { headers: order.buyer.bearer });
+  const page = await done(order.base, 'GET', path, order.buyer);
   const integrity = page.body.integrity as { verified: boolean; issues: Fields[] };
   expect(integrity.verified).toBe(integrity.issues.length === 0);
   for (const issue of integrity.issues) {

@@ -17,7 +17,7 @@ export interface VectorEvent {
   readonly authority_key_id?: string;
 }
 
-export interface VectorSignature {
+interface VectorSignature {
   readonly name: string;
   readonly event_type: string;
   readonly ledger_id: string;

@@ -10,6 +10,7 @@ import type { TargetPolicy } from '../../src/service/webhooks/webhook-target.ts'
 import { createPoster, type PostResult } from '../../src/webhooks/post/http-post.ts';
 import { dnsLookup, type NameLookup } from '../../src/webhooks/post/name-lookup.ts';
 import { receiverConnector } from '../../src/webhooks/post/receiver-connect.ts';
+import { onLoopback } from './loopback.ts';
 
 export const production: TargetPolicy = { production: true, ownPorts: () => new Set(), ownAddresses: () => [] };
 export const development: TargetPolicy = { production: false, ownPorts: () => new Set(), ownAddresses: () => [] };
@@ -35,14 +36,13 @@ export async function countingListener(host = '::', at = 0): Promise<{ port: num
 
 /** Returns the port that the server listens on. `closeServers` closes it. */
 export async function listenOnAny(server: HttpServer): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   servers.push({
     close: () => {
       server.closeAllConnections();
       server.close();
     },
   });
-  return (server.address() as AddressInfo).port;
+  return onLoopback(server);
 }
 
 export async function receiver(

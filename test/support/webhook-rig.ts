@@ -19,7 +19,7 @@ import { MemoryRecordStore } from './memory-store/record-store.ts';
 import { type Rig, rig } from './world.ts';
 
 /** A POST as the receiver would have seen it. */
-export interface SeenPost {
+interface SeenPost {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly raw: Buffer;

@@ -121,7 +121,7 @@ export function only<T>(items: readonly T[]): T {
 }
 
 /** Keys that a test sets; what is `cached` is answered from memory. */
-export class TestKeys implements SigningKeys {
+class TestKeys implements SigningKeys {
   readonly stored = new Map<string, ReadonlyMap<string, KeyLife>>();
   readonly cached = new Map<string, ReadonlyMap<string, KeyLife>>();
   /** Called while a record is read. */
@@ -148,7 +148,7 @@ export class TestKeys implements SigningKeys {
 }
 
 /** Counts what actors tell. */
-export class TestMeter implements ActorMeter {
+class TestMeter implements ActorMeter {
   readonly batches: number[] = [];
   readonly claims: string[] = [];
   readonly answers: string[] = [];

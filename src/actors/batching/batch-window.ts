@@ -16,7 +16,6 @@ export interface BatchLimits {
 export interface BatchCounts {
   /** Batches that the store has confirmed since the node started. */
   readonly stood: number;
-  /** Batches that run now. */
   readonly running: number;
 }
 

@@ -23,7 +23,6 @@ export class PeerUnreachable extends Error {
   }
 }
 
-/** Access to other nodes. */
 export interface Peers {
   /** Rejects with the LedgerError that the command was refused with, NotOwner, or PeerUnreachable. */
   ask(node: NodeId, command: Command): Promise<CommandOutcome>;

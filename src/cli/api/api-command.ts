@@ -12,7 +12,6 @@ import { neededApiKey, readSettings, type SettingOptions, type Settings } from '
 import { CliError, type Terminal } from '../terminal/terminal.ts';
 import { type Shown, textOfAnswer } from './shown-answer.ts';
 
-/** What a command calls the API with. */
 export interface ApiCall<O> {
   readonly terminal: Terminal;
   readonly client: LedgerTrustClient;
@@ -29,7 +28,6 @@ interface CommonOptions extends SettingOptions {
   readonly idempotencyKey?: string;
 }
 
-/** A command that makes calls of the API and shows one answer. */
 interface ApiCommand<O> {
   /** Its name and arguments, for example `show <ledger>`. */
   readonly usage: string;

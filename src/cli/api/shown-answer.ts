@@ -8,7 +8,6 @@ type MethodName = keyof UnaryMethods<typeof services>;
 type AnswerTo<M extends MethodName> = Awaited<ReturnType<LedgerTrustClient[M]>>;
 type Cell = string | number | boolean | null | undefined;
 
-/** An answer in three forms. */
 export interface Shown {
   /** What `--json` prints. */
   readonly json: unknown;
@@ -56,7 +55,6 @@ export function cursorLines(nextCursor: string | null): string[] {
   return nextCursor === null ? [] : [shownText(`More may follow: --cursor ${nextCursor}`)];
 }
 
-/** The text of an answer in the form that the options ask for. */
 export function textOfAnswer(shown: Shown, options: { readonly json?: boolean; readonly quiet?: boolean }): string {
   if (options.json) return `${shownJson(JSON.stringify(shown.json, null, 2))}\n`;
   const lines = options.quiet ? shown.ids.map(shownText) : shown.lines;

@@ -4,7 +4,6 @@ import { authorityKey } from '../../node/node-keys.ts';
 import { ConfigError } from '../../runtime/start-error.ts';
 import { CliError } from '../terminal/terminal.ts';
 
-/** The variable that names the key at the next start. */
 type KeyVariable = 'AUTHORITY_KEY_FILE' | 'LOG_KEY_FILE';
 
 /** Reads the new key of a rotation. Throws CliError, and ConfigError for a file that the next start would refuse. */

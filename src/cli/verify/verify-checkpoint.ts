@@ -33,7 +33,6 @@ export function checkCheckpointOptions({ logKey, origin }: CheckpointOptions): v
   }
 }
 
-/** A signed note, and where it stands. */
 interface GivenNote {
   readonly note: string;
   readonly place: string;

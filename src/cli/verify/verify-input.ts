@@ -21,7 +21,6 @@ import { contentOf, nameOf, readJson } from '../commands/file-content.ts';
 import { isBlank, type Line, linesOf } from '../terminal/lines.ts';
 import { inputError, readInput, reasonOf, type Terminal } from '../terminal/terminal.ts';
 
-/** What a file holds for verification. */
 export interface VerifyInput {
   readonly kind: VerifyOptions['kind'];
   /** `some` if a filter or a partial access may have left events out: the file does not say. */

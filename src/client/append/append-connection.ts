@@ -29,7 +29,6 @@ interface AppendConnectionParts {
   /** The events without an outcome, in ascending order of their index. */
   readonly open: ReadonlyMap<number, OpenEvent>;
   readonly maxInFlight: number;
-  /** The index of the next event. */
   nextIndex(): number;
   /** Whether no more events will come. */
   ended(): boolean;

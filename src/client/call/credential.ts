@@ -24,7 +24,6 @@ export function checkCredential(credential: Credential): void {
   }
 }
 
-/** The headers that identify the caller. */
 export function identityHeaders(credential: Credential, endpoint: Endpoint): Headers {
   if (!endpoint.hasCaller) return {};
   const { apiKey, entity, actorType } = credential;

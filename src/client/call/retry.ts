@@ -1,7 +1,6 @@
 import { isErrorCode, type RetryRule, retryRuleOf } from '../../domain/errors.ts';
 import { LedgerTrustError } from '../error.ts';
 
-/** How often and how long a call is tried. */
 export interface RetryPolicy {
   /** Milliseconds from the call to its answer or error, all attempts and waits together. */
   readonly timeoutMs: number;

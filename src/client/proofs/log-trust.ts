@@ -30,7 +30,6 @@ export function firstTrust(anchor: LogTrustAnchor, given: Given): WatermarkState
   return { ...pinned, authorityKeys, logKeys: acceptable(anchor, authorityKeys) };
 }
 
-/** The state with the keys that the user gives. */
 export function withGivenKeys(state: WatermarkState, given: Given): WatermarkState {
   return { ...state, logKeys: union(state.logKeys, givenKeys(given, state.origin)) };
 }

@@ -142,7 +142,6 @@ function checkMasterLink(
   }
 }
 
-/** Says in words that so many events are missing. */
 export function missingEvents(count: number, whose = ''): string {
   return count === 1 ? `1 event${whose} is missing` : `${count} events${whose} are missing`;
 }

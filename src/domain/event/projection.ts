@@ -102,7 +102,6 @@ export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Pr
   return found;
 }
 
-/** All scopes that list an event. */
 export function scopesOf(event: LedgerEvent): string[] {
   return scopesUnder(event, delegationOf(event));
 }
@@ -112,7 +111,6 @@ function scopesUnder(event: LedgerEvent, delegation: Delegation | null): string[
   return delegation === null ? [own] : [own, names.delegationEvents(delegation.scope, delegation.objectId)];
 }
 
-/** What an event changes about the grant of one actor. */
 export interface ActorGrantChange {
   readonly scope: GrantScope;
   readonly objectId: string;

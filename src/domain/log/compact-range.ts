@@ -24,7 +24,6 @@ export class CompactRange {
     for (const [at, hash] of hashes.entries()) this.#hashes.set(hash, at * HASH_BYTES);
   }
 
-  /** Number of leaves. */
   get size(): number {
     return this.#size;
   }

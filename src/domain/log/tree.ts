@@ -7,7 +7,6 @@ import { sha256 } from '../keys/hash.ts';
 
 export const HASH_BYTES = 32;
 
-/** The root of the tree without leaves. */
 export const EMPTY_ROOT: Uint8Array = sha256('');
 
 /** sha256 is synchronous, so that one buffer serves all calls. */

@@ -10,7 +10,6 @@ import { pooledRandom, type Random } from '../../service/calls/entropy.ts';
 import { LedgerReading } from '../../service/reading/ledger-reading.ts';
 import type { NodeParts } from '../node-parts.ts';
 
-/** What the subsystems of a node share. */
 export interface NodeContext extends NodeParts {
   readonly production: boolean;
   readonly machine: Pick<Clock, 'now'>;

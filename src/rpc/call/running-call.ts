@@ -8,10 +8,8 @@ import type { Entropy } from '../../service/calls/entropy.ts';
 import type { Walk } from '../../service/walking/walk.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 
-/** How a call reaches the service. */
 export type Transport = 'rest' | 'connect' | 'grpc';
 
-/** What the pipeline does for a call. */
 export interface CallSupport {
   openWalk(call: RunningCall): Walk;
   /** Charges the cost of a part walk that has ended. */
@@ -19,7 +17,6 @@ export interface CallSupport {
   address(): string;
   /** See Call. */
   admitEvent(call: RunningCall, parts: number): LedgerError | null;
-  /** Leaves an access record of a live stream. */
   recordAccess(call: RunningCall): void;
 }
 

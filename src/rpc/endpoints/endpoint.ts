@@ -39,7 +39,6 @@ export function endpointsOf(api: readonly Implementation[]): ReadonlyMap<string,
   return endpoints;
 }
 
-/** The path of a method in gRPC and Connect. */
 export function rpcPathOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }

@@ -5,7 +5,6 @@ import type { HttpRule } from '../../gen/google/api/http_pb.ts';
 import { Auth, type MethodRule, rule } from '../../gen/svc/v1/options_pb.ts';
 import { parseTemplate } from './path-template.ts';
 
-/** The services of the public API. */
 export const apiServices: readonly DescService[] = services;
 
 type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -2,7 +2,6 @@ import type { SharedMemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import type { TlsKeys } from '../http/server.ts';
 import type { GrpcBounds } from './connections.ts';
 
-/** The data that the worker is started with. */
 export interface GrpcWorkerData {
   readonly host: string;
   readonly port: number;

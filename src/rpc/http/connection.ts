@@ -45,12 +45,10 @@ export class HttpConnection {
     this.#takenAtMs = nowMs;
   }
 
-  /** The socket was resumed. */
   resumed(): void {
     if (this.#waiting.length > 0) this.socket.pause();
   }
 
-  /** The socket was closed. */
   closed(): void {
     for (const response of [...this.#underWay]) {
       this.#remove(response);

@@ -5,7 +5,6 @@ import type { AnswerLog } from '../pipeline/answer-log.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { Cors } from './cors.ts';
 
-/** What the transports on the HTTP port share. */
 export interface HttpHandlerParts {
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly pipeline: Pipeline;

@@ -4,7 +4,6 @@ import type { RunningCall } from '../call/running-call.ts';
 import type { HttpHandlerParts } from './handler-parts.ts';
 import type { HttpResponse } from './response.ts';
 
-/** What REST and Connect calls on the HTTP port have in common. */
 export abstract class HttpCall {
   protected readonly request: IncomingMessage;
   protected readonly response: HttpResponse;

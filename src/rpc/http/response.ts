@@ -79,7 +79,6 @@ export class HttpResponse extends ServerResponse {
     return true;
   }
 
-  /** The request's body has ended. */
   requestEnded(): void {
     if (this.#unfinishedBytes > 0) this.rules?.releaseUnfinished(this, this.#unfinishedBytes);
     this.#unfinishedBytes = 0;

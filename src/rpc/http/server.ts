@@ -15,7 +15,6 @@ export interface TlsKeys {
   readonly key: Buffer | string;
 }
 
-/** How a server handles its requests. */
 export interface HttpRequests {
   readonly serve: HttpHandler;
   /** Answers a request whose Expect is not 100-continue. */

@@ -14,7 +14,6 @@ import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
 import { SandboxService } from '../../gen/svc/v1/sandbox_pb.ts';
 import { WebhookService } from '../../gen/svc/v1/webhooks_pb.ts';
 
-/** A heading of the documentation, and the methods below it. */
 interface Group {
   readonly name: string;
   readonly description: string;

@@ -20,7 +20,6 @@ export interface UnroutedRequest {
   readonly requestId: string;
   /** 0 for a request that is refused as soon as it arrives. */
   readonly ms: number;
-  /** The cause of an error of the service. */
   readonly cause?: unknown;
 }
 

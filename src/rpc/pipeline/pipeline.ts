@@ -141,7 +141,6 @@ export function createPipeline(parts: PipelineParts) {
     });
 
   return {
-    /** The calls that run. */
     running,
 
     unary(endpoint: Endpoint, incoming: UnaryCall): Promise<void> {

@@ -1,6 +1,5 @@
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 
-/** What a caller is told if the bucket is empty. */
 export interface RateLimited {
   /** Whole seconds until the next token, at least 1. */
   readonly retryAfterS: number;

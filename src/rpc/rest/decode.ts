@@ -40,7 +40,6 @@ export function requestReader(route: RestRoute): (input: RestInput) => Message {
   };
 }
 
-/** The parameters of a route's query, by name. */
 export function queryParameters(route: RestRoute): Fields {
   return route.hasBody ? new Map() : fieldsOutsidePath(route);
 }

@@ -28,7 +28,6 @@ export function machineUtilization(): () => number {
   };
 }
 
-/** From this utilization on, a node is saturated. */
 const saturatedFrom = 0.8;
 const saturationLookMs = 100;
 

@@ -25,7 +25,6 @@ import type { RevokeKey } from './key-revocation.ts';
 import { mergedPage } from './merged-page.ts';
 import { enrolKey, keyStatus, preferKey } from './signing-keys.ts';
 
-/** Methods for actors and their keys. */
 export function actorService(identities: Identities, revoke: RevokeKey) {
   const known = async (actorId: string): Promise<ActorRecord> => {
     const actor = await identities.load(checkUuid('actor_id', actorId));

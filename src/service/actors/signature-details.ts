@@ -3,7 +3,6 @@ import { toHex } from '../../domain/keys/hex.ts';
 import { sigDigest } from '../../domain/keys/signature.ts';
 import type { StatedInput } from '../calls/call.ts';
 
-/** What a caller has to sign. */
 export interface SigningInput {
   readonly eventType: string;
   readonly ledgerId: string;

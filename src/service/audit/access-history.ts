@@ -11,7 +11,6 @@ export type AccessEntry = AccessRecord | Promise<readonly AccessRecord[]>;
 /** Keeps access records. Returns undefined, or a promise that the answer has to wait for. The promise never rejects. */
 export type AccessHistory = (entry: AccessEntry) => Promise<void> | undefined;
 
-/** Bounds of the queue of access records. */
 export const historyBounds = Object.freeze({
   /** ms. A killed process loses the records of this time at most. */
   flushAfterMs: 100,
@@ -33,7 +32,6 @@ export const historyBounds = Object.freeze({
   lastFlushMs: 5_000,
 });
 
-/** Reports problems of the history to the operator. */
 export interface HistoryReport {
   /** Writes have begun to fail and are retried. `held` records wait. */
   failing(error: unknown, held: number): void;

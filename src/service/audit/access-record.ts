@@ -8,7 +8,6 @@ export interface AccessRecord {
   /** REST method and path without the query, also for calls by other transports. */
   readonly method: string;
   readonly path: string;
-  /** HTTP status. */
   readonly responseStatus: number;
   /** Milliseconds since 1970. */
   readonly at: number;

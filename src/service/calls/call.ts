@@ -47,7 +47,6 @@ export interface EntityRequest {
   readonly timestamp: string;
 }
 
-/** What the append of an event needs of its call. */
 export type AppendCall = Pick<
   Call,
   'requestId' | 'caller' | 'signature' | 'deliveryChain' | 'commandKey' | 'deadline' | 'markVerified'
@@ -70,7 +69,6 @@ export interface Call {
   newId(): string;
   randomBytes(length: number): Buffer;
   readonly signal: AbortSignal;
-  /** Whether the signal has aborted. */
   readonly aborted: boolean;
   /** The error of `endWith`, from then on. */
   readonly ending: LedgerError | null;

@@ -1,6 +1,5 @@
 import { refusedValue } from '../../domain/errors.ts';
 
-/** Checks an optional field if it was given. */
 export function checkIfGiven<T>(
   check: (field: string, value: unknown) => T,
   field: string,

@@ -2,14 +2,12 @@ import type { LedgerError } from '../../domain/errors.ts';
 import type { ActorType } from '../../domain/event/event.ts';
 import type { CallSignature, EntityRequest, World } from '../calls/call.ts';
 
-/** The owner of an API key. */
 export interface KeyOwner {
   readonly actorId: string;
   readonly world: World;
   readonly apiKeyId: string;
 }
 
-/** The entity that identity headers name. */
 interface NamedEntity {
   readonly actorId: string;
   readonly world: World | null;

@@ -16,7 +16,6 @@ import type { Credentials, KeyOwner } from './credentials.ts';
 export const keyFreshMs = 500;
 const keysCachedMax = 10_000;
 
-/** A cache of valid API keys. */
 export interface KeyCache {
   /** Removes a revoked key, so that this node refuses it at once and ends its streams. */
   forget(hash: string, apiKeyId: string): void;

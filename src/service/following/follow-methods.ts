@@ -7,7 +7,6 @@ import { checkFollowQuery } from './follow-query.ts';
 import type { FollowAnswer } from './followed-event.ts';
 import type { Followers } from './followers.ts';
 
-/** Methods that follow a ledger or a master. */
 export function followLedgerEvents(followers: Pick<Followers, 'followLedger'>) {
   return async (request: FollowLedgerEventsRequest, call: Call): Promise<PushedAnswers<FollowAnswer>> => {
     const ledgerId = checkUuid('ledger_id', request.ledgerId);

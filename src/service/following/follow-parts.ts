@@ -1,7 +1,6 @@
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { FollowedLedgerParts } from './followed-ledger.ts';
 
-/** What the followers of a node share. */
 export interface FollowersParts extends FollowedLedgerParts {
   readonly reading: LedgerReading;
   /** Beyond them streams are `overloaded`: new ones, or those of the actor with the most (FollowerPlaces). */

@@ -4,7 +4,6 @@ import type { FollowQuery } from './follow-query.ts';
 import { type NewestShown, newestShown } from './newest-readable.ts';
 import type { ReaderAccess } from './reader-access.ts';
 
-/** Where a stream begins. */
 export interface FollowStart {
   /** The first seq to look at. */
   readonly nextSeq: number;
@@ -16,7 +15,6 @@ export interface FollowStart {
 
 /** Where a stream stands in its ledger: which event is next, and behind which one its reader would resume. */
 export class FollowPlace {
-  /** The next seq to look at. */
   nextSeq: number;
   /** Unused by a reader of the whole ledger, which is told of the ledger's own. */
   newest: NewestShown | null;

@@ -6,7 +6,6 @@ import type { FollowLedgerEventsRequest } from '../../gen/svc/v1/ledgers_pb.ts';
 import { checkIfGiven } from '../calls/given-fields.ts';
 import { checkVerify } from '../reading/event-query.ts';
 
-/** The checked request of a stream. */
 export interface FollowQuery {
   /** The seq or master seq behind which the stream begins; -1: at the first event. null: only new events. */
   readonly after: number | null;

@@ -7,7 +7,6 @@ import { retryHint } from './retry-hint.ts';
 
 type PlaceCall = Pick<Call, 'address' | 'endWith'>;
 
-/** The place of a stream on this node. */
 export interface FollowerPlace {
   readonly actorId: string;
   /** Kept, because that of a connection that has ended is not known. */

@@ -27,7 +27,6 @@ import { WakefulStream } from './wakeful-stream.ts';
 const nearSeqs = 1_000;
 /** When the access is compared with what is stored for the first time. */
 const firstStoredCheckMs = 1_000;
-/** Events of a page of the past. */
 const pastPageEvents = 100;
 
 type Past = Generator<FollowAnswer, undefined>;
@@ -96,7 +95,6 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     return this.#ledger;
   }
 
-  /** Why the stream has ended. */
   get reason(): FollowEnd {
     if (this.#reason !== null) return this.#reason;
     const { aborted, ending, isStalled } = this.#call;

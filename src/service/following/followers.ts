@@ -71,7 +71,6 @@ export class Followers implements Disposable {
     });
   }
 
-  /** The same for a master. */
   followMaster(call: Call, masterId: string, query: FollowQuery): Promise<Follower> {
     const { reading } = this.#parts;
     return this.#follow(call, query, async (_walk, actorId) => {

@@ -16,7 +16,6 @@ const asksARoundMax = 1_000;
  */
 export type HeadSource = 'own' | 'peer' | 'store';
 
-/** What is told of one watched ledger. */
 export interface HeadWatch extends Disposable {
   /** The newest seq that is certainly durable; -1 if there is none. */
   readonly seq: number;
@@ -120,24 +119,23 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
     const last = entries.at(-1);
     if (last === undefined) return;
-    this.#told(ledgerId, last.seq, 'own');
+    this.told(ledgerId, last.seq, 'own');
     this.#parts.remote?.tell(ledgerId, last.seq);
   }
 
   batchInDoubt(ledgerId: string): void {
-    this.#doubt(ledgerId);
+    const watched = this.#watched.get(ledgerId);
+    if (watched === undefined) return;
+    watched.isInDoubt = true;
+    void this.#ask(ledgerId, watched);
   }
 
   claimed(ledgerId: string): void {
-    this.#doubt(ledgerId);
+    this.batchInDoubt(ledgerId);
   }
 
-  /** The store has shown that the ledger has a durable event of this seq. */
-  told(ledgerId: string, seq: number): void {
-    this.#told(ledgerId, seq, 'store');
-  }
-
-  #told(ledgerId: string, seq: number, source: HeadSource): void {
+  /** The ledger has a durable event of this seq, as the store has shown if no other source is given. */
+  told(ledgerId: string, seq: number, source: HeadSource = 'store'): void {
     const watched = this.#watched.get(ledgerId);
     if (watched === undefined) return;
     watched.heardMs = this.#parts.monotonicMs();
@@ -161,13 +159,6 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
     watched.learnedMs = this.#parts.monotonicMs();
     for (const advanced of watched.listeners) advanced();
     return true;
-  }
-
-  #doubt(ledgerId: string): void {
-    const watched = this.#watched.get(ledgerId);
-    if (watched === undefined) return;
-    watched.isInDoubt = true;
-    void this.#ask(ledgerId, watched);
   }
 
   #unwatch(ledgerId: string, watched: Watched, advanced: () => void): void {

@@ -97,7 +97,6 @@ export class ReaderAccess {
     this.#learn({ scope, id: objectId, version: seq, grant });
   }
 
-  /** Learns what is stored now. */
   learnStored(held: readonly HeldGrant[]): void {
     for (const grant of held)
       if (grant.version > (this.#held.get(keyOf(grant.scope, grant.id))?.version ?? -1)) this.#learn(grant);

@@ -13,7 +13,6 @@ import { parseLedgerLine } from '../reading/stored-lines.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
 
-/** Lines of one read. */
 const linesAtOnce = 200;
 
 const ledgerTypes = ['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT'];

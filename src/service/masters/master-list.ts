@@ -15,7 +15,6 @@ import { parseMasterLine } from '../reading/stored-lines.ts';
 import { type BoundedLedgers, boundedLedgers } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
 
-/** Masters of one read. */
 const mastersAtOnceMax = 200;
 /** Cells that are read for each master. */
 const masterLooks = 3;

@@ -26,7 +26,6 @@ import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { appendedMessage, type EventAppender } from './append-event.ts';
 import { checkMasterQuery, readMasterPage } from './master-list.ts';
 
-/** Methods for masters and their events. */
 export function masterService(
   store: LedgerStore,
   identities: Identities,

@@ -15,7 +15,6 @@ import { checkOrder } from '../calls/list-page.ts';
 /** Events of a page: the default and the maximum. */
 const eventsPageMax = 1_000;
 
-/** The checked query of an event list. */
 export interface EventQuery {
   readonly limit: number;
   readonly offset: number;
@@ -79,14 +78,12 @@ export function checkVerify(verify: string | undefined): boolean {
   throw refusedValue('verify', verify, '"signatures"');
 }
 
-/** Where a page begins. */
 export interface EventStart {
   readonly seq: number;
   /** Matching events to skip from there on: what is left of an offset. */
   readonly skip: number;
 }
 
-/** Makes a cursor of the seq and what is left to skip. */
 export function makeEventCursor({ seq, skip }: EventStart, descending: boolean): string {
   return makeCursor(`${seq}${skip === 0 ? '' : `+${skip}`}`, descending);
 }

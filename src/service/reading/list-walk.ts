@@ -13,7 +13,6 @@ const lookedUpAtOnceMax = 16;
 
 export interface ListChunk<Entry> {
   readonly entries: readonly Entry[];
-  /** Whether no more entries follow. */
   readonly isLast: boolean;
 }
 

@@ -1,7 +1,6 @@
 import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 
-/** The seq of an event, and the scope that lists it. */
 export interface ScopeSeq {
   readonly seq: number;
   readonly scope: string;

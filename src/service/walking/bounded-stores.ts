@@ -37,7 +37,6 @@ export function boundedLedgers(walk: Walk, store: LedgerStore) {
   };
 }
 
-/** The records as a walk reads them. */
 export function boundedRecords(walk: Walk, store: Pick<RecordStore, 'find'>) {
   return {
     walk,
@@ -46,7 +45,6 @@ export function boundedRecords(walk: Walk, store: Pick<RecordStore, 'find'>) {
   };
 }
 
-/** A page of an access history. */
 export function boundedAccesses(walk: Walk, log: AccessLog, actorId: string, page: AccessPage): Promise<AccessEvent[]> {
   return walk.readPage(
     () => log.list(actorId, page, walk.signal),

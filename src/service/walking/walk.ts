@@ -11,13 +11,11 @@ const copiesKept = 3;
 /** The held memory grows in steps of this size. */
 const holdStepBytes = 64 * 1024;
 
-/** What the walks of a node share. */
 export interface WalkParts {
   readonly places: Pick<FairPlaces, 'take' | 'leave'>;
   readonly memory: MemoryBudget;
 }
 
-/** What a walk has read. */
 export interface WalkCost {
   /** Events, lines and records. */
   readonly examined: number;
@@ -98,7 +96,6 @@ export class Walk {
     return found;
   }
 
-  /** Requests one thing from a store. */
   async readOne<T>(ask: () => Promise<T>): Promise<T> {
     const wait = this.whenFree();
     if (wait !== null) await wait;

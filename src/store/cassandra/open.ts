@@ -42,7 +42,6 @@ export interface CassandraStores extends SharedStores {
   readonly facts: ClusterFacts;
   /** The session of the stores, for other readers of the keyspace. */
   readonly session: CqlSession;
-  /** Events in a bucket. */
   readonly bucketEvents: number;
 }
 

@@ -1,6 +1,5 @@
 import type { CqlSession, Row } from './session/session.ts';
 
-/** Rows of a page of a walk. */
 const pageRows = 1_000;
 /** Of Murmur3. No partition has it. */
 const lowestToken = -(2n ** 63n);

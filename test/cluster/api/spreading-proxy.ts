@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import {
   type ClientHttp2Stream,
@@ -8,7 +7,8 @@ import {
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
+import { onLoopback } from '../../support/loopback.ts';
 
 /** Forwards each HTTP request unchanged to the next of several servers. */
 export async function openSpreadingHttp(
@@ -81,10 +81,8 @@ async function listening(server: Server, end: () => void): Promise<{ readonly po
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await onLoopback(server),
     async [Symbol.asyncDispose]() {
       end();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));

@@ -51,7 +51,7 @@ export function isFull({ kinds, faults, faultsOfEachKind, kills, acknowledged }:
 }
 
 /** A figure for JSON. null: not measured. 'endless': it never ended. */
-export type Found = number | 'endless' | null;
+type Found = number | 'endless' | null;
 
 /** One demand, and the result. */
 export interface Aim {

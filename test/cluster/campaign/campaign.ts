@@ -28,7 +28,7 @@ const followersCutEvery = 4;
 /** How long followers may take to get everything after the last fault. */
 const caughtUpMaxMs = 60_000;
 
-export interface CampaignOptions {
+interface CampaignOptions {
   readonly seed: number;
   readonly kinds: readonly FaultKind[];
   readonly ledgers: number;
@@ -41,7 +41,6 @@ export interface CampaignOptions {
   readonly acknowledgedMin: number;
   /** No new fault begins after this time. */
   readonly faultsForMs: number;
-  /** The pause between two faults. */
   readonly pauseMs: number;
   /** A ledger is exported and verified during every n-th fault. */
   readonly proofEvery: number;

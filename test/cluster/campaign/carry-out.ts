@@ -17,7 +17,7 @@ export function isFair({ hostKept }: FaultRecord): boolean {
   return isFairShare(hostKept);
 }
 
-export interface CarryOutParts {
+interface CarryOutParts {
   readonly plan: readonly FaultKind[];
   /** `variant`: the fault to repeat. null: chance chooses one of the kind. */
   readonly carryOut: (kind: FaultKind, variant: Fault | null) => Promise<FaultOutcome>;

@@ -13,7 +13,6 @@ const violationsShown = 50;
 
 /** The result of a campaign, as JSON. Times in milliseconds. */
 export interface CampaignReport {
-  /** Whether all aims are reached. */
   readonly reached: boolean;
   /** Whether the demands are those of the full campaign. */
   readonly full: boolean;
@@ -44,7 +43,7 @@ export interface CampaignReport {
   readonly first_violations: readonly string[];
 }
 
-export interface BusyFault {
+interface BusyFault {
   readonly kind: string;
   readonly host_kept_percent: number;
   readonly what: string;

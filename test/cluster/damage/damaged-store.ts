@@ -27,8 +27,7 @@ import { withRetries } from '../rig/with-retries.ts';
 import { rowDamages } from './row-damages.ts';
 import { note, type Scene, type StoredScene, storedScene } from './scene.ts';
 
-/** A ledger with one damage. */
-export interface DamagedScene extends Scene {
+interface DamagedScene extends Scene {
   readonly name: string;
   /** Types of findings of `cluster verify`; at least one of them is found. */
   readonly found: readonly string[];
@@ -150,7 +149,7 @@ async function staleSnapshot(
   const { order } = of.scene;
   const link = { ledger_id: order.ledgerId, delegate_actor_id: actorId };
   const call = (method: string, body: object) =>
-    withRetries(() => done(order.base, method, '/v1/delegation/ledger', { headers: order.buyer.bearer, body }));
+    withRetries(() => done(order.base, method, '/v1/delegation/ledger', order.buyer, body));
   await call('POST', { ...link, role: 'OPS' });
   const state = await stateOf(of);
   const granted = await grantCell(of, actorId);

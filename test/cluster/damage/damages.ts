@@ -3,7 +3,7 @@ import { names } from '../../../src/domain/event/projection.ts';
 import type { StoredScene } from './scene.ts';
 
 /** A change in Cassandra, and what `cluster verify` finds. */
-export interface Damage {
+interface Damage {
   readonly name: string;
   readonly change: (stored: StoredScene) => Promise<unknown>;
   readonly found: readonly string[];

@@ -6,7 +6,7 @@ import { runNode } from '../../support/running-node.ts';
 import { runCli } from '../../support/scrub-cli.ts';
 import { grant, makeScene, note, type Scene } from './scene.ts';
 
-export interface KeyspaceOptions {
+interface KeyspaceOptions {
   /** Default: the service's own. */
   readonly bucketEvents?: number;
   /** Notes before the grant, in the same batch. */

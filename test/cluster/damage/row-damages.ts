@@ -11,7 +11,7 @@ export interface RowScene {
   run(cql: string, ...params: readonly unknown[]): Promise<readonly Record<string, unknown>[]>;
 }
 
-export interface RowDamage {
+interface RowDamage {
   readonly name: string;
   readonly table: string;
   readonly change: (scene: RowScene) => Promise<unknown>;

@@ -7,14 +7,14 @@ import type { FaultContext, FaultOutcome } from './fault.ts';
 const restMs = 250;
 const settledMaxMs = 30_000;
 
-export interface OwnedLedger {
+interface OwnedLedger {
   readonly ledger: LoadLedger;
   /** A node's id. */
   readonly owner: string;
 }
 
 /** An append that was sent to one node only. */
-export interface AppendDuring {
+interface AppendDuring {
   readonly asked: string;
   /** The ledger's owner when the fault began. */
   readonly owner: string;

@@ -10,9 +10,7 @@ export interface FaultContext {
   readonly random: SeededRandom;
 }
 
-/** What was measured during a fault. */
 export interface FaultOutcome {
-  /** A description of the fault. */
   readonly what: string;
   /** From the fault to the first acknowledged append that began after it. Infinity: there was none. */
   readonly recoveryMs?: number;

@@ -18,7 +18,7 @@ interface Answer {
   readonly tookMs: number;
 }
 
-export interface OutageOutcome {
+interface OutageOutcome {
   readonly violations: readonly string[];
   readonly figures: Readonly<Record<string, number>>;
   readonly hostKept: number;

@@ -18,7 +18,6 @@ export interface Call {
 }
 
 export interface AppendCall extends Call {
-  /** The append for a stream. */
   readonly event: StreamedEvent;
   /** Makes the append through a client that may retry by itself. */
   by(client: LedgerTrustClient, onAnswer: NonNullable<CallOptions['onAnswer']>): Promise<Answered>;

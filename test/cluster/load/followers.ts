@@ -11,7 +11,7 @@ import { StreamReader } from './stream-reader.ts';
 
 const pollMs = 100;
 
-export interface FollowersOptions {
+interface FollowersOptions {
   readonly nodes: readonly NodeUnderTest[];
   readonly world: LoadWorld;
   readonly history: LoadHistory;

@@ -12,7 +12,7 @@ const inFlightMax = 16;
 /** After so many failed connections in a row a stream ends, and another node is tried. */
 const attemptsMax = 2;
 
-export interface LaneParts {
+interface LaneParts {
   readonly calls: LoadCalls;
   readonly history: LoadHistory;
   readonly random: SeededRandom;

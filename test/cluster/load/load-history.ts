@@ -20,14 +20,14 @@ export type LoadAttempt = Omit<Attempt, 'result'> & {
 };
 
 /** When an append was first acknowledged, on the monotonic clock. */
-export interface Acknowledgement {
+interface Acknowledgement {
   readonly atMs: number;
   /** Since the first attempt began. */
   readonly tookMs: number;
 }
 
 /** A call that was given up without a certain answer. */
-export interface FailedCall {
+interface FailedCall {
   readonly name: string;
   readonly begunMs: number;
   readonly endedMs: number;
@@ -111,7 +111,6 @@ export function isCertain(result: Answered): boolean {
   return result.kind !== 'unknown' && result.kind !== 'not_written';
 }
 
-/** Makes an attempt and notes its answer. */
 export async function noted(
   history: LoadHistory,
   { name, command }: { readonly name: string; readonly command: Attempt['command'] },

@@ -13,7 +13,7 @@ import { startUsualCallers, type UsualCallers } from './usual-callers.ts';
 type Pause = readonly [minMs: number, maxMs: number];
 const retryPauseMs: Pause = [20, 250];
 
-export interface LoadOptions {
+interface LoadOptions {
   readonly cluster: ClusterUnderTest;
   readonly world: LoadWorld;
   readonly random: SeededRandom;

@@ -12,7 +12,7 @@ const errorName = '\nevent: error\n';
 const hashField = '"hash":"';
 const hashLength = 64;
 
-export interface StreamReaderParts {
+interface StreamReaderParts {
   /** The address of the stream, which may refuse connections for a while. */
   readonly url: URL;
   readonly apiKey: string;

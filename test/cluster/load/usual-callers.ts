@@ -5,7 +5,7 @@ import { isCertain, type LoadHistory, noted } from './load-history.ts';
 import { closedKept, type LoadWorld } from './load-world.ts';
 import type { OneAddress } from './parties.ts';
 
-export interface UsualCallersParts {
+interface UsualCallersParts {
   readonly calls: LoadCalls;
   readonly history: LoadHistory;
   readonly random: SeededRandom;
@@ -14,7 +14,7 @@ export interface UsualCallersParts {
   readonly restMaxMs: number;
 }
 
-export interface UsualOutcome {
+interface UsualOutcome {
   /** The number of calls with a certain answer, by transport. */
   readonly answered: Readonly<Record<'rest' | 'grpc', number>>;
   /** The most attempts that a client made for one call. */

@@ -22,7 +22,7 @@ export const shardCount = 256;
 const quietMs = 1_000;
 const pollMs = 100;
 
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly nodes: number;
   /** A running Cassandra, in which the cluster gets a keyspace. null: starts one, which may be paused and killed. */
   readonly cassandra: CassandraAddress | null;
@@ -232,7 +232,7 @@ export function trustAnchor(publicKey: string | null): object {
 }
 
 /** How many shards each node holds. */
-export function sharesOf(owners: ReadonlyMap<number, string>, nodes: readonly { readonly id: string }[]): number[] {
+function sharesOf(owners: ReadonlyMap<number, string>, nodes: readonly { readonly id: string }[]): number[] {
   return nodes.map(({ id }) => [...owners.values()].filter((owner) => owner === id).length);
 }
 

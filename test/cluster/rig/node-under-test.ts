@@ -59,7 +59,7 @@ export interface NodeUnderTest extends AsyncDisposable {
   counted(series: string): Promise<number>;
 }
 
-export interface NodeParts {
+interface NodeParts {
   readonly id: string;
   readonly dir: string;
   readonly redisPort: number;

@@ -2,7 +2,7 @@ import { startBalancer } from '../../../cluster/local/balancer.ts';
 import type { NodeUnderTest } from './node-under-test.ts';
 
 /** One address in front of several nodes. */
-export interface NodesAtOneAddress extends AsyncDisposable {
+interface NodesAtOneAddress extends AsyncDisposable {
   readonly baseUrl: string;
   readonly grpcUrl: string;
   add(node: NodeUnderTest): void;

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { append, type Master, type Order } from '../parties.ts';
 
 /** What an attack did to a node and to an honest actor beside it. */
-export interface Effects {
+interface Effects {
   readonly rssBeforeMib: number;
   readonly rssMostMib: number;
   readonly rssAfterMib: number;
@@ -14,7 +14,7 @@ export interface Effects {
   readonly failures: readonly string[];
 }
 
-export interface AttackedNode {
+interface AttackedNode {
   readonly base: string;
   readonly pid: number;
   readonly order: Order;
@@ -73,7 +73,7 @@ export async function effectsOf(
 }
 
 /** What a process has in memory, MiB. Throws when it has ended. */
-export function rssMib(pid: number): number {
+function rssMib(pid: number): number {
   const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   if (kib === undefined) throw new Error(`Process ${pid} has ended`);
   return Number(kib) / 1_024;

@@ -4,7 +4,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { frame, frameType, preface, settings, windowUpdate } from './http2-frames.ts';
 
-/** The port that is attacked. */
 export interface GrpcTarget {
   /** `host:port` */
   readonly grpc: string;
@@ -12,7 +11,6 @@ export interface GrpcTarget {
   readonly tls?: boolean;
 }
 
-/** An attacker's connection. */
 export interface Attacker {
   readonly socket: Socket;
   /** False: the connection is over. Waits while the node does not read. */

@@ -8,14 +8,14 @@ export interface ReadTarget {
 }
 
 /** A ledger of an attacker's own, with what it takes to read it. */
-export interface OwnLedger {
+interface OwnLedger {
   readonly path: string;
   readonly masterId: string;
   /** API keys of one actor: the limits of calls are by key. */
   readonly apiKeys: readonly string[];
 }
 
-export interface OwnLedgerOptions {
+interface OwnLedgerOptions {
   readonly events: number;
   readonly payloadBytes: number;
   readonly signed: boolean;

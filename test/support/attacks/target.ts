@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** Where an attack goes. */
 export interface AttackTarget {
   readonly host: string;
   readonly httpPort: number;

@@ -1,4 +1,3 @@
-/** Where a Cassandra is. */
 export interface CassandraAddress {
   /** `host:port` of its nodes. */
   readonly contactPoints: readonly string[];

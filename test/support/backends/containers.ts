@@ -27,7 +27,7 @@ export async function usableImage(image: string): Promise<{ readonly missing: st
   }
 }
 
-export interface Contained<T> extends AsyncDisposable {
+interface Contained<T> extends AsyncDisposable {
   readonly address: T;
 }
 

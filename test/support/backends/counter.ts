@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { BackendName, Backends } from './backend.ts';
 
 /** Where test processes ask for backends over a socket, so that one of each serves them all. */
-export interface Counter extends AsyncDisposable {
+interface Counter extends AsyncDisposable {
   readonly path: string;
 }
 

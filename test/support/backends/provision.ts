@@ -6,7 +6,7 @@ import { startRedis } from '../../../cluster/local/redis.ts';
 import type { Backend, Backends, CassandraAddress, RedisAddress } from './backend.ts';
 
 /** Backends, each started when it is first asked for and once. */
-export interface Provision extends Backends, AsyncDisposable {}
+interface Provision extends Backends, AsyncDisposable {}
 
 type Environment = { readonly [name: string]: string | undefined };
 

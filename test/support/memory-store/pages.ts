@@ -1,7 +1,7 @@
 import { charsOf } from '../../../src/store/pages.ts';
 
 /** Which part of a sorted list to take. */
-export interface Part<T> {
+interface Part<T> {
   /** Whether the item is at or after the start, in the direction of reading. */
   readonly startsAt: (item: T) => boolean;
   readonly limit: number;

@@ -19,7 +19,7 @@ interface KeptRecord {
 }
 
 /** The data of memory record stores. Several stores over one of these behave like several nodes over one database. */
-export interface MemoryRecordData {
+interface MemoryRecordData {
   versions: number;
   /** By kind, then id. */
   readonly kinds: Map<string, Map<string, KeptRecord>>;

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { actor, authority, events, exported } from '../../support/export-of-vectors.ts';
+import { onLoopback } from '../../support/loopback.ts';
 import { runHere } from '../../support/program-here.ts';
 import { newShell } from '../../support/shell.ts';
 
@@ -16,11 +16,7 @@ const service = createServer((request, response) => {
   response.writeHead(document === null ? 400 : 200, { 'content-type': 'application/json' });
   response.end(JSON.stringify(document ?? { error: { code: 'invalid_argument', message: 'no actor' } }));
 });
-let resolver: string;
-beforeAll(async () => {
-  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-  resolver = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
-});
+const resolver = `http://127.0.0.1:${await onLoopback(service)}`;
 afterAll(() => void service.close());
 
 describe('an export with an event whose actor_id is no UUID', () => {

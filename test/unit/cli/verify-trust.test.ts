@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { actor, authority, events, exported } from '../../support/export-of-vectors.ts';
 import { forgedLedger } from '../../support/forged-events.ts';
+import { onLoopback } from '../../support/loopback.ts';
 import { runHere } from '../../support/program-here.ts';
 import { cliMain, newShell } from '../../support/shell.ts';
 
@@ -26,11 +26,7 @@ const service = createServer((request, response) => {
   const document = request.url?.includes('svc-authority') ? authority : actor;
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document));
 });
-let resolver: string[];
-beforeAll(async () => {
-  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-  resolver = ['--resolver', `http://127.0.0.1:${(service.address() as AddressInfo).port}`];
-});
+const resolver = ['--resolver', `http://127.0.0.1:${await onLoopback(service)}`];
 afterAll(() => void service.close());
 
 const verdict = async (...args: string[]) => {

@@ -101,8 +101,6 @@ describe('the client in a browser', () => {
 
   test('yields the lines of the demonstration', async () => {
     fetching(() => answered(200, 'one\ntwo\n'));
-    const lines: string[] = [];
-    for await (const line of browser.createClient({ baseUrl }).runSandbox()) lines.push(line);
-    expect(lines).toEqual(['one', 'two']);
+    expect(await Array.fromAsync(browser.createClient({ baseUrl }).runSandbox())).toEqual(['one', 'two']);
   });
 });

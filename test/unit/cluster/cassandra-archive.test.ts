@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { classArchive } from '../../../cluster/local/cassandra-archive.ts';
+import { testDir } from '../../support/running-node.ts';
 
 const said = { stdout: '', stderr: '' };
 
@@ -10,10 +10,9 @@ describe('the class archive of Cassandra', () => {
   let dir = '';
   let asked: string[] = [];
   beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'class-archive-'));
+    dir = testDir();
     asked = [];
   });
-  afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
   /** A Java of a version, and a jcmd that does `jcmd` in place of a dump. */
   const java = (version: string, jcmd: (draft: string) => void) => async (command: string, args: readonly string[]) => {

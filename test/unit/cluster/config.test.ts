@@ -1,8 +1,7 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { addClusterCommands } from '../../../cluster/cli/cluster-commands.ts';
 import { advertisedAddress, readClusterConfig } from '../../../cluster/config.ts';
 import { clusterConfigTable } from '../../../cluster/config-table.ts';
@@ -12,9 +11,9 @@ import { defaultTimings } from '../../../cluster/placement/timings.ts';
 import { shardOf } from '../../../src/actors/routing/shard.ts';
 import { ConfigError } from '../../../src/runtime/start-error.ts';
 import { ledgerId } from '../../support/commands.ts';
+import { suiteDir } from '../../support/running-node.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'lts-cluster-config-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = suiteDir();
 const pem = join(folder, 'some.pem');
 writeFileSync(pem, 'PEM', { mode: 0o600 });
 

@@ -1,18 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { sharedKeys } from '../../../cluster/local/shared-keys.ts';
 import { compileCache } from '../../support/compile-cache.ts';
 import { silentPort } from '../../support/raw-http.ts';
+import { suiteDir } from '../../support/running-node.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'lts-cluster-local-'));
+const dir = suiteDir();
 const programs = new Set<ChildProcess>();
 afterAll(() => {
   for (const program of programs) program.kill('SIGKILL');
-  rmSync(dir, { recursive: true, force: true });
 });
 
 interface End {

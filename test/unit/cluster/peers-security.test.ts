@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { PeerTls } from '../../../cluster/peers/security.ts';
 import { append } from '../../support/commands.ts';
 import { failure, nodePort, ownerPort, peersTo } from '../../support/peer-ports.ts';
+import { suiteDir } from '../../support/running-node.ts';
 
 describe('the internal port of a node', () => {
   test.each([
@@ -19,8 +19,7 @@ describe('the internal port of a node', () => {
     expect(carried).toEqual([]);
   });
 
-  const directory = mkdtempSync(join(tmpdir(), 'lts-peers-'));
-  afterAll(() => rmSync(directory, { recursive: true }));
+  const directory = suiteDir();
 
   test('serves only callers with a certificate of its authority, if nodes have certificates', async () => {
     const [ours, theirs] = [authority(directory, 'ours'), authority(directory, 'theirs')];

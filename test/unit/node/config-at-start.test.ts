@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { readClusterConfig } from '../../../cluster/config.ts';
 import { checkClusterFiles } from '../../../cluster/config-files.ts';
 import { clusterConfigTable } from '../../../cluster/config-table.ts';
@@ -12,9 +11,9 @@ import { readTls } from '../../../src/node/listeners.ts';
 import { configTable } from '../../../src/runtime/config/config-table.ts';
 import { createLog } from '../../../src/runtime/telemetry/log.ts';
 import { refused } from '../../support/refused-start.ts';
+import { suiteDir } from '../../support/running-node.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'lts-config-at-start-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = suiteDir();
 afterEach(() => vi.restoreAllMocks());
 
 const at = (name: string) => join(folder, name);

@@ -1,10 +1,10 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/node/config.ts';
 import { configTable } from '../../../src/runtime/config/config-table.ts';
 import { ConfigError } from '../../../src/runtime/start-error.ts';
+import { suiteDir } from '../../support/running-node.ts';
 
 const safe = {
   SVC_MODE: 'production',
@@ -14,8 +14,7 @@ const safe = {
   LOG_KEY_FILE: 'l.pem',
   TLS_TERMINATED: '1',
 };
-const folder = mkdtempSync(join(tmpdir(), 'lts-config-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = suiteDir();
 const refusal = (env: Record<string, string>): string => {
   try {
     readConfig(env);

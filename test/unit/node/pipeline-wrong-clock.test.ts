@@ -1,14 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import {
-  bareEntityId,
-  bearer,
-  type ListeningNode,
-  masterId,
-  otherActorId,
-  startListeningNode,
-} from '../../support/listening-node.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { bareEntityId, bearer, listeningNodeForTests, masterId, otherActorId } from '../../support/listening-node.ts';
 
-let node: ListeningNode;
 let called = 0;
 const nodeClock = { isRight: true };
 const note = async () => {
@@ -16,21 +8,18 @@ const note = async () => {
   return {};
 };
 
-beforeAll(async () => {
-  node = await startListeningNode({
-    grpc: false,
-    isClockRight: () => nodeClock.isRight,
-    handlers: {
-      'ActorService.CreateActor': note,
-      'DeveloperService.GetDeveloper': note,
-      'MasterService.ListMasters': note,
-      'MasterService.AppendEvent': note,
-      'EngagementService.CreateEngagement': note,
-      'HealthService.GetHealth': note,
-    },
-  });
+const node = await listeningNodeForTests({
+  grpc: false,
+  isClockRight: () => nodeClock.isRight,
+  handlers: {
+    'ActorService.CreateActor': note,
+    'DeveloperService.GetDeveloper': note,
+    'MasterService.ListMasters': note,
+    'MasterService.AppendEvent': note,
+    'EngagementService.CreateEngagement': note,
+    'HealthService.GetHealth': note,
+  },
 });
-afterAll(() => node[Symbol.asyncDispose]());
 beforeEach(() => {
   called = 0;
   nodeClock.isRight = false;

@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { append, eventsOf, type Master, newMaster, newOrder, type Order } from '../../support/parties.ts';
-import { type FaultyNode, runFaultyNode } from '../../support/running-node-faulty.ts';
+import { afterAll, expect, test } from 'vitest';
+import { append, eventsOf, newMaster, newOrder } from '../../support/parties.ts';
+import { runFaultyNode } from '../../support/running-node-faulty.ts';
 
-let node: FaultyNode;
-let order: Order;
-let master: Master;
-
-beforeAll(async () => {
-  node = await runFaultyNode();
-  order = await newOrder(node.base);
-  master = await newMaster(order);
-});
+const node = await runFaultyNode();
+const order = await newOrder(node.base);
+const master = await newMaster(order);
 afterAll(() => node[Symbol.asyncDispose]());
 
 test('an append of which a store that has stopped cannot say whether it was written is answered at once, outcome_unknown', async () => {

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { testDir } from '../../support/running-node.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -16,8 +16,7 @@ function ci(script: string, args: readonly string[]) {
 }
 
 function licensesOf(packages: object) {
-  const dir = mkdtempSync(join(tmpdir(), 'lts-licenses-'));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = testDir();
   const file = join(dir, 'package-lock.json');
   writeFileSync(file, JSON.stringify({ packages: { '': {}, ...packages } }));
   return ci('licenses.mjs', [file]);

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { testDir } from '../../support/running-node.ts';
 
 /**
  * The last line of `.ci/run`. What vitest 5 reports was looked at in runs whose workers were killed, and is told here
@@ -13,7 +13,7 @@ type File = readonly [outcome: 'passed' | 'failed', ...tests: string[]];
 
 /** The line and the exit status for a report; null: vitest wrote none. */
 function summary(files: readonly File[] | null, status = '1', leftOut = 0): [line: string, exit: number | null] {
-  const dir = mkdtempSync(join(tmpdir(), 'ci-summary-'));
+  const dir = testDir();
   mkdirSync(join(dir, 'test/unit'), { recursive: true });
   const nameOf = (at: number) => join(dir, `test/unit/${at}.test.ts`);
   const count = (files?.length ?? 0) + leftOut;
@@ -26,7 +26,6 @@ function summary(files: readonly File[] | null, status = '1', leftOut = 0): [lin
   const report = join(dir, 'report.json');
   writeFileSync(report, testResults === undefined ? '' : JSON.stringify({ testResults }));
   const run = spawnSync(process.execPath, [resolve('.ci/summary.mjs'), report, status], { cwd: dir, encoding: 'utf8' });
-  rmSync(dir, { recursive: true });
   expect(run.stderr).toBe('');
   return [run.stdout.trim(), run.status];
 }

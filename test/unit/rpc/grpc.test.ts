@@ -1,7 +1,6 @@
 import { connect } from 'node:http2';
 import { create, toBinary } from '@bufbuild/protobuf';
-import type { Client } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { LedgerError } from '../../../src/domain/errors.ts';
 import { sha256Hex } from '../../../src/domain/keys/hash.ts';
 import { DeveloperService } from '../../../src/gen/svc/v1/developer_pb.ts';
@@ -14,61 +13,47 @@ import {
 import type { Call } from '../../../src/service/calls/call.ts';
 import { grpcMessage } from '../../support/attacks/http2-frames.ts';
 import { callGrpc, grpcClient, infoOf, openGrpcStream } from '../../support/grpc-client.ts';
-import {
-  bearer,
-  goodKey,
-  keyedEntityId,
-  type ListeningNode,
-  masterId,
-  startListeningNode,
-} from '../../support/listening-node.ts';
+import { bearer, goodKey, keyedEntityId, listeningNodeForTests, masterId } from '../../support/listening-node.ts';
 
-let node: ListeningNode;
-let client: Client;
 let taken = 0;
 let streamCall: Call | null = null;
 
-beforeAll(async () => {
-  node = await startListeningNode({
-    handlers: {
-      'HealthService.GetHealth': async () => ({ status: 'ok' }),
-      'HealthService.GetTerms': async () => {
-        throw new Error('secret detail');
-      },
-      'DeveloperService.GetDeveloper': async (_request, call) => {
-        call.setHeader('etag', '"e"');
-        return { role: 'PARTICIPANT' };
-      },
-      'DeveloperService.RevokeApiKey': (_request, call) =>
-        new Promise((_, reject) =>
-          call.signal.addEventListener('abort', () => reject(new LedgerError('unavailable', 'gone'))),
-        ),
-      'MasterService.ListMasters': async () => ({}),
-      'MasterService.AppendEvent': async () => {
-        throw new LedgerError('master_closed', 'The master is closed.', { master_id: masterId });
-      },
-      'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call) {
-        streamCall = call;
-        for await (const request of requests) {
-          taken += 1;
-          if (request.eventType === 'BREAK') throw new LedgerError('overloaded', 'Too much.');
-          yield {
-            clientIndex: request.clientIndex,
-            outcome: {
-              case: 'appended',
-              value: { replayed: false, event: { hash: 'x'.repeat(request.eventType === 'LARGE' ? 10_000 : 0) } },
-            },
-          };
-        }
-      },
+const node = await listeningNodeForTests({
+  handlers: {
+    'HealthService.GetHealth': async () => ({ status: 'ok' }),
+    'HealthService.GetTerms': async () => {
+      throw new Error('secret detail');
     },
-  });
-  client = grpcClient(node.grpcAddress);
+    'DeveloperService.GetDeveloper': async (_request, call) => {
+      call.setHeader('etag', '"e"');
+      return { role: 'PARTICIPANT' };
+    },
+    'DeveloperService.RevokeApiKey': (_request, call) =>
+      new Promise((_, reject) =>
+        call.signal.addEventListener('abort', () => reject(new LedgerError('unavailable', 'gone'))),
+      ),
+    'MasterService.ListMasters': async () => ({}),
+    'MasterService.AppendEvent': async () => {
+      throw new LedgerError('master_closed', 'The master is closed.', { master_id: masterId });
+    },
+    'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call) {
+      streamCall = call;
+      for await (const request of requests) {
+        taken += 1;
+        if (request.eventType === 'BREAK') throw new LedgerError('overloaded', 'Too much.');
+        yield {
+          clientIndex: request.clientIndex,
+          outcome: {
+            case: 'appended',
+            value: { replayed: false, event: { hash: 'x'.repeat(request.eventType === 'LARGE' ? 10_000 : 0) } },
+          },
+        };
+      }
+    },
+  },
 });
-afterAll(async () => {
-  client.close();
-  await node[Symbol.asyncDispose]();
-});
+const client = grpcClient(node.grpcAddress);
+afterAll(() => client.close());
 
 describe('unary calls', () => {
   it('are answered with a request id and the headers of the handler', async () => {

@@ -1,5 +1,5 @@
 import { status } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { LedgerError } from '../../../src/domain/errors.ts';
 import { HealthService } from '../../../src/gen/svc/v1/health_pb.ts';
 import { reflectionPath } from '../../../src/rpc/connect/reflection.ts';
@@ -8,23 +8,19 @@ import { floods, nodeEnds } from '../../support/attacks/grpc-floods.ts';
 import { callGrpc, grpcClient } from '../../support/grpc-client.ts';
 import {
   bearer,
-  type ListeningNode,
   type ListeningNodeOptions,
+  listeningNodeForTests,
   masterId,
   startListeningNode,
 } from '../../support/listening-node.ts';
 import { openSocket, openTextSocket, parts, sendRaw, type TextSocket } from '../../support/raw-http.ts';
 
-let node: ListeningNode;
-beforeAll(async () => {
-  node = await startListeningNode({
-    handlers: {
-      'HealthService.GetHealth': async () => ({ status: 'ok' }),
-      'MasterService.AppendEvent': async () => ({ seq: 1n }),
-    },
-  });
+const node = await listeningNodeForTests({
+  handlers: {
+    'HealthService.GetHealth': async () => ({ status: 'ok' }),
+    'MasterService.AppendEvent': async () => ({ seq: 1n }),
+  },
 });
-afterAll(() => node[Symbol.asyncDispose]());
 
 const raw = (bytes: string | string[], waitMs?: number) => sendRaw(node.http.port, bytes, waitMs);
 const closing = 'Connection: close\r\n';

@@ -1,25 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { bearer, type ListeningNode, masterId, startListeningNode } from '../../support/listening-node.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { bearer, listeningNodeForTests, masterId } from '../../support/listening-node.ts';
 import { parts, sendRaw } from '../../support/raw-http.ts';
 
-let node: ListeningNode;
 let appends = 0;
-beforeAll(async () => {
-  node = await startListeningNode({
-    grpc: false,
-    handlers: {
-      'HealthService.GetHealth': async () => ({ status: 'ok' }),
-      'MasterService.AppendEvent': async () => {
-        appends += 1;
-        return { seq: 1n };
-      },
+const node = await listeningNodeForTests({
+  grpc: false,
+  handlers: {
+    'HealthService.GetHealth': async () => ({ status: 'ok' }),
+    'MasterService.AppendEvent': async () => {
+      appends += 1;
+      return { seq: 1n };
     },
-  });
+  },
 });
 beforeEach(() => {
   appends = 0;
 });
-afterAll(() => node[Symbol.asyncDispose]());
 
 const eventsPath = `/v1/traceledger/master/${masterId}/events`;
 const rpcPath = '/svc.v1.MasterService/AppendEvent';

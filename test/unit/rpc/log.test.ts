@@ -1,21 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { pages } from '../../../src/node/pages.ts';
-import { bearer, type ListeningNode, masterId, startListeningNode } from '../../support/listening-node.ts';
+import { bearer, listeningNodeForTests, masterId } from '../../support/listening-node.ts';
 import { openTextSocket, sendRaw } from '../../support/raw-http.ts';
 
 const broken = () => {
   throw new Error('what broke');
 };
-let node: ListeningNode;
-beforeAll(async () => {
-  node = await startListeningNode({
-    grpc: false,
-    handlers: { 'HealthService.GetHealth': async () => ({ status: 'ok' }) },
-    pages: new Map([...pages, ['/broken', broken]]),
-  });
+const node = await listeningNodeForTests({
+  grpc: false,
+  handlers: { 'HealthService.GetHealth': async () => ({ status: 'ok' }) },
+  pages: new Map([...pages, ['/broken', broken]]),
 });
-afterAll(() => node[Symbol.asyncDispose]());
 beforeEach(() => {
   node.lines.length = 0;
   node.metrics.requests.reset();

@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createRedis } from '../../../cluster/redis/client.ts';
@@ -8,6 +7,7 @@ import { formatApiKey } from '../../../src/domain/keys/api-key.ts';
 import { webhookSecret } from '../../../src/domain/keys/webhook-signature.ts';
 import { createLog } from '../../../src/runtime/telemetry/log.ts';
 import { redaction, secretsIn } from '../../../src/runtime/telemetry/redaction.ts';
+import { testDir } from '../../support/running-node.ts';
 
 const random = Buffer.alloc(32, 7);
 const apiKey = formatApiKey({ environment: 'sandbox', region: null, random });
@@ -58,8 +58,7 @@ describe('a text', () => {
 });
 
 test('the secrets of an environment are in variables, in URLs and in named files', () => {
-  const dir = mkdtempSync(join(tmpdir(), 'lts-redaction-'));
-  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const dir = testDir();
   const file = (name: string, text: string) => {
     writeFileSync(join(dir, name), text);
     return join(dir, name);

@@ -1,41 +1,34 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { createClient as createLedgerTrustClient } from '../../../src/client/client.ts';
 import { SandboxService } from '../../../src/gen/svc/v1/sandbox_pb.ts';
 import { sandboxService } from '../../../src/sandbox/sandbox-service.ts';
 import { type Step, tell } from '../../../src/sandbox/steps.ts';
 import { story } from '../../../src/sandbox/story.ts';
 import { skippedWebhookSteps, webhookSteps } from '../../../src/sandbox/webhook-steps.ts';
-import { type ListeningNode, startListeningNode } from '../../support/listening-node.ts';
+import { listeningNodeForTests } from '../../support/listening-node.ts';
+import { onLoopback } from '../../support/loopback.ts';
 
-/** The service that the runs call: it answers nothing, so that each run stays in its first step. */
-let silent: Server;
-let node: ListeningNode;
 let begun = 0;
 /** Requests that have arrived at the silent service: only these end with its connections. */
 let asked = 0;
 const running = () => node.pipeline.running.size;
 
-beforeAll(async () => {
-  silent = createServer(() => {
-    asked += 1;
-  }).listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-  const { runSandbox } = sandboxService(async (signal) => {
-    begun += 1;
-    return tell(story({ baseUrl }, skippedWebhookSteps('none'), Date.now), signal);
-  });
-  node = await startListeningNode({ handlers: { 'SandboxService.RunSandbox': runSandbox } });
+/** The service that the runs call: it answers nothing, so that each run stays in its first step. */
+const silent = createServer(() => {
+  asked += 1;
 });
+const baseUrl = `http://127.0.0.1:${await onLoopback(silent)}`;
+const { runSandbox } = sandboxService(async (signal) => {
+  begun += 1;
+  return tell(story({ baseUrl }, skippedWebhookSteps('none'), Date.now), signal);
+});
+const node = await listeningNodeForTests({ handlers: { 'SandboxService.RunSandbox': runSandbox } });
 afterAll(async () => {
   silent.closeAllConnections();
   silent.close();
-  await node[Symbol.asyncDispose]();
 });
 
 /** Calls over one transport, and reads until the signal ends it. */
@@ -106,9 +99,8 @@ test('a story ends behind the running step when its caller is gone', async () =>
       return undefined;
     },
   });
-  const lines: string[] = [];
   const steps = [step('first', () => {}), step('second', abort), step('third', () => {})];
-  for await (const line of tell(steps, signal)) lines.push(line);
+  const lines = await Array.fromAsync(tell(steps, signal));
   expect(done).toEqual(['first', 'second']);
   expect(lines.at(-1)).not.toContain('passed');
 });
@@ -117,16 +109,13 @@ test('a run does not wait for its webhook when its caller is gone', async () => 
   const { signal, abort } = ender();
   const client = { createWebhook: async () => ({ id: '1', secret: 'whsec_x' }), deleteWebhook: async () => {} };
   const steps = webhookSteps(() => true);
-  try {
-    for (const step of steps.subscribe({ name: 'bank', client } as never, () => 'ledger')) await step.run(signal);
-    const [received] = steps.received();
-    const waiting = received?.run(signal);
-    abort();
-    await expect(waiting).rejects.toBe(signal.reason);
-    await expect(received?.run(signal)).rejects.toBe(signal.reason);
-  } finally {
-    await steps.close();
-  }
+  onTestFinished(() => steps.close());
+  for (const step of steps.subscribe({ name: 'bank', client } as never, () => 'ledger')) await step.run(signal);
+  const [received] = steps.received();
+  const waiting = received?.run(signal);
+  abort();
+  await expect(waiting).rejects.toBe(signal.reason);
+  await expect(received?.run(signal)).rejects.toBe(signal.reason);
 });
 
 function ender(): { readonly signal: AbortSignal; readonly abort: () => void } {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Party } from '../../../src/sandbox/party.ts';
 import { webhookSteps } from '../../../src/sandbox/webhook-steps.ts';
 
@@ -29,12 +29,9 @@ test.each([
 ])('the run subscribes until this node sends for it: attempt %i', async (own, expectedMade, expectedDeleted) => {
   const { made, deleted, party } = subscriber();
   const steps = webhookSteps((id) => id === String(own));
-  try {
-    for (const step of steps.subscribe(party, () => 'ledger')) await step.run(signal);
-    expect([made, deleted]).toEqual([expectedMade, expectedDeleted]);
-  } finally {
-    await steps.close();
-  }
+  onTestFinished(() => steps.close());
+  for (const step of steps.subscribe(party, () => 'ledger')) await step.run(signal);
+  expect([made, deleted]).toEqual([expectedMade, expectedDeleted]);
 });
 
 test.each([
@@ -64,10 +61,7 @@ test('a subscription that could not be deleted is deleted with the run', async (
 test('the run continues with its last subscription if this node sends for none', async () => {
   const { made, deleted, party } = subscriber();
   const steps = webhookSteps(() => false);
-  try {
-    for (const step of steps.subscribe(party, () => 'ledger')) await step.run(signal);
-    expect([made.length, deleted.length]).toEqual([64, 63]);
-  } finally {
-    await steps.close();
-  }
+  onTestFinished(() => steps.close());
+  for (const step of steps.subscribe(party, () => 'ledger')) await step.run(signal);
+  expect([made.length, deleted.length]).toEqual([64, 63]);
 });

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { StreamReader } from '../../cluster/load/stream-reader.ts';
 import { SeededRandom } from '../../simulation/random.ts';
+import { onLoopback } from '../../support/loopback.ts';
 
 const hashOf = (seq: number) => String(seq).repeat(64).slice(0, 64);
 
@@ -13,13 +13,12 @@ function block(seq: number, verified = true): string {
 
 let answer: (request: IncomingMessage, response: ServerResponse) => void = () => {};
 const server = createServer((request, response) => answer(request, response));
-beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
+const port = await onLoopback(server);
 afterAll(() => void server.close());
 
 function reader() {
   const seen: (readonly [number, string])[] = [];
   const broken: string[] = [];
-  const { port } = server.address() as AddressInfo;
   const stream = new StreamReader({
     url: new URL(`http://127.0.0.1:${port}/follow?after_seq=-1`),
     apiKey: 'key',

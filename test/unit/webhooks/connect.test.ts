@@ -1,4 +1,4 @@
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { createServer as createTcpServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterAll, describe, expect, test } from 'vitest';
 import { backendPorts } from '../../../cluster/config.ts';
@@ -6,6 +6,7 @@ import { memberPorts } from '../../../cluster/placement/members.ts';
 import { readConfig } from '../../../src/node/config.ts';
 import type { TargetPolicy } from '../../../src/service/webhooks/webhook-target.ts';
 import { cassandraSettings } from '../../../src/store/cassandra/session/settings.ts';
+import { onLoopback } from '../../support/loopback.ts';
 import {
   closeServers,
   countingListener,
@@ -213,9 +214,8 @@ describe('targets that are refused at connection', () => {
         bytes += data.length;
       });
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const port = await onLoopback(server);
     servers.push(server);
-    const { port } = server.address() as AddressInfo;
     // The policy changes between the choice of the address and the check of the socket.
     let asked = 0;
     const policy = {

@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createHttpsServer } from 'node:https';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { createPoster } from '../../../src/webhooks/post/http-post.ts';
 import { receiverConnector } from '../../../src/webhooks/post/receiver-connect.ts';
+import { onLoopback } from '../../support/loopback.ts';
 import {
   closeServers,
   countingListener,
@@ -89,11 +90,11 @@ describe('receivers that misbehave', () => {
       response.writeHead(200, { 'x-long': 'a'.repeat(17_000) }).end(),
     );
     const noise = createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.6\r\n'));
-    await new Promise<void>((resolve) => noise.listen(0, '127.0.0.1', resolve));
+    const port = await onLoopback(noise);
     servers.push(noise);
     const { post } = posterFor(development);
     expect(await post(url)).toMatchObject({ kind: 'failed' });
-    expect(await post(`http://127.0.0.1:${(noise.address() as AddressInfo).port}/`)).toMatchObject({ kind: 'failed' });
+    expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ kind: 'failed' });
   });
 });
 

@@ -97,7 +97,6 @@ export class WorkerRefusedCall implements WorkerCall {
 
 /** A call with one request that the main thread knows before the request is complete. */
 export class WorkerArrivingCall implements WorkerCall {
-  /** The main thread's number of the call. */
   number = 0;
   readonly #stream: CallStream;
   /** null until the request is complete. */
@@ -131,7 +130,6 @@ export class WorkerStreamCall implements WorkerCall {
   readonly #stream: StreamCall;
   readonly #writer: FrameWriter;
   readonly #own: CallStream;
-  /** The main thread's number of the call. */
   number = 0;
   #isRead = false;
   #requestsEnded = false;

@@ -11,7 +11,6 @@ export interface SchemaNode {
   /** The address that `nodetool status` shows. */
   readonly address: string;
   readonly dataCenter: string;
-  /** Version of the schema that the node has. */
   readonly version: string;
   readonly isUp: boolean;
 }

@@ -6,7 +6,6 @@ export interface Statement {
 
 export type Row = { readonly [column: string]: unknown };
 
-/** The outcome of a conditional write. */
 export interface Decision {
   readonly applied: boolean;
   /** If the write was not applied: the stored values of the columns in its condition. */

@@ -15,7 +15,6 @@ const lowestN = -(2n ** 63n);
 interface HashTable {
   readonly name: string;
   readonly partition: readonly string[];
-  /** Hashes of a row. */
   readonly hashes: number;
   readonly block: (n: number) => bigint;
   readonly parse: (owner: string, level: number, n: number, value: Buffer) => readonly Buffer[] | null;

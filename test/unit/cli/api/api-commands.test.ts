@@ -1,14 +1,12 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { nodeForTests } from '../../../support/node-for-tests.ts';
 import { runHere } from '../../../support/program-here.ts';
-import { type RunningTestNode, runNode, suiteDir } from '../../../support/running-node.ts';
+import { suiteDir } from '../../../support/running-node.ts';
 
 const dir = suiteDir();
 const config = join(dir, 'config');
-let node: RunningTestNode;
-let supplier: string;
-let buyer: string;
 
 const lt = (args: readonly string[], env: Readonly<Record<string, string>> = {}, input = '') =>
   runHere(args, { env: { XDG_CONFIG_HOME: config, LEDGER_TRUST_URL: node.base, ...env }, input });
@@ -25,14 +23,11 @@ const byBuyer = as('buyer');
 const profileOf = (name: string): Record<string, string> =>
   JSON.parse(readFileSync(join(config, 'ledger-trust', `${name}.json`), 'utf8'));
 
-beforeAll(async () => {
-  node = await runNode();
-  const register = (name: string) =>
-    done('register', '--profile', name, '--name', name, '--email', `${name}@example.com`, '-q');
-  supplier = await register('supplier');
-  buyer = await register('buyer');
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const node = await nodeForTests();
+const register = (name: string) =>
+  done('register', '--profile', name, '--name', name, '--email', `${name}@example.com`, '-q');
+const supplier = await register('supplier');
+const buyer = await register('buyer');
 
 const openLedger = () => bySupplier('ledgers open --buyer @buyer -q');
 const createMaster = (ledger: string) => bySupplier(`masters create ${ledger} --ref PO-1 -q`);

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { compileCache } from '../../../support/compile-cache.ts';
+import { nodeForTests } from '../../../support/node-for-tests.ts';
 import { runHere } from '../../../support/program-here.ts';
-import { type RunningTestNode, runNode, suiteDir } from '../../../support/running-node.ts';
+import { suiteDir } from '../../../support/running-node.ts';
 import { cliMain } from '../../../support/shell.ts';
 
 const config = join(suiteDir(), 'config');
-let node: RunningTestNode;
 
 const environment = () => ({ XDG_CONFIG_HOME: config, LEDGER_TRUST_URL: node.base });
 const lt = (args: string) => runHere(args.split(' '), { env: environment(), input: '' });
@@ -17,12 +17,9 @@ async function done(args: string): Promise<string> {
   return out.trim();
 }
 
-beforeAll(async () => {
-  node = await runNode();
-  await done('register --profile buyer --name buyer --email buyer@example.com -q');
-  await done('register --name supplier --email supplier@example.com -q');
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const node = await nodeForTests();
+await done('register --profile buyer --name buyer --email buyer@example.com -q');
+await done('register --name supplier --email supplier@example.com -q');
 
 async function newLedger() {
   const ledger = await done('ledgers open --buyer @buyer -q');
@@ -74,13 +71,10 @@ test('follow goes on until it is interrupted, and then ends with 0', async () =>
     err += chunk.toString();
   });
   const ended = new Promise<number | null>((resolve) => void child.once('close', resolve));
-  try {
-    await expect.poll(() => err, { timeout: 20_000 }).toContain('Caught up at seq 3');
-    await done(`append ${master} --type SHIPPED --payload {"n":2} -q`);
-    await expect.poll(() => out, { timeout: 20_000 }).toContain('SHIPPED');
-    child.kill('SIGINT');
-    expect(await ended).toBe(0);
-  } finally {
-    child.kill('SIGKILL');
-  }
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await expect.poll(() => err, { timeout: 20_000 }).toContain('Caught up at seq 3');
+  await done(`append ${master} --type SHIPPED --payload {"n":2} -q`);
+  await expect.poll(() => out, { timeout: 20_000 }).toContain('SHIPPED');
+  child.kill('SIGINT');
+  expect(await ended).toBe(0);
 });

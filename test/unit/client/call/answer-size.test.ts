@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { createClient } from '../../../../src/client/index.ts';
+import { onLoopback } from '../../../support/loopback.ts';
 
 it.each(['a call', 'a live stream'])('the endless body of an error ends %s with invalid_answer', async (kind) => {
   const chunk = Buffer.alloc(4 * 1024 * 1024, ' ');
@@ -13,8 +13,7 @@ it.each(['a call', 'a live stream'])('the endless body of an error ends %s with 
     response.on('drain', more);
     more();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const baseUrl = `http://127.0.0.1:${await onLoopback(server)}`;
   const client = createClient({ baseUrl, apiKey: 'k' });
   onTestFinished(async () => {
     await client.close();

@@ -7,9 +7,7 @@ async function read(body: Uint8Array, chunkBytes: number, charsMax?: number): Pr
   async function* chunks() {
     for (let from = 0; from < body.length; from += chunkBytes) yield body.subarray(from, from + chunkBytes);
   }
-  const events: ServerSentEvent[] = [];
-  for await (const event of serverSentEvents(chunks(), charsMax)) events.push(event);
-  return events;
+  return Array.fromAsync(serverSentEvents(chunks(), charsMax));
 }
 
 /** The same, by a library. */

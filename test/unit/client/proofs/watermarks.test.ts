@@ -1,7 +1,6 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Watermarks, type WatermarksOptions } from '../../../../src/client/index.ts';
 import { formatVkey } from '../../../../src/domain/log/log-key.ts';
 import { ledgerId } from '../../../support/export-of-vectors.ts';
@@ -15,9 +14,9 @@ import {
   otherKey,
   provingService,
 } from '../../../support/proving-service.ts';
+import { suiteDir } from '../../../support/running-node.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'watermarks-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = suiteDir();
 let files = 0;
 const newFile = () => join(dir, `state-${files++}.json`);
 const base64 = ({ publicKey }: { readonly publicKey: Buffer }) => publicKey.toString('base64');

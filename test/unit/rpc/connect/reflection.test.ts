@@ -1,6 +1,6 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   ServerReflectionRequestSchema,
   type ServerReflectionResponse,
@@ -8,15 +8,9 @@ import {
 } from '../../../../src/gen/grpc/reflection/v1/reflection_pb.ts';
 import { reflectionPath } from '../../../../src/rpc/connect/reflection.ts';
 import { apiServices } from '../../../../src/rpc/endpoints/routes.ts';
-import { type ListeningNode, startListeningNode } from '../../../support/listening-node.ts';
+import { listeningNodeForTests } from '../../../support/listening-node.ts';
 
-let node: ListeningNode;
-
-beforeAll(async () => {
-  node = await startListeningNode({ grpc: false, handlers: {} });
-});
-
-afterAll(() => node?.[Symbol.asyncDispose]());
+const node = await listeningNodeForTests({ grpc: false, handlers: {} });
 
 type Asked = MessageInitShape<typeof ServerReflectionRequestSchema>['messageRequest'];
 

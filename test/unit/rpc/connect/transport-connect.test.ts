@@ -1,39 +1,34 @@
 import { gzipSync } from 'node:zlib';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import { ErrorInfoSchema } from '../../../../src/gen/google/rpc/error_details_pb.ts';
 import { HealthService } from '../../../../src/gen/svc/v1/health_pb.ts';
 import { MasterService } from '../../../../src/gen/svc/v1/masters_pb.ts';
 import { SandboxService } from '../../../../src/gen/svc/v1/sandbox_pb.ts';
-import { bearer, type ListeningNode, masterId, startListeningNode } from '../../../support/listening-node.ts';
+import { bearer, listeningNodeForTests, masterId } from '../../../support/listening-node.ts';
 
-let node: ListeningNode;
 let seen: { payload: string } | null = null;
-beforeAll(async () => {
-  node = await startListeningNode({
-    grpc: false,
-    corsOrigins: ['https://app.example.com'],
-    handlers: {
-      'HealthService.GetHealth': async () => ({ status: 'ok', db: [] }),
-      'MasterService.AppendEvent': async (request: { payload: string }) => {
-        seen = request;
-        if (seen.payload === '{"refuse":true}')
-          throw new LedgerError('ledger_closed', 'The ledger is closed.', { a: 1 });
-        if (seen.payload === '{"refuse":"at length"}')
-          throw new LedgerError('invalid_signature', 'é'.repeat(9_000), { canonical: 'x'.repeat(300_000) });
-        return { seq: 5n };
-      },
-      'SandboxService.RunSandbox': async function* () {
-        yield { line: 'one' };
-        yield { line: 'two' };
-        throw new LedgerError('overloaded', 'Enough.');
-      },
+const node = await listeningNodeForTests({
+  grpc: false,
+  corsOrigins: ['https://app.example.com'],
+  handlers: {
+    'HealthService.GetHealth': async () => ({ status: 'ok', db: [] }),
+    'MasterService.AppendEvent': async (request: { payload: string }) => {
+      seen = request;
+      if (seen.payload === '{"refuse":true}') throw new LedgerError('ledger_closed', 'The ledger is closed.', { a: 1 });
+      if (seen.payload === '{"refuse":"at length"}')
+        throw new LedgerError('invalid_signature', 'é'.repeat(9_000), { canonical: 'x'.repeat(300_000) });
+      return { seq: 5n };
     },
-  });
+    'SandboxService.RunSandbox': async function* () {
+      yield { line: 'one' };
+      yield { line: 'two' };
+      throw new LedgerError('overloaded', 'Enough.');
+    },
+  },
 });
-afterAll(() => node[Symbol.asyncDispose]());
 
 const connectAs = (useBinaryFormat: boolean) => () =>
   createConnectTransport({ baseUrl: node.base, httpVersion: '1.1', useBinaryFormat });

@@ -2,7 +2,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, type Incoming
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { fromBinary } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import { StatusSchema } from '../../../../src/gen/google/rpc/status_pb.ts';
 import { type AppendEventsRequest, MasterService } from '../../../../src/gen/svc/v1/masters_pb.ts';
@@ -16,7 +16,7 @@ import { callHeaders, data, endHeaders, frame, frameType, grpcMessage } from '..
 import { resetFirstStreams, resetStreamsOverTls } from '../../../support/attacks/reset-streams.ts';
 import { ownCertificate } from '../../../support/certificate.ts';
 import { callGrpc, grpcClient, infoIn } from '../../../support/grpc-client.ts';
-import { bearer, type ListeningNode, otherKey, startListeningNode } from '../../../support/listening-node.ts';
+import { bearer, listeningNodeForTests, otherKey, startListeningNode } from '../../../support/listening-node.ts';
 import { isNightly } from '../../../support/nightly.ts';
 import { sampleMost } from '../../../support/raw-http.ts';
 
@@ -28,38 +28,30 @@ const mebibyte = 1024 * 1024;
 const append = '/svc.v1.MasterService/AppendEvent';
 const appends = '/svc.v1.MasterService/AppendEvents';
 const history = '/svc.v1.MasterService/ListMasters';
-let node: ListeningNode;
-/** The same ports with TLS. */
-let secure: ListeningNode;
 const certificate = ownCertificate();
 let taken = 0;
 /** What appends throw. */
 let thrown: LedgerError | null = null;
 const target = (): GrpcTarget => ({ grpc: node.grpcAddress });
 
-beforeAll(async () => {
-  node = await startListeningNode({
-    memoryBytes: 128 * mebibyte,
-    rates: { append: { perSecond: 100, burst: 150 } },
-    handlers: {
-      'MasterService.AppendEvent': async () => {
-        taken += 1;
-        if (thrown !== null) throw thrown;
-        return {};
-      },
-      'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>) {
-        for await (const { clientIndex } of requests) yield { clientIndex };
-      },
+const node = await listeningNodeForTests({
+  memoryBytes: 128 * mebibyte,
+  rates: { append: { perSecond: 100, burst: 150 } },
+  handlers: {
+    'MasterService.AppendEvent': async () => {
+      taken += 1;
+      if (thrown !== null) throw thrown;
+      return {};
     },
-  });
-  secure = await startListeningNode({
-    tls: certificate,
-    handlers: { 'MasterService.AppendEvent': async () => ({}) },
-  });
+    'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>) {
+      for await (const { clientIndex } of requests) yield { clientIndex };
+    },
+  },
 });
-afterAll(async () => {
-  await node[Symbol.asyncDispose]();
-  await secure[Symbol.asyncDispose]();
+/** The same ports with TLS. */
+const secure = await listeningNodeForTests({
+  tls: certificate,
+  handlers: { 'MasterService.AppendEvent': async () => ({}) },
 });
 beforeEach(() => {
   taken = 0;

@@ -1,7 +1,7 @@
 import { connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import { gzipSync } from 'node:zlib';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { StatusSchema } from '../../../../src/gen/google/rpc/status_pb.ts';
 import {
   AppendEventRequestSchema,
@@ -12,28 +12,24 @@ import {
 } from '../../../../src/gen/svc/v1/masters_pb.ts';
 import { grpcMessage } from '../../../support/attacks/http2-frames.ts';
 import { callGrpc, grpcClient, infoIn, infoOf, openGrpcStream } from '../../../support/grpc-client.ts';
-import { bearer, type ListeningNode, startListeningNode } from '../../../support/listening-node.ts';
+import { bearer, listeningNodeForTests } from '../../../support/listening-node.ts';
 
-let node: ListeningNode;
 let taken = 0;
 
-beforeAll(async () => {
-  node = await startListeningNode({
-    handlers: {
-      'MasterService.AppendEvent': async () => {
-        taken += 1;
-        return {};
-      },
-      'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>) {
-        for await (const { clientIndex } of requests) {
-          taken += 1;
-          yield { clientIndex };
-        }
-      },
+const node = await listeningNodeForTests({
+  handlers: {
+    'MasterService.AppendEvent': async () => {
+      taken += 1;
+      return {};
     },
-  });
+    'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>) {
+      for await (const { clientIndex } of requests) {
+        taken += 1;
+        yield { clientIndex };
+      }
+    },
+  },
 });
-afterAll(() => node[Symbol.asyncDispose]());
 beforeEach(() => {
   taken = 0;
   node.lines.length = 0;

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client } from '@grpc/grpc-js';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import {
   type AppendEventRequest,
   type AppendEventsRequest,
@@ -12,31 +11,24 @@ import { SeededRandom } from '../../../simulation/random.ts';
 import { attackerOf, untilClosed } from '../../../support/attacks/grpc-connections.ts';
 import { callHeaders, endHeaders, frame, frameType } from '../../../support/attacks/http2-frames.ts';
 import { callGrpc, grpcClient, openGrpcStream } from '../../../support/grpc-client.ts';
-import { bearer, type ListeningNode, masterId, startListeningNode } from '../../../support/listening-node.ts';
+import { bearer, listeningNodeForTests, masterId } from '../../../support/listening-node.ts';
 
-let node: ListeningNode;
-let client: Client;
 const random = new SeededRandom(24);
 
-beforeAll(async () => {
-  node = await startListeningNode({
-    handlers: {
-      'MasterService.AppendEvent': async ({ eventType }: AppendEventRequest) => {
-        await delay(random.between(0, 8));
-        return { hash: eventType };
-      },
-      'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>) {
-        for await (const { clientIndex, eventType } of requests)
-          yield { clientIndex, outcome: { case: 'appended', value: { replayed: false, event: { hash: eventType } } } };
-      },
+const node = await listeningNodeForTests({
+  handlers: {
+    'MasterService.AppendEvent': async ({ eventType }: AppendEventRequest) => {
+      await delay(random.between(0, 8));
+      return { hash: eventType };
     },
-  });
-  client = grpcClient(node.grpcAddress);
+    'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>) {
+      for await (const { clientIndex, eventType } of requests)
+        yield { clientIndex, outcome: { case: 'appended', value: { replayed: false, event: { hash: eventType } } } };
+    },
+  },
 });
-afterAll(async () => {
-  client.close();
-  await node[Symbol.asyncDispose]();
-});
+const client = grpcClient(node.grpcAddress);
+afterAll(() => client.close());
 
 test('calls that begin and end at random get their own answers only', async () => {
   let answered = 0;

@@ -1,25 +1,21 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
-import { bearer, type ListeningNode, masterId, startListeningNode } from '../../../support/listening-node.ts';
+import { bearer, listeningNodeForTests, masterId } from '../../../support/listening-node.ts';
 import { openSocket } from '../../../support/raw-http.ts';
 
 const KiB = 1024;
 const memory = new MemoryBudget(4096 * KiB);
 
-let node: ListeningNode;
 let payloads: string[] = [];
 let heldBytes = 0;
 let answered = Promise.resolve();
-beforeAll(async () => {
-  const append = async ({ payload }: { payload: string }) => {
-    heldBytes = memory.heldBytes('request');
-    payloads.push(payload);
-    await answered;
-    return { seq: 1n };
-  };
-  node = await startListeningNode({ grpc: false, handlers: { 'MasterService.AppendEvent': append }, memory });
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const append = async ({ payload }: { payload: string }) => {
+  heldBytes = memory.heldBytes('request');
+  payloads.push(payload);
+  await answered;
+  return { seq: 1n };
+};
+const node = await listeningNodeForTests({ grpc: false, handlers: { 'MasterService.AppendEvent': append }, memory });
 afterEach(async () => {
   payloads = [];
   await expect.poll(() => memory.heldBytes()).toBe(0);

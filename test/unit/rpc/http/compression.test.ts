@@ -1,42 +1,38 @@
 import { request } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { endpointsOf } from '../../../../src/rpc/endpoints/endpoint.ts';
 import { apiServices } from '../../../../src/rpc/endpoints/routes.ts';
 import { encodingFor } from '../../../../src/rpc/http/compression.ts';
 import { sharedBytes } from '../../../../src/rpc/http/response.ts';
-import { bearer, type ListeningNode, ledgerId, startListeningNode } from '../../../support/listening-node.ts';
+import { bearer, ledgerId, listeningNodeForTests } from '../../../support/listening-node.ts';
 
 const masters = Array.from({ length: 100 }, (_, at) => ({ uuid: ledgerId, businessRef: `ref-${at}`, scope: 'ORDER' }));
 const document = sharedBytes(Buffer.from(JSON.stringify({ paths: Array(500).fill('/v1/ledgers') })));
 
-let node: ListeningNode;
-beforeAll(async () => {
-  node = await startListeningNode({
-    grpc: false,
-    corsOrigins: ['https://app.example.com'],
-    pages: new Map([
-      ['/openapi.json', () => ({ status: 200, headers: ['content-type', 'application/json'], body: document })],
-    ]),
-    handlers: {
-      'MasterService.ListMasters': async () => ({ ledgerId, count: masters.length, masters }),
-      'HealthService.GetTerms': async (_request, call) => {
-        call.setHeader('etag', '"abc"');
-        return { version: '1', text: 'terms '.repeat(500) };
-      },
-      'HealthService.GetHealth': async () => ({ status: 'ok', db: [] }),
-      'DeveloperService.CreateApiKey': async () => ({ keyId: ledgerId, apiKey: 'x'.repeat(5_000) }),
-      'LedgerService.GetLedger': async () => {
-        throw new TypeError('x'.repeat(5_000));
-      },
-      'SandboxService.RunSandbox': async function* () {
-        yield { line: 'one '.repeat(1_000) };
-      },
+const node = await listeningNodeForTests({
+  grpc: false,
+  corsOrigins: ['https://app.example.com'],
+  pages: new Map([
+    ['/openapi.json', () => ({ status: 200, headers: ['content-type', 'application/json'], body: document })],
+  ]),
+  handlers: {
+    'MasterService.ListMasters': async () => ({ ledgerId, count: masters.length, masters }),
+    'HealthService.GetTerms': async (_request, call) => {
+      call.setHeader('etag', '"abc"');
+      return { version: '1', text: 'terms '.repeat(500) };
     },
-  });
+    'HealthService.GetHealth': async () => ({ status: 'ok', db: [] }),
+    'DeveloperService.CreateApiKey': async () => ({ keyId: ledgerId, apiKey: 'x'.repeat(5_000) }),
+    'LedgerService.GetLedger': async () => {
+      throw new TypeError('x'.repeat(5_000));
+    },
+    'SandboxService.RunSandbox': async function* () {
+      yield { line: 'one '.repeat(1_000) };
+    },
+  },
 });
-afterAll(() => node[Symbol.asyncDispose]());
 
 interface RawAnswer {
   readonly status: number | undefined;

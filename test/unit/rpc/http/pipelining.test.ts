@@ -2,26 +2,22 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { pages } from '../../../../src/node/pages.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
-import { bearer, type ListeningNode, masterId, startListeningNode } from '../../../support/listening-node.ts';
+import { bearer, listeningNodeForTests, masterId } from '../../../support/listening-node.ts';
 import { openSocket, openTextSocket, sampleMost, type TextSocket } from '../../../support/raw-http.ts';
 
 const memory = new MemoryBudget(64 * 1024 * 1024);
-let node: ListeningNode;
 /** What the two methods do; each test sets its own. */
 let health: () => Promise<object>;
 let append: (payload: string) => Promise<object>;
-beforeAll(async () => {
-  const handlers = {
-    'HealthService.GetHealth': () => health(),
-    'MasterService.AppendEvent': ({ payload }: { payload: string }) => append(payload),
-  };
-  node = await startListeningNode({ grpc: false, handlers, memory, pages });
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const handlers = {
+  'HealthService.GetHealth': () => health(),
+  'MasterService.AppendEvent': ({ payload }: { payload: string }) => append(payload),
+};
+const node = await listeningNodeForTests({ grpc: false, handlers, memory, pages });
 
 const sockets: Socket[] = [];
 /** Lets the calls end that a test has held. */

@@ -1,25 +1,17 @@
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { pages } from '../../../../src/node/pages.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
-import { type ListeningNode, startListeningNode } from '../../../support/listening-node.ts';
+import { listeningNodeForTests, startListeningNode } from '../../../support/listening-node.ts';
 import { openSocket, parts, sendRaw } from '../../../support/raw-http.ts';
 import { newTlsKeys } from '../../../support/tls-keys.ts';
 
 const tls = newTlsKeys();
 const handlers = { 'HealthService.GetHealth': async () => ({ status: 'ok' }) };
-let secure: ListeningNode;
-let plain: ListeningNode;
-beforeAll(async () => {
-  secure = await startListeningNode({ grpc: false, handlers, tls, pages });
-  plain = await startListeningNode({ grpc: false, handlers, pages });
-});
-afterAll(async () => {
-  await secure[Symbol.asyncDispose]();
-  await plain[Symbol.asyncDispose]();
-});
+const secure = await listeningNodeForTests({ grpc: false, handlers, tls, pages });
+const plain = await listeningNodeForTests({ grpc: false, handlers, pages });
 
 /** Sends bytes over TLS, and returns what comes back until the connection ends. */
 async function overTls(bytes: string): Promise<string> {

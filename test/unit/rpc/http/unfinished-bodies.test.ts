@@ -1,14 +1,8 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
-import {
-  bearer,
-  keyedEntityId,
-  type ListeningNode,
-  masterId,
-  startListeningNode,
-} from '../../../support/listening-node.ts';
+import { bearer, keyedEntityId, listeningNodeForTests, masterId } from '../../../support/listening-node.ts';
 import { openTextSocket, sampleMost, type TextSocket } from '../../../support/raw-http.ts';
 
 const KiB = 1024;
@@ -17,16 +11,12 @@ const memory = new MemoryBudget(16 * MiB);
 /** What bodies that have begun and not ended may hold together. */
 const share = 4 * MiB;
 
-let node: ListeningNode;
-beforeAll(async () => {
-  const handlers = {
-    'HealthService.GetHealth': async () => ({ status: 'ok' }),
-    'MasterService.AppendEvent': async () => ({ seq: 1n }),
-    'MasterService.ListMasters': async () => ({}),
-  };
-  node = await startListeningNode({ grpc: false, handlers, memory });
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const handlers = {
+  'HealthService.GetHealth': async () => ({ status: 'ok' }),
+  'MasterService.AppendEvent': async () => ({ seq: 1n }),
+  'MasterService.ListMasters': async () => ({}),
+};
+const node = await listeningNodeForTests({ grpc: false, handlers, memory });
 
 const clients: TextSocket[] = [];
 afterEach(async () => {

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
-import { type ListeningNode, startListeningNode } from '../../../support/listening-node.ts';
+import { listeningNodeForTests } from '../../../support/listening-node.ts';
 import { openSocket, sampleMost } from '../../../support/raw-http.ts';
 
 const MiB = 1024 * 1024;
@@ -13,7 +13,6 @@ const memory = new MemoryBudget(64 * MiB);
 const page = 'x'.repeat(15 * MiB);
 const rpcPath = '/svc.v1.SandboxService/RunSandbox';
 
-let node: ListeningNode;
 /** How many lines of the stream were taken. */
 let lines = 0;
 /** How many pages were asked for. */
@@ -22,26 +21,23 @@ let pages = 0;
 let aheadMs = 0;
 /** A time that stands still meanwhile. null: it goes on. */
 let stillMs: number | null = null;
-beforeAll(async () => {
-  node = await startListeningNode({
-    grpc: false,
-    handlers: {
-      'HealthService.GetHealth': async () => {
-        pages += 1;
-        return { status: page };
-      },
-      'SandboxService.RunSandbox': async function* () {
-        for (;;) {
-          lines += 1;
-          yield { line: 'y'.repeat(64 * 1024) };
-        }
-      },
+const node = await listeningNodeForTests({
+  grpc: false,
+  handlers: {
+    'HealthService.GetHealth': async () => {
+      pages += 1;
+      return { status: page };
     },
-    memory,
-    monotonicMs: () => (stillMs ?? performance.now()) + aheadMs,
-  });
+    'SandboxService.RunSandbox': async function* () {
+      for (;;) {
+        lines += 1;
+        yield { line: 'y'.repeat(64 * 1024) };
+      }
+    },
+  },
+  memory,
+  monotonicMs: () => (stillMs ?? performance.now()) + aheadMs,
 });
-afterAll(() => node[Symbol.asyncDispose]());
 
 const sockets: Socket[] = [];
 afterEach(async () => {

@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { sha256Hex } from '../../../../src/domain/keys/hash.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import {
   bareEntityId,
   bearer,
   keyedEntityId,
-  type ListeningNode,
+  listeningNodeForTests,
   masterId,
   otherActorId,
-  startListeningNode,
 } from '../../../support/listening-node.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
 import { faultyRecordStore, scriptedFaults } from '../../../support/store-faults.ts';
 
-let node: ListeningNode;
 let calls: Call[] = [];
 const faults = scriptedFaults();
 const note = async (_request: unknown, call: Call) => {
@@ -21,21 +19,18 @@ const note = async (_request: unknown, call: Call) => {
   return {};
 };
 
-beforeAll(async () => {
-  node = await startListeningNode({
-    grpc: false,
-    records: faultyRecordStore(new MemoryRecordStore(), faults.choose),
-    handlers: {
-      'DeveloperService.GetDeveloper': note,
-      'MasterService.ListMasters': note,
-      'MasterService.AppendEvent': note,
-      'EngagementService.CreateEngagement': note,
-      'EntityService.SetArlGate': note,
-      'HealthService.GetHealth': note,
-    },
-  });
+const node = await listeningNodeForTests({
+  grpc: false,
+  records: faultyRecordStore(new MemoryRecordStore(), faults.choose),
+  handlers: {
+    'DeveloperService.GetDeveloper': note,
+    'MasterService.ListMasters': note,
+    'MasterService.AppendEvent': note,
+    'EngagementService.CreateEngagement': note,
+    'EntityService.SetArlGate': note,
+    'HealthService.GetHealth': note,
+  },
 });
-afterAll(() => node[Symbol.asyncDispose]());
 beforeEach(() => {
   calls = [];
 });

@@ -1,17 +1,10 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import type { PushedAnswers } from '../../../../src/service/calls/pushed-answers.ts';
-import {
-  bearer,
-  goodKey,
-  type ListeningNode,
-  ledgerId,
-  masterId,
-  startListeningNode,
-} from '../../../support/listening-node.ts';
+import { bearer, goodKey, ledgerId, listeningNodeForTests, masterId } from '../../../support/listening-node.ts';
 import { type LiveEvents, liveEvents } from '../../../support/live-events.ts';
 import { openSocket } from '../../../support/raw-http.ts';
 
@@ -31,7 +24,6 @@ interface FollowRequest {
 
 type Messages = (call: Call, request: FollowRequest) => AsyncGenerator<object>;
 
-let node: ListeningNode;
 /** What the handler of the next streams does. */
 let messages: Messages;
 const handler = async (request: FollowRequest, call: Call): Promise<PushedAnswers<object>> => ({
@@ -43,14 +35,11 @@ const handler = async (request: FollowRequest, call: Call): Promise<PushedAnswer
   },
   stop() {},
 });
-beforeAll(async () => {
-  node = await startListeningNode({
-    grpc: false,
-    corsOrigins: ['https://app.example.com'],
-    handlers: { 'LedgerService.FollowLedgerEvents': handler, 'MasterService.FollowMasterEvents': handler },
-  });
+const node = await listeningNodeForTests({
+  grpc: false,
+  corsOrigins: ['https://app.example.com'],
+  handlers: { 'LedgerService.FollowLedgerEvents': handler, 'MasterService.FollowMasterEvents': handler },
 });
-afterAll(() => node[Symbol.asyncDispose]());
 afterEach(async () => {
   await expect.poll(() => node.pipeline.running.size).toBe(0);
   await expect.poll(() => node.memory.heldBytes()).toBe(0);

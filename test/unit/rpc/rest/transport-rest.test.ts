@@ -1,49 +1,38 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
-import {
-  actorId,
-  bearer,
-  type ListeningNode,
-  ledgerId,
-  masterId,
-  startListeningNode,
-} from '../../../support/listening-node.ts';
+import { actorId, bearer, ledgerId, listeningNodeForTests, masterId } from '../../../support/listening-node.ts';
 
-let node: ListeningNode;
 let seen: { request: object; call: Call } | null = null;
 
-beforeAll(async () => {
-  node = await startListeningNode({
-    grpc: false,
-    corsOrigins: ['https://app.example.com'],
-    handlers: {
-      'HealthService.GetHealth': async () => ({ status: 'ok', db: [{ name: 'memory', status: 'ok' }] }),
-      'HealthService.GetTerms': async () => {
-        throw new TypeError('secret detail at host db-7');
-      },
-      'ResolverService.GetAuthority': async (_request, call) => {
-        call.setHeader('etag', '"abc"');
-        call.setHeader('cache-control', 'public, max-age=60');
-        return { id: 'svc:authority', algorithm: 'Ed25519', phase: '1' };
-      },
-      'MasterService.AppendEvent': async (request: object, call) => {
-        seen = { request, call };
-        return { traceledgerMasterUuid: masterId, ledgerId, status: 'recorded', seq: 7n, masterSeq: 2n };
-      },
-      'MasterService.ListMasters': async () => ({ ledgerId, count: 0, masters: [] }),
-      'DeveloperService.RevokeApiKey': async () => ({}),
-      'LedgerService.GetLedger': async () => {
-        throw new LedgerError('access_expired', 'Your access has run out.', { link_id: 'x' });
-      },
-      'SandboxService.RunSandbox': async function* () {
-        yield { line: '✓ one' };
-        yield { line: '✓ two' };
-      },
+const node = await listeningNodeForTests({
+  grpc: false,
+  corsOrigins: ['https://app.example.com'],
+  handlers: {
+    'HealthService.GetHealth': async () => ({ status: 'ok', db: [{ name: 'memory', status: 'ok' }] }),
+    'HealthService.GetTerms': async () => {
+      throw new TypeError('secret detail at host db-7');
     },
-  });
+    'ResolverService.GetAuthority': async (_request, call) => {
+      call.setHeader('etag', '"abc"');
+      call.setHeader('cache-control', 'public, max-age=60');
+      return { id: 'svc:authority', algorithm: 'Ed25519', phase: '1' };
+    },
+    'MasterService.AppendEvent': async (request: object, call) => {
+      seen = { request, call };
+      return { traceledgerMasterUuid: masterId, ledgerId, status: 'recorded', seq: 7n, masterSeq: 2n };
+    },
+    'MasterService.ListMasters': async () => ({ ledgerId, count: 0, masters: [] }),
+    'DeveloperService.RevokeApiKey': async () => ({}),
+    'LedgerService.GetLedger': async () => {
+      throw new LedgerError('access_expired', 'Your access has run out.', { link_id: 'x' });
+    },
+    'SandboxService.RunSandbox': async function* () {
+      yield { line: '✓ one' };
+      yield { line: '✓ two' };
+    },
+  },
 });
-afterAll(() => node[Symbol.asyncDispose]());
 
 const get = (path: string, init: RequestInit = {}) => fetch(node.base + path, init);
 const post = (path: string, body: string | undefined, headers: Record<string, string> = {}) =>

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { WakefulStream } from '../../../../src/service/following/wakeful-stream.ts';
 
 /** A stream of what is put into it. */
@@ -64,25 +64,22 @@ test('what is found behind the end is dropped, an error too', async () => {
   const unhandled: unknown[] = [];
   const note = (error: unknown): void => void unhandled.push(error);
   process.on('unhandledRejection', note);
-  try {
-    for (const outcome of ['answer', 'error']) {
-      const stream = new Texts();
-      const sent: string[] = [];
-      const { promise, resolve, reject } = Promise.withResolvers<string>();
-      stream.put(promise);
-      const over = stream.sendTo((text) => void sent.push(text));
-      await setImmediate();
-      stream.stop();
-      if (outcome === 'answer') resolve('late');
-      else reject(new Error('late'));
-      await over;
-      await setImmediate();
-      expect([sent, stream.endings]).toEqual([[], 1]);
-    }
-    expect(unhandled).toEqual([]);
-  } finally {
-    process.off('unhandledRejection', note);
+  onTestFinished(() => void process.off('unhandledRejection', note));
+  for (const outcome of ['answer', 'error']) {
+    const stream = new Texts();
+    const sent: string[] = [];
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    stream.put(promise);
+    const over = stream.sendTo((text) => void sent.push(text));
+    await setImmediate();
+    stream.stop();
+    if (outcome === 'answer') resolve('late');
+    else reject(new Error('late'));
+    await over;
+    await setImmediate();
+    expect([sent, stream.endings]).toEqual([[], 1]);
   }
+  expect(unhandled).toEqual([]);
 });
 
 test('an error of a look or of the sender ends the stream with what it stands for', async () => {

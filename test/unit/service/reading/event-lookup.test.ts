@@ -1,8 +1,7 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { eventAt, eventWithId } from '../../../../src/service/reading/event-lookup.ts';
 import { boundedLedgers } from '../../../../src/service/walking/bounded-stores.ts';
 import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
-import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
 import { append, createMaster, ledgerId, openLedger, stranger } from '../../../support/commands.ts';
 import { storeOf } from '../../../support/event-lists.ts';
 import { beforeCalls, chainOf, storeWith } from '../../../support/world.ts';
@@ -10,10 +9,7 @@ import { beforeCalls, chainOf, storeWith } from '../../../support/world.ts';
 /** More events of one millisecond than one walk through a filtered list examines. */
 const chain = chainOf(openLedger(), createMaster(), ...Array.from({ length: 10_100 }, () => append()));
 const { events } = chain;
-let store: LedgerStore;
-beforeAll(async () => {
-  store = await storeOf(chain);
-});
+const store = await storeOf(chain);
 const bounded = (of = store) => boundedLedgers(unboundedWalk(), of);
 const seqs = [0, 1, 2, 9_999, 10_000, 10_050, events.length - 1];
 

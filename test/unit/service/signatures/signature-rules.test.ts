@@ -1,6 +1,6 @@
 import { createPublicKey, sign, verify } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { hasIdentityR } from '../../../../src/domain/keys/identity-r.ts';
 import { verifyDigest } from '../../../../src/domain/keys/key-object.ts';
 import { checkPublicKey } from '../../../../src/domain/keys/public-key.ts';
@@ -103,16 +103,15 @@ describe('a signature whose R is the identity point', () => {
 
   test('is refused though every library accepts it, before any is asked', () => {
     asked.yes = true;
-    try {
-      asked.calls = 0;
-      const nonceZero = of(signatureOfNonceZero(seed, publicKey, message));
-      expect(verdicts(nonceZero)).toEqual({ client: false, service: false });
-      expect(asked.calls).toBe(0);
-      expect(verdicts(of(Buffer.alloc(64, 1)))).toEqual({ client: true, service: true });
-      expect(asked.calls).toBe(2);
-    } finally {
+    onTestFinished(() => {
       asked.yes = false;
-    }
+    });
+    asked.calls = 0;
+    const nonceZero = of(signatureOfNonceZero(seed, publicKey, message));
+    expect(verdicts(nonceZero)).toEqual({ client: false, service: false });
+    expect(asked.calls).toBe(0);
+    expect(verdicts(of(Buffer.alloc(64, 1)))).toEqual({ client: true, service: true });
+    expect(asked.calls).toBe(2);
   });
 
   test('is told from every other R', () => {

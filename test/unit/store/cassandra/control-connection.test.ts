@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { controlConnectionOf } from '../../../../src/store/cassandra/session/control-connection.ts';
 import { createClient } from '../../../../src/store/cassandra/session/driver-session.ts';
 import { cassandraSettings } from '../../../../src/store/cassandra/session/settings.ts';
@@ -52,22 +52,21 @@ test('a control connection with two watchers is replaced once when it is lost', 
   const rejections: unknown[] = [];
   const note = (error: unknown) => void rejections.push(error);
   process.on('unhandledRejection', note);
-  try {
-    const [first, lost] = [node(), connection()];
-    control._setHealthListeners(first, lost);
-    control._setHealthListeners(first, lost);
-    lost.emit('socketClose');
-    await watched();
-    await passes(50);
-    expect(rejections).toEqual([]);
-    expect(searches).toBe(2);
-    (control.connection as EventEmitter).emit('socketClose');
-    await expect.poll(() => searches).toBe(3);
-    await watched();
-    expect(searches).toBe(3);
-    expect(rejections).toEqual([]);
-  } finally {
+  onTestFinished(async () => {
     process.off('unhandledRejection', note);
     await client.shutdown();
-  }
+  });
+  const [first, lost] = [node(), connection()];
+  control._setHealthListeners(first, lost);
+  control._setHealthListeners(first, lost);
+  lost.emit('socketClose');
+  await watched();
+  await passes(50);
+  expect(rejections).toEqual([]);
+  expect(searches).toBe(2);
+  (control.connection as EventEmitter).emit('socketClose');
+  await expect.poll(() => searches).toBe(3);
+  await watched();
+  expect(searches).toBe(3);
+  expect(rejections).toEqual([]);
 });

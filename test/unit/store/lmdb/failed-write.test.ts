@@ -1,14 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { Projection } from '../../../../src/domain/event/projection.ts';
 import { openLmdb } from '../../../../src/store/lmdb/open.ts';
-import { temporaryDir } from '../../../support/running-node.ts';
+import { testDir } from '../../../support/running-node.ts';
 
 const ledgerId = '0199dddd-0000-7000-8000-000000000001';
 
 test('a store that is closed while the cause of a failed write is not known yet reports the failure first', async () => {
-  const dataDir = temporaryDir();
+  const dataDir = testDir();
   const fatal: string[] = [];
   const stores = await openLmdb({ dataDir, now: Date.now, onFatal: ({ message }) => void fatal.push(message) });
   const { promise: commitError, reject } = Promise.withResolvers<never>();
@@ -26,7 +25,6 @@ test('a store that is closed while the cause of a failed write is not known yet 
   setTimeout(() => reject(new Error('ENOSPC')), 300);
   await stores[Symbol.asyncDispose]();
   expect(fatal).toEqual(['A write to the disk failed: Error: ENOSPC']);
-  rmSync(dataDir, { recursive: true });
 });
 
 test('a process without anything else to do waits for the report of a failed write whose cause never comes', () => {

@@ -1,14 +1,13 @@
-import { rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { Commits } from '../../../../src/store/lmdb/commits.ts';
 import { LmdbLedgerStore } from '../../../../src/store/lmdb/log/ledger-store.ts';
 import { openTables } from '../../../../src/store/lmdb/tables.ts';
 import { LmdbSignedHeads } from '../../../../src/store/lmdb/trees/signed-heads.ts';
 import { LmdbTileStore } from '../../../../src/store/lmdb/trees/tile-store.ts';
-import { temporaryDir } from '../../../support/running-node.ts';
+import { testDir } from '../../../support/running-node.ts';
 
 test('a write that may be repeated fails as unavailable if its outcome is unknown', async () => {
-  const dataDir = temporaryDir();
+  const dataDir = testDir();
   const tables = openTables(dataDir);
   const commits = new Commits(() => {});
   const store = new LmdbLedgerStore(tables, commits, () => 0);
@@ -29,5 +28,4 @@ test('a write that may be repeated fails as unavailable if its outcome is unknow
   await expect(store.head('ledger')).resolves.toBeDefined();
   commits.close();
   await tables.root.close();
-  rmSync(dataDir, { recursive: true });
 });
