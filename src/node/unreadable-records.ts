@@ -35,6 +35,9 @@ function remedyOf(kind: string): string {
       return 'restore it from a backup, and never remove it: no proof that covers it is made until then';
     case 'signed_head':
       return 'restore it from a backup, and never remove it, because its log would then count as never signed';
+    case 'authority':
+    case 'log':
+      return 'restore it from a backup, and never remove it, because a node would begin anew with its own keys';
     default:
       return 'restore it from a backup, or remove it';
   }
