@@ -17,6 +17,8 @@ export function watchUnreadable({ log, registry }: { readonly log: Log; readonly
     labelNames: ['kind'],
     registers: [registry],
   });
+  // There from the beginning, because its alarm waits for it to rise.
+  counter.inc({ kind: 'authority' }, 0);
   return onUnreadable(({ kind, id, error }) => {
     if (kinds.size < kindsMax) kinds.add(kind);
     counter.inc({ kind: kinds.has(kind) ? kind : 'other' });

@@ -63,7 +63,7 @@ export const authorityRules: RecordForm<AuthorityValue> = {
   form: { keys: listOf(objectOf(keyForm)), rotating: optional(flag), listSig: optional(text) },
 };
 
-export function otherAuthority(): ConfigError {
+function otherAuthority(): ConfigError {
   return new ConfigError(
     'AUTHORITY_KEY_FILE holds another key than the one that this store was sealed with: give the node the right key, or enrol the new one with `ledger-trust authority rotate FILE`.',
   );
@@ -229,8 +229,8 @@ export class Authority implements AuthoritySigner {
   }
 
   /**
-   * Takes over what was read. `trustedUntil`: the end of trust that follows from this read, ISO. Throws UnreadableRecord
-   * for a list that is not believed: nothing is taken over then, and the trust is not renewed.
+   * Takes over what was read. `trustedUntil`: the end of trust that follows from this read, ISO. Throws
+   * UnreadableRecord for a list that is not believed: nothing is taken over then, and the trust is not renewed.
    */
   learn({ keys, rotating, listSig }: StoredAuthority, trustedUntil: string): void {
     const known = this.#keys.map(({ publicKey }) => publicKey);
