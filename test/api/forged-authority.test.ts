@@ -116,6 +116,13 @@ test('scrub finds a list of other keys alone by the key in AUTHORITY_KEY_FILE', 
   await edit('authority', 'keys', () => stored);
 });
 
+test('the list of one key of a version before 0.2.0 is signed at the start', async () => {
+  const stored = await edit<Stored>('authority', 'keys', ({ keys }) => ({ keys }));
+  expect(await scrub(env)).toMatchObject({ code: 0 });
+  await (await runNode({ env, dataDir })).stop();
+  expect(await edit('authority', 'keys', (now) => now)).toEqual(stored);
+});
+
 test('the list of two keys of a version before 0.2.0 is confirmed by its fingerprints', async () => {
   const settings = { ...env, DATA_DIR: dataDir };
   const next = newKeyFile(root, 'second.pem');

@@ -251,6 +251,24 @@ describe('a running node', () => {
     },
   );
 
+  test('does not learn a key put behind its own that its own has not signed', async () => {
+    using node = await running();
+    const { clock, authority } = node;
+    const { keys } = await stored();
+    const forgedLast = [...keys, keyOf(forged, 'svc:authority#key-2', forged, 0)];
+    await store({ keys: forgedLast, listSig: signList(forgedLast, forged) });
+    await expectKept(authority, clock);
+  });
+
+  test('does not learn the list of another service', async () => {
+    using node = await running();
+    const { clock, authority } = node;
+    const other = new MemoryRecordStore();
+    await openAuthority(other, forged, at(0));
+    await store(JSON.parse((await other.get('authority', 'keys'))?.value ?? ''));
+    await expectKept(authority, clock);
+  });
+
   test('does not forget a key that it has learnt', async () => {
     using node = await running();
     const { clock, authority } = node;
