@@ -54,6 +54,16 @@ export function addClusterCommands(program: Command, terminal: ClusterTerminal):
       await using view = await terminal.open(terminal.env);
       terminal.print(`${await rotateClusterAuthority(terminal.env, file, view.board)}\n`);
     });
+  cluster
+    .command('confirm-authority')
+    .description(
+      'Sign the list of all keys of the authority, which a version before 0.2.0 wrote. Without fingerprints it shows the list.',
+    )
+    .argument('[fingerprints...]', 'of all keys, oldest first, as a trust anchor that was kept elsewhere has them')
+    .action(async (fingerprints: string[]) => {
+      const { confirmClusterAuthority } = await import('./rotate-authority.ts');
+      terminal.print(`${await confirmClusterAuthority(terminal.env, fingerprints)}\n`);
+    });
   addLogCommands(cluster, terminal);
   return cluster;
 }

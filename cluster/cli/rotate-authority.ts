@@ -6,14 +6,15 @@ import { authorityKey } from '../../src/node/node-keys.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import { ConfigError } from '../../src/runtime/start-error.ts';
 import {
-  type AuthorityKeyRecord,
-  authorityFingerprint,
   beginRotation,
+  believedAuthority,
+  confirmAuthority,
   publicKeyOf,
   readAuthorityKeys,
   rotateAuthority,
 } from '../../src/service/authority/authority.ts';
 import { rotationLeadMs } from '../../src/service/authority/authority-watch.ts';
+import { type AuthorityKeyRecord, authorityFingerprint } from '../../src/service/authority/key-list.ts';
 import { isLogKey } from '../../src/service/log-identity/log-record.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
 import { cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
@@ -45,7 +46,9 @@ export async function rotateClusterAuthority(env: Environment, file: string, boa
     throw new ConfigError(`Keyspace ${settings.keyspace} has no authority yet: start its nodes with the new key.`);
   if (await isLogKey(stores.records, publicKeyOf(next)))
     throw new ConfigError(`${file} signs checkpoints: the authority needs a key of its own, so make another one.`);
-  const record = known.publicKey === publicKeyOf(next) ? known : await rotate(stores.records, old, next);
+  const isDone = known.publicKey === publicKeyOf(next);
+  if (isDone) await believedAuthority(stores.records, next);
+  const record = isDone ? known : await rotate(stores.records, old, next);
   return `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on. Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
 }
 
@@ -56,4 +59,19 @@ async function rotate(records: RecordStore, old: KeyObject, next: KeyObject): Pr
   await beginRotation(records, old);
   await delay(rotationLeadMs);
   return rotateAuthority(records, old, next, isoTime(systemClock.now()));
+}
+
+/**
+ * `cluster confirm-authority FINGERPRINT...`: signs the list of the authority's keys, which a version before 0.2.0
+ * wrote. Nodes of that version may run: they ignore the signature. Resolves and throws as `rotateClusterAuthority`.
+ */
+export async function confirmClusterAuthority(env: Environment, fingerprints: readonly string[]): Promise<string> {
+  const inUse = env.AUTHORITY_KEY_FILE?.trim() ?? '';
+  if (inUse === '') throw new ConfigError('Set AUTHORITY_KEY_FILE to the key in use: it signs the list of all keys.');
+  const newest = authorityKey(inUse);
+  const now = () => systemClock.now();
+  const settings = cassandraSettings(env);
+  await using stores = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
+  await confirmAuthority(stores.records, newest, fingerprints);
+  return "The list of the authority's keys is signed: start the nodes.";
 }

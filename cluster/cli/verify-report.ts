@@ -84,9 +84,8 @@ export function scrubJson(scrub: ClusterScrub): string {
 
 /** Returns the Cassandra table and the key of the row that a finding is about. */
 function placeIn(finding: Finding): { readonly table: string; readonly key: string } {
-  const { table, key, type, ledgerId, seq } = finding;
+  const { table, key, ledgerId, seq } = finding;
   if (table !== undefined && key !== undefined) return { table, key };
-  if (type === 'invalid_authority_key') return { table: 'record', key: 'kind=authority, id=keys' };
   if (ledgerId === null) return { table: 'cell and line', key: 'as named' };
   const bySeq = seq === null ? '' : `, seq=${seq}`;
   return {
@@ -123,7 +122,9 @@ function remedyOf({ type, table }: Finding): string {
     case 'contradiction':
       return `no node of this service has decided it so: ${isolate}`;
     case 'invalid_authority_key':
-      return 'check seals under a trust anchor that was kept elsewhere (--authority), and find out who changed the record';
+      return 'restore the record from a backup, or confirm its keys (`cluster confirm-authority`) if a version before 0.2.0 wrote it last; check seals under a trust anchor that was kept elsewhere (--authority), and find out who changed the record';
+    case 'invalid_log_key':
+      return 'restore the record from a backup, and find out who changed it: no node starts with it';
     case 'wrong_tile':
       return 'run again with --repair, which removes it: nodes make it anew from the events';
     case 'log_behind':

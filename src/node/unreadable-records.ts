@@ -17,6 +17,8 @@ export function watchUnreadable({ log, registry }: { readonly log: Log; readonly
     labelNames: ['kind'],
     registers: [registry],
   });
+  // There from the beginning, because its alarm waits for it to rise.
+  counter.inc({ kind: 'authority' }, 0);
   return onUnreadable(({ kind, id, error }) => {
     if (kinds.size < kindsMax) kinds.add(kind);
     counter.inc({ kind: kinds.has(kind) ? kind : 'other' });
@@ -35,6 +37,9 @@ function remedyOf(kind: string): string {
       return 'restore it from a backup, and never remove it: no proof that covers it is made until then';
     case 'signed_head':
       return 'restore it from a backup, and never remove it, because its log would then count as never signed';
+    case 'authority':
+    case 'log':
+      return 'restore it from a backup, and never remove it, because a node would begin anew with its own keys';
     default:
       return 'restore it from a backup, or remove it';
   }

@@ -4,6 +4,7 @@ import { injectedFields } from '../../src/domain/event/service-events.ts';
 import { canonicalJson } from '../../src/domain/json/canonical.ts';
 import { sha256Buffer } from '../../src/domain/keys/hash-buffer.ts';
 import { type Checkpoint, verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
+import { endorsementDigest } from '../../src/domain/log/endorsement.ts';
 import { isConsistent } from '../../src/domain/log/tree-proof.ts';
 import { sleep } from '../../src/runtime/clock/clock.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
@@ -62,11 +63,12 @@ await describeOnCassandra('cluster verify of the trees of a keyspace', (address)
     const key = { kid: authority.keyId, publicKey, validFrom: start, validTo: null, startSig: null };
     const value = JSON.stringify({ keys: [key] });
     await stores.records.put({ kind: 'authority', id: 'keys', replaces: 'absent', value, lookups: [] });
+    const digest = Buffer.from(endorsementDigest({ serviceName, publicKey: vectorSigner.publicKey }));
     const logKey = {
       publicKey: Buffer.from(vectorSigner.publicKey).toString('base64'),
       validFrom: start,
       validTo: null,
-      endorsement: { kid: authority.keyId, sig: '' },
+      endorsement: { kid: authority.keyId, sig: authority.sign(digest, start) },
     };
     const { storeId } = stores.stamp;
     await writeLog(

@@ -2,9 +2,10 @@ import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { rotateClusterAuthority } from '../../cluster/cli/rotate-authority.ts';
+import { confirmClusterAuthority, rotateClusterAuthority } from '../../cluster/cli/rotate-authority.ts';
 import type { Member, MemberBoard } from '../../cluster/placement/members.ts';
 import { names } from '../../src/domain/event/projection.ts';
+import { type AuthorityKeyRecord, authorityFingerprint, signStart } from '../../src/service/authority/key-list.ts';
 import { environmentOf, suiteSettings, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { isNightly } from '../support/nightly.ts';
@@ -175,7 +176,34 @@ await describeOnCassandra('cluster verify', (address) => {
         finding_count: 1,
         findings: [{ type: 'invalid_authority_key' }],
       });
+      const { keys, listSig } = JSON.parse(stored) as { keys: AuthorityKeyRecord[]; listSig: string };
+      const another = generateKeyPairSync('ed25519').privateKey;
+      const [first, ...later] = keys;
+      if (first === undefined) throw new Error('no key');
+      const before = { ...first, kid: 'svc:authority#key-9', publicKey: newKeyPair().publicKey };
+      const put = [before, { ...first, startSig: signStart(first, another) }, ...later];
+      for (const changed of [{ keys: put, listSig }, { keys }]) {
+        await set(JSON.stringify(changed));
+        expect((await verify(order?.ledgerId ?? '')).findings).toContainEqual(
+          expect.objectContaining({ type: 'invalid_authority_key', table: 'record', key: 'kind=authority, id=keys' }),
+        );
+      }
+      const rotated = { ...env, AUTHORITY_KEY_FILE: file };
+      await expect(confirmClusterAuthority(rotated, [])).rejects.toThrow(/^The store lists svc:authority#key-1 /);
+      expect(await confirmClusterAuthority(rotated, keys.map(authorityFingerprint))).toContain('start the nodes');
+      expect(await verify(order?.ledgerId ?? '')).toMatchObject({ code: 0, findings: [] });
       await set(stored);
+
+      const whereLog = "WHERE kind = 'log' AND id = 'identity'";
+      const log = String((await client.execute(`SELECT value FROM record ${whereLog}`)).first()?.value);
+      const setLog = (value: string) =>
+        client.execute(`UPDATE record SET value = ? ${whereLog}`, [value], { prepare: true });
+      await setLog(log.replace(/"sig":".{4}/, '"sig":"AAAA'));
+      expect(await verify(order?.ledgerId ?? '')).toMatchObject({
+        code: 1,
+        findings: [{ type: 'invalid_log_key', table: 'record', key: 'kind=log, id=identity' }],
+      });
+      await setLog(log);
     });
   }, 40_000);
 
@@ -193,7 +221,7 @@ await describeOnCassandra('cluster verify', (address) => {
     const { code, findings } = await verify(order?.ledgerId ?? '', '--authority', file);
     expect({ code, types: new Set(findings.map(({ type }) => type)) }).toEqual({
       code: 1,
-      types: new Set(['invalid_authority_sig']),
+      types: new Set(['invalid_authority_key', 'invalid_authority_sig']),
     });
     anchor(null);
     expect(await runCli(env, ['cluster', 'verify', '--all', '--authority', file])).toMatchObject({

@@ -4,11 +4,13 @@ import { type Environment, readConfig } from '../../node/config.ts';
 import { authorityKey, authorityKeyFile, authorityKeyName, replaceOwnKey } from '../../node/node-keys.ts';
 import { systemClock } from '../../runtime/clock/system-clock.ts';
 import {
-  authorityFingerprint,
+  believedAuthority,
+  confirmAuthority,
   publicKeyOf,
   readAuthorityKeys,
   rotateAuthority,
 } from '../../service/authority/authority.ts';
+import { authorityFingerprint } from '../../service/authority/key-list.ts';
 import { isLogKey } from '../../service/log-identity/log-record.ts';
 import { CliError } from '../terminal/terminal.ts';
 import { openStopped } from './log.ts';
@@ -29,7 +31,8 @@ export async function rotate(env: Environment, file: string): Promise<string> {
       `${config.dataDir} has no authority yet: start a node on it once, which enrols the key that it has as the first.`,
     );
   let record = known;
-  if (known.publicKey !== publicKeyOf(next)) {
+  if (known.publicKey === publicKeyOf(next)) await believedAuthority(stores.records, next);
+  else {
     if (await isLogKey(stores.records, publicKeyOf(next)))
       throw new CliError(`${file} signs checkpoints: the authority needs a key of its own, so make another one.`);
     const inUse = authorityKey(authorityKeyFile(config));
@@ -40,4 +43,15 @@ export async function rotate(env: Environment, file: string): Promise<string> {
   const own = join(config.dataDir, authorityKeyName);
   replaceOwnKey(own, next);
   return `${done} The key is kept in ${own}.`;
+}
+
+/**
+ * `ledger-trust authority confirm FINGERPRINT...`: signs the list of the authority's keys of a stopped node, which a
+ * version before 0.2.0 wrote. Returns and throws as `rotate` does.
+ */
+export async function confirm(env: Environment, fingerprints: readonly string[]): Promise<string> {
+  const config = readConfig(env);
+  await using stores = await openStopped(config);
+  await confirmAuthority(stores.records, authorityKey(authorityKeyFile(config)), fingerprints);
+  return "The list of the authority's keys is signed: start the node.";
 }

@@ -32,9 +32,8 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
       terminal.exitWith(await scrub(terminal, options));
     });
 
-  program
-    .command('authority')
-    .description('The key that seals the events of a node.')
+  const authority = program.command('authority').description('The key that seals the events of a node.');
+  authority
     .command('rotate')
     .description(
       'Make the private key in FILE the authority of the stopped node; its start is signed by the key in use.',
@@ -43,6 +42,16 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
     .action(async (file: string) => {
       const { rotate } = await import('./authority.ts');
       await terminal.print(`${await rotate(terminal.env, file)}\n`);
+    });
+  authority
+    .command('confirm')
+    .description(
+      'Sign the list of all keys of the authority, of a stopped node whose data are of a version before 0.2.0. Without fingerprints it shows the list.',
+    )
+    .argument('[fingerprints...]', 'of all keys, oldest first, as a trust anchor that was kept elsewhere has them')
+    .action(async (fingerprints: string[]) => {
+      const { confirm } = await import('./authority.ts');
+      await terminal.print(`${await confirm(terminal.env, fingerprints)}\n`);
     });
 
   const log = program.command('log').description('The name and the key that sign the checkpoints of a node.');

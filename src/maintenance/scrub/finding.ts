@@ -5,7 +5,8 @@ import type { VerificationIssueType } from '../../client/verify/verification.ts'
  * - `unreadable_row`: a row of the log is no event.
  * - `wrong_head`: the ledger, or a full bucket of its log, does not end where the store says.
  * - `projection_missing`, `projection_wrong`, `projection_extra`: a projection is not what follows from the log.
- * - `invalid_authority_key`: the start of a key of the authority is not signed by the key before.
+ * - `invalid_authority_key`: the list of the authority's keys was not written with a key of the authority.
+ * - `invalid_log_key`: the record of the log has a key that the authority has not endorsed.
  * - `damaged_row`: a row is not what the service writes.
  * - `wrong_writetime`: cells of a row have a time that the service does not give, so that later writes may be lost.
  * - `wrong_snapshot`: a snapshot is not the fold of its log.
@@ -22,6 +23,7 @@ export type FindingType =
   | 'projection_wrong'
   | 'projection_extra'
   | 'invalid_authority_key'
+  | 'invalid_log_key'
   | 'damaged_row'
   | 'wrong_writetime'
   | 'wrong_snapshot'

@@ -1,11 +1,12 @@
 import { actorRules } from '../../service/actors/actor-record.ts';
+import { authorityRules } from '../../service/authority/authority.ts';
 import { apiKeyRules } from '../../service/developers/api-key-record.ts';
 import { entityRules, fingerprintRules } from '../../service/entities/entity-record.ts';
 import { claimForm } from '../../service/idempotency/run-once.ts';
 import { usedRequestForm } from '../../service/idempotency/used-requests.ts';
 import { logRules } from '../../service/log-identity/log-record.ts';
 import { organizationRules } from '../../service/organizations/organization-record.ts';
-import { anyObject, count, decodeForm, listOf, type RecordForm } from '../../service/records/record-form.ts';
+import { anyObject, count, decodeForm, type RecordForm } from '../../service/records/record-form.ts';
 import { blockKind, parseBlock } from '../../service/webhooks/delivery-block.ts';
 import { parseRequested, requestedKind } from '../../service/webhooks/requested-deliveries.ts';
 import { subscriptionRules } from '../../service/webhooks/subscription-record.ts';
@@ -36,10 +37,10 @@ const countsByName = (value: unknown) => anyObject(value) && Object.values(value
  */
 const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ...[
-    ...[apiKeyRules, actorRules, entityRules, fingerprintRules, organizationRules, subscriptionRules, logRules],
+    ...[apiKeyRules, actorRules, entityRules, fingerprintRules, organizationRules, subscriptionRules],
+    ...[authorityRules, logRules],
     ...[claimForm, usedRequestForm],
     partOf('webhook_cursor', { next_seq: count }),
-    partOf('authority', { keys: listOf(anyObject) }),
     ...[blockKind, requestedKind].map((kind) => partOf(`${kind}_slot`, {})),
   ].map((form): [string, Check] => [form.kind, (record) => decodeForm(record, form as RecordForm<never>)]),
   [blockKind, parseBlock],

@@ -1,15 +1,12 @@
 import type { ActorDocument, AuthorityKeys, KeySource } from '../../client/verify/key-source.ts';
-import { canonicalJson } from '../../domain/json/canonical.ts';
-import { sha256 } from '../../domain/keys/hash.ts';
-import { verifyDigest } from '../../domain/keys/key-object.ts';
-import { checkSignatureForm } from '../../domain/keys/signature.ts';
-import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import { actorCollection } from '../../service/actors/actor-record.ts';
 import { keyMessage } from '../../service/actors/actors.ts';
-import { type AuthorityKeyRecord, authorityFingerprint, readAuthorityKeys } from '../../service/authority/authority.ts';
+import { readAuthority } from '../../service/authority/authority.ts';
+import { authorityFingerprint, whyRefused } from '../../service/authority/key-list.ts';
+import { readLog, whyNotEndorsed } from '../../service/log-identity/log-record.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { UnreadableRecord } from '../../store/unreadable-record.ts';
+import { passOverDamaged, UnreadableRecord } from '../../store/unreadable-record.ts';
 import type { Finding } from './finding.ts';
 
 /** Actors cached, some 2 KB each. */
@@ -42,24 +39,22 @@ export function storedKeys(records: RecordStore, found: (finding: Finding) => vo
   };
 }
 
-/** `findings` names each key whose start is not signed by the key before. `keys` null: they cannot be read. */
+/**
+ * The authority's keys from a store. `findings` names the record of the authority if its list is not believed, else the
+ * record of the log if it has a key that the authority has not endorsed. `trusted` are public keys (base64) of the
+ * authority that are known from elsewhere: without any, only a list that contradicts itself is found. `keys` null: they
+ * cannot be read.
+ */
 export async function storedAuthority(
   records: RecordStore,
+  trusted: readonly string[],
 ): Promise<{ readonly keys: AuthorityKeys | null; readonly findings: readonly Finding[] }> {
-  let stored: readonly AuthorityKeyRecord[];
-  try {
-    stored = await readAuthorityKeys(records);
-  } catch (error) {
-    if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
+  const stored = await passOverDamaged(readAuthority(records));
+  if (stored === null) {
     const detail = 'the keys of the authority cannot be read, so seals were not checked: give them by --authority';
     return { keys: null, findings: [damagedRecord('authority', 'keys', detail)] };
   }
-  const findings = stored.flatMap((key, at): Finding[] => {
-    const before = stored[at - 1];
-    const wrong = before === undefined ? null : wrongStart(before, key);
-    return wrong === null ? [] : [{ ledgerId: null, seq: null, type: 'invalid_authority_key', detail: wrong }];
-  });
-  const keys = stored.map((key) => ({
+  const keys = stored.keys.map((key) => ({
     kid: key.kid,
     algorithm: 'Ed25519',
     publicKey: key.publicKey,
@@ -67,25 +62,22 @@ export async function storedAuthority(
     validFrom: key.validFrom,
     validTo: key.validTo,
   }));
-  return { keys, findings };
+  const why = whyRefused(stored, trusted);
+  if (why !== null) {
+    const detail = `the list of the authority's keys is not believed, because ${why}`;
+    return { keys, findings: [{ ...ofRecord('authority', 'keys'), type: 'invalid_authority_key', detail }] };
+  }
+  // The scrub of the records finds a damaged one.
+  const log = (await passOverDamaged(readLog(records)))?.log ?? null;
+  const detail = log === null ? null : whyNotEndorsed(log, stored.keys);
+  if (detail === null) return { keys, findings: [] };
+  return { keys, findings: [{ ...ofRecord('log', 'identity'), type: 'invalid_log_key', detail }] };
+}
+
+function ofRecord(kind: string, id: string) {
+  return { ledgerId: null, seq: null, table: 'record', key: `kind=${kind}, id=${id}` };
 }
 
 function damagedRecord(kind: string, id: string, detail: string): Finding {
-  return { ledgerId: null, seq: null, type: 'damaged_row', detail, table: 'record', key: `kind=${kind}, id=${id}` };
-}
-
-/** Says in words what is wrong with the start of a key. Returns null if the key before has signed it. */
-function wrongStart(
-  before: AuthorityKeyRecord,
-  { kid, publicKey, validFrom, startSig }: AuthorityKeyRecord,
-): string | null {
-  const wrong = `the start of ${kid} is not signed by ${before.kid}`;
-  try {
-    const digest = sha256(canonicalJson({ kid, public_key: publicKey, valid_from: validFrom }));
-    const signer = verifyingKey(before.publicKey);
-    if (signer === null || startSig === null) return wrong;
-    return verifyDigest(digest, checkSignatureForm(startSig), signer) ? null : wrong;
-  } catch {
-    return wrong;
-  }
+  return { ...ofRecord(kind, id), type: 'damaged_row', detail };
 }

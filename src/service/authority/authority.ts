@@ -1,44 +1,69 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { LedgerError } from '../../domain/errors.ts';
 import { authorityDigest } from '../../domain/event/content.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
-import { canonicalJson } from '../../domain/json/canonical.ts';
-import { sha256Buffer } from '../../domain/keys/hash-buffer.ts';
 import { signDigest } from '../../domain/keys/key-object.ts';
-import { fingerprint } from '../../domain/keys/public-key.ts';
 import { authorityKid, checkSignatureForm } from '../../domain/keys/signature.ts';
 import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import type { AuthoritySigner } from '../../domain/ledger/seal.ts';
 import { ConfigError } from '../../runtime/start-error.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { decodeStored } from '../../store/unreadable-record.ts';
-import { list, parserOf } from '../records/record-form.ts';
+import { unreadableRecord } from '../../store/unreadable-record.ts';
+import {
+  decodeRecord,
+  type FormOf,
+  flag,
+  listOf,
+  objectOf,
+  optional,
+  orNull,
+  type RecordForm,
+  text,
+  textOrNull,
+  time,
+} from '../records/record-form.ts';
 import type { VerifySignature } from '../signatures/verifying-threads.ts';
+import {
+  type AuthorityKeyList,
+  type AuthorityKeyRecord,
+  authorityFingerprint,
+  signList,
+  signStart,
+  whyRefused,
+  wrongStart,
+} from './key-list.ts';
 
-/** One key of the service's authority. Times are ISO. */
-export interface AuthorityKeyRecord {
-  readonly kid: string;
-  /** base64, 32 bytes. */
-  readonly publicKey: string;
-  readonly validFrom: string;
-  /** null while the key is in use. */
-  readonly validTo: string | null;
-  /** By the previous key, over SHA-256 of the canonical JSON of kid, public_key and valid_from. null: the first key. */
-  readonly startSig: string | null;
-}
-
-interface StoredAuthority {
-  /** Oldest first. */
-  readonly keys: readonly AuthorityKeyRecord[];
+interface StoredAuthority extends AuthorityKeyList {
   /** A rotation has begun: the trust of all nodes in the current key may not be renewed. */
   readonly rotating: boolean;
 }
 
+interface VersionedAuthority extends StoredAuthority {
+  /** Of the record, as RecordStore names it. */
+  readonly version: string;
+}
+
 const kind = 'authority';
 const id = 'keys';
-const parseAuthority = parserOf<{ keys: AuthorityKeyRecord[]; rotating?: boolean }>({ keys: list });
 
-export function otherAuthority(): ConfigError {
+type AuthorityValue = Partial<StoredAuthority> & Pick<StoredAuthority, 'keys'>;
+
+const keyForm: FormOf<AuthorityKeyRecord> = {
+  kid: text,
+  publicKey: text,
+  validFrom: time,
+  validTo: orNull(time),
+  startSig: textOrNull,
+};
+
+/** Versions before 0.2.0 write no `listSig`, and ignore it. */
+export const authorityRules: RecordForm<AuthorityValue> = {
+  kind,
+  form: { keys: listOf(objectOf(keyForm)), rotating: optional(flag), listSig: optional(text) },
+};
+
+function otherAuthority(): ConfigError {
   return new ConfigError(
     'AUTHORITY_KEY_FILE holds another key than the one that this store was sealed with: give the node the right key, or enrol the new one with `ledger-trust authority rotate FILE`.',
   );
@@ -51,44 +76,66 @@ export function publicKeyOf(privateKey: KeyObject): string {
   return Buffer.from(x, 'base64url').toString('base64');
 }
 
-/** With the version of the record; 'absent' if there is none. Throws UnreadableRecord. */
-export async function readAuthority(records: RecordStore): Promise<StoredAuthority & { readonly version: string }> {
+/** The list as it is stored, believed or not. The version of no record is 'absent'. Throws UnreadableRecord. */
+export async function readAuthority(records: RecordStore): Promise<VersionedAuthority> {
   const record = await records.get(kind, id);
-  if (record === null) return { keys: [], rotating: false, version: 'absent' };
-  const { keys, rotating = false } = decodeStored(record, parseAuthority);
-  return { keys, rotating, version: record.version };
+  if (record === null) return { keys: [], rotating: false, listSig: null, version: 'absent' };
+  const { keys, rotating = false, listSig = null } = decodeRecord(record, authorityRules);
+  return { keys, rotating, listSig, version: record.version };
 }
 
+/** As they are stored, believed or not. */
 export async function readAuthorityKeys(records: RecordStore): Promise<readonly AuthorityKeyRecord[]> {
   return (await readAuthority(records)).keys;
 }
 
+/** The list, if `newest` is the authority's key in use and has signed it. Throws ConfigError. */
+export async function believedAuthority(records: RecordStore, newest: KeyObject): Promise<VersionedAuthority> {
+  const stored = await readAuthority(records);
+  const publicKey = publicKeyOf(newest);
+  if (stored.keys.at(-1)?.publicKey !== publicKey) throw otherAuthority();
+  const why = whyRefused(stored, [publicKey]);
+  if (why !== null) throw refusedList(stored, why);
+  return stored;
+}
+
+function refusedList({ listSig }: AuthorityKeyList, why: string): ConfigError {
+  const restore = 'estore the record from a backup, and find out who can write to the store.';
+  const remedy =
+    listSig === null
+      ? `If a version before 0.2.0 wrote it last, run \`ledger-trust authority confirm\` (\`cluster confirm-authority\` in a cluster). Otherwise r${restore}`
+      : `R${restore}`;
+  return new ConfigError(
+    `The stored list of the authority's keys (record kind authority, id keys) is not believed, because ${why}. ${remedy}`,
+  );
+}
+
 async function writeKeys(
   records: RecordStore,
-  { keys, rotating }: StoredAuthority,
+  { keys, rotating }: Omit<StoredAuthority, 'listSig'>,
+  newest: KeyObject,
   replaces: string,
 ): Promise<boolean> {
-  const value = JSON.stringify(rotating ? { keys, rotating } : { keys });
+  const value = JSON.stringify({ keys, listSig: signList(keys, newest), ...(rotating ? { rotating } : {}) });
   return (await records.put({ kind, id, replaces, value, lookups: [] })).ok;
 }
 
-function startDigest(kid: string, publicKey: string, validFrom: string): Buffer {
-  return sha256Buffer(canonicalJson({ kid, public_key: publicKey, valid_from: validFrom }));
-}
-
-/** In a store without keys this key becomes the first. Throws ConfigError if the key in use is another one. */
+/**
+ * In a store without keys this key becomes the first. Signs a list of one key that has no signature. Throws ConfigError
+ * if the key in use is another one, or has not signed the list.
+ */
 export async function openAuthority(records: RecordStore, privateKey: KeyObject, nowIso: string): Promise<Authority> {
-  const publicKey = publicKeyOf(privateKey);
-  let { keys, version } = await readAuthority(records);
-  if (keys.length === 0) {
-    const first = { kid: authorityKid(1), publicKey, validFrom: nowIso, validTo: null, startSig: null };
-    if (!(await writeKeys(records, { keys: [first], rotating: false }, version)))
-      return openAuthority(records, privateKey, nowIso);
-    keys = [first];
+  for (;;) {
+    const { keys, version } = await readAuthority(records);
+    if (keys.length === 0) {
+      const first = { kid: authorityKid(1), publicKey: publicKeyOf(privateKey), validFrom: nowIso, validTo: null };
+      await writeKeys(records, { keys: [{ ...first, startSig: null }], rotating: false }, privateKey, version);
+      continue;
+    }
+    const stored = await believedAuthority(records, privateKey);
+    if (stored.listSig === null && !(await writeKeys(records, stored, privateKey, stored.version))) continue;
+    return new Authority(stored.keys, privateKey, stored.keys.at(-1)?.kid ?? '');
   }
-  const current = keys.at(-1);
-  if (current?.publicKey !== publicKey) throw otherAuthority();
-  return new Authority(keys, privateKey, current.kid);
 }
 
 /**
@@ -96,9 +143,8 @@ export async function openAuthority(records: RecordStore, privateKey: KeyObject,
  * of all nodes has ended (watchAuthority), nothing is sealed until a rotation is finished. Throws ConfigError.
  */
 export async function beginRotation(records: RecordStore, oldKey: KeyObject): Promise<void> {
-  const { keys, version } = await readAuthority(records);
-  if (keys.at(-1)?.publicKey !== publicKeyOf(oldKey)) throw otherAuthority();
-  if (!(await writeKeys(records, { keys, rotating: true }, version))) throw changedMeanwhile();
+  const { keys, version } = await believedAuthority(records, oldKey);
+  if (!(await writeKeys(records, { keys, rotating: true }, oldKey, version))) throw changedMeanwhile();
 }
 
 function changedMeanwhile(): ConfigError {
@@ -112,23 +158,46 @@ export async function rotateAuthority(
   newKey: KeyObject,
   nowIso: string,
 ): Promise<AuthorityKeyRecord> {
-  const { keys, version } = await readAuthority(records);
-  const current = keys.at(-1);
-  if (current === undefined || current.publicKey !== publicKeyOf(oldKey)) throw otherAuthority();
+  const { keys, version } = await believedAuthority(records, oldKey);
   const publicKey = publicKeyOf(newKey);
   if (keys.some((key) => key.publicKey === publicKey))
     throw new ConfigError('This key has been the authority of the store already: make a new one.');
-  const kid = authorityKid(keys.length + 1);
-  const next: AuthorityKeyRecord = {
-    kid,
-    publicKey,
-    validFrom: nowIso,
-    validTo: null,
-    startSig: signDigest(startDigest(kid, publicKey, nowIso), oldKey),
-  };
-  const ended = keys.map((key) => (key === current ? { ...key, validTo: nowIso } : key));
-  if (!(await writeKeys(records, { keys: [...ended, next], rotating: false }, version))) throw changedMeanwhile();
-  return next;
+  const next = { kid: authorityKid(keys.length + 1), publicKey, validFrom: nowIso, validTo: null };
+  const record: AuthorityKeyRecord = { ...next, startSig: signStart(next, oldKey) };
+  const ended = keys.map((key, at) => (at === keys.length - 1 ? { ...key, validTo: nowIso } : key));
+  if (!(await writeKeys(records, { keys: [...ended, record], rotating: false }, newKey, version)))
+    throw changedMeanwhile();
+  return record;
+}
+
+/**
+ * Signs the stored list for an operator who knows its keys from elsewhere: `fingerprints` are those of all keys, oldest
+ * first. Throws ConfigError if they are others, if `newest` is not the last key, or if a key does not descend from the
+ * one before.
+ */
+export async function confirmAuthority(
+  records: RecordStore,
+  newest: KeyObject,
+  fingerprints: readonly string[],
+): Promise<void> {
+  const { keys, rotating, version } = await readAuthority(records);
+  if (keys.at(-1)?.publicKey !== publicKeyOf(newest)) throw otherAuthority();
+  const wrong = wrongStart(keys);
+  if (wrong !== null)
+    throw new ConfigError(`The list cannot be confirmed, because ${wrong}: restore the record from a backup.`);
+  const stored = keys.map(authorityFingerprint);
+  if (!isDeepStrictEqual(stored, fingerprints)) throw unconfirmed(keys);
+  if (!(await writeKeys(records, { keys, rotating }, newest, version))) throw changedMeanwhile();
+}
+
+function unconfirmed(keys: readonly AuthorityKeyRecord[]): ConfigError {
+  const shown = keys.map(
+    (key) =>
+      `${key.kid} ${authorityFingerprint(key)} from ${key.validFrom}${key.validTo === null ? '' : ` to ${key.validTo}`}`,
+  );
+  return new ConfigError(
+    `The store lists ${shown.join(', ')}: compare them with a trust anchor that was kept elsewhere, and give the fingerprints of all, oldest first, if they are the authority's.`,
+  );
 }
 
 /**
@@ -159,8 +228,14 @@ export class Authority implements AuthoritySigner {
     return this.#standing;
   }
 
-  /** Takes over what was read. `trustedUntil`: the end of trust that follows from this read, ISO. */
-  learn({ keys, rotating }: StoredAuthority, trustedUntil: string): void {
+  /**
+   * Takes over what was read. `trustedUntil`: the end of trust that follows from this read, ISO. Throws
+   * UnreadableRecord for a list that is not believed: nothing is taken over then, and the trust is not renewed.
+   */
+  learn({ keys, rotating, listSig }: StoredAuthority, trustedUntil: string): void {
+    const known = this.#keys.map(({ publicKey }) => publicKey);
+    const why = whyRefused({ keys, listSig }, known);
+    if (why !== null) throw unreadableRecord(kind, id, why);
     if (keys.length !== this.#keys.length) this.#take(keys);
     if (keys.at(-1)?.kid !== this.keyId) this.#standing = 'ended';
     else this.#standing = rotating ? 'rotating' : 'in use';
@@ -194,9 +269,4 @@ export class Authority implements AuthoritySigner {
     }
     return verify(authorityDigest(event.hash), signature, key);
   }
-}
-
-/** SHA-256 hex of the public key. */
-export function authorityFingerprint(key: AuthorityKeyRecord): string {
-  return fingerprint(Buffer.from(key.publicKey, 'base64'));
 }

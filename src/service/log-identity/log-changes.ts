@@ -5,10 +5,10 @@ import type { StoreStamp } from '../../store/store-stamp.ts';
 import { publicKeyOf } from '../authority/authority.ts';
 import { isStamped } from './log-identity.ts';
 import {
-  endorsementBy,
   keyInUse,
   type LogKeyRecord,
   type LogRecord,
+  logAuthority,
   logKeyFingerprint,
   readLog,
   withNewOrigin,
@@ -35,8 +35,11 @@ interface SignedChangeParts extends LogChangeParts {
 /** Makes `next` the key that signs. Run again with the same key, it changes nothing. */
 export async function rotateLogKey(parts: SignedChangeParts, next: KeyObject): Promise<LogRecord> {
   const { records, authorityKey, nowIso } = parts;
-  const endorse = await endorsementBy(records, authorityKey);
-  return changeLog(records, (log) => withNextKey(log, publicKeyOf(next), endorse, nowIso));
+  const { endorse, check } = await logAuthority(records, authorityKey);
+  return changeLog(records, (log) => {
+    check(log);
+    return withNextKey(log, publicKeyOf(next), endorse, nowIso);
+  });
 }
 
 /**
@@ -49,12 +52,12 @@ export async function takeNewOrigin(
   next: KeyObject | null,
 ): Promise<LogRecord> {
   const { records, stamp, authorityKey, nowIso } = parts;
-  const endorse = await endorsementBy(records, authorityKey);
+  const { endorse, check } = await logAuthority(records, authorityKey);
   const to = { origin, publicKey: next === null ? null : publicKeyOf(next) };
-  const log = await changeLog(records, (log) => ({
-    ...withNewOrigin(log, to, endorse, nowIso),
-    keyspaceId: stamp.storeId,
-  }));
+  const log = await changeLog(records, (log) => {
+    check(log);
+    return { ...withNewOrigin(log, to, endorse, nowIso), keyspaceId: stamp.storeId };
+  });
   stamp.clear();
   return log;
 }

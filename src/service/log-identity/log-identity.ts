@@ -7,10 +7,10 @@ import { publicKeyOf } from '../authority/authority.ts';
 import { BehindLogs } from './behind-logs.ts';
 import {
   type Endorse,
-  endorsementBy,
   keyInUse,
   type LogKeyRecord,
   type LogRecord,
+  logAuthority,
   logKeyFingerprint,
   newLogKey,
   readLog,
@@ -31,12 +31,13 @@ interface LogIdentityParts {
 
 /**
  * Reads the name and the keys that the store's logs are signed with. In a store without them, those of this node become
- * the store's; its authority must be enrolled. Throws ConfigError if the node has others.
+ * the store's; its authority must be enrolled. Throws ConfigError if the node has others, or if the authority has not
+ * endorsed all of the store's.
  */
 export async function openLogIdentity(parts: LogIdentityParts): Promise<LogIdentity> {
   const { records, stamp, logKey, authorityKey, origin, nowIso, random } = parts;
   const publicKey = publicKeyOf(logKey);
-  const endorse = await endorsementBy(records, authorityKey);
+  const { endorse, check } = await logAuthority(records, authorityKey);
   for (;;) {
     const { log, version } = await readLog(records);
     if (log === null) {
@@ -44,6 +45,7 @@ export async function openLogIdentity(parts: LogIdentityParts): Promise<LogIdent
       if (!(await writeLog(records, first, version))) continue;
       return new LogIdentity(first, logKey, isStamped(first, stamp));
     }
+    check(log);
     if (origin !== null && log.origin !== origin) throw otherOrigin(origin, log.origin);
     if (keyInUse(log).publicKey !== publicKey) throw otherKey(log);
     if (origin !== null || !isStamped(log, stamp)) return new LogIdentity(log, logKey, isStamped(log, stamp));

@@ -1,11 +1,14 @@
 import type { KeyObject } from 'node:crypto';
+import { decodeBase64 } from '../../domain/keys/base64.ts';
 import { signDigest } from '../../domain/keys/key-object.ts';
 import { fingerprint } from '../../domain/keys/public-key.ts';
 import { endorsementDigest } from '../../domain/log/endorsement.ts';
+import { isServiceName } from '../../domain/log/origin.ts';
 import { ConfigError } from '../../runtime/start-error.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { decodeStored } from '../../store/unreadable-record.ts';
-import { otherAuthority, publicKeyOf, readAuthorityKeys } from '../authority/authority.ts';
+import { believedAuthority } from '../authority/authority.ts';
+import { type AuthorityKeyRecord, isSignedBy } from '../authority/key-list.ts';
 import {
   decodeForm,
   type FormOf,
@@ -60,6 +63,8 @@ interface StoredLog {
 /** Makes the authority's endorsement of a log key (base64) under an origin. */
 export type Endorse = (origin: string, publicKey: string) => LogKeyRecord['endorsement'];
 
+const PUBLIC_KEY_BYTES = 32;
+
 const kind = 'log';
 const id = 'identity';
 
@@ -93,20 +98,52 @@ export async function writeLog(records: RecordStore, log: LogRecord, replaces: s
   return (await records.put({ kind, id, replaces, value: JSON.stringify(log), lookups: [] })).ok;
 }
 
-/**
- * Endorses with the authority's key in use. Throws ConfigError if `authorityKey` is another one. What is returned
- * throws ConfigError for a key that the authority has or had itself.
- */
-export async function endorsementBy(records: RecordStore, authorityKey: KeyObject): Promise<Endorse> {
-  const authorityKeys = await readAuthorityKeys(records);
-  const current = authorityKeys.at(-1);
-  if (current?.publicKey !== publicKeyOf(authorityKey)) throw otherAuthority();
-  return (origin, publicKey) => {
-    if (authorityKeys.some((key) => key.publicKey === publicKey))
-      throw new ConfigError('A key of the authority never signs checkpoints: make another one for them.');
-    const digest = endorsementDigest({ serviceName: origin, publicKey: Buffer.from(publicKey, 'base64') });
-    return { kid: current.kid, sig: signDigest(digest, authorityKey) };
+interface LogAuthority {
+  /** By the authority's key in use. Throws ConfigError for a key that the authority has or had itself. */
+  readonly endorse: Endorse;
+  /** Throws ConfigError if the record has a key that no key of the authority has endorsed. */
+  readonly check: (log: LogRecord) => void;
+}
+
+/** Throws ConfigError unless `authorityKey` is the authority's key in use, and has signed the list of its keys. */
+export async function logAuthority(records: RecordStore, authorityKey: KeyObject): Promise<LogAuthority> {
+  const { keys } = await believedAuthority(records, authorityKey);
+  const kid = keys.at(-1)?.kid ?? '';
+  return {
+    endorse: (origin, publicKey) => {
+      if (keys.some((key) => key.publicKey === publicKey))
+        throw new ConfigError('A key of the authority never signs checkpoints: make another one for them.');
+      const digest = endorsementDigest({ serviceName: origin, publicKey: Buffer.from(publicKey, 'base64') });
+      return { kid, sig: signDigest(digest, authorityKey) };
+    },
+    check: (log) => {
+      const why = whyNotEndorsed(log, keys);
+      if (why !== null)
+        throw new ConfigError(
+          `The stored record of the log (kind log, id identity) is not believed, because ${why}. Restore the record from a backup, and find out who can write to the store.`,
+        );
+    },
   };
+}
+
+/** Says which key of the record no key of the authority has endorsed under its origin, as a clause. null: none. */
+export function whyNotEndorsed(log: LogRecord, authorityKeys: readonly AuthorityKeyRecord[]): string | null {
+  for (const { origin, keys } of [log, ...log.previous])
+    for (const key of keys)
+      if (!isEndorsedBy(authorityKeys, origin, key))
+        return `the authority has not endorsed the key with the fingerprint ${logKeyFingerprint(key)} for ${origin}`;
+  return null;
+}
+
+function isEndorsedBy(
+  authorityKeys: readonly AuthorityKeyRecord[],
+  origin: string,
+  { publicKey, endorsement }: LogKeyRecord,
+): boolean {
+  const endorser = authorityKeys.find(({ kid }) => kid === endorsement.kid);
+  const bytes = decodeBase64(publicKey, PUBLIC_KEY_BYTES);
+  if (endorser === undefined || bytes === null || !isServiceName(origin)) return false;
+  return isSignedBy(endorser, endorsementDigest({ serviceName: origin, publicKey: bytes }), endorsement.sig);
 }
 
 export function newLogKey(origin: string, publicKey: string, endorse: Endorse, nowIso: string): LogKeyRecord {

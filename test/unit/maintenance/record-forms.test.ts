@@ -7,6 +7,7 @@ const delivery = {
   ...{ id: 'd', subscriptionId: 's', eventId: 'e', eventType: 'NOTE', place: null, eventCreatedAt: at },
   ...{ origin: 'owner', status: 'PENDING', attempts: 0, createdAt: at, nextAttemptAt: at },
 };
+const key = { kid: 'svc:authority#key-1', publicKey: 'p', validFrom: at, validTo: null, startSig: null };
 
 /** Of each kind: values as versions have stored them, and values that none has stored. */
 const kinds: readonly (readonly [kind: string, id: string, sound: readonly unknown[], damaged: readonly unknown[]])[] =
@@ -20,7 +21,11 @@ const kinds: readonly (readonly [kind: string, id: string, sound: readonly unkno
     ['webhook_delivery', 'd', [delivery], [{}, { id: 'd' }, { ...delivery, id: 'other' }]],
     ['webhook_delivery_slot', 's|2026-01-01T00:0', [{}], [7]],
     ['webhook_deliveries_slot', 's|2026-01-01T00:0', [{}], [7]],
-    ['authority', 'keys', [{ keys: [{}] }], [{}, { keys: [7] }]],
+    [
+      ...(['authority', 'keys'] as const),
+      [{ keys: [key] }, { keys: [key, { ...key, startSig: 's' }], rotating: true }, { keys: [key], listSig: 's' }],
+      [{}, { keys: [7] }, { keys: [{}] }, { keys: [key], listSig: 7 }],
+    ],
   ];
 
 test.each(kinds)('a %s record is sound as any version has stored it, and damaged if it has another form', (...row) => {
