@@ -21,6 +21,8 @@ export interface CallSupport {
   admitEvent(call: RunningCall, parts: number): LedgerError | null;
   /** Leaves an access record of a live stream. */
   recordAccess(call: RunningCall): void;
+  /** See Call. */
+  recordNamed(call: RunningCall): Promise<void> | undefined;
 }
 
 /** A call while it runs. The pipeline notes on it what the answer, the log and the metrics need. */
@@ -133,6 +135,10 @@ export class RunningCall implements Call {
   recordAccess(): void {
     this.hasRecorded = true;
     this.#support.recordAccess(this);
+  }
+
+  recordNamed(): Promise<void> | undefined {
+    return this.#support.recordNamed(this);
   }
 
   endWith(error: LedgerError): void {

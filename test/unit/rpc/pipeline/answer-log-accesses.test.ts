@@ -81,6 +81,7 @@ async function answered(
     charge: () => {},
     admitEvent: () => null,
     recordAccess: () => {},
+    recordNamed: () => undefined,
   });
   call.caller = over.caller === undefined ? caller : over.caller;
   call.answered = over.inPlace === true;
