@@ -29,6 +29,8 @@ interface ReceiverConnectParts {
 /** As long as an attempt, so that no half-open socket stays behind. */
 const connectTimeoutMs = 10_000;
 export const addressesMax = 4;
+/** An answer of the largest size with its headers, and as much again for what frames them. */
+export const receivedMaxBytes = 128 * 1024;
 
 export interface ReceiverConnector {
   readonly connect: buildConnector.connector;
@@ -94,7 +96,9 @@ async function connectChecked(parts: ReceiverConnectParts, options: buildConnect
     const allowed = found.filter((address) => mayConnect(policy, protocol, address, port)).slice(0, addressesMax);
     if (allowed.length === 0) throw new ConnectError('forbidden_address');
     const socket = await connectToOneOf(parts, protocol, allowed, port, late.signal);
-    return protocol === 'https:' ? await secured(parts, socket, host, late.signal) : socket;
+    const secure = protocol === 'https:' ? await secured(parts, socket, host, late.signal) : socket;
+    boundReceived(secure, socket);
+    return secure;
   } finally {
     cancel();
   }
@@ -135,6 +139,28 @@ async function secured(parts: ReceiverConnectParts, socket: Socket, host: string
   });
   await ready(secure, 'secureConnect', 'tls_failed', late);
   return secure;
+}
+
+/**
+ * Destroys a connection on which more than `receivedMaxBytes` have come since the last request was sent. undici bounds
+ * the headers of each answer, but neither the number of informational answers, nor a status line, nor what stands
+ * between the chunks of a body. `raw`: the socket below TLS.
+ */
+function boundReceived(socket: Socket, raw: Socket): void {
+  let { bytesWritten: sent } = socket;
+  let { bytesRead: received } = raw;
+  let before = received;
+  const check = (): void => {
+    if (socket.bytesWritten !== sent) {
+      sent = socket.bytesWritten;
+      before = received;
+    }
+    received = raw.bytesRead;
+    if (received - before > receivedMaxBytes) socket.destroy(new Error('too much was received'));
+  };
+  // undici reads what has come when the socket is readable, and its listener is added after this one. Session tickets
+  // of TLS make the socket not readable.
+  socket.on('readable', check).on('session', check);
 }
 
 /** If the socket fails or `late` is aborted, destroys it and rejects with ConnectError. */
