@@ -40,7 +40,7 @@ const receiverRows: readonly Row[] = [
     'each counted from the end of the one before; then it is FAILED',
   ],
   ['a quick answer', time(quickMs), 'whatever its status'],
-  ['addresses of one name that are tried', addressesMax, ''],
+  ['addresses of one name that are looked at', addressesMax, 'IPv4 first; forbidden ones among them are not tried'],
   [
     'an answer',
     `${answerMaxBytes / 1_024} KiB`,

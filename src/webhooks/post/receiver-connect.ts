@@ -28,6 +28,7 @@ interface ReceiverConnectParts {
 
 /** As long as an attempt, so that no half-open socket stays behind. */
 const connectTimeoutMs = 10_000;
+/** Of a name's addresses. The ones behind them are not looked at, so they are never connected to either. */
 export const addressesMax = 4;
 /** An answer of the largest size with its headers, and as much again for what frames them. */
 export const receivedMaxBytes = 128 * 1024;
@@ -93,7 +94,7 @@ async function connectChecked(parts: ReceiverConnectParts, options: buildConnect
   try {
     const found = isIP(host) === 0 ? await orLate(parts.lookup(host), late.signal) : [host];
     if (found.length === 0) throw new ConnectError('unknown_name');
-    const allowed = found.filter((address) => mayConnect(policy, protocol, address, port)).slice(0, addressesMax);
+    const allowed = found.slice(0, addressesMax).filter((address) => mayConnect(policy, protocol, address, port));
     if (allowed.length === 0) throw new ConnectError('forbidden_address');
     const socket = await connectToOneOf(parts, protocol, allowed, port, late.signal);
     const secure = protocol === 'https:' ? await secured(parts, socket, host, late.signal) : socket;
