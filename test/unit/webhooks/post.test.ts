@@ -1,5 +1,4 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
@@ -179,13 +178,17 @@ describe('what is received for an attempt', () => {
     const files = ['-cert', join(folder, 'cert'), '-key', join(folder, 'key')];
     const server = spawn('openssl', ['s_server', '-accept', '127.0.0.1:0', '-num_tickets', '5000', ...files]);
     servers.push({ close: () => server.kill() });
-    const [line] = await once(server.stdout, 'data');
+    let printed = '';
+    server.stdout.on('data', (text) => {
+      printed += text;
+    });
+    const portOf = () => /ACCEPT 127\.0\.0\.1:(\d+)\s/.exec(printed)?.[1];
+    await expect.poll(portOf).toBeDefined();
     rmSync(folder, { recursive: true });
-    const port = /ACCEPT 127\.0\.0\.1:(\d+)/.exec(String(line))?.[1];
     const given = { policy: development, lookup: async () => ['127.0.0.1'], clock: systemClock, trustedCa: tls.cert };
     const poster = createPoster(receiverConnector(given), 4);
     servers.push({ close: () => poster[Symbol.asyncDispose]() });
-    const url = `https://hooks.example:${port}/`;
+    const url = `https://hooks.example:${portOf()}/`;
     const signal = AbortSignal.timeout(10_000);
     expect(await poster.post({ url, headers: {}, body: Buffer.from('{}'), signal })).toEqual(failed);
   });
