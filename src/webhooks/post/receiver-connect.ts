@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import { isIP, type Socket, connect as tcpConnect } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import type { buildConnector } from 'undici';
@@ -136,6 +137,8 @@ async function secured(parts: ReceiverConnectParts, socket: Socket, host: string
     ALPNProtocols: ['http/1.1'],
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
+    // A handshake is costly, and the receiver could ask for one after the other.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(parts.trustedCa === undefined ? {} : { ca: parts.trustedCa }),
   });
   await ready(secure, 'secureConnect', 'tls_failed', late);

@@ -172,13 +172,23 @@ describe('what is received for an attempt', () => {
     }
   });
 
-  test('is bounded, and its connection ends: session tickets of TLS', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'webhook-tickets-'));
+  /** Posts to `openssl s_server` with these arguments. It gets a line on its standard input every 20 ms then. */
+  async function postToOpenssl(args: readonly string[], line: string) {
+    const folder = mkdtempSync(join(tmpdir(), 'webhook-openssl-'));
     for (const [name, text] of Object.entries(tls)) writeFileSync(join(folder, name), text);
     const files = ['-cert', join(folder, 'cert'), '-key', join(folder, 'key')];
-    const server = spawn('openssl', ['s_server', '-accept', '127.0.0.1:0', '-num_tickets', '5000', ...files]);
-    servers.push({ close: () => server.kill() });
     let printed = '';
+    const server = spawn('openssl', ['s_server', '-accept', '127.0.0.1:0', ...files, ...args]);
+    const typing = setInterval(() => {
+      if (printed.includes('CIPHER is')) server.stdin.write(line);
+    }, 20);
+    servers.push({
+      close: () => {
+        clearInterval(typing);
+        server.kill();
+      },
+    });
+    server.stdin.on('error', () => {});
     server.stdout.on('data', (text) => {
       printed += text;
     });
@@ -189,8 +199,15 @@ describe('what is received for an attempt', () => {
     const poster = createPoster(receiverConnector(given), 4);
     servers.push({ close: () => poster[Symbol.asyncDispose]() });
     const url = `https://hooks.example:${portOf()}/`;
-    const signal = AbortSignal.timeout(10_000);
-    expect(await poster.post({ url, headers: {}, body: Buffer.from('{}'), signal })).toEqual(failed);
+    return poster.post({ url, headers: {}, body: Buffer.from('{}'), signal: AbortSignal.timeout(5_000) });
+  }
+
+  test('is bounded, and its connection ends: session tickets of TLS', async () => {
+    expect(await postToOpenssl(['-num_tickets', '5000'], '')).toEqual(failed);
+  });
+
+  test('is no second handshake of TLS 1.2', async () => {
+    expect(await postToOpenssl(['-tls1_2'], 'r\n')).toEqual(failed);
   });
 
   test('may be 8 informational answers before the answer, and no more', async () => {
