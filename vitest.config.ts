@@ -29,6 +29,7 @@ const apart = [
   'test/unit/runtime/log-lines.test.ts',
   'test/unit/service/encoding/message-json.test.ts',
   'test/unit/service/signatures/signature-rules.test.ts',
+  'test/unit/webhooks/subscription-index.test.ts',
 ];
 const unit = ['test/unit/**/*.test.ts'];
 

@@ -171,6 +171,9 @@ these are, with \`"seq":"4"\`.
   is answered \`rate_limited\` with \`resume_from\`.
 - A request may have 132,096 JSON values, more than the largest payload holds, and without a credential 64 KiB and
   10,000 values; with more it is \`payload_too_large\`.
+- The access history has one event for each ledger that a call names. A stream of AppendEvents leaves its own at its
+  end, with its status. If it names more than 256 ledgers, it leaves those of each 256 as it goes, with the status 200,
+  and another one for a ledger that it names again later.
 - Of the lists and event pages of one actor a few are read at once, four by default; the others wait. A read that is
   still waiting or under way when its caller hangs up, or at its deadline, ends: \`unavailable\`. Where too many wait it
   is \`overloaded\`.

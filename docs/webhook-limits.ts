@@ -2,8 +2,8 @@ import { deliveryWaitsMs } from '../src/domain/values/delivery-schedule.ts';
 import { finishedKeptMs } from '../src/service/webhooks/delivery-record.ts';
 import { eventTypesMax, subscriptionsMax } from '../src/service/webhooks/webhooks.ts';
 import { answerHeadersMaxBytes, attemptTimeoutMs } from '../src/webhooks/post/http-post.ts';
-import { answerMaxBytes } from '../src/webhooks/post/outgoing-request.ts';
-import { addressesMax } from '../src/webhooks/post/receiver-connect.ts';
+import { answerMaxBytes, informationalMax } from '../src/webhooks/post/outgoing-request.ts';
+import { addressesMax, receivedMaxBytes } from '../src/webhooks/post/receiver-connect.ts';
 import { recordedTogetherMax } from '../src/webhooks/send/attempt-recording.ts';
 import {
   apartAtSlowMs,
@@ -40,13 +40,19 @@ const receiverRows: readonly Row[] = [
     'each counted from the end of the one before; then it is FAILED',
   ],
   ['a quick answer', time(quickMs), 'whatever its status'],
-  ['addresses of one name that are tried', addressesMax, ''],
+  ['addresses of one name that are looked at', addressesMax, 'IPv4 first; forbidden ones among them are not tried'],
   [
     'an answer',
     `${answerMaxBytes / 1_024} KiB`,
     'what is beyond it is not read, and the connection closed; the status counts',
   ],
   ['an answer’s headers', `${answerHeadersMaxBytes / 1_024} KiB`, 'beyond it the attempt has failed'],
+  ['informational answers (1xx) before the answer', informationalMax, 'beyond it the attempt has failed'],
+  [
+    'all that is received for a request, TLS and chunks included',
+    `${receivedMaxBytes / 1_024} KiB`,
+    'beyond it the connection is closed; the attempt has failed if there is no status',
+  ],
   [
     'deliveries of one subscription and ledger that may be sent again after a crash',
     2 * recordedTogetherMax,

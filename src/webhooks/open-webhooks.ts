@@ -14,9 +14,10 @@ interface NodeWebhooksParts extends Omit<WebhookParts, 'poster' | 'meter'> {
 
 /** Creates the webhooks of a node, over real connections. Call `start` once the node's ports are open. */
 export function openWebhooks({ policy, registry, ...parts }: NodeWebhooksParts): Webhooks {
-  return new Webhooks({
+  const webhooks: Webhooks = new Webhooks({
     ...parts,
     poster: createPoster(receiverConnector({ policy, lookup: dnsLookup(), clock: parts.clock }), attemptsPerTargetMax),
-    meter: webhookMeter(registry),
+    meter: webhookMeter(registry, () => webhooks.watchedLedgers),
   });
+  return webhooks;
 }

@@ -1,4 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
+import { addGauge } from '../runtime/telemetry/metrics.ts';
 import type { AttemptOutcome } from './send/attempt.ts';
 
 export interface WebhookMeter {
@@ -8,8 +9,17 @@ export interface WebhookMeter {
 
 const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-export function webhookMeter(registry: Registry): WebhookMeter {
+/** `watched`: how many ledgers are watched now. */
+export function webhookMeter(registry: Registry, watched: () => number): WebhookMeter {
   const registers = [registry];
+  addGauge(
+    registry,
+    {
+      name: 'svc_webhook_watched_ledgers',
+      help: 'Ledgers that webhook subscriptions watch, some 140 bytes of heap each.',
+    },
+    watched,
+  );
   const recorded = new Counter({
     name: 'svc_webhook_deliveries_total',
     help: 'Webhook deliveries recorded: events times the subscriptions that they are for.',

@@ -265,6 +265,10 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     return this.#index.get(id);
   }
 
+  get watchedLedgers(): number {
+    return this.#index.watchedCount;
+  }
+
   get held(): number {
     return this.#sender.held;
   }

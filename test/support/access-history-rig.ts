@@ -53,7 +53,7 @@ export function accessHistoryRig() {
     appends,
     reports,
     record,
-    note: (count: number) => Array.from({ length: count }, () => queue.note(record())),
+    note: (count: number) => Array.from({ length: count }, () => queue.note(record(), actorId)),
     stored: () => memory.list(actorId, { ledgerId: null, since: 0, limit: 1_000_000, offset: 0, descending: false }),
   };
 }

@@ -180,6 +180,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     onAbort: null,
     admitEvent: () => null,
     recordAccess: () => {},
+    recordNamed: () => undefined,
     endWith: () => {},
     deadline: Number.MAX_SAFE_INTEGER,
     markReplayed: () => {},

@@ -18,7 +18,13 @@ export function createCalls(
   accesses: AccessQueue,
 ) {
   const { config, log, metrics, records, memory, random, now, monotonicMs, isClockRight } = node;
-  const answers = createAnswerLog({ log, metrics, history: (entry) => accesses.note(entry), monotonicMs, now });
+  const answers = createAnswerLog({
+    log,
+    metrics,
+    history: (entry, actorId) => accesses.note(entry, actorId),
+    monotonicMs,
+    now,
+  });
   const rates = createCallRates(config.rateLimits);
   const walks = { places: node.reads, memory };
   return {

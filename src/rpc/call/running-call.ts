@@ -18,6 +18,8 @@ export interface CallSupport {
   /** See Call. */
   admitEvent(call: RunningCall, parts: number): LedgerError | null;
   recordAccess(call: RunningCall): void;
+  /** See Call. */
+  recordNamed(call: RunningCall): Promise<void> | undefined;
 }
 
 /** A call while it runs. The pipeline notes on it what the answer, the log and the metrics need. */
@@ -130,6 +132,10 @@ export class RunningCall implements Call {
   recordAccess(): void {
     this.hasRecorded = true;
     this.#support.recordAccess(this);
+  }
+
+  recordNamed(): Promise<void> | undefined {
+    return this.#support.recordNamed(this);
   }
 
   endWith(error: LedgerError): void {

@@ -1,7 +1,9 @@
 import type { ErrorCode, LedgerError } from '../../domain/errors.ts';
+import { limits } from '../../runtime/limits/limits.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { Metrics } from '../../runtime/telemetry/metrics.ts';
 import type { AccessHistory } from '../../service/audit/access-history.ts';
+import type { AccessRecord } from '../../service/audit/access-record.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall, Transport } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
@@ -88,14 +90,14 @@ export function createAnswerLog(parts: AnswerLogParts) {
           call.request = incoming.readable();
           return recordsOf(call, caller, incoming, outcome);
         }),
+        caller.actorId,
       );
     }
     const records = recordsOf(call, caller, incoming, outcome);
-    if (records instanceof Promise) return history(records);
-    let waits: Promise<void> | undefined;
-    // The history is one queue, so room for the last record means room for all of them.
-    for (const record of records) waits = history(record);
-    return waits;
+    if (records instanceof Promise) return history(records, caller.actorId);
+    if (records.length > 1) return keepInTurn(history, records);
+    const [only] = records;
+    return only && history(only, caller.actorId);
   };
 
   return {
@@ -105,7 +107,11 @@ export function createAnswerLog(parts: AnswerLogParts) {
       const { history } = parts;
       if (history === null || caller === null || !call.isRecorded) return;
       const records = recordsOf(call, caller, incoming, { status: 200, isRefused: false, at: parts.now() });
-      void history(Promise.resolve(records));
+      void history(Promise.resolve(records), caller.actorId);
+    },
+    /** See Call. */
+    recordNamed(call: RunningCall, incoming: IncomingCall): Promise<void> | undefined {
+      return (call.ledgers?.size ?? 0) < limits.streamLedgersMax ? undefined : keep(call, incoming, 200, null);
     },
     succeeded(call: RunningCall, incoming: IncomingCall): Promise<void> | undefined {
       const { route, rule } = call.endpoint;
@@ -133,6 +139,14 @@ export function createAnswerLog(parts: AnswerLogParts) {
       else log.info(line, 'no call');
     },
   };
+}
+
+/** A call with many records waits for room between them, so that it does not fill the queue. */
+async function keepInTurn(history: AccessHistory, records: readonly AccessRecord[]): Promise<void> {
+  for (const record of records) {
+    const full = history(record, record.actorId);
+    if (full !== undefined) await full;
+  }
 }
 
 function roundedMs(ms: number): number {

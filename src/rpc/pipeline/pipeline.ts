@@ -224,6 +224,10 @@ class PipelineSupport implements CallSupport {
   recordAccess(call: RunningCall): void {
     this.#parts.answers.recordStream(call, this.#incoming);
   }
+
+  recordNamed(call: RunningCall): Promise<void> | undefined {
+    return this.#parts.answers.recordNamed(call, this.#incoming);
+  }
 }
 
 /**

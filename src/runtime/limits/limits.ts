@@ -151,6 +151,11 @@ export const limits = Object.freeze({
   streamReadAheadBytes: 256 * 1024,
   /** Answers that HTTP/2 has not taken. Beyond it the handler waits. */
   streamSendAheadBytes: 64 * 1024,
+  /**
+   * Ledgers whose names an append stream keeps for its access records, beside those of its open events. Then it leaves
+   * their records and forgets them.
+   */
+  streamLedgersMax: 256,
   /** For the outcomes of requests that a stream had taken when its credential ended. */
   streamLastOutcomesMs: 5_000,
 

@@ -1,5 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { FairShare } from '../../runtime/limits/fair-share.ts';
 import type { AccessEvent, AccessLog } from '../../store/access-log.ts';
 import { StoreStopped } from '../../store/ledger-store.ts';
 import { AccessEvents } from './access-events.ts';
@@ -8,20 +9,24 @@ import type { AccessRecord } from './access-record.ts';
 /** A record, or a promise of the records of one call whose ledgers are still looked up. It keeps its place. */
 export type AccessEntry = AccessRecord | Promise<readonly AccessRecord[]>;
 
-/** Keeps access records. Returns undefined, or a promise that the answer has to wait for. The promise never rejects. */
-export type AccessHistory = (entry: AccessEntry) => Promise<void> | undefined;
+/**
+ * Keeps the access records of an actor. Returns undefined, or a promise that the answer, or the call's next record, has
+ * to wait for. The promise never rejects.
+ */
+export type AccessHistory = (entry: AccessEntry, actorId: string) => Promise<void> | undefined;
 
 export const historyBounds = Object.freeze({
   /** ms. A killed process loses the records of this time at most. */
   flushAfterMs: 100,
   /** Records of one write at most: some 350 KB, never more than 1 MB. A write starts at once when this many wait. */
   flushRecords: 1_000,
-  /** From this number on, answers wait for room (back-pressure). */
+  /** From this number on, answers of actors with their equal part of it, or more, wait for room (back-pressure). */
   waitRecords: 10_000,
   /** Look-ups under way at once after their answers were given. Above it, an answer waits for its own look-up. */
   lookUpsMax: 256,
   /**
-   * Some 35 MB, never more than 100 MB. Further records are lost. It is reached only if callers do not wait for their
+   * Some 35 MB, never more than 100 MB. An actor that has as many records as there is room left for loses further ones:
+   * alone it fills one half, and another finds room in the rest. It comes to that only if callers do not wait for their
    * answers.
    */
   heldRecordsMax: 100_000,
@@ -47,9 +52,15 @@ interface AccessQueueParts {
   readonly report: HistoryReport;
 }
 
+/** The records of a call whose ledgers are still looked up. */
+interface LookUp {
+  readonly actorId: string;
+  readonly found: Promise<readonly AccessRecord[]>;
+}
+
 /**
  * The access records that are not stored yet, in the order of the answers. They are written in batches after the
- * answers were given.
+ * answers were given. Room is shared by actor, so that an actor that makes many records waits, or loses them, itself.
  *
  * Invariants:
  * - One write is in flight, with the oldest records.
@@ -59,8 +70,9 @@ interface AccessQueueParts {
 export class AccessQueue implements AsyncDisposable {
   readonly #parts: AccessQueueParts;
   readonly #events: AccessEvents;
-  #waiting: AccessEntry[] = [];
-  #writing = 0;
+  #waiting: (AccessRecord | LookUp)[] = [];
+  /** Entries by actor, those that are being written included. */
+  readonly #held = new FairShare<string>(historyBounds.waitRecords);
   #lookUps = 0;
   #noted = 0;
   #finished = 0;
@@ -75,7 +87,8 @@ export class AccessQueue implements AsyncDisposable {
   #hasStoreStopped = false;
   #stopTimer: (() => void) | null = null;
   #endPause: (() => void) | null = null;
-  #room: PromiseWithResolvers<void> | null = null;
+  /** Of actors whose answers wait. */
+  readonly #rooms = new Map<string, PromiseWithResolvers<void>>();
   #flushes: { readonly upTo: number; readonly resolve: () => void }[] = [];
 
   constructor(parts: AccessQueueParts) {
@@ -84,7 +97,7 @@ export class AccessQueue implements AsyncDisposable {
   }
 
   get held(): number {
-    return this.#waiting.length + this.#writing;
+    return this.#held.total;
   }
 
   get lost(): number {
@@ -92,28 +105,39 @@ export class AccessQueue implements AsyncDisposable {
   }
 
   /**
-   * Adds an entry. The entry is lost if the queue is closed or full (`heldRecordsMax`), or if the store has stopped.
-   * Returns a promise if the answer has to wait: many entries wait, or too many look-ups are under way.
+   * Adds an entry. The entry is lost if the queue is closed, if the actor has no room (`heldRecordsMax`), or if the
+   * store has stopped. Returns a promise if the answer has to wait: many entries wait and the actor has its part of
+   * them, or too many look-ups are under way.
    */
-  note(given: AccessEntry): Promise<void> | undefined {
-    if (this.#closed || this.#hasStoreStopped || this.held >= historyBounds.heldRecordsMax) {
+  note(given: AccessEntry, actorId: string): Promise<void> | undefined {
+    const hasRoom = this.#held.heldBy(actorId) < historyBounds.heldRecordsMax - this.held;
+    if (this.#closed || this.#hasStoreStopped || !hasRoom) {
       if (given instanceof Promise) given.catch(() => {});
       this.#lose(1);
       if (this.#givenUp) this.#tellLost();
       return undefined;
     }
-    const entry = given instanceof Promise ? this.#lookUp(given) : given;
+    const entry = given instanceof Promise ? { actorId, found: this.#lookUp(given) } : given;
     this.#waiting.push(entry);
+    this.#held.add(actorId, 1);
     this.#noted += 1;
     if (this.#running === null) {
       if (this.#waiting.length >= historyBounds.flushRecords) this.#start();
       else this.#stopTimer ??= this.#parts.clock.after(historyBounds.flushAfterMs, () => this.#start());
     }
-    if (this.held >= historyBounds.waitRecords) {
-      this.#room ??= Promise.withResolvers();
-      return this.#room.promise;
-    }
-    return entry instanceof Promise && this.#lookUps > historyBounds.lookUpsMax ? entry.then(() => {}) : undefined;
+    if (this.#mustWait(actorId)) return this.#roomOf(actorId);
+    return 'found' in entry && this.#lookUps > historyBounds.lookUpsMax ? entry.found.then(() => {}) : undefined;
+  }
+
+  #mustWait(actorId: string): boolean {
+    const { total, max, part } = this.#held;
+    return total >= max && this.#held.heldBy(actorId) >= part;
+  }
+
+  #roomOf(actorId: string): Promise<void> {
+    const room = this.#rooms.get(actorId) ?? Promise.withResolvers<void>();
+    this.#rooms.set(actorId, room);
+    return room.promise;
   }
 
   /** A failed look-up is a fault of this service: its records alone are lost. */
@@ -169,10 +193,9 @@ export class AccessQueue implements AsyncDisposable {
   async #run(): Promise<void> {
     do {
       const entries = this.#waiting.splice(0, historyBounds.flushRecords);
-      this.#writing = entries.length;
       await this.#write(this.#events.of(await recordsOf(entries)));
       if (this.#givenUp) return;
-      this.#writing = 0;
+      for (const { actorId } of entries) this.#held.add(actorId, -1);
       this.#finished += entries.length;
       this.#release(this.#finished);
     } while (this.#waiting.length >= (this.#isAwaited ? 1 : historyBounds.flushRecords));
@@ -229,9 +252,12 @@ export class AccessQueue implements AsyncDisposable {
   #release(upTo: number, room = true): void {
     for (const { resolve } of this.#flushes.filter((flush) => flush.upTo <= upTo)) resolve();
     this.#flushes = this.#flushes.filter((flush) => flush.upTo > upTo);
-    if (!room || (this.held >= historyBounds.waitRecords && !this.#closed)) return;
-    this.#room?.resolve();
-    this.#room = null;
+    if (!room) return;
+    for (const [actorId, { resolve }] of this.#rooms) {
+      if (this.#mustWait(actorId) && !this.#closed) continue;
+      this.#rooms.delete(actorId);
+      resolve();
+    }
   }
 
   /** Records that could not be made or stored are reported at once. */
@@ -252,10 +278,10 @@ export class AccessQueue implements AsyncDisposable {
   }
 }
 
-async function recordsOf(entries: readonly AccessEntry[]): Promise<AccessRecord[]> {
+async function recordsOf(entries: readonly (AccessRecord | LookUp)[]): Promise<AccessRecord[]> {
   const records: AccessRecord[] = [];
   for (const entry of entries) {
-    if (entry instanceof Promise) records.push(...(await entry));
+    if ('found' in entry) records.push(...(await entry.found));
     else records.push(entry);
   }
   return records;

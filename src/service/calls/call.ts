@@ -90,6 +90,12 @@ export interface Call {
   admitEvent(parts: number): LedgerError | null;
   /** Leaves a record in the caller's access history now. A live stream leaves the first one with its first message. */
   recordAccess(): void;
+  /**
+   * Leaves the records of the ledgers that an append stream has named, if they are many, and forgets them: a ledger
+   * that is named again has another record. Returns undefined, or a promise that the stream has to wait for, because
+   * its caller's records find no room. The promise never rejects.
+   */
+  recordNamed(): Promise<void> | undefined;
   /** Ends a live stream with an error, even while its caller takes nothing. Nothing more is sent, `signal` aborts. */
   endWith(error: LedgerError): void;
   /** When the answer must be given; Unix time, ms. */

@@ -89,6 +89,8 @@ class AppendStream {
         if (this.#closed) break;
         this.#begin(request, ledgerId, length, heldBytes);
         heldBytes = 0;
+        const full = this.#call.recordNamed();
+        if (full !== undefined) await full;
         while (!this.#mayTake) {
           await new Promise<void>((resolve) => {
             this.#wakeReader = resolve;

@@ -1,3 +1,4 @@
+import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { FoundRecord, LookupName, RecordStore } from '../../store/record-store.ts';
 import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 import { type BoundedRecords, boundedRecords } from '../walking/bounded-stores.ts';
@@ -19,6 +20,8 @@ const slotMs = 10 * minuteMs;
 /** How long after its end an opened slot is known to be open, ms. A slot may be closed after twice that time. */
 const knownOpenMs = 5 * minuteMs;
 const slotsAtOnce = 16;
+/** Beyond it, a subscription costs one more look-up when its deliveries are read. */
+export const movedMax = 16_384;
 const recordsAtFirst = 2;
 const recordsAtOnceMax = 32;
 
@@ -47,7 +50,7 @@ export class DueSlots {
   /** Subscriptions by slot, of slots that are too young to be closed. */
   readonly #opened = new Map<string, Set<string>>();
   /** Subscriptions without records from before there were slots. */
-  readonly #moved = new Set<string>();
+  readonly #moved = new RecentMap<string, true>(movedMax);
 
   /** `kind` of the records. `now`: Unix time, ms. `parse` throws if a record is damaged. */
   constructor(store: RecordStore, kind: string, now: () => number, parse: (record: FoundRecord) => SlotRecord) {
@@ -108,7 +111,8 @@ export class DueSlots {
   /** A subscription's PENDING records in their order, in pages that are never empty. */
   async *#pages(subscriptionId: string, pageLength: () => number): AsyncGenerator<readonly FoundRecord[]> {
     const pending = (value: string) => this.#found(this.#kind, { name: 'pending', value }, pageLength);
-    if (!this.#moved.has(subscriptionId) && (yield* pending(subscriptionId))) this.#moved.add(subscriptionId);
+    if (this.#moved.get(subscriptionId) === undefined && (yield* pending(subscriptionId)))
+      this.#moved.set(subscriptionId, true);
     const slots = { name: 'subscription', value: subscriptionId };
     for await (const page of this.#found(this.#openKind, slots, () => slotsAtOnce)) {
       for (const slot of page) {

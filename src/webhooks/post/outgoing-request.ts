@@ -2,6 +2,8 @@ import type { Dispatcher } from 'undici';
 
 /** A body up to this size is read, so that its connection can be used again. A longer one closes the connection. */
 export const answerMaxBytes = 64 * 1024;
+/** Answers with a status below 200 that may precede the answer. */
+export const informationalMax = 8;
 
 /**
  * Resolves with the status of the answer, after its body was read and discarded. Once there is a status, a body that is
@@ -19,6 +21,7 @@ export function sendRequest(
     let controller: Dispatcher.DispatchController | null = null;
     let status: number | null = null;
     let bytes = 0;
+    let informational = 0;
     const end = (error: Error) => {
       signal.removeEventListener('abort', late);
       if (status === null) reject(error);
@@ -37,9 +40,13 @@ export function sendRequest(
         controller = given;
         if (signal.aborted) given.abort(new Error('late'));
       },
-      onResponseStart: (_controller, given) => {
-        // 1xx statuses only precede the answer.
-        if (given >= 200) status = given;
+      onResponseStart: (given, code) => {
+        if (code >= 200) {
+          status = code;
+          return;
+        }
+        informational += 1;
+        if (informational > informationalMax) given.abort(new Error('many informational answers'));
       },
       onResponseData: (given, chunk) => {
         bytes += chunk.length;

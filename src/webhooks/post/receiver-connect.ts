@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import { isIP, type Socket, connect as tcpConnect } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import type { buildConnector } from 'undici';
@@ -28,7 +29,10 @@ interface ReceiverConnectParts {
 
 /** As long as an attempt, so that no half-open socket stays behind. */
 const connectTimeoutMs = 10_000;
+/** Of a name's addresses. The ones behind them are not looked at, so they are never connected to either. */
 export const addressesMax = 4;
+/** An answer of the largest size with its headers, and as much again for what frames them. */
+export const receivedMaxBytes = 128 * 1024;
 
 export interface ReceiverConnector {
   readonly connect: buildConnector.connector;
@@ -91,10 +95,12 @@ async function connectChecked(parts: ReceiverConnectParts, options: buildConnect
   try {
     const found = isIP(host) === 0 ? await orLate(parts.lookup(host), late.signal) : [host];
     if (found.length === 0) throw new ConnectError('unknown_name');
-    const allowed = found.filter((address) => mayConnect(policy, protocol, address, port)).slice(0, addressesMax);
+    const allowed = found.slice(0, addressesMax).filter((address) => mayConnect(policy, protocol, address, port));
     if (allowed.length === 0) throw new ConnectError('forbidden_address');
     const socket = await connectToOneOf(parts, protocol, allowed, port, late.signal);
-    return protocol === 'https:' ? await secured(parts, socket, host, late.signal) : socket;
+    const secure = protocol === 'https:' ? await secured(parts, socket, host, late.signal) : socket;
+    boundReceived(secure, socket);
+    return secure;
   } finally {
     cancel();
   }
@@ -131,10 +137,34 @@ async function secured(parts: ReceiverConnectParts, socket: Socket, host: string
     ALPNProtocols: ['http/1.1'],
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
+    // A handshake is costly, and the receiver could ask for one after the other.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(parts.trustedCa === undefined ? {} : { ca: parts.trustedCa }),
   });
   await ready(secure, 'secureConnect', 'tls_failed', late);
   return secure;
+}
+
+/**
+ * Destroys a connection on which more than `receivedMaxBytes` have come since the last request was sent. undici bounds
+ * the headers of each answer, but neither the number of informational answers, nor a status line, nor what stands
+ * between the chunks of a body. `raw`: the socket below TLS.
+ */
+function boundReceived(socket: Socket, raw: Socket): void {
+  let { bytesWritten: sent } = socket;
+  let { bytesRead: received } = raw;
+  let before = received;
+  const check = (): void => {
+    if (socket.bytesWritten !== sent) {
+      sent = socket.bytesWritten;
+      before = received;
+    }
+    received = raw.bytesRead;
+    if (received - before > receivedMaxBytes) socket.destroy(new Error('too much was received'));
+  };
+  // undici reads what has come when the socket is readable, and its listener is added after this one. Session tickets
+  // of TLS make the socket not readable.
+  socket.on('readable', check).on('session', check);
 }
 
 /** If the socket fails or `late` is aborted, destroys it and rejects with ConnectError. */

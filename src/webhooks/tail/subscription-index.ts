@@ -12,6 +12,8 @@ interface WatchingActor {
   readonly subscriptions: Set<string>;
   /** Ledgers that it is, or was, party or delegate of. Access is checked again for each event. */
   readonly ledgers: Set<string>;
+  /** The actor as the only watcher: one set for all ledgers that nobody else watches, since a set takes 200 bytes. */
+  readonly alone: ReadonlySet<string>;
 }
 
 /**
@@ -30,7 +32,8 @@ export class SubscriptionIndex {
   readonly #subscriptions = new Map<string, SubscriptionRecord>();
   readonly #byLedger = new Map<string, Set<string>>();
   readonly #actors = new Map<string, WatchingActor>();
-  readonly #actorsByLedger = new Map<string, Set<string>>();
+  /** Sets may be shared (`alone`), so they are replaced and never changed. */
+  readonly #actorsByLedger = new Map<string, ReadonlySet<string>>();
   readonly #unlisted = new Set<string>();
   /** Actors whose lists must be read again, with the number of the doubt. */
   readonly #doubted = new Map<string, number>();
@@ -55,6 +58,11 @@ export class SubscriptionIndex {
   *watchedLedgers(): Iterable<string> {
     yield* this.#byLedger.keys();
     yield* this.#actorsByLedger.keys();
+  }
+
+  /** How many ledgers are watched. Those that are watched by name and as a ledger of an owner count twice. */
+  get watchedCount(): number {
+    return this.#byLedger.size + this.#actorsByLedger.size;
   }
 
   isWatched(ledgerId: string): boolean {
@@ -100,7 +108,7 @@ export class SubscriptionIndex {
       return false;
     }
     const known = this.#actors.get(subscription.actorId);
-    const actor = known ?? { subscriptions: new Set(), ledgers: new Set() };
+    const actor = known ?? newActor(subscription.actorId);
     actor.subscriptions.add(subscription.id);
     if (known !== undefined) {
       for (const ledgerId of actor.ledgers) this.#found(ledgerId);
@@ -180,7 +188,7 @@ export class SubscriptionIndex {
     this.#actors.delete(subscription.actorId);
     this.#unlisted.delete(subscription.actorId);
     this.#trust(subscription.actorId);
-    for (const ledgerId of actor.ledgers) removeFrom(this.#actorsByLedger, ledgerId, subscription.actorId);
+    for (const ledgerId of actor.ledgers) this.#unwatch(ledgerId, subscription.actorId);
     return [...actor.ledgers].filter((ledgerId) => !this.isWatched(ledgerId));
   }
 
@@ -193,12 +201,24 @@ export class SubscriptionIndex {
     const actor = this.#actors.get(actorId);
     if (actor === undefined || actor.ledgers.has(ledgerId)) return;
     actor.ledgers.add(ledgerId);
-    addTo(this.#actorsByLedger, ledgerId, actorId);
+    const others = this.#actorsByLedger.get(ledgerId);
+    this.#actorsByLedger.set(ledgerId, others === undefined ? actor.alone : new Set([...others, actorId]));
     this.#found(ledgerId);
+  }
+
+  #unwatch(ledgerId: string, actorId: string): void {
+    const others = new Set(this.#actorsByLedger.get(ledgerId));
+    others.delete(actorId);
+    if (others.size === 0) this.#actorsByLedger.delete(ledgerId);
+    else this.#actorsByLedger.set(ledgerId, others);
   }
 }
 
 const none: readonly string[] = [];
+
+function newActor(actorId: string): WatchingActor {
+  return { subscriptions: new Set(), ledgers: new Set(), alone: new Set([actorId]) };
+}
 
 function addTo(sets: Map<string, Set<string>>, key: string, value: string): void {
   const set = sets.get(key);

@@ -28,7 +28,7 @@ const documents = readdirSync(join(root, 'docs'), { recursive: true, encoding: '
 /** All metrics of a node in a cluster. */
 function registryOfAll(): Registry {
   const { registry } = createMetrics();
-  webhookMeter(registry);
+  webhookMeter(registry, () => 0);
   followMeter(
     registry,
     () => 0,

@@ -185,6 +185,27 @@ describe('targets that are refused at connection', () => {
     expect(listener.connections()).toBe(1);
   });
 
+  test('of a name’s many addresses four are looked at, and none behind them is connected to', async () => {
+    const listener = await countingListener('127.0.0.1');
+    let checks = 0;
+    const ownPorts = () => {
+      checks += 1;
+      return new Set<number>();
+    };
+    const policy = { ...development, ownPorts };
+    const url = `http://hooks.example:${listener.port}/`;
+    // Nothing listens at the first ones.
+    const many = Array.from({ length: 4_000 }, (_, at) => `127.0.${2 + (at >> 8)}.${at & 0xff}`);
+    const { post } = posterFor(policy, async () => [...many, '127.0.0.1']);
+    expect(await post(url)).toEqual({ kind: 'failed', fault: 'not_reached' });
+    expect(checks).toBe(4);
+    const inside = ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4'];
+    const behind = (count: number) => posterFor(policy, async () => [...inside.slice(0, count), '127.0.0.1']).post;
+    expect(await behind(3)(url)).toEqual({ kind: 'answered', status: 200 });
+    expect(await behind(4)(url)).toEqual(refused);
+    expect(listener.connections()).toBe(1);
+  });
+
   test('the service’s own ports, in development mode too', async () => {
     const listener = await countingListener();
     const policy = { production: false, ownPorts: () => new Set([listener.port]), ownAddresses: () => [] };

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { isoTime } from '../../../src/domain/values/time.ts';
 import { unboundedWalk } from '../../../src/service/walking/walk.ts';
 import { blockIdOf, blockKind } from '../../../src/service/webhooks/delivery-block.ts';
 import { slotOf } from '../../../src/service/webhooks/delivery-record.ts';
+import { movedMax } from '../../../src/service/webhooks/due-slots.ts';
 import {
   type DeliveryRig,
   delivered,
@@ -135,6 +137,20 @@ describe('slots of ten minutes', () => {
     const [block] = await rig.memory.find(blockKind, { name: 'pending', value: subscriptionId }, { limit: 9 });
     expect(block).toBeUndefined();
     expect(await rig.memory.get(blockKind, blockIdOf(first.block))).not.toBeNull();
+  });
+
+  test('that a subscription has none from before there were slots is remembered of a bounded number', async () => {
+    const rig = deliveriesAt();
+    const now = isoTime(rig.clock.now());
+    const looks = async (id: string) => {
+      rig.finds.length = 0;
+      await rig.deliveries.pending(id, 1, now);
+      return rig.finds.filter(({ name, value }) => name === 'pending' && value === id).length;
+    };
+    const first = await looks('first');
+    expect([first, await looks('first')]).toEqual([2, 0]);
+    for (let other = 0; other < movedMax; other += 1) await rig.deliveries.pending(`${other}`, 1, now);
+    expect([await looks('first'), await looks(`${movedMax - 1}`)]).toEqual([2, 0]);
   });
 
   test('a delivery that the owner asked for is in a slot too', async () => {

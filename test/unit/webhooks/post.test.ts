@@ -1,13 +1,15 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpsServer } from 'node:https';
-import { createServer as createTcpServer } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import { createPoster } from '../../../src/webhooks/post/http-post.ts';
-import { receiverConnector } from '../../../src/webhooks/post/receiver-connect.ts';
+import { answerMaxBytes, informationalMax } from '../../../src/webhooks/post/outgoing-request.ts';
+import { receivedMaxBytes, receiverConnector } from '../../../src/webhooks/post/receiver-connect.ts';
 import { onLoopback } from '../../support/loopback.ts';
 import {
   closeServers,
@@ -98,20 +100,144 @@ describe('receivers that misbehave', () => {
   });
 });
 
-describe('TLS', () => {
-  /** A key and a certificate of its own authority for `name`. */
-  function certificate(name: string): { key: string; cert: string } {
-    const folder = mkdtempSync(join(tmpdir(), 'webhook-tls-'));
-    const at = (file: string) => join(folder, file);
-    const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`];
-    const made = ['-keyout', at('key.pem'), '-out', at('cert.pem'), '-days', '2', '-nodes'];
-    const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
-    execFileSync('openssl', [...kind, ...subject, ...made], { stdio: 'ignore' });
-    const files = { key: readFileSync(at('key.pem'), 'utf8'), cert: readFileSync(at('cert.pem'), 'utf8') };
-    rmSync(folder, { recursive: true });
-    return files;
+/** A key and a certificate of its own authority for `name`. */
+function certificate(name: string): { key: string; cert: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'webhook-tls-'));
+  const at = (file: string) => join(folder, file);
+  const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`];
+  const made = ['-keyout', at('key.pem'), '-out', at('cert.pem'), '-days', '2', '-nodes'];
+  const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+  execFileSync('openssl', [...kind, ...subject, ...made], { stdio: 'ignore' });
+  const files = { key: readFileSync(at('key.pem'), 'utf8'), cert: readFileSync(at('cert.pem'), 'utf8') };
+  rmSync(folder, { recursive: true });
+  return files;
+}
+
+describe('what is received for an attempt', () => {
+  const KiB = 1024;
+  const tls = certificate('hooks.example');
+
+  /** A receiver that sends `head` to each request, and then `piece` without end. */
+  async function pouring(isTls: boolean, head: string, piece: string) {
+    const progress = { sent: 0, requests: 0, open: 0 };
+    const many = Buffer.from(piece.repeat(Math.ceil((16 * KiB) / piece.length)));
+    const serve = (socket: Socket) => {
+      progress.open += 1;
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          progress.open -= 1;
+        });
+      const pour = () => {
+        while (!socket.destroyed) {
+          progress.sent += many.length;
+          if (!socket.write(many)) return void socket.once('drain', pour);
+        }
+      };
+      socket.once('data', () => {
+        progress.requests += 1;
+        socket.write(head);
+        pour();
+      });
+    };
+    const server = isTls ? createTlsServer(tls, serve) : createTcpServer(serve);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    servers.push(server);
+    const given = { policy: development, lookup: async () => ['127.0.0.1'], clock: systemClock, trustedCa: tls.cert };
+    const poster = createPoster(receiverConnector(given), 4);
+    servers.push({ close: () => poster[Symbol.asyncDispose]() });
+    const url = `${isTls ? 'https' : 'http'}://hooks.example:${(server.address() as AddressInfo).port}/`;
+    const post = () => poster.post({ url, headers: {}, body: Buffer.from('{}'), signal: AbortSignal.timeout(5_000) });
+    return { progress, post };
   }
 
+  const ok = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+  const failed = { kind: 'failed', fault: 'broken_off' };
+  const answered = { kind: 'answered', status: 200 };
+  test.each([
+    ['informational answers', '', 'HTTP/1.1 103 Early Hints\r\n\r\n', failed],
+    ['informational answers with long headers', '', `HTTP/1.1 103 A\r\nx: ${'y'.repeat(15 * KiB)}\r\n\r\n`, failed],
+    ['a status line', 'HTTP/1.1 200 ', 'y'.repeat(KiB), failed],
+    ['headers', 'HTTP/1.1 200 OK\r\n', 'x: y\r\n', failed],
+    ['empty lines before the answer', '', '\r\n', failed],
+    ['a body of small chunks with extensions', ok, '1;a=b\r\nx\r\n', answered],
+    ['a body of one chunk with an endless extension', `${ok}1;`, 'y'.repeat(KiB), answered],
+  ])('is bounded, whatever it is, and its connection ends: %s', async (_, head, piece, result) => {
+    for (const isTls of [false, true]) {
+      const { progress, post } = await pouring(isTls, head, piece);
+      expect(await post()).toEqual(result);
+      await expect.poll(() => progress.open).toBe(0);
+      // The rest was on its way, in the buffers of the two sockets.
+      expect(progress.sent).toBeLessThan(16 * 1024 * KiB);
+      expect(progress.requests).toBe(1);
+    }
+  });
+
+  /** Posts to `openssl s_server` with these arguments. It gets a line on its standard input every 20 ms then. */
+  async function postToOpenssl(args: readonly string[], line: string) {
+    const folder = mkdtempSync(join(tmpdir(), 'webhook-openssl-'));
+    for (const [name, text] of Object.entries(tls)) writeFileSync(join(folder, name), text);
+    const files = ['-cert', join(folder, 'cert'), '-key', join(folder, 'key')];
+    let printed = '';
+    const server = spawn('openssl', ['s_server', '-accept', '127.0.0.1:0', ...files, ...args]);
+    const typing = setInterval(() => {
+      if (printed.includes('CIPHER is')) server.stdin.write(line);
+    }, 20);
+    servers.push({
+      close: () => {
+        clearInterval(typing);
+        server.kill();
+      },
+    });
+    server.stdin.on('error', () => {});
+    server.stdout.on('data', (text) => {
+      printed += text;
+    });
+    const portOf = () => /ACCEPT 127\.0\.0\.1:(\d+)\s/.exec(printed)?.[1];
+    await expect.poll(portOf).toBeDefined();
+    rmSync(folder, { recursive: true });
+    const given = { policy: development, lookup: async () => ['127.0.0.1'], clock: systemClock, trustedCa: tls.cert };
+    const poster = createPoster(receiverConnector(given), 4);
+    servers.push({ close: () => poster[Symbol.asyncDispose]() });
+    const url = `https://hooks.example:${portOf()}/`;
+    return poster.post({ url, headers: {}, body: Buffer.from('{}'), signal: AbortSignal.timeout(5_000) });
+  }
+
+  test('is bounded, and its connection ends: session tickets of TLS', async () => {
+    expect(await postToOpenssl(['-num_tickets', '5000'], '')).toEqual(failed);
+  });
+
+  test('is no second handshake of TLS 1.2', async () => {
+    expect(await postToOpenssl(['-tls1_2'], 'r\n')).toEqual(failed);
+  });
+
+  test('may be 8 informational answers before the answer, and no more', async () => {
+    let hints = informationalMax;
+    let requests = 0;
+    const { url } = await receiver((_request, response) => {
+      requests += 1;
+      for (let at = 0; at < hints; at += 1) response.writeEarlyHints({ link: '</a>; rel=preload' });
+      response.end();
+    });
+    const { post } = posterFor(development);
+    expect(informationalMax).toBe(8);
+    expect(await post(url)).toEqual(answered);
+    hints += 1;
+    expect(await post(url)).toEqual(failed);
+    expect(requests).toBe(2);
+  });
+
+  test('is counted anew for each request of a kept connection', async () => {
+    const large = Buffer.alloc(answerMaxBytes, 97);
+    const { url, sockets } = await receiver((_request, response) => response.end(large));
+    const { post } = posterFor(development);
+    const posts = (4 * receivedMaxBytes) / answerMaxBytes;
+    for (let at = 0; at < posts; at += 1) expect(await post(url)).toEqual(answered);
+    expect(sockets()).toBeLessThan(posts / 2);
+  });
+});
+
+describe('TLS', () => {
   test('a certificate has to be of a trusted authority and for the name of the URL', async () => {
     const tls = certificate('hooks.example');
     const names: (string | false)[] = [];

@@ -3,11 +3,20 @@ import { describe, expect, test } from 'vitest';
 import { meterAccesses } from '../../../../src/node/subsystems/accesses.ts';
 import { historyBounds } from '../../../../src/service/audit/access-history.ts';
 import { StoreStopped } from '../../../../src/store/ledger-store.ts';
-import { isOpen, numbers, accessHistoryRig as rig, unavailable, upTo } from '../../../support/access-history-rig.ts';
+import {
+  actorId,
+  isOpen,
+  numbers,
+  accessHistoryRig as rig,
+  unavailable,
+  upTo,
+} from '../../../support/access-history-rig.ts';
 import { settled } from '../../../support/clock.ts';
 
 const { flushAfterMs, flushRecords, waitRecords, heldRecordsMax, retryFirstMs, retryMaxMs, lastFlushMs } =
   historyBounds;
+/** The most records of one actor that wait, while no other actor has any. */
+const ownRecordsMax = heldRecordsMax / 2;
 
 describe('a store that fails', () => {
   test('gets its records again after growing pauses, and all of them in order', async () => {
@@ -75,7 +84,7 @@ describe('a store that fails', () => {
     store.fault = unavailable();
     expect(note(waitRecords - 1).every((room) => room === undefined)).toBe(true);
     await settled();
-    const [first, second] = [queue.note(record()), queue.note(record())];
+    const [first, second] = [queue.note(record(), actorId), queue.note(record(), actorId)];
     expect(await isOpen(first)).toBe(true);
     expect(await isOpen(second)).toBe(true);
     await clock.advance(retryFirstMs);
@@ -92,8 +101,8 @@ describe('a store that fails', () => {
   test('loses and reports the records beyond the last bound', async () => {
     const { note, queue, clock, store, reports } = rig();
     store.fault = unavailable();
-    note(heldRecordsMax + 5);
-    expect(queue.held).toBe(heldRecordsMax);
+    note(ownRecordsMax + 5);
+    expect(queue.held).toBe(ownRecordsMax);
     store.fault = null;
     await clock.advance(retryMaxMs);
     expect(queue.held).toBe(0);
@@ -140,7 +149,7 @@ describe('a stopping node', () => {
     const { note, queue, record, store, clock, reports, appends } = rig();
     store.fault = unavailable();
     note(waitRecords);
-    const waiting = queue.note(record());
+    const waiting = queue.note(record(), actorId);
     await settled();
     const disposed = queue[Symbol.asyncDispose]();
     await clock.advance(lastFlushMs - 1);
@@ -181,7 +190,7 @@ describe('a stopping node', () => {
   test('counts a record that comes too late, and its answer does not wait', async () => {
     const { queue, record, reports } = rig();
     await queue[Symbol.asyncDispose]();
-    expect(queue.note(record())).toBeUndefined();
+    expect(queue.note(record(), actorId)).toBeUndefined();
     expect(queue.held).toBe(0);
     expect(reports).toEqual(['lost 1 true']);
   });
@@ -200,9 +209,9 @@ describe('metrics', () => {
     };
     expect(await seen()).toEqual([0, 0]);
     store.fault = unavailable();
-    note(heldRecordsMax + 7);
+    note(ownRecordsMax + 7);
     // Told at once, though the log is told when it is over.
-    expect(await seen()).toEqual([heldRecordsMax, 7]);
+    expect(await seen()).toEqual([ownRecordsMax, 7]);
     store.fault = null;
     await clock.advance(retryMaxMs);
     expect(await seen()).toEqual([0, 7]);

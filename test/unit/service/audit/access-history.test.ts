@@ -100,7 +100,7 @@ describe('records whose ledgers are still looked up', () => {
     const { promise, resolve } = lookUp();
     note(1);
     const [first, second] = [record(), record()];
-    expect(queue.note(promise)).toBeUndefined();
+    expect(queue.note(promise, actorId)).toBeUndefined();
     note(1);
     expect(queue.held).toBe(3);
     await clock.advance(flushAfterMs);
@@ -116,7 +116,7 @@ describe('records whose ledgers are still looked up', () => {
     for (const wait of [(queue: AccessQueue) => queue.flush(), (queue: AccessQueue) => queue[Symbol.asyncDispose]()]) {
       const { queue, record, stored } = rig();
       const { promise, resolve } = lookUp();
-      queue.note(promise);
+      queue.note(promise, actorId);
       const written = wait(queue);
       expect(await isOpen(written)).toBe(true);
       resolve([record()]);
@@ -128,7 +128,7 @@ describe('records whose ledgers are still looked up', () => {
   test('are lost by a stop that has waited long enough', async () => {
     const { queue, record, clock, reports, stored } = rig();
     const { promise, resolve } = lookUp();
-    queue.note(promise);
+    queue.note(promise, actorId);
     const stopped = queue[Symbol.asyncDispose]();
     await clock.advance(lastFlushMs);
     await stopped;
@@ -140,7 +140,7 @@ describe('records whose ledgers are still looked up', () => {
 
   test('are not written if no ledger is found', async () => {
     const { queue, appends, clock } = rig();
-    queue.note(Promise.resolve([]));
+    queue.note(Promise.resolve([]), actorId);
     await queue.flush();
     await clock.advance(flushAfterMs);
     expect(appends).toEqual([]);
@@ -150,21 +150,21 @@ describe('records whose ledgers are still looked up', () => {
   test('do not delay their answers, until too many are looked up at once: then an answer waits for its own look-up', async () => {
     const { queue, record } = rig();
     const early = Array.from({ length: lookUpsMax }, lookUp);
-    expect(early.map(({ promise }) => queue.note(promise)).every((wait) => wait === undefined)).toBe(true);
+    expect(early.map(({ promise }) => queue.note(promise, actorId)).every((wait) => wait === undefined)).toBe(true);
     const one = lookUp();
-    const wait = queue.note(one.promise);
+    const wait = queue.note(one.promise, actorId);
     expect(await isOpen(wait)).toBe(true);
     early[0]?.resolve([record()]);
     expect(await isOpen(wait)).toBe(true);
     one.resolve([record()]);
     expect(await isOpen(wait)).toBe(false);
-    expect(queue.note(lookUp().promise)).toBeUndefined();
+    expect(queue.note(lookUp().promise, actorId)).toBeUndefined();
   });
 
   test('are lost and reported if the look-up fails, and hold up neither later records nor answers', async () => {
     const { queue, record, note, stored, reports } = rig();
     note(1);
-    expect(queue.note(Promise.reject(new URIError('URI malformed')))).toBeUndefined();
+    expect(queue.note(Promise.reject(new URIError('URI malformed')), actorId)).toBeUndefined();
     note(1);
     await queue.flush();
     expect(numbers(await stored())).toEqual([0, 1]);
@@ -172,13 +172,13 @@ describe('records whose ledgers are still looked up', () => {
     expect([queue.held, queue.lost]).toEqual([0, 1]);
 
     const open = Array.from({ length: lookUpsMax }, lookUp);
-    for (const { promise } of open) queue.note(promise);
+    for (const { promise } of open) queue.note(promise, actorId);
     const one = lookUp();
-    const wait = queue.note(one.promise);
+    const wait = queue.note(one.promise, actorId);
     one.reject(new Error('broken'));
     expect(await isOpen(wait)).toBe(false);
     for (const { resolve } of open) resolve([]);
-    queue.note(record());
+    queue.note(record(), actorId);
     await queue.flush();
     expect(numbers(await stored())).toEqual([0, 1, 2]);
     expect(queue.lost).toBe(2);
@@ -187,7 +187,7 @@ describe('records whose ledgers are still looked up', () => {
   test('are counted as lost once if they fail after a stop has given them up', async () => {
     const { queue, clock, reports } = rig();
     const { promise, reject } = lookUp();
-    queue.note(promise);
+    queue.note(promise, actorId);
     const stopped = queue[Symbol.asyncDispose]();
     await clock.advance(lastFlushMs);
     await stopped;
@@ -195,7 +195,7 @@ describe('records whose ledgers are still looked up', () => {
     await settled();
     expect(reports).toEqual(['lost 1 true']);
     expect(queue.lost).toBe(1);
-    expect(queue.note(Promise.reject(new Error('too late')))).toBeUndefined();
+    expect(queue.note(Promise.reject(new Error('too late')), actorId)).toBeUndefined();
     await settled();
     expect(queue.lost).toBe(2);
   });
@@ -204,7 +204,7 @@ describe('records whose ledgers are still looked up', () => {
     const { queue, note, record, store } = rig();
     store.gate = new Promise(() => {});
     note(waitRecords - 1);
-    expect(await isOpen(queue.note(Promise.resolve([record()])))).toBe(true);
+    expect(await isOpen(queue.note(Promise.resolve([record()]), actorId))).toBe(true);
   });
 });
 

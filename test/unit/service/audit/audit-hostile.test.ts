@@ -87,7 +87,7 @@ const report = {
 const queue = new AccessQueue({ log, clock: new ManualClock(nowMs), random: randomBytes, report });
 const options = { handlers, names, now: () => nowMs };
 const nodes = [
-  await startListeningNode({ ...options, history: (entry) => queue.note(entry) }),
+  await startListeningNode({ ...options, history: (entry, actor) => queue.note(entry, actor) }),
   await startListeningNode({ ...options, history: null }),
 ] as const;
 const clients = [grpcClient(nodes[0].grpcAddress), grpcClient(nodes[1].grpcAddress)] as const;

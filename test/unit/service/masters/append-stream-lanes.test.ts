@@ -26,6 +26,7 @@ const call = {
   caller: { actorId: 'actor', mustSign: false },
   signal: new AbortController().signal,
   admitEvent: () => null,
+  recordNamed: () => undefined,
 } as unknown as Call;
 const naming = { master: () => undefined } as unknown as LedgerNaming;
 
@@ -121,6 +122,22 @@ test.each(['uuid', 'eventType', 'payload', 'signingKeyId', 'actorSig', 'idempote
     expect(taken).toBe(8 - 1);
   },
 );
+
+test('a stream takes no more events while the access records of its ledgers find no room', async () => {
+  let open = () => {};
+  let taken = 0;
+  const recordNamed = () => (taken === 10 ? new Promise<void>((resolve) => (open = resolve)) : undefined);
+  function* events() {
+    for (; taken < 20; ) yield event(taken++, 'x');
+  }
+  const seen: string[] = [];
+  const all = codes(answersOf({}, events(), { ...call, recordNamed } as Call), seen);
+  await expect.poll(() => seen.length).toBe(10);
+  for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+  expect([taken, seen.length]).toEqual([10, 10]);
+  open();
+  expect(await all).toHaveLength(20);
+});
 
 test('a stream takes more events while outcomes are timely, and fewer while they are late or must be retried', async () => {
   let nowMs = 0;

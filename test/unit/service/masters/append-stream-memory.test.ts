@@ -67,6 +67,7 @@ const call = {
   caller: { actorId: 'actor', mustSign: false },
   signal: new AbortController().signal,
   admitEvent: () => null,
+  recordNamed: () => undefined,
 } as unknown as Call;
 const outcome = { event: { seq: 0, master: null }, replayed: false } as unknown as CommandOutcome;
 
