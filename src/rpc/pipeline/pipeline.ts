@@ -2,6 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
+import { demandEntitySignature } from '../../service/calls/caller.ts';
 import { FreshEntropy } from '../../service/calls/entropy.ts';
 import type { PushedAnswers } from '../../service/calls/pushed-answers.ts';
 import type { Credentials } from '../../service/developers/credentials.ts';
@@ -18,7 +19,7 @@ import { asLedgerError } from './as-ledger-error.ts';
 import { addressKey, type CallRates, walkerOf } from './call-rates.ts';
 import { createCallRegister } from './call-register.ts';
 import { identify, signatureOf } from './caller.ts';
-import { checkEntityRequest } from './entity-request.ts';
+import { signedTime } from './entity-request.ts';
 import { LiveCredentials } from './live-credentials.ts';
 import { watchCredential } from './stream-credential.ts';
 
@@ -237,17 +238,32 @@ async function admit(parts: PipelineParts, call: RunningCall, incoming: Incoming
   call.caller = caller;
   refuseByWrongClock(parts, call);
   parts.rates.admit(call, () => incoming.address(), parts.monotonicMs());
+  const timestamp = demandSignature(call, incoming, parts.now());
   await incoming.receive();
   parts.rates.admitRequest(call, () => incoming.address(), incoming.received, parts.monotonicMs());
   if (caller === null) return null;
   const signature = signatureOf(incoming);
-  if (caller.via === 'entity_header' && !rule.signed) {
-    const request = await checkEntityRequest(parts.credentials, caller, signature, incoming, parts.now());
-    if (request !== null) call.markVerified();
+  if (timestamp !== null && signature !== null) {
+    const request: EntityRequest = { ...incoming.signedRequest(), timestamp };
+    await parts.credentials.verifyEntityRequest(caller.actorId, signature, request);
+    call.markVerified();
     return request;
   }
+  if (caller.via === 'entity_header' && !rule.signed) return null;
   call.signature = signature;
   call.deliveryChain = incoming.header('x-delivery-chain') ?? null;
+  return null;
+}
+
+/**
+ * Refuses a call of an entity that must sign and has not, before its request is read: it may come from anybody. Returns
+ * the time of an ENTITY_REQUEST, null for other calls. Each event of a stream has its own signature.
+ */
+function demandSignature({ caller, endpoint }: RunningCall, incoming: IncomingCall, nowMs: number): string | null {
+  if (caller?.via !== 'entity_header') return null;
+  const signature = signatureOf(incoming);
+  if (!endpoint.rule.signed) return signedTime(caller, signature, incoming, nowMs);
+  if (endpoint.method.methodKind !== 'bidi_streaming') demandEntitySignature({ caller, signature });
   return null;
 }
 
