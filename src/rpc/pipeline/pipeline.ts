@@ -199,9 +199,9 @@ function charge({ rates, monotonicMs }: PipelineParts, call: RunningCall, incomi
 
 class PipelineSupport implements CallSupport {
   readonly #parts: PipelineParts;
-  readonly #incoming: IncomingCall;
+  readonly #incoming: IncomingCall & Partial<Pick<BidiCall, 'requests'>>;
 
-  constructor(parts: PipelineParts, incoming: IncomingCall) {
+  constructor(parts: PipelineParts, incoming: IncomingCall & Partial<Pick<BidiCall, 'requests'>>) {
     this.#parts = parts;
     this.#incoming = incoming;
   }
@@ -218,9 +218,20 @@ class PipelineSupport implements CallSupport {
     charge(this.#parts, call, this.#incoming, walk);
   }
 
-  admitEvent(call: RunningCall, parts: number): LedgerError | null {
+  admitEvent(call: RunningCall): LedgerError | null {
     const { rates, monotonicMs } = this.#parts;
+    const parts = this.#incoming.requests?.takenParts ?? 0;
     return rates.admitEvent(call, () => this.#incoming.address(), parts, monotonicMs());
+  }
+
+  eventRefused(call: RunningCall): void {
+    const { rates, monotonicMs } = this.#parts;
+    rates.chargeRefusedEvent(call, () => this.#incoming.address(), monotonicMs());
+  }
+
+  proved(call: RunningCall): void {
+    const { rates, monotonicMs } = this.#parts;
+    rates.proved(call, () => this.#incoming.address(), monotonicMs());
   }
 
   recordAccess(call: RunningCall): void {

@@ -1,7 +1,6 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import { boundError, namesOf, trailerBounds } from '../../domain/error-bounds.ts';
 import { isRetryable, LedgerError, notFound } from '../../domain/errors.ts';
-import { partsInText } from '../../domain/json/json-parts.ts';
 import type { AppendEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { LedgerNaming } from '../audit/ledger-naming.ts';
@@ -140,7 +139,7 @@ class AppendStream {
   #begin(request: AppendEventsRequest, ledgerId: string | null, length: number, bytes: number): void {
     const lane = this.#lanes.of(ledgerId);
     const { clientIndex } = request;
-    const refusal = this.#call.admitEvent(partsOf(request));
+    const refusal = this.#call.admitEvent();
     this.#open.taken(length);
     const takenAt = this.#now();
     const preparing =
@@ -241,6 +240,7 @@ class AppendStream {
       answer = { clientIndex: promised.clientIndex, outcome: { case: 'appended', value } };
     } catch (error) {
       isDone = !mayBeRetried(error);
+      if (!isBeyondRate(error)) this.#call.eventRefused();
       answer = this.#refusal(lane, promised.clientIndex, error);
     }
     this.#open.settled(isDone ? this.#now() - promised.takenAt : Number.POSITIVE_INFINITY);
@@ -280,14 +280,6 @@ class AppendStream {
   }
 }
 
-/** A payload of fewer characters has too few parts to count. */
-const fewPartsChars = 128;
-
-function partsOf({ payload, deliveryChain = '' }: AppendEventsRequest): number {
-  if (payload.length + deliveryChain.length < fewPartsChars) return 0;
-  return partsInText(payload) + partsInText(deliveryChain);
-}
-
 /** Characters of the fields that a caller can make long. */
 function lengthOf(request: AppendEventsRequest): number {
   const { uuid, eventType, payload, signingKeyId, actorSig, idempotencyKey, deliveryChain } = request;
@@ -306,6 +298,10 @@ const objectBytes = 1024;
 /** Bytes that a text of this length takes: two a character, or one a character, twice, if it is ASCII. */
 function bytesOf(length: number): number {
   return objectBytes + 2 * length;
+}
+
+function isBeyondRate(error: unknown): boolean {
+  return error instanceof LedgerError && error.code === 'rate_limited';
 }
 
 /** An unexpected error may not happen again. */

@@ -3,7 +3,13 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { MasterService } from '../../../../src/gen/svc/v1/masters_pb.ts';
 import { rpcPathOf } from '../../../../src/rpc/endpoints/endpoint.ts';
-import { keyedEntityId, type ListeningNode, masterId, startListeningNode } from '../../../support/listening-node.ts';
+import {
+  bareEntityId,
+  keyedEntityId,
+  type ListeningNode,
+  masterId,
+  startListeningNode,
+} from '../../../support/listening-node.ts';
 
 /** Identity headers name an entity that anybody can name. Only a signature proves its caller. */
 
@@ -72,4 +78,23 @@ it('an event over gRPC of an entity that must sign and has not is refused before
   });
   expect(answer).toMatch(/^16 /);
   expect(answer).toContain('signature_required');
+});
+
+it('calls with signatures that do not verify cost their address, whichever entity they name', async () => {
+  await using limited = await startListeningNode({
+    grpc: false,
+    rates: { call: { perSecond: 0.01, burst: 3 } },
+    handlers: { 'MasterService.ListMasters': async () => ({}) },
+  });
+  const list = async (actorId: string, signature: string): Promise<number> => {
+    const signed = { 'x-actor-sig': signature, 'x-timestamp': new Date().toISOString() };
+    const headers = { ...entity, 'x-actor-id': actorId, ...signed };
+    return (await fetch(`${limited.base}/v1/traceledger/master?ledger_id=x`, { headers })).status;
+  };
+  const statuses: number[] = [];
+  for (const actorId of [keyedEntityId, bareEntityId]) {
+    statuses.push(await list(actorId, 'good-signature'), await list(actorId, 'bad-signature'));
+  }
+  expect(statuses).toEqual([200, 401, 200, 401]);
+  expect([await list(keyedEntityId, 'bad-signature'), await list(bareEntityId, 'good-signature')]).toEqual([401, 429]);
 });

@@ -26,6 +26,7 @@ const call = {
   caller: { actorId: 'actor', mustSign: false },
   signal: new AbortController().signal,
   admitEvent: () => null,
+  eventRefused: () => {},
 } as unknown as Call;
 const naming = { master: () => undefined } as unknown as LedgerNaming;
 
