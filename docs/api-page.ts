@@ -166,11 +166,14 @@ these are, with \`"seq":"4"\`.
   taken after the read, so that the next call may be \`rate_limited\`: \`Retry-After\` says when to go on. Small pages
   cost one call.
 - There, a request counts as one more call for each 50 JSON values (members, items of lists) and escapes in it, and for
-  each 3,200 bytes beyond the first 16 KiB. Events seldom have more. What is counted is taken before the request is
-  read. Events of AppendEvents count in the same way, apart from the calls of the key: one that the rate does not allow
-  is answered \`rate_limited\` with \`resume_from\`.
+  each 3,200 bytes beyond the first 16 KiB. A number with a fraction or an exponent counts as five values. Events
+  seldom have more. What is counted is taken before the request is read. Events of AppendEvents count in the same way,
+  and one that is refused counts as a call. What is counted in these ways comes from one bucket of the actor, whatever
+  API keys it uses. An event that the rate does not allow is answered \`rate_limited\` with \`resume_from\`, and small
+  appends go on.
 - A request may have 132,096 JSON values, more than the largest payload holds, and without a credential 64 KiB and
-  10,000 values; with more it is \`payload_too_large\`.
+  10,000 values; with more it is \`payload_too_large\`. Over gRPC, Connect and gRPC-Web it may have 512 fields, which is
+  far more than any request has.
 - Of the lists and event pages of one actor a few are read at once, four by default; the others wait. A read that is
   still waiting or under way when its caller hangs up, or at its deadline, ends: \`unavailable\`. Where too many wait it
   is \`overloaded\`.
