@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 
 /** How much may be in one message. */
-export interface MessageBounds {
+interface MessageBounds {
   /** Of all fields, at any depth. */
   readonly fieldsMax: number;
   /** Of the items of one repeated field. */

@@ -156,6 +156,8 @@ export const limits = Object.freeze({
   streamReadAheadBytes: 256 * 1024,
   /** Answers that HTTP/2 has not taken. Beyond it the handler waits. */
   streamSendAheadBytes: 64 * 1024,
+  /** How long a stream waits behind an event that its rate refused: refusals take time of the main thread too. */
+  streamRateWaitMs: 1_000,
   /** For the outcomes of requests that a stream had taken when its credential ended. */
   streamLastOutcomesMs: 5_000,
 

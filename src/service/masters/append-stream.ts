@@ -61,6 +61,8 @@ class AppendStream {
   #sent = 0;
   #ended = false;
   #closed = false;
+  /** Whether the rate has just refused an event. */
+  #waitsForRate = false;
   #failure: unknown = null;
   #wakeReader: (() => void) | null = null;
   #wakeWriter: (() => void) | null = null;
@@ -104,7 +106,16 @@ class AppendStream {
 
   /** A closed stream drops what it takes, so it need not wait for room. */
   get #mayTake(): boolean {
-    return this.#closed || (this.#open.mayTake && this.#memory.mayTake(this));
+    return this.#closed || (!this.#waitsForRate && this.#open.mayTake && this.#memory.mayTake(this));
+  }
+
+  #waitForRate(): void {
+    this.#waitsForRate = true;
+    const goOn = (): void => {
+      this.#waitsForRate = false;
+      this.#wakeTaker();
+    };
+    setTimeout(goOn, limits.streamRateWaitMs).unref();
   }
 
   /** An event counts as open until its outcome is taken from here. */
@@ -140,6 +151,7 @@ class AppendStream {
     const lane = this.#lanes.of(ledgerId);
     const { clientIndex } = request;
     const refusal = this.#call.admitEvent();
+    if (refusal !== null) this.#waitForRate();
     this.#open.taken(length);
     const takenAt = this.#now();
     const preparing =
