@@ -177,7 +177,7 @@ these are, with \`"seq":"4"\`.
 - Of the lists and event pages of one actor a few are read at once, four by default; the others wait. A read that is
   still waiting or under way when its caller hangs up, or at its deadline, ends: \`unavailable\`. Where too many wait it
   is \`overloaded\`.
-- Where an entity must sign, its bare header is answered \`signature_required\` before anything is looked up, and a
+- Where an entity must sign, its bare header is answered \`signature_required\` before its body is read, and a
   retry with its Idempotency-Key needs a signature that verifies.
 - A page of a segment (what a master's delegate sees of a ledger) and every filtered list are checked for what they
   hold, not for gaps.
