@@ -8,12 +8,12 @@ import {
   type ExchangeRequest,
   ExchangeResponseSchema,
 } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { MessageBeyondBounds } from '../../src/rpc/call/message-bounds.ts';
 import { limits } from '../../src/runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { outOfMemoryBudget } from '../../src/service/limits/out-of-memory-budget.ts';
 import { errorAnswer, heldBytes, outcomeAnswer, sizeOf } from './answers.ts';
 import type { HeadWatchers } from './head-watchers.ts';
-import { MessageBeyondBounds } from './message-bounds.ts';
 import { Outgoing } from './outgoing.ts';
 import type { ServerWire } from './wire.ts';
 import { commandOf } from './wire-command.ts';

@@ -8,7 +8,8 @@ import {
   type ExchangeResponse,
   ExchangeResponseSchema,
 } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
-import { checkBounds } from './message-bounds.ts';
+import { checkBounds } from '../../src/rpc/call/message-bounds.ts';
+import { messageFieldsMax, messageItemsMax } from './exchange-method.ts';
 import { isSecret, type PeerSecurity } from './security.ts';
 import { nonceBytes, PeerSession } from './session.ts';
 
@@ -124,8 +125,10 @@ function sealedServer(secret: string, self: NodeId, greeting: Metadata): ServerW
   };
 }
 
+const messageBounds = { fieldsMax: messageFieldsMax, itemsMax: messageItemsMax };
+
 function decoded<S extends DescMessage>(schema: S, message: Uint8Array): MessageShape<S> {
-  checkBounds(schema, message);
+  checkBounds(schema, message, messageBounds);
   return fromBinary(schema, message);
 }
 

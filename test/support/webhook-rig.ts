@@ -179,6 +179,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     isStalled: false,
     onAbort: null,
     admitEvent: () => null,
+    eventRefused: () => {},
     recordAccess: () => {},
     recordNamed: () => undefined,
     endWith: () => {},

@@ -68,5 +68,9 @@ export interface StreamCall extends IncomingCall {
 
 export interface BidiCall extends StreamCall {
   /** Ends without an error when `stop` is called or the caller has sent its last request. */
-  readonly requests: AsyncIterable<Message> & { stop(): void };
+  readonly requests: AsyncIterable<Message> & {
+    stop(): void;
+    /** Parts (json-parts.ts) of the request that was taken last. */
+    readonly takenParts: number;
+  };
 }

@@ -1,14 +1,24 @@
 import { fromBinary, type Message } from '@bufbuild/protobuf';
 import { invalidField, LedgerError } from '../../domain/errors.ts';
 import { type JsonNode, parseJsonField } from '../../domain/json/json.ts';
+import { limits } from '../../runtime/limits/limits.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { Decoded } from './incoming-call.ts';
+import { checkBounds, MessageBeyondBounds } from './message-bounds.ts';
 
-/** Reads a serialized message. Unknown field numbers are ignored. Throws `invalid_argument` if it is no message. */
+const { requestFieldsMax } = limits;
+const requestBounds = { fieldsMax: requestFieldsMax, itemsMax: requestFieldsMax };
+
+/**
+ * Reads a serialized message. Unknown field numbers are ignored. Throws `payload_too_large` if it has too many fields,
+ * before any is read, and `invalid_argument` if it is no message.
+ */
 export function readMessage({ method: { input } }: Endpoint, bytes: Uint8Array): Message {
   try {
+    checkBounds(input, bytes, requestBounds);
     return fromBinary(input, bytes, { readUnknownFields: false });
   } catch (cause) {
+    if (cause instanceof MessageBeyondBounds && cause.limit !== null) throw tooManyFields(cause.limit);
     const message = `The request is no serialized ${input.typeName}.`;
     throw new LedgerError('invalid_argument', message, { expected: input.typeName }, cause);
   }
@@ -40,4 +50,8 @@ export function unknownField(path: string, known: readonly string[]): LedgerErro
   const field = path.length > SHOWN_NAME_MAX_CHARS ? `${path.slice(0, SHOWN_NAME_MAX_CHARS)}…` : path;
   const expected = known.length === 0 ? 'no fields' : `one of ${known.join(', ')}`;
   return new LedgerError('invalid_argument', `There is no field ${JSON.stringify(field)} here.`, { field, expected });
+}
+
+function tooManyFields(limit: number): LedgerError {
+  return new LedgerError('payload_too_large', `A request may have ${limit} fields.`, { limit });
 }

@@ -2,6 +2,7 @@ import { create, type DescField, type DescMessage, type Message, ScalarType } fr
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { requestValuesMax } from '../../domain/json/json.ts';
 import { partsIn } from '../../domain/json/json-parts.ts';
+import { limits } from '../../runtime/limits/limits.ts';
 import { jsonRule } from '../../service/encoding/json-field.ts';
 
 // What can be read of a request that was refused as invalid. The access history needs the ledger that it names. No
@@ -32,13 +33,13 @@ export function jsonMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Returns the texts of a serialized message, up to the first byte that cannot be parsed. */
+/** Returns the texts of a serialized message, up to the first byte that cannot be parsed, of as many fields as it may have. */
 export function binaryTexts(desc: DescMessage, bytes: Uint8Array): Message {
   const texts = new Map<number, string>();
   const wanted = new Set(desc.fields.filter(isText).map(({ number }) => number));
   const reader = new BinaryReader(bytes);
   try {
-    while (reader.pos < reader.len) {
+    for (let fields = 0; fields < limits.requestFieldsMax && reader.pos < reader.len; fields += 1) {
       const [number, wireType] = reader.tag();
       // A text that is not UTF-8 does not hide the texts after it: the reader puts U+FFFD in its place.
       if (wireType === WireType.LengthDelimited && wanted.has(number)) texts.set(number, reader.string());

@@ -16,7 +16,11 @@ export interface CallSupport {
   charge(call: RunningCall, walk: Walk): void;
   address(): string;
   /** See Call. */
-  admitEvent(call: RunningCall, parts: number): LedgerError | null;
+  admitEvent(call: RunningCall): LedgerError | null;
+  eventRefused(call: RunningCall): void;
+  /** A signature has proved the caller. */
+  proved(call: RunningCall): void;
+  /** Leaves an access record of a live stream. */
   recordAccess(call: RunningCall): void;
   /** See Call. */
   recordNamed(call: RunningCall): Promise<void> | undefined;
@@ -46,6 +50,8 @@ export class RunningCall implements Call {
   /** Whether the call was answered, by the handler or by the pipeline in its place. */
   answered = false;
   isVerified = false;
+  /** What the call took from the rate of its address, because nothing has proved its caller. */
+  unprovenCalls = 0;
   /** null until it was read, and for bidirectional streams. */
   request: Message | null = null;
   parsed: Map<string, JsonNode> | null = null;
@@ -125,8 +131,12 @@ export class RunningCall implements Call {
     }
   }
 
-  admitEvent(parts: number): LedgerError | null {
-    return this.#support.admitEvent(this, parts);
+  admitEvent(): LedgerError | null {
+    return this.#support.admitEvent(this);
+  }
+
+  eventRefused(): void {
+    this.#support.eventRefused(this);
   }
 
   recordAccess(): void {
@@ -168,7 +178,9 @@ export class RunningCall implements Call {
   }
 
   markVerified(): void {
+    if (this.isVerified) return;
     this.isVerified = true;
+    this.#support.proved(this);
   }
 
   takeJson(field: string): JsonNode | null {

@@ -17,47 +17,45 @@ export interface CallRateSizes {
 export type CallRates = ReturnType<typeof createCallRates>;
 
 export function createCallRates(sizes: CallRateSizes) {
-  const limiter = (name: keyof CallRateSizes) => new RateLimiter(name, sizes[name], limits.rateLimitKeysMax);
-  const creates = limiter('create');
-  /** Two buckets: one for admitted calls, one for records of refused calls. */
-  const pair = (name: keyof CallRateSizes) => ({ admitted: limiter(name), recorded: limiter(name) });
-  const [appends, calls] = [pair('append'), pair('call')];
-  /** For events of streams, which take nothing from the calls of the same key. */
-  const streamed = limiter('append');
+  const creates = new RateLimiter('create', sizes.create, limits.rateLimitKeysMax);
+  const [appends, calls] = [new CallerRate('append', sizes.append), new CallerRate('call', sizes.call)];
   return {
     /**
-     * Takes one call from the caller's bucket. If the bucket is empty, throws `rate_limited` and sets the headers that
-     * say when to retry. Refused calls go into the caller's access history at no more than the rate for calls, so that
-     * a flood of them cannot fill the store.
+     * Takes one call from the caller's buckets. If one is empty, throws `rate_limited` and sets the headers that say
+     * when to retry. Refused calls go into the caller's access history at no more than the rate for calls, so that a
+     * flood of them cannot fill the store.
      */
     admit(call: RunningCall, address: () => string, nowMs: number): void {
       const { caller, endpoint } = call;
       let limited: RateLimited | null = null;
       if (caller !== null) {
-        const key = bucketOf(caller, address);
-        const { admitted, recorded } = endpoint.isAppend ? appends : calls;
-        limited = admitted.take(key, nowMs);
-        if (limited !== null) call.isRecorded = recorded.take(key, nowMs) === null;
+        const rate = endpoint.isAppend ? appends : calls;
+        const payer = payerOf(caller, call, address);
+        limited = rate.takeCall(payer, endpoint.isAppend, nowMs);
+        if (limited !== null) call.isRecorded = rate.isRecorded(payer, nowMs);
       } else if (endpoint.rule.createsAnonymously) {
         limited = creates.take(addressKey(address()), nowMs);
       }
       if (limited !== null) throw rateLimited(call, limited);
     },
     /**
-     * Takes from the caller's bucket what it costs to read its request beyond one call, before it is read. Throws
-     * `rate_limited` if the bucket owes calls already, and `payload_too_large` for too much without a credential. A
+     * Takes from the caller's buckets what it costs to read its request beyond one call, before it is read. Throws
+     * `rate_limited` if one owes calls already, and `payload_too_large` for too much of a caller that is not proved. A
      * call that is refused here is not recorded: what it names would have to be read.
      */
     admitRequest(call: RunningCall, address: () => string, request: Uint8Array, nowMs: number): void {
       const { caller, endpoint } = call;
+      // The largest payload has to be read to verify its signature.
+      const isBounded = caller === null || (caller.mustSign && !endpoint.isAppend);
+      if (isBounded && request.length > limits.anonymousRequestMaxBytes) throw tooManyBytes();
       const parts = partsIn(request);
-      if (caller === null) checkAnonymous(request.length, parts);
+      if (isBounded && parts > limits.anonymousPartsMax) throw tooManyParts();
       const tokens = callsToRead(parts);
       if (tokens === 0) return;
       let limited: RateLimited | null = null;
       if (caller !== null) {
-        const { admitted } = endpoint.isAppend ? appends : calls;
-        limited = admitted.takeMore(bucketOf(caller, address), tokens, nowMs);
+        const rate = endpoint.isAppend ? appends : calls;
+        limited = rate.takeCosts(payerOf(caller, call, address), tokens, nowMs);
       } else if (endpoint.rule.createsAnonymously) {
         limited = creates.takeMore(addressKey(address()), tokens, nowMs);
       }
@@ -65,25 +63,120 @@ export function createCallRates(sizes: CallRateSizes) {
       call.isRecorded = false;
       throw rateLimited(call, limited);
     },
-    /** The same for an event of a stream, from a bucket of its own. Returns the refusal. */
-    admitEvent({ caller }: RunningCall, address: () => string, parts: number, nowMs: number): LedgerError | null {
+    /** The same for an event of a stream, whose costs take nothing from the calls of the same key. Returns the refusal. */
+    admitEvent(call: RunningCall, address: () => string, parts: number, nowMs: number): LedgerError | null {
+      if (call.caller === null) return null;
       const tokens = callsToRead(parts);
-      if (caller === null || tokens === 0) return null;
-      const limited = streamed.takeMore(bucketOf(caller, address), tokens, nowMs);
+      const limited = appends.takeEventCosts(payerOf(call.caller, call, address), tokens, nowMs);
       return limited === null ? null : tooManyCalls(limited);
     },
+    /** An event of a stream that was refused counts as a call. */
+    chargeRefusedEvent(call: RunningCall, address: () => string, nowMs: number): void {
+      if (call.caller !== null) appends.chargeEvent(payerOf(call.caller, call, address), 1, nowMs);
+    },
     /** Charges what a read has cost beyond one call. The next calls are refused until the bucket is filled again. */
-    charge({ caller, endpoint }: RunningCall, address: () => string, cost: WalkCost, nowMs: number): void {
+    charge(call: RunningCall, address: () => string, cost: WalkCost, nowMs: number): void {
+      const { caller, endpoint } = call;
       const tokens = callsOf(cost);
       if (caller === null || endpoint.isAppend || tokens === 0) return;
-      calls.admitted.charge(bucketOf(caller, address), tokens, nowMs);
+      calls.charge(payerOf(caller, call, address), tokens, nowMs);
+    },
+    /** A signature has proved the caller: its address gets back what the call took from it, and pays no more. */
+    proved(call: RunningCall, address: () => string, nowMs: number): void {
+      const { caller, endpoint, unprovenCalls } = call;
+      if (caller === null || caller.apiKeyId !== null) return;
+      (endpoint.isAppend ? appends : calls).giveBack(addressKey(address()), unprovenCalls, nowMs);
+      call.unprovenCalls = 0;
     },
   };
 }
 
-/** Identity headers alone prove nothing, so the key has the address: others cannot use up the entity's rate. */
-function bucketOf(caller: Caller, address: () => string): string {
-  return caller.apiKeyId ?? `${caller.actorId} ${addressKey(address())}`;
+/** Whose buckets a call takes from. */
+interface Payer {
+  readonly call: RunningCall;
+  /** An API key; or the actor that headers name, with the address, so that others cannot use up the entity's rate. */
+  readonly key: string;
+  /** As `walkerOf` has it. */
+  readonly actor: string;
+  /** The address of a caller whom headers alone name, until a signature proves it; null for others. */
+  readonly unproven: string | null;
+}
+
+function payerOf(caller: Caller, call: RunningCall, address: () => string): Payer {
+  const { apiKeyId, actorId } = caller;
+  if (apiKeyId !== null) return { call, key: apiKeyId, actor: actorId, unproven: null };
+  const actor = walkerOf(caller, address());
+  return { call, key: actor, actor, unproven: call.isVerified ? null : addressKey(address()) };
+}
+
+/**
+ * The rate of one kind of call. Each bucket has the same size. A call counts for its API key. What it costs beyond that
+ * counts for the actor too, so that many keys of one actor take no more of the main thread than one. All that a caller
+ * without proof costs counts for its address too, whichever entities it names.
+ */
+class CallerRate {
+  readonly #keys: RateLimiter;
+  readonly #actors: RateLimiter;
+  readonly #addresses: RateLimiter;
+  readonly #recorded: RateLimiter;
+
+  constructor(name: 'append' | 'call', size: BucketSize) {
+    const limiter = () => new RateLimiter(name, size, limits.rateLimitKeysMax);
+    [this.#keys, this.#actors, this.#addresses, this.#recorded] = [limiter(), limiter(), limiter(), limiter()];
+  }
+
+  /** `mayOwe`: small calls go on while the actor owes costs, which for appends may be those of its streams. */
+  takeCall(payer: Payer, mayOwe: boolean, nowMs: number): RateLimited | null {
+    const limited =
+      this.#keys.check(payer.key, 1, nowMs) ??
+      this.#unproven(payer, 1, nowMs) ??
+      (mayOwe ? null : this.#actors.check(payer.actor, 0, nowMs));
+    if (limited !== null) return limited;
+    this.#keys.charge(payer.key, 1, nowMs);
+    this.#chargeUnproven(payer, 1, nowMs);
+    return null;
+  }
+
+  takeCosts(payer: Payer, tokens: number, nowMs: number): RateLimited | null {
+    const limited = this.#keys.check(payer.key, 0, nowMs) ?? this.takeEventCosts(payer, tokens, nowMs);
+    if (limited === null) this.#keys.charge(payer.key, tokens, nowMs);
+    return limited;
+  }
+
+  takeEventCosts(payer: Payer, tokens: number, nowMs: number): RateLimited | null {
+    const limited = this.#actors.check(payer.actor, 0, nowMs) ?? this.#unproven(payer, 0, nowMs);
+    if (limited === null) this.chargeEvent(payer, tokens, nowMs);
+    return limited;
+  }
+
+  chargeEvent(payer: Payer, tokens: number, nowMs: number): void {
+    this.#actors.charge(payer.actor, tokens, nowMs);
+    this.#chargeUnproven(payer, tokens, nowMs);
+  }
+
+  charge(payer: Payer, tokens: number, nowMs: number): void {
+    this.#keys.charge(payer.key, tokens, nowMs);
+    this.chargeEvent(payer, tokens, nowMs);
+  }
+
+  giveBack(address: string, tokens: number, nowMs: number): void {
+    this.#addresses.charge(address, -tokens, nowMs);
+  }
+
+  /** Whether one more refused call may be recorded. */
+  isRecorded({ actor }: Payer, nowMs: number): boolean {
+    return this.#recorded.take(actor, nowMs) === null;
+  }
+
+  #unproven({ unproven }: Payer, tokens: number, nowMs: number): RateLimited | null {
+    return unproven === null ? null : this.#addresses.check(unproven, tokens, nowMs);
+  }
+
+  #chargeUnproven({ call, unproven }: Payer, tokens: number, nowMs: number): void {
+    if (unproven === null) return;
+    this.#addresses.charge(unproven, tokens, nowMs);
+    call.unprovenCalls += tokens;
+  }
 }
 
 /**
@@ -118,16 +211,16 @@ function callsToRead(parts: number): number {
   return Math.floor(parts / limits.requestPartsPerCall);
 }
 
-function checkAnonymous(bytes: number, parts: number): void {
-  const { anonymousRequestMaxBytes: limit_bytes, anonymousPartsMax: limit } = limits;
-  if (bytes > limit_bytes) {
-    const message = `A request without a credential may have ${limit_bytes} bytes.`;
-    throw new LedgerError('payload_too_large', message, { limit_bytes });
-  }
-  if (parts <= limit) return;
-  throw new LedgerError('payload_too_large', `A request without a credential may have ${limit} JSON values.`, {
-    limit,
-  });
+const unproven = 'A request without a credential, or whose signature is yet to be verified, may have';
+
+function tooManyBytes(): LedgerError {
+  const limit_bytes = limits.anonymousRequestMaxBytes;
+  return new LedgerError('payload_too_large', `${unproven} ${limit_bytes} bytes.`, { limit_bytes });
+}
+
+function tooManyParts(): LedgerError {
+  const limit = limits.anonymousPartsMax;
+  return new LedgerError('payload_too_large', `${unproven} ${limit} JSON values.`, { limit });
 }
 
 function rateLimited(call: RunningCall, limited: RateLimited): LedgerError {

@@ -1,24 +1,22 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { parseRfc3339 } from '../../domain/values/time.ts';
 import { limits } from '../../runtime/limits/limits.ts';
-import type { Caller, CallSignature, EntityRequest } from '../../service/calls/call.ts';
-import type { Credentials } from '../../service/developers/credentials.ts';
+import type { Caller, CallSignature } from '../../service/calls/call.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
 
 /**
- * Checks that an entity signed this request (ENTITY_REQUEST, see docs/signing.md). A signature is required in
- * production mode, and if the entity has or ever had a key. A signature that is not required is checked too.
+ * Checks, before the request is read, that an entity signed it as far as its headers say (ENTITY_REQUEST, see
+ * docs/signing.md). A signature is required in production mode, and if the entity has or ever had a key. A signature
+ * that is not required is checked too.
  *
- * Returns what was signed; null if nothing was. Throws `signature_required` or `invalid_signature`, and the errors of
- * the key check.
+ * Returns the time that was signed; null if nothing was. Throws `signature_required` or `invalid_signature`.
  */
-export async function checkEntityRequest(
-  credentials: Credentials,
+export function signedTime(
   caller: Caller,
   signature: CallSignature | null,
-  incoming: IncomingCall,
+  incoming: Pick<IncomingCall, 'header'>,
   nowMs: number,
-): Promise<EntityRequest | null> {
+): string | null {
   if (signature === null || signature.signature === null) {
     if (!caller.mustSign) return null;
     const message = 'This entity must sign its requests: send X-Actor-Sig over ENTITY_REQUEST, and X-Timestamp.';
@@ -35,7 +33,5 @@ export async function checkEntityRequest(
     const details = { header: 'X-Timestamp', server_time: new Date(nowMs).toISOString() };
     throw new LedgerError('invalid_signature', message, details);
   }
-  const request: EntityRequest = { ...incoming.signedRequest(), timestamp };
-  await credentials.verifyEntityRequest(caller.actorId, signature, request);
-  return request;
+  return timestamp;
 }

@@ -2,6 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
+import { demandEntitySignature } from '../../service/calls/caller.ts';
 import { FreshEntropy } from '../../service/calls/entropy.ts';
 import type { PushedAnswers } from '../../service/calls/pushed-answers.ts';
 import type { Credentials } from '../../service/developers/credentials.ts';
@@ -18,7 +19,7 @@ import { asLedgerError } from './as-ledger-error.ts';
 import { addressKey, type CallRates, walkerOf } from './call-rates.ts';
 import { createCallRegister } from './call-register.ts';
 import { identify, signatureOf } from './caller.ts';
-import { checkEntityRequest } from './entity-request.ts';
+import { signedTime } from './entity-request.ts';
 import { LiveCredentials } from './live-credentials.ts';
 import { watchCredential } from './stream-credential.ts';
 
@@ -197,9 +198,9 @@ function charge({ rates, monotonicMs }: PipelineParts, call: RunningCall, incomi
 
 class PipelineSupport implements CallSupport {
   readonly #parts: PipelineParts;
-  readonly #incoming: IncomingCall;
+  readonly #incoming: IncomingCall & Partial<Pick<BidiCall, 'requests'>>;
 
-  constructor(parts: PipelineParts, incoming: IncomingCall) {
+  constructor(parts: PipelineParts, incoming: IncomingCall & Partial<Pick<BidiCall, 'requests'>>) {
     this.#parts = parts;
     this.#incoming = incoming;
   }
@@ -216,9 +217,20 @@ class PipelineSupport implements CallSupport {
     charge(this.#parts, call, this.#incoming, walk);
   }
 
-  admitEvent(call: RunningCall, parts: number): LedgerError | null {
+  admitEvent(call: RunningCall): LedgerError | null {
     const { rates, monotonicMs } = this.#parts;
+    const parts = this.#incoming.requests?.takenParts ?? 0;
     return rates.admitEvent(call, () => this.#incoming.address(), parts, monotonicMs());
+  }
+
+  eventRefused(call: RunningCall): void {
+    const { rates, monotonicMs } = this.#parts;
+    rates.chargeRefusedEvent(call, () => this.#incoming.address(), monotonicMs());
+  }
+
+  proved(call: RunningCall): void {
+    const { rates, monotonicMs } = this.#parts;
+    rates.proved(call, () => this.#incoming.address(), monotonicMs());
   }
 
   recordAccess(call: RunningCall): void {
@@ -240,17 +252,32 @@ async function admit(parts: PipelineParts, call: RunningCall, incoming: Incoming
   call.caller = caller;
   refuseByWrongClock(parts, call);
   parts.rates.admit(call, () => incoming.address(), parts.monotonicMs());
+  const timestamp = demandSignature(call, incoming, parts.now());
   await incoming.receive();
   parts.rates.admitRequest(call, () => incoming.address(), incoming.received, parts.monotonicMs());
   if (caller === null) return null;
   const signature = signatureOf(incoming);
-  if (caller.via === 'entity_header' && !rule.signed) {
-    const request = await checkEntityRequest(parts.credentials, caller, signature, incoming, parts.now());
-    if (request !== null) call.markVerified();
+  if (timestamp !== null && signature !== null) {
+    const request: EntityRequest = { ...incoming.signedRequest(), timestamp };
+    await parts.credentials.verifyEntityRequest(caller.actorId, signature, request);
+    call.markVerified();
     return request;
   }
+  if (caller.via === 'entity_header' && !rule.signed) return null;
   call.signature = signature;
   call.deliveryChain = incoming.header('x-delivery-chain') ?? null;
+  return null;
+}
+
+/**
+ * Refuses a call of an entity that must sign and has not, before its request is read: it may come from anybody. Returns
+ * the time of an ENTITY_REQUEST, null for other calls. Each event of a stream has its own signature.
+ */
+function demandSignature({ caller, endpoint }: RunningCall, incoming: IncomingCall, nowMs: number): string | null {
+  if (caller?.via !== 'entity_header') return null;
+  const signature = signatureOf(incoming);
+  if (!endpoint.rule.signed) return signedTime(caller, signature, incoming, nowMs);
+  if (endpoint.method.methodKind !== 'bidi_streaming') demandEntitySignature({ caller, signature });
   return null;
 }
 

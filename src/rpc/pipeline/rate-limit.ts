@@ -33,24 +33,25 @@ export class RateLimiter {
     this.#buckets = new RecentMap(keysMax);
   }
 
-  /** Returns null if a token was taken. `nowMs` is the time of any clock that does not go back. */
-  take(key: string, nowMs: number): RateLimited | null {
+  /** Returns null if the bucket has so many tokens. `nowMs` is the time of any clock that does not go back. */
+  check(key: string, tokens: number, nowMs: number): RateLimited | null {
     if (this.#size.perSecond === 0) return null;
     const bucket = this.#filled(key, nowMs);
-    if (bucket.tokens >= 1) {
-      bucket.tokens -= 1;
-      return null;
-    }
-    return this.#limited(bucket);
+    return bucket.tokens >= tokens ? null : this.#limited(bucket);
+  }
+
+  /** Returns null if a token was taken. */
+  take(key: string, nowMs: number): RateLimited | null {
+    const limited = this.check(key, 1, nowMs);
+    if (limited === null) this.charge(key, 1, nowMs);
+    return limited;
   }
 
   /** The same for several tokens at once, if the bucket owes none. It may go below zero. */
   takeMore(key: string, tokens: number, nowMs: number): RateLimited | null {
-    if (this.#size.perSecond === 0) return null;
-    const bucket = this.#filled(key, nowMs);
-    if (bucket.tokens < 0) return this.#limited(bucket);
-    bucket.tokens -= tokens;
-    return null;
+    const limited = this.check(key, 0, nowMs);
+    if (limited === null) this.charge(key, tokens, nowMs);
+    return limited;
   }
 
   #limited({ tokens }: Bucket): RateLimited {
@@ -60,7 +61,7 @@ export class RateLimiter {
     return { retryAfterS, rateLimit: `"${this.#name}";r=0;t=${retryAfterS}`, rateLimitPolicy };
   }
 
-  /** Takes tokens for work that is done already. The bucket may go below zero. */
+  /** Takes tokens, also for work that is done already: the bucket may go below zero. A negative number gives back. */
   charge(key: string, tokens: number, nowMs: number): void {
     if (this.#size.perSecond > 0) this.#filled(key, nowMs).tokens -= tokens;
   }
@@ -69,6 +70,7 @@ export class RateLimiter {
   #filled(key: string, nowMs: number): Bucket {
     const { perSecond, burst } = this.#size;
     let bucket = this.#buckets.get(key);
+    if (bucket?.filledMs === nowMs) return bucket;
     if (bucket === undefined) {
       bucket = { tokens: burst, filledMs: nowMs };
     } else {

@@ -5,6 +5,11 @@
 export const limits = Object.freeze({
   /** The largest request body of REST, and the largest message of gRPC and Connect, decompressed. */
   requestBodyMaxBytes: 1024 * 1024,
+  /**
+   * The most fields of a serialized request, known or not. No request has half as many. They are decoded on the main
+   * thread, where 1 MiB of short ones takes 100 ms.
+   */
+  requestFieldsMax: 512,
   /** Larger than requestBodyMaxBytes, so that messages beyond that get an answer with our error details. */
   grpcReceiveMaxBytes: 1024 * 1024 + 64 * 1024,
   /** A page of events ends at 2 MiB of JSON; one more event, its signed form and the frame are added. */
@@ -156,6 +161,8 @@ export const limits = Object.freeze({
    * their records and forgets them.
    */
   streamLedgersMax: 256,
+  /** How long a stream waits behind an event that its rate refused: refusals take time of the main thread too. */
+  streamRateWaitMs: 1_000,
   /** For the outcomes of requests that a stream had taken when its credential ended. */
   streamLastOutcomesMs: 5_000,
 

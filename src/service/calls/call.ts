@@ -84,10 +84,12 @@ export interface Call {
    */
   partWalk<T>(read: (walk: Walk) => Promise<T>): Promise<T>;
   /**
-   * Takes from the caller's rate what it costs to read an event of a stream, by its parts (json-parts.ts). Returns the
-   * refusal if the rate is used up; null otherwise.
+   * Takes from the caller's rate what it costs to read the event of a stream that was taken last, by its parts
+   * (json-parts.ts). Returns the refusal if the rate is used up; null otherwise.
    */
-  admitEvent(parts: number): LedgerError | null;
+  admitEvent(): LedgerError | null;
+  /** An event of a stream that the rate allowed was refused. It counts as a call. */
+  eventRefused(): void;
   /** Leaves a record in the caller's access history now. A live stream leaves the first one with its first message. */
   recordAccess(): void;
   /**

@@ -1,7 +1,6 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import { boundError, namesOf, trailerBounds } from '../../domain/error-bounds.ts';
 import { isRetryable, LedgerError, notFound } from '../../domain/errors.ts';
-import { partsInText } from '../../domain/json/json-parts.ts';
 import type { AppendEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { LedgerNaming } from '../audit/ledger-naming.ts';
@@ -62,6 +61,8 @@ class AppendStream {
   #sent = 0;
   #ended = false;
   #closed = false;
+  /** Whether the rate has just refused an event. */
+  #waitsForRate = false;
   #failure: unknown = null;
   #wakeReader: (() => void) | null = null;
   #wakeWriter: (() => void) | null = null;
@@ -107,7 +108,16 @@ class AppendStream {
 
   /** A closed stream drops what it takes, so it need not wait for room. */
   get #mayTake(): boolean {
-    return this.#closed || (this.#open.mayTake && this.#memory.mayTake(this));
+    return this.#closed || (!this.#waitsForRate && this.#open.mayTake && this.#memory.mayTake(this));
+  }
+
+  #waitForRate(): void {
+    this.#waitsForRate = true;
+    const goOn = (): void => {
+      this.#waitsForRate = false;
+      this.#wakeTaker();
+    };
+    setTimeout(goOn, limits.streamRateWaitMs).unref();
   }
 
   /** An event counts as open until its outcome is taken from here. */
@@ -142,7 +152,8 @@ class AppendStream {
   #begin(request: AppendEventsRequest, ledgerId: string | null, length: number, bytes: number): void {
     const lane = this.#lanes.of(ledgerId);
     const { clientIndex } = request;
-    const refusal = this.#call.admitEvent(partsOf(request));
+    const refusal = this.#call.admitEvent();
+    if (refusal !== null) this.#waitForRate();
     this.#open.taken(length);
     const takenAt = this.#now();
     const preparing =
@@ -243,6 +254,7 @@ class AppendStream {
       answer = { clientIndex: promised.clientIndex, outcome: { case: 'appended', value } };
     } catch (error) {
       isDone = !mayBeRetried(error);
+      if (!isBeyondRate(error)) this.#call.eventRefused();
       answer = this.#refusal(lane, promised.clientIndex, error);
     }
     this.#open.settled(isDone ? this.#now() - promised.takenAt : Number.POSITIVE_INFINITY);
@@ -282,14 +294,6 @@ class AppendStream {
   }
 }
 
-/** A payload of fewer characters has too few parts to count. */
-const fewPartsChars = 128;
-
-function partsOf({ payload, deliveryChain = '' }: AppendEventsRequest): number {
-  if (payload.length + deliveryChain.length < fewPartsChars) return 0;
-  return partsInText(payload) + partsInText(deliveryChain);
-}
-
 /** Characters of the fields that a caller can make long. */
 function lengthOf(request: AppendEventsRequest): number {
   const { uuid, eventType, payload, signingKeyId, actorSig, idempotencyKey, deliveryChain } = request;
@@ -308,6 +312,10 @@ const objectBytes = 1024;
 /** Bytes that a text of this length takes: two a character, or one a character, twice, if it is ASCII. */
 function bytesOf(length: number): number {
   return objectBytes + 2 * length;
+}
+
+function isBeyondRate(error: unknown): boolean {
+  return error instanceof LedgerError && error.code === 'rate_limited';
 }
 
 /** An unexpected error may not happen again. */

@@ -1,10 +1,11 @@
 import { create, type DescMessage, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { messageFieldsMax, messageItemsMax } from '../../../cluster/peers/exchange-method.ts';
 import { HeadWatchers } from '../../../cluster/peers/head-watchers.ts';
-import { checkBounds } from '../../../cluster/peers/message-bounds.ts';
 import { commandText } from '../../../cluster/peers/wire-command.ts';
 import { ExchangeRequestSchema, ExchangeResponseSchema } from '../../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { checkBounds } from '../../../src/rpc/call/message-bounds.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
 import { append, ledgerId } from '../../support/commands.ts';
 import { peerWithSecret } from '../../support/peer-attackers.ts';
@@ -20,6 +21,8 @@ function bytesOf<S extends DescMessage>(schema: S, fields: MessageInitShape<S>):
   return toBinary(schema, create(schema, fields));
 }
 
+const bounds = { fieldsMax: messageFieldsMax, itemsMax: messageItemsMax };
+
 /** The largest messages that a node of this version or the one before sends, and what each may have no more of. */
 const answer = {
   id: 2 ** 32 - 1,
@@ -34,8 +37,8 @@ const repeated: readonly (readonly [string, DescMessage, (items: number) => Uint
 ];
 
 test.each(repeated)('a message has at most 256 %s', (name, schema, message) => {
-  expect(() => checkBounds(schema, message(256))).not.toThrow();
-  expect(() => checkBounds(schema, message(257))).toThrow(`has more than 256 ${name}`);
+  expect(() => checkBounds(schema, message(256), bounds)).not.toThrow();
+  expect(() => checkBounds(schema, message(257), bounds)).toThrow(`has more than 256 ${name}`);
 });
 
 test('each repeated field of the messages between nodes has a bound, and is no packed number', () => {
@@ -60,8 +63,8 @@ test('a message with all that nodes send, and with as much that a later version 
   const answers = repeated.slice(3).map(([, , message]) => message(256));
   const laterField = Buffer.concat([Buffer.from([0x9a, 0x06, 5]), Buffer.from('later')]);
   const later = times(2_000, laterField);
-  expect(() => checkBounds(ExchangeRequestSchema, Buffer.concat([...requests, ...later]))).not.toThrow();
-  expect(() => checkBounds(ExchangeResponseSchema, Buffer.concat([...answers, ...later]))).not.toThrow();
+  expect(() => checkBounds(ExchangeRequestSchema, Buffer.concat([...requests, ...later]), bounds)).not.toThrow();
+  expect(() => checkBounds(ExchangeResponseSchema, Buffer.concat([...answers, ...later]), bounds)).not.toThrow();
 });
 
 /** A field with the number and wire type of the tag, around `inner`. */
@@ -88,7 +91,7 @@ describe('a message is refused before it is decoded', () => {
     ],
     ['that is no message', Buffer.from([0xff])],
   ])('%s', (_, bytes) => {
-    expect(() => checkBounds(ExchangeResponseSchema, bytes)).toThrow();
+    expect(() => checkBounds(ExchangeResponseSchema, bytes, bounds)).toThrow();
   });
 });
 
@@ -102,7 +105,7 @@ test('the node that answers ends a stream with one error, and carries out nothin
   await expect.poll(() => errors.length).toBe(1);
   await settled();
   expect(errors.map(({ code, details }) => [code, details])).toEqual([
-    [status.INVALID_ARGUMENT, 'a message of another node has more than 256 asks'],
+    [status.INVALID_ARGUMENT, 'a message has more than 256 asks'],
   ]);
   expect(carried).toEqual([]);
   await expect(peersTo(port).ask(append())).resolves.toMatchObject({ event: { seq: 3 } });

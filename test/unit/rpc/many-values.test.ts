@@ -77,13 +77,45 @@ it('a request with many JSON values counts as many calls, and is not read once i
   expect(appended).toBe(3);
 });
 
-it('an event of a stream with many JSON values is refused once the rate of its caller is used up', async () => {
+it('an event of a stream counts by its message, and is refused once the rate of its actor is used up', async () => {
   const node = await start({
-    rates: { append: { perSecond: 0.1, burst: 10 } },
+    rates: { append: { perSecond: 0.1, burst: 150 } },
+    handlers: {
+      'MasterService.AppendEvent': async () => ({}),
+      'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call) {
+        for await (const { clientIndex } of requests) {
+          const code = call.admitEvent()?.code ?? '';
+          yield { clientIndex, outcome: { case: 'error', value: { code } } };
+        }
+      },
+    },
+  });
+  const client = clientOf(node.grpcAddress);
+  const stream = openGrpcStream(client, MasterService.method.appendEvents, bearer);
+  const codes: unknown[] = [];
+  stream.on('data', ({ outcome }: AppendEventsResponse) => void codes.push((outcome.value as AppendError).code));
+  const payload = `[${'0,'.repeat(5_000)}0]`;
+  const event = { uuid: masterId, eventType: 'A', payload };
+  // A long text in any field counts, not that of the payload alone.
+  const long = { uuid: 'x'.repeat(256 * 1024), eventType: 'A', payload: '{}' };
+  for (const sent of [{ ...event, payload: '{}' }, event, long, long])
+    stream.write(create(AppendEventsRequestSchema, sent));
+  stream.end();
+  await once(stream, 'end');
+  expect(codes).toEqual(['', '', '', 'rate_limited']);
+  const append = (payload: string) =>
+    callGrpc(client, MasterService.method.appendEvent, { ...event, payload }, bearer).then(({ info }) => info?.reason);
+  expect([await append(payload), await append('{}')]).toEqual(['rate_limited', undefined]);
+});
+
+it('a refused event of a stream counts as a call, however small it is', async () => {
+  const node = await start({
+    rates: { append: { perSecond: 0.1, burst: 3 } },
     handlers: {
       'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call) {
         for await (const { clientIndex } of requests) {
-          const code = call.admitEvent(1_000)?.code ?? '';
+          const code = call.admitEvent()?.code ?? '';
+          if (code === '') call.eventRefused();
           yield { clientIndex, outcome: { case: 'error', value: { code } } };
         }
       },
@@ -92,10 +124,10 @@ it('an event of a stream with many JSON values is refused once the rate of its c
   const stream = openGrpcStream(clientOf(node.grpcAddress), MasterService.method.appendEvents, bearer);
   const codes: unknown[] = [];
   stream.on('data', ({ outcome }: AppendEventsResponse) => void codes.push((outcome.value as AppendError).code));
-  for (const clientIndex of [1n, 2n]) stream.write(create(AppendEventsRequestSchema, { clientIndex }));
+  for (let sent = 0; sent < 6; sent += 1) stream.write(create(AppendEventsRequestSchema, {}));
   stream.end();
   await once(stream, 'end');
-  expect(codes).toEqual(['', 'rate_limited']);
+  expect(codes).toEqual(['', '', '', '', 'rate_limited', 'rate_limited']);
 });
 
 it('a payload of the most values is read over every transport; a request with more is refused, and not read twice', async () => {

@@ -1,4 +1,5 @@
 import type { Message } from '@bufbuild/protobuf';
+import { partsIn } from '../../../domain/json/json-parts.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
 import { outOfMemoryBudget } from '../../../service/limits/out-of-memory-budget.ts';
@@ -12,6 +13,7 @@ interface RequestSource {
 
 interface Read {
   readonly message: Message;
+  readonly parts: number;
   bytes: number;
 }
 
@@ -30,6 +32,7 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
   #takenBytes = 0;
   #ended = false;
   #error: unknown = null;
+  takenParts = 0;
   #waiting: { resolve(result: IteratorResult<Message>): void; reject(error: unknown): void } | null = null;
 
   constructor(source: RequestSource, memory: MemoryBudget, read: (bytes: Buffer) => Message) {
@@ -55,12 +58,14 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
       this.stop();
       return;
     }
+    const parts = partsIn(bytes);
     if (this.#waiting === null) {
-      this.#queue.push({ message, bytes: bytes.length });
+      this.#queue.push({ message, parts, bytes: bytes.length });
       return;
     }
     const { resolve } = this.#waiting;
     this.#waiting = null;
+    this.takenParts = parts;
     this.#isTaken(bytes.length);
     resolve({ done: false, value: message });
   }
@@ -71,6 +76,7 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
       this.#next += 1;
       if (this.#next >= limits.streamReadAheadMax / 2) this.#forgetTaken();
       this.#memory.release('request', value.bytes);
+      this.takenParts = value.parts;
       this.#isTaken(value.bytes);
       return Promise.resolve({ done: false, value: value.message });
     }

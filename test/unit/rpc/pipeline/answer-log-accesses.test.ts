@@ -80,6 +80,8 @@ async function answered(
     openWalk: () => unboundedWalk(),
     charge: () => {},
     admitEvent: () => null,
+    eventRefused: () => {},
+    proved: () => {},
     recordAccess: () => {},
     recordNamed: () => undefined,
   });

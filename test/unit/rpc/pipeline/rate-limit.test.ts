@@ -102,22 +102,30 @@ describe('calls beyond their rate', () => {
   });
 });
 
+const sizes = {
+  create: { perSecond: 1, burst: 10 },
+  append: { perSecond: 1, burst: 10 },
+  call: { perSecond: 1, burst: 10 },
+};
+const key = { apiKeyId: 'key', actorId: 'actor', mustSign: false };
+const callOf = (caller: object | null, { isAppend = false, createsAnonymously = false } = {}) =>
+  ({
+    caller,
+    endpoint: { isAppend, rule: { createsAnonymously } },
+    headers: [],
+    isRecorded: true,
+    isVerified: false,
+    unprovenCalls: 0,
+  }) as unknown as RunningCall;
+const address = () => '192.0.2.7';
+const request = (values: number) => Buffer.from(`[${'0,'.repeat(values - 1)}0]`);
+
 describe('the parts of a request', () => {
-  const size = { perSecond: 1, burst: 10 };
-  const callOf = (caller: object | null, createsAnonymously = false) =>
-    ({
-      caller,
-      endpoint: { isAppend: false, rule: { createsAnonymously } },
-      headers: [],
-      isRecorded: true,
-    }) as unknown as RunningCall;
-  const address = () => '192.0.2.7';
-  const request = (values: number) => Buffer.from(`[${'0,'.repeat(values - 1)}0]`);
-  const ratesOf = () => createCallRates({ create: size, append: size, call: size });
+  const ratesOf = () => createCallRates(sizes);
 
   it('cost a call for each 50, before they are read', () => {
     const rates = ratesOf();
-    const call = callOf({ apiKeyId: 'key' });
+    const call = callOf(key);
     for (let at = 0; at < 20; at += 1) rates.admitRequest(call, address, request(49), 0);
     rates.admitRequest(call, address, request(1_000), 0);
     const waits = { code: 'rate_limited', details: { retry_after_s: 11 } };
@@ -129,9 +137,13 @@ describe('the parts of a request', () => {
 
   it('of a creation without a credential cost its address', () => {
     const rates = ratesOf();
-    rates.admitRequest(callOf(null, true), address, request(1_000), 0);
-    expect(() => rates.admitRequest(callOf(null, true), address, request(50), 0)).toThrow('Too many calls');
-    expect(() => rates.admitRequest(callOf(null, true), () => '192.0.2.8', request(50), 0)).not.toThrow();
+    rates.admitRequest(callOf(null, { createsAnonymously: true }), address, request(1_000), 0);
+    expect(() => rates.admitRequest(callOf(null, { createsAnonymously: true }), address, request(50), 0)).toThrow(
+      'Too many calls',
+    );
+    expect(() =>
+      rates.admitRequest(callOf(null, { createsAnonymously: true }), () => '192.0.2.8', request(50), 0),
+    ).not.toThrow();
     expect(() => rates.admitRequest(callOf(null), address, request(50), 0)).not.toThrow();
   });
 
@@ -146,18 +158,95 @@ describe('the parts of a request', () => {
     );
   });
 
-  it('of an event of a stream cost the rate of appends, apart from the calls of the same key', () => {
+  it('of an event of a stream cost the rate of appends, apart from small calls of the same key', () => {
     const rates = ratesOf();
-    const call = callOf({ apiKeyId: 'key' });
+    const call = callOf(key, { isAppend: true });
     expect(rates.admitEvent(call, address, 1_000, 0)).toBe(null);
-    expect(rates.admitEvent(call, address, 50, 9_000)).toMatchObject({
-      code: 'rate_limited',
-      details: { retry_after_s: 2 },
-    });
-    expect(rates.admitEvent(call, address, 49, 9_000)).toBe(null);
-    expect(rates.admitEvent(call, address, 50, 10_000)).toBe(null);
+    const waits = { code: 'rate_limited', details: { retry_after_s: 2 } };
+    expect(rates.admitEvent(call, address, 0, 9_000)).toMatchObject(waits);
     expect(call.headers).toEqual([]);
     expect(() => rates.admit(call, address, 9_000)).not.toThrow();
+    expect(() => rates.admitRequest(call, address, request(49), 9_000)).not.toThrow();
+    expect(() => rates.admitRequest(call, address, request(50), 9_000)).toThrow('Too many calls');
+    expect(rates.admitEvent(call, address, 50, 10_000)).toBe(null);
+  });
+
+  it('of requests and of streams with any key of an actor come from one bucket', () => {
+    const rates = ratesOf();
+    const other = callOf({ ...key, apiKeyId: 'other key' }, { isAppend: true });
+    rates.admitRequest(callOf(key, { isAppend: true }), address, request(1_000), 0);
+    expect(() => rates.admit(other, address, 0)).not.toThrow();
+    expect(() => rates.admitRequest(other, address, request(50), 0)).toThrow('Too many calls');
+    expect(rates.admitEvent(other, address, 50, 0)).toMatchObject({ code: 'rate_limited' });
+    const another = callOf({ ...key, actorId: 'another actor', apiKeyId: 'another key' }, { isAppend: true });
+    expect(() => rates.admitRequest(another, address, request(50), 0)).not.toThrow();
+  });
+});
+
+it('a refused event of a stream costs a call, and small events are refused once the actor owes calls', () => {
+  const rates = createCallRates(sizes);
+  const call = callOf(key, { isAppend: true });
+  for (let at = 0; at < 10; at += 1) {
+    expect(rates.admitEvent(call, address, 3, 0)).toBe(null);
+    rates.chargeRefusedEvent(call, address, 0);
+  }
+  expect(rates.admitEvent(call, address, 3, 0)).toBe(null);
+  rates.chargeRefusedEvent(call, address, 0);
+  expect(rates.admitEvent(call, address, 3, 0)).toMatchObject({ code: 'rate_limited' });
+  expect(rates.admitEvent(call, address, 3, 1_000)).toBe(null);
+});
+
+describe('callers whom headers alone name', () => {
+  const named = (actorId: string, over: object = { isAppend: true }) =>
+    callOf({ actorId, apiKeyId: null, mustSign: true }, over);
+  const codeOf = (act: () => void): string => {
+    try {
+      act();
+      return 'in';
+    } catch (error) {
+      return (error as { code: string }).code;
+    }
+  };
+
+  it('pay from their address, whichever entities they name', () => {
+    const rates = createCallRates(sizes);
+    const admit = (at: number) => codeOf(() => rates.admit(named(`entity ${at}`), address, 0));
+    expect(Array.from({ length: 12 }, (_, at) => admit(at))).toEqual([
+      ...Array.from({ length: 10 }, () => 'in'),
+      'rate_limited',
+      'rate_limited',
+    ]);
+    expect(codeOf(() => rates.admit(named('entity 0'), () => '192.0.2.8', 0))).toBe('in');
+    expect(codeOf(() => rates.admit(callOf(key, { isAppend: true }), address, 0))).toBe('in');
+  });
+
+  it('pay for the parts of their requests from it too', () => {
+    const rates = createCallRates(sizes);
+    const parts = (id: string) => codeOf(() => rates.admitRequest(named(id), address, request(1_000), 0));
+    expect([parts('one'), parts('two')]).toEqual(['in', 'rate_limited']);
+    expect(rates.admitEvent(named('three'), address, 0, 0)).toMatchObject({ code: 'rate_limited' });
+  });
+
+  it('get back what their address paid once a signature has proved them, and then pay as their actor', () => {
+    const rates = createCallRates(sizes);
+    const call = named('one');
+    rates.admit(call, address, 0);
+    rates.admitRequest(call, address, request(1_000), 0);
+    expect(codeOf(() => rates.admit(named('two'), address, 0))).toBe('rate_limited');
+    call.isVerified = true;
+    rates.proved(call, address, 0);
+    for (let at = 0; at < 10; at += 1) rates.admit(named(`other ${at}`), address, 0);
+    expect(codeOf(() => rates.admit(named('two'), address, 0))).toBe('rate_limited');
+    expect(codeOf(() => rates.admitRequest(call, address, request(50), 0))).toBe('rate_limited');
+    expect(rates.admitEvent(call, address, 50, 11_000)).toBe(null);
+  });
+
+  it('have the bounds of a request without a credential, but for an event, whose payload is signed', () => {
+    const rates = createCallRates({ ...sizes, append: { perSecond: 0, burst: 0 } });
+    const limitOf = (isAppend: boolean) => () =>
+      rates.admitRequest(named('one', { isAppend }), address, request(10_001), 0);
+    expect(limitOf(false)).toThrow(expect.objectContaining({ code: 'payload_too_large', details: { limit: 10_000 } }));
+    expect(limitOf(true)).not.toThrow();
   });
 });
 
@@ -173,9 +262,7 @@ describe('reads', () => {
   it('are charged to their caller’s bucket, and small ones are not', () => {
     const size = { perSecond: 1, burst: 10 };
     const rates = createCallRates({ create: size, append: size, call: size });
-    const caller = { apiKeyId: 'key' };
-    const call = { caller, endpoint: { isAppend: false }, headers: [], isRecorded: true } as unknown as RunningCall;
-    const address = () => '192.0.2.7';
+    const call = callOf(key);
     for (let at = 0; at < 5; at++) {
       rates.admit(call, address, 0);
       rates.charge(call, address, small, 0);
@@ -183,6 +270,11 @@ describe('reads', () => {
     rates.charge(call, address, { examined: 10_000, verified: 0, chars: 0 }, 0);
     const waits = { code: 'rate_limited', details: { retry_after_s: 16 } };
     expect(() => rates.admit(call, address, 0)).toThrow(expect.objectContaining(waits));
+    // Another key of the actor waits too; its appends do not.
+    const other = { ...key, apiKeyId: 'other key' };
+    expect(() => rates.admit(callOf(other), address, 9_999)).toThrow('Too many calls');
+    expect(() => rates.admit(callOf(other, { isAppend: true }), address, 9_999)).not.toThrow();
+    expect(() => rates.admit(callOf(other), address, 10_000)).not.toThrow();
     expect(() => rates.admit(call, address, 16_000)).not.toThrow();
   });
 

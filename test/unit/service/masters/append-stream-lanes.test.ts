@@ -27,6 +27,7 @@ const call = {
   signal: new AbortController().signal,
   admitEvent: () => null,
   recordNamed: () => undefined,
+  eventRefused: () => {},
 } as unknown as Call;
 const naming = { master: () => undefined } as unknown as LedgerNaming;
 

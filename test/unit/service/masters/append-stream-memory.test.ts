@@ -68,6 +68,7 @@ const call = {
   signal: new AbortController().signal,
   admitEvent: () => null,
   recordNamed: () => undefined,
+  eventRefused: () => {},
 } as unknown as Call;
 const outcome = { event: { seq: 0, master: null }, replayed: false } as unknown as CommandOutcome;
 
@@ -111,24 +112,30 @@ test('an event that the rate of its caller does not allow is refused unread, and
     prepared.push(payload);
     return { kind: 'checked', submit: async () => outcome };
   });
-  const counted: number[] = [];
-  const admitEvent = (parts: number) => {
-    counted.push(parts);
-    return counted.length === 2 ? new LedgerError('rate_limited', 'Too many calls.', { retry_after_s: 2 }) : null;
+  let [asked, refused] = [0, 0];
+  const admitEvent = () => {
+    asked += 1;
+    return asked === 2 ? new LedgerError('rate_limited', 'Too many calls.', { retry_after_s: 2 }) : null;
+  };
+  const eventRefused = () => {
+    refused += 1;
   };
   const payloads = ['{"a":1}', `{"list":[${'0,'.repeat(199)}0]}`, '{"b":2}'];
   async function* events() {
     yield* payloads.map((payload, at) => event(at, payload));
   }
   const outcomes = [];
-  for await (const answer of handler(events(), { ...call, admitEvent } as Call)) outcomes.push(answer.outcome);
-  expect(counted).toEqual([0, 201, 0]);
+  for await (const answer of handler(events(), { ...call, admitEvent, eventRefused } as Call))
+    outcomes.push(answer.outcome);
+  expect(asked).toBe(3);
   expect(prepared).not.toContain(payloads[1]);
   expect(outcomes).toMatchObject([
     { case: 'appended' },
     { case: 'error', value: { code: 'rate_limited', resumeFrom: 1n } },
     { case: 'error', value: { code: 'unavailable', resumeFrom: 1n } },
   ]);
+  // An event that the rate refused costs nothing more; the one behind it was prepared.
+  expect(refused).toBe(1);
 });
 
 describe('streams whose budget is full', () => {

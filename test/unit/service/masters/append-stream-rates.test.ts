@@ -1,0 +1,84 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { LedgerError, notFound } from '../../../../src/domain/errors.ts';
+import type { AppendEventsRequest } from '../../../../src/gen/svc/v1/masters_pb.ts';
+import { limits } from '../../../../src/runtime/limits/limits.ts';
+import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
+import type { LedgerNaming } from '../../../../src/service/audit/ledger-naming.ts';
+import type { Call } from '../../../../src/service/calls/call.ts';
+import type { EventAppender } from '../../../../src/service/masters/append-event.ts';
+import { appendStream } from '../../../../src/service/masters/append-stream.ts';
+import { StreamsMemory } from '../../../../src/service/masters/stream-memory.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+const naming = { master: () => undefined } as unknown as LedgerNaming;
+const appender = {
+  ledgerOf: () => 'ledger',
+  prepare: () => Promise.reject(notFound('master')),
+} as unknown as EventAppender;
+
+/** A stream without end, whose events are all refused: by the rate if the caller owes calls. */
+function endless() {
+  const counts = { taken: 0, refused: 0, owes: false };
+  async function* events() {
+    for (;;) {
+      counts.taken += 1;
+      yield { clientIndex: BigInt(counts.taken), uuid: 'x', eventType: 'NOTED', payload: '{}' } as AppendEventsRequest;
+    }
+  }
+  const call = {
+    requestId: 'request',
+    newId: () => 'stream',
+    caller: { actorId: 'actor', mustSign: false },
+    admitEvent: () => (counts.owes ? new LedgerError('rate_limited', 'Too many calls.', { retry_after_s: 9 }) : null),
+    eventRefused: () => {
+      counts.refused += 1;
+    },
+  } as unknown as Call;
+  const memory = new StreamsMemory(new MemoryBudget(64 * 1024 * 1024));
+  const answers = appendStream(appender, naming, memory, Date.now)(events(), call)[Symbol.asyncIterator]();
+  return { counts, answers };
+}
+
+const codeOf = async ({ answers }: ReturnType<typeof endless>) => {
+  const { outcome } = ((await answers.next()) as { value: { outcome: { value: { code?: string } } } }).value;
+  return outcome.value.code;
+};
+
+test('each refused event counts as a call, but one that the rate refused', async () => {
+  const stream = endless();
+  for (let at = 0; at < 5; at += 1) expect(await codeOf(stream)).toBe('not_found');
+  const { refused } = stream.counts;
+  expect(refused).toBeGreaterThanOrEqual(5);
+  stream.counts.owes = true;
+  for (let code: unknown = ''; code !== 'rate_limited'; ) code = await codeOf(stream);
+  expect(stream.counts.refused).toBeLessThan(stream.counts.taken);
+  await stream.answers.return?.();
+});
+
+test('while its caller owes calls, a stream takes one event a second', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const stream = endless();
+  const { counts } = stream;
+  counts.owes = true;
+  expect(await codeOf(stream)).toBe('rate_limited');
+  const turns = async () => {
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+  };
+  await turns();
+  expect(counts.taken).toBe(1);
+  for (let second = 2; second < 5; second += 1) {
+    vi.advanceTimersByTime(limits.streamRateWaitMs - 1);
+    await turns();
+    expect(counts.taken).toBe(second - 1);
+    vi.advanceTimersByTime(1);
+    expect(await codeOf(stream)).toBe('rate_limited');
+    await turns();
+    expect(counts.taken).toBe(second);
+  }
+  counts.owes = false;
+  vi.advanceTimersByTime(limits.streamRateWaitMs);
+  for (let at = 0; at < 20; at += 1) await codeOf(stream);
+  expect(counts.taken).toBeGreaterThan(20);
+  await stream.answers.return?.();
+});
