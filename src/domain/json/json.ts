@@ -44,6 +44,11 @@ export function parseJsonBody(bytes: Uint8Array): JsonNode {
   return parseJson(decodeUtf8(bytes), DEPTH_MAX_DEFAULT, requestValuesMax);
 }
 
+/** Whether the error of a request is that it has more values than `requestValuesMax`. */
+export function isOfTooManyValues({ code, details }: LedgerError): boolean {
+  return code === 'payload_too_large' && details.limit === requestValuesMax;
+}
+
 /** Throws `invalid_json` for invalid UTF-8 and a byte order mark (RFC 8259, section 8.1). */
 export function parseJsonBytes(bytes: Uint8Array, maxDepth = DEPTH_MAX_DEFAULT): JsonNode {
   return parseJson(decodeUtf8(bytes), maxDepth);

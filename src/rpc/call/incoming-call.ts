@@ -41,8 +41,8 @@ export interface IncomingCall {
   signedRequest(): Omit<EntityRequest, 'timestamp'>;
   /** Checks the media type, the JSON and the fields, and returns the message. Call it after `receive`. */
   decode(): Decoded;
-  /** Returns the text fields of a refused request that can be read, as far as it arrived. Never throws. */
-  readable(): Message;
+  /** Returns the text fields of a request refused with `error` that can be read, as far as it arrived. Never throws. */
+  readable(error: LedgerError): Message;
   equivalent(message: Message | null): RestEquivalent;
   /** The query of the REST request, with its question mark; '' if there is none. */
   readonly query: string;

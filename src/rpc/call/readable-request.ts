@@ -1,7 +1,7 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import { requestValuesMax } from '../../domain/json/json.ts';
-import { partsIn } from '../../domain/json/json-parts.ts';
+import type { LedgerError } from '../../domain/errors.ts';
+import { isOfTooManyValues } from '../../domain/json/json.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import { jsonRule } from '../../service/encoding/json-field.ts';
 
@@ -20,11 +20,11 @@ export function messageOfTexts(desc: DescMessage, textOf: (field: DescField) => 
 }
 
 /**
- * Returns the members of a JSON object, the last of each name; none if the bytes are no JSON object, or have more parts
- * to read than a request may have values.
+ * Returns the members of a JSON object, the last of each name; none if the bytes are no JSON object, or were refused
+ * because of their many values: it would take long to read them all.
  */
-export function jsonMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
-  if (partsIn(bytes) > requestValuesMax) return {};
+export function jsonMembers(bytes: Buffer, error: LedgerError): Readonly<Record<string, unknown>> {
+  if (isOfTooManyValues(error)) return {};
   try {
     const value: unknown = JSON.parse(bytes.toString());
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};

@@ -81,10 +81,10 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
     return readJsonFields(this.#endpoint, message);
   }
 
-  readable(): Message {
+  readable(error: LedgerError): Message {
     const { input } = this.#endpoint.method;
     if (!this.#format.json) return binaryTexts(input, this.#message);
-    const members = jsonMembers(this.#message);
+    const members = jsonMembers(this.#message, error);
     return messageOfTexts(input, ({ jsonName, name }) => members[jsonName] ?? members[name]);
   }
 

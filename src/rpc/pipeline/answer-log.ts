@@ -87,7 +87,7 @@ export function createAnswerLog(parts: AnswerLogParts) {
       // The request is read once the answer is on its way.
       return history(
         Promise.resolve().then(() => {
-          call.request = incoming.readable();
+          call.request = incoming.readable(error);
           return recordsOf(call, caller, incoming, outcome);
         }),
         caller.actorId,

@@ -118,9 +118,9 @@ export class RestCall extends HttpCall implements UnaryCall {
     this.call?.headers.push(['x-ignored-parameters', ignoredParametersValue([first, ...others])]);
   }
 
-  readable(): Message {
+  readable(error: LedgerError): Message {
     const { method, hasBody } = this.entry;
-    const members = this.#body !== null && this.#isJson ? jsonMembers(this.#body) : {};
+    const members = this.#body !== null && this.#isJson ? jsonMembers(this.#body, error) : {};
     const query = new URLSearchParams(hasBody ? '' : this.query);
     return messageOfTexts(method.input, ({ name }) => this.#params[name] ?? members[name] ?? query.get(name));
   }

@@ -133,8 +133,7 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
   {
     name: 'FOLLOWERS_MAX',
     default: '10000',
-    meaning:
-      'Streams of this node that follow ledgers or masters. Beyond it those of the actor or address with most are `overloaded`.',
+    meaning: 'Streams that follow on this node. Beyond it those of the actor or address with most are `overloaded`.',
   },
   {
     name: 'FOLLOWERS_PER_ACTOR_MAX',

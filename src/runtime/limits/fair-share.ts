@@ -30,12 +30,6 @@ export class FairShare<T> {
     return this.max / this.#held.size;
   }
 
-  /** What the holder with the most has. */
-  get most(): number {
-    const largest = this.#findLargest();
-    return largest === null ? 0 : this.heldBy(largest);
-  }
-
   heldBy(holder: T): number {
     return this.#held.get(holder) ?? 0;
   }
@@ -64,9 +58,13 @@ export class FairShare<T> {
   }
 
   #findLargest(): T | null {
-    if (this.#largest === null)
-      for (const [holder, held] of this.#held)
-        if (this.#largest === null || held > this.heldBy(this.#largest)) this.#largest = holder;
+    if (this.#largest !== null) return this.#largest;
+    let most = 0;
+    for (const [holder, held] of this.#held) {
+      if (held <= most) continue;
+      most = held;
+      this.#largest = holder;
+    }
     return this.#largest;
   }
 }

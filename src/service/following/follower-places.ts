@@ -1,5 +1,4 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { FairShare } from '../../runtime/limits/fair-share.ts';
 import type { Call } from '../calls/call.ts';
 import type { FollowersParts } from './follow-parts.ts';
 import type { Follower } from './follower.ts';
@@ -11,10 +10,15 @@ export interface FollowerPlace {
   readonly actorId: string;
   /** Kept, because that of a connection that has ended is not known. */
   readonly address: string;
+  /** Those of its actor, with this one. */
+  readonly ofActor: Places;
   readonly call: PlaceCall;
   /** null: the stream has not begun yet. */
   follower: Pick<Follower, 'end'> | null;
 }
+
+/** Oldest first. */
+type Places = readonly FollowerPlace[];
 
 type PlacesParts = Pick<FollowersParts, 'bounds' | 'random'> & {
   readonly meter: Pick<FollowersParts['meter'], 'refused'>;
@@ -22,19 +26,19 @@ type PlacesParts = Pick<FollowersParts, 'bounds' | 'random'> & {
 
 /**
  * The places of the streams of a node. If none is free, a new stream takes the place of the newest one of the actor
- * with the most, unless its own actor would then have as many as that one: so equal actors do not end the streams of
- * each other in turn. Then the same holds for addresses: anybody can register many actors.
+ * with the most, unless its own actor would then have as many as that one. Otherwise the same holds for addresses, as
+ * anybody can register many actors; but only streams of actors that have more than the new one's actor are ended.
+ *
+ * So a stream that ends makes the actors more equal, or the addresses while the actors stay as equal as they were.
+ * Those that come again whenever they lose a stream do not end the streams of each other without end.
  */
 export class FollowerPlaces {
   readonly #parts: PlacesParts;
-  readonly #byActor: PlacesOfHolders;
-  readonly #byAddress: PlacesOfHolders;
+  readonly #byActor = new PlacesOfHolders();
+  readonly #byAddress = new PlacesOfHolders();
 
   constructor(parts: PlacesParts) {
     this.#parts = parts;
-    const end = (place: FollowerPlace) => this.#end(place);
-    this.#byActor = new PlacesOfHolders(parts.bounds.total, end);
-    this.#byAddress = new PlacesOfHolders(parts.bounds.total, end);
   }
 
   get count(): number {
@@ -45,17 +49,16 @@ export class FollowerPlaces {
   take(actorId: string, call: PlaceCall): FollowerPlace {
     const { total, perActor } = this.#parts.bounds;
     const { address } = call;
-    if (this.#byActor.of(actorId) >= perActor) throw this.#tooMany('FOLLOWERS_PER_ACTOR_MAX', perActor);
-    let displacing: PlacesOfHolders | null = null;
+    if (this.#byActor.of(actorId).length >= perActor) throw this.#tooMany('FOLLOWERS_PER_ACTOR_MAX', perActor);
     if (this.count >= total) {
-      if (this.#byActor.mayDisplace(actorId)) displacing = this.#byActor;
-      else if (this.#byAddress.mayDisplace(address)) displacing = this.#byAddress;
-      else throw this.#tooMany('FOLLOWERS_MAX', total);
+      const other = this.#placeFor(actorId, address);
+      if (other === undefined) throw this.#tooMany('FOLLOWERS_MAX', total);
+      this.#end(other);
     }
-    const place = { actorId, address, call, follower: null };
-    this.#byActor.add(actorId, place);
-    this.#byAddress.add(address, place);
-    displacing?.endNewestOfLargest();
+    const ofActor = this.#byActor.of(actorId);
+    const place = { actorId, address, ofActor, call, follower: null };
+    this.#byActor.add(actorId, ofActor, place);
+    this.#byAddress.add(address, this.#byAddress.of(address), place);
     return place;
   }
 
@@ -63,6 +66,16 @@ export class FollowerPlaces {
   leave(place: FollowerPlace): void {
     this.#byActor.delete(place.actorId, place);
     this.#byAddress.delete(place.address, place);
+  }
+
+  /** The place that a new stream may take from another one. undefined: there is none. */
+  #placeFor(actorId: string, address: string): FollowerPlace | undefined {
+    const held = this.#byActor.of(actorId).length;
+    const most = this.#byActor.largest;
+    if (held + 1 < most.length) return most.at(-1);
+    const mostOfAddress = this.#byAddress.largest;
+    if (held >= most.length || this.#byAddress.of(address).length + 1 >= mostOfAddress.length) return undefined;
+    return mostOfAddress.findLast(({ ofActor }) => ofActor.length > held);
   }
 
   #end(place: FollowerPlace): void {
@@ -84,45 +97,49 @@ export class FollowerPlaces {
 
 /** The places of each holder: an actor, or an address. */
 class PlacesOfHolders {
-  readonly #share: FairShare<string>;
-  /** Oldest first. */
-  readonly #places = new Map<string, Set<FollowerPlace>>();
-
-  constructor(total: number, end: (place: FollowerPlace) => void) {
-    this.#share = new FairShare(total, (holder) => {
-      const newest = [...(this.#places.get(holder) ?? [])].at(-1);
-      if (newest !== undefined) end(newest);
-    });
-  }
+  readonly #places = new Map<string, FollowerPlace[]>();
+  /** Found when it is needed. Kept until it is shorter. */
+  #largest: Places | null = null;
+  #count = 0;
 
   get count(): number {
-    return this.#share.total;
+    return this.#count;
   }
 
-  of(holder: string): number {
-    return this.#share.heldBy(holder);
+  /** The same array as long as the holder has any. */
+  of(holder: string): FollowerPlace[] {
+    return this.#places.get(holder) ?? [];
   }
 
-  /** Whether the holder would have fewer places than the one with the most, even with one more. */
-  mayDisplace(holder: string): boolean {
-    return this.of(holder) + 1 < this.#share.most;
+  /** The places of the holder with the most. */
+  get largest(): Places {
+    let largest = this.#largest ?? [];
+    if (this.#largest === null) for (const places of this.#places.values()) largest = longer(largest, places);
+    this.#largest = largest;
+    return largest;
   }
 
-  add(holder: string, place: FollowerPlace): void {
-    this.#places.set(holder, (this.#places.get(holder) ?? new Set()).add(place));
-    this.#share.add(holder, 1);
+  add(holder: string, places: FollowerPlace[], place: FollowerPlace): void {
+    this.#places.set(holder, places);
+    places.push(place);
+    this.#count += 1;
+    if (this.#largest !== null) this.#largest = longer(this.#largest, places);
   }
 
   delete(holder: string, place: FollowerPlace): void {
-    const own = this.#places.get(holder);
-    if (own === undefined || !own.delete(place)) return;
-    if (own.size === 0) this.#places.delete(holder);
-    this.#share.add(holder, -1);
+    const places = this.of(holder);
+    const at = places.lastIndexOf(place);
+    if (at < 0) return;
+    places.splice(at, 1);
+    this.#count -= 1;
+    if (places.length === 0) this.#places.delete(holder);
+    if (places === this.#largest) this.#largest = null;
   }
+}
 
-  endNewestOfLargest(): void {
-    this.#share.endLargestIfFull();
-  }
+/** The first one, if they are equal. */
+function longer(one: Places, other: Places): Places {
+  return other.length > one.length ? other : one;
 }
 
 function tooMany(bound: string, max: number, hint: object): LedgerError {

@@ -86,7 +86,10 @@ function reservedField(name: string, expected: string): LedgerError {
   return new LedgerError('reserved_field', message, { field: `payload.${name}`, expected });
 }
 
-/** X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}. Returns the member of the payload. */
+/**
+ * X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}. Returns the member of the payload. An
+ * event of a stream has it in a field, which may be longer than a header.
+ */
 export function checkDeliveryChain(text: string): AddedMember {
   const node = namedAsHeader(() => parseJson(text, deliveryChainDepthMax, requestValuesMax));
   if (node.kind !== 'array' || node.items.length > deliveryChainItemsMax) {

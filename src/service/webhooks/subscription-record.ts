@@ -2,7 +2,7 @@ import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import { type CollectionRules, collection } from '../records/collection.ts';
-import { count, listOf, oneOf, orNull, text, textOrNull, time, webAddress } from '../records/record-form.ts';
+import { count as isCount, listOf, oneOf, orNull, text, textOrNull, time, webAddress } from '../records/record-form.ts';
 import { unboundedWalk, type Walk } from '../walking/walk.ts';
 
 export interface SubscriptionRecord {
@@ -59,7 +59,7 @@ const endNotedAgainMs = 60_000;
 
 function parseCount(json: string): number {
   const value: unknown = JSON.parse(json);
-  if (!count(value)) throw new TypeError('it is no count');
+  if (!isCount(value)) throw new TypeError('it is no count');
   return value as number;
 }
 

@@ -9,9 +9,13 @@ interface TurnBounds {
 /** Has the turns of ledgers that nobody watches any more, whose cursors are to be removed. */
 const nobody = '';
 
+/** An owner that has as many ledgers at once as it may ranks behind all that have not. */
+const busyRank = 2 ** 40;
+
 /**
  * Which ledger is fanned out next. Owners of subscriptions take turns, however many ledgers each of them watches. A
- * ledger that several owners watch takes the turn of the one with the fewest ledgers.
+ * ledger that several owners watch takes the turn of the one with the fewest ledgers. An owner that has as many at once
+ * as it may is taken only if all have.
  */
 export class LedgerTurns {
   readonly #bounds: TurnBounds;
@@ -36,10 +40,13 @@ export class LedgerTurns {
     return this.#waiting.has(ledgerId) || this.#running.has(ledgerId);
   }
 
-  /** A ledger that waits already keeps its place. */
+  /** A ledger that waits already keeps its place, unless it has its first watcher only now. */
   add(ledgerId: string, watchers: Iterable<string>): void {
-    if (this.#waiting.has(ledgerId)) return;
+    const before = this.#waiting.get(ledgerId);
+    if (before !== undefined && before !== nobody) return;
     const owner = this.#leastOf(watchers);
+    if (owner === before) return;
+    this.delete(ledgerId);
     this.#waiting.set(ledgerId, owner);
     this.#count(owner, 1);
     this.#turns.add(owner, ledgerId);
@@ -57,7 +64,7 @@ export class LedgerTurns {
   /** The next ledger runs from now on, until `end`. null: none may run now. */
   begin(): string | null {
     if (this.#running.size >= this.#bounds.ledgersAtOnce) return null;
-    const next = this.#turns.next((owner) => this.#runningOf(owner) < this.#bounds.ofOneOwner);
+    const next = this.#turns.next((owner) => this.#mayBegin(owner));
     if (next === null) return null;
     const { owner, item: ledgerId } = next;
     this.#turns.served(owner, ledgerId);
@@ -74,11 +81,14 @@ export class LedgerTurns {
   }
 
   #leastOf(watchers: Iterable<string>): string {
+    const busy = new Set([...this.#running.values()].filter((owner) => !this.#mayBegin(owner)));
     let least = nobody;
-    let fewest = Number.POSITIVE_INFINITY;
+    let lowest = Number.POSITIVE_INFINITY;
     for (const watcher of watchers) {
       const count = this.#counts.get(watcher) ?? 0;
-      if (count < fewest) [least, fewest] = [watcher, count];
+      if (count >= lowest) continue;
+      const rank = busy.has(watcher) ? busyRank + count : count;
+      if (rank < lowest) [least, lowest] = [watcher, rank];
       if (count === 0) break;
     }
     return least;
@@ -90,9 +100,9 @@ export class LedgerTurns {
     else this.#counts.delete(owner);
   }
 
-  #runningOf(owner: string): number {
-    let count = 0;
-    for (const other of this.#running.values()) if (other === owner) count += 1;
-    return count;
+  #mayBegin(owner: string): boolean {
+    let running = 0;
+    for (const other of this.#running.values()) if (other === owner) running += 1;
+    return running < this.#bounds.ofOneOwner;
   }
 }

@@ -174,6 +174,26 @@ it('a payload of the most values is read over every transport; a request with mo
   expect(lengths).toHaveLength(3);
 });
 
+it('a refused request leaves an access record, though it has many values or escapes', async () => {
+  const node = await start({ grpc: false, handlers: {} });
+  const post = (path: string, body: string) =>
+    fetch(`${node.base}${path}`, {
+      method: 'POST',
+      headers: { ...bearer, 'content-type': 'application/json' },
+      body,
+    });
+  const escapes = `"${'\\n'.repeat(131_000)}"`;
+  const values = `[${'0,'.repeat(129_999)}0]`;
+  for (const value of ['1', escapes, values]) {
+    for (const sent of [
+      post('/v1/traceledger/master', `{"ledger_id":"${ledgerId}","x":${value}}`),
+      post(rpcPathOf(MasterService.method.createMaster), `{"ledgerId":"${ledgerId}","x":${value}}`),
+    ])
+      expect((await sent).status).toBe(400);
+  }
+  await expect.poll(() => node.accesses.map((access) => access.ledgerId)).toEqual(Array(6).fill(ledgerId));
+});
+
 it('a request without a credential may have 10,000 JSON values', async () => {
   const node = await start({ grpc: false, handlers: { 'ActorService.CreateActor': async () => ({}) } });
   const sent = (values: number) =>

@@ -26,12 +26,18 @@ test('a full share refuses holders above their equal part, and otherwise ends th
   expect([share.total, more('small', 100), ended.length]).toEqual([0, true, 3]);
 });
 
-test('the share tells what the holder with the most has', () => {
-  const share = new FairShare<string>(100);
+test('the holder that is ended is the one with the most, as amounts change', () => {
+  const ended: string[] = [];
+  const share = new FairShare<string>(1, (holder) => ended.push(holder));
   const largest = (holder: string, amount: number) => {
     share.add(holder, amount);
-    return share.most;
+    share.endLargestIfFull();
+    return ended.at(-1);
   };
-  expect(share.most).toBe(0);
-  expect([largest('one', 5), largest('two', 7), largest('one', 3), largest('one', -4)]).toEqual([5, 7, 8, 7]);
+  expect([largest('one', 5), largest('two', 7), largest('one', 3), largest('one', -4)]).toEqual([
+    'one',
+    'two',
+    'one',
+    'two',
+  ]);
 });

@@ -54,6 +54,30 @@ test('a ledger that nobody watches has its turn too', () => {
   expect(turnsOf('1a', '1b', 'c', '2d').all()).toBe('1a c 2d 1b');
 });
 
+test('a ledger that nobody watched waits for the turn of its first watcher, not behind others that nobody watches', () => {
+  const { turns, add, all } = turnsOf('a', 'b', '1c', 'd', 'e');
+  add('b');
+  turns.add('e', ['2']);
+  add('e');
+  expect(all()).toBe('a 1c e b d');
+});
+
+test('a ledger of several owners waits for one that may begin one more, if there is one', () => {
+  const { add, begin, all } = turnsOf('1a', '1b', '1c');
+  expect(begin()).toEqual(['1a', '1b', '1c']);
+  for (const ledger of ['2d', '2e', '2f', '2g', '12h', '21i']) add(ledger);
+  expect(all()).toBe('2d 2e 2f 2g 12h 21i');
+});
+
+test('of owners that all have their places a ledger waits for the one with the fewest', () => {
+  const turns = new LedgerTurns({ ledgersAtOnce: 4, ofOneOwner: 2 });
+  for (const ledger of ['1a', '1b', '2a', '2b', '1c']) turns.add(ledger, [ledger.slice(0, 1)]);
+  for (let at = 0; at < 4; at += 1) turns.begin();
+  turns.add('12d', ['1', '2']);
+  turns.end('2a');
+  expect(turns.begin()).toBe('12d');
+});
+
 test('one owner has all places but one', () => {
   const { turns, add, begin } = turnsOf('1a', '1b', '1c', '1d', '1e');
   expect(begin()).toEqual(['1a', '1b', '1c']);

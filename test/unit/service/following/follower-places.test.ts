@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { LedgerError } from '../../../../src/domain/errors.ts';
 import { type FollowerPlace, FollowerPlaces } from '../../../../src/service/following/follower-places.ts';
+import { SeededRandom } from '../../../simulation/random.ts';
 import { buyer, delegate, grant, supplier } from '../../../support/commands.ts';
 import { FollowersRig, type RigStream } from '../../../support/followers-rig.ts';
 import { beforeCalls, countingBytes } from '../../../support/world.ts';
@@ -36,6 +37,10 @@ function placesOf(total: number, perActor: number) {
   return { places, take, refused, ended };
 }
 
+/** Names of one character. */
+const actors = (count: number, first = 0x4e00) =>
+  Array.from({ length: count }, (_, at) => String.fromCodePoint(first + at));
+
 const overloaded = (bound: string) => ({
   code: 'overloaded',
   details: { bound, retry_after_ms: expect.any(Number) },
@@ -65,7 +70,7 @@ describe('when no place is free', () => {
 
   test('a hundred actors with a hundred streams each do not keep another one out', () => {
     const { places, take, ended, refused } = placesOf(10_000, 100);
-    const many = Array.from({ length: 100 }, (_, at) => String.fromCodePoint(0x4e00 + at));
+    const many = actors(100);
     for (const actor of many) for (let stream = 0; stream < 100; stream += 1) take(`${actor}${stream}`);
     for (let stream = 0; stream < 20; stream += 1) expect(take(`h${stream}`)).toMatchObject({ actorId: 'h' });
     for (const actor of many) take(`${actor}100`);
@@ -76,20 +81,28 @@ describe('when no place is free', () => {
 });
 
 describe('when actors with one stream each have all places', () => {
-  const actors = (count: number) => Array.from({ length: count }, (_, at) => String.fromCodePoint(0x4e00 + at));
-
   test('an actor of another address gets the place of the newest stream of the address with the most', () => {
     const { places, take, ended, refused } = placesOf(1_000, 100);
     for (const actor of actors(1_000)) take(`${actor}1`);
-    for (let stream = 1; stream <= 3; stream += 1)
-      expect(take(`h${stream}`, '192.0.2.2')).toMatchObject({ actorId: 'h' });
+    expect(take('h1', '192.0.2.2')).toMatchObject({ actorId: 'h' });
+    for (const name of ['h2', 'h3']) expect(take(name, '192.0.2.2')).toMatchObject(overloaded('FOLLOWERS_MAX'));
     expect(take('i1', '192.0.2.3')).toMatchObject({ actorId: 'i' });
     const newest = actors(1_000)
-      .slice(-4)
+      .slice(-2)
       .map((actor) => `${actor}1`);
-    // The third stream of h makes it the actor with the most, so the stream of i takes its place.
-    expect(ended.toSorted()).toEqual([...newest.slice(1), 'h3'].toSorted());
-    expect([refused, places.count]).toEqual([[], 1_000]);
+    expect(ended).toEqual(newest.toReversed());
+    expect([refused.length, places.count]).toEqual([2, 1_000]);
+  });
+
+  test('other actors of that address end no stream of an actor that has one', () => {
+    const { take, ended } = placesOf(1_000, 100);
+    const [many, others] = [actors(1_000), actors(250, 0x6000)];
+    for (const actor of many) take(`${actor}1`);
+    for (let round = 0; round < 50; round += 1) {
+      for (let stream = 0; stream < 3; stream += 1) take('h1', '192.0.2.2');
+      for (const actor of others.slice(5 * round, 5 * round + 5)) take(`${actor}1`);
+    }
+    expect(ended).toEqual([`${many.at(-1)}1`]);
   });
 
   test('another actor of that address is refused, and addresses with equally many do not end each other’s', () => {
@@ -111,6 +124,64 @@ describe('when actors with one stream each have all places', () => {
     expect(take('g1', '192.0.2.1')).toMatchObject({ actorId: 'g' });
     expect(ended).toEqual(['f1']);
   });
+});
+
+describe('when an address has the most streams', () => {
+  test('actors with many streams each at other addresses end none of its single streams', () => {
+    const { take, ended } = placesOf(10_000, 100);
+    const shared = '198.51.100.1';
+    const [single, greedy] = [actors(3_000), actors(100, 0x6000)];
+    const ask = (times: number) => {
+      for (let stream = 0; stream < times; stream += 1)
+        for (const [at, actor] of greedy.entries()) take(`${actor}${stream}`, `192.0.2.${at}`);
+    };
+    for (const actor of single) take(`${actor}1`, shared);
+    ask(70);
+    expect(ended).toEqual([]);
+    ask(30);
+    expect(ended).toEqual([]);
+    for (const actor of actors(200, 0x7000)) {
+      expect(take(`${actor}1`, shared)).toMatchObject({ actorId: actor });
+      ask(1);
+    }
+    expect([ended.length, ended.filter((name) => !greedy.includes(name.slice(0, 1)))]).toEqual([200, []]);
+  });
+
+  test('an actor with one stream gets a place of an actor with two there, though the newest is of another', () => {
+    const { take, ended } = placesOf(5, 4);
+    for (const name of ['a1', 'a2', 'b1', 'c1']) take(name);
+    take('h1', '192.0.2.2');
+    expect([take('h2', '192.0.2.2'), ended]).toMatchObject([{ actorId: 'h' }, ['a2']]);
+    expect([take('a3'), take('h3', '192.0.2.2'), ended]).toMatchObject([
+      overloaded('FOLLOWERS_MAX'),
+      overloaded('FOLLOWERS_MAX'),
+      ['a2'],
+    ]);
+  });
+
+  test('two actors that come again whenever they lose a stream do not end the streams of each other in turn', () => {
+    const { take, ended } = placesOf(4, 4);
+    for (const name of ['p1', 'p2']) take(name, '192.0.2.1');
+    for (const name of ['q1', 'r1']) take(name, '192.0.2.2');
+    for (let turn = 0; turn < 10; turn += 1) {
+      take('s1', '192.0.2.2');
+      take('p2', '192.0.2.1');
+    }
+    expect(ended).toEqual(['p2']);
+  });
+});
+
+test('actors that all ask for more, over and over, end few streams of each other', () => {
+  const { take, ended } = placesOf(60, 20);
+  const random = new SeededRandom(7);
+  const ask = () => {
+    const actor = random.between(0, 29);
+    take(`${String.fromCodePoint(0x4e00 + actor)}1`, `192.0.2.${random.between(0, actor % 7)}`);
+  };
+  for (let time = 0; time < 10_000; time += 1) ask();
+  const before = ended.length;
+  for (let time = 0; time < 10_000; time += 1) ask();
+  expect([before < 600, ended.length]).toEqual([true, before]);
 });
 
 test('an actor has at most its own places, though others are free', () => {

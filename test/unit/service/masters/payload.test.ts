@@ -6,6 +6,7 @@ const actor = '0199aaaa-0000-7000-8000-000000000001';
 
 test.each([
   ['broken JSON', '[', 'invalid_json', undefined],
+  ['more values than a request may have', `[${'0,'.repeat(500_000)}0]`, 'payload_too_large', undefined],
   ['no list', '{}', 'invalid_argument', 'X-Delivery-Chain'],
   ['an item without its members', '[{}]', 'invalid_argument', 'X-Delivery-Chain[0]'],
   [
