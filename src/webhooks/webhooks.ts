@@ -3,6 +3,7 @@ import { isoTime } from '../domain/values/time.ts';
 import { BackgroundLimiter, type BackgroundLimiterParts } from '../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../runtime/clock/clock.ts';
 import type { Log } from '../runtime/telemetry/log.ts';
+import type { LinkStore } from '../service/reading/any-master.ts';
 import type { LedgerReading } from '../service/reading/ledger-reading.ts';
 import type { SecretBox } from '../service/records/secret-box.ts';
 import { answeredSeqsIn } from '../service/webhooks/answered-seqs.ts';
@@ -34,6 +35,9 @@ const scansBetweenLists = 20;
 const busyShare = 0.015;
 /** The same while few appends come to a full machine: one owner can have a thousand deliveries for each of them. */
 const fullShare = 0.3;
+
+/** Main thread time of looking at a delegate's grant of a master, measured. */
+const masterCostMs = 0.03;
 
 export interface WebhookParts extends Omit<BackgroundLimiterParts, 'busyShare' | 'fullShare'> {
   readonly ledgers: LedgerStore;
@@ -122,7 +126,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
       clock,
       mayStillSend: (id: string) => ownsShardOf(id) && index.get(id) !== undefined,
       mayRead: (actorId: string, ledgerId: string, masterId: string | null) =>
-        reading.mayReadEvent(actorId, ledgerId, masterId),
+        reading.mayReadEvent(actorId, ledgerId, masterId, paidMasters(ledgers, limiter)),
     };
     this.#sender = new Sender({
       ...shared,
@@ -286,4 +290,16 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
       clearInterval(alive);
     }
   }
+}
+
+/** The masters of delegates, which are looked through in the time that webhooks have. */
+function paidMasters(ledgers: LedgerStore, limiter: BackgroundLimiter): LinkStore {
+  return {
+    cell: (key) => ledgers.cell(key),
+    lines: async (list, page) => {
+      const lines = await ledgers.lines(list, page);
+      await limiter.take(lines.length * masterCostMs);
+      return lines;
+    },
+  };
 }

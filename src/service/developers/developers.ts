@@ -15,6 +15,7 @@ import type {
   RegisterDeveloperRequest,
   RevokeApiKeyRequest,
 } from '../../gen/svc/v1/developer_pb.ts';
+import { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { ActorRecord } from '../actors/actor-record.ts';
 import type { Identities } from '../actors/identities.ts';
@@ -29,6 +30,7 @@ import type { KeyCache } from './entity-credentials.ts';
 /** Methods for developers: registration, and their API keys. */
 export function developerService(records: RecordStore, identities: Identities, cache: KeyCache) {
   const keys = apiKeyCollection(records);
+  const creations = new KeyedMutex(null);
 
   const activeKeys = async (actorId: string, walk: Walk): Promise<ApiKeyRecord[]> => {
     const active: ApiKeyRecord[] = [];
@@ -105,15 +107,18 @@ export function developerService(records: RecordStore, identities: Identities, c
         region: own.region === 'in' || own.region === 'eu' ? own.region : null,
         name,
       });
-      const held = await activeKeys(caller.actorId, call.walk);
-      // A retry after a crash finds the key that the first run made.
-      if (held.length >= apiKeysPerActorMax && !held.some(({ keyId }) => keyId === record.keyId))
-        throw new LedgerError(
-          'invalid_argument',
-          `An actor may hold at most ${apiKeysPerActorMax} API keys that are not revoked: revoke one first.`,
-          { limit: apiKeysPerActorMax },
-        );
-      await keys.create(record);
+      // Of an actor one at a time: calls that run at once must not all find the last room.
+      await creations.take(caller.actorId, 'write', async () => {
+        const held = await activeKeys(caller.actorId, call.walk);
+        // A retry after a crash finds the key that the first run made.
+        if (held.length >= apiKeysPerActorMax && !held.some(({ keyId }) => keyId === record.keyId))
+          throw new LedgerError(
+            'invalid_argument',
+            `An actor may hold at most ${apiKeysPerActorMax} API keys that are not revoked: revoke one first.`,
+            { limit: apiKeysPerActorMax },
+          );
+        await keys.create(record);
+      });
       return { keyId: record.keyId, apiKey: secret, environment: record.environment, name };
     },
 

@@ -80,7 +80,11 @@ export function proofService(store: LedgerStore, reading: LedgerReading, logs: P
     if (size === null || ('index' in event && size !== event.index + 1)) throw notOwnPlace();
     const found = await findInLedger(ledgerId, event, call);
     const { actorId } = callerOf(call);
-    if (found === null || !(await reading.mayReadEvent(actorId, ledgerId, found.master?.id ?? null)))
+    if (found === null) throw notFound('event');
+    // A reader of a part of the ledger may read the ledger's own events.
+    const masterId = found.master?.id ?? null;
+    const masters = boundedLedgers(call.walk, store);
+    if (masterId !== null && !(await reading.mayReadEvent(actorId, ledgerId, masterId, masters)))
       throw notFound('event');
     if (size !== found.seq + 1) throw notOwnPlace();
     return withoutBrokenSeq(

@@ -16,18 +16,17 @@ import {
 } from '../../domain/ledger/permission.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import { type LinesOfLists, linePages, pageCharsMax } from '../../store/pages.ts';
-import { decodeOrPassOver, decodeStored, storedCell, storedLine } from '../../store/unreadable-record.ts';
+import { pageCharsMax } from '../../store/pages.ts';
+import { decodeOrPassOver, decodeStored, storedCell } from '../../store/unreadable-record.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
+import { AnyMaster, type LinkStore, masterLinksMax, mastersEverGranted } from './any-master.ts';
 import { readEvent } from './stored-event.ts';
-import { parseGrantCell, parseLedgerFacts, parseMasterFacts, parseMasterLine } from './stored-lines.ts';
+import { parseGrantCell, parseLedgerFacts, parseMasterFacts } from './stored-lines.ts';
 
 /** Cached facts of ledgers and of masters, half a KB each. They never change. */
 const factsCachedMax = 50_000;
 
-/** Masters of one ledger that are looked up for one delegate at most: those of its newest grants. */
-const masterLinksMax = 10_000;
 /** Masters looked up at once: a millisecond of the main thread if the store answers from memory. */
 const masterLinksChunk = 100;
 
@@ -59,18 +58,20 @@ interface SeenMaster {
   readonly ledger: LedgerFacts;
 }
 
-type LinkStore = LinesOfLists & Pick<LedgerStore, 'cell'>;
-
 /** Facts of ledgers and masters, and the read access of actors. Read from the projections, so any node can answer. */
 export class LedgerReading {
   readonly #store: LedgerStore;
   readonly #now: () => number;
   readonly #ledgers = new Map<string, LedgerFacts>();
   readonly #masters = new Map<string, MasterFacts>();
+  readonly #anyMaster: AnyMaster;
 
   constructor(store: LedgerStore, now: () => number) {
     this.#store = store;
     this.#now = now;
+    const mayReadMaster = async (masterId: string, actorId: string, cells?: LinkStore) =>
+      mayRead(await this.#byGrant({ scope: 'master', id: masterId }, actorId, cells));
+    this.#anyMaster = new AnyMaster({ store, now, mayRead: mayReadMaster });
   }
 
   async ledgerFacts(ledgerId: string): Promise<LedgerFacts | null> {
@@ -140,15 +141,16 @@ export class LedgerReading {
     return { facts, masters: masters.reverse() };
   }
 
-  /** The read rule for one event, now (eventGrantObjects). `masterId` null: an event of the ledger itself. */
-  async mayReadEvent(actorId: string, ledgerId: string, masterId: string | null): Promise<boolean> {
+  /**
+   * The read rule for one event, now (eventGrantObjects). `masterId` null: an event of the ledger itself, for which the
+   * actor's masters may have to be looked through: in `masters`.
+   */
+  async mayReadEvent(actorId: string, ledgerId: string, masterId: string | null, masters: LinkStore): Promise<boolean> {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null) return false;
     const { objects, anyMaster } = eventGrantObjects(facts, masterId);
     if (mayRead(await this.#access(facts, objects, actorId))) return true;
-    if (!anyMaster) return false;
-    for await (const { level } of this.#mastersGranted(this.#store, ledgerId, actorId)) if (mayRead(level)) return true;
-    return false;
+    return anyMaster && this.#anyMaster.mayRead(actorId, ledgerId, masters);
   }
 
   /** The masters that the actor ever had a grant of, newest first, with its access now. */
@@ -157,7 +159,7 @@ export class LedgerReading {
     ledgerId: string,
     actorId: string,
   ): AsyncIterable<{ readonly masterId: string; readonly level: AccessLevel }> {
-    for await (const masterId of mastersEverGranted(store, ledgerId, actorId, masterLinksChunk))
+    for await (const { masterId } of mastersEverGranted(store, ledgerId, actorId, masterLinksChunk))
       yield { masterId, level: await this.#byGrant({ scope: 'master', id: masterId }, actorId, store) };
   }
 
@@ -192,7 +194,7 @@ export class LedgerReading {
     const objects: GrantObject[] = [...ledgerGrantObjects(facts)];
     if (masterId !== null) objects.push({ scope: 'master', id: masterId });
     else
-      for await (const id of mastersEverGranted(store, facts.ledgerId, actorId, masterLinksChunk))
+      for await (const { masterId: id } of mastersEverGranted(store, facts.ledgerId, actorId, masterLinksChunk))
         objects.push({ scope: 'master', id });
     const held: HeldGrant[] = [];
     for (const { scope, id } of objects) {
@@ -288,24 +290,4 @@ function keep<T>(cache: Map<string, T>, id: string, facts: T): T {
   if (cache.size >= factsCachedMax) cache.clear();
   cache.set(id, facts);
   return facts;
-}
-
-/** The masters of a ledger that an actor ever had a grant of, newest first. Other work runs between two pages. */
-export async function* mastersEverGranted(
-  store: LinesOfLists,
-  ledgerId: string,
-  actorId: string,
-  atOnce: number,
-): AsyncIterable<string> {
-  let count = 0;
-  const list = names.masterLinksOf(ledgerId, actorId);
-  for await (const { lines, isLast } of linePages(store, list, atOnce, true)) {
-    for (const { value } of lines) {
-      const line = decodeOrPassOver(storedLine(list, value), parseMasterLine);
-      if (line !== undefined) yield line.masterId;
-    }
-    count += lines.length;
-    if (isLast || count >= masterLinksMax) return;
-    await new Promise((resolve) => void setImmediate(resolve));
-  }
 }

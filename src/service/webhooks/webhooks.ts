@@ -10,6 +10,7 @@ import type {
   RedeliverWebhookRequest,
   TestWebhookRequest,
 } from '../../gen/svc/v1/webhooks_pb.ts';
+import { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
@@ -44,6 +45,7 @@ export function webhookService(
   const subscriptions = subscriptionsIn(records);
   const deliveries = deliveriesIn(records);
   const answeredSeqs = answeredSeqsIn(records);
+  const creations = new KeyedMutex(null);
 
   const owned = async (call: Call, id: string): Promise<SubscriptionRecord> => {
     const subscription = await subscriptions.get(checkUuid('id', id));
@@ -57,6 +59,19 @@ export function webhookService(
     throw hasEnded();
   };
 
+  const demandRoom = async (actorId: string): Promise<void> => {
+    if (!(await subscriptions.hasInForce(actorId, subscriptionsMax))) return;
+    const message = `An actor has at most ${subscriptionsMax} subscriptions: delete one first.`;
+    throw new LedgerError('invalid_argument', message, { limit: subscriptionsMax });
+  };
+
+  /** Of an actor one at a time: calls that run at once must not all find the last room. */
+  const create = (subscription: SubscriptionRecord): Promise<SubscriptionRecord> =>
+    creations.take(subscription.actorId, 'write', async () => {
+      await demandRoom(subscription.actorId);
+      return subscriptions.create(subscription);
+    });
+
   /** Checks a creation, stores the seqs up to which its ledgers have answered, and returns the record to write. */
   const newSubscription = async (
     request: CreateWebhookRequest,
@@ -69,10 +84,7 @@ export function webhookService(
     const eventTypes = checkEventTypes(request.eventTypes);
     const ledgerId = request.ledgerId === undefined ? null : checkUuid('ledger_id', request.ledgerId);
     if (ledgerId !== null) await withNotFoundField('ledger_id', reading.seen(call.walk, ledgerId, actorId));
-    if (await subscriptions.hasInForce(actorId, subscriptionsMax)) {
-      const message = `An actor has at most ${subscriptionsMax} subscriptions: delete one first.`;
-      throw new LedgerError('invalid_argument', message, { limit: subscriptionsMax });
-    }
+    await demandRoom(actorId);
     const answered = await seqsToStartAfter(boundedLedgers(call.walk, ledgers), work, actorId, ledgerId);
     // Stored before any node can find the subscription.
     if (Object.keys(answered).length > 0) await answeredSeqs.keep(id, answered, call.now);
@@ -98,7 +110,9 @@ export function webhookService(
       const secret = webhookSecret(call.randomBytes(WEBHOOK_SECRET_BYTES));
       // A retry gets the subscription of an earlier run, whatever would refuse it now: only this answer has the secret.
       const earlier = await subscriptions.get(id);
-      const made = await subscriptions.create(earlier ?? (await newSubscription(request, call, id, secret)));
+      const made = await (earlier === null
+        ? create(await newSubscription(request, call, id, secret))
+        : subscriptions.create(earlier));
       if (made.endedAt === null) work.subscribed(made);
       return { ...subscriptionMessage(made), secret, note: 'Store this secret now: it is not shown again.' };
     },

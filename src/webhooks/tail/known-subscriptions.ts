@@ -1,15 +1,19 @@
 import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
+import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import type { SubscriptionRecord, Subscriptions } from '../../service/webhooks/subscription-record.ts';
 import { UnreadableRecord } from '../../store/unreadable-record.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
 
 const subscriptionsAtOnce = 500;
 const pageCostMs = 3;
+/** The longest rest between two readings. Ledgers with new events may wait for it. */
+const restMaxMs = 1_000;
 
 interface KnownSubscriptionsParts {
   readonly subscriptions: Subscriptions;
   readonly index: SubscriptionIndex;
   readonly limiter: BackgroundLimiter;
+  readonly clock: Clock;
   readonly isShared: boolean;
   isStopped(): boolean;
   /** Retries work until it succeeds or the node stops. `what` names it in the log. */
@@ -25,6 +29,10 @@ export class KnownSubscriptions {
   #changes: string | null = null;
   #isListingAgain = false;
   #catchingUp: Promise<void> = Promise.resolve();
+  /** The check that begins once the running one has ended. */
+  #nextCheck: Promise<void> | null = null;
+  /** Readings take half of the time at most: no reading begins before this time, ms since 1970. */
+  #restsUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: KnownSubscriptionsParts) {
     this.#parts = parts;
@@ -34,16 +42,21 @@ export class KnownSubscriptions {
     return this.#parts.retryUntilStopped('finding subscriptions', () => this.#read());
   }
 
-  /** Reads the subscriptions again if other nodes have changed them. One check runs at a time. */
+  /**
+   * Reads the subscriptions again if other nodes have changed them. One check runs at a time, and all who ask meanwhile
+   * share the next one: anybody with a key can change subscriptions all the time, and each reading is of all of them.
+   */
   catchUp(): Promise<void> {
     const { subscriptions, retryUntilStopped, isShared } = this.#parts;
     if (!isShared) return Promise.resolve();
-    this.#catchingUp = this.#catchingUp.then(() =>
-      retryUntilStopped('looking for new subscriptions', async () => {
-        if ((await subscriptions.changes()) !== this.#changes) await this.#read();
-      }),
-    );
-    return this.#catchingUp;
+    this.#nextCheck ??= this.#catchingUp.then(() => {
+      this.#nextCheck = null;
+      return retryUntilStopped('looking for new subscriptions', async () => {
+        if ((await subscriptions.changes()) !== this.#changes) await this.#readAfterRest();
+      });
+    });
+    this.#catchingUp = this.#nextCheck;
+    return this.#nextCheck;
   }
 
   /** The owner's ledgers are listed in the background. No effect on a known subscription. */
@@ -74,8 +87,16 @@ export class KnownSubscriptions {
     void this.#parts.retryUntilStopped('listing watched ledgers again', () => this.#listDoubted());
   }
 
+  async #readAfterRest(): Promise<void> {
+    const { clock } = this.#parts;
+    const restMs = Math.min(restMaxMs, this.#restsUntilMs - clock.now());
+    if (restMs > 0) await sleep(clock, restMs);
+    await this.#read();
+  }
+
   async #read(): Promise<void> {
-    const { subscriptions, limiter } = this.#parts;
+    const { subscriptions, limiter, clock } = this.#parts;
+    const beganMs = clock.now();
     const changes = await subscriptions.changes();
     const inForce = new Set<string>();
     let after: SubscriptionRecord | null = null;
@@ -91,6 +112,7 @@ export class KnownSubscriptions {
     }
     await this.#dropEnded(inForce);
     this.#changes = changes;
+    this.#restsUntilMs = 2 * clock.now() - beganMs;
   }
 
   /** A subscription that was not found active has ended on another node, or was created here after the read. */

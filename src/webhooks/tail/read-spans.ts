@@ -10,7 +10,7 @@ import {
 } from '../../domain/event/projection.ts';
 import { eventGrantObjects, type GrantObject } from '../../domain/ledger/permission.ts';
 import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
-import { mastersEverGranted } from '../../service/reading/ledger-reading.ts';
+import { mastersEverGranted } from '../../service/reading/any-master.ts';
 import type { LedgerStore, Line } from '../../store/ledger-store.ts';
 import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 import type { EventRange } from './event-range.ts';
@@ -70,7 +70,7 @@ export function readSpans(
   const byMasters = async (actorId: string): Promise<ReadSpan[]> => {
     const found: ReadSpan[] = [];
     let open = own;
-    for await (const masterId of mastersEverGranted(ledgers, facts.ledgerId, actorId, mastersAtOnce)) {
+    for await (const { masterId } of mastersEverGranted(ledgers, facts.ledgerId, actorId, mastersAtOnce)) {
       const spans = await byGrants({ scope: 'master', id: masterId }, actorId);
       const closed = open.filter((event) => isWithin(spans, event));
       if (closed.length === 0) continue;

@@ -259,7 +259,7 @@ test('an own event of the ledger is sent if the grant of one of the masters is i
   let cells = 0;
   const store = beforeCalls(world.rig.memory, { cell: () => void cells++ });
   const reading = new LedgerReading(store, () => world.clock.now());
-  const may = (actorId: string) => reading.mayReadEvent(actorId, ledgerId, null);
+  const may = (actorId: string) => reading.mayReadEvent(actorId, ledgerId, null, store);
   expect([await may(delegate), cells < 10]).toEqual([true, true]);
   expect([await may(supplier), await may(stranger)]).toEqual([true, false]);
   for (const masterId of mastersOf(100)) await world.run(revoke({ masterId }));

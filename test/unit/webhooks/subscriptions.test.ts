@@ -37,6 +37,16 @@ test('an actor has a thousand active subscriptions at most', async () => {
   await expect(world.subscribe(supplier)).rejects.toMatchObject({ code: 'invalid_argument' });
 });
 
+test('calls that run at once do not make more than a thousand', async () => {
+  const world = webhookRig();
+  const subscriptions = subscriptionsIn(world.records);
+  const made = isoTime(world.clock.now());
+  for (let at = 0; at < 995; at++) await subscriptions.create(subscription(`made-${at}`, made));
+  const results = await Promise.allSettled(Array.from({ length: 20 }, () => world.subscribe(supplier)));
+  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(5);
+  expect(await subscriptions.hasInForce(supplier, 1_001)).toBe(false);
+});
+
 test('the newest active subscription is the one with the latest date, whichever was written last', async () => {
   const subscriptions = subscriptionsIn(new MemoryRecordStore());
   expect(await subscriptions.newestInForce()).toBeNull();

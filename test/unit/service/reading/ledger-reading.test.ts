@@ -9,10 +9,13 @@ const ledgerId = '0199dddd-0000-7000-8000-000000000001';
 const delegateId = '0199aaaa-0000-7000-8000-000000000001';
 const masterIds = Array.from({ length: 10_000 }, (_, n) => `0199cccc-0000-7000-8000-${String(n).padStart(12, '0')}`);
 
+const ended = { grant: null, linkId: 'l', revokedAt: '2026-11-21T02:06:39.100Z' };
+
 /** A delegate of so many masters, of 10,000 if nothing is said, that has lost all but one, or all. */
 function delegateOf(held: string | null, masters: readonly string[] = masterIds, more = {}) {
-  const ended = { grant: null, linkId: 'l', revokedAt: '2026-11-21T02:06:39.100Z' };
   const grant = { role: 'AUDITOR', access: 'read', expiresAt: null, ...more };
+  const clock = { ms: 0 };
+  const log = { seq: 0, masters };
   const cells = new Map<string, unknown>([
     [
       names.ledger(ledgerId),
@@ -22,6 +25,7 @@ function delegateOf(held: string | null, masters: readonly string[] = masterIds,
   ]);
   let looks = 0;
   const store = storeWith(new MemoryLedgerStore(() => 0), {
+    head: async () => ({ seq: log.seq, hash: '' }),
     cell: async (key) => {
       if (key.startsWith(names.grant('master', '', '').slice(0, -1))) looks += 1;
       const value = cells.get(key);
@@ -29,13 +33,27 @@ function delegateOf(held: string | null, masters: readonly string[] = masterIds,
     },
     lines: async (list, { from, offset = 0, limit, descending = false }) => {
       expect(list).toBe(names.masterLinksOf(ledgerId, delegateId));
-      const listed = descending ? masters.toReversed() : masters;
+      const listed = descending ? log.masters.toReversed() : log.masters;
       const first = (from === undefined ? 0 : listed.indexOf(from)) + offset;
       const found = listed.slice(first, first + limit);
       return found.map((masterId) => ({ order: masterId, value: JSON.stringify({ masterId }) }));
     },
   });
-  return { reading: new LedgerReading(store, () => 0), looks: () => looks };
+  const reading = new LedgerReading(store, () => clock.ms);
+  return {
+    reading,
+    clock,
+    log,
+    looks: () => looks,
+    mayRead: () => reading.mayReadEvent(delegateId, ledgerId, null, store),
+    /** The next event of the ledger grants a master, or ends its grant. */
+    change: (masterId: string, value: unknown) => {
+      cells.set(names.grant('master', masterId, delegateId), value);
+      if (!log.masters.includes(masterId)) log.masters = [...log.masters, masterId];
+      log.seq += 1;
+    },
+    granted: { grant },
+  };
 }
 
 /** The most masters that were looked at in one turn of the event loop. */
@@ -56,8 +74,8 @@ async function mostAtOnce(looks: () => number, work: Promise<unknown>): Promise<
 
 test('others have their turns while the masters that a delegate has lost are looked through', async () => {
   for (const held of [null, masterIds[0] ?? '']) {
-    const { reading, looks } = delegateOf(held);
-    const sees = reading.mayReadEvent(delegateId, ledgerId, null);
+    const { mayRead, looks } = delegateOf(held);
+    const sees = mayRead();
     expect(await mostAtOnce(looks, sees)).toBeLessThanOrEqual(200);
     expect([await sees, looks()]).toEqual([held !== null, masterIds.length]);
   }
@@ -68,16 +86,69 @@ test('others have their turns while the masters that a delegate has lost are loo
 });
 
 test('a delegate of 10,000 masters is told by the first that it reads', async () => {
-  const { reading, looks } = delegateOf(masterIds.at(-1) ?? '');
-  expect(await reading.mayReadEvent(delegateId, ledgerId, null)).toBe(true);
+  const { mayRead, looks } = delegateOf(masterIds.at(-1) ?? '');
+  expect(await mayRead()).toBe(true);
   expect(looks()).toBe(1);
+});
+
+test('checks that come at once, and later ones, look through the masters once', async () => {
+  const { mayRead, looks } = delegateOf(masterIds[0] ?? '');
+  expect(await Promise.all(Array.from({ length: 50 }, mayRead))).toEqual(Array.from({ length: 50 }, () => true));
+  expect(looks()).toBeLessThan(masterIds.length + 100);
+  const before = looks();
+  for (let more = 0; more < 50; more++) expect(await mayRead()).toBe(true);
+  expect(looks() - before).toBe(50);
+});
+
+test('a remembered master whose grant has ended gives no access, and the next one is found', async () => {
+  const [first = '', second = ''] = masterIds;
+  const { mayRead, change, granted } = delegateOf(first);
+  expect(await mayRead()).toBe(true);
+  change(second, granted);
+  change(first, ended);
+  expect(await mayRead()).toBe(true);
+  change(second, ended);
+  expect(await mayRead()).toBe(false);
+});
+
+test('a remembered master whose grant runs out gives no access from then on', async () => {
+  const [first = ''] = masterIds;
+  const { mayRead, clock } = delegateOf(first, [first], { expiresAt: '1970-01-01T00:00:10.000Z' });
+  expect(await mayRead()).toBe(true);
+  clock.ms = 9_999;
+  expect(await mayRead()).toBe(true);
+  clock.ms = 10_000;
+  expect(await mayRead()).toBe(false);
+});
+
+test('that no grant is in force is remembered for seconds, while the ledger has no new event', async () => {
+  const { mayRead, looks, clock, change, granted } = delegateOf(null);
+  expect(await Promise.all([mayRead(), mayRead(), mayRead()])).toEqual([false, false, false]);
+  expect(looks()).toBe(masterIds.length);
+  change(masterIds[0] ?? '', granted);
+  expect(await mayRead()).toBe(true);
+  change(masterIds[0] ?? '', ended);
+  expect(await mayRead()).toBe(false);
+  const before = looks();
+  expect([await mayRead(), looks()]).toEqual([false, before]);
+  clock.ms += 10_000;
+  expect([await mayRead(), looks()]).toEqual([false, before + masterIds.length]);
+});
+
+test('a remembered master counts while it is one of the newest 10,000', async () => {
+  const { mayRead, change } = delegateOf(masterIds[1] ?? '');
+  expect(await mayRead()).toBe(true);
+  change('0199cccc-0000-7000-8000-000000010000', ended);
+  expect(await mayRead()).toBe(true);
+  change('0199cccc-0000-7000-8000-000000010001', ended);
+  expect(await mayRead()).toBe(false);
 });
 
 test('of more masters than are looked through, a delegate sees the newest', async () => {
   const more = [...masterIds, '0199cccc-0000-7000-8000-000000010000', '0199cccc-0000-7000-8000-000000010001'];
   for (const held of more.slice(-2)) {
-    const { reading } = delegateOf(held, more);
-    expect(await reading.mayReadEvent(delegateId, ledgerId, null)).toBe(true);
+    const { reading, mayRead } = delegateOf(held, more);
+    expect(await mayRead()).toBe(true);
     expect(await reading.seen(unboundedWalk(), ledgerId, delegateId)).toMatchObject({ masters: [held] });
   }
 });
