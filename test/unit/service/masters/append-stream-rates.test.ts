@@ -31,6 +31,7 @@ function endless() {
     newId: () => 'stream',
     caller: { actorId: 'actor', mustSign: false },
     admitEvent: () => (counts.owes ? new LedgerError('rate_limited', 'Too many calls.', { retry_after_s: 9 }) : null),
+    recordNamed: () => undefined,
     eventRefused: () => {
       counts.refused += 1;
     },
