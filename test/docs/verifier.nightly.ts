@@ -331,6 +331,30 @@ const keyless = `${JSON.stringify({ actor: { ...actor, actor_id: buyer, keys: []
 
 const members = (all: readonly JsonObject[]) => all;
 
+/** The first master with another name, in all of its events and in what its author signed. */
+function named(name: 'business_ref' | 'scope', value: string | null): Event[] {
+  const of = <T extends JsonObject | null>(payload: T): T =>
+    payload !== null && Object.hasOwn(payload, name) ? { ...payload, [name]: value } : payload;
+  const renamed = (event: Event): Event =>
+    event.masterId === at(2).masterId
+      ? { ...event, payload: of(event.payload), actorSigPayload: of(event.actorSigPayload) }
+      : event;
+  return signedAgain(chain.map(renamed));
+}
+
+/** Event 4 with so many bytes of payload. */
+function ofBytes(bytes: number): Event[] {
+  const rest = bytes - canonicalJson({ ...at(4).payload, note: '' }).length;
+  return appended({ note: 'x'.repeat(rest) });
+}
+
+/** The grant as POST …/access signs it, with what was not signed changed. */
+function accessed(change: JsonObject): Event[] {
+  const { role: _, permissions: __, ...signed } = at(6).actorSigPayload ?? {};
+  const actorSigPayload = { ...signed, access: 'read' };
+  return signedWith(6, { payload: { ...at(6).payload, access: 'read', role: 'ACCESS', ...change }, actorSigPayload });
+}
+
 /** What the authority sealed, or a service wrote, that this service does not write. */
 const written: readonly Case[] = [
   ...['PING', '', 'GENESIS\u200b', 'A'.repeat(129), 'A'.repeat(128), 'a.b:c-d_e', '9', 'PAID\u202e'].map((eventType) =>
@@ -338,6 +362,16 @@ const written: readonly Case[] = [
   ),
   ...['robot', '', 'device'].map((actorType) => ofEvents(`the actor type ${actorType}`, signedWith(4, { actorType }))),
   ofEvents('an actor that is no UUID', signedWith(4, { actorId: 'X' })),
+  ...['', 'a\0', 'a\u007f', 'a\u009b', '\u202eOP', '\u{1f4a9}'.repeat(256), '\u{1f4a9}'.repeat(257), null].map((name) =>
+    ofEvents(`the business_ref ${JSON.stringify(name).slice(0, 30)}`, named('business_ref', name)),
+  ),
+  ...['', '9', 'a\n', '\uff11', 'A b-c_9', 'a'.repeat(64), 'a'.repeat(65), null].map((name) =>
+    ofEvents(`the scope ${JSON.stringify(name).slice(0, 30)}`, named('scope', name)),
+  ),
+  ...[0, 1].map((more) => ofEvents(`all the bytes that an event may have and ${more}`, ofBytes(572 * 1024 + more))),
+  ...members([{}, { role: 'OWNER' }, { role: 'access' }]).map((change) =>
+    ofEvents(`an access with ${JSON.stringify(change)}`, accessed(change)),
+  ),
   ofEvents('a cause that is no hash', signedWith(5, { causedByHash: 'zz' })),
   ofEvents('an unsigned event', unsigned),
   {

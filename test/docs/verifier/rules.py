@@ -16,6 +16,8 @@ WRITERS = {"OWNER", "OPS", "AGENT", "FINANCE"}
 NONE, READ, WRITE, OWNER, PARTY = range(5)
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 OPENINGS, CLOSINGS = ("ORDER_OPENED", "ORGANIZATION_REGISTERED"), ("MASTER_CLOSED", "LEDGER_CLOSED")
+SERVICE_TYPES = ("GENESIS|ORDER_OPENED|ORGANIZATION_REGISTERED|TRACELEDGER_MASTER_CREATED|(LEDGER|MASTER)_CLOSED|"
+                 "(SUPPLIER|LEDGER|MASTER)_DELEGATION_(GRANTED|REVOKED)")
 OF_LEDGER = "GENESIS|ORDER_OPENED|ORGANIZATION_REGISTERED|LEDGER_CLOSED|(SUPPLIER|LEDGER)_DELEGATION_(GRANTED|REVOKED)"
 
 
@@ -29,6 +31,9 @@ def holds(grant, at):
 
 def is_id(value):
     return isinstance(value, str) and bool(re.fullmatch(UUID, value))
+
+def is_name(value):
+    return isinstance(value, str) and bool(re.fullmatch("[^\0-\x1f\x7f-\x9f]{1,256}", value))
 
 def is_label(value):
     return isinstance(value, str) and bool(re.fullmatch("[A-Za-z][A-Za-z0-9 _-]{0,63}", value))
@@ -52,7 +57,7 @@ def is_grant(p, name):
             and all(is_id(p[one]) for one in ids | p.keys() & {"replaces_link_id"})
             and is_label(p["role"]) and isinstance(permissions, dict)
             and permissions.get("access", "read") in ("read", "write")
-            and ("access" not in p or permissions == {"access": p["access"]})
+            and ("access" not in p or (permissions, p["role"]) == ({"access": p["access"]}, "ACCESS"))
             and ("expires_at" not in p or not math.isnan(time_of(str(p["expires_at"])))))
 
 def is_named(e, names, is_created):

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 
 import checkpoint
 from formulas import jcs, parse, sha256, time_of, verifies
-from rules import ACTOR_TYPES, UUID, Rules
+from rules import ACTOR_TYPES, SERVICE_TYPES, UUID, Rules, is_label, is_name
 
 FIELDS = ("id ledger_id seq master_id master_seq event_type actor_id actor_type payload hash content_hash actor_sig"
           " caused_by_hash signing_key_id actor_sig_payload authority_sig authority_key_id created_at").split()
@@ -65,7 +65,11 @@ def is_form(e):
     ids = [e["id"], e["ledger_id"], *(e[name] for name in ("master_id", "actor_id") if e[name] is not None)]
     hashes = [e["hash"], e["content_hash"], e["content_hash"] if e["caused_by_hash"] is None else e["caused_by_hash"]]
     places = [e["seq"], e["seq"] if e["master_seq"] is None else e["master_seq"]]
-    return (all(re.fullmatch(UUID, one) for one in ids) and all(0 <= n < 2**53 and n % 1 == 0 for n in places)
+    names = e["payload"] if e["master_id"] is not None else {}
+    texts = [jcs(e[name]) for name in OBJECTS if e[name] is not None]
+    return (is_name(names.get("business_ref", "-")) and is_label(names.get("scope", "X"))
+            and (re.fullmatch(SERVICE_TYPES, e["event_type"]) or sum(map(len, texts)) <= 572 * 1024)
+            and all(re.fullmatch(UUID, one) for one in ids) and all(0 <= n < 2**53 and n % 1 == 0 for n in places)
             and all(re.fullmatch("[0-9a-f]{64}", one) for one in hashes)
             and e["actor_type"] in ACTOR_TYPES and is_time(e["created_at"])
             and e["event_type"] != "PING" and re.fullmatch("[A-Za-z][A-Za-z0-9_.:-]{0,127}", e["event_type"]))
