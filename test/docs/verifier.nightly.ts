@@ -538,6 +538,47 @@ const partial: readonly Case[] = [
   { ...ofEvents('two masters whose export does not name one', ofMaster), file: ofNoMaster(chain.slice(2, 6)) },
 ];
 
+const numbered = (kind: string, index: number) => `0193a000-0000-7000-${kind}-${index.toString(16).padStart(12, '0')}`;
+function accessOf(index: number, createdAt: string, expiresAt: string, more: JsonObject = {}): Event {
+  const members = { traceledger_master_id: at(6).masterId, delegate_actor_id: numbered('8001', index) };
+  const derived = { access: 'read', role: 'ACCESS', permissions: { access: 'read' } };
+  const own = { link_id: numbered('8002', index), granted_at: createdAt, expires_at: expiresAt };
+  const payload = { ...members, ...derived, ...own, ...more };
+  return { ...at(6), ...sealed, id: numbered('8003', index), createdAt, payload };
+}
+const [early, second, third] = ['2026-11-21T02:06:40.000Z', '2026-11-21T02:06:41.000Z', '2026-11-21T02:06:42.000Z'];
+/** Grants to 1,000 actors that have run out: most in one second, number 500 and 700 before. */
+const expired = Array.from({ length: 1_000 }, (_, index) =>
+  accessOf(index, at(6).createdAt, index === 500 || index === 700 ? early : second),
+);
+const behindExpired = (...more: readonly Event[]) => resealed(relinked([...chain.slice(0, 6), ...expired, ...more]), 6);
+const last = '2099-01-01T00:00:00Z';
+const newGrant = (index: number, more: JsonObject = {}) => ({
+  ...accessOf(index, third, last, { link_id: numbered('8004', index), ...more }),
+  id: numbered('8005', index),
+});
+const replacing = (index: number) => ({ replaces_link_id: numbered('8002', index) });
+
+/** Which grants are forgotten that ran out. The first grant to one more actor makes room for itself. */
+const forgotten: readonly Case[] = [
+  ofEvents('a grant to the actor that was forgotten', behindExpired(newGrant(1_000), newGrant(500))),
+  ofEvents('the same, with what it would replace', behindExpired(newGrant(1_000), newGrant(500, replacing(500)))),
+  ofEvents('a grant to one that was not forgotten', behindExpired(newGrant(1_000), newGrant(700, replacing(700)))),
+  ofEvents('the same, without what it replaces', behindExpired(newGrant(1_000), newGrant(700))),
+  ofEvents('a second one forgotten', behindExpired(newGrant(1_000), newGrant(1_001), newGrant(700))),
+  ofEvents('a third one, by its link', behindExpired(...[1_000, 1_001, 1_002, 0].map((index) => newGrant(index)))),
+  ofEvents('one that is replaced', behindExpired(newGrant(3, replacing(3)), newGrant(500, replacing(500)))),
+  ofEvents('the end of one that was forgotten', behindExpired(newGrant(1_000), endOf(500))),
+  ofEvents('the end of one that was not', behindExpired(newGrant(1_000), endOf(700))),
+];
+
+function endOf(index: number): Event {
+  const members = { traceledger_master_id: at(6).masterId, delegate_actor_id: numbered('8001', index) };
+  const payload = { ...members, link_id: numbered('8002', index), revoked_at: third };
+  const end = { id: numbered('8005', index), eventType: 'MASTER_DELEGATION_REVOKED', createdAt: third, payload };
+  return { ...at(6), ...sealed, ...end };
+}
+
 /** Event types that look like one of the service, each with what is right. */
 const types: readonly (Case & { readonly code: number })[] = [
   ...['LEDGER_CLOSED_NOTE', 'MASTER_CLOSED_BY_PHONE', 'LEDGER_DELEGATION_ASKED', 'TRACELEDGER_MASTER_CREATED.v2'].map(
@@ -807,6 +848,15 @@ testWith(
     expect(new Set(codes)).toEqual(new Set([0, 1, 2]));
   },
   manyMs,
+);
+
+testWith(
+  'python3',
+  `${title} where grants have run out and were forgotten`,
+  async () => {
+    expect(await sameDecisions(forgotten)).toEqual([0, 1, 0, 1, 0, 0, 0, 1, 0]);
+  },
+  fewMs,
 );
 
 testWith(

@@ -14,6 +14,7 @@ NAMES = "traceledger_master_uuid business_ref scope buyer_actor_id supplier_acto
 OBJECTS = {"SUPPLIER": "organization_id", "LEDGER": "ledger_id", "MASTER": "traceledger_master_id"}
 WRITERS = {"OWNER", "OPS", "AGENT", "FINANCE"}
 NONE, READ, WRITE, OWNER, PARTY = range(5)
+DELEGATES_MAX = 1000
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 OPENINGS, CLOSINGS = ("ORDER_OPENED", "ORGANIZATION_REGISTERED"), ("MASTER_CLOSED", "LEDGER_CLOSED")
 SERVICE_TYPES = ("GENESIS|ORDER_OPENED|ORGANIZATION_REGISTERED|TRACELEDGER_MASTER_CREATED|(LEDGER|MASTER)_CLOSED|"
@@ -28,6 +29,15 @@ def delegation(e):
 
 def holds(grant, at):
     return "expires_at" not in grant or time_of(str(grant["expires_at"])) > time_of(at)
+
+def forget(grants, at):
+    """Of the grants of an object, by delegate, at most 1,000 are kept: those that ran out first are forgotten."""
+    if len(grants) <= DELEGATES_MAX:
+        return
+    ran_out = [one for one, grant in grants.items() if not holds(grant, at)]
+    ran_out.sort(key=lambda one: (time_of(str(grants[one]["expires_at"])), str(grants[one].get("link_id"))))
+    for one in ran_out[:len(grants) - DELEGATES_MAX]:
+        del grants[one]
 
 def is_id(value):
     return isinstance(value, str) and bool(re.fullmatch(UUID, value))
@@ -268,8 +278,9 @@ class Rules:
         if change == "REVOKED":
             return old == p["link_id"] and p == {name: object_id, "revoked_at": at, "link_id": old,
                                                  "delegate_actor_id": p["delegate_actor_id"]}
-        others = [one for one in grants.values() if holds(one, at) and one.get("link_id") != old]
-        return p.get("replaces_link_id") == old and holds(p, at) and len(others) < 1000
+        is_room = len(grants) < DELEGATES_MAX or sum(
+            holds(one, at) and one.get("link_id") != old for one in grants.values()) < DELEGATES_MAX
+        return p.get("replaces_link_id") == old and holds(p, at) and is_room
 
     def grants_of(self, e, name):
         return self.masters[e["master_id"]]["grants"] if name == "traceledger_master_id" else self.grants[name]
@@ -288,7 +299,9 @@ class Rules:
         elif kind == "MASTER_CLOSED":
             self.masters[master_id]["closed"] = True
         elif change == "GRANTED":
-            self.grants_of(e, name)[str(p.get("delegate_actor_id"))] = p
+            grants = self.grants_of(e, name)
+            grants[str(p.get("delegate_actor_id"))] = p
+            forget(grants, e["created_at"])
         elif change == "REVOKED":
             self.grants_of(e, name).pop(str(p.get("delegate_actor_id")), None)
 
