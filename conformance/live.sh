@@ -92,6 +92,7 @@ leading-zero                malformed
 loose-base64                malformed
 extra-line                  malformed
 other-format                malformed
+empty-signature             malformed
 left-over-hash-inclusion    bad_proof
 missing-hash-inclusion      bad_proof
 left-over-hash-consistency  bad_proof

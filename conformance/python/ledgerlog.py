@@ -142,6 +142,8 @@ class Log:
             raise Refusal("malformed", str(error)) from None
         if note.text != text or note.serialise() != signed:
             raise Refusal("malformed", "aics-tlog reads another note")
+        if not all(line.signature for line in note.signatures):
+            raise Refusal("malformed", "a line without a signature")
         is_verified = False
         for line in note.signatures:
             for vkey in self.vkeys:

@@ -52,6 +52,8 @@ func (service *stub) forgeNote(kind string, request *http.Request, log *log, siz
 		})
 	case "extension-line":
 		return ledgerlog.SignNote(origin, key, honest+"extension\n", sign)
+	case "empty-signature":
+		return ledgerlog.SignNote(origin, key, honest, sign) + "— witness.example AAAAAA==\n"
 	case "leading-zero":
 		return ledgerlog.SignNote(origin, key, strings.Replace(honest, "\n", "\n0", 1), sign)
 	case "loose-base64":
