@@ -92,6 +92,7 @@ leading-zero                malformed
 loose-base64                malformed
 extra-line                  malformed
 other-format                malformed
+empty-signature             malformed
 left-over-hash-inclusion    bad_proof
 missing-hash-inclusion      bad_proof
 left-over-hash-consistency  bad_proof
@@ -105,12 +106,32 @@ other-root-member           wrong_member
 other-prev-hash             wrong_prev_hash
 other-event                 wrong_record
 other-case-event            wrong_record
-other-case-member           wrong_member
+other-case-member           malformed
 other-integer               malformed,wrong_record
 other-exponent              malformed,wrong_record
 other-fraction              malformed,wrong_record
 underflow                   malformed,wrong_record
 half-pair                   malformed,wrong_record
+absent-index                malformed
+absent-keys                 malformed
+absent-previous             malformed
+absent-actor-sig            malformed,wrong_record
+absent-hashes               malformed
+null-hashes                 malformed
+null-size                   malformed
+fraction-index              malformed
+fraction-seq                malformed,wrong_record
+exponent-size               malformed
+negative-zero               malformed,wrong_record
+'
+
+# Recordings in which nothing of a proof method was judged: a pattern of the lines that are kept.
+unjudged='
+empty                       ^$
+authority-alone             "kind": "authority"
+events-alone                "kind": "events"
+no-proofs                   "kind": "(authority|events)"
+no-events                   "kind": "(authority|checkpoint|inclusion|consistency)"
 '
 
 self_test() {
@@ -143,6 +164,14 @@ self_test() {
     self_check "$kind: the two programs refuse different answers" \
       cmp -s <(grep "^$kind " "$work/go") <(grep "^$kind " "$work/py")
   done < <(grep . <<<"$forgeries")
+  while read -r kind kept; do
+    grep -E "^\{\"ask\": \{$kept" "$work/honest" >"$work/$kind" || true
+    for verifier in go py; do
+      if "${verifier}_verify" answers "$work/$kind" >"$work/out" 2>&1; then found=0; else found=$?; fi
+      self_check "a recording of $kind by $verifier ends with $found" [ "$found" = 1 ]
+      self_check "a recording of $kind by $verifier: nothing is malformed" grep -q '^refused .*: malformed' "$work/out"
+    done
+  done < <(grep . <<<"$unjudged")
 }
 
 if [[ $1 == --self-test ]]; then

@@ -142,6 +142,8 @@ class Log:
             raise Refusal("malformed", str(error)) from None
         if note.text != text or note.serialise() != signed:
             raise Refusal("malformed", "aics-tlog reads another note")
+        if not all(line.signature for line in note.signatures):
+            raise Refusal("malformed", "a line without a signature")
         is_verified = False
         for line in note.signatures:
             for vkey in self.vkeys:
@@ -187,18 +189,21 @@ FRACTION_DIGITS_MAX = 17  # of a fraction that no double equals: doubles are wri
 
 
 def number(token):
-    """The double of a number. A number that its canonical form would change is refused."""
+    """The double of a number, an int where it is written as one. A number that its canonical form would change is
+    refused."""
     value = float(token)
+    if re.fullmatch("0|-?[1-9][0-9]*", token) and abs(value) < 2**53:
+        return int(token)
     if not math.isfinite(value) or (value == 0 and re.search("[1-9]", re.split("[eE]", token)[0])):
         raise ValueError(f"{token:.40} is no double")
     if value == 0:
-        return 0
+        return 0.0
     _, digits, exponent = Decimal(token).as_tuple()
     zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
     is_short_fraction = exponent + zeros < 0 and len(digits) - zeros <= FRACTION_DIGITS_MAX
     if not is_short_fraction and Decimal(token) != Decimal(repr(value)):
         raise ValueError(f"{token:.40} is no double")
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    return value
 
 
 def members(pairs):
@@ -217,6 +222,63 @@ def parse(text):
         return value
     except (ValueError, RecursionError) as error:
         raise Refusal("malformed", str(error)) from None
+
+
+class Place:
+    """A seq, an index or a size, which is written in digits alone: JSON would also take -0, 0.0 or 1e0."""
+
+
+TEXT, MAYBE_TEXT = (str,), (str, type(None))
+LOG_KEY = {"public_key": TEXT, "endorsement": {"kid": TEXT, "sig": TEXT, None: None}}
+# The members that must be there, and their types. A list has one form for all items; None as a name: null is taken.
+ANCHOR = {
+    "keys": [{"kid": TEXT, "public_key": TEXT}],
+    "log": {"origin": TEXT, "keys": [LOG_KEY], "previous": [{"origin": TEXT, "keys": [LOG_KEY]}]},
+}
+EVENT = {
+    **dict.fromkeys("id ledger_id event_type actor_type created_at content_hash hash".split(), TEXT),
+    **dict.fromkeys("master_id actor_id actor_sig signing_key_id caused_by_hash".split(), MAYBE_TEXT),
+    "seq": (Place,),
+    "master_seq": (Place, type(None)),
+    "payload": (dict,),
+    "actor_sig_payload": (dict, type(None)),
+}
+EVENTS = {"events": [EVENT]}
+CHECKPOINT = {"origin": TEXT, "checkpoint": TEXT, "size": (Place,), "root_hash": TEXT}
+INCLUSION = {"origin": TEXT, "proof": TEXT, "index": (Place,), "size": (Place,)}
+CONSISTENCY = {
+    **dict.fromkeys("origin checkpoint_from checkpoint_to".split(), TEXT),
+    "from": (Place,),
+    "to": (Place,),
+    "hashes": [TEXT],
+}
+
+
+def check_members(value, form, at="the answer"):
+    """Refuses a value that lacks a member of a form, or has one of another type."""
+    kind = {dict: dict, list: list}.get(type(form))
+    if kind is dict and value is None and None in form:
+        return
+    if kind is None:
+        is_place = type(value) is int and value >= 0 and Place in form
+        if not is_place and type(value) not in form:
+            raise Refusal("malformed", f"{at} has another type or form: {value!r:.40}")
+    elif not isinstance(value, kind):
+        raise Refusal("malformed", f"{at} has another type: {value!r:.40}")
+    elif kind is list:
+        for item in value:
+            check_members(item, form[0], at)
+    else:
+        for name in form.keys() - {None}:
+            if name not in value:
+                raise Refusal("malformed", f"{at} has no {name}")
+            check_members(value[name], form[name], f"{at}.{name}")
+
+
+def parse_as(form, text):
+    value = parse(text)
+    check_members(value, form)
+    return value
 
 
 COPIED = "actor_id actor_sig actor_type caused_by_hash created_at event_type id ledger_id seq signing_key_id".split()
@@ -252,8 +314,6 @@ def records_of(ledger_id, events):
     records, prev = Records(), b""
     for seq, event in enumerate(events):
         master_id, master_seq = event["master_id"], event["master_seq"]
-        if bool in (type(event["seq"]), type(master_seq)):  # True and 1 are equal in Python, and not in JSON
-            raise Refusal("malformed", f"seq {seq} has a place that is no number")
         if event["ledger_id"] != ledger_id or event["seq"] != seq or (master_id is None) != (master_seq is None):
             raise Refusal("wrong_record", f"event {event['id']} does not stand at seq {seq} of {ledger_id}")
         before = [] if master_id is None else records.masters.setdefault(master_id, [])
@@ -315,8 +375,8 @@ class SeenLog(Log):
 
 
 def same(body, **expected):
-    """Compares members of an answer. True and 1 are equal in Python, and not in JSON."""
-    if any(name not in body or type(body[name]) is bool or body[name] != value for name, value in expected.items()):
+    """Compares members of an answer, whose types were checked."""
+    if any(body[name] != value for name, value in expected.items()):
         raise Refusal("wrong_member", "the answer and what it holds differ")
 
 
@@ -328,7 +388,7 @@ class Checks:
 
     def trust_anchor(self, text):
         """Reads the name of the service and its log keys. A key that is refused is not used; the others are."""
-        anchor = parse(text)
+        anchor = parse_as(ANCHOR, text)
         self.name, refused = anchor["log"]["origin"], None
         check_name(self.name)
         authority_keys = {key["kid"]: key["public_key"] for key in anchor["keys"]}
@@ -348,7 +408,7 @@ class Checks:
 
     def events(self, ledger_id, pages):
         """Reads all pages of a ledger's events and recomputes their hashes."""
-        self.records = records_of(ledger_id, [event for page in pages for event in parse(page)["events"]])
+        self.records = records_of(ledger_id, [event for page in pages for event in parse_as(EVENTS, page)["events"]])
 
     def log(self, kind, log_id):
         if (kind, log_id) not in self.logs:
@@ -362,9 +422,13 @@ class Checks:
         if answer["status"] != 200:
             raise Refusal("status", f"{answer['status']} {answer['body']}")
         ask = answer["ask"]
-        log, body = self.log(ask["log"], ask["id"]), parse(answer["body"])
-        judges = {"checkpoint": self.checkpoint, "inclusion": self.inclusion, "consistency": self.consistency}
-        judges[ask["kind"]](log, ask, body)
+        log = self.log(ask["log"], ask["id"])
+        judge, form = {
+            "checkpoint": (self.checkpoint, CHECKPOINT),
+            "inclusion": (self.inclusion, INCLUSION),
+            "consistency": (self.consistency, CONSISTENCY),
+        }[ask["kind"]]
+        judge(log, ask, parse_as(form, answer["body"]))
 
     def checkpoint(self, log, ask, body):
         checkpoint = log.checkpoint(body["checkpoint"])
@@ -379,7 +443,7 @@ class Checks:
             index = event["master_seq" if ask["log"] == "masters" else "seq"]
         checkpoint = log.inclusion(body["proof"], index, log.records[index])
         same(body, origin=log.origin, index=index, size=checkpoint.size)
-        if ask["log"] == "ledgers" and body["prev_hash"] != (log.records[index - 1].hex() if index else ""):
+        if ask["log"] == "ledgers" and body.get("prev_hash") != (log.records[index - 1].hex() if index else ""):
             raise Refusal("wrong_prev_hash", f"at index {index}")
         log.take(checkpoint, ask["size"], ask["least"])
 

@@ -166,7 +166,7 @@ def record(service, file, count):
                 if older <= newer:
                     recording.proof(log, "consistency", **{"from": older, "to": newer})
     for event in events[:: max(1, len(events) // 20)]:
-        recording.proof(ledger, "inclusion", event_id=event["id"], size=event["seq"] + 1)
+        recording.proof(ledger, "inclusion", event_id=event["id"], size=int(event["seq"]) + 1)
         if event["master_id"]:
             recording.proof(("masters", event["master_id"]), "inclusion", event_id=event["id"], least=1)
 

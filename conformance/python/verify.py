@@ -140,18 +140,25 @@ def vectors(folder, report):
         check(json.loads(pathlib.Path(folder, f"{name}.json").read_text("utf-8")), report)
 
 
+def refuse_recording():
+    raise Refusal("malformed", "it lacks the trust anchor, the events or all proofs")
+
+
 def answers(path, report):
-    checks, pages, ledger_id, asked = Checks(), [], "", []
+    checks, pages, ledger_id, asked, is_named = Checks(), [], "", [], False
     for line in pathlib.Path(path).read_bytes().splitlines():
         answer = json.loads(line)
         match answer["ask"]["kind"]:
             case "authority":
+                is_named = True
                 report.take(answer["path"], lambda: checks.trust_anchor(answer["body"]))
             case "events":
                 ledger_id = answer["ask"]["id"]
                 pages.append(answer["body"])
             case _:
                 asked.append(answer)
+    if not (is_named and pages and asked):
+        report.take("the recording", refuse_recording)
     report.take(f"the events of ledger {ledger_id}", lambda: checks.events(ledger_id, pages))
     for answer in asked:
         report.take(answer["path"], lambda: checks.judge(answer))

@@ -1,3 +1,5 @@
+import { eventTextsBytesMax } from '../domain/event/text-size.ts';
+
 /** Bounds of the actor model, each with its reason. test/unit/runtime/bounds.test.ts checks how they relate. */
 
 /** Events in one commit that every store takes. On Cassandra more gain little (64 rows reach 41,000 rows/s). */
@@ -6,13 +8,13 @@ export const batchEventsMax = 64;
 export const largestBatchEvents = 128;
 /** Bytes in one commit. Larger conditional batches exhaust a small Cassandra heap. A single event may be larger. */
 export const batchBytesMax = 256 * 1024;
+/** Most bytes of a row beside payload and signed form: content, hashes, signature, seal, command keys. */
+export const rowFrameBytesMax = 4 * 1024;
 /**
  * Bytes of a row: a payload of 256 KiB as it is stored and as it was signed, with what the service adds. Every store
  * takes such a row, and every transport sends its event beside a page. Rows from before this bound may be larger.
  */
-export const rowBytesMax = 576 * 1024;
-/** Most bytes of a row beside payload and signed form: content, hashes, signature, seal, command keys. */
-export const rowFrameBytesMax = 4 * 1024;
+export const rowBytesMax = eventTextsBytesMax + rowFrameBytesMax;
 /** What a row adds to an event's payload: content, hashes, signature. An estimate, for bounds in bytes. */
 export const eventOverheadBytes = 1_024;
 

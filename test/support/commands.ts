@@ -102,9 +102,9 @@ export function closeLedger(from: Base = {}): CloseLedger {
 export function grant(from: Partial<GrantAccess> & { readonly access?: 'read' | 'write' } = {}): GrantAccess {
   const { access, ...given } = from;
   const scope = given.scope ?? 'master';
-  const role = given.role ?? 'OPS';
   const to = given.delegateActorId ?? delegate;
   const expiresAt = given.expiresAt ?? null;
+  const role = given.role ?? (expiresAt === null ? 'OPS' : 'ACCESS');
   const permissions = access === undefined && expiresAt === null ? undefined : { access: access ?? 'write' };
   const object = grantObject(scope, scope === 'master' ? (given.masterId ?? masterId) : ledgerId);
   const requested =

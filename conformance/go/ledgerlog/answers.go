@@ -266,7 +266,7 @@ func (checks *Checks) judgeInclusion(log *seenLog, answer *Answer) error {
 		Proof    string  `json:"proof"`
 		Index    int64   `json:"index"`
 		Size     int64   `json:"size"`
-		PrevHash *string `json:"prev_hash"`
+		PrevHash *string `json:"prev_hash,omitzero"` // of ledgers alone
 	}{}
 	if err := decode(answer.Body, &body); err != nil {
 		return err
@@ -363,6 +363,7 @@ func (report *Report) Take(what string, err error) {
 // CheckRecording judges all lines of a recording.
 func CheckRecording(recording []byte, report *Report) error {
 	checks, pages, ledgerID := &Checks{}, []string(nil), ""
+	isNamed := false
 	var answers []*Answer
 	for line := range bytes.Lines(recording) {
 		answer := &Answer{}
@@ -371,12 +372,16 @@ func CheckRecording(recording []byte, report *Report) error {
 		}
 		switch answer.Ask.Kind {
 		case "authority":
+			isNamed = true
 			report.Take(answer.Path, checks.TrustAnchor(answer.Body))
 		case "events":
 			pages, ledgerID = append(pages, answer.Body), answer.Ask.ID
 		default:
 			answers = append(answers, answer)
 		}
+	}
+	if !isNamed || len(pages) == 0 || len(answers) == 0 {
+		report.Take("the recording", refuse("malformed", "it lacks the trust anchor, the events or all proofs"))
 	}
 	report.Take("the events of ledger "+ledgerID, checks.Events(ledgerID, pages))
 	for _, answer := range answers {

@@ -121,8 +121,8 @@ func RecordsOf(ledgerID string, events []*Event) (*Records, error) {
 				masterPrev = hex.EncodeToString(before[len(before)-1])
 			}
 		}
-		if len(event.Payload) == 0 || event.Payload[0] != '{' {
-			return nil, refuse("malformed", "seq %d has no payload", seq)
+		if event.Payload[0] != '{' || (event.ActorSigPayload[0] != '{' && event.ActorSigPayload[0] != 'n') {
+			return nil, refuse("malformed", "seq %d has no payload, or what was signed is none", seq)
 		}
 		contentHash, hash, err := event.Hashes(masterPrev, prev)
 		if err != nil {

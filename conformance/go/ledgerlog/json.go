@@ -5,6 +5,7 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -15,12 +16,15 @@ import (
 const fractionDigitsMax = 17
 
 // decode reads JSON strictly, so that it says one thing to every reader. encoding/json of version 1 also takes names in
-// another case and names given twice.
+// another case and names given twice. All members of the type must be there.
 func decode(body string, value any) error {
 	if _, err := jcs.Transform([]byte(body)); err != nil {
 		return refuse("malformed", "%v", err)
 	}
 	if err := checkNumbers(body); err != nil {
+		return err
+	}
+	if err := checkMembers(jsontext.Value(body), reflect.TypeOf(value).Elem(), "the answer"); err != nil {
 		return err
 	}
 	if err := json.Unmarshal([]byte(body), value); err != nil {

@@ -52,6 +52,8 @@ func (service *stub) forgeNote(kind string, request *http.Request, log *log, siz
 		})
 	case "extension-line":
 		return ledgerlog.SignNote(origin, key, honest+"extension\n", sign)
+	case "empty-signature":
+		return ledgerlog.SignNote(origin, key, honest, sign) + "— witness.example AAAAAA==\n"
 	case "leading-zero":
 		return ledgerlog.SignNote(origin, key, strings.Replace(honest, "\n", "\n0", 1), sign)
 	case "loose-base64":
@@ -143,6 +145,17 @@ func forgeBody(kind string, body []byte) []byte {
 		"other-fraction":    {`"small":1e-7,`, `"small":1.00000000000000000001e-7,`},
 		"underflow":         {`"number":0,`, `"number":1e-999,`},
 		"half-pair":         {`{"events":`, `{"note":"\ud83d","events":`},
+		"absent-index":      {`"index":0,`, ``},
+		"absent-keys":       {`"keys":`, `"Keys":`},
+		"absent-previous":   {`"previous":[]`, `"Previous":[]`},
+		"absent-actor-sig":  {`"actor_sig":null,`, ``},
+		"absent-hashes":     {`"hashes":[],`, ``},
+		"null-hashes":       {`"hashes":[],`, `"hashes":null,`},
+		"null-size":         {`"size":1}`, `"size":null}`},
+		"fraction-index":    {`"index":0,`, `"index":0.0,`},
+		"fraction-seq":      {`"seq":0,"master_id"`, `"seq":0.0,"master_id"`},
+		"exponent-size":     {`"size":1}`, `"size":1e0}`},
+		"negative-zero":     {`"seq":0,"master_id"`, `"seq":-0,"master_id"`},
 	}[kind]
 	if !isKnown {
 		return body

@@ -2,6 +2,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import type { CommandKey, LedgerEvent } from '../../domain/event/event.ts';
 import { projectionsOf } from '../../domain/event/projection.ts';
 import { formatRow } from '../../domain/event/row.ts';
+import { areTextsTooLong, eventTextsBytesMax } from '../../domain/event/text-size.ts';
 import { type Command, commandMaster, type Lane } from '../../domain/ledger/command.ts';
 import { decide } from '../../domain/ledger/decide.ts';
 import { applyToLedger, type LedgerState } from '../../domain/ledger/ledger-state.ts';
@@ -9,7 +10,6 @@ import { type AuthoritySigner, sealEvent } from '../../domain/ledger/seal.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/values/uuid.ts';
 import type { FoundCommand, LedgerEntry } from '../../store/ledger-store.ts';
-import { rowBytesMax, rowFrameBytesMax } from '../bounds.ts';
 import { keyReused } from '../inbox/in-flight-commands.ts';
 import type { PendingCommand } from '../inbox/pending-command.ts';
 import { refusedWhenResubmitted } from '../inbox/refusals.ts';
@@ -127,22 +127,16 @@ function draftOne(before: LedgerState, command: Command, { reads }: BatchContext
   return { createdMs, createdAt, master, events };
 }
 
-/** Most bytes of an event's payload and of what was signed in its place, together. */
-const textsBytesMax = rowBytesMax - rowFrameBytesMax;
-
 /**
  * Throws `payload_too_large` for an event that a transport could not deliver. Fields are bounded where they are
  * checked; this holds for every command, also one that another node has checked.
  */
 function checkRowSize({ payload, actorSigPayload }: Draft['events'][number]): void {
-  const signed = actorSigPayload ?? '';
-  // A UTF-16 unit has three bytes of UTF-8 at most, so most texts need no counting.
-  if ((payload.length + signed.length) * 3 <= textsBytesMax) return;
-  if (Buffer.byteLength(payload) + Buffer.byteLength(signed) <= textsBytesMax) return;
+  if (!areTextsTooLong(payload, actorSigPayload)) return;
   throw new LedgerError(
     'payload_too_large',
-    `An event, with the form of it that was signed, has at most ${textsBytesMax} bytes of canonical JSON.`,
-    { limit_bytes: textsBytesMax },
+    `An event, with the form of it that was signed, has at most ${eventTextsBytesMax} bytes of canonical JSON.`,
+    { limit_bytes: eventTextsBytesMax },
   );
 }
 

@@ -1,6 +1,6 @@
 import { actorTypes, type LedgerType } from '../../domain/event/event.ts';
 import { grantAdditions, injectedActors } from '../../domain/event/service-events.ts';
-import { deliveryChainItemsMax, labelForm } from '../../domain/values/fields.ts';
+import { deliveryChainItemsMax, isLabel } from '../../domain/values/fields.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
 import type { JsonObject, JsonValue } from '../shapes.ts';
 
@@ -80,5 +80,5 @@ function isHand(item: JsonValue): boolean {
   const { actor_id: id, actor_type: type, role, ...more } = item as JsonObject;
   if (Object.keys(more).length > 0) return false;
   const isActor = typeof id === 'string' && isUuid(id) && typeof type === 'string' && actorTypes.has(type);
-  return isActor && typeof role === 'string' && labelForm.test(role);
+  return isActor && isLabel(role);
 }

@@ -2,7 +2,7 @@ import { actorTypes } from '../../domain/event/event.ts';
 import type { IssueType } from '../../domain/event/integrity.ts';
 import { sha256HexForm } from '../../domain/keys/hash.ts';
 import type { DecisionIssueType } from '../../domain/ledger/decision-fault.ts';
-import { isRecordedEventType } from '../../domain/values/fields.ts';
+import { isLabel, isName, isRecordedEventType } from '../../domain/values/fields.ts';
 import { isoTime, parseRfc3339 } from '../../domain/values/time.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
 import type { Event } from '../event.ts';
@@ -128,5 +128,14 @@ export function malformed(event: Event): string | null {
   if (!TIME.test(event.createdAt) || time === null || isoTime(time) !== event.createdAt) {
     return 'created_at must be a time in UTC with three decimals';
   }
+  return malformedName(event);
+}
+
+/** The names of a master have the forms of the requests that create one, in all of its events. */
+function malformedName({ masterId, payload }: Event): string | null {
+  if (masterId === null) return null;
+  if (Object.hasOwn(payload, 'business_ref') && !isName(payload.business_ref))
+    return 'business_ref must be 1 to 256 characters, none of them a control character';
+  if (Object.hasOwn(payload, 'scope') && !isLabel(payload.scope)) return 'scope must be a label';
   return null;
 }

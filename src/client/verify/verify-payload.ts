@@ -41,7 +41,7 @@ const closings: ReadonlySet<string> = new Set(['MASTER_CLOSED', 'LEDGER_CLOSED']
  * Whether the caller chose the event type: it is not one of the service's own twelve. All types are compared whole,
  * since callers may use one that begins or ends like one of these.
  */
-function isCallerType(eventType: string): boolean {
+export function isCallerType(eventType: string): boolean {
   return !serviceTypes.has(eventType);
 }
 

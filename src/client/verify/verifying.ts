@@ -1,5 +1,6 @@
 import { contentHash, contentJson, eventHash } from '../../domain/event/content.ts';
 import { missingEvents } from '../../domain/event/integrity.ts';
+import { areTextsTooLong } from '../../domain/event/text-size.ts';
 import { DecisionCheck } from '../../domain/ledger/decision-check.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import { type Event, eventContent, ledgerEvent, type ReadEvent, readEvent } from '../event.ts';
@@ -15,7 +16,7 @@ import {
   type VerificationIssueType,
 } from './verification.ts';
 import type { VerifyOptions } from './verify-options.ts';
-import { payloadFaults } from './verify-payload.ts';
+import { isCallerType, payloadFaults } from './verify-payload.ts';
 import { createSignatureCheck, type SignatureCheck } from './verify-signature.ts';
 
 export type { TrustedKeys, VerifyOptions } from './verify-options.ts';
@@ -210,12 +211,18 @@ export class EventVerifier {
       this.#issue(event, 'malformed_event', wrong);
       return null;
     }
+    let read: ReadEvent;
     try {
-      return readEvent(event);
+      read = readEvent(event);
     } catch {
       this.#issue(event, 'malformed_event', 'a payload holds what JSON cannot say');
       return null;
     }
+    // Grants from before permissions had a bound may be longer.
+    const isTooLong = areTextsTooLong(read.payload, read.actorSigPayload);
+    if (!isTooLong || !isCallerType(event.eventType)) return read;
+    this.#issue(event, 'malformed_event', 'its payload, with what was signed, is longer than the service records');
+    return null;
   }
 
   /** Checks that all events are of one ledger, and of one master if they should be. */

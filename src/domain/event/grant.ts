@@ -36,6 +36,9 @@ export function grantTerms({ role, access, expiresAt }: Grant): GrantTerms {
   return { role, access, expiresAt };
 }
 
+/** The role of a grant that was asked for by its access (POST …/access). */
+export const accessRole = 'ACCESS';
+
 const writingRoles = new Set(['OWNER', 'OPS', 'AGENT', 'FINANCE']);
 
 /** `permissions.access` decides. Without it the role decides. */

@@ -204,5 +204,6 @@ function factsOfParty(known: LedgerFacts | null, { ledgerId, actorId }: LedgerEv
     createdAt: '',
     genesisHash: '',
   };
-  return { ...(known ?? unknown), primaryActorId: actorId ?? '' };
+  // Whether the ledger is the root of an organization is not known, and decides nothing here.
+  return { ...(known ?? unknown), primaryActorId: actorId ?? '', organizationId: known?.organizationId ?? '' };
 }

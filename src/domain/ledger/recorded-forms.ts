@@ -1,8 +1,8 @@
 import type { LedgerType } from '../event/event.ts';
-import type { GrantScope } from '../event/grant.ts';
+import { accessRole, type GrantScope } from '../event/grant.ts';
 import { isMembers, type Members } from '../event/row.ts';
 import { grantAdditions, grantObject } from '../event/service-events.ts';
-import { labelForm } from '../values/fields.ts';
+import { isLabel } from '../values/fields.ts';
 import { parseRfc3339 } from '../values/time.ts';
 import { isUuid } from '../values/uuid-form.ts';
 
@@ -18,7 +18,7 @@ interface Form {
 type Forms = Readonly<Record<string, Form>>;
 
 const id: Form = { what: 'a UUID', test: (value) => typeof value === 'string' && isUuid(value) };
-const label: Form = { what: 'a label', test: (value) => typeof value === 'string' && labelForm.test(value) };
+const label: Form = { what: 'a label', test: isLabel };
 const time: Form = {
   what: 'a time (RFC 3339)',
   test: (value) => typeof value === 'string' && parseRfc3339(value) !== null,
@@ -66,6 +66,7 @@ export function grantFault(payload: Members, scope: GrantScope): string | null {
     return 'payload.permissions.access must be "read" or "write"';
   const isDerived = given === access && Object.keys(permissions).length === 1;
   if (access !== undefined && !isDerived) return 'payload.permissions is not that of the access';
+  if (access !== undefined && fields.role !== accessRole) return 'payload.role is not that of the access';
   return formFault(fields, { [object]: id, ...grant }, { expires_at: time, replaces_link_id: id });
 }
 

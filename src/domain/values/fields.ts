@@ -81,15 +81,22 @@ export function checkCallerEventType(field: string, value: unknown): string {
 
 /** Free text: 1 to 256 characters (code points) of any script, no control characters. */
 export function checkName(field: string, value: unknown): string {
-  const expected = `1 to ${nameMaxChars} characters, none of them a control character`;
-  if (typeof value !== 'string' || !value.isWellFormed() || charactersExceed(value, nameMaxChars)) {
-    throw refusedValue(field, value, expected);
-  }
-  return matching(field, value, nameForm, expected);
+  if (isName(value)) return value;
+  throw refusedValue(field, value, `1 to ${nameMaxChars} characters, none of them a control character`);
+}
+
+export function isName(value: unknown): value is string {
+  if (typeof value !== 'string' || !value.isWellFormed()) return false;
+  return !charactersExceed(value, nameMaxChars) && nameForm.test(value);
 }
 
 export function checkLabel(field: string, value: unknown): string {
-  return matching(field, value, labelForm, 'a letter and up to 63 letters, digits, spaces or _ -');
+  if (isLabel(value)) return value;
+  throw refusedValue(field, value, 'a letter and up to 63 letters, digits, spaces or _ -');
+}
+
+export function isLabel(value: unknown): value is string {
+  return typeof value === 'string' && labelForm.test(value);
 }
 
 /** The service keeps no list of countries. */

@@ -1,7 +1,7 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import { invalidField, notFound, refusedValue } from '../../domain/errors.ts';
 import { parties } from '../../domain/event/facts.ts';
-import { type GrantScope, permissionsBytesMax } from '../../domain/event/grant.ts';
+import { accessRole, type GrantScope, permissionsBytesMax } from '../../domain/event/grant.ts';
 import {
   accessSignedForms,
   grantedType,
@@ -108,7 +108,7 @@ export class Delegations {
     if (access !== 'read' && access !== 'write') throw refusedValue('access', access, '"read" or "write"');
     const parts: GrantParts = {
       delegateActorId,
-      role: 'ACCESS',
+      role: accessRole,
       permissions: `{"access":"${access}"}`,
       expiresAt: request.expiresAt === undefined ? null : isoTime(checkTime('expires_at', request.expiresAt)),
       signatureRule: 'optional',

@@ -20,7 +20,7 @@ def log_keys(authority, log, newer):
     """The log keys that the authority endorsed. In development mode it endorses none, and all that it lists are taken."""
     is_development = authority["phase"] == "1"
     for one in [*log["keys"], *([] if is_development else newer)]:
-        key, sig = from_base64(one["public_key"], 32), (one["endorsement"] or {"sig": ""})["sig"]
+        key, sig = from_base64(one["public_key"], 32), (one.get("endorsement") or {"sig": ""})["sig"]
         digest = sha256(b"svc-log-key-v1\0" + log["origin"].encode() + b"\0" + key)
         if is_development or any(verifies(by["public_key"], sig, digest) for by in authority["keys"]):
             yield key
@@ -29,7 +29,10 @@ def form(note):
     """Origin, size and root that a note states, its text and its signatures. Nothing is verified."""
     text, _, signed = note.partition("\n\n")
     stated = re.fullmatch("([^\n]+)\n([1-9][0-9]{0,15})\n([^\n]+)", text)
-    if not stated or not re.fullmatch(f"(?:{SIGNATURE})+", signed):
+    is_short = len(note.encode("utf-16-le")) <= 2 * 131_072 and signed.count("\n") <= 100
+    if not stated or not is_short or not re.fullmatch(f"(?:{SIGNATURE})+", signed) or re.search("[\0-\t\v-\x1f]", note):
+        raise ValueError("no checkpoint")
+    if int(stated[2]) >= 2**53 or any(len(from_base64(blob)) <= 4 for _, blob in re.findall(SIGNATURE, signed)):
         raise ValueError("no checkpoint")
     return stated[1], int(stated[2]), from_base64(stated[3], 32), text, signed
 

@@ -53,15 +53,21 @@ def members_of(pairs):
         raise ValueError("a name is given twice")
     return dict(pairs)
 
+def depth(value):
+    items = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(depth, items), default=0) if isinstance(value, (dict, list)) else 0
+
 def parse(text):
     hooks = {"parse_int": number, "parse_float": number, "parse_constant": number, "object_pairs_hook": members_of}
     value = json.loads(text, **hooks)
+    if depth(value) > 128:
+        raise ValueError("nested too deeply")
     jcs(value)  # raises for half a surrogate pair, which json.loads takes
     return value
 
-def from_base64(text, length):
+def from_base64(text, length=None):
     data = base64.b64decode(text, validate=True)
-    if len(data) != length or base64.b64encode(data).decode() != text:
+    if len(data) != (length or len(data)) or base64.b64encode(data).decode() != text:
         raise ValueError("not base64 of this length")
     return data
 

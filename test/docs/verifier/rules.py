@@ -1,5 +1,5 @@
 """Whether an event had a right to be there, and is what the service writes (docs/verifying.md, sections 1 and 6)."""
-import re
+import math, re
 
 from formulas import canonical, time_of
 
@@ -14,8 +14,11 @@ NAMES = "traceledger_master_uuid business_ref scope buyer_actor_id supplier_acto
 OBJECTS = {"SUPPLIER": "organization_id", "LEDGER": "ledger_id", "MASTER": "traceledger_master_id"}
 WRITERS = {"OWNER", "OPS", "AGENT", "FINANCE"}
 NONE, READ, WRITE, OWNER, PARTY = range(5)
+DELEGATES_MAX = 1000
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-OPENINGS = ("ORDER_OPENED", "ORGANIZATION_REGISTERED")
+OPENINGS, CLOSINGS = ("ORDER_OPENED", "ORGANIZATION_REGISTERED"), ("MASTER_CLOSED", "LEDGER_CLOSED")
+SERVICE_TYPES = ("GENESIS|ORDER_OPENED|ORGANIZATION_REGISTERED|TRACELEDGER_MASTER_CREATED|(LEDGER|MASTER)_CLOSED|"
+                 "(SUPPLIER|LEDGER|MASTER)_DELEGATION_(GRANTED|REVOKED)")
 OF_LEDGER = "GENESIS|ORDER_OPENED|ORGANIZATION_REGISTERED|LEDGER_CLOSED|(SUPPLIER|LEDGER)_DELEGATION_(GRANTED|REVOKED)"
 
 
@@ -27,8 +30,20 @@ def delegation(e):
 def holds(grant, at):
     return "expires_at" not in grant or time_of(str(grant["expires_at"])) > time_of(at)
 
+def forget(grants, at):
+    """Of the grants of an object, by delegate, at most 1,000 are kept: those that ran out first are forgotten."""
+    if len(grants) <= DELEGATES_MAX:
+        return
+    ran_out = [one for one, grant in grants.items() if not holds(grant, at)]
+    ran_out.sort(key=lambda one: (time_of(str(grants[one]["expires_at"])), str(grants[one].get("link_id"))))
+    for one in ran_out[:len(grants) - DELEGATES_MAX]:
+        del grants[one]
+
 def is_id(value):
     return isinstance(value, str) and bool(re.fullmatch(UUID, value))
+
+def is_name(value):
+    return isinstance(value, str) and bool(re.fullmatch("[^\0-\x1f\x7f-\x9f]{1,256}", value))
 
 def is_label(value):
     return isinstance(value, str) and bool(re.fullmatch("[A-Za-z][A-Za-z0-9 _-]{0,63}", value))
@@ -44,16 +59,31 @@ def is_genesis(p):
     return (required <= names <= required | set(optional.split())
             and all(is_label(p[name]) if name == "purpose" else is_id(p[name]) for name in names))
 
-def is_named(e, names):
-    """Whether an event has the names of its master, and a delivery chain as the service writes it."""
+def is_grant(p, name):
+    """Whether the members of a grant have their forms. `name`: that of its object."""
+    ids, permissions = {name, "delegate_actor_id", "link_id"}, p.get("permissions")
+    others = {"role", "permissions", "expires_at", "access", "granted_at", "replaces_link_id"}
+    return (ids | {"role", "permissions"} <= p.keys() <= ids | others
+            and all(is_id(p[one]) for one in ids | p.keys() & {"replaces_link_id"})
+            and is_label(p["role"]) and isinstance(permissions, dict)
+            and permissions.get("access", "read") in ("read", "write")
+            and ("access" not in p or (permissions, p["role"]) == ({"access": p["access"]}, "ACCESS"))
+            and ("expires_at" not in p or not math.isnan(time_of(str(p["expires_at"])))))
+
+def is_named(e, names, is_created):
+    """Whether an event has the names of its master, and a delivery chain as the service writes it. `is_created`: the
+    beginning of the master is at hand."""
     payload, (_, change) = e["payload"], delegation(e)
     if e["master_id"] is None or change:
         return True
+    if any(name in payload and canonical(payload[name]) != canonical(value)
+           for name, value in names.items() if value is not None):
+        return False
+    if e["event_type"] in ("TRACELEDGER_MASTER_CREATED", "MASTER_CLOSED"):
+        return True
     chain = payload.get("delivery_chain", [])
     is_chain = isinstance(chain, list) and len(chain) <= 16 and all(map(is_hand, chain))
-    return (is_chain or e["event_type"] in ("TRACELEDGER_MASTER_CREATED", "MASTER_CLOSED")) and all(
-        value is None or name not in payload or canonical(payload[name]) == canonical(value)
-        for name, value in names.items())
+    return is_chain and (not is_created or all(name in payload for name in NAMES[1:3]))
 
 def signed_faults(e, names):
     """Whether the payload holds what was not signed, or the other way round. `names`: those that the service adds."""
@@ -70,7 +100,7 @@ def signed_faults(e, names):
         added = ["link_id", "granted_at", "replaces_link_id"] + ["role"] * bool(access)
         added += ["permissions"] * (canonical(payload.get("permissions")) == canonical(access))
     for name, value in signed.items():
-        if value is None and name not in payload and kind in ("MASTER_CLOSED", "LEDGER_CLOSED"):
+        if value is None and name not in payload and kind in CLOSINGS:
             continue
         if name not in payload or canonical(payload[name]) != canonical(value):
             return True
@@ -78,7 +108,7 @@ def signed_faults(e, names):
         is_form = is_id(payload[name]) if name.endswith("_id") else isinstance(payload[name], str)
         if names[name] is None and not is_form:
             return True
-    is_callers = not change and kind not in ("TRACELEDGER_MASTER_CREATED", "MASTER_CLOSED", "LEDGER_CLOSED")
+    is_callers = not change and kind not in ("TRACELEDGER_MASTER_CREATED", *CLOSINGS)
     return any(name not in signed and name not in added for name in payload) or (
         is_callers and signed.get(NAMES[0]) != e["master_id"])
 
@@ -91,30 +121,75 @@ class Rules:
         self.masters, self.created, self.links = {}, {}, {}
 
     def take(self, e, is_whole):
-        names = self.names(e) if self.genesis else self.created.get(e["master_id"], dict.fromkeys(NAMES))
-        found = ["contradiction"] * (not is_named(e, names) or signed_faults(e, names) or self.misplaced(e))
+        """The findings of the next event. `is_whole`: it and all events of the ledger before it are at hand."""
+        names, is_created = self.names(e), e["master_id"] in self.created
+        found = ["contradiction"] * (
+            not is_named(e, names, is_created) or signed_faults(e, names) or self.misplaced(e))
         if e["event_type"] == "TRACELEDGER_MASTER_CREATED":
             self.created[e["master_id"]] = {name: e["payload"][name] for name in NAMES if name in e["payload"]}
-        if is_whole:
-            refused = self.refused(e)
-            found += refused if refused else ["contradiction"] * (not self.is_written(e))
-            if not refused:
-                self.apply(e)
+        decided = self.decided(e, is_whole)
+        self.apply(e, decided in ([], ["contradiction"]))
         self.previous = e["event_type"]
-        return found
+        return found + decided
+
+    def decided(self, e, is_whole):
+        if not self.is_form(e):
+            return ["contradiction"]
+        if is_whole:
+            return self.refused(e) or ["contradiction"] * (not self.is_written(e))
+        master, (name, change) = self.masters.get(e["master_id"]), delegation(e)
+        if e["event_type"] in ("GENESIS", *OPENINGS):
+            return []
+        if self.is_closed(e):
+            return ["closed"]
+        is_other = master and master["is_whole"] and (
+            e["event_type"] == "TRACELEDGER_MASTER_CREATED" or change and not self.is_delegation(e, name, change))
+        return ["contradiction"] * bool(is_other)
+
+    def is_form(self, e):
+        """Whether the payload has the form of its type, as far as one event shows it."""
+        p, (name, change) = e["payload"], delegation(e)
+        if e["master_id"] is None and not re.fullmatch(OF_LEDGER, e["event_type"]):
+            return False
+        if e["event_type"] == "GENESIS":
+            return is_genesis(p)
+        if e["event_type"] == "TRACELEDGER_MASTER_CREATED":
+            return isinstance(p.get("business_ref"), str) and isinstance(p.get("scope"), str)
+        if change == "REVOKED":
+            return is_id(p.get("link_id")) and is_id(p.get("delegate_actor_id"))
+        if change != "GRANTED":
+            return True
+        if not is_grant(p, name) or p.get("granted_at") != e["created_at"]:
+            return False
+        lasting = {one: value for one, value in p.items() if one not in ("granted_at", "replaces_link_id")}
+        identity = canonical([e["event_type"], lasting])
+        return self.links.setdefault(p["link_id"], identity) == identity
+
+    def is_closed(self, e):
+        """Whether its ledger or its master was closed before it, and it is no revocation."""
+        master, (_, change) = self.masters.get(e["master_id"]), delegation(e)
+        is_masters = master and not re.fullmatch(OF_LEDGER, e["event_type"])
+        return change != "REVOKED" and bool(self.closed or (is_masters and master["closed"]))
 
     def misplaced(self, e):
-        kind, master_id = e["event_type"], e["master_id"]
+        kind, master_id, p = e["event_type"], e["master_id"], e["payload"]
+        (name, change), is_ledgers = delegation(e), bool(re.fullmatch(OF_LEDGER, kind))
+        named = {} if is_ledgers else {name if change else NAMES[0]: master_id}
+        if name == "ledger_id" or kind in ("TRACELEDGER_MASTER_CREATED", *CLOSINGS):
+            named["ledger_id"] = e["ledger_id"]
+        if kind in CLOSINGS:
+            named |= {"requested_by_actor_id": e["actor_id"], "status": "CLOSED"}
         return (
             (kind == "GENESIS") != (e["seq"] == 0) or (kind == "GENESIS") != (e["actor_id"] is None)
-            or (master_id is None) != bool(re.fullmatch(OF_LEDGER, kind))
+            or (master_id is None) != is_ledgers
             or (master_id is None) != (e["master_seq"] is None)
             or (master_id and (kind == "TRACELEDGER_MASTER_CREATED") != (e["master_seq"] == 0))
-            or e["payload"].get("caused_by_hash") != e["caused_by_hash"])
+            or p.get("caused_by_hash") != e["caused_by_hash"]
+            or any(p.get(one) != value for one, value in named.items()))
 
     def level(self, e, objects):
         """What its actor may do, by the parties and by the grants of these objects."""
-        if e["actor_id"] in [self.genesis.get(name) for name in PARTIES]:
+        if e["actor_id"] is not None and e["actor_id"] in [self.genesis.get(name) for name in PARTIES]:
             return PARTY
         best = NONE
         for name, grants in objects.items():
@@ -122,7 +197,7 @@ class Rules:
             if grant is None or not holds(grant, e["created_at"]):
                 continue
             permissions = grant["permissions"] if isinstance(grant.get("permissions"), dict) else {}
-            access = permissions.get("access", "write" if grant.get("role") in WRITERS else "read")
+            access = permissions.get("access", "write" if str(grant.get("role")) in WRITERS else "read")
             is_owner = name == "ledger_id" and grant.get("role") == "OWNER"
             best = max(best, READ if access != "write" else OWNER if is_owner else WRITE)
         return best
@@ -138,21 +213,22 @@ class Rules:
         if name == "organization_id" or kind in (*OPENINGS, "LEDGER_CLOSED", "MASTER_CLOSED"):
             needed = PARTY
         objects = self.grants | ({"traceledger_master_id": master["grants"]} if master else {})
-        if self.level(e, objects) < needed:
+        if self.level(e, objects) < needed or (name == "organization_id" and name not in self.genesis):
             return ["not_permitted"]
-        of_master = master and not re.fullmatch(OF_LEDGER, kind)
-        if change != "REVOKED" and (self.closed or (of_master and master["closed"])):
-            return ["closed"]
-        return []
+        return ["closed"] * self.is_closed(e)
 
     def names(self, e):
-        """The names of the master of an event, as far as its ledger has them."""
-        g, master = self.genesis or {}, self.masters.get(e["master_id"], {"names": e["payload"]})["names"]
-        suppliers = {"ORDER": g.get("supplier_actor_id"), "FACILITY_ROOT": g.get("primary_actor_id")}
-        names = {"traceledger_master_uuid": e["master_id"], "business_ref": master.get("business_ref"),
-                 "scope": master.get("scope"), "supplier_actor_id": suppliers.get(g.get("ledger_type")),
-                 "buyer_actor_id": g.get("buyer_actor_id") if g.get("ledger_type") == "ORDER" else None}
-        return {name: value for name, value in names.items() if value is not None}
+        """What the service adds to the payloads of the master of an event. None: no event at hand shows the value."""
+        created = self.created.get(e["master_id"], {})
+        names = {"traceledger_master_uuid": e["master_id"], "business_ref": created.get("business_ref"),
+                 "scope": created.get("scope")}
+        if self.genesis:
+            actors = {"ORDER": {one: one for one in PARTIES[:2]}, "FACILITY_ROOT": {PARTIES[1]: PARTIES[2]}}
+            of_type = actors.get(str(self.genesis.get("ledger_type")), {})
+            return names | {name: self.genesis.get(one) for name, one in of_type.items()}
+        # The event that creates a master names the same actors as all others of it.
+        is_created = e["master_id"] in self.created
+        return names | {one: created.get(one) for one in PARTIES[:2] if one in created or not is_created}
 
     def is_written(self, e):
         """Whether the payload is what the service writes."""
@@ -178,7 +254,7 @@ class Rules:
         elif kind == "ORGANIZATION_REGISTERED":
             return p.get("organization_id") == g.get("organization_id")
         elif kind == "TRACELEDGER_MASTER_CREATED":
-            expected = names | {"ledger_id": e["ledger_id"]}
+            expected = names | {one: p[one] for one in NAMES[1:3]} | {"ledger_id": e["ledger_id"]}
         elif kind == "MASTER_CLOSED":
             expected = closing | {"traceledger_master_uuid": e["master_id"], "entity_id": g.get("entity_id")}
         elif kind == "LEDGER_CLOSED":
@@ -192,46 +268,48 @@ class Rules:
         return canonical(p) == canonical({one: value for one, value in expected.items() if value is not None})
 
     def is_delegation(self, e, name, change):
-        p, at = e["payload"], e["created_at"]
-        grants = self.grants_of(e, name)
-        old = grants.get(str(p.get("delegate_actor_id")), {}).get("link_id")
-        ids = {"organization_id": self.genesis.get("organization_id"), "ledger_id": e["ledger_id"]}
+        """Whether a grant or its end is what the service writes in this state. Its form was checked."""
+        p, at, grants = e["payload"], e["created_at"], self.grants_of(e, name)
+        old = grants.get(p["delegate_actor_id"], {}).get("link_id")
+        ids = {"organization_id": (self.genesis or {}).get("organization_id"), "ledger_id": e["ledger_id"]}
         object_id = ids.get(name, e["master_id"])
-        if not is_id(p.get("link_id")) or not is_id(p.get("delegate_actor_id")):
-            return False
         if p.get(name) != object_id:
             return False
         if change == "REVOKED":
             return old == p["link_id"] and p == {name: object_id, "revoked_at": at, "link_id": old,
                                                  "delegate_actor_id": p["delegate_actor_id"]}
-        holding = [one for one in grants.values() if holds(one, at)]
-        lasting = {one: value for one, value in p.items() if one not in ("granted_at", "replaces_link_id")}
-        identity = canonical([e["event_type"], lasting])
-        names = {name, "delegate_actor_id", "role", "permissions", "expires_at", "access", "link_id", "granted_at",
-                 "replaces_link_id"}
-        return (is_label(p.get("role")) and isinstance(p.get("permissions"), dict) and p.keys() <= names
-                and p["permissions"].get("access", "read") in ("read", "write")
-                and ("access" not in p or p["permissions"] == {"access": p["access"]})
-                and self.links.setdefault(p["link_id"], identity) == identity
-                and p.get("granted_at") == at and p.get("replaces_link_id") == old
-                and holds(p, at)
-                and len([one for one in holding if one["link_id"] != old]) < 1000)
+        is_room = len(grants) < DELEGATES_MAX or sum(
+            holds(one, at) and one.get("link_id") != old for one in grants.values()) < DELEGATES_MAX
+        return p.get("replaces_link_id") == old and holds(p, at) and is_room
 
     def grants_of(self, e, name):
         return self.masters[e["master_id"]]["grants"] if name == "traceledger_master_id" else self.grants[name]
 
-    def apply(self, e):
-        kind, p = e["event_type"], e["payload"]
+    def apply(self, e, takes_effect):
+        kind, p, master_id = e["event_type"], e["payload"], e["master_id"]
         name, change = delegation(e)
-        if kind == "GENESIS":
+        if master_id is not None:
+            self.go_on(e)
+        if not takes_effect or (master_id is None and not re.fullmatch(OF_LEDGER, kind)):
+            return
+        if kind == "GENESIS" and e["seq"] == 0:
             self.genesis = p
-        elif kind == "TRACELEDGER_MASTER_CREATED":
-            self.masters[e["master_id"]] = {"names": p, "closed": False, "grants": {}}
         elif kind == "LEDGER_CLOSED":
             self.closed = True
         elif kind == "MASTER_CLOSED":
-            self.masters[e["master_id"]]["closed"] = True
+            self.masters[master_id]["closed"] = True
         elif change == "GRANTED":
-            self.grants_of(e, name)[str(p.get("delegate_actor_id"))] = p
+            grants = self.grants_of(e, name)
+            grants[str(p.get("delegate_actor_id"))] = p
+            forget(grants, e["created_at"])
         elif change == "REVOKED":
             self.grants_of(e, name).pop(str(p.get("delegate_actor_id")), None)
+
+    def go_on(self, e):
+        """Notes that a master exists, whether or not it was permitted, and whether no event of it is missing."""
+        known, seq = self.masters.get(e["master_id"]), e["master_seq"] or 0.0
+        is_whole = seq == 0 and e["event_type"] == "TRACELEDGER_MASTER_CREATED"
+        if known:
+            is_whole = known["is_whole"] and seq == known["seq"] + 1
+        state = known or {"closed": False, "grants": {}}
+        self.masters[e["master_id"]] = state | {"seq": seq, "is_whole": is_whole}

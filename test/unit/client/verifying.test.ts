@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Event, type KeySource, verifyEvents } from '../../../src/client/index.ts';
+import { eventTextsBytesMax } from '../../../src/domain/event/text-size.ts';
 import {
   at,
   chain,
@@ -133,6 +134,28 @@ describe('a single changed field', () => {
   });
 });
 
+/** Event 4 with a payload and a signed form of so many bytes together. */
+function textsOf(bytes: number): Partial<Event> {
+  const payload = (note: string) => ({ ...at(4).payload, note });
+  const signed = payload('ü'.repeat(100_000));
+  const without = [signed, payload('')].map((value) => Buffer.byteLength(JSON.stringify(value)));
+  const rest = bytes - without.reduce((sum, one) => sum + one);
+  return { payload: payload('x'.repeat(rest)), actorSigPayload: signed };
+}
+
+describe('an event', () => {
+  it.each([
+    [
+      'a business_ref of 256 characters of any script',
+      { payload: { ...at(4).payload, business_ref: '\u{1f4a9}'.repeat(256) } },
+    ],
+    ['all the bytes that an event may have', textsOf(eventTextsBytesMax)],
+  ])('may have %s', async (_, change) => {
+    const { issues } = await verify(changed(4, change));
+    expect(issues.map(({ type }) => type)).not.toContain('malformed_event');
+  });
+});
+
 describe('a malformed event', () => {
   it('sends nobody to ask for the keys of what is no actor', async () => {
     const asked = new Set<string>();
@@ -167,6 +190,15 @@ describe('a malformed event', () => {
     ['a cause that is no hash', { causedByHash: 'not a hash' }],
     ['a number that JSON cannot say', { payload: { weight: Number.POSITIVE_INFINITY } }],
     ['half a surrogate pair', { payload: { note: '\ud800' } }],
+    ...(['', 'a\0', 'a\u009b', '\u{1f4a9}'.repeat(257), 5, null] as const).map((name): [string, Partial<Event>] => [
+      `the business_ref ${JSON.stringify(name).slice(0, 20)}`,
+      { payload: { ...at(4).payload, business_ref: name } },
+    ]),
+    ...(['', '9', 'a\n', '１', 'a'.repeat(65), 5, null] as const).map((scope): [string, Partial<Event>] => [
+      `the scope ${JSON.stringify(scope).slice(0, 20)}`,
+      { payload: { ...at(4).payload, scope } },
+    ]),
+    ['texts that are too long together', textsOf(eventTextsBytesMax + 1)],
   ];
   it.each(odd)('with %s is reported and does not end the verification', async (_, change) => {
     const { verdict, issues, checked } = await verify(changed(4, change));

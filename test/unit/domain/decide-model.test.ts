@@ -192,7 +192,9 @@ function commandOf(step: Step, link: number, nowMs: number): Command {
       return closeLedger({ actorId });
     case 'grant': {
       const expiresAt = step.lastsMs === null ? null : isoTime(nowMs + step.lastsMs);
-      const { role, access } = step;
+      const { access } = step;
+      // A grant that runs out is asked for by its access.
+      const role = expiresAt === null ? step.role : 'ACCESS';
       const linkId = uuid(0x1000 + link);
       const given = access === undefined ? {} : { access };
       return grant({ actorId, scope, masterId, delegateActorId, role, linkId, expiresAt, ...given });

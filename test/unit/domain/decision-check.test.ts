@@ -197,3 +197,18 @@ describe('an event that the service does not write is found', () => {
     }
   });
 });
+
+test('a grant of an organization behind a close is found also where GENESIS is missing', () => {
+  const organizationId = uuid(0x0f);
+  const { events } = chainOf(
+    openLedger({
+      facts: openingFacts('FACILITY_ROOT', { primaryActorId: supplier, organizationId }),
+      registeredPayload: `{"name":"Mill","organization_id":"${organizationId}","request_id":"${uuid(9)}"}`,
+    }),
+    grant({ scope: 'organization', requested: `{"delegate_actor_id":"${delegate}","role":"OPS"}` }),
+    closeLedger({ actorId: supplier }),
+  );
+  const [, , granted, closed] = events;
+  if (granted === undefined || closed === undefined) throw new Error('two events are missing');
+  expect(typesOf([closed, { ...granted, seq: closed.seq + 1 }])).toEqual([[closed.seq + 1, 'closed']]);
+});

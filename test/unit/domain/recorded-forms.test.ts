@@ -70,6 +70,7 @@ describe('a grant', () => {
     [access, { permissions: { access: 'write' } }, 'payload.permissions is not that of the access'],
     [access, { permissions: { access: 'read', more: 1 } }, 'payload.permissions is not that of the access'],
     [access, { access: 'all' }, 'payload.permissions is not that of the access'],
+    [access, { role: 'OWNER' }, 'payload.role is not that of the access'],
   ])('is found with what the service does not write', (commands, change, detail) => {
     const found = checkDecisions(withPayload(chainOf(...commands).events, change));
     expect(forms(found)).toEqual([[3, 'contradiction', detail]]);
