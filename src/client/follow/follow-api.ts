@@ -20,8 +20,7 @@ export interface FollowRequest {
   readonly after?: number | FollowPlace;
   /**
    * You may read only some masters of the ledger. A gap in the ledger is no fault then, and the chain hash behind a gap
-   * cannot be recomputed; a gap in a master is a fault still. So is, from -1 on, a master that does not begin with its
-   * first event, unless it is granted to you while you follow.
+   * cannot be recomputed; a gap in a master is a fault still. A master may begin anywhere.
    */
   readonly segment?: boolean;
 }

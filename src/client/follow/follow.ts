@@ -338,10 +338,8 @@ class Follower {
   async #endWell(): Promise<void> {
     await this.#keeping;
     this.#ending.signal.throwIfAborted();
-    const { last } = this.#checked;
-    if (last !== null) this.#report(this.#checked.endIssues(), last);
     if (this.#isCaughtUp) return;
-    const newest = last ?? (await this.#newest());
+    const newest = this.#checked.last ?? (await this.#newest());
     if (newest === null) return;
     const { seq, hash, masterSeq } = newest;
     this.#tellCaughtUp({ seq, hash, masterSeq: this.#request.masterId === undefined ? null : masterSeq });

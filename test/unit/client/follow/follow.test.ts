@@ -435,57 +435,15 @@ describe('a follower that begins within the ledger', () => {
     });
   });
 
-  describe('as a segment from its start', () => {
+  test('as a segment has no issue with a master that begins anywhere: grants are looked at before the tail is', async () => {
     const segment = { ...wholeLedger, segment: true };
-    const visible = chain.filter(({ masterId }) => masterId === null || masterId === masterA);
-    const without = (...masterSeqs: number[]) =>
-      visible.filter(({ masterSeq }) => masterSeq === null || !masterSeqs.includes(masterSeq));
-    const missing = { code: 'integrity_failed', types: ['missing_event'] };
-    const sending = (...messages: Message[]) => service(() => ({ messages, end: null }));
-
-    test.each([[[0]], [[0, 1]], [[0, 1, 2]]])(
-      'finds that a master begins without its events %j',
-      async (masterSeqs) => {
-        const events = without(...masterSeqs);
-        expect(await sending(...events.map(messageOf)).follow(segment)).toMatchObject({ ...missing, heads: [] });
-        const open = events.slice(0, -1);
-        for (const told of [caughtUpAt, (event: Event) => heartbeatAt(event, null)]) {
-          const live = sending(...open.map(messageOf), told(open.at(-1) as Event), messageOf(events.at(-1) as Event));
-          expect(await live.follow(segment)).toMatchObject({ ...missing, seqs: open.map(({ seq }) => seq), heads: [] });
-        }
-      },
+    const later = chain.filter(
+      ({ masterId, masterSeq }) => masterId === null || (masterId === masterA && masterSeq !== 0),
     );
-
-    test('is not told of the beginning of a master that is granted meanwhile', async () => {
-      const told: unknown[] = [];
-      const onIssues: FollowOptions['onIssues'] = (issues) => void told.push(...issues.map(({ detail }) => detail));
-      const now = new Date().toISOString();
-      for (const granted of [
-        { eventType: 'MASTER_DELEGATION_GRANTED' },
-        { eventType: 'LEDGER_DELEGATION_GRANTED', masterId: null, masterSeq: null },
-      ]) {
-        const grant = { ...(chain[6] as Event), ...granted, createdAt: now };
-        for (const events of [
-          [...without(0, 1, 2).slice(0, 2), grant, chain[7] as Event],
-          // The service looked at grants before it sent the events before this one.
-          [...without(0).slice(0, 3), grant, chain[7] as Event],
-        ])
-          await sending(...events.map(messageOf), caughtUpAt(chain[7] as Event), messageOf(chain[8] as Event)).follow(
-            segment,
-            { onIssues },
-          );
-      }
-      expect(told.filter((detail) => String(detail).includes('begins with'))).toEqual([]);
-      // The grant of the vectors is older than the following.
-      await sending(...without(0, 1).map(messageOf)).follow(segment, { onIssues });
-      expect(told.filter((detail) => String(detail).includes('begins with'))).toHaveLength(1);
-    });
-
-    test('from a later place on a master may begin anywhere', async () => {
-      const events = visible.filter(({ seq }) => seq > 3);
-      const { code } = await sending(...events.map(messageOf)).follow({ ...segment, after: 3 });
-      expect(code).toBe(null);
-    });
+    const [head, rest] = [later.slice(0, 3), later.slice(3)];
+    const messages = [...head.map(messageOf), caughtUpAt(head.at(-1) as Event), ...rest.map(messageOf)];
+    const { follow } = service(() => ({ messages, end: null }));
+    expect(await follow(segment)).toMatchObject({ seqs: later.map(({ seq }) => seq), code: null });
   });
 
   test('needs a ledger or a master, and a place', () => {
