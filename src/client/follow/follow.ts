@@ -77,6 +77,8 @@ class Follower {
   readonly #checked: CheckedEvents;
   /** null: a segment has gaps, and its readers get no checkpoints. */
   readonly #tree: FollowedTree | null;
+  /** Behind which event following began. */
+  #began: number;
   /** Behind which event the stream is opened. */
   #place: number;
   #isCaughtUp = false;
@@ -109,7 +111,8 @@ class Follower {
         : request.segment === true
           ? null
           : new FollowedTree('ledger');
-    this.#place = placeOf(request.masterId, request.after ?? -1) ?? -1;
+    this.#began = placeOf(request.masterId, request.after ?? -1) ?? -1;
+    this.#place = this.#began;
   }
 
   async *events(): AsyncGenerator<FollowedEvent> {
@@ -165,7 +168,8 @@ class Follower {
       });
     }
     this.#report(await this.#checked.beginBehind(event, typeof after === 'object' ? after : null), event);
-    this.#place = (masterId === undefined ? event.seq : event.masterSeq) ?? this.#place;
+    this.#began = (masterId === undefined ? event.seq : event.masterSeq) ?? this.#place;
+    this.#place = this.#began;
     this.#isClosed = closes(event, this.#request);
     this.#tree?.beginBehind(event);
   }
@@ -208,16 +212,19 @@ class Follower {
     }
   }
 
-  /** Whether what is followed was closed, where the service says so by a stream without any message. */
+  /**
+   * Whether following is over, where the service says so by a stream without any message. Reports what is wrong with the
+   * closing.
+   */
   async #isClosedHere(): Promise<boolean> {
     const { masterId, ledgerId = this.#checked.last?.ledgerId } = this.#request;
-    if (ledgerId === undefined || this.#place === -1) return false;
+    if (ledgerId === undefined) return false;
     const { proofs } = this.#parts;
     const parts = { reader: this.#reader, proofs, checkSignature: this.#checkSignature, signal: this.#ending.signal };
-    const found = await findClosing(parts, { ledgerId, masterId }, this.#place);
+    const found = await findClosing(parts, { ledgerId, masterId, began: this.#began, place: this.#place });
     if (found === null) return false;
-    this.#report(found.issues, found.event);
-    return found.issues.length === 0;
+    if (found !== 'unreadable') this.#report(found.issues, found.event);
+    return true;
   }
 
   #open(signal: AbortSignal): AsyncIterable<LiveMessage> {
@@ -258,7 +265,7 @@ class Follower {
     this.#reportContradicted(this.#tree?.take(event) ?? null, event);
     const { masterId } = this.#request;
     this.#place = (masterId === undefined ? event.seq : event.masterSeq) ?? this.#place;
-    this.#isClosed = closes(event, this.#request);
+    this.#isClosed ||= closes(event, this.#request);
     this.#failures = 0;
     return event;
   }

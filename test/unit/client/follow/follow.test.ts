@@ -55,6 +55,7 @@ function service(
   script: (after: number, count: number) => Scripted,
   events: readonly Event[] = chain,
   proofs: FollowParts['proofs'] = noProofs,
+  failures: { readonly [method: string]: LedgerTrustError } = {},
 ) {
   const opened: number[] = [];
   const waits: number[] = [];
@@ -63,13 +64,17 @@ function service(
     async call({ name }, request) {
       if (name === 'getAuthority') return { keys: [authorityKey], phase: '2' };
       if (name === 'resolveActor') return { ...documentOf() };
-      const isOfType = ({ eventType }: Event) => eventType === (request.eventType ?? eventType);
-      const shown = events.filter(isOfType);
-      const ofMaster = name === 'listMasterEvents' ? shown.filter(({ masterId }) => masterId === request.uuid) : null;
-      const list = request.order === 'desc' ? (ofMaster ?? shown).toReversed() : (ofMaster ?? shown);
+      const failure = failures[name];
+      if (failure !== undefined) throw failure;
+      // A filtered page may end before its first event: the service examines a bounded number.
+      if (request.eventType !== undefined) return { events: [], nextCursor: 'examined', integrity: sound };
+      const ofMaster = name === 'listMasterEvents' ? events.filter(({ masterId }) => masterId === request.uuid) : null;
+      const list = request.order === 'desc' ? (ofMaster ?? events).toReversed() : (ofMaster ?? events);
       const from = Number(request.fromSeq ?? 0);
-      const place = list.filter(({ seq }) => seq >= from).slice(Number(request.offset ?? 0));
-      return { events: place.slice(0, 1), integrity: sound };
+      const place = list.filter(({ seq }) => seq >= from);
+      const begin = Number(request.cursor ?? request.offset ?? 0);
+      const end = begin + Number(request.limit);
+      return { events: place.slice(begin, end), nextCursor: end < place.length ? String(end) : null, integrity: sound };
     },
     async *live(_endpoint, request, signal) {
       const after = Number(request.afterSeq ?? request.afterMasterSeq);
@@ -253,13 +258,47 @@ describe('a stream that ends', () => {
       expect(types).toContain(type);
     });
 
-    test('goes on, with the issues told, if the closing does not verify and the user wants to know', async () => {
+    test('is over, with the issues told once, if the closing does not verify and the user wants to know', async () => {
       const told: string[] = [];
       const { follow, opened } = ended(withClosing({ authoritySig: null, authorityKeyId: null }));
       const onIssues: FollowOptions['onIssues'] = (issues) => void told.push(...issues.map(({ type }) => type));
-      expect(await follow(behindLast, { onIssues })).toMatchObject({ heads: [], code: 'invalid_answer' });
-      expect(told).toEqual(Array(3).fill('invalid_authority_sig'));
-      expect(opened).toHaveLength(3);
+      expect(await follow(behindLast, { onIssues })).toMatchObject({ heads: [5], code: null });
+      expect([told, opened]).toEqual([['invalid_authority_sig'], [1]]);
+    });
+
+    test.each([
+      [
+        'signs no checkpoint of the ledger',
+        new LedgerTrustError('unavailable', 'no', { details: { reason: 'log_behind' } }),
+      ],
+      ['has no proofs', new LedgerTrustError('route_not_found', 'no')],
+      ['does not sign checkpoints', new LedgerTrustError('invalid_answer', 'log')],
+    ])('is over for a reader of the master alone whose service %s', async (_, error) => {
+      const visible = chain.filter(({ masterId }) => masterId === null || masterId === masterB);
+      const { follow } = ended(visible, () => Promise.reject(error));
+      expect(await follow(behindLast)).toMatchObject({ heads: [5], code: null });
+      const unsealed = visible.with(-1, { ...closing, authoritySig: null, authorityKeyId: null });
+      const { code } = await ended(unsealed, () => Promise.reject(error)).follow(behindLast);
+      expect(code).toBe('integrity_failed');
+    });
+
+    test.each(['permission_denied', 'access_expired', 'not_found'] as const)(
+      'is over for a reader who cannot read the closing: %s',
+      async (code) => {
+        const script = () => ({ messages: [], end: null });
+        const failures = { listLedgerEvents: new LedgerTrustError(code, 'no') };
+        const { follow } = service(script, chain, noProofs, failures);
+        expect(await follow(behindLast)).toMatchObject({ heads: [5], code: null });
+        const lostList = service(script, chain, noProofs, { listLedgerEvents: new LedgerTrustError('internal', 'no') });
+        expect((await lostList.follow(behindLast)).code).toBe('internal');
+      },
+    );
+
+    test('is not over if the service shows a later event of the master', async () => {
+      expect(await ended(chain).follow({ ...behindLast, after: 0 })).toMatchObject({
+        heads: [],
+        code: 'invalid_answer',
+      });
     });
 
     test('is over behind a MASTER_CLOSED that was read and checked', async () => {
@@ -269,6 +308,56 @@ describe('a stream that ends', () => {
       ).toMatchObject({
         heads: [7],
         code: null,
+      });
+    });
+  });
+
+  describe('without any message, behind revocations that stand behind the closing,', () => {
+    const revoked = (count: number, of: Partial<Event>) =>
+      Array.from({ length: count }, (_, at) => ({
+        ...(chain[8] as Event),
+        ...of,
+        seq: 9 + at,
+        ...(of.masterId == null ? {} : { masterSeq: 4 + at }),
+      }));
+    const ofLedger = { eventType: 'LEDGER_DELEGATION_REVOKED' };
+    const ofMaster = { eventType: 'MASTER_DELEGATION_REVOKED', masterId: masterA };
+
+    test.each([0, 1, 250])('is over, whatever their number: %i', async (count) => {
+      const { follow } = service(() => ({ messages: [], end: null }), [...chain, ...revoked(count, ofLedger)]);
+      const last = 8 + count;
+      // What is wrong with the revocation that following begins behind is of no interest here.
+      const onIssues = () => {};
+      expect(await follow({ ledgerId }, { onIssues })).toMatchObject({ seqs: [], heads: [last], code: null });
+      expect(await follow({ ledgerId, after: last }, { onIssues })).toMatchObject({ heads: [last], code: null });
+      const withMaster = service(() => ({ messages: [], end: null }), [...chain, ...revoked(count, ofMaster)]);
+      const { code } = await withMaster.follow({ masterId: masterA }, { onIssues });
+      expect(code).toBe(null);
+    });
+
+    test('is over also where there are more than are looked at', async () => {
+      const { follow } = service(() => ({ messages: [], end: null }), revoked(10_200, ofLedger));
+      expect(await follow({ ledgerId }, { onIssues: () => {} })).toMatchObject({ heads: [10_208], code: null });
+    });
+  });
+
+  describe('without any message, behind other events than the closing that it shows,', () => {
+    const shown = chain.with(3, { ...(chain[8] as Event), seq: 3 }).slice(0, 4);
+    const masterClosed = { ...(chain[7] as Event), seq: 3, masterSeq: 1 };
+
+    test.each([
+      ['a ledger', { ledgerId, after: 1 }, shown, chain.slice(2, 4)],
+      ['a master', { masterId: masterA, after: 0 }, chain.with(3, masterClosed).slice(0, 4), ofMasterA.slice(1, 2)],
+    ] as const)('fails, of %s', async (_, request, events, sent) => {
+      const script = (_after: number, count: number) => ({
+        messages: count === 1 ? sent.map(messageOf) : [],
+        end: null,
+      });
+      expect(await service(script, events).follow(request)).toMatchObject({
+        seqs: sent.map(({ seq }) => seq),
+        heads: [],
+        code: 'integrity_failed',
+        types: ['broken_link'],
       });
     });
   });
