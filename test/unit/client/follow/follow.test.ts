@@ -599,6 +599,9 @@ describe('a checkpoint of a heartbeat', () => {
       expect(await noting().follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
       const lie = noting(new Uint8Array(32));
       expect(await lie.follow(wholeLedger)).toMatchObject({ code: 'integrity_failed', types: ['wrong_checkpoint'] });
+      const silent = { onCaughtUp: () => {} };
+      const taken = Array.fromAsync(lie.following.follow(wholeLedger, silent));
+      await expect(taken).rejects.toThrow(`What was handed out does not verify: the first ${size} events do not have`);
       const told: string[] = [];
       const onIssues: FollowOptions['onIssues'] = (issues) => void told.push(...issues.map(({ type }) => type));
       expect(await lie.follow(wholeLedger, { onIssues })).toMatchObject({ seqs: all, code: null });
