@@ -79,9 +79,10 @@ export interface Following {
    * it, or cannot be read by this reader. If the service says that nothing follows and shows no such event, it is asked
    * again (`invalid_answer` in `onRetry`; thrown if no stream has brought a message). Throws `permission_denied` or
    * `access_expired` when the grant ends, ProofRefused for a checkpoint of a heartbeat that does not verify or
-   * contradicts the kept one (the others are kept as the client's watermark of the log), `integrity_failed` for an event
-   * that does not verify, is missing, comes again or is none of those that such a checkpoint signs, the signal's reason
-   * after an abort, `not_sent` once the client is closed, and what any call throws if the first connection fails.
+   * contradicts the kept one (the others are kept as the client's watermark of the log), `integrity_failed` for an
+   * event that does not verify, is missing, comes again or is none of those that such a checkpoint signs, the signal's
+   * reason after an abort, `not_sent` once the client is closed, and what any call throws if the first connection
+   * fails.
    */
   follow(request: FollowRequest, options?: FollowOptions): AsyncIterable<FollowedEvent>;
 }

@@ -212,8 +212,8 @@ class Follower {
   }
 
   /**
-   * Whether following is over, where the service says so by a stream without any message. Reports what is wrong with the
-   * closing.
+   * Whether following is over, where the service says so by a stream without any message. Reports what is wrong with
+   * the closing.
    */
   async #isClosedHere(): Promise<boolean> {
     const { masterId, ledgerId = this.#checked.last?.ledgerId } = this.#request;
