@@ -7,9 +7,15 @@ import type { CallOptions } from './methods.ts';
 /** A place of lists: beyond it they take no offset. */
 const OFFSET_MAX = 100_000;
 
+/** Pages that are read to find the last event before revocations: up to 10,000 of them. */
+const LAST_PAGES_MAX = 101;
+const LAST_PAGE_EVENTS = 100;
+const REVOCATION = /^(?:MASTER|LEDGER|SUPPLIER)_DELEGATION_REVOKED$/;
+
 /** Milliseconds for the first event of a stream. */
 const STREAM_MS = 30_000;
 
+type EventPage = Pick<ListLedgerEventsResponse, 'events' | 'nextCursor'>;
 type ReadOptions = Pick<CallOptions, 'signal' | 'timeoutMs' | 'attemptsMax'>;
 
 /** Reads single events by their place, for what else has no call of its own. Returns null if there is no such event. */
@@ -18,18 +24,28 @@ export interface SingleEvents {
   masterEvent(masterId: string, masterSeq: number): Promise<Event | null>;
   newestOfLedger(ledgerId: string): Promise<Event | null>;
   newestOfMaster(masterId: string): Promise<Event | null>;
-  /** The LEDGER_CLOSED of a ledger. */
-  closingOfLedger(ledgerId: string): Promise<Event | null>;
-  /** The MASTER_CLOSED of a master. */
-  closingOfMaster(masterId: string): Promise<Event | null>;
+  /** The newest event that revokes no access: only revocations may stand behind a closing. */
+  lastOfLedger(ledgerId: string): Promise<Event | 'unreadable' | null>;
+  lastOfMaster(masterId: string): Promise<Event | 'unreadable' | null>;
 }
 
 export function createSingleEvents(caller: Caller, options: ReadOptions): SingleEvents {
   const first = async (method: string, request: object): Promise<Event | null> => {
-    const { events } = await ask<Pick<ListLedgerEventsResponse, 'events'>>(caller, method, request, options);
+    const { events } = await ask<EventPage>(caller, method, request, options);
     return events[0] ?? null;
   };
   const newest = { order: 'desc', limit: 1 };
+  // Without a filter: a filtered page may end before its first event, since the service examines a bounded number.
+  const last = async (method: string, request: object): Promise<Event | 'unreadable' | null> => {
+    let page: object = newest;
+    for (let pages = 0; pages < LAST_PAGES_MAX; pages += 1) {
+      const { events, nextCursor } = await ask<EventPage>(caller, method, { ...request, ...page }, options);
+      const found = events.find(({ eventType }) => !REVOCATION.test(eventType));
+      if (found !== undefined || nextCursor === null) return found ?? null;
+      page = { order: 'desc', limit: LAST_PAGE_EVENTS, cursor: nextCursor };
+    }
+    return 'unreadable';
+  };
   return {
     async ledgerEvent(ledgerId, fromSeq) {
       const event = await first('listLedgerEvents', { ledgerId, fromSeq, limit: 1 });
@@ -44,8 +60,8 @@ export function createSingleEvents(caller: Caller, options: ReadOptions): Single
     },
     newestOfLedger: (ledgerId) => first('listLedgerEvents', { ledgerId, ...newest }),
     newestOfMaster: (uuid) => first('listMasterEvents', { uuid, ...newest }),
-    closingOfLedger: (ledgerId) => first('listLedgerEvents', { ledgerId, eventType: 'LEDGER_CLOSED', limit: 1 }),
-    closingOfMaster: (uuid) => first('listMasterEvents', { uuid, eventType: 'MASTER_CLOSED', limit: 1 }),
+    lastOfLedger: (ledgerId) => last('listLedgerEvents', { ledgerId }),
+    lastOfMaster: (uuid) => last('listMasterEvents', { uuid }),
   };
 }
 

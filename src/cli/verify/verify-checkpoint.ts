@@ -2,7 +2,7 @@ import { firstTrust, withEndorsedKeys } from '../../client/proofs/log-trust.ts';
 import { type ExpectedLog, givenLogKey, verifyCheckpoint } from '../../client/proofs/verify-proof.ts';
 import type { AuthorityDocument } from '../../client/verify/key-source.ts';
 import type { Checkpoint } from '../../domain/log/checkpoint.ts';
-import { isServiceName, originOf, parseOrigin } from '../../domain/log/origin.ts';
+import { isServiceName, type LogKind, originOf, parseOrigin } from '../../domain/log/origin.ts';
 import { ProofRefused } from '../../domain/log/proof-refused.ts';
 import { nameOf, readText } from '../commands/file-content.ts';
 import { refusedError } from '../commands/refused-proof.ts';
@@ -36,11 +36,17 @@ export function checkCheckpointOptions({ logKey, origin }: CheckpointOptions): v
 interface GivenNote {
   readonly note: string;
   readonly place: string;
+  /** The options are for another file. */
+  readonly isBeside: boolean;
 }
+
+/** The refusals of a note that somebody else signed than was expected. */
+const OTHER_SIGNER = new Set<string>(['unknown_log_key', 'wrong_origin']);
 
 /**
  * The verified checkpoints of the ledger or master of the events: that of the option and that of the file `path`. They
- * are verified under the keys of the options, else under those of `anchor`, the trust anchor if it is trusted. None
+ * are verified under the keys of the options, else under those of `anchor`, the trust anchor if it is trusted. Where
+ * the option names a file, its keys may be older than the export, whose own checkpoint is then left to the anchor. None
  * where no key is trusted and the option names none. Throws CliError: exit code 1 if one is refused, 64 if an option
  * lacks another, 66 if what is given is none.
  */
@@ -52,16 +58,17 @@ export async function checkpointsFor(
   anchor: AuthorityDocument | null,
 ): Promise<readonly Checkpoint[]> {
   const checkpoints: Checkpoint[] = [];
-  for (const { note, place } of await notesOf(terminal, path, input, options)) {
+  for (const given of await notesOf(terminal, path, input, options)) {
     try {
-      const expected = expectedLog(input, options, note, anchor);
-      if (expected !== null) checkpoints.push(verifyCheckpoint(note, expected));
-      else if (options.checkpoint !== undefined)
+      const checkpoint = verified(given, input, options, anchor);
+      if (checkpoint !== null) checkpoints.push(checkpoint);
+      else if (options.checkpoint !== undefined && options.logKey === undefined)
         throw usageError(
           'Say who signs checkpoints: give --log-key and --origin beside --checkpoint, or --resolver or --authority.',
         );
     } catch (error) {
       if (!(error instanceof ProofRefused)) throw error;
+      const { place } = given;
       throw error.reason === 'malformed' ? inputError(`${place}: ${error.message}`) : refusedError(error, place);
     }
   }
@@ -72,39 +79,54 @@ async function notesOf(
   terminal: Terminal,
   path: string,
   { checkpoint }: VerifyInput,
-  options: CheckpointOptions,
+  { checkpoint: given, logKey }: CheckpointOptions,
 ): Promise<readonly GivenNote[]> {
-  const inFile = checkpoint === null ? [] : [{ note: checkpoint, place: `The checkpoint in ${nameOf(path)}` }];
-  if (options.checkpoint !== undefined) {
-    const given = { note: await readText(terminal, options.checkpoint), place: nameOf(options.checkpoint) };
-    return [given, ...inFile.filter(({ note }) => note !== given.note)];
+  const place = `The checkpoint in ${nameOf(path)}`;
+  const inFile = checkpoint === null ? [] : [{ note: checkpoint, place, isBeside: given !== undefined }];
+  if (given !== undefined) {
+    const first = { note: await readText(terminal, given), place: nameOf(given), isBeside: false };
+    return [first, ...inFile.filter(({ note }) => note !== first.note)];
   }
-  if (checkpoint === null && options.logKey !== undefined)
+  if (checkpoint === null && logKey !== undefined)
     throw usageError(`Give --checkpoint beside --log-key and --origin: ${nameOf(path)} holds no checkpoint.`);
   return inFile;
 }
 
-/** null: no trusted document says who signs checkpoints. */
-function expectedLog(
-  { kind, ledgerId, masterId, authority }: VerifyInput,
-  { logKey: keys, origin: given = '' }: CheckpointOptions,
-  note: string,
+/** null: nobody says who signs this checkpoint. Throws ProofRefused. */
+function verified(
+  { note, isBeside }: GivenNote,
+  input: VerifyInput,
+  options: CheckpointOptions,
   anchor: AuthorityDocument | null,
-): ExpectedLog | null {
-  const log = kind === 'master' ? { kind, id: masterId } : { kind: 'ledger' as const, id: ledgerId };
-  const { id } = log;
-  if (id === null)
-    throw inputError('The file does not say of which ledger or master its events are: a checkpoint needs an export.');
-  if (keys === undefined) {
-    const accepted = acceptedLogOf(anchor, authority, note);
-    if (accepted === null) return null;
-    return { origin: originOf({ ...log, id, serviceName: accepted.serviceName }), keys: accepted.keys };
+): Checkpoint | null {
+  const given = givenLog(input, options);
+  try {
+    if (given !== null) return verifyCheckpoint(note, given);
+  } catch (error) {
+    if (!isBeside || !(error instanceof ProofRefused) || !OTHER_SIGNER.has(error.reason)) throw error;
   }
+  const accepted = acceptedLogOf(anchor, input.authority, note);
+  if (accepted === null) return null;
+  const { serviceName, keys } = accepted;
+  return verifyCheckpoint(note, { origin: originOf({ ...logOf(input), serviceName }), keys });
+}
+
+/** The log of the options. null: they name none. */
+function givenLog(input: VerifyInput, { logKey: keys, origin: given = '' }: CheckpointOptions): ExpectedLog | null {
+  const log = logOf(input);
+  if (keys === undefined) return null;
   const serviceName = parseOrigin(given)?.serviceName ?? given;
-  const origin = originOf({ ...log, id, serviceName });
+  const origin = originOf({ ...log, serviceName });
   if (parseOrigin(given) !== null && given !== origin)
     throw new ProofRefused('wrong_origin', `The events are of ${origin}, not of ${given}.`);
   return { origin, keys };
+}
+
+function logOf({ kind, ledgerId, masterId }: VerifyInput): { readonly kind: LogKind; readonly id: string } {
+  const log = kind === 'master' ? { kind, id: masterId } : { kind: 'ledger' as const, id: ledgerId };
+  if (log.id === null)
+    throw inputError('The file does not say of which ledger or master its events are: a checkpoint needs an export.');
+  return { ...log, id: log.id };
 }
 
 /**

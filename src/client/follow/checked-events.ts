@@ -2,7 +2,6 @@ import type { Event } from '../event.ts';
 import type { SignatureCheck } from '../verify/verify-signature.ts';
 import { EventVerifier, type VerifyOptions } from '../verify/verifying.ts';
 import type { FollowedEvent, FollowHead, FollowIssues, FollowPlace, FollowRequest } from './follow-api.ts';
-import { LateMasters } from './late-masters.ts';
 
 interface CheckedEventsParts {
   readonly request: FollowRequest;
@@ -22,15 +21,11 @@ export class CheckedEvents {
   readonly #parts: CheckedEventsParts;
   readonly #verifier: EventVerifier;
   readonly #ofMaster: boolean;
-  /** null: all gaps are faults, or masters may begin before the place that is followed from. */
-  readonly #lateMasters: LateMasters | null;
   #last: Event | null = null;
 
   constructor(parts: CheckedEventsParts) {
     this.#parts = parts;
     this.#ofMaster = parts.request.masterId !== undefined;
-    const { segment, after } = parts.request;
-    this.#lateMasters = segment === true && !this.#ofMaster && after === -1 ? new LateMasters(Date.now()) : null;
     this.#verifier = new EventVerifier(verifyOptions(parts.request), parts.checkSignature);
   }
 
@@ -55,8 +50,6 @@ export class CheckedEvents {
       return { event: null, issues: [issue(event, 'broken_link', detail)] };
     }
     const gap = this.#gapInMaster(event);
-    const isFirst = event.masterId !== null && this.#verifier.masterSeqOf(event.masterId) === null;
-    this.#lateMasters?.take(event, isFirst);
     if (this.#verifier.lacksMasterOf(event)) {
       const before = await this.#parts.masterEventBefore(event);
       if (before !== null && before.masterId === event.masterId) this.#verifier.learnMaster(before);
@@ -73,17 +66,10 @@ export class CheckedEvents {
   headIssues({ seq, hash }: FollowHead, isCaughtUp: boolean): FollowIssues {
     const last = this.#last;
     if (last === null) return [];
-    const late = isCaughtUp || seq <= last.seq ? this.endIssues() : [];
-    if (late.length > 0) return late;
     if (isCaughtUp && seq > last.seq && (this.#ofMaster || this.#parts.request.segment !== true))
       return [issue(last, 'missing_event', `the service says that it has sent all events up to seq ${seq}`)];
     if (seq !== last.seq || hash === last.hash) return [];
     return [issue(last, 'broken_link', `the service says that the event with this seq has the hash ${hash}`)];
-  }
-
-  /** What is missing, if nothing more comes. */
-  endIssues(): FollowIssues {
-    return this.#lateMasters?.takeIssues() ?? [];
   }
 
   /** Verifying passes over gaps of a segment. Those within a master are gaps of the stream. */

@@ -20,8 +20,7 @@ export interface FollowRequest {
   readonly after?: number | FollowPlace;
   /**
    * You may read only some masters of the ledger. A gap in the ledger is no fault then, and the chain hash behind a gap
-   * cannot be recomputed; a gap in a master is a fault still. So is, from -1 on, a master that does not begin with its
-   * first event, unless it is granted to you while you follow.
+   * cannot be recomputed; a gap in a master is a fault still. A master may begin anywhere.
    */
   readonly segment?: boolean;
 }
@@ -50,8 +49,10 @@ export interface FollowOptions extends Pick<CallOptions, 'signal'> {
   /** Called before each wait to connect again. */
   readonly onRetry?: (retry: FollowRetry) => void;
   /**
-   * Called with what is wrong, before the event is handed out. Without it, following ends there with
-   * `integrity_failed`. An event that was handed out before is never handed out again.
+   * Called with what is wrong, before the event is handed out. A `wrong_checkpoint` is of all events up to the size of
+   * the checkpoint: it is told once, without an `eventId`, and `event` is the last one that was taken. Without
+   * `onIssues`, following ends there with `integrity_failed`. An event that was handed out before is never handed out
+   * again.
    */
   readonly onIssues?: (issues: FollowIssues, event: Event) => void;
   /**
@@ -75,12 +76,13 @@ export interface Following {
    * server-sent events, over gRPC a server stream.
    *
    * Ends behind LEDGER_CLOSED or MASTER_CLOSED, or once that event was read and checked where following begins behind
-   * it. If the service says that nothing follows and shows no such event, it is asked again (`invalid_answer` in
-   * `onRetry`; thrown if no stream has brought a message). Throws `permission_denied` or `access_expired` when the
-   * grant ends, ProofRefused for a checkpoint of a heartbeat that does not verify or contradicts the kept one (the
-   * others are kept as the client's watermark of the log), `integrity_failed` for an event that does not verify, is
-   * missing, comes again or is none of those that such a checkpoint signs, the signal's reason after an abort,
-   * `not_sent` once the client is closed, and what any call throws if the first connection fails.
+   * it, or cannot be read by this reader. If the service says that nothing follows and shows no such event, it is asked
+   * again (`invalid_answer` in `onRetry`; thrown if no stream has brought a message). Throws `permission_denied` or
+   * `access_expired` when the grant ends, ProofRefused for a checkpoint of a heartbeat that does not verify or
+   * contradicts the kept one (the others are kept as the client's watermark of the log), `integrity_failed` for an
+   * event that does not verify, is missing, comes again or is none of those that such a checkpoint signs, the signal's
+   * reason after an abort, `not_sent` once the client is closed, and what any call throws if the first connection
+   * fails.
    */
   follow(request: FollowRequest, options?: FollowOptions): AsyncIterable<FollowedEvent>;
 }

@@ -1,5 +1,4 @@
 import type { Checkpoint } from '../../domain/log/checkpoint.ts';
-import { parseProofFile } from '../../domain/log/proof-file.ts';
 import type { Integrity } from '../../gen/svc/v1/event_pb.ts';
 import type { Caller } from '../call/call.ts';
 import { backoffMs, mayRetry, type RetryClock } from '../call/retry.ts';
@@ -23,7 +22,7 @@ import type {
   FollowRequest,
 } from './follow-api.ts';
 import { createLiveSignatureCheck } from './follow-keys.ts';
-import { FollowedTree } from './followed-tree.ts';
+import { HeartbeatCheckpoints } from './heartbeat-checkpoints.ts';
 
 /** Three heartbeats of the service. */
 const SILENCE_MAX_MS = 45_000;
@@ -64,7 +63,10 @@ function placeOf(masterId: string | undefined, after: number | FollowPlace): num
   return masterId === undefined ? after.seq : after.masterSeq;
 }
 
-/** How a stream ended without an error: behind a closing, in between, or with nothing to send though none is shown. */
+/**
+ * How a stream ended without an error. 'closed': what is followed is closed. 'early': it sent messages, and no closing.
+ * 'unfounded': it sent no message, and the service shows no closing.
+ */
 type StreamEnd = 'closed' | 'early' | 'unfounded';
 
 class Follower {
@@ -75,8 +77,9 @@ class Follower {
   readonly #reader: SingleEvents;
   readonly #checkSignature: SignatureCheck;
   readonly #checked: CheckedEvents;
-  /** null: a segment has gaps, and its readers get no checkpoints. */
-  readonly #tree: FollowedTree | null;
+  readonly #checkpoints: HeartbeatCheckpoints;
+  /** Behind which event following began. */
+  #began: number;
   /** Behind which event the stream is opened. */
   #place: number;
   #isCaughtUp = false;
@@ -85,8 +88,6 @@ class Follower {
   /** A stream has brought a message. */
   #hasConnected = false;
   #failures = 0;
-  /** Resolves when the checkpoint at hand is kept or has been refused. null: none is at hand. */
-  #keeping: Promise<void> | null = null;
 
   constructor(parts: FollowParts, request: FollowRequest, options: FollowOptions) {
     this.#parts = parts;
@@ -103,13 +104,14 @@ class Follower {
           ? Promise.resolve(null)
           : this.#reader.masterEvent(masterId, masterSeq - 1),
     });
-    this.#tree =
-      request.masterId !== undefined
-        ? new FollowedTree('master')
-        : request.segment === true
-          ? null
-          : new FollowedTree('ledger');
-    this.#place = placeOf(request.masterId, request.after ?? -1) ?? -1;
+    this.#checkpoints = new HeartbeatCheckpoints({
+      request,
+      proofs: parts.proofs,
+      ending: this.#ending,
+      contradicted: (checkpoint) => this.#reportContradicted(checkpoint),
+    });
+    this.#began = placeOf(request.masterId, request.after ?? -1) ?? -1;
+    this.#place = this.#began;
   }
 
   async *events(): AsyncGenerator<FollowedEvent> {
@@ -165,9 +167,10 @@ class Follower {
       });
     }
     this.#report(await this.#checked.beginBehind(event, typeof after === 'object' ? after : null), event);
-    this.#place = (masterId === undefined ? event.seq : event.masterSeq) ?? this.#place;
+    this.#began = (masterId === undefined ? event.seq : event.masterSeq) ?? this.#place;
+    this.#place = this.#began;
     this.#isClosed = closes(event, this.#request);
-    this.#tree?.beginBehind(event);
+    this.#checkpoints.beginBehind(event);
   }
 
   #newest(): Promise<Event | null> {
@@ -208,16 +211,19 @@ class Follower {
     }
   }
 
-  /** Whether what is followed was closed, where the service says so by a stream without any message. */
+  /**
+   * Whether following is over, where the service says so by a stream without any message. Reports what is wrong with
+   * the closing.
+   */
   async #isClosedHere(): Promise<boolean> {
     const { masterId, ledgerId = this.#checked.last?.ledgerId } = this.#request;
-    if (ledgerId === undefined || this.#place === -1) return false;
+    if (ledgerId === undefined) return false;
     const { proofs } = this.#parts;
     const parts = { reader: this.#reader, proofs, checkSignature: this.#checkSignature, signal: this.#ending.signal };
-    const found = await findClosing(parts, { ledgerId, masterId }, this.#place);
+    const found = await findClosing(parts, { ledgerId, masterId, began: this.#began, place: this.#place });
     if (found === null) return false;
-    this.#report(found.issues, found.event);
-    return found.issues.length === 0;
+    if (found !== 'unreadable') this.#report(found.issues, found.event);
+    return true;
   }
 
   #open(signal: AbortSignal): AsyncIterable<LiveMessage> {
@@ -248,17 +254,17 @@ class Follower {
       const { last } = this.#checked;
       if (last !== null) this.#report(this.#checked.headIssues(head, kind === 'caughtUp' && !this.#isClosed), last);
       if (kind === 'caughtUp') this.#tellCaughtUp(head);
-      if (typeof value.checkpoint === 'string') this.#keepCheckpoint(value.checkpoint);
+      if (typeof value.checkpoint === 'string') this.#checkpoints.keep(value.checkpoint);
       return null;
     }
     const received = value.event as Event;
     const { event, issues } = await this.#checked.take(received, (value.integrity as Answer<Integrity>).issues);
     this.#report(issues, received);
     if (event === null) return null;
-    this.#reportContradicted(this.#tree?.take(event) ?? null, event);
+    this.#checkpoints.take(event);
     const { masterId } = this.#request;
     this.#place = (masterId === undefined ? event.seq : event.masterSeq) ?? this.#place;
-    this.#isClosed = closes(event, this.#request);
+    this.#isClosed ||= closes(event, this.#request);
     this.#failures = 0;
     return event;
   }
@@ -272,9 +278,10 @@ class Follower {
       onIssues(issues, event);
       return;
     }
+    const what = first.eventId === '' ? 'What was handed out' : `Event ${event.id} (seq ${event.seq})`;
     throw new LedgerTrustError(
       'integrity_failed',
-      `Event ${event.id} (seq ${event.seq}) does not verify: ${first.detail}. Keep what you have, and escalate it.${this.#advice(first.type)}`,
+      `${what} does not verify: ${first.detail}. Keep what you have, and escalate it.${this.#advice(first.type)}`,
       { details: { issues, event_id: event.id, seq: event.seq } },
     );
   }
@@ -285,47 +292,12 @@ class Follower {
     return ' If you may read only some masters of the ledger, follow it as a segment.';
   }
 
-  /**
-   * Verifies and keeps a checkpoint, while events go on. Following ends if it is refused. If the service cannot be
-   * asked just now, the next heartbeat brings another one; so it does while one is being verified.
-   */
-  #keepCheckpoint(note: string): void {
-    this.#keeping ??= this.#parts.proofs
-      .takeNote(this.#log, note, { signal: this.#ending.signal })
-      .then((checkpoint) => this.#compare(checkpoint))
-      .catch((thrown: unknown) => {
-        if (!mayRetry(thrown, true)) this.#ending.abort(thrown);
-      })
-      .finally(() => {
-        this.#keeping = null;
-      });
-  }
-
-  get #log() {
-    const { masterId, ledgerId = '' } = this.#request;
-    return masterId === undefined
-      ? ({ kind: 'ledger', id: ledgerId } as const)
-      : ({ kind: 'master', id: masterId } as const);
-  }
-
-  /** Compares a verified checkpoint with the events that were handed out. */
-  async #compare(checkpoint: Checkpoint): Promise<void> {
-    const tree = this.#tree;
-    if (tree === null) return;
-    const before = tree.toBeProved;
-    if (before !== null) {
-      const { proof } = await this.#parts.proofs.proveRecord(this.#log, before, { signal: this.#ending.signal });
-      tree.learn(before, parseProofFile(proof)?.hashes ?? []);
-    }
+  /** The checkpoint is of all events up to its size, so no single one of them is to blame. */
+  #reportContradicted({ size }: Checkpoint): void {
     const { last } = this.#checked;
-    if (last !== null) this.#reportContradicted(tree.compare(checkpoint), last);
-  }
-
-  /** `last`: the last event that was taken. */
-  #reportContradicted(checkpoint: Checkpoint | null, last: Event): void {
-    if (checkpoint === null) return;
-    const detail = `the first ${checkpoint.size} events do not have the root of the checkpoint that the service signed`;
-    this.#report([{ eventId: last.id, type: 'wrong_checkpoint', detail }], last);
+    if (last === null) return;
+    const detail = `the first ${size} events do not have the root of the checkpoint that the service signed`;
+    this.#report([{ eventId: '', type: 'wrong_checkpoint', detail }], last);
   }
 
   #tellCaughtUp(head: FollowHead): void {
@@ -336,12 +308,10 @@ class Follower {
 
   /** A stream that has nothing to send does not say that it is caught up. */
   async #endWell(): Promise<void> {
-    await this.#keeping;
+    await this.#checkpoints.settled();
     this.#ending.signal.throwIfAborted();
-    const { last } = this.#checked;
-    if (last !== null) this.#report(this.#checked.endIssues(), last);
     if (this.#isCaughtUp) return;
-    const newest = last ?? (await this.#newest());
+    const newest = this.#checked.last ?? (await this.#newest());
     if (newest === null) return;
     const { seq, hash, masterSeq } = newest;
     this.#tellCaughtUp({ seq, hash, masterSeq: this.#request.masterId === undefined ? null : masterSeq });

@@ -3,23 +3,50 @@ import { sha256HexForm } from '../../domain/keys/hash.ts';
 import type { Checkpoint } from '../../domain/log/checkpoint.ts';
 import { CompactRange } from '../../domain/log/compact-range.ts';
 import type { LogKind } from '../../domain/log/origin.ts';
-import { isSameHash, leafHash } from '../../domain/log/tree.ts';
+import { HASH_BYTES, isSameHash, leafHash } from '../../domain/log/tree.ts';
 import type { Event } from '../event.ts';
 import type { IndexedRecord } from '../proofs/proof-reading.ts';
 
-/** A checkpoint may cover so many events less than were handed out, and is compared still. */
+/** So many events behind the range are kept, 256 KiB. A checkpoint that covers fewer than the range is not compared. */
 const LEAVES_MAX = 8_192;
+
+/** Hashes side by side: single arrays would take five times the memory. */
+class HashList {
+  #bytes = new Uint8Array(0);
+  length = 0;
+
+  at(index: number): Uint8Array {
+    return this.#bytes.slice(index * HASH_BYTES, (index + 1) * HASH_BYTES);
+  }
+
+  push(hash: Uint8Array): void {
+    const end = this.length * HASH_BYTES;
+    if (end === this.#bytes.length) {
+      const larger = new Uint8Array(Math.max(16 * HASH_BYTES, 2 * end));
+      larger.set(this.#bytes);
+      this.#bytes = larger;
+    }
+    this.#bytes.set(hash, end);
+    this.length += 1;
+  }
+
+  /** Drops the first ones. */
+  drop(count: number): void {
+    this.length -= count;
+    this.#bytes = this.#bytes.slice(count * HASH_BYTES);
+  }
+}
 
 /**
  * The tree over the events of a ledger or a master up to the last one that was handed out, to compare checkpoints with.
- * Once an event is missing, nothing is compared any more.
+ * Once an event is missing, or a checkpoint was contradicted, nothing is compared any more.
  */
 export class FollowedTree {
   readonly #kind: LogKind;
   /** null: it is not known. */
   #range: CompactRange | null = new CompactRange();
   /** Of the events behind the range. */
-  #leaves: Uint8Array[] = [];
+  readonly #leaves = new HashList();
   /** The last event before these leaves, while the range is not known. */
   #behind: IndexedRecord | null = null;
   /** It covers events that are still to come. */
@@ -34,7 +61,7 @@ export class FollowedTree {
   /** Begins behind an event, whose proof is to be learnt. */
   beginBehind(event: Event): void {
     this.#range = null;
-    this.#leaves = [];
+    this.#leaves.drop(this.#leaves.length);
     const index = this.#indexOf(event);
     this.#behind = { index, record: this.#recordOf(event) };
     this.#size = index + 1;
@@ -59,14 +86,16 @@ export class FollowedTree {
     if (this.#isLost) return null;
     this.#leaves.push(leafHash(this.#recordOf(event)));
     this.#size += 1;
-    if (this.#leaves.length > LEAVES_MAX) this.#forget(event);
+    if (this.#leaves.length === LEAVES_MAX) this.#forget(event);
     const next = this.#next;
     if (next?.size !== this.#size) return null;
     this.#next = null;
     return this.compare(next);
   }
 
-  /** Returns the checkpoint if the events contradict it. If it covers events to come, it is compared with them later. */
+  /**
+   * Returns the checkpoint if the events contradict it. If it covers events to come, it is compared with them later.
+   */
   compare(checkpoint: Checkpoint): Checkpoint | null {
     const { size, root } = checkpoint;
     const range = this.#range;
@@ -76,7 +105,9 @@ export class FollowedTree {
       return null;
     }
     this.#extend(range, size - range.size);
-    return isSameHash(range.root(), root) ? null : checkpoint;
+    if (isSameHash(range.root(), root)) return null;
+    this.#lose();
+    return checkpoint;
   }
 
   #indexOf({ seq, masterSeq }: Event): number {
@@ -98,12 +129,13 @@ export class FollowedTree {
   }
 
   #extend(range: CompactRange, leaves: number): void {
-    for (const leaf of this.#leaves.splice(0, leaves)) range.append(leaf);
+    for (let at = 0; at < leaves; at += 1) range.append(this.#leaves.at(at));
+    this.#leaves.drop(leaves);
   }
 
   #lose(): void {
     this.#isLost = true;
-    this.#leaves = [];
+    this.#leaves.drop(this.#leaves.length);
     this.#next = null;
   }
 }

@@ -19,8 +19,7 @@ type Given = Pick<WatermarkStore, 'logKeys' | 'newOrigin'>;
 
 /** What a client accepts from its first look on. Keys that the user gives come in place of the published ones. */
 export function firstTrust(anchor: LogTrustAnchor, given: Given): WatermarkState {
-  const { origin } = logOf(anchor);
-  if (given.newOrigin !== undefined && given.newOrigin !== origin) throw originChanged(given.newOrigin, origin);
+  const origin = acceptedOrigin(anchor, given);
   const pinned = { origin, checkpoints: new Map(), previous: [] };
   const logKeys = givenKeys(given, origin);
   // The authority of this look vouches for no other key: anybody can endorse the user's key by a key of their own.
@@ -43,20 +42,29 @@ export function withEndorsedKeys(state: WatermarkState, anchor: LogTrustAnchor):
   return { ...state, logKeys: union(state.logKeys, acceptable(anchor, state.authorityKeys)) };
 }
 
-/** The state of a service that has taken the name which the user accepts. What was kept before stays under `previous`. */
+/**
+ * The state of a service that has taken the name which the user accepts. What was kept before stays under `previous`.
+ */
 export function withNewOrigin(state: WatermarkState, anchor: LogTrustAnchor, given: Given): WatermarkState {
-  const first = firstTrust(anchor, given);
-  if (state.previous.some(({ origin }) => origin === first.origin))
-    throw new ProofRefused('origin_changed', `The service has had the name ${first.origin} before and gave it up.`);
-  const own = givenKeys(given, first.origin);
+  const origin = acceptedOrigin(anchor, given);
+  if (state.previous.some((one) => one.origin === origin))
+    throw new ProofRefused('origin_changed', `The service has had the name ${origin} before and gave it up.`);
+  const own = givenKeys(given, origin);
   const known = state.authorityKeys.length > 0 ? acceptable(anchor, state.authorityKeys) : state.logKeys;
   return {
-    origin: first.origin,
+    origin,
     authorityKeys: state.authorityKeys,
     logKeys: own.length > 0 ? own : known,
     checkpoints: new Map(),
     previous: [...state.previous, endedOf(state)],
   };
+}
+
+/** The name of the service. ProofRefused if the user accepts another new one. */
+function acceptedOrigin(anchor: LogTrustAnchor, { newOrigin }: Given): string {
+  const { origin } = logOf(anchor);
+  if (newOrigin !== undefined && newOrigin !== origin) throw originChanged(newOrigin, origin);
+  return origin;
 }
 
 /**

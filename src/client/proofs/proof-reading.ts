@@ -75,7 +75,7 @@ export function createProofReading(reader: ProofReader): ProofReading {
   };
 }
 
-interface LogName {
+export interface LogName {
   readonly kind: LogKind;
   readonly id: string;
 }

@@ -31,7 +31,7 @@ export class CheckpointChecks {
     return this.#checks.map((check) => check.coverage()).sort((a, b) => vouchedFor(b) - vouchedFor(a));
   }
 
-  /** The events whose place no checkpoint signs. null: none signs that of any. */
+  /** The last events, whose place no checkpoint signs. null: no checkpoint signs the place of any event. */
   uncovered(): Tail | null {
     const tails = this.#checks.map((check) => check.uncovered()).filter((tail) => tail !== null);
     return tails.reduce<Tail | null>(
@@ -100,7 +100,7 @@ class CheckpointCheck {
     return { origin, size, verified: this.#isSameRoot(), notCovered: this.#behind.tail.count };
   }
 
-  /** The events whose place the checkpoint does not sign. null: it signs that of none. */
+  /** The last events, whose place the checkpoint does not sign. null: it does not sign the place of any event. */
   uncovered(): Tail | null {
     return this.#isSameRoot() && this.#ofOthers === 0 ? this.#behind.tail : null;
   }

@@ -1,3 +1,4 @@
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { eventToJson } from '../../../src/client/call/answer-encoding.ts';
 import type { Event } from '../../../src/client/index.ts';
@@ -9,7 +10,7 @@ import { vectorSigner } from '../../support/log-keys.ts';
 import { logVectors } from '../../support/log-vectors.ts';
 import { runHere } from '../../support/program-here.ts';
 import { newShell } from '../../support/shell.ts';
-import { at, chain, relinked } from '../../support/vector-chain.ts';
+import { at, chain, checkpointOf, relinked } from '../../support/vector-chain.ts';
 
 const { file } = newShell();
 const keysFile = file('keys.json', actor);
@@ -266,6 +267,43 @@ describe('a checkpoint beside that of the export', () => {
     expect(code).toBe(1);
     expect(out).toContain('✗ wrong_checkpoint');
     expect(out).toContain('two checkpoints of 8 events have different roots');
+  });
+
+  describe('under keys of its own', () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
+    const later = (serviceName: string) =>
+      signCheckpoint(
+        { origin: originOf({ ...log, serviceName }), size: 8, root: checkpointOf(8).root },
+        { serviceName, publicKey: raw, sign: (message) => sign(null, message, privateKey) },
+      );
+    const underOldKey = async (inFile: string, ...trusted: string[]) => {
+      const path = file(`kept-${files++}`, noteOf(5));
+      const given = ['--keys', keysFile, '--checkpoint', path, '--log-key', key, '--origin', service];
+      return verify(whole(json(open), inFile), ...given, ...trusted);
+    };
+
+    it.each([service, 'ledger.example/v2'])(
+      'says nothing of the signer of an export that was made since, under another key, of %s',
+      async (serviceName) => {
+        const { code, out } = await underOldKey(later(serviceName));
+        expect(code).toBe(2);
+        expect(out).toContain(`  checkpoint  of 5 events in ${originOf(log)}: root recomputed\n`);
+        const keys = [{ ...authority.log.keys[0], public_key: raw.toString('base64'), endorsement: null }];
+        const vouching = anchorWith({ origin: serviceName, keys }, '1');
+        const trusted = await underOldKey(later(serviceName), '--authority', vouching);
+        expect(trusted.code).toBe(0);
+        expect(trusted.out).toContain('checkpoint  of 8 events');
+        const other = await underOldKey(later(serviceName), '--authority', authorityFile);
+        expect(other).toMatchObject({ code: 1, out: '' });
+      },
+    );
+
+    it('is the signer of the export too, where that fits', async () => {
+      expect((await underOldKey(noteOf(8), '--authority', anchorWith(null))).code).toBe(0);
+      const changed = await underOldKey(noteOf(8).replace('\n8\n', '\n7\n'));
+      expect(changed).toMatchObject({ code: 1, out: '', err: expect.stringContaining('(invalid_signature)') });
+    });
   });
 
   it('that is refused is refused, and so is that of the export', async () => {

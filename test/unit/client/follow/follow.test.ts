@@ -55,6 +55,7 @@ function service(
   script: (after: number, count: number) => Scripted,
   events: readonly Event[] = chain,
   proofs: FollowParts['proofs'] = noProofs,
+  failures: { readonly [method: string]: LedgerTrustError } = {},
 ) {
   const opened: number[] = [];
   const waits: number[] = [];
@@ -63,13 +64,17 @@ function service(
     async call({ name }, request) {
       if (name === 'getAuthority') return { keys: [authorityKey], phase: '2' };
       if (name === 'resolveActor') return { ...documentOf() };
-      const isOfType = ({ eventType }: Event) => eventType === (request.eventType ?? eventType);
-      const shown = events.filter(isOfType);
-      const ofMaster = name === 'listMasterEvents' ? shown.filter(({ masterId }) => masterId === request.uuid) : null;
-      const list = request.order === 'desc' ? (ofMaster ?? shown).toReversed() : (ofMaster ?? shown);
+      const failure = failures[name];
+      if (failure !== undefined) throw failure;
+      // A filtered page may end before its first event: the service examines a bounded number.
+      if (request.eventType !== undefined) return { events: [], nextCursor: 'examined', integrity: sound };
+      const ofMaster = name === 'listMasterEvents' ? events.filter(({ masterId }) => masterId === request.uuid) : null;
+      const list = request.order === 'desc' ? (ofMaster ?? events).toReversed() : (ofMaster ?? events);
       const from = Number(request.fromSeq ?? 0);
-      const place = list.filter(({ seq }) => seq >= from).slice(Number(request.offset ?? 0));
-      return { events: place.slice(0, 1), integrity: sound };
+      const place = list.filter(({ seq }) => seq >= from);
+      const begin = Number(request.cursor ?? request.offset ?? 0);
+      const end = begin + Number(request.limit);
+      return { events: place.slice(begin, end), nextCursor: end < place.length ? String(end) : null, integrity: sound };
     },
     async *live(_endpoint, request, signal) {
       const after = Number(request.afterSeq ?? request.afterMasterSeq);
@@ -253,13 +258,47 @@ describe('a stream that ends', () => {
       expect(types).toContain(type);
     });
 
-    test('goes on, with the issues told, if the closing does not verify and the user wants to know', async () => {
+    test('is over, with the issues told once, if the closing does not verify and the user wants to know', async () => {
       const told: string[] = [];
       const { follow, opened } = ended(withClosing({ authoritySig: null, authorityKeyId: null }));
       const onIssues: FollowOptions['onIssues'] = (issues) => void told.push(...issues.map(({ type }) => type));
-      expect(await follow(behindLast, { onIssues })).toMatchObject({ heads: [], code: 'invalid_answer' });
-      expect(told).toEqual(Array(3).fill('invalid_authority_sig'));
-      expect(opened).toHaveLength(3);
+      expect(await follow(behindLast, { onIssues })).toMatchObject({ heads: [5], code: null });
+      expect([told, opened]).toEqual([['invalid_authority_sig'], [1]]);
+    });
+
+    test.each([
+      [
+        'signs no checkpoint of the ledger',
+        new LedgerTrustError('unavailable', 'no', { details: { reason: 'log_behind' } }),
+      ],
+      ['has no proofs', new LedgerTrustError('route_not_found', 'no')],
+      ['does not sign checkpoints', new LedgerTrustError('invalid_answer', 'log')],
+    ])('is over for a reader of the master alone whose service %s', async (_, error) => {
+      const visible = chain.filter(({ masterId }) => masterId === null || masterId === masterB);
+      const { follow } = ended(visible, () => Promise.reject(error));
+      expect(await follow(behindLast)).toMatchObject({ heads: [5], code: null });
+      const unsealed = visible.with(-1, { ...closing, authoritySig: null, authorityKeyId: null });
+      const { code } = await ended(unsealed, () => Promise.reject(error)).follow(behindLast);
+      expect(code).toBe('integrity_failed');
+    });
+
+    test.each(['permission_denied', 'access_expired', 'not_found'] as const)(
+      'is over for a reader who cannot read the closing: %s',
+      async (code) => {
+        const script = () => ({ messages: [], end: null });
+        const failures = { listLedgerEvents: new LedgerTrustError(code, 'no') };
+        const { follow } = service(script, chain, noProofs, failures);
+        expect(await follow(behindLast)).toMatchObject({ heads: [5], code: null });
+        const lostList = service(script, chain, noProofs, { listLedgerEvents: new LedgerTrustError('internal', 'no') });
+        expect((await lostList.follow(behindLast)).code).toBe('internal');
+      },
+    );
+
+    test('is not over if the service shows a later event of the master', async () => {
+      expect(await ended(chain).follow({ ...behindLast, after: 0 })).toMatchObject({
+        heads: [],
+        code: 'invalid_answer',
+      });
     });
 
     test('is over behind a MASTER_CLOSED that was read and checked', async () => {
@@ -269,6 +308,56 @@ describe('a stream that ends', () => {
       ).toMatchObject({
         heads: [7],
         code: null,
+      });
+    });
+  });
+
+  describe('without any message, behind revocations that stand behind the closing,', () => {
+    const revoked = (count: number, of: Partial<Event>) =>
+      Array.from({ length: count }, (_, at) => ({
+        ...(chain[8] as Event),
+        ...of,
+        seq: 9 + at,
+        ...(of.masterId == null ? {} : { masterSeq: 4 + at }),
+      }));
+    const ofLedger = { eventType: 'LEDGER_DELEGATION_REVOKED' };
+    const ofMaster = { eventType: 'MASTER_DELEGATION_REVOKED', masterId: masterA };
+
+    test.each([0, 1, 250])('is over, whatever their number: %i', async (count) => {
+      const { follow } = service(() => ({ messages: [], end: null }), [...chain, ...revoked(count, ofLedger)]);
+      const last = 8 + count;
+      // What is wrong with the revocation that following begins behind is of no interest here.
+      const onIssues = () => {};
+      expect(await follow({ ledgerId }, { onIssues })).toMatchObject({ seqs: [], heads: [last], code: null });
+      expect(await follow({ ledgerId, after: last }, { onIssues })).toMatchObject({ heads: [last], code: null });
+      const withMaster = service(() => ({ messages: [], end: null }), [...chain, ...revoked(count, ofMaster)]);
+      const { code } = await withMaster.follow({ masterId: masterA }, { onIssues });
+      expect(code).toBe(null);
+    });
+
+    test('is over also where there are more than are looked at', async () => {
+      const { follow } = service(() => ({ messages: [], end: null }), revoked(10_200, ofLedger));
+      expect(await follow({ ledgerId }, { onIssues: () => {} })).toMatchObject({ heads: [10_208], code: null });
+    });
+  });
+
+  describe('without any message, behind other events than the closing that it shows,', () => {
+    const shown = chain.with(3, { ...(chain[8] as Event), seq: 3 }).slice(0, 4);
+    const masterClosed = { ...(chain[7] as Event), seq: 3, masterSeq: 1 };
+
+    test.each([
+      ['a ledger', { ledgerId, after: 1 }, shown, chain.slice(2, 4)],
+      ['a master', { masterId: masterA, after: 0 }, chain.with(3, masterClosed).slice(0, 4), ofMasterA.slice(1, 2)],
+    ] as const)('fails, of %s', async (_, request, events, sent) => {
+      const script = (_after: number, count: number) => ({
+        messages: count === 1 ? sent.map(messageOf) : [],
+        end: null,
+      });
+      expect(await service(script, events).follow(request)).toMatchObject({
+        seqs: sent.map(({ seq }) => seq),
+        heads: [],
+        code: 'integrity_failed',
+        types: ['broken_link'],
       });
     });
   });
@@ -435,57 +524,15 @@ describe('a follower that begins within the ledger', () => {
     });
   });
 
-  describe('as a segment from its start', () => {
+  test('as a segment has no issue with a master that begins anywhere, as one does around a grant', async () => {
     const segment = { ...wholeLedger, segment: true };
-    const visible = chain.filter(({ masterId }) => masterId === null || masterId === masterA);
-    const without = (...masterSeqs: number[]) =>
-      visible.filter(({ masterSeq }) => masterSeq === null || !masterSeqs.includes(masterSeq));
-    const missing = { code: 'integrity_failed', types: ['missing_event'] };
-    const sending = (...messages: Message[]) => service(() => ({ messages, end: null }));
-
-    test.each([[[0]], [[0, 1]], [[0, 1, 2]]])(
-      'finds that a master begins without its events %j',
-      async (masterSeqs) => {
-        const events = without(...masterSeqs);
-        expect(await sending(...events.map(messageOf)).follow(segment)).toMatchObject({ ...missing, heads: [] });
-        const open = events.slice(0, -1);
-        for (const told of [caughtUpAt, (event: Event) => heartbeatAt(event, null)]) {
-          const live = sending(...open.map(messageOf), told(open.at(-1) as Event), messageOf(events.at(-1) as Event));
-          expect(await live.follow(segment)).toMatchObject({ ...missing, seqs: open.map(({ seq }) => seq), heads: [] });
-        }
-      },
+    const later = chain.filter(
+      ({ masterId, masterSeq }) => masterId === null || (masterId === masterA && masterSeq !== 0),
     );
-
-    test('is not told of the beginning of a master that is granted meanwhile', async () => {
-      const told: unknown[] = [];
-      const onIssues: FollowOptions['onIssues'] = (issues) => void told.push(...issues.map(({ detail }) => detail));
-      const now = new Date().toISOString();
-      for (const granted of [
-        { eventType: 'MASTER_DELEGATION_GRANTED' },
-        { eventType: 'LEDGER_DELEGATION_GRANTED', masterId: null, masterSeq: null },
-      ]) {
-        const grant = { ...(chain[6] as Event), ...granted, createdAt: now };
-        for (const events of [
-          [...without(0, 1, 2).slice(0, 2), grant, chain[7] as Event],
-          // The service looked at grants before it sent the events before this one.
-          [...without(0).slice(0, 3), grant, chain[7] as Event],
-        ])
-          await sending(...events.map(messageOf), caughtUpAt(chain[7] as Event), messageOf(chain[8] as Event)).follow(
-            segment,
-            { onIssues },
-          );
-      }
-      expect(told.filter((detail) => String(detail).includes('begins with'))).toEqual([]);
-      // The grant of the vectors is older than the following.
-      await sending(...without(0, 1).map(messageOf)).follow(segment, { onIssues });
-      expect(told.filter((detail) => String(detail).includes('begins with'))).toHaveLength(1);
-    });
-
-    test('from a later place on a master may begin anywhere', async () => {
-      const events = visible.filter(({ seq }) => seq > 3);
-      const { code } = await sending(...events.map(messageOf)).follow({ ...segment, after: 3 });
-      expect(code).toBe(null);
-    });
+    const [head, rest] = [later.slice(0, 3), later.slice(3)];
+    const messages = [...head.map(messageOf), caughtUpAt(head.at(-1) as Event), ...rest.map(messageOf)];
+    const { follow } = service(() => ({ messages, end: null }));
+    expect(await follow(segment)).toMatchObject({ seqs: later.map(({ seq }) => seq), code: null });
   });
 
   test('needs a ledger or a master, and a place', () => {
@@ -552,6 +599,8 @@ describe('a checkpoint of a heartbeat', () => {
       expect(await noting().follow(wholeLedger)).toMatchObject({ seqs: all, code: null });
       const lie = noting(new Uint8Array(32));
       expect(await lie.follow(wholeLedger)).toMatchObject({ code: 'integrity_failed', types: ['wrong_checkpoint'] });
+      const taken = Array.fromAsync(lie.following.follow(wholeLedger));
+      await expect(taken).rejects.toThrow(`What was handed out does not verify: the first ${size} events do not have`);
       const told: string[] = [];
       const onIssues: FollowOptions['onIssues'] = (issues) => void told.push(...issues.map(({ type }) => type));
       expect(await lie.follow(wholeLedger, { onIssues })).toMatchObject({ seqs: all, code: null });

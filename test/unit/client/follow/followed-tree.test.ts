@@ -48,6 +48,16 @@ test('a checkpoint that covers less than was compared already is passed over', (
   expect(tree.compare(otherRoot(9))).not.toBe(null);
 });
 
+test('behind events that contradict a checkpoint nothing is compared: one contradiction is told once', () => {
+  const tree = treeOf(8);
+  expect(tree.compare(otherRoot(5))).not.toBe(null);
+  for (const size of [5, 8]) expect(tree.compare(otherRoot(size))).toBe(null);
+  const before = treeOf(4);
+  expect(before.compare(otherRoot(5))).toBe(null);
+  expect(before.take(chain[4] as Event)).not.toBe(null);
+  expect(before.compare(otherRoot(5))).toBe(null);
+});
+
 /** The hashes of the proof that an event is the last one of the tree up to it. */
 function proofOf(events: readonly Pick<Event, 'hash'>[]): Uint8Array[] {
   const range = new CompactRange();
@@ -109,7 +119,7 @@ describe('of many events behind the last comparison', () => {
     tree.beginBehind(events[7] as Event);
     for (const event of events.slice(8)) tree.take(event);
     const before = tree.toBeProved;
-    expect(before?.index).toBe(8 + 8_192);
+    expect(before?.index).toBe(7 + 8_192);
     if (before !== null) tree.learn(before, proofOf(events.slice(0, before.index + 1)));
     expect(tree.compare(last)).toBe(null);
     expect(tree.compare({ ...last, root: new Uint8Array(32) })).not.toBe(null);

@@ -1,0 +1,80 @@
+import type { Checkpoint } from '../../domain/log/checkpoint.ts';
+import { parseProofFile } from '../../domain/log/proof-file.ts';
+import { mayRetry } from '../call/retry.ts';
+import type { Event } from '../event.ts';
+import type { LogName, ProofReader } from '../proofs/proof-reading.ts';
+import type { FollowRequest } from './follow-api.ts';
+import { FollowedTree } from './followed-tree.ts';
+
+interface HeartbeatCheckpointsParts {
+  readonly request: FollowRequest;
+  readonly proofs: Pick<ProofReader, 'takeNote' | 'proveRecord'>;
+  /** Is aborted when a checkpoint is refused. */
+  readonly ending: AbortController;
+  /** The events that were handed out contradict the checkpoint. May throw. */
+  contradicted(checkpoint: Checkpoint): void;
+}
+
+/** Verifies and keeps the checkpoints of heartbeats, and compares them with the events that are handed out. */
+export class HeartbeatCheckpoints {
+  readonly #parts: HeartbeatCheckpointsParts;
+  readonly #log: LogName;
+  /** null: a segment has gaps, and its readers get no checkpoints. */
+  readonly #tree: FollowedTree | null;
+  /** Resolves when the checkpoint at hand is kept or has been refused. null: none is at hand. */
+  #keeping: Promise<void> | null = null;
+
+  constructor(parts: HeartbeatCheckpointsParts) {
+    this.#parts = parts;
+    const { masterId, ledgerId = '', segment } = parts.request;
+    this.#log = masterId === undefined ? { kind: 'ledger', id: ledgerId } : { kind: 'master', id: masterId };
+    this.#tree = segment && masterId === undefined ? null : new FollowedTree(this.#log.kind);
+  }
+
+  beginBehind(event: Event): void {
+    this.#tree?.beginBehind(event);
+  }
+
+  /** Takes the next event that is handed out. Throws what `contradicted` throws. */
+  take(event: Event): void {
+    this.#tell(this.#tree?.take(event) ?? null);
+  }
+
+  /**
+   * Verifies and keeps a checkpoint, while events go on. Following ends if it is refused. If the service cannot be
+   * asked just now, the next heartbeat brings another one; so it does while one is being verified.
+   */
+  keep(note: string): void {
+    const { proofs, ending } = this.#parts;
+    this.#keeping ??= proofs
+      .takeNote(this.#log, note, { signal: ending.signal })
+      .then((checkpoint) => this.#compare(checkpoint))
+      .catch((thrown: unknown) => {
+        if (!mayRetry(thrown, true)) ending.abort(thrown);
+      })
+      .finally(() => {
+        this.#keeping = null;
+      });
+  }
+
+  /** Resolves when the checkpoint at hand is kept or has been refused. */
+  async settled(): Promise<void> {
+    await this.#keeping;
+  }
+
+  async #compare(checkpoint: Checkpoint): Promise<void> {
+    const tree = this.#tree;
+    if (tree === null) return;
+    const { proofs, ending } = this.#parts;
+    const before = tree.toBeProved;
+    if (before !== null) {
+      const { proof } = await proofs.proveRecord(this.#log, before, { signal: ending.signal });
+      tree.learn(before, parseProofFile(proof)?.hashes ?? []);
+    }
+    this.#tell(tree.compare(checkpoint));
+  }
+
+  #tell(checkpoint: Checkpoint | null): void {
+    if (checkpoint !== null) this.#parts.contradicted(checkpoint);
+  }
+}
