@@ -62,16 +62,16 @@ async function rotate(records: RecordStore, old: KeyObject, next: KeyObject): Pr
 }
 
 /**
- * `cluster confirm-authority FINGERPRINT...`: signs the list of the authority's keys, which a version before 0.2.0
- * wrote. Nodes of that version may run: they ignore the signature. Resolves and throws as `rotateClusterAuthority`.
+ * `cluster confirm-authority [DIGEST]`: shows or signs the list of the authority's keys, which a version before 0.2.0
+ * wrote (confirmAuthority). Nodes of that version may run: they ignore the signature. Resolves and throws as
+ * `rotateClusterAuthority`.
  */
-export async function confirmClusterAuthority(env: Environment, fingerprints: readonly string[]): Promise<string> {
+export async function confirmClusterAuthority(env: Environment, digest: string | undefined): Promise<string> {
   const inUse = env.AUTHORITY_KEY_FILE?.trim() ?? '';
   if (inUse === '') throw new ConfigError('Set AUTHORITY_KEY_FILE to the key in use: it signs the list of all keys.');
   const newest = authorityKey(inUse);
   const now = () => systemClock.now();
   const settings = cassandraSettings(env);
   await using stores = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
-  await confirmAuthority(stores.records, newest, fingerprints);
-  return "The list of the authority's keys is signed: start the nodes.";
+  return confirmAuthority(stores.records, newest, digest);
 }

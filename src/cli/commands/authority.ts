@@ -46,12 +46,11 @@ export async function rotate(env: Environment, file: string): Promise<string> {
 }
 
 /**
- * `ledger-trust authority confirm FINGERPRINT...`: signs the list of the authority's keys of a stopped node, which a
- * version before 0.2.0 wrote. Returns and throws as `rotate` does.
+ * `ledger-trust authority confirm [DIGEST]`: shows or signs the list of the authority's keys of a stopped node, which a
+ * version before 0.2.0 wrote (confirmAuthority). Returns and throws as `rotate` does.
  */
-export async function confirm(env: Environment, fingerprints: readonly string[]): Promise<string> {
+export async function confirm(env: Environment, digest: string | undefined): Promise<string> {
   const config = readConfig(env);
   await using stores = await openStopped(config);
-  await confirmAuthority(stores.records, authorityKey(authorityKeyFile(config)), fingerprints);
-  return "The list of the authority's keys is signed: start the node.";
+  return confirmAuthority(stores.records, authorityKey(authorityKeyFile(config)), digest);
 }
