@@ -212,13 +212,21 @@ await describeOnCassandra('cluster verify', (address) => {
   test('seals are checked under a given trust anchor', async () => {
     const file = join(dataDir, 'anchor.json');
     const { order } = scenes.get('nothing') ?? {};
-    const anchor = (publicKey: string | null) => writeFileSync(file, JSON.stringify(trustAnchor(publicKey)));
+    const anchor = (publicKey: string | null, validFrom?: string) =>
+      writeFileSync(file, JSON.stringify(trustAnchor(publicKey, validFrom)));
     const stored = await withClient(settings, async (client) => {
       const found = await client.execute("SELECT value FROM record WHERE kind = 'authority' AND id = 'keys'");
-      return JSON.parse(String(found.first()?.value)) as { keys: { publicKey: string }[] };
+      return JSON.parse(String(found.first()?.value)) as { keys: AuthorityKeyRecord[] };
     });
-    anchor(stored.keys[0]?.publicKey ?? '');
+    const [first] = stored.keys;
+    if (first === undefined) throw new Error('no key');
+    anchor(first.publicKey, first.validFrom);
     expect(await verify(order?.ledgerId ?? '', '--authority', file)).toMatchObject({ code: 0 });
+    anchor(first.publicKey);
+    expect(await verify(order?.ledgerId ?? '', '--authority', file)).toMatchObject({
+      code: 1,
+      findings: [{ type: 'invalid_authority_key' }],
+    });
     anchor(newKeyPair().publicKey);
     const { code, findings } = await verify(order?.ledgerId ?? '', '--authority', file);
     expect({ code, types: new Set(findings.map(({ type }) => type)) }).toEqual({

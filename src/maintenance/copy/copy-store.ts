@@ -50,8 +50,8 @@ export interface StoreCopy {
  * target has already is skipped and not changed, so a copy that was interrupted resumes when it is run again.
  *
  * Throws CopyRefused before anything is written if the target belongs to another installation, or if the source is a
- * restored copy, lacks events that were signed, or has a list of the authority's keys that is not believed. A ledger or record that cannot be copied is in `refusals`, and the
- * rest is copied.
+ * restored copy, lacks events that were signed, or has a list of the authority's keys that is not believed. A ledger or
+ * record that cannot be copied is in `refusals`, and the rest is copied.
  */
 export async function copyStore({ source, target, logOrigin, now, progress }: StoreCopyParts): Promise<StoreCopy> {
   await checkOwner(source.records, target.records);
@@ -111,8 +111,8 @@ const ownerRecords = [
 ] as const;
 
 /**
- * Throws CopyRefused if the target belongs to other keys, since copied data could not be verified or decrypted there, or
- * if the source's list of the authority's keys is not believed. Throws UnreadableRecord if the source's list is damaged.
+ * Throws CopyRefused if the target belongs to other keys, since copied data could not be verified or decrypted there.
+ * The same if the source's list of the authority's keys is not believed. Throws UnreadableRecord if it is damaged.
  */
 export async function checkOwner(source: RecordStore, target: RecordStore): Promise<void> {
   for (const [kind, id, how] of ownerRecords) {
