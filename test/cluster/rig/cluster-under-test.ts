@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import cassandra from 'cassandra-driver';
 import { type LocalCassandra, startCassandra } from '../../../cluster/local/cassandra.ts';
 import { afterMs } from '../../../cluster/local/ports.ts';
 import { type LocalRedis, startRedis } from '../../../cluster/local/redis.ts';
@@ -12,7 +13,6 @@ import { publicKeyBase64 } from '../../../src/client/index.ts';
 import type { AuthorityKeyRecord } from '../../../src/service/authority/key-list.ts';
 import { applySchema } from '../../../src/store/cassandra/schema/apply-schema.ts';
 import { type CassandraSettings, cassandraSettings } from '../../../src/store/cassandra/session/settings.ts';
-import { withClient } from '../../contract/cassandra-factory.ts';
 import type { CassandraAddress } from '../../support/backends/backend.ts';
 import { newKeyFile } from '../../support/production-settings.ts';
 import { fixedPorts } from './fixed-ports.ts';
@@ -227,11 +227,11 @@ function keyFiles(dir: string) {
 /** Writes the trust anchor of the started nodes to `path`, which do not publish it in development mode. */
 async function writeAnchor(settings: CassandraSettings, keyFile: string, path: string): Promise<void> {
   const publicKey = publicKeyBase64(createPrivateKey(readFileSync(keyFile)));
-  const value = await withClient(settings, async (client) => {
-    const found = await client.execute("SELECT value FROM record WHERE kind = 'authority' AND id = 'keys'");
-    return String(found.first()?.value);
-  });
-  const { keys } = JSON.parse(value) as { keys: AuthorityKeyRecord[] };
+  const { contactPoints, localDataCenter, keyspace } = settings;
+  const client = new cassandra.Client({ contactPoints: [...contactPoints], localDataCenter, keyspace });
+  const found = await client.execute("SELECT value FROM record WHERE kind = 'authority' AND id = 'keys'");
+  await client.shutdown();
+  const { keys } = JSON.parse(String(found.first()?.value)) as { keys: AuthorityKeyRecord[] };
   writeFileSync(path, JSON.stringify(trustAnchor(publicKey, keys[0]?.validFrom)));
 }
 
