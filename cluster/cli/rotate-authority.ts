@@ -73,5 +73,5 @@ export async function confirmClusterAuthority(env: Environment, digest: string |
   const now = () => systemClock.now();
   const settings = cassandraSettings(env);
   await using stores = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
-  return confirmAuthority(stores.records, newest, digest);
+  return await confirmAuthority(stores.records, newest, digest);
 }

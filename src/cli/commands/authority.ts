@@ -52,5 +52,5 @@ export async function rotate(env: Environment, file: string): Promise<string> {
 export async function confirm(env: Environment, digest: string | undefined): Promise<string> {
   const config = readConfig(env);
   await using stores = await openStopped(config);
-  return confirmAuthority(stores.records, authorityKey(authorityKeyFile(config)), digest);
+  return await confirmAuthority(stores.records, authorityKey(authorityKeyFile(config)), digest);
 }
