@@ -15,7 +15,7 @@ import {
 } from '../../src/service/authority/authority.ts';
 import { rotationLeadMs } from '../../src/service/authority/authority-watch.ts';
 import { type AuthorityKeyRecord, authorityFingerprint } from '../../src/service/authority/key-list.ts';
-import { isLogKey } from '../../src/service/log-identity/log-record.ts';
+import { checkLog, isLogKey } from '../../src/service/log-identity/log-record.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
 import { cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import type { RecordStore } from '../../src/store/record-store.ts';
@@ -48,6 +48,7 @@ export async function rotateClusterAuthority(env: Environment, file: string, boa
     throw new ConfigError(`${file} signs checkpoints: the authority needs a key of its own, so make another one.`);
   const isDone = known.publicKey === publicKeyOf(next);
   if (isDone) await believedAuthority(stores.records, next);
+  else await checkLog(stores.records, old);
   const record = isDone ? known : await rotate(stores.records, old, next);
   return `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on. Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
 }

@@ -107,12 +107,14 @@ test('a node does not start with a key of the authority that a writer to the sto
   expect(whole).toMatchObject({ code: 0, out: expect.not.stringContaining('AUTHORITY_KEY_FILE') });
 });
 
-test('scrub finds a list of other keys alone by the key in AUTHORITY_KEY_FILE', async () => {
+test('scrub finds a list of other keys by the key in AUTHORITY_KEY_FILE, and without it by the keys of the log', async () => {
   const own = { kid: 'svc:authority#key-1', publicKey: publicKeyOf(forged), startSig: null, validTo: null };
   const keys = [{ ...own, validFrom: '2026-01-01T00:00:00.000Z' }];
   const stored = await edit('authority', 'keys', (): Stored => ({ keys, listSig: signList(keys, forged) }));
   expect(await scrub(env)).toMatchObject({ code: 1, out: expect.stringContaining('it lacks the key') });
-  expect(await scrub({})).toMatchObject({ out: expect.stringContaining('set AUTHORITY_KEY_FILE') });
+  const withoutKey = await scrub({});
+  expect(withoutKey).toMatchObject({ code: 1, out: expect.stringContaining('set AUTHORITY_KEY_FILE') });
+  expect(withoutKey.out).toMatch(/^invalid_log_key {2}.* \(in record: kind=log, id=identity\)$/m);
   await edit('authority', 'keys', () => stored);
 });
 
@@ -143,4 +145,19 @@ test('the list of two keys of a version before 0.2.0 is confirmed by its digest'
   expect(anchor.rows('keys').map(({ fingerprint }) => fingerprint)).toEqual(prints);
   const old = createPrivateKey(readFileSync(env.AUTHORITY_KEY_FILE));
   expect(anchor.rows('keys')[0]?.public_key).toBe(publicKeyOf(old));
+});
+
+test('a list that was cut off to its newest key is not signed, neither by a start nor by a rotation', async () => {
+  const newest = join(root, 'second.pem');
+  const publicKey = publicKeyOf(createPrivateKey(readFileSync(newest)));
+  const dates = { validFrom: '2026-01-01T00:00:00.000Z', validTo: null };
+  const cut = { keys: [{ kid: 'svc:authority#key-1', publicKey, ...dates, startSig: null }] };
+  const stored = await edit<Stored>('authority', 'keys', () => cut);
+  const settings = { ...env, AUTHORITY_KEY_FILE: newest };
+  await expect(runNode({ env: settings, dataDir })).rejects.toThrow(/kind log, id identity/);
+  const rotated = await runHere(['authority', 'rotate', newKeyFile(root, 'third.pem')], {
+    env: { ...settings, DATA_DIR: dataDir },
+  });
+  expect(rotated).toMatchObject({ code: 1, err: expect.stringContaining('kind log, id identity') });
+  expect(await edit('authority', 'keys', () => stored)).toEqual(cut);
 });

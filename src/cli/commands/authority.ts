@@ -11,7 +11,7 @@ import {
   rotateAuthority,
 } from '../../service/authority/authority.ts';
 import { authorityFingerprint } from '../../service/authority/key-list.ts';
-import { isLogKey } from '../../service/log-identity/log-record.ts';
+import { checkLog, isLogKey } from '../../service/log-identity/log-record.ts';
 import { CliError } from '../terminal/terminal.ts';
 import { openStopped } from './log.ts';
 import { readNewKey } from './new-key.ts';
@@ -36,6 +36,7 @@ export async function rotate(env: Environment, file: string): Promise<string> {
     if (await isLogKey(stores.records, publicKeyOf(next)))
       throw new CliError(`${file} signs checkpoints: the authority needs a key of its own, so make another one.`);
     const inUse = authorityKey(authorityKeyFile(config));
+    await checkLog(stores.records, inUse);
     record = await rotateAuthority(stores.records, inUse, next, isoTime(systemClock.now()));
   }
   const done = `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on.`;

@@ -94,11 +94,15 @@ export async function readAuthorityKeys(records: RecordStore): Promise<readonly 
 /** The list, if `newest` is the authority's key in use and has signed it. Throws ConfigError. */
 export async function believedAuthority(records: RecordStore, newest: KeyObject): Promise<VersionedAuthority> {
   const stored = await readAuthority(records);
+  checkBelieved(stored, newest);
+  return stored;
+}
+
+function checkBelieved(stored: AuthorityKeyList, newest: KeyObject): void {
   const publicKey = publicKeyOf(newest);
   if (stored.keys.at(-1)?.publicKey !== publicKey) throw otherAuthority();
   const why = whyRefused(stored, [publicKey]);
   if (why !== null) throw refusedList(stored, why);
-  return stored;
 }
 
 function refusedList({ listSig }: AuthorityKeyList, why: string): ConfigError {
@@ -123,20 +127,31 @@ async function writeKeys(
 }
 
 /**
- * In a store without keys this key becomes the first. Signs a list of one key that has no signature. Throws ConfigError
- * if the key in use is another one, or has not signed the list.
+ * In a store without keys this key becomes the first. Throws ConfigError if the key in use is another one, or has not
+ * signed the list.
  */
 export async function openAuthority(records: RecordStore, privateKey: KeyObject, nowIso: string): Promise<Authority> {
   for (;;) {
-    const { keys, version } = await readAuthority(records);
-    if (keys.length === 0) {
-      const first = { kid: authorityKid(1), publicKey: publicKeyOf(privateKey), validFrom: nowIso, validTo: null };
-      await writeKeys(records, { keys: [{ ...first, startSig: null }], rotating: false }, privateKey, version);
-      continue;
+    const stored = await readAuthority(records);
+    const newest = stored.keys.at(-1);
+    if (newest !== undefined) {
+      checkBelieved(stored, privateKey);
+      return new Authority(stored.keys, privateKey, newest.kid);
     }
-    const stored = await believedAuthority(records, privateKey);
-    if (stored.listSig === null && !(await writeKeys(records, stored, privateKey, stored.version))) continue;
-    return new Authority(stored.keys, privateKey, stored.keys.at(-1)?.kid ?? '');
+    const first = { kid: authorityKid(1), publicKey: publicKeyOf(privateKey), validFrom: nowIso, validTo: null };
+    await writeKeys(records, { keys: [{ ...first, startSig: null }], rotating: false }, privateKey, stored.version);
+  }
+}
+
+/**
+ * Signs a list of one key that a version before 0.2.0 wrote. A list that was cut off to its newest key has the same
+ * form, so the caller has checked first that this key has endorsed the keys of the log. Throws ConfigError if the list
+ * is not believed.
+ */
+export async function signOlderList(records: RecordStore, newest: KeyObject): Promise<void> {
+  for (;;) {
+    const stored = await believedAuthority(records, newest);
+    if (stored.listSig !== null || (await writeKeys(records, stored, newest, stored.version))) return;
   }
 }
 

@@ -104,7 +104,7 @@ export function isSigned({ keys, listSig }: AuthorityKeyList): boolean {
 }
 
 /** Whether the key has made the signature (base64) of the digest. false too for a key or signature of another form. */
-export function isSignedBy(
+function isSignedBy(
   { publicKey }: Pick<AuthorityKeyRecord, 'publicKey'>,
   digest: Uint8Array,
   signature: string,

@@ -9,6 +9,7 @@ import {
   publicKeyOf,
   readAuthority,
   rotateAuthority,
+  signOlderList,
 } from '../../../../src/service/authority/authority.ts';
 import { watchAuthority } from '../../../../src/service/authority/authority-watch.ts';
 import {
@@ -180,11 +181,13 @@ test('an older list that lacks the newest key is refused by a node that has this
 });
 
 describe('a list that a version before 0.2.0 wrote', () => {
-  test('of one key is signed at the start, also in the middle of a rotation', async () => {
+  test('of one key is signed after the start has checked the log, also in the middle of a rotation', async () => {
     const { keys, listSig } = await stored();
     for (const more of [{}, { rotating: true }]) {
       await store({ keys, ...more });
       await openAuthority(records, first, at(1));
+      expect(await stored()).toEqual({ keys, ...more });
+      await signOlderList(records, first);
       expect(await stored()).toEqual({ keys, listSig, ...more });
     }
   });
