@@ -57,12 +57,12 @@ export function addClusterCommands(program: Command, terminal: ClusterTerminal):
   cluster
     .command('confirm-authority')
     .description(
-      'Sign the list of all keys of the authority, which a version before 0.2.0 wrote. Without fingerprints it shows the list.',
+      'Sign the list of all keys of the authority, which a version before 0.2.0 wrote. Without a digest it shows the list.',
     )
-    .argument('[fingerprints...]', 'of all keys, oldest first, as a trust anchor that was kept elsewhere has them')
-    .action(async (fingerprints: string[]) => {
+    .argument('[digest]', 'of the list, as it was shown')
+    .action(async (digest: string | undefined) => {
       const { confirmClusterAuthority } = await import('./rotate-authority.ts');
-      terminal.print(`${await confirmClusterAuthority(terminal.env, fingerprints)}\n`);
+      terminal.print(`${await confirmClusterAuthority(terminal.env, digest)}\n`);
     });
   addLogCommands(cluster, terminal);
   return cluster;

@@ -15,7 +15,7 @@ import {
 } from '../../src/service/authority/authority.ts';
 import { rotationLeadMs } from '../../src/service/authority/authority-watch.ts';
 import { type AuthorityKeyRecord, authorityFingerprint } from '../../src/service/authority/key-list.ts';
-import { isLogKey } from '../../src/service/log-identity/log-record.ts';
+import { checkLog, isLogKey } from '../../src/service/log-identity/log-record.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
 import { cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import type { RecordStore } from '../../src/store/record-store.ts';
@@ -48,6 +48,7 @@ export async function rotateClusterAuthority(env: Environment, file: string, boa
     throw new ConfigError(`${file} signs checkpoints: the authority needs a key of its own, so make another one.`);
   const isDone = known.publicKey === publicKeyOf(next);
   if (isDone) await believedAuthority(stores.records, next);
+  else await checkLog(stores.records, old);
   const record = isDone ? known : await rotate(stores.records, old, next);
   return `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on. Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
 }
@@ -62,16 +63,16 @@ async function rotate(records: RecordStore, old: KeyObject, next: KeyObject): Pr
 }
 
 /**
- * `cluster confirm-authority FINGERPRINT...`: signs the list of the authority's keys, which a version before 0.2.0
- * wrote. Nodes of that version may run: they ignore the signature. Resolves and throws as `rotateClusterAuthority`.
+ * `cluster confirm-authority [DIGEST]`: shows or signs the list of the authority's keys, which a version before 0.2.0
+ * wrote (confirmAuthority). Nodes of that version may run: they ignore the signature. Resolves and throws as
+ * `rotateClusterAuthority`.
  */
-export async function confirmClusterAuthority(env: Environment, fingerprints: readonly string[]): Promise<string> {
+export async function confirmClusterAuthority(env: Environment, digest: string | undefined): Promise<string> {
   const inUse = env.AUTHORITY_KEY_FILE?.trim() ?? '';
   if (inUse === '') throw new ConfigError('Set AUTHORITY_KEY_FILE to the key in use: it signs the list of all keys.');
   const newest = authorityKey(inUse);
   const now = () => systemClock.now();
   const settings = cassandraSettings(env);
   await using stores = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
-  await confirmAuthority(stores.records, newest, fingerprints);
-  return "The list of the authority's keys is signed: start the nodes.";
+  return await confirmAuthority(stores.records, newest, digest);
 }

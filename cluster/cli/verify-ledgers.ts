@@ -56,7 +56,7 @@ export async function verifyLedgers(
   await using stores = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
   await checkClock(() => stores.time(), now);
   const { session, bucketEvents } = stores;
-  const stored = await storedAuthority(stores.records, named?.map(({ publicKey }) => publicKey) ?? []);
+  const stored = await storedAuthority(stores.records, named ?? []);
   const damaged: Finding[] = [...stored.findings];
   const parts: LedgerParts = {
     ledgers: stores.ledgers,

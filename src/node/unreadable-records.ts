@@ -10,15 +10,15 @@ const kindsMax = 64;
 /** Logs and counts unreadable records. Returns a function that stops it. */
 export function watchUnreadable({ log, registry }: { readonly log: Log; readonly registry: Registry }): () => void {
   const named = new Set<string>();
-  const kinds = new Set<string>();
+  // Its alarm waits for it to rise: no other kinds may take its place.
+  const kinds = new Set(['authority']);
   const counter = new Counter({
     name: 'svc_unreadable_records_total',
     help: 'Stored records that could not be read and were passed over, by kind, each time that one was met.',
     labelNames: ['kind'],
     registers: [registry],
   });
-  // There from the beginning, because its alarm waits for it to rise.
-  counter.inc({ kind: 'authority' }, 0);
+  for (const kind of kinds) counter.inc({ kind }, 0);
   return onUnreadable(({ kind, id, error }) => {
     if (kinds.size < kindsMax) kinds.add(kind);
     counter.inc({ kind: kinds.has(kind) ? kind : 'other' });
@@ -38,6 +38,7 @@ function remedyOf(kind: string): string {
     case 'signed_head':
       return 'restore it from a backup, and never remove it, because its log would then count as never signed';
     case 'authority':
+      return 'restore it from a backup, or confirm the list (`cluster confirm-authority`) if a version before 0.2.0 wrote it last, such as a rotation; never remove it, because a node would begin anew with its own keys';
     case 'log':
       return 'restore it from a backup, and never remove it, because a node would begin anew with its own keys';
     default:

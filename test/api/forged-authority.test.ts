@@ -107,12 +107,14 @@ test('a node does not start with a key of the authority that a writer to the sto
   expect(whole).toMatchObject({ code: 0, out: expect.not.stringContaining('AUTHORITY_KEY_FILE') });
 });
 
-test('scrub finds a list of other keys alone by the key in AUTHORITY_KEY_FILE', async () => {
+test('scrub finds a list of other keys by the key in AUTHORITY_KEY_FILE, and without it by the keys of the log', async () => {
   const own = { kid: 'svc:authority#key-1', publicKey: publicKeyOf(forged), startSig: null, validTo: null };
   const keys = [{ ...own, validFrom: '2026-01-01T00:00:00.000Z' }];
   const stored = await edit('authority', 'keys', (): Stored => ({ keys, listSig: signList(keys, forged) }));
   expect(await scrub(env)).toMatchObject({ code: 1, out: expect.stringContaining('it lacks the key') });
-  expect(await scrub({})).toMatchObject({ out: expect.stringContaining('set AUTHORITY_KEY_FILE') });
+  const withoutKey = await scrub({});
+  expect(withoutKey).toMatchObject({ code: 1, out: expect.stringContaining('set AUTHORITY_KEY_FILE') });
+  expect(withoutKey.out).toMatch(/^invalid_log_key {2}.* \(in record: kind=log, id=identity\)$/m);
   await edit('authority', 'keys', () => stored);
 });
 
@@ -123,7 +125,7 @@ test('the list of one key of a version before 0.2.0 is signed at the start', asy
   expect(await edit('authority', 'keys', (now) => now)).toEqual(stored);
 });
 
-test('the list of two keys of a version before 0.2.0 is confirmed by its fingerprints', async () => {
+test('the list of two keys of a version before 0.2.0 is confirmed by its digest', async () => {
   const settings = { ...env, DATA_DIR: dataDir };
   const next = newKeyFile(root, 'second.pem');
   expect(await runHere(['authority', 'rotate', next], { env: settings })).toMatchObject({ code: 0 });
@@ -133,13 +135,29 @@ test('the list of two keys of a version before 0.2.0 is confirmed by its fingerp
   const confirm = (...args: string[]) =>
     runHere(['authority', 'confirm', ...args], { env: { ...rotated, DATA_DIR: dataDir } });
   const shown = await confirm();
-  expect(shown).toMatchObject({ code: 1, out: '' });
-  const prints = shown.err.match(/[0-9a-f]{64}/g) ?? [];
+  expect(shown).toMatchObject({ code: 0, err: '' });
+  const [digest = '', ...newestFirst] = (shown.out.match(/[0-9a-f]{64}/g) ?? []).toReversed();
+  const prints = newestFirst.toReversed();
   expect(prints).toHaveLength(2);
-  expect(await confirm(...prints)).toMatchObject({ code: 0, err: '' });
+  expect(await confirm(digest)).toMatchObject({ code: 0, err: '' });
   await using node = await runNode({ env: rotated, dataDir });
   const anchor = await done(node.base, 'GET', '/.well-known/svc-authority');
   expect(anchor.rows('keys').map(({ fingerprint }) => fingerprint)).toEqual(prints);
   const old = createPrivateKey(readFileSync(env.AUTHORITY_KEY_FILE));
   expect(anchor.rows('keys')[0]?.public_key).toBe(publicKeyOf(old));
+});
+
+test('a list that was cut off to its newest key is not signed, neither by a start nor by a rotation', async () => {
+  const newest = join(root, 'second.pem');
+  const publicKey = publicKeyOf(createPrivateKey(readFileSync(newest)));
+  const dates = { validFrom: '2026-01-01T00:00:00.000Z', validTo: null };
+  const cut = { keys: [{ kid: 'svc:authority#key-1', publicKey, ...dates, startSig: null }] };
+  const stored = await edit<Stored>('authority', 'keys', () => cut);
+  const settings = { ...env, AUTHORITY_KEY_FILE: newest };
+  await expect(runNode({ env: settings, dataDir })).rejects.toThrow(/kind log, id identity/);
+  const rotated = await runHere(['authority', 'rotate', newKeyFile(root, 'third.pem')], {
+    env: { ...settings, DATA_DIR: dataDir },
+  });
+  expect(rotated).toMatchObject({ code: 1, err: expect.stringContaining('kind log, id identity') });
+  expect(await edit('authority', 'keys', () => stored)).toEqual(cut);
 });

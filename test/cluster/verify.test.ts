@@ -5,7 +5,8 @@ import { beforeAll, expect, test } from 'vitest';
 import { confirmClusterAuthority, rotateClusterAuthority } from '../../cluster/cli/rotate-authority.ts';
 import type { Member, MemberBoard } from '../../cluster/placement/members.ts';
 import { names } from '../../src/domain/event/projection.ts';
-import { type AuthorityKeyRecord, authorityFingerprint, signStart } from '../../src/service/authority/key-list.ts';
+import { publicKeyOf } from '../../src/service/authority/authority.ts';
+import { type AuthorityKeyRecord, signStart } from '../../src/service/authority/key-list.ts';
 import { environmentOf, suiteSettings, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { isNightly } from '../support/nightly.ts';
@@ -180,7 +181,7 @@ await describeOnCassandra('cluster verify', (address) => {
       const another = generateKeyPairSync('ed25519').privateKey;
       const [first, ...later] = keys;
       if (first === undefined) throw new Error('no key');
-      const before = { ...first, kid: 'svc:authority#key-9', publicKey: newKeyPair().publicKey };
+      const before = { ...first, kid: 'svc:authority#key-9', publicKey: publicKeyOf(another) };
       const put = [before, { ...first, startSig: signStart(first, another) }, ...later];
       for (const changed of [{ keys: put, listSig }, { keys }]) {
         await set(JSON.stringify(changed));
@@ -189,8 +190,9 @@ await describeOnCassandra('cluster verify', (address) => {
         );
       }
       const rotated = { ...env, AUTHORITY_KEY_FILE: file };
-      await expect(confirmClusterAuthority(rotated, [])).rejects.toThrow(/^The store lists svc:authority#key-1 /);
-      expect(await confirmClusterAuthority(rotated, keys.map(authorityFingerprint))).toContain('start the nodes');
+      const shown = await confirmClusterAuthority(rotated, undefined);
+      expect(shown).toMatch(/^svc:authority#key-1 /);
+      expect(await confirmClusterAuthority(rotated, shown.slice(shown.lastIndexOf('\n') + 1))).toContain('is signed');
       expect(await verify(order?.ledgerId ?? '')).toMatchObject({ code: 0, findings: [] });
       await set(stored);
 
@@ -210,13 +212,21 @@ await describeOnCassandra('cluster verify', (address) => {
   test('seals are checked under a given trust anchor', async () => {
     const file = join(dataDir, 'anchor.json');
     const { order } = scenes.get('nothing') ?? {};
-    const anchor = (publicKey: string | null) => writeFileSync(file, JSON.stringify(trustAnchor(publicKey)));
+    const anchor = (publicKey: string | null, validFrom?: string) =>
+      writeFileSync(file, JSON.stringify(trustAnchor(publicKey, validFrom)));
     const stored = await withClient(settings, async (client) => {
       const found = await client.execute("SELECT value FROM record WHERE kind = 'authority' AND id = 'keys'");
-      return JSON.parse(String(found.first()?.value)) as { keys: { publicKey: string }[] };
+      return JSON.parse(String(found.first()?.value)) as { keys: AuthorityKeyRecord[] };
     });
-    anchor(stored.keys[0]?.publicKey ?? '');
+    const [first] = stored.keys;
+    if (first === undefined) throw new Error('no key');
+    anchor(first.publicKey, first.validFrom);
     expect(await verify(order?.ledgerId ?? '', '--authority', file)).toMatchObject({ code: 0 });
+    anchor(first.publicKey);
+    expect(await verify(order?.ledgerId ?? '', '--authority', file)).toMatchObject({
+      code: 1,
+      findings: [{ type: 'invalid_authority_key' }],
+    });
     anchor(newKeyPair().publicKey);
     const { code, findings } = await verify(order?.ledgerId ?? '', '--authority', file);
     expect({ code, types: new Set(findings.map(({ type }) => type)) }).toEqual({

@@ -11,7 +11,7 @@ import {
   rotateAuthority,
 } from '../../service/authority/authority.ts';
 import { authorityFingerprint } from '../../service/authority/key-list.ts';
-import { isLogKey } from '../../service/log-identity/log-record.ts';
+import { checkLog, isLogKey } from '../../service/log-identity/log-record.ts';
 import { CliError } from '../terminal/terminal.ts';
 import { openStopped } from './log.ts';
 import { readNewKey } from './new-key.ts';
@@ -36,6 +36,7 @@ export async function rotate(env: Environment, file: string): Promise<string> {
     if (await isLogKey(stores.records, publicKeyOf(next)))
       throw new CliError(`${file} signs checkpoints: the authority needs a key of its own, so make another one.`);
     const inUse = authorityKey(authorityKeyFile(config));
+    await checkLog(stores.records, inUse);
     record = await rotateAuthority(stores.records, inUse, next, isoTime(systemClock.now()));
   }
   const done = `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on.`;
@@ -46,12 +47,11 @@ export async function rotate(env: Environment, file: string): Promise<string> {
 }
 
 /**
- * `ledger-trust authority confirm FINGERPRINT...`: signs the list of the authority's keys of a stopped node, which a
- * version before 0.2.0 wrote. Returns and throws as `rotate` does.
+ * `ledger-trust authority confirm [DIGEST]`: shows or signs the list of the authority's keys of a stopped node, which a
+ * version before 0.2.0 wrote (confirmAuthority). Returns and throws as `rotate` does.
  */
-export async function confirm(env: Environment, fingerprints: readonly string[]): Promise<string> {
+export async function confirm(env: Environment, digest: string | undefined): Promise<string> {
   const config = readConfig(env);
   await using stores = await openStopped(config);
-  await confirmAuthority(stores.records, authorityKey(authorityKeyFile(config)), fingerprints);
-  return "The list of the authority's keys is signed: start the node.";
+  return await confirmAuthority(stores.records, authorityKey(authorityKeyFile(config)), digest);
 }

@@ -32,7 +32,7 @@ export async function scrub(terminal: Terminal, { repair = false }: { readonly r
     if (shown.length < sentencesShownMax) shown.push(sentence);
   };
   const { ledgers, records } = scrubRecords(source.whole, (sentence) => found('damage', sentence));
-  const { findings } = await storedAuthority(source.records, trusted === null ? [] : [trusted]);
+  const { findings } = await storedAuthority(source.records, trusted === null ? [] : [{ publicKey: trusted }]);
   for (const finding of findings) if (finding.type !== 'damaged_row') found('damage', sentenceOf(finding));
   const { hashValues, signedHeads, removed } = await scrubTrees({
     ...{ ledgers: source.ledgers, trees: source.trees, now, repair },

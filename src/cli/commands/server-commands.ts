@@ -46,12 +46,12 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
   authority
     .command('confirm')
     .description(
-      'Sign the list of all keys of the authority, of a stopped node whose data are of a version before 0.2.0. Without fingerprints it shows the list.',
+      'Sign the list of all keys of the authority, of a stopped node whose data are of a version before 0.2.0. Without a digest it shows the list.',
     )
-    .argument('[fingerprints...]', 'of all keys, oldest first, as a trust anchor that was kept elsewhere has them')
-    .action(async (fingerprints: string[]) => {
+    .argument('[digest]', 'of the list, as it was shown')
+    .action(async (digest: string | undefined) => {
       const { confirm } = await import('./authority.ts');
-      await terminal.print(`${await confirm(terminal.env, fingerprints)}\n`);
+      await terminal.print(`${await confirm(terminal.env, digest)}\n`);
     });
 
   const log = program.command('log').description('The name and the key that sign the checkpoints of a node.');

@@ -1,3 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
+import { authorityRules, readAuthority } from '../../service/authority/authority.ts';
+import { whyRefused } from '../../service/authority/key-list.ts';
+import { decodeForm } from '../../service/records/record-form.ts';
 import { type AccessEvent, type AccessLog, accessKeptMs, accessTime } from '../../store/access-log.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { TreeInspection } from '../../store/store-inspection.ts';
@@ -46,8 +50,8 @@ export interface StoreCopy {
  * target has already is skipped and not changed, so a copy that was interrupted resumes when it is run again.
  *
  * Throws CopyRefused before anything is written if the target belongs to another installation, or if the source is a
- * restored copy or lacks events that were signed. A ledger or record that cannot be copied is in `refusals`, and the
- * rest is copied.
+ * restored copy, lacks events that were signed, or has a list of the authority's keys that is not believed. A ledger or
+ * record that cannot be copied is in `refusals`, and the rest is copied.
  */
 export async function copyStore({ source, target, logOrigin, now, progress }: StoreCopyParts): Promise<StoreCopy> {
   await checkOwner(source.records, target.records);
@@ -106,16 +110,37 @@ const ownerRecords = [
   ['node', 'secrets-key', 'its secrets are encrypted under another key'],
 ] as const;
 
-/** Throws CopyRefused if the target belongs to other keys: copied data could not be verified or decrypted there. */
+/**
+ * Throws CopyRefused if the target belongs to other keys, since copied data could not be verified or decrypted there.
+ * The same if the source's list of the authority's keys is not believed. Throws UnreadableRecord if it is damaged.
+ */
 export async function checkOwner(source: RecordStore, target: RecordStore): Promise<void> {
   for (const [kind, id, how] of ownerRecords) {
     const [ours, theirs] = await Promise.all([source.get(kind, id), target.get(kind, id)]);
     if (ours === null)
       throw new CopyRefused('No node has ever served this data: there is nothing to copy; check DATA_DIR.');
-    if (theirs !== null && theirs.value !== ours.value)
+    if (theirs !== null && !isSame({ kind, id, value: ours.value }, theirs.value))
       throw new CopyRefused(
         `The target belongs to another installation (${how}): copy into a keyspace that no node has served yet.`,
       );
+  }
+  const why = whyRefused(await readAuthority(source), []);
+  if (why !== null)
+    throw new CopyRefused(
+      `The list of the authority's keys in DATA_DIR is not believed, because ${why}: run \`ledger-trust authority confirm\` first if a version before 0.2.0 wrote it last, and restore the record from a backup otherwise.`,
+    );
+}
+
+/** Whether both stores mean the same. The list of the authority's keys may be signed in one of them alone. */
+function isSame(ours: Pick<WholeRecord, 'kind' | 'id' | 'value'>, theirs: string): boolean {
+  if (theirs === ours.value) return true;
+  if (ours.kind !== authorityRules.kind) return false;
+  try {
+    const [one, two] = [ours, { ...ours, value: theirs }].map((record) => decodeForm(record, authorityRules).keys);
+    return isDeepStrictEqual(one, two);
+  } catch {
+    // One of them is damaged.
+    return false;
   }
 }
 
@@ -124,7 +149,7 @@ interface RecordCopyParts {
   readonly target: RecordStore;
   readonly nowMs: number;
   readonly copied: () => void;
-  /** Called with a sentence for each record that the target has with another value. */
+  /** Called with a sentence for each record that the target has as another one. */
   readonly refused: (sentence: string) => void;
 }
 
@@ -133,7 +158,7 @@ export async function copyRecords({ records, target, nowMs, copied, refused }: R
   await forEachConcurrently(records, recordsAtOnceMax, async (record) => {
     if (record.expiresAt !== undefined && record.expiresAt <= nowMs) return;
     const put = await target.put({ ...record, replaces: 'absent' });
-    if (put.ok || put.current?.value === record.value) copied();
+    if (put.ok || (put.current !== null && isSame(record, put.current.value))) copied();
     else
       refused(
         `The ${record.kind} ${record.id} stands in the target as another one, and is left as it is: it was changed there, or here since it was copied.`,

@@ -3,7 +3,7 @@ import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import { actorCollection } from '../../service/actors/actor-record.ts';
 import { keyMessage } from '../../service/actors/actors.ts';
 import { readAuthority } from '../../service/authority/authority.ts';
-import { authorityFingerprint, whyRefused } from '../../service/authority/key-list.ts';
+import { type AuthorityKeyRecord, authorityFingerprint, whyRefused } from '../../service/authority/key-list.ts';
 import { readLog, whyNotEndorsed } from '../../service/log-identity/log-record.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { passOverDamaged, UnreadableRecord } from '../../store/unreadable-record.ts';
@@ -39,15 +39,18 @@ export function storedKeys(records: RecordStore, found: (finding: Finding) => vo
   };
 }
 
+/** base64; with its name and dates if they are known too. */
+type TrustedKey = Pick<AuthorityKeyRecord, 'publicKey'> &
+  Partial<Pick<AuthorityKeyRecord, 'kid' | 'validFrom' | 'validTo'>>;
+
 /**
  * The authority's keys from a store. `findings` names the record of the authority if its list is not believed, else the
- * record of the log if it has a key that the authority has not endorsed. `trusted` are public keys (base64) of the
- * authority that are known from elsewhere: without any, only a list that contradicts itself is found. `keys` null: they
- * cannot be read.
+ * record of the log if it has a key that the authority has not endorsed. `trusted` are keys of the authority that are
+ * known from elsewhere: without any, only a list that contradicts itself is found. `keys` null: they cannot be read.
  */
 export async function storedAuthority(
   records: RecordStore,
-  trusted: readonly string[],
+  trusted: readonly TrustedKey[],
 ): Promise<{ readonly keys: AuthorityKeys | null; readonly findings: readonly Finding[] }> {
   const stored = await passOverDamaged(readAuthority(records));
   if (stored === null) {
@@ -62,7 +65,8 @@ export async function storedAuthority(
     validFrom: key.validFrom,
     validTo: key.validTo,
   }));
-  const why = whyRefused(stored, trusted);
+  const publicKeys = trusted.map(({ publicKey }) => publicKey);
+  const why = whyRefused(stored, publicKeys) ?? whyOther(stored.keys, trusted);
   if (why !== null) {
     const detail = `the list of the authority's keys is not believed, because ${why}`;
     return { keys, findings: [{ ...ofRecord('authority', 'keys'), type: 'invalid_authority_key', detail }] };
@@ -72,6 +76,21 @@ export async function storedAuthority(
   const detail = log === null ? null : whyNotEndorsed(log, stored.keys);
   if (detail === null) return { keys, findings: [] };
   return { keys, findings: [{ ...ofRecord('log', 'identity'), type: 'invalid_log_key', detail }] };
+}
+
+/**
+ * Says what a trust anchor has otherwise than the list, as a clause. null: nothing. An anchor from before a rotation
+ * lacks the end of a key.
+ */
+function whyOther(keys: readonly AuthorityKeyRecord[], trusted: readonly TrustedKey[]): string | null {
+  for (const { publicKey, ...known } of trusted) {
+    const key = keys.find((one) => one.publicKey === publicKey);
+    if (key === undefined) continue;
+    for (const field of ['kid', 'validFrom', 'validTo'] as const)
+      if (known[field] !== undefined && known[field] !== null && known[field] !== key[field])
+        return `${field} of the key with the fingerprint ${authorityFingerprint(key)} is ${key[field]}, and in the trust anchor ${known[field]}`;
+  }
+  return null;
 }
 
 function ofRecord(kind: string, id: string) {

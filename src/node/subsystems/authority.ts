@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import { isoTime } from '../../domain/values/time.ts';
-import { type Authority, openAuthority } from '../../service/authority/authority.ts';
+import { type Authority, openAuthority, signOlderList } from '../../service/authority/authority.ts';
 import { watchAuthority } from '../../service/authority/authority-watch.ts';
 import type { BehindLogs } from '../../service/log-identity/behind-logs.ts';
 import { type LogIdentity, openLogIdentity } from '../../service/log-identity/log-identity.ts';
@@ -26,6 +26,7 @@ export async function openNodeAuthority(node: NodeContext): Promise<NodeAuthorit
     nowIso: isoTime(node.now()),
     random: node.random,
   });
+  await signOlderList(records, keys.authority);
   if (logIdentity.behind.store) log.warn({ origin: logIdentity.serviceName }, restoredCopy);
   meterBehindLogs(node.metrics.registry, logIdentity.behind);
   const warn = (what: string, error?: unknown) => log.warn({ err: error }, what);

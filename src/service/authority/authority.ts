@@ -1,5 +1,4 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import { LedgerError } from '../../domain/errors.ts';
 import { authorityDigest } from '../../domain/event/content.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
@@ -28,9 +27,12 @@ import {
   type AuthorityKeyList,
   type AuthorityKeyRecord,
   authorityFingerprint,
+  isSigned,
+  listDigest,
   signList,
   signStart,
   whyRefused,
+  wrongForm,
   wrongStart,
 } from './key-list.ts';
 
@@ -92,11 +94,15 @@ export async function readAuthorityKeys(records: RecordStore): Promise<readonly 
 /** The list, if `newest` is the authority's key in use and has signed it. Throws ConfigError. */
 export async function believedAuthority(records: RecordStore, newest: KeyObject): Promise<VersionedAuthority> {
   const stored = await readAuthority(records);
+  checkBelieved(stored, newest);
+  return stored;
+}
+
+function checkBelieved(stored: AuthorityKeyList, newest: KeyObject): void {
   const publicKey = publicKeyOf(newest);
   if (stored.keys.at(-1)?.publicKey !== publicKey) throw otherAuthority();
   const why = whyRefused(stored, [publicKey]);
   if (why !== null) throw refusedList(stored, why);
-  return stored;
 }
 
 function refusedList({ listSig }: AuthorityKeyList, why: string): ConfigError {
@@ -121,20 +127,31 @@ async function writeKeys(
 }
 
 /**
- * In a store without keys this key becomes the first. Signs a list of one key that has no signature. Throws ConfigError
- * if the key in use is another one, or has not signed the list.
+ * In a store without keys this key becomes the first. Throws ConfigError if the key in use is another one, or has not
+ * signed the list.
  */
 export async function openAuthority(records: RecordStore, privateKey: KeyObject, nowIso: string): Promise<Authority> {
   for (;;) {
-    const { keys, version } = await readAuthority(records);
-    if (keys.length === 0) {
-      const first = { kid: authorityKid(1), publicKey: publicKeyOf(privateKey), validFrom: nowIso, validTo: null };
-      await writeKeys(records, { keys: [{ ...first, startSig: null }], rotating: false }, privateKey, version);
-      continue;
+    const stored = await readAuthority(records);
+    const newest = stored.keys.at(-1);
+    if (newest !== undefined) {
+      checkBelieved(stored, privateKey);
+      return new Authority(stored.keys, privateKey, newest.kid);
     }
-    const stored = await believedAuthority(records, privateKey);
-    if (stored.listSig === null && !(await writeKeys(records, stored, privateKey, stored.version))) continue;
-    return new Authority(stored.keys, privateKey, stored.keys.at(-1)?.kid ?? '');
+    const first = { kid: authorityKid(1), publicKey: publicKeyOf(privateKey), validFrom: nowIso, validTo: null };
+    await writeKeys(records, { keys: [{ ...first, startSig: null }], rotating: false }, privateKey, stored.version);
+  }
+}
+
+/**
+ * Signs a list of one key that a version before 0.2.0 wrote. A list that was cut off to its newest key has the same
+ * form, so the caller has checked first that this key has endorsed the keys of the log. Throws ConfigError if the list
+ * is not believed.
+ */
+export async function signOlderList(records: RecordStore, newest: KeyObject): Promise<void> {
+  for (;;) {
+    const stored = await believedAuthority(records, newest);
+    if (stored.listSig !== null || (await writeKeys(records, stored, newest, stored.version))) return;
   }
 }
 
@@ -171,33 +188,51 @@ export async function rotateAuthority(
 }
 
 /**
- * Signs the stored list for an operator who knows its keys from elsewhere: `fingerprints` are those of all keys, oldest
- * first. Throws ConfigError if they are others, if `newest` is not the last key, or if a key does not descend from the
- * one before.
+ * Signs the stored list for an operator who has compared it with a trust anchor that was kept elsewhere. `digest` is
+ * the one that was shown with the list, in hex. undefined: the list is shown, and nothing is signed. Returns sentences
+ * for the operator. Throws ConfigError if the list is another one now, if `newest` is not its last key, if a key does
+ * not descend from the one before, or if no service wrote such a list.
  */
 export async function confirmAuthority(
   records: RecordStore,
   newest: KeyObject,
-  fingerprints: readonly string[],
-): Promise<void> {
-  const { keys, rotating, version } = await readAuthority(records);
-  if (keys.at(-1)?.publicKey !== publicKeyOf(newest)) throw otherAuthority();
-  const wrong = wrongStart(keys);
+  digest: string | undefined,
+): Promise<string> {
+  const stored = await readAuthority(records);
+  const { keys, rotating, version } = stored;
+  const last = keys.at(-1);
+  if (last === undefined)
+    throw new ConfigError('The store has no authority yet, so there is no list to confirm: start a node on it once.');
+  if (last.publicKey !== publicKeyOf(newest))
+    throw new ConfigError(
+      `AUTHORITY_KEY_FILE holds another key than ${last.kid} (fingerprint ${authorityFingerprint(last)}), the newest of the list: set it to the file of that key, such as NEW.pem of a rotation that broke off.`,
+    );
+  const wrong = wrongStart(keys) ?? wrongForm(keys);
   if (wrong !== null)
     throw new ConfigError(`The list cannot be confirmed, because ${wrong}: restore the record from a backup.`);
-  const stored = keys.map(authorityFingerprint);
-  if (!isDeepStrictEqual(stored, fingerprints)) throw unconfirmed(keys);
+  const shown = Buffer.from(listDigest(keys)).toString('hex');
+  if (digest === undefined) return describeList(stored, shown);
+  if (digest !== shown)
+    throw new ConfigError(
+      'The stored list has another digest: look at it again, by the same command without a digest.',
+    );
   if (!(await writeKeys(records, { keys, rotating }, newest, version))) throw changedMeanwhile();
+  return "The list of the authority's keys is signed: nodes start with it.";
 }
 
-function unconfirmed(keys: readonly AuthorityKeyRecord[]): ConfigError {
-  const shown = keys.map(
+function describeList(list: AuthorityKeyList, digest: string): string {
+  const rows = list.keys.map(
     (key) =>
       `${key.kid} ${authorityFingerprint(key)} from ${key.validFrom}${key.validTo === null ? '' : ` to ${key.validTo}`}`,
   );
-  return new ConfigError(
-    `The store lists ${shown.join(', ')}: compare them with a trust anchor that was kept elsewhere, and give the fingerprints of all, oldest first, if they are the authority's.`,
-  );
+  if (isSigned(list))
+    return [...rows, 'The newest key has signed this list: nothing needs to be confirmed.'].join('\n');
+  const signature =
+    list.listSig === null
+      ? []
+      : ['The stored signature is not of this list: somebody has changed it. Find out who can write to the store.'];
+  const next = `Compare names, fingerprints and dates with a trust anchor that was kept elsewhere. If all are the authority's, run the same command with this digest of the list:\n${digest}`;
+  return [...rows, ...signature, next].join('\n');
 }
 
 /**

@@ -46,7 +46,7 @@ function startDigest({ kid, publicKey, validFrom }: Pick<AuthorityKeyRecord, 'ki
 }
 
 /** SHA-256("svc-authority-keys-v1" 00 ‖ JSON of a list for each key: kid, public key, start, end, startSig). */
-function listDigest(keys: readonly AuthorityKeyRecord[]): Uint8Array {
+export function listDigest(keys: readonly AuthorityKeyRecord[]): Uint8Array {
   const rows = keys.map(({ kid, publicKey, validFrom, validTo, startSig }) =>
     JSON.stringify([kid, publicKey, validFrom, validTo, startSig]),
   );
@@ -68,8 +68,8 @@ export function whyRefused({ keys, listSig }: AuthorityKeyList, trusted: readonl
   if (newest === undefined) return null;
   const wrong = wrongStart(keys);
   if (wrong !== null) return wrong;
-  if (listSig === null) return isFirstKey(keys) ? null : `${newest.kid} has not signed it`;
-  return isSignedBy(newest, listDigest(keys), listSig) ? null : `it is not as ${newest.kid} has signed it`;
+  if (listSig === null) return keys.length === 1 && wrongForm(keys) === null ? null : `${newest.kid} has not signed it`;
+  return isSigned({ keys, listSig }) ? null : `it is not as ${newest.kid} has signed it`;
 }
 
 /** Says which key does not descend from the one before, as a clause. null: all do. */
@@ -82,13 +82,29 @@ export function wrongStart(keys: readonly AuthorityKeyRecord[]): string | null {
   return null;
 }
 
-/** Whether this is the list of an authority that has its first key. */
-function isFirstKey([first, ...later]: readonly AuthorityKeyRecord[]): boolean {
-  return later.length === 0 && first?.kid === authorityKid(1) && first.validTo === null && first.startSig === null;
+/**
+ * Says how the list differs from each that was written by a start or a rotation, as a clause. null: in nothing. The
+ * date of the first key is free: nothing else in the list says it.
+ */
+export function wrongForm(keys: readonly AuthorityKeyRecord[]): string | null {
+  for (const [at, { kid, validTo, startSig }] of keys.entries()) {
+    if (kid !== authorityKid(at + 1)) return `key ${at + 1} is named ${kid}`;
+    if (at === 0 && startSig !== null) return `the start of ${kid}, the first key, is signed`;
+    const next = keys[at + 1];
+    if (validTo !== (next?.validFrom ?? null))
+      return next === undefined ? `${kid}, the newest key, has ended` : `${kid} does not end where ${next.kid} begins`;
+  }
+  return null;
+}
+
+/** Whether the newest key has signed the list as it is. */
+export function isSigned({ keys, listSig }: AuthorityKeyList): boolean {
+  const newest = keys.at(-1);
+  return newest !== undefined && listSig !== null && isSignedBy(newest, listDigest(keys), listSig);
 }
 
 /** Whether the key has made the signature (base64) of the digest. false too for a key or signature of another form. */
-export function isSignedBy(
+function isSignedBy(
   { publicKey }: Pick<AuthorityKeyRecord, 'publicKey'>,
   digest: Uint8Array,
   signature: string,

@@ -2,13 +2,13 @@ import type { KeyObject } from 'node:crypto';
 import { decodeBase64 } from '../../domain/keys/base64.ts';
 import { signDigest } from '../../domain/keys/key-object.ts';
 import { fingerprint } from '../../domain/keys/public-key.ts';
-import { endorsementDigest } from '../../domain/log/endorsement.ts';
+import { endorsementDigest, isEndorsed } from '../../domain/log/endorsement.ts';
 import { isServiceName } from '../../domain/log/origin.ts';
 import { ConfigError } from '../../runtime/start-error.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { decodeStored } from '../../store/unreadable-record.ts';
 import { believedAuthority } from '../authority/authority.ts';
-import { type AuthorityKeyRecord, isSignedBy } from '../authority/key-list.ts';
+import type { AuthorityKeyRecord } from '../authority/key-list.ts';
 import {
   decodeForm,
   type FormOf,
@@ -126,6 +126,13 @@ export async function logAuthority(records: RecordStore, authorityKey: KeyObject
   };
 }
 
+/** Throws ConfigError as logAuthority does, and if the stored record has a key that the authority has not endorsed. */
+export async function checkLog(records: RecordStore, authorityKey: KeyObject): Promise<void> {
+  const { check } = await logAuthority(records, authorityKey);
+  const { log } = await readLog(records);
+  if (log !== null) check(log);
+}
+
 /** Says which key of the record no key of the authority has endorsed under its origin, as a clause. null: none. */
 export function whyNotEndorsed(log: LogRecord, authorityKeys: readonly AuthorityKeyRecord[]): string | null {
   for (const { origin, keys } of [log, ...log.previous])
@@ -143,7 +150,7 @@ function isEndorsedBy(
   const endorser = authorityKeys.find(({ kid }) => kid === endorsement.kid);
   const bytes = decodeBase64(publicKey, PUBLIC_KEY_BYTES);
   if (endorser === undefined || bytes === null || !isServiceName(origin)) return false;
-  return isSignedBy(endorser, endorsementDigest({ serviceName: origin, publicKey: bytes }), endorsement.sig);
+  return isEndorsed({ serviceName: origin, publicKey: bytes }, endorsement.sig, endorser.publicKey);
 }
 
 export function newLogKey(origin: string, publicKey: string, endorse: Endorse, nowIso: string): LogKeyRecord {

@@ -1,14 +1,16 @@
 import { execFile } from 'node:child_process';
-import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash, createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import cassandra from 'cassandra-driver';
 import { type LocalCassandra, startCassandra } from '../../../cluster/local/cassandra.ts';
 import { afterMs } from '../../../cluster/local/ports.ts';
 import { type LocalRedis, startRedis } from '../../../cluster/local/redis.ts';
 import { shardOf } from '../../../src/actors/routing/shard.ts';
 import { publicKeyBase64 } from '../../../src/client/index.ts';
+import type { AuthorityKeyRecord } from '../../../src/service/authority/key-list.ts';
 import { applySchema } from '../../../src/store/cassandra/schema/apply-schema.ts';
 import { type CassandraSettings, cassandraSettings } from '../../../src/store/cassandra/session/settings.ts';
 import type { CassandraAddress } from '../../support/backends/backend.ts';
@@ -124,7 +126,8 @@ async function start(
     const program = join(olderCheckout, 'cluster/cli.ts');
     await promisify(execFile)(process.execPath, [program, ...command], { env: { ...process.env, ...cassandraEnv } });
   }
-  const env = { ...cassandraEnv, ...keyFiles(dir), ...clusterTimings, ...options.env };
+  const keys = keyFiles(dir);
+  const env = { ...cassandraEnv, ...keys, ...clusterTimings, ...options.env };
   const nodes: NodeUnderTest[] = [];
   const all: NodeUnderTest[] = [];
   stack.defer(async () => void (await Promise.all(all.map((node) => node[Symbol.asyncDispose]()))));
@@ -137,6 +140,7 @@ async function start(
   };
   for (let n = 0; n < options.nodes; n++) nodes.push(await layOut());
   await Promise.all(nodes.map((node) => node.start({ checkout: olderCheckout })));
+  if (nodes.length > 0) await writeAnchor(settings, keys.AUTHORITY_KEY_FILE, join(dir, anchorName));
 
   const owners = async () => {
     for (const node of nodes) {
@@ -212,21 +216,31 @@ async function ownCassandra(options: ClusterOptions, dir: string): Promise<Local
 const anchorName = 'authority.json';
 
 /** All nodes of a cluster have the same keys. */
-function keyFiles(dir: string): Record<string, string> {
+function keyFiles(dir: string) {
   const [authority, secrets] = [join(dir, 'authority.pem'), join(dir, 'secrets.key')];
   const { privateKey } = generateKeyPairSync('ed25519');
   writeFileSync(authority, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
   writeFileSync(secrets, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
-  writeFileSync(join(dir, anchorName), JSON.stringify(trustAnchor(publicKeyBase64(privateKey))));
   return { AUTHORITY_KEY_FILE: authority, SECRETS_KEY_FILE: secrets, LOG_KEY_FILE: newKeyFile(dir, 'log.pem') };
 }
 
+/** Writes the trust anchor of the started nodes to `path`, which do not publish it in development mode. */
+async function writeAnchor(settings: CassandraSettings, keyFile: string, path: string): Promise<void> {
+  const publicKey = publicKeyBase64(createPrivateKey(readFileSync(keyFile)));
+  const { contactPoints, localDataCenter, keyspace } = settings;
+  const client = new cassandra.Client({ contactPoints: [...contactPoints], localDataCenter, keyspace });
+  const found = await client.execute("SELECT value FROM record WHERE kind = 'authority' AND id = 'keys'");
+  await client.shutdown();
+  const { keys } = JSON.parse(String(found.first()?.value)) as { keys: AuthorityKeyRecord[] };
+  writeFileSync(path, JSON.stringify(trustAnchor(publicKey, keys[0]?.validFrom)));
+}
+
 /** A trust anchor document with at most one key. In development mode nodes do not publish the authority's keys. */
-export function trustAnchor(publicKey: string | null): object {
+export function trustAnchor(publicKey: string | null, validFrom = '2020-01-01T00:00:00.000Z'): object {
   const fingerprint =
     publicKey === null ? null : createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex');
   const key = { algorithm: 'Ed25519', public_key: publicKey, fingerprint };
-  const dated = { kid: 'svc:authority#key-1', ...key, valid_from: '2020-01-01T00:00:00.000Z', valid_to: null };
+  const dated = { kid: 'svc:authority#key-1', ...key, valid_from: validFrom, valid_to: null };
   const keys = publicKey === null ? [] : [dated];
   return { id: 'svc:authority', ...key, kid_namespace: 'svc:authority#key-<seq>', phase: '2', keys };
 }

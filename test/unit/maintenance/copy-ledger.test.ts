@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { contentHash, contentJson, eventHash } from '../../../src/domain/event/content.ts';
 import type { LedgerEvent, MasterLink } from '../../../src/domain/event/event.ts';
+import { isoTime } from '../../../src/domain/values/time.ts';
 import { uuidV7 } from '../../../src/domain/values/uuid.ts';
 import { copyLedger } from '../../../src/maintenance/copy/copy-ledger.ts';
 import { checkOwner, copyAccesses, copyRecords } from '../../../src/maintenance/copy/copy-store.ts';
+import { openAuthority, rotateAuthority } from '../../../src/service/authority/authority.ts';
 import type { AccessEvent } from '../../../src/store/access-log.ts';
 import type { Head, LedgerStore } from '../../../src/store/ledger-store.ts';
+import type { WholeRecord } from '../../../src/store/whole-store.ts';
 import { chainEntries } from '../../support/chain-entries.ts';
 import {
   append,
@@ -18,6 +21,7 @@ import {
   siblingId,
   uuid,
 } from '../../support/commands.ts';
+import { newSigningKey } from '../../support/log-stores.ts';
 import { MemoryAccessLog } from '../../support/memory-store/access-log.ts';
 import { emptyLedgerData, type MemoryLedgerData } from '../../support/memory-store/ledger-data.ts';
 import { MemoryLedgerStore } from '../../support/memory-store/ledger-store.ts';
@@ -218,20 +222,68 @@ describe('copied records', () => {
     ]);
   });
 
-  test.for([
-    ['authority', 'keys', /sealed by another authority/],
-    ['node', 'secrets-key', /encrypted under another key/],
-  ] as const)('a target of another %s %s is refused', async ([kind, id, sentence]) => {
-    const [source, target] = [new MemoryRecordStore(), new MemoryRecordStore()];
-    await expect(checkOwner(source, target)).rejects.toThrow('No node has ever served this data');
-    for (const [owned, name] of [
-      ['authority', 'keys'],
-      ['node', 'secrets-key'],
-    ] as const)
-      await source.put({ kind: owned, id: name, replaces: 'absent', value: '"ours"', lookups: [] });
-    await checkOwner(source, target);
-    await target.put({ kind, id, replaces: 'absent', value: '"theirs"', lookups: [] });
-    await expect(checkOwner(source, target)).rejects.toThrow(sentence);
+  const oldKey = newSigningKey();
+
+  /** A store that a node has served. `signed` false: a version before 0.2.0 wrote the list of the authority's keys. */
+  async function served({ signed = true, key = oldKey, secrets = '"ours"' } = {}): Promise<MemoryRecordStore> {
+    const records = new MemoryRecordStore();
+    await openAuthority(records, key, isoTime(startMs));
+    if (!signed) await storeAuthority(records, ({ keys }) => ({ keys }));
+    await records.put({ kind: 'node', id: 'secrets-key', replaces: 'absent', value: secrets, lookups: [] });
+    return records;
+  }
+
+  async function storeAuthority(records: MemoryRecordStore, change: (value: { keys: unknown[] }) => unknown) {
+    const { value = '', version = '' } = (await records.get('authority', 'keys')) ?? {};
+    const changed = JSON.stringify(change(JSON.parse(value)));
+    await records.put({ kind: 'authority', id: 'keys', replaces: version, value: changed, lookups: [] });
+  }
+
+  async function authorityOf(records: MemoryRecordStore): Promise<WholeRecord> {
+    const { value = '' } = (await records.get('authority', 'keys')) ?? {};
+    return { kind: 'authority', id: 'keys', value, lookups: [] };
+  }
+
+  test('a source that no node has served is refused', async () => {
+    await expect(checkOwner(new MemoryRecordStore(), new MemoryRecordStore())).rejects.toThrow(
+      'No node has ever served this data',
+    );
+  });
+
+  test('a target of another authority or another key of secrets is refused', async () => {
+    const source = await served();
+    await checkOwner(source, new MemoryRecordStore());
+    await checkOwner(source, await served());
+    await expect(checkOwner(source, await served({ key: newSigningKey() }))).rejects.toThrow(
+      /sealed by another authority/,
+    );
+    await expect(checkOwner(source, await served({ secrets: '"theirs"' }))).rejects.toThrow(
+      /encrypted under another key/,
+    );
+  });
+
+  test.for([[true], [false]] as const)(
+    'a list of keys that the source has signed (%s) and the target not, or the other way round, is the same',
+    async ([signed]) => {
+      const [source, target] = [await served({ signed }), await served({ signed: !signed })];
+      await checkOwner(source, target);
+      const before = await authorityOf(target);
+      const refused: string[] = [];
+      const records = [await authorityOf(source)];
+      await copyRecords({ records, target, nowMs: 0, copied: () => {}, refused: (what) => void refused.push(what) });
+      expect(refused).toEqual([]);
+      expect(await authorityOf(target)).toEqual(before);
+    },
+  );
+
+  test('a source whose list of keys is not believed is refused', async () => {
+    const source = await served();
+    await storeAuthority(source, (value) => ({ ...value, listSig: 'AAAA' }));
+    await expect(checkOwner(source, new MemoryRecordStore())).rejects.toThrow(/is not as .*key-1 has signed it/);
+    const older = await served();
+    await rotateAuthority(older, oldKey, newSigningKey(), isoTime(startMs));
+    await storeAuthority(older, ({ keys }) => ({ keys }));
+    await expect(checkOwner(older, new MemoryRecordStore())).rejects.toThrow(/`ledger-trust authority confirm`/);
   });
 });
 

@@ -207,15 +207,18 @@ describe('a list of records', () => {
 test('kinds and names that damage makes up fill neither the metrics nor the log', async () => {
   for (let at = 0; at < 3_000; at++) tellUnreadable({ kind: `kind-${at}`, id: `${at}`, error: new Error('damaged') });
   expect((await registry.metrics()).split('\n').length).toBeLessThan(100);
-  expect(await countOf('other')).toBe(3_000 - 64);
+  expect(await countOf('other')).toBe(3_000 - 63);
   expect(logged.length).toBe(1_000);
+  tellUnreadable({ kind: 'authority', id: 'keys', error: new Error('damaged') });
+  expect(await countOf('authority')).toBe(1);
 });
 
 test('the log says what to do, by the kind of the value', () => {
-  for (const kind of ['tile', 'signed_head', 'thing'])
+  for (const kind of ['tile', 'signed_head', 'thing', 'authority'])
     tellUnreadable({ kind, id: 'i', error: new TypeError('damaged') });
-  const [tile, head, thing] = logged;
+  const [tile, head, thing, authority] = logged;
   expect(tile).toContain('nothing has to be done');
   expect(head).toContain('never remove it');
   expect(thing).toContain('restore it from a backup, or remove it');
+  expect(authority).toContain('`cluster confirm-authority`');
 });

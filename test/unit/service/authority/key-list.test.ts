@@ -9,11 +9,13 @@ import {
   publicKeyOf,
   readAuthority,
   rotateAuthority,
+  signOlderList,
 } from '../../../../src/service/authority/authority.ts';
 import { watchAuthority } from '../../../../src/service/authority/authority-watch.ts';
 import {
   type AuthorityKeyRecord,
   authorityFingerprint,
+  listDigest,
   signList,
   signStart,
 } from '../../../../src/service/authority/key-list.ts';
@@ -70,6 +72,11 @@ function startedBy(before: KeyObject, key: AuthorityKeyRecord): AuthorityKeyReco
   return { ...key, startSig: signStart(key, before) };
 }
 
+/** The digest that ends what is shown. */
+function digestIn(shown: string): string {
+  return shown.slice(shown.lastIndexOf('\n') + 1);
+}
+
 /** Each takes the list of two keys, and returns what somebody without any of them can make of it. */
 const tamperings: readonly (readonly [what: string, change: (list: Stored) => Stored])[] = [
   [
@@ -106,6 +113,14 @@ const tamperings: readonly (readonly [what: string, change: (list: Stored) => St
   [
     'the start of the last key moved',
     (list) => ({ ...list, keys: list.keys.map((key, n) => (n === 1 ? { ...key, validFrom: at(-99) } : key)) }),
+  ],
+  [
+    'another name of the first key',
+    (list) => ({ ...list, keys: list.keys.map((key, n) => (n === 0 ? { ...key, kid: 'svc:authority#key-9' } : key)) }),
+  ],
+  [
+    'a signature of the start of the first key',
+    (list) => ({ ...list, keys: list.keys.map((key, n) => (n === 0 ? { ...key, startSig: 'AAAA' } : key)) }),
   ],
   ['the last key ended', (list) => ({ ...list, keys: list.keys.map((key) => ({ ...key, validTo: at(3) })) })],
   ['the signature taken off', ({ keys }) => ({ keys })],
@@ -166,11 +181,13 @@ test('an older list that lacks the newest key is refused by a node that has this
 });
 
 describe('a list that a version before 0.2.0 wrote', () => {
-  test('of one key is signed at the start, also in the middle of a rotation', async () => {
+  test('of one key is signed after the start has checked the log, also in the middle of a rotation', async () => {
     const { keys, listSig } = await stored();
     for (const more of [{}, { rotating: true }]) {
       await store({ keys, ...more });
       await openAuthority(records, first, at(1));
+      expect(await stored()).toEqual({ keys, ...more });
+      await signOlderList(records, first);
       expect(await stored()).toEqual({ keys, listSig, ...more });
     }
   });
@@ -183,25 +200,73 @@ describe('a list that a version before 0.2.0 wrote', () => {
     }
   });
 
-  test('of two keys must be confirmed by the fingerprints of all its keys', async () => {
+  test('of two keys must be confirmed by the digest that is shown with it', async () => {
     await rotateAuthority(records, first, second, at(2));
     const { keys, listSig } = await stored();
     await store({ keys });
     await expect(openAuthority(records, second, at(3))).rejects.toMatchObject(
       configError(/`ledger-trust authority confirm/),
     );
-    const prints = keys.map(authorityFingerprint);
-    for (const wrong of [[], prints.slice(1), prints.toReversed(), [...prints, prints[0] ?? '']])
-      await expect(confirmAuthority(records, second, wrong)).rejects.toMatchObject(
-        configError(new RegExp(`${prints[0]}.*${prints[1]}`)),
-      );
-    await expect(confirmAuthority(records, first, prints)).rejects.toMatchObject(
-      configError(/^AUTHORITY_KEY_FILE holds another key/),
-    );
+    const shown = await confirmAuthority(records, second, undefined);
+    for (const key of keys) {
+      expect(shown).toContain(`${key.kid} ${authorityFingerprint(key)} from ${key.validFrom}`);
+      expect(shown).not.toContain('somebody has changed it');
+    }
+    const digest = digestIn(shown);
+    for (const wrong of ['', digest.slice(1), authorityFingerprint(keys[1] as AuthorityKeyRecord)])
+      await expect(confirmAuthority(records, second, wrong)).rejects.toMatchObject(configError(/another digest/));
     expect(await stored()).toEqual({ keys });
-    await confirmAuthority(records, second, prints);
+    await confirmAuthority(records, second, digest);
     expect(await stored()).toEqual({ keys, listSig });
     expect((await openAuthority(records, second, at(3))).keys).toEqual(keys);
+    expect(await confirmAuthority(records, second, undefined)).toContain('nothing needs to be confirmed');
+  });
+
+  test('is confirmed only with its newest key, and only if there is one', async () => {
+    await rotateAuthority(records, first, second, at(2));
+    const { keys } = await stored();
+    await store({ keys });
+    const print = authorityFingerprint(keys[1] as AuthorityKeyRecord);
+    await expect(confirmAuthority(records, first, undefined)).rejects.toMatchObject(
+      configError(new RegExp(`^AUTHORITY_KEY_FILE holds another key than svc:authority#key-2 .fingerprint ${print}`)),
+    );
+    await expect(confirmAuthority(new MemoryRecordStore(), first, undefined)).rejects.toMatchObject(
+      configError(/no authority yet/),
+    );
+  });
+
+  test('is shown with a warning if its signature is of another list', async () => {
+    await rotateAuthority(records, first, second, at(2));
+    const { keys, listSig } = await stored();
+    await store({ keys: keys.map((key, n) => (n === 0 ? { ...key, validFrom: at(-99) } : key)), listSig });
+    expect(await confirmAuthority(records, second, undefined)).toContain('somebody has changed it');
+  });
+
+  test('is not confirmed if the date of its first key was moved after it was shown', async () => {
+    await rotateAuthority(records, first, second, at(2));
+    const { keys } = await stored();
+    await store({ keys });
+    const digest = digestIn(await confirmAuthority(records, second, undefined));
+    const moved = { keys: keys.map((key, n) => (n === 0 ? { ...key, validFrom: at(-99) } : key)) };
+    await store(moved);
+    await expect(confirmAuthority(records, second, digest)).rejects.toMatchObject(configError(/another digest/));
+    expect(await stored()).toEqual(moved);
+  });
+
+  test.for<readonly [what: string, why: RegExp, change: Partial<AuthorityKeyRecord>, at: number]>([
+    ['whose first key has not ended', /key-1 does not end where .*key-2 begins/, { validTo: null }, 0],
+    ['whose first key ends later', /key-1 does not end where .*key-2 begins/, { validTo: at(9) }, 0],
+    ['whose newest key has ended', /key-2, the newest key, has ended/, { validTo: at(9) }, 1],
+    ['whose first key has another name', /key 1 is named svc:authority#key-9/, { kid: 'svc:authority#key-9' }, 0],
+    ['whose first key has a signed start', /the start of .*key-1.* is signed/, { startSig: 'AAAA' }, 0],
+  ])('is neither shown nor confirmed %s', async ([, why, change, place]) => {
+    await rotateAuthority(records, first, second, at(2));
+    const { keys } = await stored();
+    const changed = keys.map((key, n) => (n === place ? { ...key, ...change } : key));
+    await store({ keys: changed });
+    for (const digest of [undefined, Buffer.from(listDigest(changed)).toString('hex')])
+      await expect(confirmAuthority(records, second, digest)).rejects.toMatchObject(configError(why));
+    expect(await stored()).toEqual({ keys: changed });
   });
 
   test('of two keys is not confirmed if a key does not descend from the one before', async () => {
@@ -209,7 +274,8 @@ describe('a list that a version before 0.2.0 wrote', () => {
     const { keys } = await stored();
     const torn = keys.map((key) => ({ ...key, startSig: key.startSig === null ? null : signList(keys, first) }));
     await store({ keys: torn });
-    await expect(confirmAuthority(records, second, torn.map(authorityFingerprint))).rejects.toMatchObject(
+    const digest = Buffer.from(listDigest(torn)).toString('hex');
+    await expect(confirmAuthority(records, second, digest)).rejects.toMatchObject(
       configError(/the start of svc:authority#key-2 is not signed by svc:authority#key-1/),
     );
   });
