@@ -1,3 +1,4 @@
+import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { FoundRecord, LookupName, RecordStore } from '../../store/record-store.ts';
 import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 import { type BoundedRecords, boundedRecords } from '../walking/bounded-stores.ts';

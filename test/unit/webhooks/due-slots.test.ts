@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { isoTime } from '../../../src/domain/values/time.ts';
 import { unboundedWalk } from '../../../src/service/walking/walk.ts';
 import { blockIdOf, blockKind } from '../../../src/service/webhooks/delivery-block.ts';
 import { slotOf } from '../../../src/service/webhooks/delivery-record.ts';
