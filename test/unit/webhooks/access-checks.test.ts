@@ -53,6 +53,18 @@ test('the masters of a delegate are looked through once, not for each of its del
   expect(looks).toHaveLength(masterCount);
 });
 
+test('the masters of a delegate that has lost the last one are looked through once for its deliveries', async () => {
+  const { world, happen, looks } = await delegateOfMany();
+  const auditor = { scope: 'ledger', role: 'AUDITOR', delegateActorId: stranger } as const;
+  await Promise.all([
+    world.run(grant({ ...auditor, linkId: uuid(0x7000), ledgerId })),
+    world.run(revoke({ masterId: uuid(0x2000) })),
+  ]);
+  await happen(0);
+  expect(world.outcomes.map(({ verdict }) => verdict)).toEqual(Array(subscriptionCount).fill('dropped'));
+  expect(looks).toHaveLength(masterCount);
+});
+
 test('the masters of a delegate are looked through in the time that webhooks have', async () => {
   let utilization = 0;
   const { world, happen, pages, looks } = await delegateOfMany({ utilization: () => utilization });
@@ -62,5 +74,6 @@ test('the masters of a delegate are looked through in the time that webhooks hav
   await happen(1);
   for (let at = 0; at < 60; at++) await world.advance(100);
   expect(world.posts).toHaveLength(subscriptionCount);
-  expect(looks[0]).toBeGreaterThan(pages[0] ?? 0);
+  const [firstPage = Number.POSITIVE_INFINITY] = pages;
+  expect(looks[0]).toBeGreaterThan(firstPage);
 });

@@ -15,7 +15,8 @@ const ended = { grant: null, linkId: 'l', revokedAt: '2026-11-21T02:06:39.100Z' 
 function delegateOf(held: string | null, masters: readonly string[] = masterIds, more = {}) {
   const grant = { role: 'AUDITOR', access: 'read', expiresAt: null, ...more };
   const clock = { ms: 0 };
-  const log = { seq: 0, masters };
+  /** `projectedBefore` null: the changes by all events can be read. */
+  const log = { seq: 0, masters, projectedBefore: null as number | null };
   const cells = new Map<string, unknown>([
     [
       names.ledger(ledgerId),
@@ -24,6 +25,8 @@ function delegateOf(held: string | null, masters: readonly string[] = masterIds,
     ...masters.map((id) => [names.grant('master', id, delegateId), id === held ? { grant } : ended] as const),
   ]);
   let looks = 0;
+  /** How long each page of masters takes, ms. */
+  const pace = { pageMs: 0 };
   const store = storeWith(new MemoryLedgerStore(() => 0), {
     head: async () => ({ seq: log.seq, hash: '' }),
     cell: async (key) => {
@@ -33,6 +36,7 @@ function delegateOf(held: string | null, masters: readonly string[] = masterIds,
     },
     lines: async (list, { from, offset = 0, limit, descending = false }) => {
       expect(list).toBe(names.masterLinksOf(ledgerId, delegateId));
+      clock.ms += pace.pageMs;
       const listed = descending ? log.masters.toReversed() : log.masters;
       const first = (from === undefined ? 0 : listed.indexOf(from)) + offset;
       const found = listed.slice(first, first + limit);
@@ -40,12 +44,19 @@ function delegateOf(held: string | null, masters: readonly string[] = masterIds,
     },
   });
   const reading = new LedgerReading(store, () => clock.ms);
+  const masterStore = {
+    cell: (key: string) => store.cell(key),
+    lines: store.lines.bind(store),
+    projectedBefore: async () => log.projectedBefore ?? log.seq + 1,
+  };
   return {
     reading,
+    store,
     clock,
     log,
+    pace,
     looks: () => looks,
-    mayRead: () => reading.mayReadEvent(delegateId, ledgerId, null, store),
+    mayRead: () => reading.mayReadEvent(delegateId, ledgerId, null, masterStore),
     /** The next event of the ledger grants a master, or ends its grant. */
     change: (masterId: string, value: unknown) => {
       cells.set(names.grant('master', masterId, delegateId), value);
@@ -133,6 +144,32 @@ test('that no grant is in force is remembered for seconds, while the ledger has 
   expect([await mayRead(), looks()]).toEqual([false, before]);
   clock.ms += 10_000;
   expect([await mayRead(), looks()]).toEqual([false, before + masterIds.length]);
+});
+
+test('that no grant is in force is not remembered while the change by a newer event cannot be read', async () => {
+  const { mayRead, log, change, granted } = delegateOf(null, masterIds.slice(0, 3));
+  // The log has the event that grants a master. What it changes is written later.
+  log.seq = 1;
+  log.projectedBefore = 1;
+  expect(await mayRead()).toBe(false);
+  log.seq = 0;
+  change(masterIds[0] ?? '', granted);
+  expect(await mayRead()).toBe(true);
+});
+
+test('that no grant is in force is not remembered where it is not known what can be read', async () => {
+  const { reading, store, looks } = delegateOf(null, masterIds.slice(0, 3));
+  for (const looked of [3, 6]) {
+    expect(await reading.mayReadEvent(delegateId, ledgerId, null, { lines: store.lines, cell: store.cell })).toBe(false);
+    expect(looks()).toBe(looked);
+  }
+});
+
+test('that no grant is in force is remembered from the end of a slow search on', async () => {
+  const { mayRead, looks, pace } = delegateOf(null);
+  pace.pageMs = 100;
+  expect(await Promise.all([mayRead(), mayRead(), mayRead()])).toEqual([false, false, false]);
+  expect(looks()).toBe(masterIds.length);
 });
 
 test('a remembered master counts while it is one of the newest 10,000', async () => {
