@@ -35,7 +35,7 @@ interface LedgerTailParts extends Omit<FanOutParts, 'now'> {
   ownsShardOf(id: string): boolean;
   /** See InFlightWrites. */
   underWayFrom(ledgerId: string): number | null;
-  /** Resolves when every subscription created before the call is in memory. */
+  /** Resolves when every subscription created before the call is in memory, or the node stops. */
   upToDate(): Promise<void>;
   queued(subscriptionId: string): void;
 }
@@ -160,6 +160,8 @@ export class LedgerTail {
     }
     // After the read, so that every subscription made before one of these events was answered is included.
     await this.#parts.upToDate();
+    // A node that stops may not know these subscriptions: its cursor must not pass their events.
+    if (this.#stopped) return false;
     const events = entries.map((entry) => this.#readable(ledgerId, entry)).filter((event) => event !== null);
     await this.#learn(ledgerId, events);
     const subscriptions = index.of(ledgerId);
