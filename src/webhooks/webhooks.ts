@@ -3,8 +3,8 @@ import { isoTime } from '../domain/values/time.ts';
 import { BackgroundLimiter, type BackgroundLimiterParts } from '../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../runtime/clock/clock.ts';
 import type { Log } from '../runtime/telemetry/log.ts';
-import type { LinkStore } from '../service/reading/master-search.ts';
 import type { LedgerReading } from '../service/reading/ledger-reading.ts';
+import type { LinkStore } from '../service/reading/master-search.ts';
 import type { SecretBox } from '../service/records/secret-box.ts';
 import { answeredSeqsIn } from '../service/webhooks/answered-seqs.ts';
 import { deliveriesIn } from '../service/webhooks/deliveries.ts';
@@ -36,7 +36,7 @@ const busyShare = 0.015;
 /** The same while few appends come to a full machine: one owner can have a thousand deliveries for each of them. */
 const fullShare = 0.3;
 
-/** Main thread time of looking at a delegate's grant of a master, measured. */
+/** Main thread time of checking a delegate's grant of a master, measured. */
 const masterCostMs = 0.03;
 
 export interface WebhookParts extends Omit<BackgroundLimiterParts, 'busyShare' | 'fullShare'> {

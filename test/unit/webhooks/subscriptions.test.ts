@@ -54,7 +54,8 @@ test('two runs of the call that makes the thousandth subscription both get it', 
   for (let at = 0; at < 999; at++) await subscriptions.create(subscription(`made-${at}`, made));
   const once = world.call(supplier);
   const [id, bytes] = [once.newId(), once.randomBytes(32)];
-  const request = { $typeName: 'svc.v1.CreateWebhookRequest', url: 'https://hooks.example/', eventTypes: [] } as const;
+  const url = 'https://hooks.example/';
+  const request = { $typeName: 'svc.v1.CreateWebhookRequest' as const, url, eventTypes: [] };
   const run = () => world.api.createWebhook(request, { ...once, newId: () => id, randomBytes: () => bytes });
   const [first, second] = await Promise.all([run(), run()]);
   expect(first.id).toBe(id);

@@ -24,13 +24,13 @@ function delegateOf(held: string | null, masters: readonly string[] = masterIds,
     ],
     ...masters.map((id) => [names.grant('master', id, delegateId), id === held ? { grant } : ended] as const),
   ]);
-  let looks = 0;
+  let checks = 0;
   /** How long each page of masters takes, ms. */
   const pace = { pageMs: 0 };
   const store = storeWith(new MemoryLedgerStore(() => 0), {
     head: async () => ({ seq: log.seq, hash: '' }),
     cell: async (key) => {
-      if (key.startsWith(names.grant('master', '', '').slice(0, -1))) looks += 1;
+      if (key.startsWith(names.grant('master', '', '').slice(0, -1))) checks += 1;
       const value = cells.get(key);
       return value === undefined ? null : { version: 1, value: JSON.stringify(value) };
     },
@@ -55,7 +55,7 @@ function delegateOf(held: string | null, masters: readonly string[] = masterIds,
     clock,
     log,
     pace,
-    looks: () => looks,
+    checks: () => checks,
     mayRead: () => reading.mayReadEvent(delegateId, ledgerId, null, masterStore),
     /** The next event of the ledger grants a master, or ends its grant. */
     change: (masterId: string, value: unknown) => {
@@ -67,8 +67,8 @@ function delegateOf(held: string | null, masters: readonly string[] = masterIds,
   };
 }
 
-/** The most masters that were looked at in one turn of the event loop. */
-async function mostAtOnce(looks: () => number, work: Promise<unknown>): Promise<number> {
+/** The most masters that were checked in one turn of the event loop. */
+async function mostAtOnce(checks: () => number, work: Promise<unknown>): Promise<number> {
   let isOver = false;
   const over = work.finally(() => {
     isOver = true;
@@ -76,39 +76,39 @@ async function mostAtOnce(looks: () => number, work: Promise<unknown>): Promise<
   let [most, before] = [0, 0];
   while (!isOver) {
     await new Promise((resolve) => setImmediate(resolve));
-    most = Math.max(most, looks() - before);
-    before = looks();
+    most = Math.max(most, checks() - before);
+    before = checks();
   }
   await over;
   return most;
 }
 
-test('others have their turns while the masters that a delegate has lost are looked through', async () => {
+test('other work runs while the masters that a delegate has lost are searched', async () => {
   for (const held of [null, masterIds[0] ?? '']) {
-    const { mayRead, looks } = delegateOf(held);
+    const { mayRead, checks } = delegateOf(held);
     const sees = mayRead();
-    expect(await mostAtOnce(looks, sees)).toBeLessThanOrEqual(200);
-    expect([await sees, looks()]).toEqual([held !== null, masterIds.length]);
+    expect(await mostAtOnce(checks, sees)).toBeLessThanOrEqual(200);
+    expect([await sees, checks()]).toEqual([held !== null, masterIds.length]);
   }
-  const { reading, looks } = delegateOf(null);
+  const { reading, checks } = delegateOf(null);
   const seen = reading.seen(unboundedWalk(), ledgerId, delegateId).catch((error: unknown) => error);
-  expect(await mostAtOnce(looks, seen)).toBeLessThanOrEqual(200);
+  expect(await mostAtOnce(checks, seen)).toBeLessThanOrEqual(200);
   expect(await seen).toMatchObject({ code: 'not_found' });
 });
 
 test('a delegate of 10,000 masters is told by the first that it reads', async () => {
-  const { mayRead, looks } = delegateOf(masterIds.at(-1) ?? '');
+  const { mayRead, checks } = delegateOf(masterIds.at(-1) ?? '');
   expect(await mayRead()).toBe(true);
-  expect(looks()).toBe(1);
+  expect(checks()).toBe(1);
 });
 
-test('checks that come at once, and later ones, look through the masters once', async () => {
-  const { mayRead, looks } = delegateOf(masterIds[0] ?? '');
+test('checks that come at once, and later ones, search the masters once', async () => {
+  const { mayRead, checks } = delegateOf(masterIds[0] ?? '');
   expect(await Promise.all(Array.from({ length: 50 }, mayRead))).toEqual(Array.from({ length: 50 }, () => true));
-  expect(looks()).toBeLessThan(masterIds.length + 100);
-  const before = looks();
+  expect(checks()).toBeLessThan(masterIds.length + 100);
+  const before = checks();
   for (let more = 0; more < 50; more++) expect(await mayRead()).toBe(true);
-  expect(looks() - before).toBe(50);
+  expect(checks() - before).toBe(50);
 });
 
 test('a remembered master whose grant has ended gives no access, and the next one is found', async () => {
@@ -133,17 +133,17 @@ test('a remembered master whose grant runs out gives no access from then on', as
 });
 
 test('that no grant is in force is remembered for seconds, while the ledger has no new event', async () => {
-  const { mayRead, looks, clock, change, granted } = delegateOf(null);
+  const { mayRead, checks, clock, change, granted } = delegateOf(null);
   expect(await Promise.all([mayRead(), mayRead(), mayRead()])).toEqual([false, false, false]);
-  expect(looks()).toBe(masterIds.length);
+  expect(checks()).toBe(masterIds.length);
   change(masterIds[0] ?? '', granted);
   expect(await mayRead()).toBe(true);
   change(masterIds[0] ?? '', ended);
   expect(await mayRead()).toBe(false);
-  const before = looks();
-  expect([await mayRead(), looks()]).toEqual([false, before]);
+  const before = checks();
+  expect([await mayRead(), checks()]).toEqual([false, before]);
   clock.ms += 10_000;
-  expect([await mayRead(), looks()]).toEqual([false, before + masterIds.length]);
+  expect([await mayRead(), checks()]).toEqual([false, before + masterIds.length]);
 });
 
 test('that no grant is in force is not remembered while the change by a newer event cannot be read', async () => {
@@ -158,18 +158,19 @@ test('that no grant is in force is not remembered while the change by a newer ev
 });
 
 test('that no grant is in force is not remembered where it is not known what can be read', async () => {
-  const { reading, store, looks } = delegateOf(null, masterIds.slice(0, 3));
-  for (const looked of [3, 6]) {
-    expect(await reading.mayReadEvent(delegateId, ledgerId, null, { lines: store.lines, cell: store.cell })).toBe(false);
-    expect(looks()).toBe(looked);
+  const { reading, store, checks } = delegateOf(null, masterIds.slice(0, 3));
+  const masterStore = { lines: store.lines, cell: store.cell };
+  for (const checked of [3, 6]) {
+    expect(await reading.mayReadEvent(delegateId, ledgerId, null, masterStore)).toBe(false);
+    expect(checks()).toBe(checked);
   }
 });
 
 test('that no grant is in force is remembered from the end of a slow search on', async () => {
-  const { mayRead, looks, pace } = delegateOf(null);
+  const { mayRead, checks, pace } = delegateOf(null);
   pace.pageMs = 100;
   expect(await Promise.all([mayRead(), mayRead(), mayRead()])).toEqual([false, false, false]);
-  expect(looks()).toBe(masterIds.length);
+  expect(checks()).toBe(masterIds.length);
 });
 
 test('a remembered master counts while it is one of the newest 10,000', async () => {
@@ -181,7 +182,7 @@ test('a remembered master counts while it is one of the newest 10,000', async ()
   expect(await mayRead()).toBe(false);
 });
 
-test('of more masters than are looked through, a delegate sees the newest', async () => {
+test('of more masters than are searched, a delegate sees the newest', async () => {
   const more = [...masterIds, '0199cccc-0000-7000-8000-000000010000', '0199cccc-0000-7000-8000-000000010001'];
   for (const held of more.slice(-2)) {
     const { reading, mayRead } = delegateOf(held, more);
