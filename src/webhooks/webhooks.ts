@@ -3,8 +3,8 @@ import { isoTime } from '../domain/values/time.ts';
 import { BackgroundLimiter, type BackgroundLimiterParts } from '../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../runtime/clock/clock.ts';
 import type { Log } from '../runtime/telemetry/log.ts';
-import type { LinkStore } from '../service/reading/any-master.ts';
 import type { LedgerReading } from '../service/reading/ledger-reading.ts';
+import type { LinkStore } from '../service/reading/master-search.ts';
 import type { SecretBox } from '../service/records/secret-box.ts';
 import { answeredSeqsIn } from '../service/webhooks/answered-seqs.ts';
 import { deliveriesIn } from '../service/webhooks/deliveries.ts';
@@ -36,7 +36,7 @@ const busyShare = 0.015;
 /** The same while few appends come to a full machine: one owner can have a thousand deliveries for each of them. */
 const fullShare = 0.3;
 
-/** Main thread time of looking at a delegate's grant of a master, measured. */
+/** Main thread time of checking a delegate's grant of a master, measured. */
 const masterCostMs = 0.03;
 
 export interface WebhookParts extends Omit<BackgroundLimiterParts, 'busyShare' | 'fullShare'> {
@@ -119,6 +119,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
       watchedLedgers: () => index.watchedLedgers(),
       scanLedger: (ledgerId) => this.#tail.scan(ledgerId),
     });
+    const masters = paidMasters(ledgers, limiter, (ledgerId) => this.#tail.position(ledgerId));
     const attemptParts = {
       bodies: new EventBodies(ledgers),
       secrets,
@@ -126,7 +127,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
       clock,
       mayStillSend: (id: string) => ownsShardOf(id) && index.get(id) !== undefined,
       mayRead: (actorId: string, ledgerId: string, masterId: string | null) =>
-        reading.mayReadEvent(actorId, ledgerId, masterId, paidMasters(ledgers, limiter)),
+        reading.mayReadEvent(actorId, ledgerId, masterId, masters),
     };
     this.#sender = new Sender({
       ...shared,
@@ -292,9 +293,17 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   }
 }
 
-/** The masters of delegates, which are looked through in the time that webhooks have. */
-function paidMasters(ledgers: LedgerStore, limiter: BackgroundLimiter): LinkStore {
+/**
+ * The masters of delegates, which are searched in the time that webhooks have. `position`: the seq that the ledger's
+ * cursor has reached. A cursor passes an event only after its changes can be read.
+ */
+function paidMasters(
+  ledgers: LedgerStore,
+  limiter: BackgroundLimiter,
+  position: (ledgerId: string) => Promise<number>,
+): LinkStore {
   return {
+    projectedBefore: position,
     cell: (key) => ledgers.cell(key),
     lines: async (list, page) => {
       const lines = await ledgers.lines(list, page);

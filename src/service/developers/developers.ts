@@ -107,7 +107,7 @@ export function developerService(records: RecordStore, identities: Identities, c
         region: own.region === 'in' || own.region === 'eu' ? own.region : null,
         name,
       });
-      // Of an actor one at a time: calls that run at once must not all find the last room.
+      // An actor's creations run one at a time. Otherwise calls that run at once could all find the last room.
       await creations.take(caller.actorId, 'write', async () => {
         const held = await activeKeys(caller.actorId, call.walk);
         // A retry after a crash finds the key that the first run made.

@@ -20,7 +20,7 @@ import { pageCharsMax } from '../../store/pages.ts';
 import { decodeOrPassOver, decodeStored, storedCell } from '../../store/unreadable-record.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
-import { AnyMaster, type LinkStore, masterLinksMax, mastersEverGranted } from './any-master.ts';
+import { type LinkStore, MasterSearch, masterLinksMax, mastersEverGranted } from './master-search.ts';
 import { readEvent } from './stored-event.ts';
 import { parseGrantCell, parseLedgerFacts, parseMasterFacts } from './stored-lines.ts';
 
@@ -64,14 +64,14 @@ export class LedgerReading {
   readonly #now: () => number;
   readonly #ledgers = new Map<string, LedgerFacts>();
   readonly #masters = new Map<string, MasterFacts>();
-  readonly #anyMaster: AnyMaster;
+  readonly #masterSearch: MasterSearch;
 
   constructor(store: LedgerStore, now: () => number) {
     this.#store = store;
     this.#now = now;
     const mayReadMaster = async (masterId: string, actorId: string, cells?: LinkStore) =>
       mayRead(await this.#byGrant({ scope: 'master', id: masterId }, actorId, cells));
-    this.#anyMaster = new AnyMaster({ store, now, mayRead: mayReadMaster });
+    this.#masterSearch = new MasterSearch({ store, now, mayRead: mayReadMaster });
   }
 
   async ledgerFacts(ledgerId: string): Promise<LedgerFacts | null> {
@@ -143,14 +143,14 @@ export class LedgerReading {
 
   /**
    * The read rule for one event, now (eventGrantObjects). `masterId` null: an event of the ledger itself, for which the
-   * actor's masters may have to be looked through: in `masters`.
+   * actor's masters may have to be searched in `masters`.
    */
   async mayReadEvent(actorId: string, ledgerId: string, masterId: string | null, masters: LinkStore): Promise<boolean> {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null) return false;
     const { objects, anyMaster } = eventGrantObjects(facts, masterId);
     if (mayRead(await this.#access(facts, objects, actorId))) return true;
-    return anyMaster && this.#anyMaster.mayRead(actorId, ledgerId, masters);
+    return anyMaster && this.#masterSearch.mayRead(actorId, ledgerId, masters);
   }
 
   /** The masters that the actor ever had a grant of, newest first, with its access now. */

@@ -58,16 +58,14 @@ export function deliveriesIn(store: RecordStore, now: () => number = Date.now) {
     /** In the order of recording. */
     ofSubscription: (walk: Walk, subscriptionId: string, page: Omit<FindPage, 'after'>) =>
       listDeliveries(boundedRecords(walk, store), subscriptionId, page),
-    /** The deliveries to send at `at` (ISO) in the order of sending: all, or `limit` of them, of ledgers in turn. */
+    /** The deliveries to send at `at` (ISO), the first `limit` in the order of sending. */
     pending: async (subscriptionId: string, limit: number, at: string): Promise<DueDeliveries> => {
       const [own, ofLog] = await Promise.all([
         slots.pending(subscriptionId, limit, at),
         blockSlots.pending(subscriptionId, limit, at),
       ]);
-      const asked = own.due.slice(0, Math.max(limit / 2, limit - ofLog.due.length));
-      const due = [...asked, ...ofLog.due.slice(0, limit - asked.length)];
-      due.sort((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
-      return { due, next: earlier(own.next, ofLog.next) };
+      const due = [...own.due, ...ofLog.due].sort((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
+      return { due: due.slice(0, limit), next: earlier(own.next, ofLog.next) };
     },
   };
 }

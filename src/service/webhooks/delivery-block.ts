@@ -116,12 +116,8 @@ function formatBlock(block: DeliveryBlock): string {
 export function blockOrder({ deliveries }: DeliveryBlock): string | null {
   const pending = deliveries.filter(({ status }) => status === 'PENDING');
   const [first] = deliveries;
-  if (first !== undefined && deliveries.some(isPendingNew)) return newOrder(first);
+  if (first !== undefined && pending.some(isNew)) return newOrder(first);
   return pending.map(pendingOrder).sort()[0] ?? null;
-}
-
-function isPendingNew(delivery: DeliveryRecord): boolean {
-  return delivery.status === 'PENDING' && isNew(delivery);
 }
 
 export function blockWrite(block: DeliveryBlock, replaces: string, now: number): RecordWrite {
@@ -132,7 +128,7 @@ export function blockWrite(block: DeliveryBlock, replaces: string, now: number):
     { name: 'last_event', value, order: deliveries.at(-1)?.eventCreatedAt ?? createdAt },
   ];
   const due = blockOrder(block);
-  if (due !== null) lookups.push(pendingLookup(value, due, deliveries.some(isPendingNew)));
+  if (due !== null) lookups.push(pendingLookup(value, due));
   const expiresAt = due === null ? now + finishedKeptMs : Date.parse(createdAt) + pendingKeptMs;
   return { kind: blockKind, id: blockIdOf(block), replaces, value: formatBlock(block), lookups, expiresAt };
 }

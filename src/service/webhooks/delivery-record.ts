@@ -104,21 +104,9 @@ export function slotValue(subscriptionId: string, slot: string): string {
   return `${subscriptionId}|${slot}`;
 }
 
-/**
- * The look-up of a record among a subscription's PENDING ones. Within a slot new deliveries sort by their ledger, so
- * that ledgers can be read in turn, and retries by their time.
- */
-export function pendingLookup(subscriptionId: string, order: string, ofNew: boolean) {
-  const value = slotValue(subscriptionId, slotOf(order));
-  if (!ofNew) return { name: 'pending', value, order };
-  const [time = '', ledgerId = '', seq = ''] = order.split('|');
-  return { name: 'pending', value, order: `${ledgerId}|${time}|${seq}` };
-}
-
-/** The ledger of such a sort key. null: of one that begins with a time. */
-export function ledgerOfLookup(order: string): string | null {
-  const first = order.slice(0, order.indexOf('|'));
-  return first.length === TIME_CHARS ? null : first;
+/** The look-up of a record among a subscription's PENDING ones. */
+export function pendingLookup(subscriptionId: string, order: string) {
+  return { name: 'pending', value: slotValue(subscriptionId, slotOf(order)), order };
 }
 
 /** Whether the delivery may be sent at `now` (ISO). `order` is its sort key. */

@@ -8,8 +8,6 @@ import {
   type DeliveryRecord,
   dueTimeOf,
   isDue,
-  isNew,
-  ledgerOfLookup,
   pendingKeptMs,
   pendingOrder,
   slotOf,
@@ -26,10 +24,6 @@ const slotsAtOnce = 16;
 export const movedMax = 16_384;
 const recordsAtFirst = 2;
 const recordsAtOnceMax = 32;
-/** Deliveries of a ledger that are read in its turn, of those that wait behind many others. */
-const ofLedgerInTurn = 8;
-/** Subscriptions whose last turn is remembered. */
-const turnsMax = 10_000;
 
 /** What a record in a slot holds: a block with its deliveries, or one delivery. */
 interface SlotRecord {
@@ -55,8 +49,6 @@ export class DueSlots {
   readonly #parse: (record: FoundRecord) => SlotRecord;
   /** Subscriptions by slot, of slots that are too young to be closed. */
   readonly #opened = new Map<string, Set<string>>();
-  /** The ledger that had the last turn, by subscription. */
-  readonly #turns = new RecentMap<string, string>(turnsMax);
   /** Subscriptions without records from before there were slots. */
   readonly #moved = new RecentMap<string, true>(movedMax);
 
@@ -92,115 +84,28 @@ export class DueSlots {
     if (isYoung) this.#remember(subscriptionId, slot, nowMs);
   }
 
-  /**
-   * The deliveries to send at `now` (ISO): all, or `limit` of them, of which half are of ledgers in turn. Those of one
-   * ledger are its first.
-   */
+  /** The deliveries to send at `now` (ISO): at least `limit` of them if there are so many. */
   async pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries> {
     const due: PendingDelivery[] = [];
     let next: string | null = null;
     let atOnce = recordsAtFirst;
-    let isByLedger = true;
     for await (const page of this.#pages(subscriptionId, () => atOnce)) {
       atOnce = Math.min(recordsAtOnceMax, atOnce * 2);
       for (const record of page) {
-        for (const pending of this.#pendingIn(record)) {
-          if (isDue(pending.delivery, pending.order, now)) due.push(pending);
-          else next = earlier(next, dueTimeOf(pending.order));
-          if (isNew(pending.delivery) && ledgerOfLookup(record.order) === null) isByLedger = false;
+        const parsed = decodeOrPassOver(record, () => this.#parse(record));
+        for (const delivery of parsed?.deliveries ?? []) {
+          if (delivery.status !== 'PENDING') continue;
+          const order = pendingOrder(delivery);
+          const block = parsed?.block ?? null;
+          if (isDue(delivery, order, now)) due.push({ delivery, block, version: record.version, order });
+          else next = earlier(next, dueTimeOf(order));
         }
       }
-      const last = page.at(-1)?.order ?? '';
-      const lastTime = ledgerOfLookup(last) === null ? dueTimeOf(last) : '';
-      if (lastTime > now) return { due, next: earlier(next, lastTime) };
-      if (due.length < limit) continue;
-      // Records from before they were sorted by ledger come first: a later record of their ledger must not overtake.
-      const others = isByLedger ? await this.#inTurn(subscriptionId, limit / 2, now) : [];
-      const taken = new Set(others.map(({ delivery }) => delivery.id));
-      return { due: [...others, ...due.filter(({ delivery }) => !taken.has(delivery.id))].slice(0, limit), next };
+      const last = dueTimeOf(page.at(-1)?.order ?? '');
+      if (last > now) return { due, next: earlier(next, last) };
+      if (due.length >= limit) break;
     }
     return { due, next };
-  }
-
-  #pendingIn(record: FoundRecord): readonly PendingDelivery[] {
-    const parsed = decodeOrPassOver(record, () => this.#parse(record));
-    if (parsed === undefined) return [];
-    const { block, deliveries } = parsed;
-    return deliveries
-      .filter(({ status }) => status === 'PENDING')
-      .map((delivery) => ({ delivery, block, version: record.version, order: pendingOrder(delivery) }));
-  }
-
-  /**
-   * The first retries, and the first deliveries of some ledgers, `limit` in all. Ledgers take turns from one call to
-   * the next. So the events of a ledger do not wait for those of others, however many these are.
-   */
-  async #inTurn(subscriptionId: string, limit: number, now: string): Promise<readonly PendingDelivery[]> {
-    const slots = await this.#slotsOf(subscriptionId);
-    const found = await this.#retries(slots, limit / 2, now);
-    const last = this.#turns.get(subscriptionId) ?? '';
-    for (const start of last === '' ? [last] : [last, '']) {
-      for await (const { ledgerId, deliveries } of this.#ledgersBehind(start, slots, now)) {
-        if (found.length >= limit || (start < last && ledgerId > last)) return found.slice(0, limit);
-        found.push(...deliveries);
-        this.#turns.set(subscriptionId, ledgerId);
-      }
-    }
-    return found.slice(0, limit);
-  }
-
-  /** The first retries that are due. They follow the ledgers in each slot, whose ids begin with a 0. */
-  async #retries(slots: readonly string[], limit: number, now: string): Promise<PendingDelivery[]> {
-    const found: PendingDelivery[] = [];
-    for (const slot of slots) {
-      const lookup = { name: 'pending', value: slot };
-      const page = { limit: recordsAtFirst, charsMax: Number.POSITIVE_INFINITY, after: { order: '1', id: '' } };
-      for (const record of await this.#reads.find(this.#kind, lookup, page))
-        found.push(...this.#pendingIn(record).filter(({ delivery, order }) => isDue(delivery, order, now)));
-      if (found.length >= limit) break;
-    }
-    return found.slice(0, limit);
-  }
-
-  /** The ledgers behind one in the order of their ids, with the first deliveries of each. */
-  async *#ledgersBehind(
-    start: string,
-    slots: readonly string[],
-    now: string,
-  ): AsyncGenerator<{ readonly ledgerId: string; readonly deliveries: readonly PendingDelivery[] }> {
-    /** The first record of the next ledger in each slot. */
-    const heads = new Map<string, FoundRecord>();
-    const goBehind = async (ledgerId: string, slot: string) => {
-      const head = await this.#firstBehind(ledgerId, slot);
-      if (head === null) heads.delete(slot);
-      else heads.set(slot, head);
-    };
-    for (const slot of slots) await goBehind(start, slot);
-    while (heads.size > 0) {
-      const ledgers = [...heads.values()].map(({ order }) => ledgerOfLookup(order) ?? '');
-      const ledgerId = ledgers.reduce((one, other) => (one < other ? one : other));
-      const ofLedger = [...heads].filter(([, { order }]) => ledgerOfLookup(order) === ledgerId);
-      const deliveries = ofLedger
-        .map(([, head]) => this.#pendingIn(head).filter(({ delivery, order }) => isDue(delivery, order, now)))
-        .find(({ length }) => length > 0);
-      yield { ledgerId, deliveries: deliveries?.slice(0, ofLedgerInTurn) ?? [] };
-      for (const [slot] of ofLedger) await goBehind(ledgerId, slot);
-    }
-  }
-
-  async #firstBehind(ledgerId: string, slot: string): Promise<FoundRecord | null> {
-    const after = ledgerId === '' ? {} : { after: { order: `${ledgerId}|~`, id: '' } };
-    const page = { limit: 1, charsMax: Number.POSITIVE_INFINITY, ...after };
-    const [first] = await this.#reads.find(this.#kind, { name: 'pending', value: slot }, page);
-    return first === undefined || ledgerOfLookup(first.order) === null ? null : first;
-  }
-
-  async #slotsOf(subscriptionId: string): Promise<readonly string[]> {
-    const slots: string[] = [];
-    const lookup = { name: 'subscription', value: subscriptionId };
-    for await (const page of this.#found(this.#openKind, lookup, () => slotsAtOnce))
-      slots.push(...page.map(({ id }) => id));
-    return slots;
   }
 
   /** A subscription's PENDING records in their order, in pages that are never empty. */

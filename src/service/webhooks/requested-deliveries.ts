@@ -28,7 +28,7 @@ export function requestedWrite(delivery: DeliveryRecord, replaces: string, now: 
   const { id, subscriptionId, status } = delivery;
   const order = listedOrder(delivery.createdAt, delivery.place?.seq);
   const lookups = [{ name: 'subscription', value: subscriptionId, order }];
-  if (status === 'PENDING') lookups.push(pendingLookup(subscriptionId, pendingOrder(delivery), false));
+  if (status === 'PENDING') lookups.push(pendingLookup(subscriptionId, pendingOrder(delivery)));
   const expiresAt = now + (status === 'PENDING' ? pendingKeptMs : finishedKeptMs);
   return { kind: requestedKind, id, replaces, value: JSON.stringify(delivery), lookups, expiresAt };
 }

@@ -59,16 +59,19 @@ export function webhookService(
     throw hasEnded();
   };
 
-  const demandRoom = async (actorId: string): Promise<void> => {
+  /** `id`: of the subscription that needs the room. */
+  const demandRoom = async (actorId: string, id: string): Promise<void> => {
     if (!(await subscriptions.hasInForce(actorId, subscriptionsMax))) return;
+    // Another run of the same call may have taken the last room.
+    if ((await subscriptions.get(id)) !== null) return;
     const message = `An actor has at most ${subscriptionsMax} subscriptions: delete one first.`;
     throw new LedgerError('invalid_argument', message, { limit: subscriptionsMax });
   };
 
-  /** Of an actor one at a time: calls that run at once must not all find the last room. */
+  /** An actor's creations run one at a time. Otherwise calls that run at once could all find the last room. */
   const create = (subscription: SubscriptionRecord): Promise<SubscriptionRecord> =>
     creations.take(subscription.actorId, 'write', async () => {
-      await demandRoom(subscription.actorId);
+      await demandRoom(subscription.actorId, subscription.id);
       return subscriptions.create(subscription);
     });
 
@@ -84,7 +87,7 @@ export function webhookService(
     const eventTypes = checkEventTypes(request.eventTypes);
     const ledgerId = request.ledgerId === undefined ? null : checkUuid('ledger_id', request.ledgerId);
     if (ledgerId !== null) await withNotFoundField('ledger_id', reading.seen(call.walk, ledgerId, actorId));
-    await demandRoom(actorId);
+    await demandRoom(actorId, id);
     const answered = await seqsToStartAfter(boundedLedgers(call.walk, ledgers), work, actorId, ledgerId);
     // Stored before any node can find the subscription.
     if (Object.keys(answered).length > 0) await answeredSeqs.keep(id, answered, call.now);

@@ -53,7 +53,7 @@ export class Sender {
   readonly #subscriptions = new Map<string, SubscriptionQueue>();
   readonly #fairQueue: FairQueue<LedgerQueue>;
   readonly #recorder: AttemptRecorder;
-  /** Owners take turns. */
+  /** Owners are served in rotation. */
   readonly #loads = new FairPlaces(loadsAtOnce, () => new Error('never: any number of loads may wait'));
   readonly #never = new AbortController().signal;
   readonly #underWay = new Set<Promise<void>>();
@@ -142,7 +142,7 @@ export class Sender {
     const { clock, deliveries, log } = this.#parts;
     if (this.#isGone(queue)) return;
     const window = this.#windowOf(queue);
-    // What was woken or recorded while it waited for its turn is in what is read now.
+    // What was woken or recorded while it waited is in what is read now.
     queue.hasMore = false;
     queue.recordedMeanwhile.clear();
     const blockedBefore = queue.blocked;

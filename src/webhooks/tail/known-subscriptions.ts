@@ -6,7 +6,7 @@ import type { SubscriptionIndex } from './subscription-index.ts';
 
 const subscriptionsAtOnce = 500;
 const pageCostMs = 3;
-/** The longest rest between two readings. Ledgers with new events may wait for it. */
+/** The longest rest between two readings: ledgers with new events may wait for it. */
 const restMaxMs = 1_000;
 
 interface KnownSubscriptionsParts {
@@ -31,7 +31,7 @@ export class KnownSubscriptions {
   #catchingUp: Promise<void> = Promise.resolve();
   /** The check that begins once the running one has ended. */
   #nextCheck: Promise<void> | null = null;
-  /** Readings take half of the time at most: no reading begins before this time, ms since 1970. */
+  /** The end of the rest after the last reading, which is as long as the reading. ms since 1970, see restMaxMs. */
   #restsUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: KnownSubscriptionsParts) {
@@ -43,8 +43,9 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Reads the subscriptions again if other nodes have changed them. One check runs at a time, and all who ask meanwhile
+   * Reads the subscriptions again if other nodes have changed them. One check runs at a time, and all calls meanwhile
    * share the next one: anybody with a key can change subscriptions all the time, and each reading is of all of them.
+   * Once the node stops it resolves without a reading.
    */
   catchUp(): Promise<void> {
     const { subscriptions, retryUntilStopped, isShared } = this.#parts;
@@ -88,10 +89,10 @@ export class KnownSubscriptions {
   }
 
   async #readAfterRest(): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock, isStopped } = this.#parts;
     const restMs = Math.min(restMaxMs, this.#restsUntilMs - clock.now());
     if (restMs > 0) await sleep(clock, restMs);
-    await this.#read();
+    if (!isStopped()) await this.#read();
   }
 
   async #read(): Promise<void> {

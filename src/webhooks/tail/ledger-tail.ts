@@ -11,14 +11,14 @@ import type { Cursor, Cursors } from './cursor-record.ts';
 import { type CursorStart, cursorToStartAt } from './cursor-start.ts';
 import { type FanOutParts, fanOut } from './fan-out.ts';
 import type { LedgerBarriers } from './ledger-barriers.ts';
-import { LedgerTurns } from './ledger-turns.ts';
+import { LedgerRotation } from './ledger-rotation.ts';
 import { changesBy } from './read-spans.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
 
 /** Fewer if they are large (pageCharsMax). The cursor moves after each range. */
 const rangeEventsMax = 64;
 /** More would only wait for the same disk. */
-const turnBounds = { ledgersAtOnce: 4, ofOneOwner: 3 };
+const rotationBounds = { ledgersAtOnce: 4, ofOneOwner: 3 };
 const cursorsMax = 20_000;
 /** Pause after a failure of the store. */
 const retryMs = 1_000;
@@ -35,7 +35,7 @@ interface LedgerTailParts extends Omit<FanOutParts, 'now'> {
   ownsShardOf(id: string): boolean;
   /** See InFlightWrites. */
   underWayFrom(ledgerId: string): number | null;
-  /** Resolves when every subscription created before the call is in memory. */
+  /** Resolves when every subscription created before the call is in memory, or the node stops. */
   upToDate(): Promise<void>;
   queued(subscriptionId: string): void;
 }
@@ -48,7 +48,7 @@ interface LedgerTailParts extends Omit<FanOutParts, 'now'> {
 export class LedgerTail {
   readonly #parts: LedgerTailParts;
   readonly #fanOutParts: FanOutParts;
-  readonly #turns = new LedgerTurns(turnBounds);
+  readonly #rotation = new LedgerRotation(rotationBounds);
   /** Ledgers whose log shows events that are not answered yet. */
   readonly #heldBack = new Set<string>();
   readonly #cursors = new RecentMap<string, Cursor>(cursorsMax);
@@ -78,7 +78,7 @@ export class LedgerTail {
 
   /** Wakes the ledger if another node has written events after its cursor. */
   async scan(ledgerId: string): Promise<void> {
-    if (this.#turns.has(ledgerId) || this.#heldBack.has(ledgerId) || !this.#isOpen) return;
+    if (this.#rotation.has(ledgerId) || this.#heldBack.has(ledgerId) || !this.#isOpen) return;
     const cursor = this.#cursors.get(ledgerId) ?? (await this.#start(ledgerId)).cursor;
     const head = cursor === null ? null : await this.#parts.ledgers.head(ledgerId);
     if (cursor !== null && head !== null && head.seq >= cursor.nextSeq) this.wake(ledgerId);
@@ -95,7 +95,7 @@ export class LedgerTail {
   }
 
   forget(ledgerId: string): void {
-    this.#turns.delete(ledgerId);
+    this.#rotation.delete(ledgerId);
     this.#heldBack.delete(ledgerId);
     this.#cursors.delete(ledgerId);
     this.#recorded.delete(ledgerId);
@@ -107,13 +107,13 @@ export class LedgerTail {
   }
 
   #wait(ledgerId: string): void {
-    this.#turns.add(ledgerId, this.#parts.index.watchersOf(ledgerId));
+    this.#rotation.add(ledgerId, this.#parts.index.watchersOf(ledgerId));
   }
 
   #startWaiting(): void {
     while (this.#isOpen && !this.#stopped) {
-      const isIdle = this.#turns.running === 0;
-      const ledgerId = this.#turns.begin();
+      const isIdle = this.#rotation.running === 0;
+      const ledgerId = this.#rotation.begin();
       if (ledgerId === null) return;
       if (isIdle) this.#idle = Promise.withResolvers<void>();
       void this.#run(ledgerId);
@@ -128,11 +128,11 @@ export class LedgerTail {
       this.#parts.log.warn({ err: error, ledger_id: ledgerId }, 'fanning out failed; it is tried again');
       this.#parts.clock.after(retryMs, () => this.wake(ledgerId));
     }
-    this.#turns.end(ledgerId);
+    this.#rotation.end(ledgerId);
     // Another node moves the cursor now.
     if (!this.#parts.ownsShardOf(ledgerId)) this.forget(ledgerId);
     this.#startWaiting();
-    if (this.#turns.running === 0) this.#idle.resolve();
+    if (this.#rotation.running === 0) this.#idle.resolve();
   }
 
   /** Fans out one range. Returns whether there may be more events. */
@@ -160,6 +160,8 @@ export class LedgerTail {
     }
     // After the read, so that every subscription made before one of these events was answered is included.
     await this.#parts.upToDate();
+    // A node that stops may not know these subscriptions: its cursor must not pass their events.
+    if (this.#stopped) return false;
     const events = entries.map((entry) => this.#readable(ledgerId, entry)).filter((event) => event !== null);
     await this.#learn(ledgerId, events);
     const subscriptions = index.of(ledgerId);

@@ -10,7 +10,7 @@ import {
 } from '../../domain/event/projection.ts';
 import { eventGrantObjects, type GrantObject } from '../../domain/ledger/permission.ts';
 import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
-import { mastersEverGranted } from '../../service/reading/any-master.ts';
+import { mastersEverGranted } from '../../service/reading/master-search.ts';
 import type { LedgerStore, Line } from '../../store/ledger-store.ts';
 import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 import type { EventRange } from './event-range.ts';

@@ -22,8 +22,8 @@ async function delegateOfMany(options: WebhookRigOptions = {}) {
     await first.subscribe(delegate, { url: `https://hook.example/${at}`, eventTypes: [granted] });
   await first.quiet();
   first.kill();
-  /** When a page of masters was read for a delivery, and when grants were looked at. */
-  const [pages, looks]: [number[], number[]] = [[], []];
+  /** When a page of masters was read for a delivery, and when grants were checked. */
+  const [pages, checks]: [number[], number[]] = [[], []];
   const world = webhookRig({
     rig: first.rig,
     records: first.records,
@@ -31,7 +31,7 @@ async function delegateOfMany(options: WebhookRigOptions = {}) {
     wrapLedgers: (inner) =>
       beforeCalls(inner, {
         lines: (list, { limit }) => void (limit === 32 && list === ofDelegate && pages.push(first.clock.now())),
-        cell: (key) => void (key.startsWith(grantsOfMasters) && looks.push(first.clock.now())),
+        cell: (key) => void (key.startsWith(grantsOfMasters) && checks.push(first.clock.now())),
       }),
     ...options,
   });
@@ -43,24 +43,37 @@ async function delegateOfMany(options: WebhookRigOptions = {}) {
       );
     for (let calm = 0; calm < 10; calm++) await world.quiet();
   };
-  return { world, happen, pages, looks };
+  return { world, happen, pages, checks };
 }
 
-test('the masters of a delegate are looked through once, not for each of its deliveries', async () => {
-  const { world, happen, looks } = await delegateOfMany();
+test('the masters of a delegate are searched once, not for each of its deliveries', async () => {
+  const { world, happen, checks } = await delegateOfMany();
   await happen(eventCount);
   expect(world.posts).toHaveLength(subscriptionCount * eventCount);
-  expect(looks).toHaveLength(masterCount);
+  expect(checks).toHaveLength(masterCount);
 });
 
-test('the masters of a delegate are looked through in the time that webhooks have', async () => {
+test('the masters of a delegate that has lost the last one are searched once for its deliveries', async () => {
+  const { world, happen, checks } = await delegateOfMany();
+  const auditor = { scope: 'ledger', role: 'AUDITOR', delegateActorId: stranger } as const;
+  await Promise.all([
+    world.run(grant({ ...auditor, linkId: uuid(0x7000), ledgerId })),
+    world.run(revoke({ masterId: uuid(0x2000) })),
+  ]);
+  await happen(0);
+  expect(world.outcomes.map(({ verdict }) => verdict)).toEqual(Array(subscriptionCount).fill('dropped'));
+  expect(checks).toHaveLength(masterCount);
+});
+
+test('the masters of a delegate are searched in the time that webhooks have', async () => {
   let utilization = 0;
-  const { world, happen, pages, looks } = await delegateOfMany({ utilization: () => utilization });
+  const { world, happen, pages, checks } = await delegateOfMany({ utilization: () => utilization });
   utilization = 1;
   await world.run(...Array.from({ length: 100 }, (_, at) => createMaster({ masterId: uuid(0x6000 + at) })));
   await world.advance(100);
   await happen(1);
   for (let at = 0; at < 60; at++) await world.advance(100);
   expect(world.posts).toHaveLength(subscriptionCount);
-  expect(looks[0]).toBeGreaterThan(pages[0] ?? 0);
+  const [firstPage = Number.POSITIVE_INFINITY] = pages;
+  expect(checks[0]).toBeGreaterThan(firstPage);
 });

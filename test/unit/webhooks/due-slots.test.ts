@@ -9,7 +9,6 @@ import {
   delivered,
   deliveriesAt,
   minuteMs,
-  newDelivery,
   retried,
   subscriptionId,
 } from '../../support/webhook-deliveries.ts';
@@ -190,94 +189,5 @@ describe('what a block leaves behind', () => {
         for (const { name, order } of lookups) if (name === 'pending') orders.add(order);
     }
     expect(orders.size).toBe(1);
-  });
-});
-
-describe('ledgers with many deliveries', () => {
-  const idOf = (at: number) => `0199bbbb-0000-7000-8000-0000000000${String(at).padStart(2, '0')}`;
-  const limit = 32;
-
-  async function flooded(ledgers: number, hours: number) {
-    const rig = deliveriesAt();
-    const seqs = new Map<string, number>();
-    const record = async (ledger: string, count: number) => {
-      const fromSeq = seqs.get(ledger) ?? 0;
-      const made = Array.from({ length: count }, (_, at) =>
-        newDelivery(fromSeq + at, rig.clock.now(), rig.clock.now(), ledger),
-      );
-      seqs.set(ledger, fromSeq + count);
-      const range = { subscriptionId, ledgerId: ledger, fromSeq, throughSeq: fromSeq + count - 1, deliveries: made };
-      await rig.deliveries.record(range);
-    };
-    const window = async () => (await rig.deliveries.pending(subscriptionId, limit, isoTime(rig.clock.now()))).due;
-    for (let hour = 0; hour < hours; hour++) {
-      for (let at = 1; at <= ledgers; at++) await record(idOf(at), 100);
-      rig.clock.jump(hourMs);
-    }
-    const send = async (answer = delivered) => {
-      const found = await window();
-      const nowMs = rig.clock.now();
-      for (const one of found) await rig.deliveries.replace(one, answer(one, nowMs), nowMs);
-      return found.map(({ delivery }) => delivery.place);
-    };
-    return { rig, record, window, send };
-  }
-
-  test.each([
-    { ledgers: 1, hours: 1, windows: 1 },
-    { ledgers: 3, hours: 4, windows: 2 },
-    { ledgers: 20, hours: 3, windows: 11 },
-  ])('$ledgers of them, of $hours hours, delay an event of another one by $windows windows', async (way) => {
-    for (const other of [idOf(0), idOf(99)]) {
-      const { record, send } = await flooded(way.ledgers, way.hours);
-      await send();
-      await record(other, 1);
-      let windows = 1;
-      while (!(await send()).some((place) => place?.ledgerId === other)) {
-        windows += 1;
-        expect(windows).toBeLessThanOrEqual(way.windows);
-      }
-    }
-  });
-
-  test('each of them is read in its order, to its end', async () => {
-    const { record, send } = await flooded(5, 3);
-    const last = new Map<string, number>();
-    let count = 0;
-    for (let found = await send(); found.length > 0; found = await send()) {
-      for (const place of found) {
-        if (place === null) expect.unreachable();
-        expect(place.seq).toBe((last.get(place.ledgerId) ?? -1) + 1);
-        last.set(place.ledgerId, place.seq);
-        count += 1;
-      }
-      if (count < 200) await record(idOf(3), 2);
-    }
-    expect(last.size).toBe(5);
-    expect(count).toBeGreaterThanOrEqual(5 * 3 * 100);
-  });
-
-  test('retries that are due get a part of each window too', async () => {
-    const { rig, record, send, window } = await flooded(0, 0);
-    await record(idOf(7), 1);
-    await send((one, nowMs) => retried(one, nowMs + minuteMs));
-    for (let at = 1; at <= 3; at++) await record(idOf(at), 200);
-    rig.clock.jump(minuteMs);
-    expect((await window()).map(({ delivery }) => delivery.place?.ledgerId)).toContain(idOf(7));
-  });
-
-  test('deliveries that were recorded before ledgers took turns are sent in their order', async () => {
-    const { rig, window } = await flooded(2, 2);
-    for (const write of rig.puts(blockKind)) {
-      const stands = await rig.memory.get(write.kind, write.id);
-      const lookups = write.lookups.map((one) => {
-        const [ledger = '', time = '', seq = ''] = one.order.split('|');
-        return one.name === 'pending' ? { ...one, order: `${time}|${ledger}|${seq}` } : one;
-      });
-      await rig.memory.put({ ...write, replaces: stands?.version ?? '', lookups });
-    }
-    const found = await window();
-    expect(found).toHaveLength(limit);
-    expect(found.map(({ order }) => order)).toEqual(found.map(({ order }) => order).toSorted());
   });
 });

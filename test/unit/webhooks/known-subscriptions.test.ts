@@ -17,6 +17,7 @@ async function amongChanges(readMs: number) {
   const memory = new MemoryRecordStore();
   const others = subscriptionsIn(memory);
   const readings: number[] = [];
+  const node = { isStopped: false };
   let made = 0;
   const change = () => others.create(subscriptionOf(made++));
   const records = beforeCalls(memory, {
@@ -33,13 +34,13 @@ async function amongChanges(readMs: number) {
     limiter: { take: async () => {} } as unknown as BackgroundLimiter,
     clock,
     isShared: true,
-    isStopped: () => false,
+    isStopped: () => node.isStopped,
     retryUntilStopped: (_, work) => work(),
     added: () => {},
     ended: () => {},
   });
   await known.find();
-  return { clock, index, known, change, readings };
+  return { clock, index, known, change, readings, node };
 }
 
 function subscriptionOf(at: number): SubscriptionRecord {
@@ -82,4 +83,15 @@ test('a reading begins no sooner than the last one took after its end, and no la
     await caughtUp;
     expect(readings.at(-1)).toBe(endedMs + pauseMs);
   }
+});
+
+test('a node that is stopped while it rests does not read the subscriptions again', async () => {
+  const { clock, known, readings, node } = await amongChanges(300);
+  const before = readings.length;
+  const caughtUp = known.catchUp();
+  await settled();
+  node.isStopped = true;
+  await clock.advance(300);
+  await caughtUp;
+  expect(readings.length).toBe(before);
 });

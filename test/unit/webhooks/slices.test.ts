@@ -49,7 +49,7 @@ test('an event for hundreds of subscriptions is recorded in slices, between whic
   expect(turns.most).toBeLessThanOrEqual(20);
 });
 
-test('the subscriptions of one owner are looked at some at a time, and other owners take turns with it', async () => {
+test('the subscriptions of one owner are read some at a time, and other owners are served in between', async () => {
   const { turns, count } = perTurn();
   const looked: string[] = [];
   const world = await manySubscribed({

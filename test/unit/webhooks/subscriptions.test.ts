@@ -47,6 +47,22 @@ test('calls that run at once do not make more than a thousand', async () => {
   expect(await subscriptions.hasInForce(supplier, 1_001)).toBe(false);
 });
 
+test('two runs of the call that makes the thousandth subscription both get it', async () => {
+  const world = webhookRig();
+  const subscriptions = subscriptionsIn(world.records);
+  const made = isoTime(world.clock.now());
+  for (let at = 0; at < 999; at++) await subscriptions.create(subscription(`made-${at}`, made));
+  const once = world.call(supplier);
+  const [id, bytes] = [once.newId(), once.randomBytes(32)];
+  const url = 'https://hooks.example/';
+  const request = { $typeName: 'svc.v1.CreateWebhookRequest' as const, url, eventTypes: [] };
+  const run = () => world.api.createWebhook(request, { ...once, newId: () => id, randomBytes: () => bytes });
+  const [first, second] = await Promise.all([run(), run()]);
+  expect(first.id).toBe(id);
+  expect(second).toEqual(first);
+  await expect(world.subscribe(supplier)).rejects.toMatchObject({ code: 'invalid_argument' });
+});
+
 test('the newest active subscription is the one with the latest date, whichever was written last', async () => {
   const subscriptions = subscriptionsIn(new MemoryRecordStore());
   expect(await subscriptions.newestInForce()).toBeNull();

@@ -15,9 +15,10 @@ import { beforeCalls } from '../../support/world.ts';
 
 const url = 'https://hooks.example/a';
 
-/** A node that holds all shards, and another one that writes. `reads`: reads of the first node's webhooks. */
+/** A node that holds all shards, and another one that writes. `reads`: reads of the first node's webhooks. `onRead`: sets what runs at each. */
 async function twoNodes() {
   const reads = { heads: [] as string[], rows: 0 };
+  let atRead = () => {};
   const first = webhookRig({
     ownsShardOf: () => true,
     tellOthers: () => {},
@@ -26,13 +27,17 @@ async function twoNodes() {
         head: (id) => reads.heads.push(id),
         read: () => {
           reads.rows += 1;
+          atRead();
         },
       }),
   });
   const other = first.restarted({ ownsShardOf: () => false, tellOthers: () => {} });
   other.webhooks.start();
   await first.run(openLedger(), createMaster());
-  return { first, other, reads };
+  const onRead = (then: () => void) => {
+    atRead = then;
+  };
+  return { first, other, reads, onRead };
 }
 
 test('an event that a node without the shard wrote is delivered after the next scan', async () => {
@@ -105,4 +110,22 @@ test('a single node does not scan', async () => {
   heads.length = 0;
   await alone.lookForDue();
   expect(heads).toEqual([]);
+});
+
+test('a node that is stopped while it reads an event leaves it for a subscription that it does not know', async () => {
+  const { first, other, onRead } = await twoNodes();
+  await first.subscribe(supplier, { url: 'https://known.example/' });
+  await first.runToEnd(append({ eventType: 'BEFORE' }));
+  await other.subscribe(supplier, { url });
+  let stopped: Promise<void> | undefined;
+  onRead(() => {
+    stopped ??= first.webhooks[Symbol.asyncDispose]();
+  });
+  await first.runToEnd(append({ eventType: 'MEANWHILE' }));
+  for (let at = 0; at < 3; at++) await first.advance(1_000);
+  await stopped;
+  expect(stopped).toBeDefined();
+  expect(typesSent(first, url)).toEqual([]);
+  const next = await first.resumed({ tellOthers: () => {} });
+  expect(typesSent(next, url)).toEqual(['MEANWHILE']);
 });

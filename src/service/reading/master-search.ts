@@ -6,31 +6,39 @@ import { type LinesOfLists, linePages } from '../../store/pages.ts';
 import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 import { parseMasterLine } from './stored-lines.ts';
 
-/** Masters of one ledger that are looked up for one delegate at most: those of its newest grants. */
+/** Masters of one ledger that are searched for one delegate at most: those of its newest grants. */
 export const masterLinksMax = 10_000;
-/** Masters that a check looks at before it pauses: a millisecond of the main thread. */
+/** Masters that a search checks before it pauses: a millisecond of the main thread. */
 const checkedAtOnce = 32;
-/** Checks that look through masters at once. Delegates take turns. */
-const looksAtOnce = { total: 4, perCaller: 1, waiting: Number.POSITIVE_INFINITY };
-/** Ledgers and delegates whose last look is remembered, some 300 bytes each. */
+/** Searches that run at once. Delegates are served in rotation. */
+const searchesAtOnce = { total: 4, perCaller: 1, waiting: Number.POSITIVE_INFINITY };
+/** Ledgers and delegates whose last search is remembered, some 300 bytes each. */
 const rememberedMax = 10_000;
-/** How long it is remembered that no grant is in force, ms. A grant that is being written may be in the log already. */
+/** How long it is remembered that no grant is in force, ms: a damaged grant may be repaired without an event. */
 const noneKnownMs = 10_000;
 
-/** Where a look through masters reads. What it looks at is paid for there. */
-export type LinkStore = LinesOfLists & Pick<LedgerStore, 'cell'>;
+/** The store that a search reads. It may wait, so that searches take a bounded part of the main thread's time. */
+export type LinkStore = LinesOfLists &
+  Pick<LedgerStore, 'cell'> & {
+    /**
+     * A seq of the ledger: the changes of all events before it can be read. Without this method, it is not remembered
+     * that no grant is in force.
+     */
+    projectedBefore?(ledgerId: string): Promise<number>;
+  };
 
-interface AnyMasterParts {
+interface MasterSearchParts {
   readonly store: Pick<LedgerStore, 'head'>;
   readonly now: () => number;
   /** Whether a grant of the master lets the actor read now. */
   mayRead(masterId: string, actorId: string, store?: LinkStore): Promise<boolean>;
 }
 
-/** What the last look through a delegate's masters of a ledger has found. */
-interface LastLook {
-  /** The ledger's newest event before the look. */
+/** The result of the last search of a delegate's masters of a ledger. */
+interface LastSearch {
+  /** The ledger's newest event before the search. */
   readonly headSeq: number;
+  /** When the search ended. */
   readonly atMs: number;
   /** A master by whose grant the delegate could read. null: there was none. */
   readonly found: ListedMaster | null;
@@ -44,16 +52,16 @@ interface ListedMaster {
 
 /**
  * Whether a delegate may read the own events of a ledger by a grant of any of its masters. A delegate may have
- * thousands of grants that have ended. So what the last look through them found is looked at first, and answers as a
- * new look would: a grant comes with an event of the ledger alone, and each event makes one master newer at most.
+ * thousands of grants that have ended, so the result of the last search is checked first. It holds as long as a new
+ * search would find the same: only an event of the ledger makes a grant, and each event makes one master newer at most.
  */
-export class AnyMaster {
-  readonly #parts: AnyMasterParts;
-  readonly #lastLooks = new RecentMap<string, LastLook>(rememberedMax);
-  readonly #places = new FairPlaces(looksAtOnce, () => new Error('never: any number of checks may wait'));
+export class MasterSearch {
+  readonly #parts: MasterSearchParts;
+  readonly #lastSearches = new RecentMap<string, LastSearch>(rememberedMax);
+  readonly #places = new FairPlaces(searchesAtOnce, () => new Error('never: any number of checks may wait'));
   readonly #never = new AbortController().signal;
 
-  constructor(parts: AnyMasterParts) {
+  constructor(parts: MasterSearchParts) {
     this.#parts = parts;
   }
 
@@ -62,16 +70,16 @@ export class AnyMaster {
     if (known !== null) return known;
     await this.#places.take(actorId, this.#never, () => new Error('never: no check is called off'));
     try {
-      // Another check may have looked meanwhile.
-      return (await this.#known(actorId, ledgerId)) ?? (await this.#look(actorId, ledgerId, masters));
+      // Another check may have searched meanwhile.
+      return (await this.#known(actorId, ledgerId)) ?? (await this.#search(actorId, ledgerId, masters));
     } finally {
       this.#places.leave(actorId);
     }
   }
 
-  /** null: only a look shows it. */
+  /** null: only a search shows it. */
   async #known(actorId: string, ledgerId: string): Promise<boolean | null> {
-    const last = this.#lastLooks.get(keyOf(actorId, ledgerId));
+    const last = this.#lastSearches.get(keyOf(actorId, ledgerId));
     if (last === undefined) return null;
     const { found, headSeq, atMs } = last;
     const events = (await this.#headSeq(ledgerId)) - headSeq;
@@ -80,16 +88,18 @@ export class AnyMaster {
     return (await this.#parts.mayRead(found.masterId, actorId)) || null;
   }
 
-  async #look(actorId: string, ledgerId: string, masters: LinkStore): Promise<boolean> {
+  async #search(actorId: string, ledgerId: string, masters: LinkStore): Promise<boolean> {
     const headSeq = await this.#headSeq(ledgerId);
-    const atMs = this.#parts.now();
+    // The log may show a grant before the grant itself can be read.
+    const isComplete = ((await masters.projectedBefore?.(ledgerId)) ?? 0) > headSeq;
     let found: ListedMaster | null = null;
     for await (const master of mastersEverGranted(masters, ledgerId, actorId, checkedAtOnce)) {
       if (!(await this.#parts.mayRead(master.masterId, actorId, masters))) continue;
       found = master;
       break;
     }
-    this.#lastLooks.set(keyOf(actorId, ledgerId), { headSeq, atMs, found });
+    const key = keyOf(actorId, ledgerId);
+    if (found !== null || isComplete) this.#lastSearches.set(key, { headSeq, atMs: this.#parts.now(), found });
     return found !== null;
   }
 

@@ -1,34 +1,34 @@
 import { RoundRobin } from '../../runtime/collections/round-robin.ts';
 
-interface TurnBounds {
+interface RotationBounds {
   readonly ledgersAtOnce: number;
   /** Less than `ledgersAtOnce`, so that ledgers of one owner never keep those of all others waiting. */
   readonly ofOneOwner: number;
 }
 
-/** Has the turns of ledgers that nobody watches any more, whose cursors are to be removed. */
+/** The owner of ledgers that nobody watches any more, whose cursors are to be removed. */
 const nobody = '';
 
 /** An owner that has as many ledgers at once as it may ranks behind all that have not. */
 const busyRank = 2 ** 40;
 
 /**
- * Which ledger is fanned out next. Owners of subscriptions take turns, however many ledgers each of them watches. A
- * ledger that several owners watch takes the turn of the one with the fewest ledgers. An owner that has as many at once
- * as it may is taken only if all have.
+ * Which ledger is fanned out next: round-robin among the owners of subscriptions, however many ledgers each of them
+ * watches. A ledger that several owners watch counts for the one with the fewest ledgers. An owner that has as many at
+ * once as it may is taken only if all have.
  */
-export class LedgerTurns {
-  readonly #bounds: TurnBounds;
-  readonly #turns: RoundRobin<string>;
-  /** The owner whose turn a ledger waits for, or took. */
+export class LedgerRotation {
+  readonly #bounds: RotationBounds;
+  readonly #rotation: RoundRobin<string>;
+  /** The owner that a ledger counts for. */
   readonly #waiting = new Map<string, string>();
   readonly #running = new Map<string, string>();
-  /** How many ledgers wait for a turn of each owner, or have it. */
+  /** How many ledgers that wait or run count for each owner. */
   readonly #counts = new Map<string, number>();
 
-  constructor(bounds: TurnBounds) {
+  constructor(bounds: RotationBounds) {
     this.#bounds = bounds;
-    this.#turns = new RoundRobin({ isOpen: (ledgerId) => !this.#running.has(ledgerId), first: 'oldest' });
+    this.#rotation = new RoundRobin({ isOpen: (ledgerId) => !this.#running.has(ledgerId), first: 'oldest' });
   }
 
   get running(): number {
@@ -49,7 +49,7 @@ export class LedgerTurns {
     this.delete(ledgerId);
     this.#waiting.set(ledgerId, owner);
     this.#count(owner, 1);
-    this.#turns.add(owner, ledgerId);
+    this.#rotation.add(owner, ledgerId);
   }
 
   /** The ledger does not wait any more. If it runs, it still does. */
@@ -58,16 +58,16 @@ export class LedgerTurns {
     if (owner === undefined) return;
     this.#waiting.delete(ledgerId);
     this.#count(owner, -1);
-    this.#turns.delete(owner, ledgerId);
+    this.#rotation.delete(owner, ledgerId);
   }
 
   /** The next ledger runs from now on, until `end`. null: none may run now. */
   begin(): string | null {
     if (this.#running.size >= this.#bounds.ledgersAtOnce) return null;
-    const next = this.#turns.next((owner) => this.#mayBegin(owner));
+    const next = this.#rotation.next((owner) => this.#mayBegin(owner));
     if (next === null) return null;
     const { owner, item: ledgerId } = next;
-    this.#turns.served(owner, ledgerId);
+    this.#rotation.served(owner, ledgerId);
     this.#waiting.delete(ledgerId);
     this.#running.set(ledgerId, owner);
     return ledgerId;
