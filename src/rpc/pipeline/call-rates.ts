@@ -220,7 +220,7 @@ function tooManyBytes(): LedgerError {
 
 function tooManyParts(): LedgerError {
   const limit = limits.anonymousPartsMax;
-  return new LedgerError('payload_too_large', `${unproven} ${limit} JSON values.`, { limit });
+  return new LedgerError('payload_too_large', `${unproven} ${limit} parts.`, { limit });
 }
 
 function rateLimited(call: RunningCall, limited: RateLimited): LedgerError {

@@ -147,11 +147,19 @@ describe('the parts of a request', () => {
     expect(() => rates.admitRequest(callOf(null), address, request(50), 0)).not.toThrow();
   });
 
-  it('without a credential are 10,000 at most, in 64 KiB', () => {
+  it('without a credential may be those of the largest metadata, all numbers with fractions', () => {
+    const metadata = `[${'1.5,'.repeat(4_095)}1.5]`;
+    expect(metadata.length).toBeGreaterThan(16 * 1024);
+    const body = Buffer.from(`{"metadata":${metadata}}`);
+    expect(() => ratesOf().admitRequest(callOf(null, { createsAnonymously: true }), address, body, 0)).not.toThrow();
+  });
+
+  it('without a credential are 28,000 at most, in 64 KiB', () => {
     const rates = ratesOf();
     const limitOf = (bytes: Buffer) => () => rates.admitRequest(callOf(null), address, bytes, 0);
-    expect(limitOf(request(9_800))).not.toThrow();
-    expect(limitOf(request(10_001))).toThrow(expect.objectContaining({ details: { limit: 10_000 } }));
+    expect(limitOf(request(27_300))).not.toThrow();
+    const message = expect.stringMatching(/28000 parts\.$/);
+    expect(limitOf(request(28_001))).toThrow(expect.objectContaining({ message, details: { limit: 28_000 } }));
     expect(limitOf(Buffer.alloc(64 * 1024, ' '))).not.toThrow();
     expect(limitOf(Buffer.alloc(64 * 1024 + 1, ' '))).toThrow(
       expect.objectContaining({ code: 'payload_too_large', details: { limit_bytes: 65_536 } }),
@@ -244,8 +252,8 @@ describe('callers whom headers alone name', () => {
   it('have the bounds of a request without a credential, but for an event, whose payload is signed', () => {
     const rates = createCallRates({ ...sizes, append: { perSecond: 0, burst: 0 } });
     const limitOf = (isAppend: boolean) => () =>
-      rates.admitRequest(named('one', { isAppend }), address, request(10_001), 0);
-    expect(limitOf(false)).toThrow(expect.objectContaining({ code: 'payload_too_large', details: { limit: 10_000 } }));
+      rates.admitRequest(named('one', { isAppend }), address, request(28_001), 0);
+    expect(limitOf(false)).toThrow(expect.objectContaining({ code: 'payload_too_large', details: { limit: 28_000 } }));
     expect(limitOf(true)).not.toThrow();
   });
 });
