@@ -70,7 +70,7 @@ export function createCallRates(sizes: CallRateSizes) {
       const limited = appends.takeEventCosts(payerOf(call.caller, call, address), tokens, nowMs);
       return limited === null ? null : tooManyCalls(limited);
     },
-    /** An event of a stream that was refused counts as a call. */
+    /** An event of a stream that was refused for good counts as a call. */
     chargeRefusedEvent(call: RunningCall, address: () => string, nowMs: number): void {
       if (call.caller !== null) appends.chargeEvent(payerOf(call.caller, call, address), 1, nowMs);
     },

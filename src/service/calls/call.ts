@@ -88,7 +88,7 @@ export interface Call {
    * (json-parts.ts). Returns the refusal if the rate is used up; null otherwise.
    */
   admitEvent(): LedgerError | null;
-  /** An event of a stream that the rate allowed was refused. It counts as a call. */
+  /** An event of a stream was refused for good, not by a failure of the service. It counts as a call. */
   eventRefused(): void;
   /** Leaves a record in the caller's access history now. A live stream leaves the first one with its first message. */
   recordAccess(): void;

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { LedgerError, notFound } from '../../../../src/domain/errors.ts';
+import { type ErrorCode, LedgerError, notFound } from '../../../../src/domain/errors.ts';
 import type { AppendEventsRequest } from '../../../../src/gen/svc/v1/masters_pb.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
@@ -30,6 +30,7 @@ function endless() {
     requestId: 'request',
     newId: () => 'stream',
     caller: { actorId: 'actor', mustSign: false },
+    recordNamed: () => undefined,
     admitEvent: () => (counts.owes ? new LedgerError('rate_limited', 'Too many calls.', { retry_after_s: 9 }) : null),
     eventRefused: () => {
       counts.refused += 1;
@@ -38,6 +39,39 @@ function endless() {
   const memory = new StreamsMemory(new MemoryBudget(64 * 1024 * 1024));
   const answers = appendStream(appender, naming, memory, Date.now)(events(), call)[Symbol.asyncIterator]();
   return { counts, answers };
+}
+
+/** The outcomes of a stream of so many events, each of which is refused with this error when it is prepared. */
+async function refusedWith(error: Error, count: number) {
+  const counts = { prepared: 0, charged: 0 };
+  const failing = {
+    ledgerOf: () => 'ledger',
+    prepare: () => {
+      counts.prepared += 1;
+      return Promise.reject(error);
+    },
+  } as unknown as EventAppender;
+  async function* events() {
+    for (let at = 0; at < count; at += 1) {
+      yield { clientIndex: BigInt(at), uuid: 'x', eventType: 'NOTED', payload: '{}' } as AppendEventsRequest;
+      await new Promise(setImmediate);
+    }
+  }
+  const call = {
+    requestId: 'request',
+    newId: () => 'stream',
+    caller: { actorId: 'actor', mustSign: false },
+    admitEvent: () => null,
+    recordNamed: () => undefined,
+    eventRefused: () => {
+      counts.charged += 1;
+    },
+  } as unknown as Call;
+  const memory = new StreamsMemory(new MemoryBudget(64 * 1024 * 1024));
+  const codes: unknown[] = [];
+  for await (const { outcome } of appendStream(failing, naming, memory, Date.now)(events(), call))
+    codes.push(outcome.case === 'error' ? outcome.value.code : outcome.case);
+  return { ...counts, codes };
 }
 
 const codeOf = async ({ answers }: ReturnType<typeof endless>) => {
@@ -54,6 +88,21 @@ test('each refused event counts as a call, but one that the rate refused', async
   for (let code: unknown = ''; code !== 'rate_limited'; ) code = await codeOf(stream);
   expect(stream.counts.refused).toBeLessThan(stream.counts.taken);
   await stream.answers.return?.();
+});
+
+test.each<ErrorCode>([
+  'unavailable',
+  'overloaded',
+  'outcome_unknown',
+  'internal',
+])('an event that fails with %s costs nothing, and those behind it are refused unprepared, at no cost', async (code) => {
+  const { codes, prepared, charged } = await refusedWith(new LedgerError(code, 'A failure.'), 5);
+  expect({ prepared, charged }).toEqual({ prepared: 1, charged: 0 });
+  expect(codes).toEqual([code, 'unavailable', 'unavailable', 'unavailable', 'unavailable']);
+});
+
+test('an event that fails for its own fault costs a call, and those behind it are prepared', async () => {
+  expect(await refusedWith(notFound('master'), 3)).toMatchObject({ prepared: 3, charged: 3 });
 });
 
 test('while its caller owes calls, a stream takes one event a second', async () => {
