@@ -169,8 +169,8 @@ these are, with \`"seq":"4"\`.
   and stretches of 64 bytes beyond the first 16 KiB. A number with a fraction or an exponent counts as five parts.
   Events seldom have 50. What is counted is taken before the request is read. Events of AppendEvents count in the same way,
   and one that is refused for good counts as a call. What is counted in these ways comes from one bucket of the actor, whatever
-  API keys it uses. An event that the rate does not allow is answered \`rate_limited\` with \`resume_from\`, the
-  next one is taken a second later, and small appends go on.
+  API keys it uses. An event that the rate does not allow is answered \`rate_limited\` with \`resume_from\`.
+  The next one is taken once the rate allows it, or a second later. Small appends go on.
 - A request may have 132,096 JSON values, more than the largest payload holds, and without a credential 64 KiB and
   28,000 parts; with more it is \`payload_too_large\`. Over gRPC, Connect and gRPC-Web it may have 512 fields, which is
   far more than any request has.

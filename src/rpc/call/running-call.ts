@@ -3,7 +3,7 @@ import type { LedgerError } from '../../domain/errors.ts';
 import type { CommandKey } from '../../domain/event/event.ts';
 import type { JsonNode } from '../../domain/json/json.ts';
 import { limits } from '../../runtime/limits/limits.ts';
-import type { Call, Caller, CallSignature } from '../../service/calls/call.ts';
+import type { Call, Caller, CallSignature, EventBeyondRate } from '../../service/calls/call.ts';
 import type { Entropy } from '../../service/calls/entropy.ts';
 import type { Walk } from '../../service/walking/walk.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
@@ -16,7 +16,7 @@ export interface CallSupport {
   charge(call: RunningCall, walk: Walk): void;
   address(): string;
   /** See Call. */
-  admitEvent(call: RunningCall): LedgerError | null;
+  admitEvent(call: RunningCall): EventBeyondRate | null;
   eventRefused(call: RunningCall): void;
   /** A signature has proved the caller. */
   proved(call: RunningCall): void;
@@ -131,7 +131,7 @@ export class RunningCall implements Call {
     }
   }
 
-  admitEvent(): LedgerError | null {
+  admitEvent(): EventBeyondRate | null {
     return this.#support.admitEvent(this);
   }
 

@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net';
 import { LedgerError } from '../../domain/errors.ts';
 import { partsIn } from '../../domain/json/json-parts.ts';
 import { limits } from '../../runtime/limits/limits.ts';
-import type { Caller } from '../../service/calls/call.ts';
+import type { Caller, EventBeyondRate } from '../../service/calls/call.ts';
 import type { WalkCost } from '../../service/walking/walk.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { type BucketSize, type RateLimited, RateLimiter } from './rate-limit.ts';
@@ -64,11 +64,11 @@ export function createCallRates(sizes: CallRateSizes) {
       throw rateLimited(call, limited);
     },
     /** The same for an event of a stream, whose costs take nothing from the calls of the same key. Returns the refusal. */
-    admitEvent(call: RunningCall, address: () => string, parts: number, nowMs: number): LedgerError | null {
+    admitEvent(call: RunningCall, address: () => string, parts: number, nowMs: number): EventBeyondRate | null {
       if (call.caller === null) return null;
       const tokens = callsToRead(parts);
       const limited = appends.takeEventCosts(payerOf(call.caller, call, address), tokens, nowMs);
-      return limited === null ? null : tooManyCalls(limited);
+      return limited === null ? null : { error: tooManyCalls(limited), retryAfterMs: limited.retryAfterMs };
     },
     /** An event of a stream that was refused for good counts as a call. */
     chargeRefusedEvent(call: RunningCall, address: () => string, nowMs: number): void {

@@ -111,13 +111,13 @@ class AppendStream {
     return this.#closed || (!this.#waitsForRate && this.#open.mayTake && this.#memory.mayTake(this));
   }
 
-  #waitForRate(): void {
+  #waitForRate(retryAfterMs: number): void {
     this.#waitsForRate = true;
     const goOn = (): void => {
       this.#waitsForRate = false;
       this.#wakeTaker();
     };
-    setTimeout(goOn, limits.streamRateWaitMs).unref();
+    setTimeout(goOn, Math.min(retryAfterMs, limits.streamRateWaitMs)).unref();
   }
 
   /** An event counts as open until its outcome is taken from here. */
@@ -153,9 +153,9 @@ class AppendStream {
     const lane = this.#lanes.of(ledgerId);
     const { clientIndex } = request;
     const beyondRate = this.#call.admitEvent();
-    if (beyondRate !== null) this.#waitForRate();
+    if (beyondRate !== null) this.#waitForRate(beyondRate.retryAfterMs);
     // Not prepared, because it costs the caller nothing.
-    const refusal = beyondRate ?? (lane.failed ? behindFailure() : null);
+    const refusal = beyondRate?.error ?? (lane.failed ? behindFailure() : null);
     this.#open.taken(length);
     const takenAt = this.#now();
     const preparing =

@@ -84,7 +84,7 @@ it('an event of a stream counts by its message, and is refused once the rate of 
       'MasterService.AppendEvent': async () => ({}),
       'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call) {
         for await (const { clientIndex } of requests) {
-          const code = call.admitEvent()?.code ?? '';
+          const code = call.admitEvent()?.error.code ?? '';
           yield { clientIndex, outcome: { case: 'error', value: { code } } };
         }
       },
@@ -114,7 +114,7 @@ it('a refused event of a stream counts as a call, however small it is', async ()
     handlers: {
       'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call) {
         for await (const { clientIndex } of requests) {
-          const code = call.admitEvent()?.code ?? '';
+          const code = call.admitEvent()?.error.code ?? '';
           if (code === '') call.eventRefused();
           yield { clientIndex, outcome: { case: 'error', value: { code } } };
         }

@@ -12,6 +12,7 @@ describe('a token bucket', () => {
     const limiter = new RateLimiter('call', limit, 10);
     expect([0, 0, 0].map((at) => limiter.take('a', at))).toEqual([null, null, null]);
     expect(limiter.take('a', 0)).toEqual({
+      retryAfterMs: 100,
       retryAfterS: 1,
       rateLimit: '"call";r=0;t=1',
       rateLimitPolicy: '"call";q=3;w=1',
@@ -170,12 +171,12 @@ describe('the parts of a request', () => {
     const rates = ratesOf();
     const call = callOf(key, { isAppend: true });
     expect(rates.admitEvent(call, address, 1_000, 0)).toBe(null);
-    const waits = { code: 'rate_limited', details: { retry_after_s: 2 } };
-    expect(rates.admitEvent(call, address, 0, 9_000)).toMatchObject(waits);
+    const waits = { error: { code: 'rate_limited', details: { retry_after_s: 2 } }, retryAfterMs: 1_500 };
+    expect(rates.admitEvent(call, address, 0, 9_500)).toMatchObject(waits);
     expect(call.headers).toEqual([]);
-    expect(() => rates.admit(call, address, 9_000)).not.toThrow();
-    expect(() => rates.admitRequest(call, address, request(49), 9_000)).not.toThrow();
-    expect(() => rates.admitRequest(call, address, request(50), 9_000)).toThrow('Too many calls');
+    expect(() => rates.admit(call, address, 9_500)).not.toThrow();
+    expect(() => rates.admitRequest(call, address, request(49), 9_500)).not.toThrow();
+    expect(() => rates.admitRequest(call, address, request(50), 9_500)).toThrow('Too many calls');
     expect(rates.admitEvent(call, address, 50, 10_000)).toBe(null);
   });
 
@@ -185,7 +186,7 @@ describe('the parts of a request', () => {
     rates.admitRequest(callOf(key, { isAppend: true }), address, request(1_000), 0);
     expect(() => rates.admit(other, address, 0)).not.toThrow();
     expect(() => rates.admitRequest(other, address, request(50), 0)).toThrow('Too many calls');
-    expect(rates.admitEvent(other, address, 50, 0)).toMatchObject({ code: 'rate_limited' });
+    expect(rates.admitEvent(other, address, 50, 0)).toMatchObject({ error: { code: 'rate_limited' } });
     const another = callOf({ ...key, actorId: 'another actor', apiKeyId: 'another key' }, { isAppend: true });
     expect(() => rates.admitRequest(another, address, request(50), 0)).not.toThrow();
   });
@@ -200,7 +201,7 @@ it('a refused event of a stream costs a call, and small events are refused once 
   }
   expect(rates.admitEvent(call, address, 3, 0)).toBe(null);
   rates.chargeRefusedEvent(call, address, 0);
-  expect(rates.admitEvent(call, address, 3, 0)).toMatchObject({ code: 'rate_limited' });
+  expect(rates.admitEvent(call, address, 3, 0)).toMatchObject({ error: { code: 'rate_limited' } });
   expect(rates.admitEvent(call, address, 3, 1_000)).toBe(null);
 });
 
@@ -232,7 +233,7 @@ describe('callers whom headers alone name', () => {
     const rates = createCallRates(sizes);
     const parts = (id: string) => codeOf(() => rates.admitRequest(named(id), address, request(1_000), 0));
     expect([parts('one'), parts('two')]).toEqual(['in', 'rate_limited']);
-    expect(rates.admitEvent(named('three'), address, 0, 0)).toMatchObject({ code: 'rate_limited' });
+    expect(rates.admitEvent(named('three'), address, 0, 0)).toMatchObject({ error: { code: 'rate_limited' } });
   });
 
   it('get back what their address paid once a signature has proved them, and then pay as their actor', () => {

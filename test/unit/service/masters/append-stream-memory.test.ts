@@ -115,7 +115,8 @@ test('an event that the rate of its caller does not allow is refused unread, and
   let [asked, refused] = [0, 0];
   const admitEvent = () => {
     asked += 1;
-    return asked === 2 ? new LedgerError('rate_limited', 'Too many calls.', { retry_after_s: 2 }) : null;
+    const error = new LedgerError('rate_limited', 'Too many calls.', { retry_after_s: 2 });
+    return asked === 2 ? { error, retryAfterMs: 2_000 } : null;
   };
   const eventRefused = () => {
     refused += 1;

@@ -19,7 +19,8 @@ const appender = {
 
 /** A stream without end, whose events are all refused: by the rate if the caller owes calls. */
 function endless() {
-  const counts = { taken: 0, refused: 0, owes: false };
+  const counts = { taken: 0, refused: 0, owes: false, retryAfterMs: 9_000 };
+  const error = new LedgerError('rate_limited', 'Too many calls.', { retry_after_s: 9 });
   async function* events() {
     for (;;) {
       counts.taken += 1;
@@ -31,7 +32,7 @@ function endless() {
     newId: () => 'stream',
     caller: { actorId: 'actor', mustSign: false },
     recordNamed: () => undefined,
-    admitEvent: () => (counts.owes ? new LedgerError('rate_limited', 'Too many calls.', { retry_after_s: 9 }) : null),
+    admitEvent: () => (counts.owes ? { error, retryAfterMs: counts.retryAfterMs } : null),
     eventRefused: () => {
       counts.refused += 1;
     },
@@ -90,22 +91,34 @@ test('each refused event counts as a call, but one that the rate refused', async
   await stream.answers.return?.();
 });
 
-test.each<ErrorCode>([
-  'unavailable',
-  'overloaded',
-  'outcome_unknown',
-  'internal',
-])('an event that fails with %s costs nothing, and those behind it are refused unprepared, at no cost', async (code) => {
-  const { codes, prepared, charged } = await refusedWith(new LedgerError(code, 'A failure.'), 5);
-  expect({ prepared, charged }).toEqual({ prepared: 1, charged: 0 });
-  expect(codes).toEqual([code, 'unavailable', 'unavailable', 'unavailable', 'unavailable']);
-});
+test.each<ErrorCode>(['unavailable', 'overloaded', 'outcome_unknown', 'internal'])(
+  'an event that fails with %s costs nothing, and those behind it are refused unprepared, at no cost',
+  async (code) => {
+    const { codes, prepared, charged } = await refusedWith(new LedgerError(code, 'A failure.'), 5);
+    expect({ prepared, charged }).toEqual({ prepared: 1, charged: 0 });
+    expect(codes).toEqual([code, 'unavailable', 'unavailable', 'unavailable', 'unavailable']);
+  },
+);
 
 test('an event that fails for its own fault costs a call, and those behind it are prepared', async () => {
   expect(await refusedWith(notFound('master'), 3)).toMatchObject({ prepared: 3, charged: 3 });
 });
 
-test('while its caller owes calls, a stream takes one event a second', async () => {
+test('a stream goes on as soon as its caller owes no calls', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const stream = endless();
+  Object.assign(stream.counts, { owes: true, retryAfterMs: 3 });
+  expect(await codeOf(stream)).toBe('rate_limited');
+  const next = codeOf(stream);
+  vi.advanceTimersByTime(2);
+  await new Promise(setImmediate);
+  expect(stream.counts.taken).toBe(1);
+  vi.advanceTimersByTime(1);
+  expect(await next).toBe('rate_limited');
+  await stream.answers.return?.();
+});
+
+test('while its caller owes many calls, a stream takes one event a second', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const stream = endless();
   const { counts } = stream;
