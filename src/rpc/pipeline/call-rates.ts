@@ -109,8 +109,11 @@ function payerOf(caller: Caller, call: RunningCall, address: () => string): Paye
   return { call, key: actor, actor, unproven: call.isVerified ? null : addressKey(address()) };
 }
 
+/** Honest entities behind one gateway share its address, and all are unverified until their requests were read. */
+const callersPerAddress = 10;
+
 /**
- * The rate of one kind of call. Each bucket has the same size. A call counts for its API key. What it costs beyond that
+ * The rate of one kind of call. Each bucket has the same size, but that of an address is larger. A call counts for its API key. What it costs beyond that
  * counts for the actor too, so that many keys of one actor take no more of the main thread than one. All that a caller
  * without proof costs counts for its address too, whichever entities it names.
  */
@@ -119,10 +122,15 @@ class CallerRate {
   readonly #actors: RateLimiter;
   readonly #addresses: RateLimiter;
   readonly #recorded: RateLimiter;
+  /** What one request or event may take from the bucket of its address: the others there go on. */
+  readonly #addressTokensMax: number;
 
   constructor(name: 'append' | 'call', size: BucketSize) {
-    const limiter = () => new RateLimiter(name, size, limits.rateLimitKeysMax);
-    [this.#keys, this.#actors, this.#addresses, this.#recorded] = [limiter(), limiter(), limiter(), limiter()];
+    const limiter = (of: BucketSize) => new RateLimiter(name, of, limits.rateLimitKeysMax);
+    [this.#keys, this.#actors, this.#recorded] = [limiter(size), limiter(size), limiter(size)];
+    const { perSecond, burst } = size;
+    this.#addresses = limiter({ perSecond: callersPerAddress * perSecond, burst: callersPerAddress * burst });
+    this.#addressTokensMax = (callersPerAddress * burst) / 2;
   }
 
   /** `mayOwe`: small calls go on while the actor owes costs, which for appends may be those of its streams. */
@@ -174,8 +182,9 @@ class CallerRate {
 
   #chargeUnproven({ call, unproven }: Payer, tokens: number, nowMs: number): void {
     if (unproven === null) return;
-    this.#addresses.charge(unproven, tokens, nowMs);
-    call.unprovenCalls += tokens;
+    const taken = Math.min(tokens, this.#addressTokensMax);
+    this.#addresses.charge(unproven, taken, nowMs);
+    call.unprovenCalls += taken;
   }
 }
 

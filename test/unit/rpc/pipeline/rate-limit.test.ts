@@ -220,8 +220,9 @@ describe('callers whom headers alone name', () => {
   it('pay from their address, whichever entities they name', () => {
     const rates = createCallRates(sizes);
     const admit = (at: number) => codeOf(() => rates.admit(named(`entity ${at}`), address, 0));
-    expect(Array.from({ length: 12 }, (_, at) => admit(at))).toEqual([
-      ...Array.from({ length: 10 }, () => 'in'),
+    // An address has ten times the rate of one caller: many honest ones may share it.
+    expect(Array.from({ length: 102 }, (_, at) => admit(at))).toEqual([
+      ...Array.from({ length: 100 }, () => 'in'),
       'rate_limited',
       'rate_limited',
     ]);
@@ -232,8 +233,23 @@ describe('callers whom headers alone name', () => {
   it('pay for the parts of their requests from it too', () => {
     const rates = createCallRates(sizes);
     const parts = (id: string) => codeOf(() => rates.admitRequest(named(id), address, request(1_000), 0));
-    expect([parts('one'), parts('two')]).toEqual(['in', 'rate_limited']);
-    expect(rates.admitEvent(named('three'), address, 0, 0)).toMatchObject({ error: { code: 'rate_limited' } });
+    const admitted = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'].map(parts);
+    expect(admitted).toEqual(['in', 'in', 'in', 'in', 'in', 'in', 'rate_limited']);
+    expect(rates.admitEvent(named('eight'), address, 0, 0)).toMatchObject({ error: { code: 'rate_limited' } });
+  });
+
+  it('take half of the rate of their address at most with one request', () => {
+    const rates = createCallRates(sizes);
+    const call = named('one');
+    rates.admitRequest(call, address, request(10_000), 0);
+    const admit = (at: number) => codeOf(() => rates.admit(named(`entity ${at}`), address, 0));
+    expect(Array.from({ length: 50 }, (_, at) => admit(at))).not.toContain('rate_limited');
+    expect(admit(50)).toBe('rate_limited');
+    // No more is given back than was taken.
+    call.isVerified = true;
+    rates.proved(call, address, 0);
+    expect(Array.from({ length: 50 }, (_, at) => admit(at))).not.toContain('rate_limited');
+    expect(admit(50)).toBe('rate_limited');
   });
 
   it('get back what their address paid once a signature has proved them, and then pay as their actor', () => {
@@ -241,10 +257,11 @@ describe('callers whom headers alone name', () => {
     const call = named('one');
     rates.admit(call, address, 0);
     rates.admitRequest(call, address, request(1_000), 0);
+    for (let at = 0; at < 79; at += 1) rates.admit(named(`another ${at}`), address, 0);
     expect(codeOf(() => rates.admit(named('two'), address, 0))).toBe('rate_limited');
     call.isVerified = true;
     rates.proved(call, address, 0);
-    for (let at = 0; at < 10; at += 1) rates.admit(named(`other ${at}`), address, 0);
+    for (let at = 0; at < 21; at += 1) rates.admit(named(`other ${at}`), address, 0);
     expect(codeOf(() => rates.admit(named('two'), address, 0))).toBe('rate_limited');
     expect(codeOf(() => rates.admitRequest(call, address, request(50), 0))).toBe('rate_limited');
     expect(rates.admitEvent(call, address, 50, 11_000)).toBe(null);
