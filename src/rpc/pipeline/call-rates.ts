@@ -16,9 +16,11 @@ export interface CallRateSizes {
 /** The three rate limits: anonymous creations, appends, and all other calls. */
 export type CallRates = ReturnType<typeof createCallRates>;
 
-export function createCallRates(sizes: CallRateSizes) {
-  const creates = new RateLimiter('create', sizes.create, limits.rateLimitKeysMax);
-  const [appends, calls] = [new CallerRate('append', sizes.append), new CallerRate('call', sizes.call)];
+/** `callersMax`: callers whose rate is remembered. */
+export function createCallRates(sizes: CallRateSizes, callersMax: number = limits.rateLimitKeysMax) {
+  const creates = new RateLimiter('create', sizes.create, callersMax);
+  const appends = new CallerRate('append', sizes.append, callersMax);
+  const calls = new CallerRate('call', sizes.call, callersMax);
   return {
     /**
      * Takes one call from the caller's buckets. If one is empty, throws `rate_limited` and sets the headers that say
@@ -125,8 +127,8 @@ class CallerRate {
   /** What one request or event may take from the bucket of its address: the others there go on. */
   readonly #addressTokensMax: number;
 
-  constructor(name: 'append' | 'call', size: BucketSize) {
-    const limiter = (of: BucketSize) => new RateLimiter(name, of, limits.rateLimitKeysMax);
+  constructor(name: 'append' | 'call', size: BucketSize, callersMax: number) {
+    const limiter = (of: BucketSize) => new RateLimiter(name, of, callersMax);
     [this.#keys, this.#actors, this.#recorded] = [limiter(size), limiter(size), limiter(size)];
     const { perSecond, burst } = size;
     this.#addresses = limiter({ perSecond: callersPerAddress * perSecond, burst: callersPerAddress * burst });
@@ -136,8 +138,8 @@ class CallerRate {
   /** `mayOwe`: small calls go on while the actor owes costs, which for appends may be those of its streams. */
   takeCall(payer: Payer, mayOwe: boolean, nowMs: number): RateLimited | null {
     const limited =
-      this.#keys.check(payer.key, 1, nowMs) ??
       this.#unproven(payer, 1, nowMs) ??
+      this.#keys.check(payer.key, 1, nowMs) ??
       (mayOwe ? null : this.#actors.check(payer.actor, 0, nowMs));
     if (limited !== null) return limited;
     this.#keys.charge(payer.key, 1, nowMs);
@@ -146,13 +148,16 @@ class CallerRate {
   }
 
   takeCosts(payer: Payer, tokens: number, nowMs: number): RateLimited | null {
-    const limited = this.#keys.check(payer.key, 0, nowMs) ?? this.takeEventCosts(payer, tokens, nowMs);
+    const limited =
+      this.#unproven(payer, 0, nowMs) ??
+      this.#keys.check(payer.key, 0, nowMs) ??
+      this.takeEventCosts(payer, tokens, nowMs);
     if (limited === null) this.#keys.charge(payer.key, tokens, nowMs);
     return limited;
   }
 
   takeEventCosts(payer: Payer, tokens: number, nowMs: number): RateLimited | null {
-    const limited = this.#actors.check(payer.actor, 0, nowMs) ?? this.#unproven(payer, 0, nowMs);
+    const limited = this.#unproven(payer, 0, nowMs) ?? this.#actors.check(payer.actor, 0, nowMs);
     if (limited === null) this.chargeEvent(payer, tokens, nowMs);
     return limited;
   }
@@ -176,6 +181,7 @@ class CallerRate {
     return this.#recorded.take(actor, nowMs) === null;
   }
 
+  /** Comes before all other checks: they make buckets, and a flood of refused names would push out those of others. */
   #unproven({ unproven }: Payer, tokens: number, nowMs: number): RateLimited | null {
     return unproven === null ? null : this.#addresses.check(unproven, tokens, nowMs);
   }

@@ -238,6 +238,23 @@ describe('callers whom headers alone name', () => {
     expect(rates.admitEvent(named('eight'), address, 0, 0)).toMatchObject({ error: { code: 'rate_limited' } });
   });
 
+  it('who are refused push out nobody’s bucket, however many entities they name', () => {
+    const rates = createCallRates(sizes, 150);
+    rates.admitRequest(callOf(key, { isAppend: true }), address, request(1_000), 0);
+    const admit = (at: number) => {
+      const call = named(`entity ${at}`);
+      const codes = [
+        codeOf(() => rates.admit(call, address, 0)),
+        codeOf(() => rates.admitRequest(call, address, request(50), 0)),
+      ];
+      return rates.admitEvent(call, address, 0, 0) === null ? 'in' : codes.at(-1);
+    };
+    for (let at = 0; at < 60; at += 1) admit(at);
+    for (let at = 60; at < 400; at += 1) expect(admit(at)).toBe('rate_limited');
+    expect(codeOf(() => rates.admit(callOf(key, { isAppend: true }), address, 0))).toBe('rate_limited');
+    expect(rates.admitEvent(callOf(key, { isAppend: true }), address, 0, 0)).toMatchObject({ retryAfterMs: 11_000 });
+  });
+
   it('take half of the rate of their address at most with one request', () => {
     const rates = createCallRates(sizes);
     const call = named('one');
