@@ -228,9 +228,9 @@ class PipelineSupport implements CallSupport {
     rates.chargeRefusedEvent(call, () => this.#incoming.address(), monotonicMs());
   }
 
-  proved(call: RunningCall): void {
+  verified(call: RunningCall): void {
     const { rates, monotonicMs } = this.#parts;
-    rates.proved(call, () => this.#incoming.address(), monotonicMs());
+    rates.verified(call, monotonicMs());
   }
 
   recordAccess(call: RunningCall): void {

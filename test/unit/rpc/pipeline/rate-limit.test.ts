@@ -116,7 +116,7 @@ const callOf = (caller: object | null, { isAppend = false, createsAnonymously = 
     headers: [],
     isRecorded: true,
     isVerified: false,
-    unprovenCalls: 0,
+    payer: null,
   }) as unknown as RunningCall;
 const address = () => '192.0.2.7';
 const request = (values: number) => Buffer.from(`[${'0,'.repeat(values - 1)}0]`);
@@ -263,21 +263,19 @@ describe('callers whom headers alone name', () => {
     expect(Array.from({ length: 50 }, (_, at) => admit(at))).not.toContain('rate_limited');
     expect(admit(50)).toBe('rate_limited');
     // No more is given back than was taken.
-    call.isVerified = true;
-    rates.proved(call, address, 0);
+    rates.verified(call, 0);
     expect(Array.from({ length: 50 }, (_, at) => admit(at))).not.toContain('rate_limited');
     expect(admit(50)).toBe('rate_limited');
   });
 
-  it('get back what their address paid once a signature has proved them, and then pay as their actor', () => {
+  it('get back what their address paid once a signature has verified, and then pay as their actor', () => {
     const rates = createCallRates(sizes);
     const call = named('one');
     rates.admit(call, address, 0);
     rates.admitRequest(call, address, request(1_000), 0);
     for (let at = 0; at < 79; at += 1) rates.admit(named(`another ${at}`), address, 0);
     expect(codeOf(() => rates.admit(named('two'), address, 0))).toBe('rate_limited');
-    call.isVerified = true;
-    rates.proved(call, address, 0);
+    rates.verified(call, 0);
     for (let at = 0; at < 21; at += 1) rates.admit(named(`other ${at}`), address, 0);
     expect(codeOf(() => rates.admit(named('two'), address, 0))).toBe('rate_limited');
     expect(codeOf(() => rates.admitRequest(call, address, request(50), 0))).toBe('rate_limited');
@@ -321,7 +319,7 @@ describe('reads', () => {
     expect(() => rates.admit(call, address, 16_000)).not.toThrow();
   });
 
-  it('count for an actor with any of its keys, and for an address if the caller is not proved', () => {
+  it('count for an actor with any of its keys, and for an address if the caller is not verified', () => {
     const byKey = { actorId: 'an actor', apiKeyId: 'a key' } as Caller;
     expect(walkerOf(byKey, '192.0.2.7')).toBe('an actor');
     expect(walkerOf({ ...byKey, apiKeyId: null }, '192.0.2.7')).toBe('an actor 192.0.2.7');
