@@ -165,14 +165,15 @@ these are, with \`"seq":"4"\`.
   through, each 50 signatures that it verifies, and each 1 MiB that it reads; parts do not count. What is counted is
   taken after the read, so that the next call may be \`rate_limited\`: \`Retry-After\` says when to go on. Small pages
   cost one call.
-- There, a request counts as one more call for each 50 JSON values (members, items of lists) and escapes in it, and for
-  each 3,200 bytes beyond the first 16 KiB. A number with a fraction or an exponent counts as five values. Events
-  seldom have more. What is counted is taken before the request is read. Events of AppendEvents count in the same way,
-  and one that is refused counts as a call. What is counted in these ways comes from one bucket of the actor, whatever
-  API keys it uses. An event that the rate does not allow is answered \`rate_limited\` with \`resume_from\`, the
-  next one is taken a second later, and small appends go on.
+- There, a request counts as one more call for each 50 parts. Parts are JSON values (members, items of lists), escapes,
+  and stretches of 64 bytes beyond the first 16 KiB. A number with a fraction or an exponent counts as five parts.
+  Texts count as if they were JSON: a comma in one is a part, and a time with milliseconds counts as a fraction.
+  Events seldom have 50. What is counted is taken before the request is read. Events of AppendEvents count in the same
+  way, and one that is refused for good counts as a call. What is counted in these ways comes from one bucket of the
+  actor, whatever API keys it uses. An event that the rate does not allow is answered \`rate_limited\` with
+  \`resume_from\`. The next one is taken once the rate allows it, a second later at the latest. Small appends go on.
 - A request may have 132,096 JSON values, more than the largest payload holds, and without a credential 64 KiB and
-  10,000 values; with more it is \`payload_too_large\`. Over gRPC, Connect and gRPC-Web it may have 512 fields, which is
+  28,000 parts; with more it is \`payload_too_large\`. Over gRPC, Connect and gRPC-Web it may have 512 fields, which is
   far more than any request has.
 - The access history has one event for each ledger that a call names. A stream of AppendEvents leaves its own at its
   end, with its status. If it names more than 256 ledgers, it leaves those of each 256 as it goes, with the status 200,

@@ -116,7 +116,7 @@ const jsonObject = [
   ...refusedAs('too_deep', null, texts(deep(10_000))),
   ...refusedAs('invalid_json', null, texts('{')),
 ];
-/** Without a credential a request has 10,000 JSON values at most. */
+/** Without a credential a request has 28,000 parts at most. */
 export const metadata = [
   ...jsonObject.filter(({ code }) => code !== 'too_deep'),
   ...refusedAs('too_deep', null, texts(deep(3_000))),

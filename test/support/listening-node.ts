@@ -30,6 +30,7 @@ export const actorId = '0199aaaa-0000-7000-8000-000000000001';
 export const otherActorId = '0199aaaa-0000-7000-8000-000000000002';
 export const keyedEntityId = '0199bbbb-0000-7000-8000-000000000001';
 export const bareEntityId = '0199bbbb-0000-7000-8000-000000000002';
+export const thirdEntityId = '0199bbbb-0000-7000-8000-000000000003';
 export const masterId = '0199cccc-0000-7000-8000-000000000001';
 export const ledgerId = '0199dddd-0000-7000-8000-000000000001';
 /** The fake's keys; a real one has another form, which is the credentials' affair. */
@@ -57,7 +58,7 @@ export function fakeCredentials(): Credentials & { revoked: Set<string>; verifie
       return { actorId: owner, world: 'sandbox', apiKeyId: `id-of-${key}` };
     },
     async byEntityHeaders(id, actorType) {
-      if ((id !== keyedEntityId && id !== bareEntityId) || actorType !== 'device') {
+      if (![keyedEntityId, bareEntityId, thirdEntityId].includes(id) || actorType !== 'device') {
         throw new LedgerError('invalid_actor_identity', 'There is no such entity.');
       }
       return { actorId: id, world: null, actorType, mustSign: id === keyedEntityId };

@@ -18,6 +18,8 @@ type Answer = MessageInitShape<typeof AppendEventsResponseSchema>;
 export interface StreamingService {
   readonly grpcUrl: string;
   readonly streams: AppendEventsRequest[][];
+  /** How long the client waited before each of its retries, ms. */
+  readonly waits: number[];
   open(options?: AppendStreamOptions): AppendStream;
 }
 
@@ -70,11 +72,12 @@ export async function streamingService(
       error ? reject(error) : resolve(bound),
     ),
   );
+  const waits: number[] = [];
   const made = createClient({
     grpcUrl: `http://127.0.0.1:${port}`,
     transport: 'grpc',
     apiKey: 'k',
-    retryClock: { monotonicMs: () => 0, sleep: async () => {}, random: () => 0 },
+    retryClock: { monotonicMs: () => 0, sleep: async (ms) => void waits.push(ms), random: () => 0 },
   });
   const opened: AppendStream[] = [];
   onTestFinished(async () => {
@@ -87,7 +90,7 @@ export async function streamingService(
     opened.push(stream);
     return stream;
   };
-  return { grpcUrl: `http://127.0.0.1:${port}`, streams, open };
+  return { grpcUrl: `http://127.0.0.1:${port}`, streams, open, waits };
 }
 
 export const uuid = 'm';
@@ -99,11 +102,21 @@ export const appended = ({ clientIndex, uuid, eventType }: AppendEventsRequest, 
     value: { event: { traceledgerMasterUuid: uuid, eventType, seq: clientIndex + 10n, status: 'recorded' }, replayed },
   },
 });
-export const refused = ({ clientIndex }: AppendEventsRequest, code: string, resumeFrom?: bigint): Answer => ({
+export const refused = (
+  { clientIndex }: AppendEventsRequest,
+  code: string,
+  resumeFrom?: bigint,
+  details: object = { why: 1 },
+): Answer => ({
   clientIndex,
   outcome: {
     case: 'error',
-    value: { code, message: 'no', details: '{"why":1}', ...(resumeFrom === undefined ? {} : { resumeFrom }) },
+    value: {
+      code,
+      message: 'no',
+      details: JSON.stringify(details),
+      ...(resumeFrom === undefined ? {} : { resumeFrom }),
+    },
   },
 });
 /** The numbers of the events that were sent. */

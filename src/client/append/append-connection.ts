@@ -7,6 +7,7 @@ import {
 } from '../../gen/svc/v1/masters_pb.ts';
 import { answerFromMessage } from '../call/answer-decoding.ts';
 import { detailsOf, grpcStreamError, isServiceError } from '../call/grpc-error.ts';
+import { retryAfterOf } from '../call/rest-error.ts';
 import { isUncertain, reportedError } from '../call/retry.ts';
 import { answeredError, cutNames, invalidAnswer, LedgerTrustError } from '../error.ts';
 import type { Appended } from './append-api.ts';
@@ -159,7 +160,9 @@ export async function runAppendConnection(
 }
 
 function eventError(error: AppendError): LedgerTrustError {
-  return answeredError(error.code, error.message, { details: detailsOf(error.details), cut: cutNames(error.cut) });
+  const details = detailsOf(error.details);
+  const retryAfterMs = retryAfterOf(String(details.retry_after_s));
+  return answeredError(error.code, error.message, { details, cut: cutNames(error.cut), retryAfterMs });
 }
 
 function drained(stream: ClientDuplexStream<Buffer, Buffer>, finished: Promise<void>): Promise<void> {

@@ -47,7 +47,7 @@ function checkFields(
     const field = schema.fields.find((known) => known.number === number);
     // The decoder reads a known field as its type says, whatever the bytes say.
     if (field !== undefined && wireType !== wireTypeOf(field))
-      throw new MessageBeyondBounds('has a field of no type', null);
+      throw new MessageBeyondBounds('has a field in the form of another type', null);
     if (field?.fieldKind === 'list') {
       items ??= new Map();
       const count = (items.get(field) ?? 0) + 1;

@@ -33,7 +33,10 @@ export function jsonMembers(bytes: Buffer, error: LedgerError): Readonly<Record<
   }
 }
 
-/** Returns the texts of a serialized message, up to the first byte that cannot be parsed, of as many fields as it may have. */
+/**
+ * Returns the texts of a serialized message, up to the first byte that cannot be parsed. Looks at as many fields as a
+ * request may have.
+ */
 export function binaryTexts(desc: DescMessage, bytes: Uint8Array): Message {
   const texts = new Map<number, string>();
   const wanted = new Set(desc.fields.filter(isText).map(({ number }) => number));

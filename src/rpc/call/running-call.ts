@@ -3,7 +3,7 @@ import type { LedgerError } from '../../domain/errors.ts';
 import type { CommandKey } from '../../domain/event/event.ts';
 import type { JsonNode } from '../../domain/json/json.ts';
 import { limits } from '../../runtime/limits/limits.ts';
-import type { Call, Caller, CallSignature } from '../../service/calls/call.ts';
+import type { Call, Caller, CallSignature, EventBeyondRate } from '../../service/calls/call.ts';
 import type { Entropy } from '../../service/calls/entropy.ts';
 import type { Walk } from '../../service/walking/walk.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
@@ -16,14 +16,26 @@ export interface CallSupport {
   charge(call: RunningCall, walk: Walk): void;
   address(): string;
   /** See Call. */
-  admitEvent(call: RunningCall): LedgerError | null;
+  admitEvent(call: RunningCall): EventBeyondRate | null;
   eventRefused(call: RunningCall): void;
-  /** A signature has proved the caller. */
-  proved(call: RunningCall): void;
+  /** The caller's signature was verified. */
+  verified(call: RunningCall): void;
   /** Leaves an access record of a live stream. */
   recordAccess(call: RunningCall): void;
   /** See Call. */
   recordNamed(call: RunningCall): Promise<void> | undefined;
+}
+
+/** The rate limit keys of a caller. They are made once a call, because a stream needs them for each event. */
+export interface Payer {
+  /** An API key; or the actor that headers name, with the address, so that others cannot use up the entity's rate. */
+  readonly key: string;
+  /** The actor; with the address if headers alone name it. */
+  readonly actor: string;
+  /** The address of a caller whom headers alone name. null for others, and once a signature has verified. */
+  unverifiedAddress: string | null;
+  /** What the call took from the rate of that address. */
+  addressTokens: number;
 }
 
 /** A call while it runs. The pipeline notes on it what the answer, the log and the metrics need. */
@@ -50,8 +62,8 @@ export class RunningCall implements Call {
   /** Whether the call was answered, by the handler or by the pipeline in its place. */
   answered = false;
   isVerified = false;
-  /** What the call took from the rate of its address, because nothing has proved its caller. */
-  unprovenCalls = 0;
+  /** null until the call first takes from the rate of its caller. */
+  payer: Payer | null = null;
   /** null until it was read, and for bidirectional streams. */
   request: Message | null = null;
   parsed: Map<string, JsonNode> | null = null;
@@ -131,7 +143,7 @@ export class RunningCall implements Call {
     }
   }
 
-  admitEvent(): LedgerError | null {
+  admitEvent(): EventBeyondRate | null {
     return this.#support.admitEvent(this);
   }
 
@@ -180,7 +192,7 @@ export class RunningCall implements Call {
   markVerified(): void {
     if (this.isVerified) return;
     this.isVerified = true;
-    this.#support.proved(this);
+    this.#support.verified(this);
   }
 
   takeJson(field: string): JsonNode | null {

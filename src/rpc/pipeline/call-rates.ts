@@ -2,9 +2,9 @@ import { isIPv6 } from 'node:net';
 import { LedgerError } from '../../domain/errors.ts';
 import { partsIn } from '../../domain/json/json-parts.ts';
 import { limits } from '../../runtime/limits/limits.ts';
-import type { Caller } from '../../service/calls/call.ts';
+import type { Caller, EventBeyondRate } from '../../service/calls/call.ts';
 import type { WalkCost } from '../../service/walking/walk.ts';
-import type { RunningCall } from '../call/running-call.ts';
+import type { Payer, RunningCall } from '../call/running-call.ts';
 import { type BucketSize, type RateLimited, RateLimiter } from './rate-limit.ts';
 
 export interface CallRateSizes {
@@ -16,9 +16,11 @@ export interface CallRateSizes {
 /** The three rate limits: anonymous creations, appends, and all other calls. */
 export type CallRates = ReturnType<typeof createCallRates>;
 
-export function createCallRates(sizes: CallRateSizes) {
-  const creates = new RateLimiter('create', sizes.create, limits.rateLimitKeysMax);
-  const [appends, calls] = [new CallerRate('append', sizes.append), new CallerRate('call', sizes.call)];
+/** `callersMax`: callers whose rate is remembered. */
+export function createCallRates(sizes: CallRateSizes, callersMax: number = limits.rateLimitKeysMax) {
+  const creates = new RateLimiter('create', sizes.create, callersMax);
+  const appends = new CallerRate('append', sizes.append, callersMax);
+  const calls = new CallerRate('call', sizes.call, callersMax);
   return {
     /**
      * Takes one call from the caller's buckets. If one is empty, throws `rate_limited` and sets the headers that say
@@ -40,8 +42,8 @@ export function createCallRates(sizes: CallRateSizes) {
     },
     /**
      * Takes from the caller's buckets what it costs to read its request beyond one call, before it is read. Throws
-     * `rate_limited` if one owes calls already, and `payload_too_large` for too much of a caller that is not proved. A
-     * call that is refused here is not recorded: what it names would have to be read.
+     * `rate_limited` if one owes calls already, and `payload_too_large` for too much of a caller that is not verified.
+     * A call that is refused here is not recorded: what it names would have to be read.
      */
     admitRequest(call: RunningCall, address: () => string, request: Uint8Array, nowMs: number): void {
       const { caller, endpoint } = call;
@@ -63,14 +65,16 @@ export function createCallRates(sizes: CallRateSizes) {
       call.isRecorded = false;
       throw rateLimited(call, limited);
     },
-    /** The same for an event of a stream, whose costs take nothing from the calls of the same key. Returns the refusal. */
-    admitEvent(call: RunningCall, address: () => string, parts: number, nowMs: number): LedgerError | null {
+    /**
+     * The same for an event of a stream, whose costs take nothing from the calls of the same key. Returns the refusal.
+     */
+    admitEvent(call: RunningCall, address: () => string, parts: number, nowMs: number): EventBeyondRate | null {
       if (call.caller === null) return null;
       const tokens = callsToRead(parts);
       const limited = appends.takeEventCosts(payerOf(call.caller, call, address), tokens, nowMs);
-      return limited === null ? null : tooManyCalls(limited);
+      return limited === null ? null : { error: tooManyCalls(limited), retryAfterMs: limited.retryAfterMs };
     },
-    /** An event of a stream that was refused counts as a call. */
+    /** An event of a stream that was refused for good counts as a call. */
     chargeRefusedEvent(call: RunningCall, address: () => string, nowMs: number): void {
       if (call.caller !== null) appends.chargeEvent(payerOf(call.caller, call, address), 1, nowMs);
     },
@@ -81,77 +85,80 @@ export function createCallRates(sizes: CallRateSizes) {
       if (caller === null || endpoint.isAppend || tokens === 0) return;
       calls.charge(payerOf(caller, call, address), tokens, nowMs);
     },
-    /** A signature has proved the caller: its address gets back what the call took from it, and pays no more. */
-    proved(call: RunningCall, address: () => string, nowMs: number): void {
-      const { caller, endpoint, unprovenCalls } = call;
-      if (caller === null || caller.apiKeyId !== null) return;
-      (endpoint.isAppend ? appends : calls).giveBack(addressKey(address()), unprovenCalls, nowMs);
-      call.unprovenCalls = 0;
+    /** The caller's signature was verified: its address gets back what the call took from it, and pays no more. */
+    verified({ endpoint, payer }: RunningCall, nowMs: number): void {
+      if (payer !== null) (endpoint.isAppend ? appends : calls).verified(payer, nowMs);
     },
   };
 }
 
-/** Whose buckets a call takes from. */
-interface Payer {
-  readonly call: RunningCall;
-  /** An API key; or the actor that headers name, with the address, so that others cannot use up the entity's rate. */
-  readonly key: string;
-  /** As `walkerOf` has it. */
-  readonly actor: string;
-  /** The address of a caller whom headers alone name, until a signature proves it; null for others. */
-  readonly unproven: string | null;
+function payerOf(caller: Caller, call: RunningCall, address: () => string): Payer {
+  call.payer ??= newPayer(caller, call.isVerified, address);
+  return call.payer;
 }
 
-function payerOf(caller: Caller, call: RunningCall, address: () => string): Payer {
+function newPayer(caller: Caller, isVerified: boolean, address: () => string): Payer {
   const { apiKeyId, actorId } = caller;
-  if (apiKeyId !== null) return { call, key: apiKeyId, actor: actorId, unproven: null };
+  if (apiKeyId !== null) return { key: apiKeyId, actor: actorId, unverifiedAddress: null, addressTokens: 0 };
   const actor = walkerOf(caller, address());
-  return { call, key: actor, actor, unproven: call.isVerified ? null : addressKey(address()) };
+  const unverifiedAddress = isVerified ? null : addressKey(address());
+  return { key: actor, actor, unverifiedAddress, addressTokens: 0 };
 }
+
+/** Honest entities behind one gateway share its address, and all are unverified until their requests were read. */
+const callersPerAddress = 10;
 
 /**
- * The rate of one kind of call. Each bucket has the same size. A call counts for its API key. What it costs beyond that
- * counts for the actor too, so that many keys of one actor take no more of the main thread than one. All that a caller
- * without proof costs counts for its address too, whichever entities it names.
+ * The rate of one kind of call. Each bucket has the same size, but that of an address is larger. A call counts for its
+ * API key. What it costs beyond that counts for the actor too, so that many keys of one actor take no more of the main
+ * thread than one. All that an unverified caller costs counts for its address too, whichever entities it names.
  */
 class CallerRate {
   readonly #keys: RateLimiter;
   readonly #actors: RateLimiter;
   readonly #addresses: RateLimiter;
   readonly #recorded: RateLimiter;
+  /** What one request or event may take from the bucket of its address: the others there go on. */
+  readonly #addressTokensMax: number;
 
-  constructor(name: 'append' | 'call', size: BucketSize) {
-    const limiter = () => new RateLimiter(name, size, limits.rateLimitKeysMax);
-    [this.#keys, this.#actors, this.#addresses, this.#recorded] = [limiter(), limiter(), limiter(), limiter()];
+  constructor(name: 'append' | 'call', size: BucketSize, callersMax: number) {
+    const limiter = (of: BucketSize) => new RateLimiter(name, of, callersMax);
+    [this.#keys, this.#actors, this.#recorded] = [limiter(size), limiter(size), limiter(size)];
+    const { perSecond, burst } = size;
+    this.#addresses = limiter({ perSecond: callersPerAddress * perSecond, burst: callersPerAddress * burst });
+    this.#addressTokensMax = (callersPerAddress * burst) / 2;
   }
 
   /** `mayOwe`: small calls go on while the actor owes costs, which for appends may be those of its streams. */
   takeCall(payer: Payer, mayOwe: boolean, nowMs: number): RateLimited | null {
     const limited =
+      this.#checkAddress(payer, 1, nowMs) ??
       this.#keys.check(payer.key, 1, nowMs) ??
-      this.#unproven(payer, 1, nowMs) ??
       (mayOwe ? null : this.#actors.check(payer.actor, 0, nowMs));
     if (limited !== null) return limited;
     this.#keys.charge(payer.key, 1, nowMs);
-    this.#chargeUnproven(payer, 1, nowMs);
+    this.#chargeAddress(payer, 1, nowMs);
     return null;
   }
 
   takeCosts(payer: Payer, tokens: number, nowMs: number): RateLimited | null {
-    const limited = this.#keys.check(payer.key, 0, nowMs) ?? this.takeEventCosts(payer, tokens, nowMs);
+    const limited =
+      this.#checkAddress(payer, 0, nowMs) ??
+      this.#keys.check(payer.key, 0, nowMs) ??
+      this.takeEventCosts(payer, tokens, nowMs);
     if (limited === null) this.#keys.charge(payer.key, tokens, nowMs);
     return limited;
   }
 
   takeEventCosts(payer: Payer, tokens: number, nowMs: number): RateLimited | null {
-    const limited = this.#actors.check(payer.actor, 0, nowMs) ?? this.#unproven(payer, 0, nowMs);
+    const limited = this.#checkAddress(payer, 0, nowMs) ?? this.#actors.check(payer.actor, 0, nowMs);
     if (limited === null) this.chargeEvent(payer, tokens, nowMs);
     return limited;
   }
 
   chargeEvent(payer: Payer, tokens: number, nowMs: number): void {
     this.#actors.charge(payer.actor, tokens, nowMs);
-    this.#chargeUnproven(payer, tokens, nowMs);
+    this.#chargeAddress(payer, tokens, nowMs);
   }
 
   charge(payer: Payer, tokens: number, nowMs: number): void {
@@ -159,8 +166,10 @@ class CallerRate {
     this.chargeEvent(payer, tokens, nowMs);
   }
 
-  giveBack(address: string, tokens: number, nowMs: number): void {
-    this.#addresses.charge(address, -tokens, nowMs);
+  verified(payer: Payer, nowMs: number): void {
+    if (payer.unverifiedAddress === null) return;
+    this.#addresses.charge(payer.unverifiedAddress, -payer.addressTokens, nowMs);
+    payer.unverifiedAddress = null;
   }
 
   /** Whether one more refused call may be recorded. */
@@ -168,14 +177,16 @@ class CallerRate {
     return this.#recorded.take(actor, nowMs) === null;
   }
 
-  #unproven({ unproven }: Payer, tokens: number, nowMs: number): RateLimited | null {
-    return unproven === null ? null : this.#addresses.check(unproven, tokens, nowMs);
+  /** Comes before all other checks: they make buckets, and a flood of refused names would push out those of others. */
+  #checkAddress({ unverifiedAddress }: Payer, tokens: number, nowMs: number): RateLimited | null {
+    return unverifiedAddress === null ? null : this.#addresses.check(unverifiedAddress, tokens, nowMs);
   }
 
-  #chargeUnproven({ call, unproven }: Payer, tokens: number, nowMs: number): void {
-    if (unproven === null) return;
-    this.#addresses.charge(unproven, tokens, nowMs);
-    call.unprovenCalls += tokens;
+  #chargeAddress(payer: Payer, tokens: number, nowMs: number): void {
+    if (payer.unverifiedAddress === null) return;
+    const taken = Math.min(tokens, this.#addressTokensMax);
+    this.#addresses.charge(payer.unverifiedAddress, taken, nowMs);
+    payer.addressTokens += taken;
   }
 }
 
@@ -211,16 +222,16 @@ function callsToRead(parts: number): number {
   return Math.floor(parts / limits.requestPartsPerCall);
 }
 
-const unproven = 'A request without a credential, or whose signature is yet to be verified, may have';
+const unverified = 'A request without a credential, or whose signature is yet to be verified, may have';
 
 function tooManyBytes(): LedgerError {
   const limit_bytes = limits.anonymousRequestMaxBytes;
-  return new LedgerError('payload_too_large', `${unproven} ${limit_bytes} bytes.`, { limit_bytes });
+  return new LedgerError('payload_too_large', `${unverified} ${limit_bytes} bytes.`, { limit_bytes });
 }
 
 function tooManyParts(): LedgerError {
   const limit = limits.anonymousPartsMax;
-  return new LedgerError('payload_too_large', `${unproven} ${limit} JSON values.`, { limit });
+  return new LedgerError('payload_too_large', `${unverified} ${limit} parts.`, { limit });
 }
 
 function rateLimited(call: RunningCall, limited: RateLimited): LedgerError {

@@ -1,7 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
-import type { EntityRequest } from '../../service/calls/call.ts';
+import type { EntityRequest, EventBeyondRate } from '../../service/calls/call.ts';
 import { demandEntitySignature } from '../../service/calls/caller.ts';
 import { FreshEntropy } from '../../service/calls/entropy.ts';
 import type { PushedAnswers } from '../../service/calls/pushed-answers.ts';
@@ -217,7 +217,7 @@ class PipelineSupport implements CallSupport {
     charge(this.#parts, call, this.#incoming, walk);
   }
 
-  admitEvent(call: RunningCall): LedgerError | null {
+  admitEvent(call: RunningCall): EventBeyondRate | null {
     const { rates, monotonicMs } = this.#parts;
     const parts = this.#incoming.requests?.takenParts ?? 0;
     return rates.admitEvent(call, () => this.#incoming.address(), parts, monotonicMs());
@@ -228,9 +228,9 @@ class PipelineSupport implements CallSupport {
     rates.chargeRefusedEvent(call, () => this.#incoming.address(), monotonicMs());
   }
 
-  proved(call: RunningCall): void {
+  verified(call: RunningCall): void {
     const { rates, monotonicMs } = this.#parts;
-    rates.proved(call, () => this.#incoming.address(), monotonicMs());
+    rates.verified(call, monotonicMs());
   }
 
   recordAccess(call: RunningCall): void {

@@ -1,6 +1,8 @@
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 
 export interface RateLimited {
+  /** Milliseconds until the next token, at least 1. */
+  readonly retryAfterMs: number;
   /** Whole seconds until the next token, at least 1. */
   readonly retryAfterS: number;
   /** Value of the header RateLimit (draft-ietf-httpapi-ratelimit-headers). */
@@ -56,9 +58,10 @@ export class RateLimiter {
 
   #limited({ tokens }: Bucket): RateLimited {
     const { perSecond, burst } = this.#size;
-    const retryAfterS = Math.max(1, Math.ceil((1 - tokens) / perSecond));
+    const retryAfterMs = Math.max(1, Math.ceil(((1 - tokens) / perSecond) * 1000));
+    const retryAfterS = Math.ceil(retryAfterMs / 1000);
     const rateLimitPolicy = `"${this.#name}";q=${burst};w=${Math.max(1, Math.ceil(burst / perSecond))}`;
-    return { retryAfterS, rateLimit: `"${this.#name}";r=0;t=${retryAfterS}`, rateLimitPolicy };
+    return { retryAfterMs, retryAfterS, rateLimit: `"${this.#name}";r=0;t=${retryAfterS}`, rateLimitPolicy };
   }
 
   /** Takes tokens, also for work that is done already: the bucket may go below zero. A negative number gives back. */

@@ -88,13 +88,15 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
   {
     name: 'RATE_LIMIT_CALL_PER_SECOND',
     default: perMode(200),
-    meaning: 'Calls with a credential but appends, a second and API key. 0: no limit.',
+    meaning:
+      'Calls with a credential but appends, a second and API key. What they cost beyond one call has the same rate for each actor. An address of unverified callers has ten times the rate. 0: no limit.',
   },
   { name: 'RATE_LIMIT_CALL_BURST', default: '500', meaning: 'How many of them may come at once.' },
   {
     name: 'RATE_LIMIT_APPEND_PER_SECOND',
     default: perMode(5000),
-    meaning: 'Appends a second and API key; a stream is one. 0: no limit.',
+    meaning:
+      'Appends a second and API key; to open a stream is one. What appends and events of streams cost beyond one call has the same rate for each actor. An address of unverified callers has ten times the rate. 0: no limit.',
   },
   { name: 'RATE_LIMIT_APPEND_BURST', default: '5000', meaning: 'How many of them may come at once.' },
   {

@@ -161,7 +161,7 @@ export const limits = Object.freeze({
    * their records and forgets them.
    */
   streamLedgersMax: 256,
-  /** How long a stream waits behind an event that its rate refused: refusals take time of the main thread too. */
+  /** How long a stream waits at most behind an event that its rate refused: refusals take time of the main thread too. */
   streamRateWaitMs: 1_000,
   /** For the outcomes of requests that a stream had taken when its credential ended. */
   streamLastOutcomesMs: 5_000,
@@ -194,8 +194,8 @@ export const limits = Object.freeze({
    * are read on the main thread, where 1 MiB of short ones takes some 40 ms. Events and records seldom have more.
    */
   requestPartsPerCall: 50,
-  /** Of a request without a credential. Its metadata has 16 KiB at most. */
-  anonymousPartsMax: 10_000,
+  /** Of a request without a credential. Its metadata has 16 KiB at most, in which a text `1.,1.,` has 27,300 parts. */
+  anonymousPartsMax: 28_000,
   anonymousRequestMaxBytes: 64 * 1024,
 
   /** How long a stopping node waits for running calls. */

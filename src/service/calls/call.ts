@@ -52,6 +52,12 @@ export type AppendCall = Pick<
   'requestId' | 'caller' | 'signature' | 'deliveryChain' | 'commandKey' | 'deadline' | 'markVerified'
 >;
 
+/** The refusal of an event that the rate does not allow, and when the rate allows the next one. */
+export interface EventBeyondRate {
+  readonly error: LedgerError;
+  readonly retryAfterMs: number;
+}
+
 export interface Call {
   readonly requestId: string;
   /** null on methods that need no credential. */
@@ -87,8 +93,8 @@ export interface Call {
    * Takes from the caller's rate what it costs to read the event of a stream that was taken last, by its parts
    * (json-parts.ts). Returns the refusal if the rate is used up; null otherwise.
    */
-  admitEvent(): LedgerError | null;
-  /** An event of a stream that the rate allowed was refused. It counts as a call. */
+  admitEvent(): EventBeyondRate | null;
+  /** An event of a stream was refused for good, not by a failure of the service. It counts as a call. */
   eventRefused(): void;
   /** Leaves a record in the caller's access history now. A live stream leaves the first one with its first message. */
   recordAccess(): void;

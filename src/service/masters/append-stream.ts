@@ -111,13 +111,13 @@ class AppendStream {
     return this.#closed || (!this.#waitsForRate && this.#open.mayTake && this.#memory.mayTake(this));
   }
 
-  #waitForRate(): void {
+  #waitForRate(retryAfterMs: number): void {
     this.#waitsForRate = true;
     const goOn = (): void => {
       this.#waitsForRate = false;
       this.#wakeTaker();
     };
-    setTimeout(goOn, limits.streamRateWaitMs).unref();
+    setTimeout(goOn, Math.min(retryAfterMs, limits.streamRateWaitMs)).unref();
   }
 
   /** An event counts as open until its outcome is taken from here. */
@@ -152,8 +152,10 @@ class AppendStream {
   #begin(request: AppendEventsRequest, ledgerId: string | null, length: number, bytes: number): void {
     const lane = this.#lanes.of(ledgerId);
     const { clientIndex } = request;
-    const refusal = this.#call.admitEvent();
-    if (refusal !== null) this.#waitForRate();
+    const beyondRate = this.#call.admitEvent();
+    if (beyondRate !== null) this.#waitForRate(beyondRate.retryAfterMs);
+    // Not prepared, because it costs the caller nothing.
+    const refusal = beyondRate?.error ?? (lane.failed ? behindFailure() : null);
     this.#open.taken(length);
     const takenAt = this.#now();
     const preparing =
@@ -254,7 +256,7 @@ class AppendStream {
       answer = { clientIndex: promised.clientIndex, outcome: { case: 'appended', value } };
     } catch (error) {
       isDone = !mayBeRetried(error);
-      if (!isBeyondRate(error)) this.#call.eventRefused();
+      if (isDone) this.#call.eventRefused();
       answer = this.#refusal(lane, promised.clientIndex, error);
     }
     this.#open.settled(isDone ? this.#now() - promised.takenAt : Number.POSITIVE_INFINITY);
@@ -312,10 +314,6 @@ const objectBytes = 1024;
 /** Bytes that a text of this length takes: two a character, or one a character, twice, if it is ASCII. */
 function bytesOf(length: number): number {
   return objectBytes + 2 * length;
-}
-
-function isBeyondRate(error: unknown): boolean {
-  return error instanceof LedgerError && error.code === 'rate_limited';
 }
 
 /** An unexpected error may not happen again. */

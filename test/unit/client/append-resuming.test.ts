@@ -37,6 +37,14 @@ describe('an append stream that fails', () => {
     for (const [index, key] of second ?? []) if (first?.has(index)) expect(first.get(index)).toBe(key);
   });
 
+  it('waits as long as the service asks before it resumes', async () => {
+    const { open, waits } = await streamingService((request, send, _stream, number) => {
+      send(number === 0 ? refused(request, 'rate_limited', 0n, { retry_after_s: 7 }) : appended(request));
+    });
+    await open().append(event(0));
+    expect(waits).toEqual([7_000]);
+  });
+
   it('sends no further event on a stream with a failed event', async () => {
     const { codes, sent } = await codesOf(
       (request, send, _stream, number) => send(number === 0 ? refused(request, 'unavailable', 0n) : appended(request)),

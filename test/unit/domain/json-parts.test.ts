@@ -20,6 +20,7 @@ it.each([
   ['{"id":"0199e3ab-1e3f-7000-8000-00000e120000","at":"2026-11-27T17:04:21Z"}', 0],
   // Within a text it is taken for a number.
   ['{"note":"1.5, 1e3","at":"17:04:21.123"}', 2],
+  ['{"t":"2026-11-27T17:04:21.123Z","v":1}', 1],
 ])('%s has so many numbers that are no plain integers, and each counts as five parts: %i', (text, numbers) => {
   const marks = text.replace(/[^,[{]/g, '').length;
   expect(partsIn(Buffer.from(text))).toBe(marks + 4 * numbers);

@@ -84,7 +84,7 @@ it('an event of a stream counts by its message, and is refused once the rate of 
       'MasterService.AppendEvent': async () => ({}),
       'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call) {
         for await (const { clientIndex } of requests) {
-          const code = call.admitEvent()?.code ?? '';
+          const code = call.admitEvent()?.error.code ?? '';
           yield { clientIndex, outcome: { case: 'error', value: { code } } };
         }
       },
@@ -114,7 +114,7 @@ it('a refused event of a stream counts as a call, however small it is', async ()
     handlers: {
       'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call) {
         for await (const { clientIndex } of requests) {
-          const code = call.admitEvent()?.code ?? '';
+          const code = call.admitEvent()?.error.code ?? '';
           if (code === '') call.eventRefused();
           yield { clientIndex, outcome: { case: 'error', value: { code } } };
         }
@@ -194,7 +194,7 @@ it('a refused request leaves an access record, though it has many values or esca
   await expect.poll(() => node.accesses.map((access) => access.ledgerId)).toEqual(Array(6).fill(ledgerId));
 });
 
-it('a request without a credential may have 10,000 JSON values', async () => {
+it('a request without a credential may have 28,000 parts', async () => {
   const node = await start({ grpc: false, handlers: { 'ActorService.CreateActor': async () => ({}) } });
   const sent = (values: number) =>
     fetch(`${node.base}/v1/actors`, {
@@ -202,8 +202,8 @@ it('a request without a credential may have 10,000 JSON values', async () => {
       headers: { 'content-type': 'application/json' },
       body: `{"x":[${Array.from({ length: values }, () => 0)}]}`,
     });
-  const answer = await sent(10_100);
-  const error = { code: 'payload_too_large', details: { limit: 10_000 } };
+  const answer = await sent(28_100);
+  const error = { code: 'payload_too_large', details: { limit: 28_000 } };
   expect([answer.status, await answer.json()]).toMatchObject([413, { error }]);
-  expect((await sent(9_800)).status).toBe(400);
+  expect((await sent(27_300)).status).toBe(400);
 });

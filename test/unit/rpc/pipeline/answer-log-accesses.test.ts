@@ -81,7 +81,7 @@ async function answered(
     charge: () => {},
     admitEvent: () => null,
     eventRefused: () => {},
-    proved: () => {},
+    verified: () => {},
     recordAccess: () => {},
     recordNamed: () => undefined,
   });

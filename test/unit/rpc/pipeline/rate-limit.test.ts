@@ -12,6 +12,7 @@ describe('a token bucket', () => {
     const limiter = new RateLimiter('call', limit, 10);
     expect([0, 0, 0].map((at) => limiter.take('a', at))).toEqual([null, null, null]);
     expect(limiter.take('a', 0)).toEqual({
+      retryAfterMs: 100,
       retryAfterS: 1,
       rateLimit: '"call";r=0;t=1',
       rateLimitPolicy: '"call";q=3;w=1',
@@ -115,7 +116,7 @@ const callOf = (caller: object | null, { isAppend = false, createsAnonymously = 
     headers: [],
     isRecorded: true,
     isVerified: false,
-    unprovenCalls: 0,
+    payer: null,
   }) as unknown as RunningCall;
 const address = () => '192.0.2.7';
 const request = (values: number) => Buffer.from(`[${'0,'.repeat(values - 1)}0]`);
@@ -147,11 +148,19 @@ describe('the parts of a request', () => {
     expect(() => rates.admitRequest(callOf(null), address, request(50), 0)).not.toThrow();
   });
 
-  it('without a credential are 10,000 at most, in 64 KiB', () => {
+  it('without a credential may be those of the largest metadata, all numbers with fractions', () => {
+    const metadata = `[${'1.5,'.repeat(4_095)}1.5]`;
+    expect(metadata.length).toBeGreaterThan(16 * 1024);
+    const body = Buffer.from(`{"metadata":${metadata}}`);
+    expect(() => ratesOf().admitRequest(callOf(null, { createsAnonymously: true }), address, body, 0)).not.toThrow();
+  });
+
+  it('without a credential are 28,000 at most, in 64 KiB', () => {
     const rates = ratesOf();
     const limitOf = (bytes: Buffer) => () => rates.admitRequest(callOf(null), address, bytes, 0);
-    expect(limitOf(request(9_800))).not.toThrow();
-    expect(limitOf(request(10_001))).toThrow(expect.objectContaining({ details: { limit: 10_000 } }));
+    expect(limitOf(request(27_300))).not.toThrow();
+    const message = expect.stringMatching(/28000 parts\.$/);
+    expect(limitOf(request(28_001))).toThrow(expect.objectContaining({ message, details: { limit: 28_000 } }));
     expect(limitOf(Buffer.alloc(64 * 1024, ' '))).not.toThrow();
     expect(limitOf(Buffer.alloc(64 * 1024 + 1, ' '))).toThrow(
       expect.objectContaining({ code: 'payload_too_large', details: { limit_bytes: 65_536 } }),
@@ -162,12 +171,12 @@ describe('the parts of a request', () => {
     const rates = ratesOf();
     const call = callOf(key, { isAppend: true });
     expect(rates.admitEvent(call, address, 1_000, 0)).toBe(null);
-    const waits = { code: 'rate_limited', details: { retry_after_s: 2 } };
-    expect(rates.admitEvent(call, address, 0, 9_000)).toMatchObject(waits);
+    const waits = { error: { code: 'rate_limited', details: { retry_after_s: 2 } }, retryAfterMs: 1_500 };
+    expect(rates.admitEvent(call, address, 0, 9_500)).toMatchObject(waits);
     expect(call.headers).toEqual([]);
-    expect(() => rates.admit(call, address, 9_000)).not.toThrow();
-    expect(() => rates.admitRequest(call, address, request(49), 9_000)).not.toThrow();
-    expect(() => rates.admitRequest(call, address, request(50), 9_000)).toThrow('Too many calls');
+    expect(() => rates.admit(call, address, 9_500)).not.toThrow();
+    expect(() => rates.admitRequest(call, address, request(49), 9_500)).not.toThrow();
+    expect(() => rates.admitRequest(call, address, request(50), 9_500)).toThrow('Too many calls');
     expect(rates.admitEvent(call, address, 50, 10_000)).toBe(null);
   });
 
@@ -177,7 +186,7 @@ describe('the parts of a request', () => {
     rates.admitRequest(callOf(key, { isAppend: true }), address, request(1_000), 0);
     expect(() => rates.admit(other, address, 0)).not.toThrow();
     expect(() => rates.admitRequest(other, address, request(50), 0)).toThrow('Too many calls');
-    expect(rates.admitEvent(other, address, 50, 0)).toMatchObject({ code: 'rate_limited' });
+    expect(rates.admitEvent(other, address, 50, 0)).toMatchObject({ error: { code: 'rate_limited' } });
     const another = callOf({ ...key, actorId: 'another actor', apiKeyId: 'another key' }, { isAppend: true });
     expect(() => rates.admitRequest(another, address, request(50), 0)).not.toThrow();
   });
@@ -192,7 +201,7 @@ it('a refused event of a stream costs a call, and small events are refused once 
   }
   expect(rates.admitEvent(call, address, 3, 0)).toBe(null);
   rates.chargeRefusedEvent(call, address, 0);
-  expect(rates.admitEvent(call, address, 3, 0)).toMatchObject({ code: 'rate_limited' });
+  expect(rates.admitEvent(call, address, 3, 0)).toMatchObject({ error: { code: 'rate_limited' } });
   expect(rates.admitEvent(call, address, 3, 1_000)).toBe(null);
 });
 
@@ -211,8 +220,9 @@ describe('callers whom headers alone name', () => {
   it('pay from their address, whichever entities they name', () => {
     const rates = createCallRates(sizes);
     const admit = (at: number) => codeOf(() => rates.admit(named(`entity ${at}`), address, 0));
-    expect(Array.from({ length: 12 }, (_, at) => admit(at))).toEqual([
-      ...Array.from({ length: 10 }, () => 'in'),
+    // An address has ten times the rate of one caller: many honest ones may share it.
+    expect(Array.from({ length: 102 }, (_, at) => admit(at))).toEqual([
+      ...Array.from({ length: 100 }, () => 'in'),
       'rate_limited',
       'rate_limited',
     ]);
@@ -223,19 +233,50 @@ describe('callers whom headers alone name', () => {
   it('pay for the parts of their requests from it too', () => {
     const rates = createCallRates(sizes);
     const parts = (id: string) => codeOf(() => rates.admitRequest(named(id), address, request(1_000), 0));
-    expect([parts('one'), parts('two')]).toEqual(['in', 'rate_limited']);
-    expect(rates.admitEvent(named('three'), address, 0, 0)).toMatchObject({ code: 'rate_limited' });
+    const admitted = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'].map(parts);
+    expect(admitted).toEqual(['in', 'in', 'in', 'in', 'in', 'in', 'rate_limited']);
+    expect(rates.admitEvent(named('eight'), address, 0, 0)).toMatchObject({ error: { code: 'rate_limited' } });
   });
 
-  it('get back what their address paid once a signature has proved them, and then pay as their actor', () => {
+  it('who are refused push out nobody’s bucket, however many entities they name', () => {
+    const rates = createCallRates(sizes, 150);
+    rates.admitRequest(callOf(key, { isAppend: true }), address, request(1_000), 0);
+    const admit = (at: number) => {
+      const call = named(`entity ${at}`);
+      const codes = [
+        codeOf(() => rates.admit(call, address, 0)),
+        codeOf(() => rates.admitRequest(call, address, request(50), 0)),
+      ];
+      return rates.admitEvent(call, address, 0, 0) === null ? 'in' : codes.at(-1);
+    };
+    for (let at = 0; at < 60; at += 1) admit(at);
+    for (let at = 60; at < 400; at += 1) expect(admit(at)).toBe('rate_limited');
+    expect(codeOf(() => rates.admit(callOf(key, { isAppend: true }), address, 0))).toBe('rate_limited');
+    expect(rates.admitEvent(callOf(key, { isAppend: true }), address, 0, 0)).toMatchObject({ retryAfterMs: 11_000 });
+  });
+
+  it('take half of the rate of their address at most with one request', () => {
+    const rates = createCallRates(sizes);
+    const call = named('one');
+    rates.admitRequest(call, address, request(10_000), 0);
+    const admit = (at: number) => codeOf(() => rates.admit(named(`entity ${at}`), address, 0));
+    expect(Array.from({ length: 50 }, (_, at) => admit(at))).not.toContain('rate_limited');
+    expect(admit(50)).toBe('rate_limited');
+    // No more is given back than was taken.
+    rates.verified(call, 0);
+    expect(Array.from({ length: 50 }, (_, at) => admit(at))).not.toContain('rate_limited');
+    expect(admit(50)).toBe('rate_limited');
+  });
+
+  it('get back what their address paid once a signature has verified, and then pay as their actor', () => {
     const rates = createCallRates(sizes);
     const call = named('one');
     rates.admit(call, address, 0);
     rates.admitRequest(call, address, request(1_000), 0);
+    for (let at = 0; at < 79; at += 1) rates.admit(named(`another ${at}`), address, 0);
     expect(codeOf(() => rates.admit(named('two'), address, 0))).toBe('rate_limited');
-    call.isVerified = true;
-    rates.proved(call, address, 0);
-    for (let at = 0; at < 10; at += 1) rates.admit(named(`other ${at}`), address, 0);
+    rates.verified(call, 0);
+    for (let at = 0; at < 21; at += 1) rates.admit(named(`other ${at}`), address, 0);
     expect(codeOf(() => rates.admit(named('two'), address, 0))).toBe('rate_limited');
     expect(codeOf(() => rates.admitRequest(call, address, request(50), 0))).toBe('rate_limited');
     expect(rates.admitEvent(call, address, 50, 11_000)).toBe(null);
@@ -244,8 +285,8 @@ describe('callers whom headers alone name', () => {
   it('have the bounds of a request without a credential, but for an event, whose payload is signed', () => {
     const rates = createCallRates({ ...sizes, append: { perSecond: 0, burst: 0 } });
     const limitOf = (isAppend: boolean) => () =>
-      rates.admitRequest(named('one', { isAppend }), address, request(10_001), 0);
-    expect(limitOf(false)).toThrow(expect.objectContaining({ code: 'payload_too_large', details: { limit: 10_000 } }));
+      rates.admitRequest(named('one', { isAppend }), address, request(28_001), 0);
+    expect(limitOf(false)).toThrow(expect.objectContaining({ code: 'payload_too_large', details: { limit: 28_000 } }));
     expect(limitOf(true)).not.toThrow();
   });
 });
@@ -278,7 +319,7 @@ describe('reads', () => {
     expect(() => rates.admit(call, address, 16_000)).not.toThrow();
   });
 
-  it('count for an actor with any of its keys, and for an address if the caller is not proved', () => {
+  it('count for an actor with any of its keys, and for an address if the caller is not verified', () => {
     const byKey = { actorId: 'an actor', apiKeyId: 'a key' } as Caller;
     expect(walkerOf(byKey, '192.0.2.7')).toBe('an actor');
     expect(walkerOf({ ...byKey, apiKeyId: null }, '192.0.2.7')).toBe('an actor 192.0.2.7');

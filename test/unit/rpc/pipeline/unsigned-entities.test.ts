@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { type ClientHttp2Session, connect } from 'node:http2';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MasterService } from '../../../../src/gen/svc/v1/masters_pb.ts';
 import { rpcPathOf } from '../../../../src/rpc/endpoints/endpoint.ts';
 import {
@@ -9,6 +9,7 @@ import {
   type ListeningNode,
   masterId,
   startListeningNode,
+  thirdEntityId,
 } from '../../../support/listening-node.ts';
 
 /** Identity headers name an entity that anybody can name. Only a signature proves its caller. */
@@ -80,21 +81,33 @@ it('an event over gRPC of an entity that must sign and has not is refused before
   expect(answer).toContain('signature_required');
 });
 
-it('calls with signatures that do not verify cost their address, whichever entity they name', async () => {
-  await using limited = await startListeningNode({
-    grpc: false,
-    rates: { call: { perSecond: 0.01, burst: 3 } },
-    handlers: { 'MasterService.ListMasters': async () => ({}) },
-  });
-  const list = async (actorId: string, signature: string): Promise<number> => {
-    const signed = { 'x-actor-sig': signature, 'x-timestamp': new Date().toISOString() };
-    const headers = { ...entity, 'x-actor-id': actorId, ...signed };
-    return (await fetch(`${limited.base}/v1/traceledger/master?ledger_id=x`, { headers })).status;
-  };
-  const statuses: number[] = [];
-  for (const actorId of [keyedEntityId, bareEntityId]) {
-    statuses.push(await list(actorId, 'good-signature'), await list(actorId, 'bad-signature'));
+describe('calls of entities', () => {
+  const path = rpcPathOf(MasterService.method.listMasters);
+  /** Each call takes 1 + 15 from an address that has 30, and more than its caller has. */
+  const body = JSON.stringify({ ledgerId: ','.repeat(1_000) });
+
+  async function statusesOf(...calls: (readonly [actorId: string, signature: string])[]): Promise<number[]> {
+    await using limited = await startListeningNode({
+      grpc: false,
+      rates: { call: { perSecond: 0.01, burst: 3 } },
+      handlers: { 'MasterService.ListMasters': async () => ({}) },
+    });
+    const statuses: number[] = [];
+    for (const [actorId, signature] of calls) {
+      const signed = { 'x-actor-sig': signature, 'x-timestamp': new Date().toISOString() };
+      const headers = { ...entity, 'content-type': 'application/json', 'x-actor-id': actorId, ...signed };
+      statuses.push((await fetch(`${limited.base}${path}`, { method: 'POST', headers, body })).status);
+    }
+    return statuses;
   }
-  expect(statuses).toEqual([200, 401, 200, 401]);
-  expect([await list(keyedEntityId, 'bad-signature'), await list(bareEntityId, 'good-signature')]).toEqual([401, 429]);
+
+  it('cost their address if their signatures do not verify, whichever entity they name', async () => {
+    const calls = [keyedEntityId, bareEntityId, thirdEntityId].map((id) => [id, 'bad-signature'] as const);
+    expect(await statusesOf(...calls)).toEqual([401, 401, 429]);
+  });
+
+  it('cost their address nothing once their signatures have verified', async () => {
+    const calls = [keyedEntityId, bareEntityId, thirdEntityId].map((id) => [id, 'good-signature'] as const);
+    expect(await statusesOf(...calls)).toEqual([200, 200, 200]);
+  });
 });
