@@ -4,6 +4,7 @@ import { eventTypesMax, subscriptionsMax } from '../src/service/webhooks/webhook
 import { answerHeadersMaxBytes, attemptTimeoutMs } from '../src/webhooks/post/http-post.ts';
 import { answerMaxBytes, informationalMax } from '../src/webhooks/post/outgoing-request.ts';
 import { receivedMaxBytes } from '../src/webhooks/post/received-bound.ts';
+import { addressesMax } from '../src/webhooks/post/receiver-connect.ts';
 import { recordedTogetherMax } from '../src/webhooks/send/attempt-recording.ts';
 import {
   apartAtSlowMs,
