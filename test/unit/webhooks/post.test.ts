@@ -238,7 +238,7 @@ describe('what is received for an attempt', () => {
     expect(received).toBeLessThan(16 * 1024 * KiB);
   });
 
-  test('may be 8 informational answers before the answer, and no more', async () => {
+  test('may be 16 informational answers before the answer, and no more', async () => {
     let hints = informationalMax;
     let requests = 0;
     const { url } = await receiver((_request, response) => {
@@ -247,7 +247,7 @@ describe('what is received for an attempt', () => {
       response.end();
     });
     const { post } = posterFor(development);
-    expect(informationalMax).toBe(8);
+    expect(informationalMax).toBe(16);
     expect(await post(url)).toEqual(answered);
     hints += 1;
     expect(await post(url)).toEqual(failed);
