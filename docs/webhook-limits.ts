@@ -3,7 +3,8 @@ import { finishedKeptMs } from '../src/service/webhooks/delivery-record.ts';
 import { eventTypesMax, subscriptionsMax } from '../src/service/webhooks/webhooks.ts';
 import { answerHeadersMaxBytes, attemptTimeoutMs } from '../src/webhooks/post/http-post.ts';
 import { answerMaxBytes, informationalMax } from '../src/webhooks/post/outgoing-request.ts';
-import { addressesMax, receivedMaxBytes } from '../src/webhooks/post/receiver-connect.ts';
+import { receivedMaxBytes } from '../src/webhooks/post/received-bound.ts';
+import { addressesMax } from '../src/webhooks/post/receiver-connect.ts';
 import { recordedTogetherMax } from '../src/webhooks/send/attempt-recording.ts';
 import {
   apartAtSlowMs,

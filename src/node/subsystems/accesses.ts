@@ -15,7 +15,9 @@ export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held
     registry,
     {
       name: 'svc_access_records_held',
-      help: 'Access records that wait to be written; from 10,000 on answers of actors with their part of them wait for room, at 100,000 records are lost.',
+      help:
+        'Access records that wait to be written; from 10,000 on answers of actors with their part of them wait for room, ' +
+        'at 100,000 records are lost.',
     },
     () => queue.held,
   );

@@ -95,7 +95,7 @@ export function createAnswerLog(parts: AnswerLogParts) {
     }
     const records = recordsOf(call, caller, incoming, outcome);
     if (records instanceof Promise) return history(records, caller.actorId);
-    if (records.length > 1) return keepInTurn(history, records);
+    if (records.length > 1) return keepOneByOne(history, records);
     const [only] = records;
     return only && history(only, caller.actorId);
   };
@@ -142,7 +142,7 @@ export function createAnswerLog(parts: AnswerLogParts) {
 }
 
 /** A call with many records waits for room between them, so that it does not fill the queue. */
-async function keepInTurn(history: AccessHistory, records: readonly AccessRecord[]): Promise<void> {
+async function keepOneByOne(history: AccessHistory, records: readonly AccessRecord[]): Promise<void> {
   for (const record of records) {
     const full = history(record, record.actorId);
     if (full !== undefined) await full;

@@ -25,8 +25,8 @@ export const historyBounds = Object.freeze({
   /** Look-ups under way at once after their answers were given. Above it, an answer waits for its own look-up. */
   lookUpsMax: 256,
   /**
-   * Some 35 MB, never more than 100 MB. An actor that has as many records as there is room left for loses further ones:
-   * alone it fills one half, and another finds room in the rest. It comes to that only if callers do not wait for their
+   * Some 35 MB, never more than 100 MB. An actor with as many records as there are free places loses further ones:
+   * alone it fills one half. What is free halves with each such actor. It comes to that only if callers do not wait for their
    * answers.
    */
   heldRecordsMax: 100_000,

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 /** A body up to this size is read, so that its connection can be used again. A longer one closes the connection. */
 export const answerMaxBytes = 64 * 1024;
 /** Answers with a status below 200 that may precede the answer. */
-export const informationalMax = 8;
+export const informationalMax = 16;
 
 /**
  * Resolves with the status of the answer, after its body was read and discarded. Once there is a status, a body that is

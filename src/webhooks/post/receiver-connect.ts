@@ -5,6 +5,7 @@ import type { buildConnector } from 'undici';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { hostOf, mayConnect, portOf, type TargetPolicy } from '../../service/webhooks/webhook-target.ts';
 import type { NameLookup } from './name-lookup.ts';
+import { BoundedStream, boundReceived } from './received-bound.ts';
 
 /** Callers must not show an error's cause to anyone: it may reveal internal hosts and addresses. */
 export type ConnectFault = 'unknown_name' | 'forbidden_address' | 'not_reached' | 'tls_failed' | 'timeout';
@@ -31,8 +32,6 @@ interface ReceiverConnectParts {
 const connectTimeoutMs = 10_000;
 /** Of a name's addresses. The ones behind them are not looked at, so they are never connected to either. */
 export const addressesMax = 4;
-/** An answer of the largest size with its headers, and as much again for what frames them. */
-export const receivedMaxBytes = 128 * 1024;
 
 export interface ReceiverConnector {
   readonly connect: buildConnector.connector;
@@ -44,6 +43,8 @@ export interface ReceiverConnector {
 
 interface Connected {
   readonly socket: Socket;
+  /** The socket itself, or the one below TLS. */
+  readonly raw: Socket;
   readonly protocol: string;
   readonly port: number;
 }
@@ -67,9 +68,10 @@ export function receiverConnector(parts: ReceiverConnectParts): ReceiverConnecto
     connect: (options, callback) => {
       const { protocol } = options;
       connectChecked(parts, options).then(
-        (socket) => {
+        ({ socket, raw }) => {
           remember(`${protocol}//${options.host}`, {
             socket,
+            raw,
             protocol,
             port: portOf({ port: options.port, protocol }),
           });
@@ -79,13 +81,16 @@ export function receiverConnector(parts: ReceiverConnectParts): ReceiverConnecto
       );
     },
     recheck: (origin) => {
-      for (const { socket, protocol, port } of byOrigin.get(origin) ?? [])
-        if (!mayConnect(parts.policy, protocol, socket.remoteAddress ?? '', port)) socket.destroy();
+      for (const { socket, raw, protocol, port } of byOrigin.get(origin) ?? [])
+        if (!mayConnect(parts.policy, protocol, raw.remoteAddress ?? '', port)) socket.destroy();
     },
   };
 }
 
-async function connectChecked(parts: ReceiverConnectParts, options: buildConnector.Options): Promise<Socket> {
+async function connectChecked(
+  parts: ReceiverConnectParts,
+  options: buildConnector.Options,
+): Promise<Pick<Connected, 'socket' | 'raw'>> {
   const { policy, clock } = parts;
   const host = hostOf(options);
   const { protocol } = options;
@@ -97,10 +102,10 @@ async function connectChecked(parts: ReceiverConnectParts, options: buildConnect
     if (found.length === 0) throw new ConnectError('unknown_name');
     const allowed = found.slice(0, addressesMax).filter((address) => mayConnect(policy, protocol, address, port));
     if (allowed.length === 0) throw new ConnectError('forbidden_address');
-    const socket = await connectToOneOf(parts, protocol, allowed, port, late.signal);
-    const secure = protocol === 'https:' ? await secured(parts, socket, host, late.signal) : socket;
-    boundReceived(secure, socket);
-    return secure;
+    const raw = await connectToOneOf(parts, protocol, allowed, port, late.signal);
+    if (protocol === 'https:') return { socket: await secured(parts, raw, host, late.signal), raw };
+    boundReceived(raw);
+    return { socket: raw, raw };
   } finally {
     cancel();
   }
@@ -129,9 +134,10 @@ async function connectToOneOf(
   throw failure;
 }
 
-async function secured(parts: ReceiverConnectParts, socket: Socket, host: string, late: AbortSignal): Promise<Socket> {
+async function secured(parts: ReceiverConnectParts, raw: Socket, host: string, late: AbortSignal): Promise<Socket> {
+  const bounded = new BoundedStream(raw, () => secure.bytesWritten);
   const secure = tlsConnect({
-    socket,
+    socket: bounded,
     host,
     servername: isIP(host) === 0 ? host.replace(/\.$/, '') : '',
     ALPNProtocols: ['http/1.1'],
@@ -141,30 +147,10 @@ async function secured(parts: ReceiverConnectParts, socket: Socket, host: string
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(parts.trustedCa === undefined ? {} : { ca: parts.trustedCa }),
   });
+  bounded.on('error', (error) => secure.destroy(error));
+  secure.once('close', () => bounded.destroy());
   await ready(secure, 'secureConnect', 'tls_failed', late);
   return secure;
-}
-
-/**
- * Destroys a connection on which more than `receivedMaxBytes` have come since the last request was sent. undici bounds
- * the headers of each answer, but neither the number of informational answers, nor a status line, nor what stands
- * between the chunks of a body. `raw`: the socket below TLS.
- */
-function boundReceived(socket: Socket, raw: Socket): void {
-  let { bytesWritten: sent } = socket;
-  let { bytesRead: received } = raw;
-  let before = received;
-  const check = (): void => {
-    if (socket.bytesWritten !== sent) {
-      sent = socket.bytesWritten;
-      before = received;
-    }
-    received = raw.bytesRead;
-    if (received - before > receivedMaxBytes) socket.destroy(new Error('too much was received'));
-  };
-  // undici reads what has come when the socket is readable, and its listener is added after this one. Session tickets
-  // of TLS make the socket not readable.
-  socket.on('readable', check).on('session', check);
 }
 
 /** If the socket fails or `late` is aborted, destroys it and rejects with ConnectError. */

@@ -13,7 +13,7 @@ interface WatchingActor {
   /** Ledgers that it is, or was, party or delegate of. Access is checked again for each event. */
   readonly ledgers: Set<string>;
   /** The actor as the only watcher: one set for all ledgers that nobody else watches, since a set takes 200 bytes. */
-  readonly alone: ReadonlySet<string>;
+  readonly alone: Set<string>;
 }
 
 /**
@@ -32,8 +32,8 @@ export class SubscriptionIndex {
   readonly #subscriptions = new Map<string, SubscriptionRecord>();
   readonly #byLedger = new Map<string, Set<string>>();
   readonly #actors = new Map<string, WatchingActor>();
-  /** Sets may be shared (`alone`), so they are replaced and never changed. */
-  readonly #actorsByLedger = new Map<string, ReadonlySet<string>>();
+  /** A set of one actor is that actor's `alone`, which is never changed. A larger one belongs to its ledger. */
+  readonly #actorsByLedger = new Map<string, Set<string>>();
   readonly #unlisted = new Set<string>();
   /** Actors whose lists must be read again, with the number of the doubt. */
   readonly #doubted = new Map<string, number>();
@@ -202,15 +202,25 @@ export class SubscriptionIndex {
     if (actor === undefined || actor.ledgers.has(ledgerId)) return;
     actor.ledgers.add(ledgerId);
     const others = this.#actorsByLedger.get(ledgerId);
-    this.#actorsByLedger.set(ledgerId, others === undefined ? actor.alone : new Set([...others, actorId]));
+    if (others === undefined) this.#actorsByLedger.set(ledgerId, actor.alone);
+    else if (others.size === 1) this.#actorsByLedger.set(ledgerId, new Set([...others, actorId]));
+    else others.add(actorId);
     this.#found(ledgerId);
   }
 
   #unwatch(ledgerId: string, actorId: string): void {
-    const others = new Set(this.#actorsByLedger.get(ledgerId));
-    others.delete(actorId);
-    if (others.size === 0) this.#actorsByLedger.delete(ledgerId);
-    else this.#actorsByLedger.set(ledgerId, others);
+    const actors = this.#actorsByLedger.get(ledgerId);
+    if (actors === undefined) return;
+    if (actors.size === 1) {
+      this.#actorsByLedger.delete(ledgerId);
+      return;
+    }
+    actors.delete(actorId);
+    if (actors.size > 1) return;
+    for (const last of actors) {
+      const alone = this.#actors.get(last)?.alone;
+      if (alone !== undefined) this.#actorsByLedger.set(ledgerId, alone);
+    }
   }
 }
 

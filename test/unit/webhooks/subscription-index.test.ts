@@ -43,4 +43,26 @@ describe('the ledgers of owners', () => {
     index.remove(`of ${one}`);
     expect(((await heldBytes()) - before) / count).toBeLessThan(20);
   });
+
+  test('take as little again once only one of several owners is left', async () => {
+    const { index, learn } = indexOf(one, other);
+    const count = 30_000;
+    const before = await heldBytes();
+    for (let at = 0; at < count; at += 1) {
+      const ledgerId = uuidV7(at, randomBytes(10));
+      for (const owner of [one, other]) learn(ledgerId, owner);
+    }
+    expect(index.remove(`of ${one}`)).toEqual([]);
+    expect(index.watchedCount).toBe(count);
+    expect(((await heldBytes()) - before) / count).toBeLessThan(250);
+  });
+
+  test('are learned in the same time, however many owners watch them already', () => {
+    const owners = Array.from({ length: 2_000 }, (_, at) => uuidV7(at, randomBytes(10)));
+    const { learn } = indexOf(...owners);
+    const before = process.cpuUsage();
+    for (const owner of owners) for (let at = 0; at < 100; at += 1) learn(`shared ${at}`, owner);
+    // A copy of the set for each further owner took several seconds.
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(1_500);
+  });
 });
