@@ -154,8 +154,8 @@ class AppendStream {
     const { clientIndex } = request;
     const beyondRate = this.#call.admitEvent();
     if (beyondRate !== null) this.#waitForRate(beyondRate.retryAfterMs);
-    // Not prepared, because it costs the caller nothing.
-    const refusal = beyondRate?.error ?? (lane.failed ? behindFailure() : null);
+    // Not prepared, because it costs the caller nothing. Events of absent masters share a lane, but no failure.
+    const refusal = beyondRate?.error ?? (lane.failed && lane.id !== null ? behindFailure() : null);
     this.#open.taken(length);
     const takenAt = this.#now();
     const preparing =
