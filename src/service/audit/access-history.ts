@@ -26,8 +26,8 @@ export const historyBounds = Object.freeze({
   lookUpsMax: 256,
   /**
    * Some 35 MB, never more than 100 MB. An actor with as many records as there are free places loses further ones:
-   * alone it fills one half. What is free halves with each such actor. It comes to that only if callers do not wait for their
-   * answers.
+   * alone it fills one half. What is free halves with each such actor. It comes to that only if callers do not wait
+   * for their answers.
    */
   heldRecordsMax: 100_000,
   /** Pause after a failed write, ms. It doubles with each failure up to `retryMaxMs`. */
