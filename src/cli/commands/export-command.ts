@@ -112,7 +112,7 @@ async function signedNote(
   }
 }
 
-/** A delegate of single masters gets no checkpoint of the ledger, but the proof of the last event that it sees has it. */
+/** A delegate of single masters gets no checkpoint of the ledger. The proof of the last event that it sees has one. */
 async function ledgerCheckpoint(
   client: LedgerTrustClient,
   ledgerId: string,

@@ -161,7 +161,7 @@ export const limits = Object.freeze({
    * their records and forgets them.
    */
   streamLedgersMax: 256,
-  /** How long a stream waits at most behind an event that its rate refused: refusals take time of the main thread too. */
+  /** The longest wait of a stream behind an event that its rate refused: refusals take time of the main thread too. */
   streamRateWaitMs: 1_000,
   /** For the outcomes of requests that a stream had taken when its credential ended. */
   streamLastOutcomesMs: 5_000,

@@ -332,7 +332,7 @@ describe('a line with a checkpoint', () => {
     ['behind the end', `${whole(json(open))}${line(note)}`],
     ['that holds no note', whole(json(open), 'no note')],
     ['that holds another text behind the note', whole(json(open), `${note}\naudited\n`)],
-  ])('%s is refused, whoever is trusted', async (_, content) => {
+  ])('%s is refused, whichever keys are trusted', async (_, content) => {
     for (const options of [offline, [], ['--trust-file-keys'], ['--keys', keysFile]]) {
       const { code, out, err } = await verify(content, ...options);
       expect({ code, out }).toEqual({ code: 66, out: '' });
