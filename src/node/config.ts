@@ -43,11 +43,14 @@ export interface Config {
   readonly webhookClosedPorts: readonly number[];
   /** What requests, answers, reads and streams may hold in memory together, bytes. */
   readonly memoryBudgetBytes: number;
+  /** Of each public port. */
+  readonly connectionsMax: number;
   /** Of one connection of the gRPC port. */
   readonly grpcBounds: GrpcBounds;
   readonly reads: PlaceBounds;
   /** Streams that follow a ledger or a master at once: all of the node, and those of one actor. */
   readonly followers: { readonly total: number; readonly perActor: number };
+  readonly sandboxRunsWaiting: number;
   /** Beyond these bounds calls are `overloaded`. */
   readonly queues: {
     /** Commands that wait for one ledger, and their bytes. */
@@ -97,6 +100,7 @@ export function readConfig(env: Environment): Config {
     logLevel: oneOf(env, 'LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'info'),
     webhookClosedPorts: Object.freeze(list(env, 'WEBHOOK_CLOSED_PORTS').map(checkedPort)),
     memoryBudgetBytes: memoryBytes,
+    connectionsMax: boundOf(env, 'CONNECTIONS_MAX', defaultConnections(memoryBytes), countMax),
     grpcBounds: Object.freeze({
       connectionRequestBytes: connectionBytes(env, 'GRPC_CONNECTION_REQUEST_MIB', 8, 2),
       connectionAnswerBytes: connectionBytes(env, 'GRPC_CONNECTION_ANSWER_MIB', 32, 8),
@@ -110,6 +114,7 @@ export function readConfig(env: Environment): Config {
       total: boundOf(env, 'FOLLOWERS_MAX', 10_000, countMax),
       perActor: boundOf(env, 'FOLLOWERS_PER_ACTOR_MAX', 100, countMax),
     }),
+    sandboxRunsWaiting: boundOf(env, 'SANDBOX_RUNS_WAITING', 64, countMax),
     queues: Object.freeze({
       ledgerCommandsMax: boundOf(env, 'LEDGER_QUEUE_MAX', mailboxCommandsMax, countMax),
       ledgerBytesMax: boundOf(env, 'LEDGER_QUEUE_MIB', mailboxBytesMax / mebibyte, mebibytesMax) * mebibyte,
@@ -250,6 +255,11 @@ function connectionBytes(env: Environment, name: string, otherwise: number, min:
 /** A long read holds at most some 11 MiB, and answers that clients have not taken need room too. */
 const BYTES_OF_READ = 16 * 1024 * 1024;
 const READS_AT_ONCE_DEFAULT_MAX = 16;
+
+/** An idle connection and the head of a request that has not ended take some 16 KiB of the heap. */
+function defaultConnections(memoryBytes: number): number {
+  return Math.min(20_000, Math.ceil(memoryBytes / (16 * 1_024)));
+}
 
 function defaultReadsAtOnce(memoryBytes: number): number {
   return Math.max(2, Math.min(READS_AT_ONCE_DEFAULT_MAX, Math.floor(memoryBytes / BYTES_OF_READ)));

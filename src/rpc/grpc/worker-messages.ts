@@ -9,6 +9,7 @@ export interface GrpcWorkerData {
   /** The methods that the main thread serves. */
   readonly methods: readonly GrpcMethod[];
   readonly bounds: GrpcBounds;
+  readonly connectionsMax: number;
   readonly memory: SharedMemoryBudget;
   /** The shared memory of a FrameBacklog. */
   readonly backlog: SharedArrayBuffer;

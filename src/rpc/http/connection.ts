@@ -57,6 +57,10 @@ export class HttpConnection {
     this.#dropWaiting();
   }
 
+  get isServing(): boolean {
+    return this.#underWay.some(({ req }) => req.complete);
+  }
+
   get isIdle(): boolean {
     return this.#underWay.length === 0;
   }

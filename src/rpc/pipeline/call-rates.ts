@@ -1,6 +1,6 @@
-import { isIPv6 } from 'node:net';
 import { LedgerError } from '../../domain/errors.ts';
 import { partsIn } from '../../domain/json/json-parts.ts';
+import { addressKey } from '../../runtime/limits/address-key.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { Caller, EventBeyondRate } from '../../service/calls/call.ts';
 import type { WalkCost } from '../../service/walking/walk.ts';
@@ -203,18 +203,6 @@ export function walkerOf(caller: Caller | null, address: string): string {
 export function callsOf({ examined, chars, verified }: WalkCost): number {
   const { readEventsPerCall, readSignaturesPerCall, readCharsPerCall } = limits;
   return Math.floor(examined / readEventsPerCall + verified / readSignaturesPerCall + chars / readCharsPerCall);
-}
-
-/** A rate limit key for an address. An IPv6 caller usually has a whole /64, so a /64 counts as one address. */
-export function addressKey(address: string): string {
-  const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0');
-  const groups = [...left, ...zeros, ...right].slice(0, 4);
-  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
 }
 
 /** The calls that a request counts as, beyond the call itself. */

@@ -1,5 +1,6 @@
 import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
+import { addressKey } from '../../runtime/limits/address-key.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest, EventBeyondRate } from '../../service/calls/call.ts';
 import { demandEntitySignature } from '../../service/calls/caller.ts';
@@ -16,7 +17,7 @@ import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { BidiStreamHandler, LiveStreamHandler, ServerStreamHandler, UnaryHandler } from '../endpoints/handlers.ts';
 import type { AnswerLog } from './answer-log.ts';
 import { asLedgerError } from './as-ledger-error.ts';
-import { addressKey, type CallRates, walkerOf } from './call-rates.ts';
+import { type CallRates, walkerOf } from './call-rates.ts';
 import { createCallRegister } from './call-register.ts';
 import { identify, signatureOf } from './caller.ts';
 import { signedTime } from './entity-request.ts';

@@ -105,6 +105,12 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
     meaning: 'What requests, answers, reads and streams may hold in memory together. Beyond it calls are `overloaded`.',
   },
   {
+    name: 'CONNECTIONS_MAX',
+    default: 'one for each 16 KiB of the memory budget; at most 20000',
+    meaning:
+      'Connections of each public port. Beyond it a new one takes the place of an idle one of the address with most, or is closed.',
+  },
+  {
     name: 'GRPC_CONNECTION_REQUEST_MIB',
     default: '8',
     meaning:
@@ -141,6 +147,11 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
     name: 'FOLLOWERS_PER_ACTOR_MAX',
     default: '100',
     meaning: 'How many of them one actor has.',
+  },
+  {
+    name: 'SANDBOX_RUNS_WAITING',
+    default: '64',
+    meaning: 'Runs of the sandbox that wait. Beyond it those of the address with most of them are `overloaded`.',
   },
   {
     name: 'LEDGER_QUEUE_MAX',

@@ -20,6 +20,7 @@ interface GrpcListenerParts extends RefusedCallParts {
   readonly clientAddress: ClientAddress;
   readonly tls: TlsKeys | null;
   readonly bounds: GrpcBounds;
+  readonly connectionsMax: number;
   readonly memory: MemoryBudget;
   now(): number;
 }
@@ -50,6 +51,7 @@ export async function openGrpcListener(parts: GrpcListenerParts, host: string, p
   const backlog = new FrameBacklog();
   const workerData: GrpcWorkerData = {
     ...{ host, port, tls: parts.tls, bounds: parts.bounds, memory: parts.memory.shared, backlog: backlog.shared },
+    connectionsMax: parts.connectionsMax,
     methods: endpoints.map(grpcMethod),
   };
   const worker = new Worker(script, { workerData, execArgv: [], resourceLimits, stdout: false, stderr: false });

@@ -202,6 +202,7 @@ export class CallStream {
   /** From here on its handler holds the request. */
   received(): void {
     this.#isReceived = true;
+    this.connection.served += 1;
     this.#request(-this.#requestBytes);
     this.#unfinished(0);
   }
@@ -308,6 +309,7 @@ export class CallStream {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (this.method === null) this.#parts.connections.standard.remove(this);
+    if (this.#isReceived) this.connection.served -= 1;
     this.#request(-this.#requestBytes);
     this.#unfinished(0);
     this.#parts.connections.request(this.connection, -this.#callBytes);

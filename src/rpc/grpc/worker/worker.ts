@@ -36,7 +36,7 @@ import { AnsweringServer } from './worker-refusals.ts';
 /** The worker: HTTP/2, TLS and gRPC. The main thread carries out the calls (listener.ts). */
 const main = parentPort;
 if (main === null) throw new Error('this runs as a thread of a gRPC transport');
-const { host, port, tls, methods, bounds, memory, backlog: sharedBacklog } = workerData as GrpcWorkerData;
+const { host, port, tls, methods, bounds, connectionsMax, memory, backlog: sharedBacklog } = workerData as GrpcWorkerData;
 
 const backlog = new FrameBacklog(sharedBacklog);
 /** How long the rest of this turn may block, ms: the worker must also answer probes and send keepalives. */
@@ -56,7 +56,7 @@ const writer = new FrameWriter(
 const calls = new Slab<WorkerCall>();
 const nothing = Buffer.alloc(0);
 
-const connections = new Connections(bounds, MemoryBudget.of(memory));
+const connections = new Connections(bounds, connectionsMax, MemoryBudget.of(memory));
 const methodsByPath = new Map(methods.map((method) => [method.path, method]));
 const server = new AnsweringServer(
   { calls, writer, connections, methods: methodsByPath },
@@ -88,10 +88,10 @@ const net = listenerOf(tls, (socket) => {
   injector.injectConnection(socket);
 });
 net.on('connection', (socket: Socket) => {
+  connections.places.take(socket);
   sockets.add(socket);
   socket.on('close', () => sockets.delete(socket));
 });
-net.maxConnections = limits.connectionsMax;
 
 main.on('message', (message: Uint8Array<ArrayBuffer> | WorkerCommand) => {
   if (message instanceof Uint8Array) handle(new FrameReader(message));

@@ -13,6 +13,7 @@ const mebibyte = 1024 * 1024;
 const callsMax = (16 * mebibyte) / limits.grpcCallBytes;
 
 class Session extends EventEmitter {
+  readonly socket = { remoteAddress: '192.0.2.7', remotePort: 1 };
   destroyed = false;
   readonly streams = new Set<Stream>();
 
@@ -55,6 +56,7 @@ class Rig {
   readonly memory = new MemoryBudget(64 * mebibyte);
   readonly connections = new Connections(
     { connectionRequestBytes: 2 * mebibyte, connectionAnswerBytes: 4 * mebibyte },
+    100,
     this.memory,
     0,
   );

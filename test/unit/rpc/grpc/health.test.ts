@@ -96,6 +96,7 @@ describe('on a server', () => {
   const writer = new FrameWriter((bytes) => frames.resolve(new FrameReader(bytes)));
   const connections = new Connections(
     { connectionRequestBytes: 1, connectionAnswerBytes: 1 },
+    100,
     new MemoryBudget(1_000_000),
   );
   // One for both tests: a thread may have no more.
