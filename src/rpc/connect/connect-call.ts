@@ -61,10 +61,16 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
 
   async receive(): Promise<void> {
     const body = await readBody(this.request, this.response, this.call);
-    const message = await unpackMessage(this.#format, this.header(this.#format.encodingHeader), body);
+    const message = await this.#unpack(body);
     const unpackedBytes = Math.max(0, message.length - body.length);
     if (!this.response.holdRequest(unpackedBytes, true)) throw outOfMemoryBudget();
     this.#message = message;
+  }
+
+  #unpack(body: Buffer): Buffer | Promise<Buffer> {
+    const { call } = this;
+    if (call === null) throw new Error('a body is received for a call that has begun');
+    return unpackMessage(this.#format, this.header(this.#format.encodingHeader), body, call);
   }
 
   get received(): Uint8Array {
