@@ -2,7 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../../domain/errors.ts';
 import { sha256Hex } from '../../../domain/keys/hash.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
-import type { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
+import { type MemoryBudget, requestKind } from '../../../runtime/limits/memory-budget.ts';
 import type { EntityRequest } from '../../../service/calls/call.ts';
 import { encodedOnce } from '../../../service/calls/shared-answer.ts';
 import { outOfMemoryBudget } from '../../../service/limits/out-of-memory-budget.ts';
@@ -150,13 +150,13 @@ abstract class GrpcCall implements IncomingCall {
     if (length > limits.requestBodyMaxBytes) throw tooLarge();
     // The register may have answered for the call while its caller was still being looked up.
     if (this.#isReleased) return;
-    if (!this.parts.memory.hold('request', length)) throw outOfMemoryBudget();
+    if (!this.parts.memory.hold(requestKind(length), length)) throw outOfMemoryBudget();
     this.#heldBytes = length;
   }
 
   /** The call was answered. */
   release(): void {
-    this.parts.memory.release('request', this.#heldBytes);
+    this.parts.memory.release(requestKind(this.#heldBytes), this.#heldBytes);
     this.#heldBytes = 0;
     this.#isReleased = true;
   }
