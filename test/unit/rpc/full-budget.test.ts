@@ -1,7 +1,7 @@
 import { type ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Event, MasterService } from '../../../src/gen/svc/v1/masters_pb.ts';
+import { type AppendEventResponse, MasterService } from '../../../src/gen/svc/v1/masters_pb.ts';
 import { MemoryBudget } from '../../../src/runtime/limits/memory-budget.ts';
 import { callGrpc, grpcClient } from '../../support/grpc-client.ts';
 import { bearer, listeningNodeForTests, masterId } from '../../support/listening-node.ts';
@@ -39,7 +39,7 @@ const transports: Readonly<Record<string, (payload: string) => Promise<string>>>
   gRPC: async (payload) => {
     const request = { uuid: masterId, eventType: 'A', payload };
     const { message, error } = await callGrpc(grpc, MasterService.method.appendEvent, request, bearer);
-    return error === null ? String((message as Event | null)?.seq) : error.details;
+    return error === null ? String((message as AppendEventResponse | null)?.seq) : error.details;
   },
 };
 
