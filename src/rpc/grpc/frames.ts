@@ -1,6 +1,7 @@
 /**
- * The protocol between the worker (worker.ts) and the main thread. All that a thread sends in one turn of its event
- * loop goes over in one buffer, frame after frame. A frame is a kind, a call's number, and the fields of its kind.
+ * The protocol between the worker (worker.ts) and the main thread. All that a thread sends in one iteration of its
+ * event loop goes over in one buffer, frame after frame. A frame is a kind, a call's number, and the fields of its
+ * kind.
  */
 
 export const workerEvent = {
@@ -64,30 +65,30 @@ export const workerCommand = {
 } as const;
 
 const startBytes = 4 * 1024;
-/** The largest buffer that is allocated in advance for the next turn. */
+/** The largest buffer that is allocated in advance for the next iteration. */
 const readyMaxBytes = 64 * 1024;
-/** A turn with more frames posts several messages: the other thread can do other work between them. */
+/** An iteration with more frames posts several messages: the other thread can do other work between them. */
 const messageMaxFrames = 100;
 /** A message of this size takes no further frame. */
 const messageFullBytes = 256 * 1024;
 
-/** Collects the frames of one turn of the event loop, and posts them after the turn's other work. */
+/** Collects the frames of one iteration of the event loop, and posts them after its other work. */
 export class FrameWriter {
   readonly #post: (frames: Uint8Array<ArrayBuffer>, count: number) => void;
-  readonly #afterTurn: () => void;
+  readonly #afterIteration: () => void;
   #bytes = Buffer.allocUnsafeSlow(startBytes);
   #at = 0;
   #count = 0;
 
-  /** `post` takes over the buffer of `count` frames. `afterTurn` is called after the frames of a turn were posted. */
-  constructor(post: (frames: Uint8Array<ArrayBuffer>, count: number) => void, afterTurn: () => void = () => {}) {
+  /** `post` takes over the buffer of `count` frames. `afterIteration` is called after the last ones of an iteration. */
+  constructor(post: (frames: Uint8Array<ArrayBuffer>, count: number) => void, afterIteration: () => void = () => {}) {
     this.#post = post;
-    this.#afterTurn = afterTurn;
+    this.#afterIteration = afterIteration;
   }
 
   frame(kind: number, call: number): this {
     if (this.#count === messageMaxFrames || this.#at >= messageFullBytes) this.flush();
-    if (this.#at === 0) setImmediate(this.#endTurn);
+    if (this.#at === 0) setImmediate(this.#endIteration);
     this.#count += 1;
     this.#room(5);
     this.#at = this.#bytes.writeUInt8(kind, this.#at);
@@ -129,15 +130,15 @@ export class FrameWriter {
     return this;
   }
 
-  #endTurn = (): void => {
+  #endIteration = (): void => {
     this.flush();
-    this.#afterTurn();
+    this.#afterIteration();
   };
 
   flush(): void {
     if (this.#at === 0) return;
     const frames = this.#bytes.subarray(0, this.#at);
-    // A busy turn is usually followed by another one of its size.
+    // A busy iteration is usually followed by another one of its size.
     this.#bytes = Buffer.allocUnsafeSlow(Math.max(startBytes, Math.min(this.#at + (this.#at >> 2), readyMaxBytes)));
     const count = this.#count;
     this.#at = 0;

@@ -139,7 +139,8 @@ class Thread {
   }
 
   /**
-   * Node delivers many messages in one turn of the event loop. They are handled in slices, with other work in between.
+   * Node delivers many messages in one iteration of the event loop. They are handled in slices, with other work in
+   * between.
    */
   #arrived(frames: FrameReader): void {
     if (this.#arrivals.push(frames) === 1) setImmediate(this.#handleArrivals);

@@ -39,7 +39,7 @@ if (main === null) throw new Error('this runs as a thread of a gRPC transport');
 const { host, port, tls, methods, bounds, memory, backlog: sharedBacklog } = workerData as GrpcWorkerData;
 
 const backlog = new FrameBacklog(sharedBacklog);
-/** How long the rest of this turn may block, ms: the worker must also answer probes and send keepalives. */
+/** How long the rest of this iteration may block, ms: the worker must also answer probes and send keepalives. */
 let mayWaitMs: number = limits.grpcBacklogWaitMs;
 const writer = new FrameWriter(
   (frames, count) => {

@@ -35,7 +35,7 @@ describe('frames between threads', () => {
     expect([reader.head(), reader.bytes().length, reader.isEmpty]).toEqual([[], 0, true]);
   });
 
-  test('of one turn are posted together after it, and those of the next turn by themselves', async () => {
+  test('of one iteration are posted together after it, and those of the next one by themselves', async () => {
     const { writer, posted } = opened();
     writer.frame(workerCommand.end, 1);
     writer.frame(workerCommand.end, 2);
@@ -48,7 +48,7 @@ describe('frames between threads', () => {
     expect(posted.length).toBe(2);
   });
 
-  test('of a busy turn are posted in messages of 100, each with its count', async () => {
+  test('of a busy iteration are posted in messages of 100, each with its count', async () => {
     const counts: number[] = [];
     const writer = new FrameWriter((_, count) => void counts.push(count));
     for (let call = 0; call < 250; call++) writer.frame(workerCommand.end, call);
