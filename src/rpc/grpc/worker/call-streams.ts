@@ -102,7 +102,7 @@ interface BaseCall {
 export const countingInterceptor: ServerInterceptor = ({ requestStream }, call) => {
   const base = call as unknown as BaseCall;
   const own = base.stream[callStreamKey];
-  if (own === undefined) throw new Error('grpc-js tells of a stream that Node did not');
+  if (own === undefined) throw new Error('no CallStream for this HTTP/2 stream');
   (call.getMetricsRecorder() as Linked)[linked] = own;
   const { startRead } = call;
   const { handleDataFrame } = base;

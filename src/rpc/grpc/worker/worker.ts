@@ -95,7 +95,7 @@ net.maxConnections = limits.connectionsMax;
 
 main.on('message', (message: Uint8Array<ArrayBuffer> | WorkerCommand) => {
   if (message instanceof Uint8Array) handle(new FrameReader(message));
-  else if (message.command === 'say serving') health.setServing(message.serving);
+  else if (message.command === 'set_serving') health.setServing(message.serving);
   else void close(message.graceMs);
 });
 
@@ -105,7 +105,7 @@ try {
 } catch (error) {
   const { message, cause } = error as Error;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : null;
-  post({ event: 'not listening', message, code });
+  post({ event: 'listen_failed', message, code });
 }
 
 function post(event: WorkerEvent): void {
