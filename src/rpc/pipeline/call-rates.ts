@@ -118,7 +118,7 @@ class CallerRate {
   readonly #actors: RateLimiter;
   readonly #addresses: RateLimiter;
   readonly #recorded: RateLimiter;
-  /** What one request or event may take from the bucket of its address: the others there go on. */
+  /** The most that one request or event takes from its address's bucket, so that others there are not refused. */
   readonly #addressTokensMax: number;
 
   constructor(name: 'append' | 'call', size: BucketSize, callersMax: number) {
@@ -177,7 +177,7 @@ class CallerRate {
     return this.#recorded.take(actor, nowMs) === null;
   }
 
-  /** Comes before all other checks: they make buckets, and a flood of refused names would push out those of others. */
+  /** Checked first: the other checks create buckets, and a flood of names would evict those of other callers. */
   #checkAddress({ unverifiedAddress }: Payer, tokens: number, nowMs: number): RateLimited | null {
     return unverifiedAddress === null ? null : this.#addresses.check(unverifiedAddress, tokens, nowMs);
   }
