@@ -13,16 +13,27 @@ export interface CallRateSizes {
   readonly call: BucketSize;
 }
 
-/** The three rate limits: anonymous creations, appends, and all other calls. */
+/** The rate limits: anonymous creations, other calls without a known caller, appends, and all other calls. */
 export type CallRates = ReturnType<typeof createCallRates>;
 
 /** `callersMax`: callers whose rate is remembered. */
 export function createCallRates(sizes: CallRateSizes, callersMax: number = limits.rateLimitKeysMax) {
   const creates = new RateLimiter('create', sizes.create, callersMax);
+  const unknown = new RateLimiter('call', ofAddress(sizes.call), callersMax);
   const appends = new CallerRate('append', sizes.append, callersMax);
   const calls = new CallerRate('call', sizes.call, callersMax);
   const rateOf = (call: RunningCall): CallerRate => (call.endpoint.isAppend ? appends : calls);
+  const rateWithoutCaller = ({ endpoint }: RunningCall): RateLimiter =>
+    endpoint.rule.createsAnonymously ? creates : unknown;
   return {
+    /**
+     * Takes one call from the rate of the address, whose other callers are not known either. Throws `rate_limited` and
+     * sets the headers that say when to retry.
+     */
+    admitUnknown(call: RunningCall, nowMs: number): void {
+      const limited = unknown.take(call.address, nowMs);
+      if (limited !== null) throw rateLimited(call, limited);
+    },
     /**
      * Takes one call from the caller's buckets. If one is empty, throws `rate_limited` and sets the headers that say
      * when to retry. Refused calls go into the caller's access history at no more than the rate for calls, so that a
@@ -34,10 +45,10 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
       if (caller !== null) {
         const rate = rateOf(call);
         const payer = payerOf(caller, call);
-        limited = rate.takeCall(payer, endpoint.isAppend, nowMs);
+        limited = rate.takeCall(payer, call, nowMs);
         if (limited !== null) call.isRecorded = rate.isRecorded(payer, nowMs);
-      } else if (endpoint.rule.createsAnonymously) {
-        limited = creates.take(call.address, nowMs);
+      } else {
+        limited = rateWithoutCaller(call).take(call.address, nowMs);
       }
       if (limited !== null) throw rateLimited(call, limited);
     },
@@ -55,12 +66,10 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
       if (isBounded && parts > limits.anonymousPartsMax) throw tooManyParts();
       const tokens = callsToRead(parts);
       if (tokens === 0) return;
-      let limited: RateLimited | null = null;
-      if (caller !== null) {
-        limited = rateOf(call).takeCosts(payerOf(caller, call), tokens, nowMs);
-      } else if (endpoint.rule.createsAnonymously) {
-        limited = creates.takeMore(call.address, tokens, nowMs);
-      }
+      const limited =
+        caller === null
+          ? rateWithoutCaller(call).takeMore(call.address, tokens, nowMs)
+          : rateOf(call).takeCosts(payerOf(caller, call), tokens, nowMs);
       if (limited === null) return;
       call.isRecorded = false;
       throw rateLimited(call, limited);
@@ -82,8 +91,9 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
     charge(call: RunningCall, cost: WalkCost, nowMs: number): void {
       const { caller, endpoint } = call;
       const tokens = callsOf(cost);
-      if (caller === null || endpoint.isAppend || tokens === 0) return;
-      calls.charge(payerOf(caller, call), tokens, nowMs);
+      if (endpoint.isAppend || tokens === 0) return;
+      if (caller === null) unknown.charge(call.address, tokens, nowMs);
+      else calls.charge(payerOf(caller, call), tokens, nowMs);
     },
     /** The caller's signature was verified: its address gets back what the call took from it, and pays no more. */
     verified(call: RunningCall, nowMs: number): void {
@@ -106,6 +116,10 @@ function newPayer({ apiKeyId, actorId }: Caller, call: RunningCall): Payer {
 /** Honest entities behind one gateway share its address, and all are unverified until their requests were read. */
 const callersPerAddress = 10;
 
+function ofAddress({ perSecond, burst }: BucketSize): BucketSize {
+  return { perSecond: callersPerAddress * perSecond, burst: callersPerAddress * burst };
+}
+
 /**
  * The rate of one kind of call. Each bucket has the same size, but that of an address is larger. A call counts for its
  * API key. What it costs beyond that counts for the actor too, so that many keys of one actor take no more of the main
@@ -122,21 +136,28 @@ class CallerRate {
   constructor(name: 'append' | 'call', size: BucketSize, callersMax: number) {
     const limiter = (of: BucketSize) => new RateLimiter(name, of, callersMax);
     [this.#keys, this.#actors, this.#recorded] = [limiter(size), limiter(size), limiter(size)];
-    const { perSecond, burst } = size;
-    this.#addresses = limiter({ perSecond: callersPerAddress * perSecond, burst: callersPerAddress * burst });
-    this.#addressTokensMax = (callersPerAddress * burst) / 2;
+    this.#addresses = limiter(ofAddress(size));
+    this.#addressTokensMax = ofAddress(size).burst / 2;
   }
 
-  /** `mayOwe`: small calls go on while the actor owes costs, which for appends may be those of its streams. */
-  takeCall(payer: Payer, mayOwe: boolean, nowMs: number): RateLimited | null {
+  takeCall(payer: Payer, call: RunningCall, nowMs: number): RateLimited | null {
     const limited =
       this.#checkAddress(payer, 1, nowMs) ??
       this.#keys.check(payer.key, 1, nowMs) ??
-      (mayOwe ? null : this.#actors.check(payer.actor, 0, nowMs));
+      this.#checkOwed(payer, call, nowMs);
     if (limited !== null) return limited;
     this.#keys.charge(payer.key, 1, nowMs);
     this.#chargeAddress(payer, 1, nowMs);
     return null;
+  }
+
+  /**
+   * Small appends go on while the actor owes costs, which may be those of its streams. The size of a compressed one is
+   * known only once it is unpacked, which costs as much as a large one.
+   */
+  #checkOwed(payer: Payer, call: RunningCall, nowMs: number): RateLimited | null {
+    const limited = this.#actors.check(payer.actor, 0, nowMs);
+    return limited !== null && call.endpoint.isAppend && !call.isCompressed ? null : limited;
   }
 
   takeCosts(payer: Payer, tokens: number, nowMs: number): RateLimited | null {

@@ -17,6 +17,9 @@ export interface PipelineCallParts {
   monotonicMs(): number;
 }
 
+/** Of REST and Connect, of streams of Connect, and of gRPC and gRPC-Web. */
+const encodingHeaders = ['content-encoding', 'connect-content-encoding', 'grpc-encoding'];
+
 /** A running call with what it takes from the pipeline. */
 export class PipelineCall extends RunningCall {
   /** null until the call first reads through it. */
@@ -37,6 +40,14 @@ export class PipelineCall extends RunningCall {
 
   get address(): string {
     return addressKey(this.#incoming.address());
+  }
+
+  get isCompressed(): boolean {
+    return encodingHeaders.some((name) => (this.#incoming.header(name) ?? 'identity') !== 'identity');
+  }
+
+  admitUnknown(): void {
+    this.#parts.rates.admitUnknown(this, this.#parts.monotonicMs());
   }
 
   get walk(): Walk {

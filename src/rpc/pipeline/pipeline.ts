@@ -173,7 +173,7 @@ export function createPipeline(parts: PipelineParts) {
  */
 async function admit(parts: PipelineParts, call: RunningCall, incoming: IncomingCall): Promise<EntityRequest | null> {
   const { rule } = call.endpoint;
-  const caller = await identify(parts.credentials, rule, incoming);
+  const caller = await identify(parts.credentials, rule, incoming, call);
   call.caller = caller;
   refuseByWrongClock(parts, call);
   parts.rates.admit(call, parts.monotonicMs());

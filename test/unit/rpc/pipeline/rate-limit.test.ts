@@ -112,7 +112,11 @@ const sizes = {
   call: { perSecond: 1, burst: 10 },
 };
 const key = { apiKeyId: 'key', actorId: 'actor', mustSign: false };
-const callOf = (caller: object | null, { isAppend = false, createsAnonymously = false } = {}, address = '192.0.2.7') =>
+const callOf = (
+  caller: object | null,
+  { isAppend = false, createsAnonymously = false, isCompressed = false } = {},
+  address = '192.0.2.7',
+) =>
   ({
     caller,
     address,
@@ -120,6 +124,7 @@ const callOf = (caller: object | null, { isAppend = false, createsAnonymously = 
     headers: [],
     isRecorded: true,
     isVerified: false,
+    isCompressed,
     payer: null,
   }) as unknown as RunningCall;
 const request = (values: number) => Buffer.from(`[${'0,'.repeat(values - 1)}0]`);
@@ -159,8 +164,7 @@ describe('the parts of a request', () => {
   });
 
   it('without a credential are 28,000 at most, in 64 KiB', () => {
-    const rates = ratesOf();
-    const limitOf = (bytes: Buffer) => () => rates.admitRequest(callOf(null), bytes, 0);
+    const limitOf = (bytes: Buffer) => () => ratesOf().admitRequest(callOf(null), bytes, 0);
     expect(limitOf(request(27_300))).not.toThrow();
     const message = expect.stringMatching(/28000 parts\.$/);
     expect(limitOf(request(28_001))).toThrow(expect.objectContaining({ message, details: { limit: 28_000 } }));
@@ -192,6 +196,51 @@ describe('the parts of a request', () => {
     expect(rates.admitEvent(other, 50, 0)).toMatchObject({ error: { code: 'rate_limited' } });
     const another = callOf({ ...key, actorId: 'another actor', apiKeyId: 'another key' }, { isAppend: true });
     expect(() => rates.admitRequest(another, request(50), 0)).not.toThrow();
+  });
+});
+
+it('an actor that owes calls sends small appends, but no compressed ones', () => {
+  const rates = createCallRates(sizes);
+  rates.admitRequest(callOf(key, { isAppend: true }), request(1_000), 0);
+  expect(() => rates.admit(callOf(key, { isAppend: true }), 0)).not.toThrow();
+  const compressed = callOf(key, { isAppend: true, isCompressed: true });
+  expect(() => rates.admit(compressed, 0)).toThrow('Too many calls');
+  expect(() => rates.admit(compressed, 10_000)).not.toThrow();
+});
+
+describe('callers who are not known', () => {
+  const codesOf = (count: number, act: () => void): string[] =>
+    Array.from({ length: count }, () => {
+      try {
+        act();
+        return 'in';
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
+    });
+  const spent = [...Array.from({ length: 100 }, () => 'in'), 'rate_limited'];
+
+  it('pay from their address with calls that need no credential, and with credentials that are looked up', () => {
+    for (const act of ['admit', 'admitUnknown'] as const) {
+      const rates = createCallRates(sizes);
+      expect(codesOf(101, () => rates[act](callOf(null), 0))).toEqual(spent);
+      expect(codesOf(1, () => rates.admit(callOf(null, {}, '192.0.2.8'), 0))).toEqual(['in']);
+      expect(codesOf(1, () => rates.admit(callOf(key), 0))).toEqual(['in']);
+      expect(codesOf(2, () => rates[act](callOf(null), 100))).toEqual(['in', 'rate_limited']);
+    }
+  });
+
+  it('pay for what their reads examine', () => {
+    const rates = createCallRates(sizes);
+    rates.charge(callOf(null), { examined: 50_000, verified: 0, chars: 0 }, 0);
+    expect(codesOf(1, () => rates.admit(callOf(null), 0))).toEqual(['rate_limited']);
+  });
+
+  it('pay for creations from another bucket', () => {
+    const rates = createCallRates(sizes);
+    codesOf(101, () => rates.admit(callOf(null), 0));
+    expect(codesOf(11, () => rates.admit(callOf(null, { createsAnonymously: true }), 0)).at(-1)).toBe('rate_limited');
+    expect(codesOf(1, () => rates.admit(callOf(null, { createsAnonymously: true }, '192.0.2.8'), 0))).toEqual(['in']);
   });
 });
 
