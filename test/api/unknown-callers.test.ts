@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { formatApiKey } from '../../src/domain/keys/api-key.ts';
 import { bearerOf, newParty } from '../support/parties.ts';
-import { runNode, testDir } from '../support/running-node.ts';
+import { runNode } from '../support/running-node.ts';
 
 /** Of a caller; an address of unknown callers has ten times as much. */
 const rate = { RATE_LIMIT_CALL_PER_SECOND: '1', RATE_LIMIT_CALL_BURST: '2' };
@@ -20,7 +20,7 @@ const unknown: Readonly<Record<string, () => [path: string, headers: Record<stri
 };
 
 test.each(Object.entries(unknown))('calls with %s share the rate of their address, and a known caller goes on', async (_, next) => {
-  await using node = await runNode({ DATA_DIR: testDir(), ...rate });
+  await using node = await runNode({ env: rate });
   const { apiKey } = await newParty(node.base, { keyed: false });
   const statusOf = async (path: string, headers: Record<string, string>): Promise<number> => {
     const answer = await fetch(node.base + path, { headers });
