@@ -142,7 +142,7 @@ export class HttpConnection {
     this.socket.end();
   }
 
-  /** Destroys the connection and frees what it holds for others in the same turn of the event loop. */
+  /** Destroys the connection and frees what it holds for others in the same iteration of the event loop. */
   abort(): void {
     this.socket.destroy();
     for (const response of this.#underWay) response.releaseAll();
