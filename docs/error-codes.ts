@@ -8,7 +8,7 @@ import { errorMeanings } from '../src/rpc/openapi/errors.ts';
 /** What a caller does about each code. */
 const actions: { readonly [code in ErrorCode]: string } = {
   invalid_json: 'send JSON (RFC 8259) in UTF-8',
-  invalid_argument: 'mend the field that `details.field`, or the header that `details.header`, names',
+  invalid_argument: 'correct the field that `details.field`, or the header that `details.header`, names',
   duplicate_key: 'send each key once',
   unsafe_number: 'send the number as a string',
   invalid_string: 'send whole characters',
@@ -28,7 +28,7 @@ const actions: { readonly [code in ErrorCode]: string } = {
   access_expired: 'ask for a new grant',
   environment_mismatch: 'use actors and keys of one environment',
   not_found: 'check the id; ask a party for a grant',
-  route_not_found: 'check the path: REST begins with `/v1`',
+  route_not_found: 'check the path: calls of the API over REST begin with `/v1`',
   method_not_allowed: 'use a method that `Allow` lists',
   ledger_closed: 'write to another ledger: closing is for good',
   master_closed: 'write to another master: closing is for good',
@@ -53,7 +53,7 @@ const retries: { readonly [rule in RetryRule]: string } = {
   not_written: 'yes, any call',
   in_progress: 'yes, any call',
   maybe_written: 'with the same Idempotency-Key, or a read',
-  fault: 'with the same Idempotency-Key, or a read; it may well fail again',
+  fault: 'with the same Idempotency-Key, or a read; once or twice',
 };
 
 /** Markdown: one row a code, in the order of the code's own table. */

@@ -25,7 +25,7 @@ export const errorMeanings: { readonly [code in ErrorCode]: string } = {
   unknown_signing_key: 'the named key is none of the actor',
   signing_key_revoked: 'the named key is revoked',
   permission_denied: 'the caller may not do this',
-  access_expired: 'the grant that allowed this has run out',
+  access_expired: 'the grant that allowed this has expired',
   environment_mismatch: 'sandbox and production do not mix',
   not_found: 'there is no such object, or the caller may not see it',
   route_not_found: 'there is no such path',
@@ -37,7 +37,7 @@ export const errorMeanings: { readonly [code in ErrorCode]: string } = {
   idempotency_in_progress: 'the first call with this idempotency key is still running',
   key_not_active: 'the signing key is not active',
   payload_too_large:
-    'a body beyond 1 MiB (64 KiB without a credential) or 132,096 JSON values, a payload beyond 256 KiB, metadata beyond 16 KiB, permissions beyond 4 KiB',
+    'a body beyond 1 MiB (64 KiB without a credential) or 132,096 JSON values, a payload beyond 256 KiB, an event with its signed payload beyond 572 KiB, metadata beyond 16 KiB, permissions beyond 4 KiB, more than 512 fields over gRPC and Connect, or 28,000 JSON values and escapes without a credential',
   unsupported_media_type: 'the body is not `application/json`, or is compressed',
   idempotency_key_reused: 'the idempotency key was used for another call',
   rate_limited: 'too many calls; `Retry-After` says when to go on',
