@@ -105,7 +105,8 @@ export const clusterConfigTable: readonly ConfigVariable[] = Object.freeze([
   {
     name: 'LEASE_RENEW_MS',
     default: String(defaultTimings.renewEveryMs),
-    meaning: 'How often leases are renewed, 50 or more; with LEASE_MARGIN_MS less than LEASE_TTL_MS. By default a third of a short LEASE_TTL_MS.',
+    meaning:
+      'How often leases are renewed, 50 or more; with LEASE_MARGIN_MS less than LEASE_TTL_MS. By default a third of a short LEASE_TTL_MS.',
   },
   {
     name: 'LEASE_MARGIN_MS',

@@ -108,8 +108,7 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
   {
     name: 'GRPC_CONNECTION_REQUEST_MIB',
     default: '8',
-    meaning:
-      'Memory for unfinished messages of one gRPC connection. Beyond it calls are `overloaded`.',
+    meaning: 'Memory for unfinished messages of one gRPC connection. Beyond it calls are `overloaded`.',
   },
   {
     name: 'GRPC_CONNECTION_ANSWER_MIB',
