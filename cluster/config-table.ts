@@ -28,7 +28,7 @@ export const clusterConfigTable: readonly ConfigVariable[] = Object.freeze([
   {
     name: 'CASSANDRA_TLS_CA_FILE',
     default: 'none',
-    meaning: 'PEM of the authority that signed Cassandra’s certificates.',
+    meaning: 'PEM of the CA that signed Cassandra’s certificates.',
   },
   {
     name: 'CASSANDRA_ALLOW',
@@ -54,13 +54,13 @@ export const clusterConfigTable: readonly ConfigVariable[] = Object.freeze([
   { name: 'INTERNAL_PORT', default: '9100', meaning: 'Internal port: other nodes, metrics, readiness.' },
   {
     name: 'ADVERTISE_ADDRESS',
-    default: 'INTERNAL_HOST, or the host name where that is every address',
+    default: 'INTERNAL_HOST, or the host name if that is every address',
     meaning: 'Where other nodes reach the internal port: `host` or `host:port`.',
   },
   {
     name: 'CLUSTER_TLS_CA_FILE',
     default: 'none; required in production',
-    meaning: 'PEM of the authority that signs the nodes’ certificates, and nothing else.',
+    meaning: 'PEM of the CA that signs the nodes’ certificates, and nothing else.',
   },
   { name: 'CLUSTER_TLS_CERT_FILE', default: 'none; required in production', meaning: 'Certificate of this node, PEM.' },
   {
@@ -105,13 +105,14 @@ export const clusterConfigTable: readonly ConfigVariable[] = Object.freeze([
   {
     name: 'LEASE_RENEW_MS',
     default: String(defaultTimings.renewEveryMs),
-    meaning: 'How often leases are renewed, 50 or more; by default a third of a short LEASE_TTL_MS.',
+    meaning:
+      'How often leases are renewed, 50 or more; with LEASE_MARGIN_MS less than LEASE_TTL_MS. By default a third of a short LEASE_TTL_MS.',
   },
   {
     name: 'LEASE_MARGIN_MS',
     default: String(defaultTimings.marginMs),
     meaning:
-      'How long before its end a node stops to believe in a lease, 50 or more and less than LEASE_RENEW_MS; by default a sixth of a short LEASE_TTL_MS.',
+      'How long before its end a node stops relying on a lease, 50 or more and less than LEASE_RENEW_MS; by default a sixth of a short LEASE_TTL_MS.',
   },
   {
     name: 'REBALANCE_QUIET_MS',

@@ -34,13 +34,14 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
   {
     name: 'SECRETS_KEY_FILE',
     default: 'made on first start; required in production',
-    meaning: 'Key that encrypts stored secrets: 32 bytes in base64.',
+    meaning:
+      'Key that encrypts webhook secrets and stored answers, and authenticates snapshots: 32 bytes in base64. It cannot be changed.',
   },
   {
     name: 'LOG_ORIGIN',
     default: '`localhost/dev-` and 8 random hex digits; required in production',
     meaning:
-      'Name of the service in its checkpoints, never to be changed but by `log new-origin`: the base URL of the API without its scheme, such as `ledger.example/v1`.',
+      'Name of the service in its checkpoints: the base URL of the API without its scheme, such as `ledger.example/v1`. Change it by `log new-origin` alone.',
   },
   {
     name: 'LOG_KEY_FILE',
@@ -82,21 +83,21 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
   {
     name: 'RATE_LIMIT_CREATE_PER_MINUTE',
     default: perMode(600),
-    meaning: 'Creating calls without a credential, a minute and address. 0: no limit.',
+    meaning: 'Calls a minute and address that create something without a credential. 0: no limit.',
   },
   { name: 'RATE_LIMIT_CREATE_BURST', default: '300', meaning: 'How many of them may come at once.' },
   {
     name: 'RATE_LIMIT_CALL_PER_SECOND',
     default: perMode(200),
     meaning:
-      'Calls with a credential but appends, a second and API key. What they cost beyond one call has the same rate for each actor. An address of unverified callers has ten times the rate. 0: no limit.',
+      'Calls a second for each API key, appends not counted. Costs beyond one call share one rate for all keys of an actor. Callers whose identity is not verified share ten times this rate for each address. 0: no limit.',
   },
   { name: 'RATE_LIMIT_CALL_BURST', default: '500', meaning: 'How many of them may come at once.' },
   {
     name: 'RATE_LIMIT_APPEND_PER_SECOND',
     default: perMode(5000),
     meaning:
-      'Appends a second and API key; to open a stream is one. What appends and events of streams cost beyond one call has the same rate for each actor. An address of unverified callers has ten times the rate. 0: no limit.',
+      'Appends a second for each API key; opening a stream is one. Costs of appends and of events of streams beyond one call share one rate for all keys of an actor. Callers whose identity is not verified share ten times this rate for each address. 0: no limit.',
   },
   { name: 'RATE_LIMIT_APPEND_BURST', default: '5000', meaning: 'How many of them may come at once.' },
   {
@@ -113,20 +114,19 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
   {
     name: 'GRPC_CONNECTION_REQUEST_MIB',
     default: '8',
-    meaning:
-      'What messages of one connection of the gRPC port that have begun and not ended may hold together. Beyond it calls are `overloaded`.',
+    meaning: 'Memory for unfinished messages of one gRPC connection. Beyond it calls are `overloaded`.',
   },
   {
     name: 'GRPC_CONNECTION_ANSWER_MIB',
     default: '32',
     meaning:
-      'What answers that the client of one connection of the gRPC port has not taken may hold together. Beyond it reads are `overloaded`, and other calls end with their connection.',
+      'Memory for answers that the client of one gRPC connection has not read yet. Beyond it reads are `overloaded`, and other calls end with the connection.',
   },
   {
     name: 'READS_AT_ONCE',
     default: 'one for each 16 MiB of the memory budget; at least 2, at most 16',
     meaning:
-      'Long reads (lists, event pages, proofs) that run at once. The next ones wait; callers who wait get their turns one after another.',
+      'Long reads (lists, event pages, proofs) that run at once. The next ones wait, and callers get places round-robin.',
   },
   {
     name: 'READS_AT_ONCE_PER_CALLER',
@@ -141,7 +141,8 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
   {
     name: 'FOLLOWERS_MAX',
     default: '10000',
-    meaning: 'Streams that follow on this node. Beyond it those of the actor or address with most are `overloaded`.',
+    meaning:
+      'Streams that follow on this node. Beyond it those of the actor or address with most are `overloaded`. Over gRPC MEMORY_BUDGET_MIB bounds them first: about 2,000 with 256 MiB.',
   },
   {
     name: 'FOLLOWERS_PER_ACTOR_MAX',
