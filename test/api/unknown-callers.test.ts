@@ -12,25 +12,25 @@ const unknown: Readonly<Record<string, () => [path: string, headers: Record<stri
     const random = randomBytes(32);
     return ['/v1/developer', bearerOf(formatApiKey({ environment: 'sandbox', region: null, random }))];
   },
-  'ids that no entity has': () => [
-    '/v1/traceledger',
-    { 'x-actor-id': randomUUID(), 'x-actor-type': 'device' },
-  ],
+  'ids that no entity has': () => ['/v1/traceledger', { 'x-actor-id': randomUUID(), 'x-actor-type': 'device' }],
   'no credential': () => ['/v1/entities?display_name=nobody', {}],
 };
 
-test.each(Object.entries(unknown))('calls with %s share the rate of their address, and a known caller goes on', async (_, next) => {
-  await using node = await runNode({ env: rate });
-  const { apiKey } = await newParty(node.base, { keyed: false });
-  const statusOf = async (path: string, headers: Record<string, string>): Promise<number> => {
-    const answer = await fetch(node.base + path, { headers });
-    await answer.arrayBuffer();
-    return answer.status;
-  };
-  expect(await statusOf('/v1/developer', bearerOf(apiKey))).toBe(200);
-  const statuses: number[] = [];
-  for (let at = 0; at < 30; at += 1) statuses.push(await statusOf(...next()));
-  expect(statuses.slice(0, 15)).not.toContain(429);
-  expect(statuses.at(-1)).toBe(429);
-  expect(await statusOf('/v1/developer', bearerOf(apiKey))).toBe(200);
-});
+test.each(Object.entries(unknown))(
+  'calls with %s share the rate of their address, and a known caller goes on',
+  async (_, next) => {
+    await using node = await runNode({ env: rate });
+    const { apiKey } = await newParty(node.base, { keyed: false });
+    const statusOf = async (path: string, headers: Record<string, string>): Promise<number> => {
+      const answer = await fetch(node.base + path, { headers });
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    expect(await statusOf('/v1/developer', bearerOf(apiKey))).toBe(200);
+    const statuses: number[] = [];
+    for (let at = 0; at < 30; at += 1) statuses.push(await statusOf(...next()));
+    expect(statuses.slice(0, 15)).not.toContain(429);
+    expect(statuses.at(-1)).toBe(429);
+    expect(await statusOf('/v1/developer', bearerOf(apiKey))).toBe(200);
+  },
+);

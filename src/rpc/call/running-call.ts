@@ -105,6 +105,7 @@ export abstract class RunningCall implements Call {
 
   abstract get address(): string;
   abstract get isCompressed(): boolean;
+  abstract admitUnknown(): void;
   abstract get walk(): Walk;
   abstract partWalk<T>(read: (walk: Walk) => Promise<T>): Promise<T>;
   abstract admitEvent(): EventBeyondRate | null;

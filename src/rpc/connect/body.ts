@@ -82,7 +82,8 @@ export async function unpackMessage(
   body: Buffer,
   sender: MessageSender,
 ): Promise<Buffer> {
-  if (!format.framed) return encoding === undefined || encoding === 'identity' ? body : decompress(encoding, body, sender);
+  if (!format.framed)
+    return encoding === undefined || encoding === 'identity' ? body : decompress(encoding, body, sender);
   if (body.length < frameHeadBytes || body.length !== frameHeadBytes + body.readUInt32BE(1)) throw badFrame();
   const message = body.subarray(frameHeadBytes);
   const flags = body.readUInt8(0);

@@ -39,7 +39,7 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
      * flood of them cannot fill the store.
      */
     admit(call: RunningCall, nowMs: number): void {
-      const { caller, endpoint } = call;
+      const { caller } = call;
       let limited: RateLimited | null = null;
       if (caller !== null) {
         const rate = rateOf(call);
@@ -106,7 +106,7 @@ function payerOf(caller: Caller, call: RunningCall): Payer {
   return call.payer;
 }
 
-function newPayer({ apiKeyId, actorId }: Caller, call: RunningCall): Payer {
+function newPayer({ apiKeyId }: Caller, call: RunningCall): Payer {
   const actor = walkerOf(call);
   const unverifiedAddress = apiKeyId !== null || call.isVerified ? null : call.address;
   return { key: apiKeyId ?? actor, actor, unverifiedAddress, addressTokens: 0 };

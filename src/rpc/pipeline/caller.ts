@@ -18,29 +18,29 @@ export async function identify(
   credentials: Credentials,
   rule: MethodRule,
   request: HeaderReader,
-  call: UnknownCaller,
+  unknown: UnknownCaller,
 ): Promise<Caller | null> {
   if (rule.auth === Auth.NONE) return null;
   const authorization = request.header('authorization');
   const actorType = request.header('x-actor-type');
-  if (authorization !== undefined) return byBearer(credentials, authorization, actorType, call);
+  if (authorization !== undefined) return byBearer(credentials, authorization, actorType, unknown);
   const actorId = request.header('x-actor-id');
   if (actorId === undefined || rule.auth === Auth.BEARER) throw noCredential(rule);
-  return byHeaders(credentials, actorId, actorType, call);
+  return byHeaders(credentials, actorId, actorType, unknown);
 }
 
 async function byBearer(
   credentials: Credentials,
   authorization: string,
   actorType: string | undefined,
-  call: UnknownCaller,
+  unknown: UnknownCaller,
 ): Promise<Caller> {
   const key = BEARER.exec(authorization)?.[1];
   if (key === undefined)
     throw new LedgerError('invalid_api_key', 'The Authorization header must be "Bearer" and one API key.', {
       header: 'Authorization',
     });
-  const { actorId, world, apiKeyId } = await credentials.byApiKey(key, call);
+  const { actorId, world, apiKeyId } = await credentials.byApiKey(key, unknown);
   const type = actorType === undefined ? 'service' : checkedActorType(actorType);
   return { actorId, world, via: 'api_key', apiKeyId, actorType: type, mustSign: false };
 }
@@ -49,11 +49,11 @@ async function byHeaders(
   credentials: Credentials,
   actorId: string,
   actorType: string | undefined,
-  call: UnknownCaller,
+  unknown: UnknownCaller,
 ): Promise<Caller> {
   if (!isUuid(actorId)) throw badIdentity('X-ACTOR-ID must be the id of one entity’s actor.', 'X-ACTOR-ID');
   if (actorType === undefined) throw badIdentity('X-ACTOR-ID must come with X-ACTOR-TYPE.', 'X-ACTOR-TYPE');
-  const entity = await credentials.byEntityHeaders(actorId, checkedActorType(actorType), call);
+  const entity = await credentials.byEntityHeaders(actorId, checkedActorType(actorType), unknown);
   return { ...entity, via: 'entity_header', apiKeyId: null };
 }
 

@@ -31,7 +31,7 @@ export interface Credentials {
    * Synchronous for a key that was checked within the last half second. Throws `invalid_api_key` if the key is
    * malformed, unknown or revoked.
    */
-  byApiKey(key: string, unknown?: UnknownCaller): KeyOwner | Promise<KeyOwner>;
+  byApiKey(key: string, unknown: UnknownCaller): KeyOwner | Promise<KeyOwner>;
 
   /** `actorId` is a UUID. Throws `invalid_actor_identity` if the actor is no entity, or not of that type. */
   byEntityHeaders(actorId: string, actorType: ActorType, unknown: UnknownCaller): Promise<NamedEntity>;

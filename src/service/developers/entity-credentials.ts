@@ -31,12 +31,12 @@ export function storedCredentials(
   const cache = new RecentMap<string, { readonly owner: KeyOwner; readonly readAt: number }>(keysCachedMax);
   const listeners: Parameters<Credentials['onRevoked']>[0][] = [];
 
-  const byApiKey = (text: string, unknown?: UnknownCaller): KeyOwner | Promise<KeyOwner> => {
+  const byApiKey = (text: string, unknown: UnknownCaller): KeyOwner | Promise<KeyOwner> => {
     if (parseApiKey(text) === null) throw badKey();
     const hash = apiKeyHash(text);
     const now = options.now();
     const cached = cache.get(hash);
-    if (cached === undefined) unknown?.admitUnknown();
+    if (cached === undefined) unknown.admitUnknown();
     else if (cached.readAt > now - keyFreshMs) return cached.owner;
     return readKey(hash, now);
   };

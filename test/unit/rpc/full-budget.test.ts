@@ -43,8 +43,11 @@ const transports: Readonly<Record<string, (payload: string) => Promise<string>>>
   },
 };
 
-test.each(Object.entries(transports))('an append over %s is served while the memory budget is full', async (_, append) => {
-  expect(await append('{}')).toBe('5');
-  expect(await append(JSON.stringify({ text: 'x'.repeat(200_000) }))).toContain('as much in memory as it may');
-  await expect.poll(() => memory.heldBytes('small')).toBe(0);
-});
+test.each(Object.entries(transports))(
+  'an append over %s is served while the memory budget is full',
+  async (_, append) => {
+    expect(await append('{}')).toBe('5');
+    expect(await append(JSON.stringify({ text: 'x'.repeat(200_000) }))).toContain('as much in memory as it may');
+    await expect.poll(() => memory.heldBytes('small')).toBe(0);
+  },
+);

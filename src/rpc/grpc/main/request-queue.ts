@@ -52,7 +52,8 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
     let message: Message;
     try {
       message = this.#read(bytes);
-      if (this.#waiting === null && !this.#memory.hold(requestKind(bytes.length), bytes.length)) throw outOfMemoryBudget();
+      if (this.#waiting === null && !this.#memory.hold(requestKind(bytes.length), bytes.length))
+        throw outOfMemoryBudget();
     } catch (error) {
       this.#error = error;
       this.stop();

@@ -8,8 +8,8 @@ import type { GrpcMethod } from '../worker-messages.ts';
 import type { CallStream, RefusedStatus, Status } from './call-stream.ts';
 import { asIs, beginningInterceptor, callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
 import {
-  headerOf,
   headerListOfStream,
+  headerOf,
   type StreamCall,
   WorkerArrivingCall,
   WorkerRefusedCall,

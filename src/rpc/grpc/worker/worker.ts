@@ -36,7 +36,16 @@ import { AnsweringServer } from './worker-refusals.ts';
 /** The worker: HTTP/2, TLS and gRPC. The main thread carries out the calls (listener.ts). */
 const main = parentPort;
 if (main === null) throw new Error('this runs as a thread of a gRPC transport');
-const { host, port, tls, methods, bounds, connectionsMax, memory, backlog: sharedBacklog } = workerData as GrpcWorkerData;
+const {
+  host,
+  port,
+  tls,
+  methods,
+  bounds,
+  connectionsMax,
+  memory,
+  backlog: sharedBacklog,
+} = workerData as GrpcWorkerData;
 
 const backlog = new FrameBacklog(sharedBacklog);
 /** How long the rest of this iteration may block, ms: the worker must also answer probes and send keepalives. */

@@ -295,10 +295,7 @@ describe('callers whom headers alone name', () => {
     rates.admitRequest(callOf(key, { isAppend: true }), request(1_000), 0);
     const admit = (at: number) => {
       const call = named(`entity ${at}`);
-      const codes = [
-        codeOf(() => rates.admit(call, 0)),
-        codeOf(() => rates.admitRequest(call, request(50), 0)),
-      ];
+      const codes = [codeOf(() => rates.admit(call, 0)), codeOf(() => rates.admitRequest(call, request(50), 0))];
       return rates.admitEvent(call, 0, 0) === null ? 'in' : codes.at(-1);
     };
     for (let at = 0; at < 60; at += 1) admit(at);
@@ -336,8 +333,7 @@ describe('callers whom headers alone name', () => {
 
   it('have the bounds of a request without a credential, but for an event, whose payload is signed', () => {
     const rates = createCallRates({ ...sizes, append: { perSecond: 0, burst: 0 } });
-    const limitOf = (isAppend: boolean) => () =>
-      rates.admitRequest(named('one', { isAppend }), request(28_001), 0);
+    const limitOf = (isAppend: boolean) => () => rates.admitRequest(named('one', { isAppend }), request(28_001), 0);
     expect(limitOf(false)).toThrow(expect.objectContaining({ code: 'payload_too_large', details: { limit: 28_000 } }));
     expect(limitOf(true)).not.toThrow();
   });

@@ -85,9 +85,9 @@ test('a check that hangs stops neither the checks of other keys nor the later on
   live.watch(hanging.incoming);
   live.watch(other.incoming);
   const asked: string[] = [];
-  credentials.byApiKey = (key) => {
+  credentials.byApiKey = (key, unknown) => {
     asked.push(key);
-    return key === goodKey ? new Promise(() => {}) : byApiKey(key);
+    return key === goodKey ? new Promise(() => {}) : byApiKey(key, unknown);
   };
   await pass(1);
   credentials.revoked.add(otherKey);
