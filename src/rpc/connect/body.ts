@@ -66,7 +66,7 @@ const unzip: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength:
 const unpacked = { total: 4, perCaller: 2, waiting: Number.POSITIVE_INFINITY };
 const places = new FairPlaces(unpacked, () => new Error('never: any number of messages may wait'));
 
-export interface MessageSender {
+interface MessageSender {
   readonly address: string;
   /** Aborts when the caller leaves. */
   readonly signal: AbortSignal;

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { addressKey } from './address-key.ts';
 
-export interface ServingConnection {
+interface ServingConnection {
   /** Whether a whole request has arrived that is not answered yet. */
   readonly isServing: boolean;
 }
