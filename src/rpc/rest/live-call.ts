@@ -7,7 +7,7 @@ import type { Decoded, StreamCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { errorEnvelope } from '../http/error-envelope.ts';
 import { RestCall } from './rest-call.ts';
-import { EVENTS, endWith, writeOn } from './stream-call.ts';
+import { EVENTS, endWithError, writeOn } from './stream-call.ts';
 
 /** How long EventSource waits before it reconnects, ms, if no error says otherwise. */
 const retryMs = 2_000;
@@ -56,7 +56,7 @@ export class RestLiveCall extends RestCall implements StreamCall {
     }
     const retry = error.details.retry_after_ms;
     const hint = typeof retry === 'number' ? `retry: ${retry}\n` : '';
-    endWith(this.response, `${hint}event: error\ndata: ${errorEnvelope(error, call.requestId)}\n\n`);
+    endWithError(this.response, `${hint}event: error\ndata: ${errorEnvelope(error, call.requestId)}\n\n`);
   }
 
   #start(call: RunningCall): void {

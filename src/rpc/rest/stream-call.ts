@@ -25,7 +25,7 @@ export function writeOn(response: ServerResponse, chunk: string | Buffer): Promi
 const lingerMs = 1_000;
 
 /** Ends a stream with the text of an error. */
-export function endWith(response: ServerResponse, text: string): void {
+export function endWithError(response: ServerResponse, text: string): void {
   response.end(text);
   setTimeout(() => response.destroy(), lingerMs).unref();
 }
@@ -51,7 +51,7 @@ export class RestStreamCall extends RestCall implements StreamCall {
   override fail(call: RunningCall, error: LedgerError): void {
     if (!this.#started) super.fail(call, error);
     if (!this.#started || !this.response.writable) return;
-    endWith(this.response, this.#textOf(`✗ ${error.message} (${error.code}, request ${call.requestId})`));
+    endWithError(this.response, this.#textOf(`✗ ${error.message} (${error.code}, request ${call.requestId})`));
   }
 
   #start(call: RunningCall): void {
