@@ -6,7 +6,7 @@
 
 export const workerEvent = {
   /**
-   * method u32, deadline f64 (Unix time, ms), head (the caller's address, names and values of headers), request bytes.
+   * method u32, deadline f64 (Unix time, ms), texts (the caller's address, names and values of headers), request bytes.
    */
   begun: 1,
   /** bytes: the next request of a stream, or the single request of a call that was arriving. */
@@ -18,17 +18,17 @@ export const workerEvent = {
   /** bytes u32: how many more bytes of a stream's answers HTTP/2 has taken. */
   sent: 5,
   /**
-   * status u8 (of gRPC), ms f64, head (route, code, message, request id or '', bound or ''): grpc-js refused a call
+   * status u8 (of gRPC), ms f64, texts (route, code, message, request id or '', bound or ''): grpc-js refused a call
    * before the service had it. The main thread answers with `fail`, after which the number is free.
    */
   refused: 6,
   /**
-   * status u8 (of gRPC), head (code, message, bound or ''): the request of a call that is arriving, or the requests of
+   * status u8 (of gRPC), texts (code, message, bound or ''): the request of a call that is arriving, or the requests of
    * a stream, cannot be read on.
    */
   cut: 7,
   /**
-   * ms f64, head (route, code or '', request id or ''): a call was answered without the service. The number has no
+   * ms f64, texts (route, code or '', request id or ''): a call was answered without the service. The number has no
    * meaning.
    */
   noted: 8,
@@ -44,11 +44,11 @@ export const workerEvent = {
  * free.
  */
 export const workerCommand = {
-  /** head (names and values of headers), bytes: the answer of a unary call. */
+  /** texts (names and values of headers), bytes: the answer of a unary call. */
   answer: 1,
-  /** status u8, head, message (UTF-8), details bytes (google.rpc.Status). */
+  /** status u8, texts (headers), message (UTF-8), details bytes (google.rpc.Status). */
   fail: 2,
-  /** head: sent before the first answer of a stream. */
+  /** texts (headers): sent before the first answer of a stream. */
   headers: 3,
   /** bytes: one answer of a stream. */
   send: 4,
@@ -121,7 +121,7 @@ export class FrameWriter {
   }
 
   /** Writes texts in latin1, such as headers. */
-  head(texts: readonly string[]): this {
+  texts(texts: readonly string[]): this {
     this.u32(texts.length);
     for (const text of texts) {
       this.u32(text.length).#room(text.length);
@@ -195,7 +195,7 @@ export class FrameReader {
     return this.#bytes.subarray(this.#at - length, this.#at);
   }
 
-  head(): string[] {
+  texts(): string[] {
     const texts = new Array<string>(this.u32());
     for (let index = 0; index < texts.length; index++) {
       const length = this.u32();

@@ -23,14 +23,14 @@ export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStre
  * Returns the caller's address, then names and values of its headers. These are removed from the metadata: grpc-js
  * would keep them until the call ends, each as a string outside of the heap that only a full collection frees.
  */
-export function headOf(call: UnaryCall | StreamCall): string[] {
-  const head = [call.getPeer()];
+export function headerListOf(call: UnaryCall | StreamCall): string[] {
+  const list = [call.getPeer()];
   const { metadata } = call;
   for (const [name, values] of Object.entries(metadata.toJSON())) {
-    if (typeof values[0] === 'string') head.push(name, values.length === 1 ? values[0] : values.join(', '));
+    if (typeof values[0] === 'string') list.push(name, values.length === 1 ? values[0] : values.join(', '));
     if (name !== requestIdHeader) metadata.remove(name);
   }
-  return head;
+  return list;
 }
 
 /** Headers that grpc-js does not pass on. */
@@ -44,13 +44,13 @@ const ownHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /** The same for a call that has no handler yet. */
-export function headOfStream(peer: string, headers: IncomingHttpHeaders): string[] {
-  const head = [peer];
+export function headerListOfStream(peer: string, headers: IncomingHttpHeaders): string[] {
+  const list = [peer];
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value !== 'string' || name.startsWith(':') || name.endsWith('-bin') || ownHeaders.has(name)) continue;
-    head.push(name, value);
+    list.push(name, value);
   }
-  return head;
+  return list;
 }
 
 /** '' if the header is absent. */
@@ -223,8 +223,8 @@ export class WorkerStreamCall implements WorkerCall {
 
 function metadataOf(frame: FrameReader): Metadata {
   const metadata = new Metadata();
-  const head = frame.head();
-  for (let at = 0; at < head.length; at += 2) metadata.set(head[at] ?? '', head[at + 1] ?? '');
+  const headers = frame.texts();
+  for (let at = 0; at < headers.length; at += 2) metadata.set(headers[at] ?? '', headers[at + 1] ?? '');
   return metadata;
 }
 

@@ -8,8 +8,8 @@ import type { GrpcMethod } from '../worker-messages.ts';
 import type { CallStream, RefusedStatus, Status } from './call-stream.ts';
 import { asIs, beginningInterceptor, callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
 import {
+  headerListOfStream,
   headerOf,
-  headOfStream,
   type StreamCall,
   WorkerArrivingCall,
   WorkerRefusedCall,
@@ -65,7 +65,7 @@ function reportArriving({ calls, writer }: AnsweringServerParts, stream: CallStr
     .frame(workerEvent.arriving, arriving.number)
     .u32(method.number)
     .f64(Number(call.getDeadline()))
-    .head(headOfStream(call.getPeer(), headers));
+    .texts(headerListOfStream(call.getPeer(), headers));
   stream.begun(arriving);
 }
 
@@ -73,8 +73,9 @@ function unknownMethod({ calls, writer }: AnsweringServerParts) {
   return (call: StreamCall): void => {
     const own = new WorkerStreamCall(call, callStreamOf(call), writer);
     own.number = calls.add(own);
-    const head = ['none', 'route_not_found', 'There is no such method here.', headerOf(call.metadata, requestIdHeader)];
-    writer.frame(workerEvent.refused, own.number).u8(grpcStatus.UNIMPLEMENTED).f64(0).head(head);
+    const requestId = headerOf(call.metadata, requestIdHeader);
+    const texts = ['none', 'route_not_found', 'There is no such method here.', requestId];
+    writer.frame(workerEvent.refused, own.number).u8(grpcStatus.UNIMPLEMENTED).f64(0).texts(texts);
   };
 }
 
@@ -129,7 +130,7 @@ function sentIdOf({ headers }: CallStream): string {
 }
 
 function note(writer: FrameWriter, ms: number, route: string, code: ErrorCode | '', requestId: string): void {
-  writer.frame(workerEvent.noted, 0).f64(ms).head([route, code, requestId]);
+  writer.frame(workerEvent.noted, 0).f64(ms).texts([route, code, requestId]);
 }
 
 /** `send` sends the status that the main thread makes. */
@@ -149,15 +150,15 @@ function refuse(
   if (isGone && own === null) return;
   if (own !== null && isReading(own) && calls.get(own.number) === own) {
     // The main thread has the call: requests that arrived before are answered first.
-    writer.frame(workerEvent.cut, own.number).u8(status.code).head([code, message, bound]);
+    writer.frame(workerEvent.cut, own.number).u8(status.code).texts([code, message, bound]);
     return;
   }
-  const head = [route, code, message, sentIdOf(stream), bound];
+  const texts = [route, code, message, sentIdOf(stream), bound];
   writer
     .frame(workerEvent.refused, calls.add(new WorkerRefusedCall(send)))
     .u8(status.code)
     .f64(ms)
-    .head(head);
+    .texts(texts);
 }
 
 /** Whether the main thread waits for more of the call's requests. */

@@ -24,7 +24,7 @@ import { releaseClosedStreams } from './closed-streams.ts';
 import { Health } from './health.ts';
 import { addReflection } from './reflection.ts';
 import {
-  headOf,
+  headerListOf,
   type StreamCall,
   type UnaryCall,
   WorkerArrivingCall,
@@ -175,7 +175,7 @@ function begin<T extends WorkerUnaryCall | WorkerStreamCall>(
   const stream = callStreamOf(call);
   if (stream.isOver) return;
   const own = make(stream);
-  const head = headOf(call);
+  const headers = headerListOf(call);
   const arriving = stream.own;
   if (method.kind !== 'bidi_streaming') stream.received();
   if (arriving instanceof WorkerArrivingCall) {
@@ -192,6 +192,6 @@ function begin<T extends WorkerUnaryCall | WorkerStreamCall>(
     .frame(workerEvent.begun, own.number)
     .u32(method.number)
     .f64(Number(call.getDeadline()))
-    .head(head)
+    .texts(headers)
     .bytes(request);
 }

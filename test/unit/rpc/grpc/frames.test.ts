@@ -16,9 +16,9 @@ function read(frames: Uint8Array<ArrayBuffer> | undefined): FrameReader {
 describe('frames between threads', () => {
   test('are read as they were written, in order', () => {
     const { writer, posted } = opened();
-    const head = ['127.0.0.1:1', 'authorization', 'Bearer é', 'empty', ''];
-    writer.frame(workerEvent.begun, 7).u32(3).f64(Number.POSITIVE_INFINITY).head(head).bytes(Buffer.from('ab'));
-    writer.frame(workerCommand.fail, 0xffff_ffff).u8(255).head([]).bytes(Buffer.alloc(0));
+    const texts = ['127.0.0.1:1', 'authorization', 'Bearer é', 'empty', ''];
+    writer.frame(workerEvent.begun, 7).u32(3).f64(Number.POSITIVE_INFINITY).texts(texts).bytes(Buffer.from('ab'));
+    writer.frame(workerCommand.fail, 0xffff_ffff).u8(255).texts([]).bytes(Buffer.alloc(0));
     writer.flush();
     expect(posted.length).toBe(1);
     const reader = read(posted[0]);
@@ -28,11 +28,11 @@ describe('frames between threads', () => {
       3,
       Number.POSITIVE_INFINITY,
     ]);
-    expect(reader.head()).toEqual(head);
+    expect(reader.texts()).toEqual(texts);
     expect(reader.bytes().toString()).toBe('ab');
     expect(reader.isEmpty).toBe(false);
     expect([reader.u8(), reader.u32(), reader.u8()]).toEqual([workerCommand.fail, 0xffff_ffff, 255]);
-    expect([reader.head(), reader.bytes().length, reader.isEmpty]).toEqual([[], 0, true]);
+    expect([reader.texts(), reader.bytes().length, reader.isEmpty]).toEqual([[], 0, true]);
   });
 
   test('of one iteration are posted together after it, and those of the next one by themselves', async () => {
