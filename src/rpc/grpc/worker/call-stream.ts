@@ -32,7 +32,7 @@ export class CallStream {
   call: ServerInterceptingCallInterface | null = null;
   slot = -1;
   /** null until the main thread knows the call. */
-  own: WorkerCall | null = null;
+  workerCall: WorkerCall | null = null;
   readonly #encoding: string;
   readonly #parts: CallStreamParts;
   readonly #framing = new MessageFraming();
@@ -193,8 +193,8 @@ export class CallStream {
    * The main thread knows the call. The headers are dropped: their strings lie outside of the heap, and keeping them
    * costs most of a full collection.
    */
-  begun(own: WorkerCall): void {
-    this.own = own;
+  begun(workerCall: WorkerCall): void {
+    this.workerCall = workerCall;
     const requestId = this.headers?.[requestIdHeader];
     this.headers = requestId === undefined ? null : { [requestIdHeader]: requestId };
   }

@@ -122,9 +122,9 @@ function handle(frames: FrameReader): void {
   }
 }
 
-function watch(call: EventEmitter, number: number, own: WorkerCall): void {
+function watch(call: EventEmitter, number: number, workerCall: WorkerCall): void {
   call.on('cancelled', () => {
-    if (calls.get(number) === own) writer.frame(workerEvent.gone, number);
+    if (calls.get(number) === workerCall) writer.frame(workerEvent.gone, number);
   });
 }
 
@@ -174,22 +174,22 @@ function begin<T extends WorkerUnaryCall | WorkerStreamCall>(
 ): void {
   const stream = callStreamOf(call);
   if (stream.isOver) return;
-  const own = make(stream);
+  const workerCall = make(stream);
   const headers = headerListOf(call);
-  const arriving = stream.own;
+  const arriving = stream.workerCall;
   if (method.kind !== 'bidi_streaming') stream.received();
   if (arriving instanceof WorkerArrivingCall) {
-    arriving.begin(own);
-    own.number = arriving.number;
-    watch(call, own.number, arriving);
-    writer.frame(workerEvent.request, own.number).bytes(request);
+    arriving.begin(workerCall);
+    workerCall.number = arriving.number;
+    watch(call, workerCall.number, arriving);
+    writer.frame(workerEvent.request, workerCall.number).bytes(request);
     return;
   }
-  own.number = calls.add(own);
-  stream.begun(own);
-  watch(call, own.number, own);
+  workerCall.number = calls.add(workerCall);
+  stream.begun(workerCall);
+  watch(call, workerCall.number, workerCall);
   writer
-    .frame(workerEvent.begun, own.number)
+    .frame(workerEvent.begun, workerCall.number)
     .u32(method.number)
     .f64(Number(call.getDeadline()))
     .texts(headers)
