@@ -21,22 +21,23 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
   const creates = new RateLimiter('create', sizes.create, callersMax);
   const appends = new CallerRate('append', sizes.append, callersMax);
   const calls = new CallerRate('call', sizes.call, callersMax);
+  const rateOf = (call: RunningCall): CallerRate => (call.endpoint.isAppend ? appends : calls);
   return {
     /**
      * Takes one call from the caller's buckets. If one is empty, throws `rate_limited` and sets the headers that say
      * when to retry. Refused calls go into the caller's access history at no more than the rate for calls, so that a
      * flood of them cannot fill the store.
      */
-    admit(call: RunningCall, address: () => string, nowMs: number): void {
+    admit(call: RunningCall, nowMs: number): void {
       const { caller, endpoint } = call;
       let limited: RateLimited | null = null;
       if (caller !== null) {
-        const rate = endpoint.isAppend ? appends : calls;
-        const payer = payerOf(caller, call, address);
+        const rate = rateOf(call);
+        const payer = payerOf(caller, call);
         limited = rate.takeCall(payer, endpoint.isAppend, nowMs);
         if (limited !== null) call.isRecorded = rate.isRecorded(payer, nowMs);
       } else if (endpoint.rule.createsAnonymously) {
-        limited = creates.take(addressKey(address()), nowMs);
+        limited = creates.take(call.address, nowMs);
       }
       if (limited !== null) throw rateLimited(call, limited);
     },
@@ -45,7 +46,7 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
      * `rate_limited` if one owes calls already, and `payload_too_large` for too much of a caller that is not verified.
      * A call that is refused here is not recorded: what it names would have to be read.
      */
-    admitRequest(call: RunningCall, address: () => string, request: Uint8Array, nowMs: number): void {
+    admitRequest(call: RunningCall, request: Uint8Array, nowMs: number): void {
       const { caller, endpoint } = call;
       // The largest payload has to be read to verify its signature.
       const isBounded = caller === null || (caller.mustSign && !endpoint.isAppend);
@@ -56,10 +57,9 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
       if (tokens === 0) return;
       let limited: RateLimited | null = null;
       if (caller !== null) {
-        const rate = endpoint.isAppend ? appends : calls;
-        limited = rate.takeCosts(payerOf(caller, call, address), tokens, nowMs);
+        limited = rateOf(call).takeCosts(payerOf(caller, call), tokens, nowMs);
       } else if (endpoint.rule.createsAnonymously) {
-        limited = creates.takeMore(addressKey(address()), tokens, nowMs);
+        limited = creates.takeMore(call.address, tokens, nowMs);
       }
       if (limited === null) return;
       call.isRecorded = false;
@@ -68,41 +68,39 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
     /**
      * The same for an event of a stream, whose costs take nothing from the calls of the same key. Returns the refusal.
      */
-    admitEvent(call: RunningCall, address: () => string, parts: number, nowMs: number): EventBeyondRate | null {
+    admitEvent(call: RunningCall, parts: number, nowMs: number): EventBeyondRate | null {
       if (call.caller === null) return null;
       const tokens = callsToRead(parts);
-      const limited = appends.takeEventCosts(payerOf(call.caller, call, address), tokens, nowMs);
+      const limited = appends.takeEventCosts(payerOf(call.caller, call), tokens, nowMs);
       return limited === null ? null : { error: tooManyCalls(limited), retryAfterMs: limited.retryAfterMs };
     },
     /** An event of a stream that was refused for good counts as a call. */
-    chargeRefusedEvent(call: RunningCall, address: () => string, nowMs: number): void {
-      if (call.caller !== null) appends.chargeEvent(payerOf(call.caller, call, address), 1, nowMs);
+    chargeRefusedEvent(call: RunningCall, nowMs: number): void {
+      if (call.caller !== null) appends.chargeEvent(payerOf(call.caller, call), 1, nowMs);
     },
     /** Charges what a read has cost beyond one call. The next calls are refused until the bucket is filled again. */
-    charge(call: RunningCall, address: () => string, cost: WalkCost, nowMs: number): void {
+    charge(call: RunningCall, cost: WalkCost, nowMs: number): void {
       const { caller, endpoint } = call;
       const tokens = callsOf(cost);
       if (caller === null || endpoint.isAppend || tokens === 0) return;
-      calls.charge(payerOf(caller, call, address), tokens, nowMs);
+      calls.charge(payerOf(caller, call), tokens, nowMs);
     },
     /** The caller's signature was verified: its address gets back what the call took from it, and pays no more. */
-    verified({ endpoint, payer }: RunningCall, nowMs: number): void {
-      if (payer !== null) (endpoint.isAppend ? appends : calls).verified(payer, nowMs);
+    verified(call: RunningCall, nowMs: number): void {
+      if (call.payer !== null) rateOf(call).verified(call.payer, nowMs);
     },
   };
 }
 
-function payerOf(caller: Caller, call: RunningCall, address: () => string): Payer {
-  call.payer ??= newPayer(caller, call.isVerified, address);
+function payerOf(caller: Caller, call: RunningCall): Payer {
+  call.payer ??= newPayer(caller, call);
   return call.payer;
 }
 
-function newPayer(caller: Caller, isVerified: boolean, address: () => string): Payer {
-  const { apiKeyId, actorId } = caller;
-  if (apiKeyId !== null) return { key: apiKeyId, actor: actorId, unverifiedAddress: null, addressTokens: 0 };
-  const actor = walkerOf(caller, address());
-  const unverifiedAddress = isVerified ? null : addressKey(address());
-  return { key: actor, actor, unverifiedAddress, addressTokens: 0 };
+function newPayer({ apiKeyId }: Caller, call: RunningCall): Payer {
+  const actor = walkerOf(call);
+  const unverifiedAddress = apiKeyId !== null || call.isVerified ? null : call.address;
+  return { key: apiKeyId ?? actor, actor, unverifiedAddress, addressTokens: 0 };
 }
 
 /** Honest entities behind one gateway share its address, and all are unverified until their requests were read. */
@@ -194,9 +192,10 @@ class CallerRate {
  * The key that a long read counts for: the actor, whatever API key it uses; actor and address if only headers name the
  * actor; the address if there is no caller.
  */
-export function walkerOf(caller: Caller | null, address: string): string {
-  if (caller === null) return addressKey(address);
-  return caller.apiKeyId === null ? `${caller.actorId} ${addressKey(address)}` : caller.actorId;
+export function walkerOf(call: Pick<RunningCall, 'caller' | 'address'>): string {
+  const { caller } = call;
+  if (caller === null) return call.address;
+  return caller.apiKeyId === null ? `${caller.actorId} ${call.address}` : caller.actorId;
 }
 
 /** The calls that a read counts as, beyond the call itself. */

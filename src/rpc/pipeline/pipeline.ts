@@ -93,7 +93,7 @@ export function createPipeline(parts: PipelineParts) {
     const walk = call.openedWalk;
     if (walk !== null) {
       walk.end();
-      charge(parts, call, incoming, walk);
+      charge(parts, call, walk);
     }
     running.remove(incoming);
   };
@@ -192,8 +192,8 @@ export function createPipeline(parts: PipelineParts) {
   };
 }
 
-function charge({ rates, monotonicMs }: PipelineParts, call: RunningCall, incoming: IncomingCall, walk: Walk): void {
-  rates.charge(call, () => incoming.address(), walk.cost, monotonicMs());
+function charge({ rates, monotonicMs }: PipelineParts, call: RunningCall, walk: Walk): void {
+  rates.charge(call, walk.cost, monotonicMs());
 }
 
 class PipelineSupport implements CallSupport {
@@ -210,22 +210,22 @@ class PipelineSupport implements CallSupport {
   }
 
   openWalk(call: RunningCall): Walk {
-    return new Walk(this.#parts.walks, walkerOf(call.caller, this.#incoming.address()), call.signal);
+    return new Walk(this.#parts.walks, walkerOf(call), call.signal);
   }
 
   charge(call: RunningCall, walk: Walk): void {
-    charge(this.#parts, call, this.#incoming, walk);
+    charge(this.#parts, call, walk);
   }
 
   admitEvent(call: RunningCall): EventBeyondRate | null {
     const { rates, monotonicMs } = this.#parts;
     const parts = this.#incoming.requests?.takenParts ?? 0;
-    return rates.admitEvent(call, () => this.#incoming.address(), parts, monotonicMs());
+    return rates.admitEvent(call, parts, monotonicMs());
   }
 
   eventRefused(call: RunningCall): void {
     const { rates, monotonicMs } = this.#parts;
-    rates.chargeRefusedEvent(call, () => this.#incoming.address(), monotonicMs());
+    rates.chargeRefusedEvent(call, monotonicMs());
   }
 
   verified(call: RunningCall): void {
@@ -251,10 +251,10 @@ async function admit(parts: PipelineParts, call: RunningCall, incoming: Incoming
   const caller = await identify(parts.credentials, rule, incoming);
   call.caller = caller;
   refuseByWrongClock(parts, call);
-  parts.rates.admit(call, () => incoming.address(), parts.monotonicMs());
+  parts.rates.admit(call, parts.monotonicMs());
   const timestamp = demandSignature(call, incoming, parts.now());
   await incoming.receive();
-  parts.rates.admitRequest(call, () => incoming.address(), incoming.received, parts.monotonicMs());
+  parts.rates.admitRequest(call, incoming.received, parts.monotonicMs());
   if (caller === null) return null;
   const signature = signatureOf(incoming);
   if (timestamp !== null && signature !== null) {
