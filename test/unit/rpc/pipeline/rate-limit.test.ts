@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { IncomingCall } from '../../../../src/rpc/call/incoming-call.ts';
 import type { RunningCall } from '../../../../src/rpc/call/running-call.ts';
+import type { Endpoint } from '../../../../src/rpc/endpoints/endpoint.ts';
 import { addressKey, callsOf, createCallRates, walkerOf } from '../../../../src/rpc/pipeline/call-rates.ts';
+import { PipelineCall, type PipelineCallParts } from '../../../../src/rpc/pipeline/pipeline-call.ts';
 import { RateLimiter } from '../../../../src/rpc/pipeline/rate-limit.ts';
 import type { Caller } from '../../../../src/service/calls/call.ts';
 
@@ -332,5 +335,14 @@ describe('addresses', () => {
     ['::1', '0:0:0:0::/64'],
   ])('%s counts as %s', (address, key) => {
     expect(addressKey(address)).toBe(key);
+  });
+
+  it('are those of calls', () => {
+    const incoming = { address: () => '2001:db8:1:2::9', header: () => undefined } as unknown as IncomingCall;
+    const random = (length: number) => Buffer.alloc(length);
+    const parts = { random, now: () => 0, monotonicMs: () => 0 } as unknown as PipelineCallParts;
+    const call = new PipelineCall(parts, {} as Endpoint, incoming, 0);
+    expect(call.address).toBe('2001:db8:1:2::/64');
+    expect(walkerOf(call)).toBe('2001:db8:1:2::/64');
   });
 });
