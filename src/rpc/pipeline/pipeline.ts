@@ -15,9 +15,8 @@ import { asLedgerError } from './as-ledger-error.ts';
 import { createCallRegister } from './call-register.ts';
 import { identify, signatureOf } from './caller.ts';
 import { signedTime } from './entity-request.ts';
-import { LiveCredentials } from './live-credentials.ts';
 import { PipelineCall, type PipelineCallParts } from './pipeline-call.ts';
-import { watchCredential } from './stream-credential.ts';
+import { StreamCredentials } from './stream-credentials.ts';
 
 interface PipelineParts extends RunOnceParts, PipelineCallParts {
   readonly credentials: Credentials;
@@ -43,7 +42,7 @@ export function createPipeline(parts: PipelineParts) {
     }
   };
   const running = createCallRegister(parts.now, answerFor);
-  const liveCredentials = new LiveCredentials(parts.credentials);
+  const streamCredentials = new StreamCredentials(parts.credentials, answerFor);
 
   const fail = async (call: RunningCall, incoming: IncomingCall, thrown: unknown): Promise<void> => {
     const error = asLedgerError(thrown);
@@ -94,7 +93,7 @@ export function createPipeline(parts: PipelineParts) {
       // The request has no fields of JSON text, whose parsed form would be kept as long as the stream.
       const { message } = incoming.decode();
       call.request = message;
-      liveCredentials.watch(incoming);
+      streamCredentials.watch(incoming);
       try {
         const answers = await opened(call, (endpoint.handler as LiveStreamHandler)(message, call));
         if (answers === null) throw callerLeft();
@@ -107,7 +106,7 @@ export function createPipeline(parts: PipelineParts) {
         // The end of the stream also ends the read under way, which throws another error.
         throw call.ending ?? thrown;
       } finally {
-        liveCredentials.unwatch(incoming);
+        streamCredentials.unwatch(incoming);
       }
       if (call.ending !== null) throw call.ending;
       await finish(parts, call, incoming);
@@ -154,10 +153,14 @@ export function createPipeline(parts: PipelineParts) {
     async bidi(endpoint: Endpoint, incoming: BidiCall): Promise<void> {
       await run(endpoint, incoming, Number.POSITIVE_INFINITY, async (call) => {
         await admit(parts, call, incoming);
-        using _watch = watchCredential(parts.credentials, call, incoming, answerFor);
-        await sendAll(call, incoming, (endpoint.handler as BidiStreamHandler)(incoming.requests, call));
-        if (call.ending !== null) throw call.ending;
-        await finish(parts, call, incoming);
+        streamCredentials.watch(incoming);
+        try {
+          await sendAll(call, incoming, (endpoint.handler as BidiStreamHandler)(incoming.requests, call));
+          if (call.ending !== null) throw call.ending;
+          await finish(parts, call, incoming);
+        } finally {
+          streamCredentials.unwatch(incoming);
+        }
       });
       incoming.requests.stop();
     },
