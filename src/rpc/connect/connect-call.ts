@@ -154,12 +154,11 @@ class AnswerQueue implements AsyncIterable<object> {
   #wake: (() => void) | null = null;
   #taken: (() => void) | null = null;
   #ended = false;
-  #isStopped = false;
   #error: Error | null = null;
 
   /** Resolves once the answer was taken, or no more answers are taken. */
   push(answer: object): Promise<void> {
-    if (this.#isStopped) return Promise.resolve();
+    if (this.#ended) return Promise.resolve();
     this.#waiting.push(answer);
     this.#wake?.();
     return new Promise((resolve) => {
@@ -168,9 +167,8 @@ class AnswerQueue implements AsyncIterable<object> {
   }
 
   stop(): void {
-    this.#isStopped = true;
-    this.#taken?.();
     this.end(null);
+    this.#taken?.();
   }
 
   end(error: Error | null): void {
