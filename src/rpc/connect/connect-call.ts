@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { create, fromJson, type Message, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { create, fromJson, type Message, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
 import type { LedgerError } from '../../domain/errors.ts';
 import { parseJsonBody } from '../../domain/json/json.ts';
@@ -17,6 +17,7 @@ import { equivalentOf } from '../call/rest-equivalent.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
+import { encodedLength } from '../grpc/main/encode.ts';
 import { readBody } from '../http/body.ts';
 import type { HttpHandlerParts } from '../http/handler-parts.ts';
 import { HttpCall } from '../http/http-call.ts';
@@ -104,8 +105,7 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
    */
   encode(answer: object): void {
     if (this.#endpoint.changesState || this.response.hasRoomForAnswers) return;
-    const { output } = this.#endpoint.method;
-    const { length } = toBinary(output, create(output, answer as MessageInitShape<typeof output>));
+    const length = encodedLength(this.#endpoint.method.output, answer);
     if (length > limits.smallAnswerMaxBytes && !this.response.holdAnswer(length)) throw outOfMemoryBudget();
   }
 
