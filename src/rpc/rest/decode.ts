@@ -5,13 +5,13 @@ import { ownText } from '../../runtime/collections/own-text.ts';
 import { isOptional, jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
 import { unknownField } from '../call/json-fields.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
-import { readQuery } from './query.ts';
+import { type Parameter, readQuery } from './query.ts';
 
 export interface RestInput {
   /** Percent-decoded, by field name. */
   readonly pathParams: Readonly<Record<string, string>>;
-  /** The raw query without its question mark; '' if there is none. */
-  readonly query: string;
+  /** Of the query. */
+  readonly parameters: readonly Parameter[];
   /** null if the body is empty. */
   readonly body: JsonNode | null;
 }
@@ -34,7 +34,7 @@ export function requestReader(route: RestRoute): (input: RestInput) => Message {
   const inPath = request.fields.filter((field) => route.pathParams.includes(field.name));
   const free = fieldsOutsidePath(route);
   return (input) => {
-    const init = route.hasBody ? readBody(free, input.body) : readQuery(free, input.query);
+    const init = route.hasBody ? readBody(free, input.body) : readQuery(free, input.parameters);
     for (const field of inPath) init[field.localName] = input.pathParams[field.name] ?? '';
     return create(request, init);
   };

@@ -2,36 +2,44 @@ import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { invalidField, refusedValue } from '../../domain/errors.ts';
 import { noRestForm } from '../../service/encoding/json-field.ts';
 
+const noParameters: readonly Parameter[] = [];
+
+export interface Parameter {
+  /** As it was sent if its percent-encoding is broken; with its value if it is empty. Neither names a field. */
+  readonly name: string;
+  /** Percent-encoded. */
+  readonly value: string;
+}
+
+/** The parameters of a raw query, encoded like HTML forms. */
+export function parametersOf(query: string): readonly Parameter[] {
+  if (query === '') return noParameters;
+  const pairs = query.split('&').filter((pair) => pair !== '');
+  return pairs.map((pair) => {
+    const [name = ''] = pair.split('=', 1);
+    return { name: name === '' ? pair : (decodePart(name) ?? name), value: pair.slice(name.length + 1) };
+  });
+}
+
 /**
- * Reads a raw query, encoded like HTML forms, into fields by their local names. Unknown parameters are passed over. A
- * parameter that is given twice, or has a value of another type, is `invalid_argument`.
+ * Reads parameters into fields by their local names. Unknown parameters are passed over. A parameter that is given
+ * twice, or has a value of another type, is `invalid_argument`.
  */
-export function readQuery(fields: ReadonlyMap<string, DescField>, query: string): Record<string, unknown> {
+export function readQuery(
+  fields: ReadonlyMap<string, DescField>,
+  parameters: readonly Parameter[],
+): Record<string, unknown> {
   const init: Record<string, unknown> = {};
-  if (query === '') return init;
-  for (const pair of query.split('&')) {
-    const equals = pair.indexOf('=');
-    const name = decodePart(equals < 0 ? pair : pair.slice(0, equals));
-    const field = name === null ? undefined : fields.get(name);
+  for (const { name, value: encoded } of parameters) {
+    const field = fields.get(name);
     if (!field) continue;
     if (field.fieldKind !== 'scalar') throw noRestForm(field);
     if (Object.hasOwn(init, field.localName)) throw invalidField(field.name, 'given once');
-    const value = decodePart(equals < 0 ? '' : pair.slice(equals + 1));
+    const value = decodePart(encoded);
     if (value === null) throw invalidField(field.name, 'percent-encoded UTF-8');
     init[field.localName] = readText(field, field.scalar, value);
   }
   return init;
-}
-
-/** The names of a raw query. A name whose percent-encoding is broken, or that is empty, is shown as it was sent. */
-export function parameterNames(query: string): string[] {
-  return query
-    .split('&')
-    .filter((pair) => pair !== '')
-    .map((pair) => {
-      const [name = ''] = pair.split('=', 1);
-      return name === '' ? pair : (decodePart(name) ?? name);
-    });
 }
 
 /** Returns null if the percent-encoding is broken. */

@@ -22,6 +22,7 @@ import type { HttpResponse } from '../http/response.ts';
 import { jsonHeaders, NO_SNIFF } from '../http/server.ts';
 import { queryParameters, type RestInput, requestReader } from './decode.ts';
 import { answerWriter } from './encode.ts';
+import { type Parameter, parametersOf } from './query.ts';
 import { ignoredParametersValue, isStrict, unknownParameter, unknownParameters } from './unknown-parameters.ts';
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;\s*(?:charset=("?)utf-8\1\s*)?)*$/i;
@@ -92,10 +93,11 @@ export class RestCall extends HttpCall implements UnaryCall {
   }
 
   decode(): Decoded {
-    this.#tellUnknownParameters();
+    const parameters = parametersOf(this.query.slice(1));
+    this.#tellUnknownParameters(parameters);
     const body = this.#readJson();
     const { read, endpoint } = this.entry;
-    const message = read({ pathParams: this.#params, query: this.query.slice(1), body });
+    const message = read({ pathParams: this.#params, parameters, body });
     const json = new Map<string, JsonNode>();
     if (body?.kind === 'object') {
       for (const { name } of endpoint.rawFields) {
@@ -107,14 +109,13 @@ export class RestCall extends HttpCall implements UnaryCall {
   }
 
   /** A misspelt filter would otherwise select everything without a word. */
-  #tellUnknownParameters(): void {
+  #tellUnknownParameters(parameters: readonly Parameter[]): void {
     const strict = isStrict(this.header('x-strict'));
-    const { query } = this;
-    if (query === '') return;
-    const { parameters } = this.entry;
-    const [first, ...others] = unknownParameters(parameters, query.slice(1));
+    if (parameters.length === 0) return;
+    const { parameters: known } = this.entry;
+    const [first, ...others] = unknownParameters(known, parameters);
     if (first === undefined) return;
-    if (strict) throw unknownParameter(first, [...parameters.keys()]);
+    if (strict) throw unknownParameter(first, [...known.keys()]);
     this.call?.headers.push(['x-ignored-parameters', ignoredParametersValue([first, ...others])]);
   }
 

@@ -1,16 +1,16 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { nearestName } from '../call/nearest-name.ts';
-import { parameterNames } from './query.ts';
+import type { Parameter } from './query.ts';
 
 /** A caller's name goes into answers and the log, so it is cut to this length. */
 const shownMaxChars = 128;
 /** Of the value of X-Ignored-Parameters. Names that do not fit are told as `...`. */
 const headerMaxChars = 2_048;
 
-/** The names in a query that `known` does not have, each once, as they are shown to the caller. */
-export function unknownParameters(known: ReadonlyMap<string, unknown>, query: string): string[] {
-  const unknown = parameterNames(query).filter((name) => !known.has(name));
-  return [...new Set(unknown.map((name) => name.slice(0, shownMaxChars).toWellFormed()))];
+/** The names that `known` does not have, each once, as they are shown to the caller. */
+export function unknownParameters(known: ReadonlyMap<string, unknown>, parameters: readonly Parameter[]): string[] {
+  const unknown = parameters.filter(({ name }) => !known.has(name));
+  return [...new Set(unknown.map(({ name }) => name.slice(0, shownMaxChars).toWellFormed()))];
 }
 
 /** The value of X-Ignored-Parameters: names, percent-encoded as in a query, separated by commas. */

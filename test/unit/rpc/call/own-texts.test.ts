@@ -27,7 +27,7 @@ it('a field of a REST request does not keep the body in memory that it was read 
   if (route === undefined) throw new Error('no route');
   const read = requestReader(route);
   const held = await bytesHeldBy(mib, 24, (id, padding) => {
-    const message = read({ pathParams: {}, query: '', body: parseJsonBytes(body(id, padding)) });
+    const message = read({ pathParams: {}, parameters: [], body: parseJsonBytes(body(id, padding)) });
     return (message as unknown as { readonly masterId: string }).masterId;
   });
   expect(held).toBeLessThan(8 * mib);

@@ -6,6 +6,7 @@ import { ListNetworkActorsResponseSchema } from '../../../../src/gen/svc/v1/acto
 import { EventSchema } from '../../../../src/gen/svc/v1/event_pb.ts';
 import { type RestRoute, restRoutes } from '../../../../src/rpc/endpoints/routes.ts';
 import { requestReader } from '../../../../src/rpc/rest/decode.ts';
+import { parametersOf } from '../../../../src/rpc/rest/query.ts';
 
 interface Sent {
   readonly pathParams?: Readonly<Record<string, string>>;
@@ -17,7 +18,8 @@ function read(name: string, sent: Sent = {}): unknown {
   const route = restRoutes().find((candidate) => candidate.method.name === name);
   if (!route) throw new Error(`No route for ${name}`);
   const body = sent.body === undefined || sent.body === '' ? null : parseJson(sent.body);
-  return requestReader(route)({ pathParams: sent.pathParams ?? {}, query: sent.query ?? '', body });
+  const parameters = parametersOf(sent.query ?? '');
+  return requestReader(route)({ pathParams: sent.pathParams ?? {}, parameters, body });
 }
 
 function expectRefused(action: () => unknown, field: unknown, expected: unknown = expect.anything()): void {
@@ -142,7 +144,7 @@ function readAs(input: DescMessage, body: string): unknown {
   const [route] = restRoutes();
   if (!route) throw new Error('there are no routes');
   const made = { ...route, pathParams: [], hasBody: true, method: { ...route.method, input } } as RestRoute;
-  return requestReader(made)({ pathParams: {}, query: '', body: parseJson(body) });
+  return requestReader(made)({ pathParams: {}, parameters: [], body: parseJson(body) });
 }
 
 describe('numbers of a body', () => {
