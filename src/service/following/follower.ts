@@ -149,7 +149,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
 
   /** Has the checkpoint made that the next heartbeat brings. */
   prepareBeat(): void {
-    if (this.#seesCheckpoints)
+    if (this.access.isWhole)
       this.#ledger.checkpoints.prepare(this.#masterId, this.#ledger.shownSeq, (read) => this.#call.partWalk(read));
   }
 
@@ -327,11 +327,6 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     return { message: { case: 'caughtUp', value: { head } }, ...resume(this.#place.position) };
   }
 
-  /** As `ofLedger` and `ofMaster` of proofs.ts decide it. */
-  get #seesCheckpoints(): boolean {
-    return this.#masterId !== null || this.access.isWhole;
-  }
-
   /** null: it cannot be made now. The next one is tried anew. */
   async #heartbeat(): Promise<FollowAnswer | null> {
     try {
@@ -348,7 +343,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     const { checkpoints, shownSeq } = this.#ledger;
     if (this.#place.readsAll && this.#place.position === shownSeq) return this.#ledger.heartbeat();
     const newest = await this.#newestShown(shownSeq);
-    const checkpoint = this.#seesCheckpoints ? checkpoints.newest(this.#masterId, shownSeq) : null;
+    const checkpoint = this.access.isWhole ? checkpoints.newest(this.#masterId, shownSeq) : null;
     const position = this.#place.isAhead(shownSeq) ? this.#place.positionAhead(newest) : this.#place.position;
     return heartbeatAnswer(headOf(newest, this.#masterId), this.#parts.clock.now(), checkpoint, position);
   }

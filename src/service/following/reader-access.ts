@@ -5,8 +5,8 @@ import type { ActorGrantChange } from '../../domain/event/projection.ts';
 import {
   type AccessLevel,
   grantAccessLevel,
-  ledgerGrantObjects,
   mayRead,
+  readRule,
   strongerAccess,
 } from '../../domain/ledger/permission.ts';
 import { isoTime } from '../../domain/values/time.ts';
@@ -58,10 +58,8 @@ export class ReaderAccess {
       return;
     }
     if (held.length > 0) this.#held = new Map(held.map((grant) => [keyOf(grant.scope, grant.id), grant]));
-    const whole = ledgerGrantObjects(facts).map(({ scope, id }) => keyOf(scope, id));
-    if (masterId !== null) whole.push(keyOf('master', masterId));
-    this.#whole = whole;
-    if (masterId !== null || mayRead(this.#strongest(whole, nowMs))) this.#basis = 'whole';
+    this.#whole = readRule(facts, masterId).objects.map(({ scope, id }) => keyOf(scope, id));
+    if (masterId !== null || mayRead(this.#strongest(this.#whole, nowMs))) this.#basis = 'whole';
     else {
       this.#basis = 'masters';
       const masters = held.filter(({ scope }) => scope === 'master').map(({ scope, id }) => keyOf(scope, id));
@@ -69,7 +67,7 @@ export class ReaderAccess {
     }
   }
 
-  /** Whether no scope of what is followed is closed to the reader. */
+  /** Whether the reader may read all that is followed. Checkpoints are for such readers, as in `proofService`. */
   get isWhole(): boolean {
     return this.#basis !== 'masters';
   }

@@ -7,11 +7,10 @@ import { type LedgerLine, names } from '../../domain/event/projection.ts';
 import {
   type AccessLevel,
   demandAccess,
-  eventGrantObjects,
   type GrantObject,
   grantAccessLevel,
-  ledgerGrantObjects,
   mayRead,
+  readRule,
   strongerAccess,
 } from '../../domain/ledger/permission.ts';
 import { isoTime } from '../../domain/values/time.ts';
@@ -142,13 +141,13 @@ export class LedgerReading {
   }
 
   /**
-   * The read rule for one event, now (eventGrantObjects). `masterId` null: an event of the ledger itself, for which the
-   * actor's masters may have to be searched in `masters`.
+   * The read rule for one event, now. `masterId` null: an event of the ledger itself, for which the actor's masters may
+   * have to be searched in `masters`.
    */
   async mayReadEvent(actorId: string, ledgerId: string, masterId: string | null, masters: LinkStore): Promise<boolean> {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null) return false;
-    const { objects, anyMaster } = eventGrantObjects(facts, masterId);
+    const { objects, anyMaster } = readRule(facts, masterId);
     if (mayRead(await this.#access(facts, objects, actorId))) return true;
     return anyMaster && this.#masterSearch.mayRead(actorId, ledgerId, masters);
   }
@@ -176,13 +175,13 @@ export class LedgerReading {
     const facts = await this.masterFacts(masterId);
     const ledger = facts === null ? null : await this.ledgerFacts(facts.ledgerId);
     if (facts === null || ledger === null) throw notFound('master');
-    demandAccess(await this.#access(ledger, eventGrantObjects(ledger, masterId).objects, actorId), 'read', 'master');
+    demandAccess(await this.#access(ledger, readRule(ledger, masterId).objects, actorId), 'read', 'master');
     return { facts, ledger };
   }
 
   /** The actor's access to the whole ledger, at least as far as reading needs it. */
   ledgerAccess(facts: LedgerFacts, actorId: string): Promise<AccessLevel> {
-    return this.#access(facts, ledgerGrantObjects(facts), actorId);
+    return this.#access(facts, readRule(facts, null).objects, actorId);
   }
 
   /**
@@ -191,13 +190,13 @@ export class LedgerReading {
    */
   async heldGrants(walk: Walk, facts: LedgerFacts, actorId: string, masterId: string | null): Promise<HeldGrant[]> {
     const store = boundedLedgers(walk, this.#store);
-    const objects: GrantObject[] = [...ledgerGrantObjects(facts)];
-    if (masterId !== null) objects.push({ scope: 'master', id: masterId });
-    else
+    const { objects, anyMaster } = readRule(facts, masterId);
+    const asked = [...objects];
+    if (anyMaster)
       for await (const { masterId: id } of mastersEverGranted(store, facts.ledgerId, actorId, masterLinksChunk))
-        objects.push({ scope: 'master', id });
+        asked.push({ scope: 'master', id });
     const held: HeldGrant[] = [];
-    for (const { scope, id } of objects) {
+    for (const { scope, id } of asked) {
       const key = names.grant(scope, id, actorId);
       const cell = await store.cell(key);
       const found = cell === null ? undefined : decodeOrPassOver(storedCell(key, cell.value), parseGrantCell);
@@ -219,7 +218,7 @@ export class LedgerReading {
   async readableOrganization(rootLedgerId: string, actorId: string): Promise<LedgerFacts> {
     const facts = await this.ledgerFacts(rootLedgerId);
     if (facts === null) throw notFound('organization');
-    const organization = ledgerGrantObjects(facts).filter(({ scope }) => scope === 'organization');
+    const organization = readRule(facts, null).objects.filter(({ scope }) => scope === 'organization');
     const level = await this.#access(facts, organization, actorId);
     if (level === 'none') throw notFound('organization');
     if (mayRead(level)) return facts;
