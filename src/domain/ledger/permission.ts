@@ -1,6 +1,7 @@
 import { LedgerError, notFound } from '../errors.ts';
 import { isParty, type LedgerFacts } from '../event/facts.ts';
 import { type GrantScope, type GrantTerms, holdsAt } from '../event/grant.ts';
+import { names } from '../event/projection.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
 
@@ -37,6 +38,11 @@ export function readRule(
   if (organizationId !== null) objects.push({ scope: 'organization', id: organizationId });
   if (masterId !== null) objects.push({ scope: 'master', id: masterId });
   return { objects, anyMaster: masterId === null };
+}
+
+/** The scopes of the events that a delegate of these masters alone may read by the read rule. */
+export function partialReaderScopes(ledgerId: string, masterIds: readonly string[]): readonly string[] {
+  return [names.ownEvents(ledgerId), ...masterIds.map(names.masterEvents)];
 }
 
 /**

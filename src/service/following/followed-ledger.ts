@@ -104,7 +104,7 @@ export class FollowedLedger {
     if (inMemory !== undefined) return inMemory;
     if (this.#newest?.seq !== seq) {
       const store = boundedLedgers(this.#walk, this.#parts.ledgers);
-      const read = newestReadable(store, this.ledgerId, null, null, seq);
+      const read = newestReadable(store, this.ledgerId, null, seq);
       const newest = { seq, read };
       this.#newest = newest;
       read.catch(() => {

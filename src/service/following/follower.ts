@@ -1,7 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerFacts } from '../../domain/event/facts.ts';
 import type { IntegrityIssue } from '../../domain/event/integrity.ts';
-import { names } from '../../domain/event/projection.ts';
 import type { Call } from '../calls/call.ts';
 import { type EventPage, type EventSource, readEventPage } from '../reading/event-page.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
@@ -253,14 +252,8 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     const { shownSeq } = this.#ledger;
     const { ledgerId } = this.#facts;
     const { eventType, eventId, verifySignatures } = this.#query;
-    const source: EventSource =
-      this.#masterId === null
-        ? {
-            ledgerId,
-            scopes: [names.ownEvents(ledgerId), ...this.access.masterIds.map(names.masterEvents)],
-            kind: 'segment',
-          }
-        : { ledgerId, scopes: [names.masterEvents(this.#masterId)], kind: 'master' };
+    const kind = this.#masterId === null ? 'segment' : 'master';
+    const source: EventSource = { ledgerId, scopes: this.access.scopes, kind };
     const page = await this.#call.partWalk((walk) =>
       readEventPage(boundedLedgers(walk, ledgers), seals, source, {
         ...{ limit: pastPageEvents, offset: 0, descending: false, eventType, eventId, verifySignatures },
@@ -315,7 +308,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     const isPassed = this.#place.nextSeq === shownSeq + 1;
     if (isPassed && this.#place.newest !== null) return this.#place.newest;
     const newest = await this.#call.partWalk((walk) =>
-      newestReadable(boundedLedgers(walk, ledgers), this.#facts.ledgerId, this.#masterId, this.access, shownSeq),
+      newestReadable(boundedLedgers(walk, ledgers), this.#facts.ledgerId, this.access, shownSeq),
     );
     if (isPassed) this.#place.newest = newest;
     return newest;

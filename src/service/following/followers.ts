@@ -156,9 +156,8 @@ export class Followers implements Disposable {
     const closedSeq = closed.masterSeq ?? closed.ledgerSeq;
     const { after } = query;
     if (after === null) {
-      const masterId = master?.masterId ?? null;
-      const readsAll = masterId === null && access.isWhole;
-      const newest = readsAll ? null : await newestReadable(store, ledgerId, masterId, access, headSeq);
+      const readsAll = master === null && access.isWhole;
+      const newest = readsAll ? null : await newestReadable(store, ledgerId, access, headSeq);
       return { nextSeq: headSeq + 1, newest, closedSeq };
     }
     const place =

@@ -1,5 +1,5 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
-import { names } from '../../domain/event/projection.ts';
+import { partialReaderScopes } from '../../domain/ledger/permission.ts';
 import { checkActorUri, checkUuid } from '../../domain/values/fields.ts';
 import type {
   CloseLedgerRequest,
@@ -96,7 +96,7 @@ export function ledgerService(
       const source: EventSource =
         masters === null
           ? { ledgerId, scopes: null, kind: 'ledger' }
-          : { ledgerId, scopes: [names.ownEvents(ledgerId), ...masters.map(names.masterEvents)], kind: 'segment' };
+          : { ledgerId, scopes: partialReaderScopes(ledgerId, masters), kind: 'segment' };
       const page = await readEventPage(boundedLedgers(call.walk, store), seals, source, query);
       return {
         ledgerId,
