@@ -1,5 +1,6 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { type IntegrityIssue, missingEvents } from '../../domain/event/integrity.ts';
+import { closedByType } from '../../domain/event/service-events.ts';
 import type { FollowQuery } from './follow-query.ts';
 import { type NewestShown, newestShown } from './newest-readable.ts';
 import type { ReaderAccess } from './reader-access.ts';
@@ -56,10 +57,8 @@ export class FollowPlace {
       this.#closedSeq = seq - 1;
       return 'end';
     }
-    const closes =
-      eventType === 'LEDGER_CLOSED' ||
-      (eventType === 'MASTER_CLOSED' && this.#masterId !== null && master?.id === this.#masterId);
-    if (closes) this.#closedSeq = seq;
+    const closed = closedByType(eventType);
+    if (closed === 'ledger' || (closed === 'master' && master?.id === this.#masterId)) this.#closedSeq = seq;
     return null;
   }
 
