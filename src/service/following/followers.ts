@@ -66,7 +66,7 @@ export class Followers implements Disposable {
   followLedger(call: Call, ledgerId: string, query: FollowQuery): Promise<Follower> {
     const { reading } = this.#parts;
     return this.#follow(call, query, async (walk, actorId) => {
-      const { facts } = await reading.seen(walk, ledgerId, actorId);
+      const { facts } = await reading.visibleLedger(walk, ledgerId, actorId);
       return { facts, master: null };
     });
   }

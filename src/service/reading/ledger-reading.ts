@@ -30,7 +30,7 @@ const factsCachedMax = 50_000;
 const masterLinksChunk = 100;
 
 /** A ledger as one caller may see it. */
-interface SeenLedger {
+interface VisibleLedger {
   readonly facts: LedgerFacts;
   /**
    * The masters that the caller may read beside the ledger's own events, in the order of their creation. null if the
@@ -52,7 +52,8 @@ interface ClosedAt {
   readonly masterSeq: number | null;
 }
 
-interface SeenMaster {
+/** A master that the caller may read, and its ledger. */
+interface ReadableMaster {
   readonly facts: MasterFacts;
   readonly ledger: LedgerFacts;
 }
@@ -115,9 +116,9 @@ export class LedgerReading {
    * The ledger, if the actor may read all of it. Throws `not_found`, `permission_denied` (access to some masters only)
    * or `access_expired`. A ledger of another type than `type` is not found.
    */
-  async readable(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
-    const seen = await this.seen(walk, ledgerId, actorId, type);
-    if (seen.masters === null) return seen;
+  async wholeLedger(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<VisibleLedger> {
+    const ledger = await this.visibleLedger(walk, ledgerId, actorId, type);
+    if (ledger.masters === null) return ledger;
     throw new LedgerError(
       'permission_denied',
       'Your grant is for masters of this ledger: this call needs access to the whole ledger.',
@@ -125,7 +126,7 @@ export class LedgerReading {
   }
 
   /** The ledger, if the actor may read it or one of its masters. Throws `not_found` or `access_expired`. */
-  async seen(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
+  async visibleLedger(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<VisibleLedger> {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null || (type !== undefined && facts.type !== type)) throw notFound('ledger');
     const level = await this.ledgerAccess(facts, actorId);
@@ -163,7 +164,7 @@ export class LedgerReading {
   }
 
   /** The master, if the actor may read it. Throws `not_found` or `access_expired`. Synchronous if all is cached. */
-  readableMaster(masterId: string, actorId: string): SeenMaster | Promise<SeenMaster> {
+  readableMaster(masterId: string, actorId: string): ReadableMaster | Promise<ReadableMaster> {
     const facts = this.#masters.get(masterId);
     const ledger = facts === undefined ? undefined : this.#ledgers.get(facts.ledgerId);
     return facts !== undefined && ledger !== undefined && isParty(ledger, actorId)
@@ -171,7 +172,7 @@ export class LedgerReading {
       : this.#findReadableMaster(masterId, actorId);
   }
 
-  async #findReadableMaster(masterId: string, actorId: string): Promise<SeenMaster> {
+  async #findReadableMaster(masterId: string, actorId: string): Promise<ReadableMaster> {
     const facts = await this.masterFacts(masterId);
     const ledger = facts === null ? null : await this.ledgerFacts(facts.ledgerId);
     if (facts === null || ledger === null) throw notFound('master');
@@ -230,7 +231,7 @@ export class LedgerReading {
 
   /**
    * Returns a check for the lines of a delegate's list of ledgers: whether the grant of a line is active and lets the
-   * delegate see the ledger, as `seen` decides it.
+   * delegate see the ledger, as `visibleLedger` decides it.
    */
   grantCheck(walk: Walk, actorId: string): (line: LedgerLine) => Promise<boolean> {
     const oldestCounted = new Map<string, Promise<string>>();
@@ -244,7 +245,7 @@ export class LedgerReading {
     };
   }
 
-  /** The oldest master that `seen` looks at for a delegate. Ids of masters rise. '' if it looks at all. */
+  /** The oldest master that `visibleLedger` reads for a delegate. Ids of masters rise. '' if it reads all of them. */
   async #oldestCounted(walk: Walk, ledgerId: string, actorId: string): Promise<string> {
     const list = names.masterLinksOf(ledgerId, actorId);
     const place = { descending: true, offset: masterLinksMax - 1, limit: 1, charsMax: pageCharsMax };
