@@ -1,3 +1,4 @@
+import { closedByType } from '../../domain/event/service-events.ts';
 import { LedgerTrustError } from '../error.ts';
 import type { Event } from '../event.ts';
 import type { ProofReader } from '../proofs/proof-reading.ts';
@@ -9,9 +10,8 @@ import type { FollowIssues, FollowRequest } from './follow-api.ts';
 /** Whether nothing is followed behind the event, where the master or, without one, the ledger is followed. */
 export function closes(event: Event, followed: Pick<FollowRequest, 'masterId'>): boolean {
   const { masterId } = followed;
-  return masterId === undefined
-    ? event.eventType === 'LEDGER_CLOSED'
-    : event.eventType === 'MASTER_CLOSED' && event.masterId === masterId;
+  const closed = closedByType(event.eventType);
+  return masterId === undefined ? closed === 'ledger' : closed === 'master' && event.masterId === masterId;
 }
 
 interface ClosingParts {

@@ -1,4 +1,4 @@
-import { delegationOfType } from '../../domain/event/service-events.ts';
+import { closedByType, delegationOfType } from '../../domain/event/service-events.ts';
 import { canonicalJson } from '../../domain/json/canonical.ts';
 import { SERVICE_EVENT_TYPES } from '../../domain/values/fields.ts';
 import type { Event } from '../event.ts';
@@ -35,7 +35,6 @@ const namingLedger: ReadonlySet<string> = new Set([
   'LEDGER_DELEGATION_REVOKED',
 ]);
 const serviceTypes: ReadonlySet<string> = new Set(SERVICE_EVENT_TYPES);
-const closings: ReadonlySet<string> = new Set(['MASTER_CLOSED', 'LEDGER_CLOSED']);
 
 /**
  * Whether the caller chose the event type: it is not one of the service's own twelve. All types are compared whole,
@@ -78,7 +77,7 @@ function placeFaults(event: Event): string[] {
     expect(isDelegation ? 'traceledger_master_id' : 'traceledger_master_uuid', masterId, 'master_id');
   }
   if (namingLedger.has(eventType)) expect('ledger_id', event.ledgerId, 'ledger_id');
-  if (closings.has(eventType)) {
+  if (closedByType(eventType) !== null) {
     expect('requested_by_actor_id', event.actorId, 'actor_id');
     expect('status', 'CLOSED', 'outcome');
   }
@@ -92,7 +91,7 @@ function signedFaults(event: Event, injected: Injected): string[] {
   const faults: string[] = [];
   for (const [name, value] of Object.entries(signed)) {
     // In closings a key may be signed as null. The stored payload leaves it out.
-    const absent = value === null && !Object.hasOwn(payload, name) && closings.has(eventType);
+    const absent = value === null && !Object.hasOwn(payload, name) && closedByType(eventType) !== null;
     if (!absent && !same(payload, name, value)) faults.push(`payload.${name} is not what the actor signed`);
   }
   const additions = additionsTo(eventType, injected);

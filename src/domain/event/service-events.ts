@@ -163,6 +163,12 @@ export function grantObject(scope: GrantScope, id: string): Record<string, strin
   }
 }
 
+/** What an event of this type closes for good: its ledger, and so all masters of it, or its master. null: nothing. */
+export function closedByType(eventType: string): 'ledger' | 'master' | null {
+  if (eventType === 'LEDGER_CLOSED') return 'ledger';
+  return eventType === 'MASTER_CLOSED' ? 'master' : null;
+}
+
 /** undefined: the event type neither grants nor revokes. */
 export function delegationOfType(
   eventType: string,

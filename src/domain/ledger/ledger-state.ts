@@ -1,6 +1,7 @@
 import type { LedgerEvent } from '../event/event.ts';
 import { type LedgerFacts, ledgerFacts } from '../event/facts.ts';
 import { delegatesMax, type Grant, grantOf, holdsAt } from '../event/grant.ts';
+import { closedByType } from '../event/service-events.ts';
 
 /** Raise it when folding the same events would give another state: older snapshots are then not used. */
 export const ledgerFoldVersion = 1;
@@ -31,12 +32,11 @@ export const emptyLedger: LedgerState = {
 
 /** Replayed and new events both go through this function. */
 export function applyToLedger(state: LedgerState, event: LedgerEvent): LedgerState {
-  const moved = { ...state, seq: event.seq, hash: event.hash, createdAt: event.createdAt };
+  const closed = state.closed || closedByType(event.eventType) === 'ledger';
+  const moved = { ...state, closed, seq: event.seq, hash: event.hash, createdAt: event.createdAt };
   switch (event.eventType) {
     case 'GENESIS':
       return event.seq === 0 ? { ...moved, facts: ledgerFacts(event) } : moved;
-    case 'LEDGER_CLOSED':
-      return { ...moved, closed: true };
     case 'LEDGER_DELEGATION_GRANTED':
       return { ...moved, ledgerGrants: granted(state.ledgerGrants, event) };
     case 'LEDGER_DELEGATION_REVOKED':

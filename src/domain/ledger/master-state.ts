@@ -1,6 +1,7 @@
 import type { LedgerEvent, MasterLink } from '../event/event.ts';
 import { type MasterFacts, masterFacts } from '../event/facts.ts';
 import type { Grant } from '../event/grant.ts';
+import { closedByType } from '../event/service-events.ts';
 import { byDelegate, granted, revoked } from './ledger-state.ts';
 
 export const masterFoldVersion = 1;
@@ -21,15 +22,14 @@ export interface MasterState {
 export function applyToMaster(state: MasterState | null, event: LedgerEvent): MasterState {
   const at = { masterSeq: event.master?.seq ?? 0, contentHash: event.contentHash, seq: event.seq, hash: event.hash };
   if (state === null) return { facts: masterFacts(event), closed: false, grants: new Map(), ...at };
+  const moved = { ...state, ...at, closed: state.closed || closedByType(event.eventType) === 'master' };
   switch (event.eventType) {
-    case 'MASTER_CLOSED':
-      return { ...state, ...at, closed: true };
     case 'MASTER_DELEGATION_GRANTED':
-      return { ...state, ...at, grants: granted(state.grants, event) };
+      return { ...moved, grants: granted(state.grants, event) };
     case 'MASTER_DELEGATION_REVOKED':
-      return { ...state, ...at, grants: revoked(state.grants, event) };
+      return { ...moved, grants: revoked(state.grants, event) };
     default:
-      return { ...state, ...at };
+      return moved;
   }
 }
 

@@ -1,6 +1,7 @@
 import { LedgerError, notFound } from '../errors.ts';
 import { isParty, type LedgerFacts } from '../event/facts.ts';
 import { type GrantScope, type GrantTerms, holdsAt } from '../event/grant.ts';
+import { names } from '../event/projection.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
 
@@ -20,27 +21,28 @@ export interface GrantObject {
   readonly id: string;
 }
 
-/** The objects whose delegates may read the whole ledger. */
-export function ledgerGrantObjects({ ledgerId, organizationId }: LedgerFacts): readonly GrantObject[] {
-  const ledger = { scope: 'ledger', id: ledgerId } as const;
-  return organizationId === null ? [ledger] : [ledger, { scope: 'organization', id: organizationId }];
-}
-
 /**
- * The read rule, of reads and webhooks. Besides the parties of its ledger, the delegates of these objects may read an
- * event: the ledger, the organization whose root the ledger is, and the event's master. An event of the ledger itself
- * (`masterId` null) may also be read by the delegates of any master of the ledger (`anyMaster`). So a delegate of one
- * master never reads the events of another one. Lists do not ask it for each event: they read all of a ledger or
- * master, or the scopes that the actor may see (`listLedgerEvents`, `listMasterEvents`).
+ * The read rule: who may read an event. Besides the parties of its ledger, the delegates of `objects` may: the ledger,
+ * the organization whose root the ledger is, and the event's master. An event of the ledger itself (`masterId` null)
+ * may also be read by the delegates of any master of the ledger (`anyMaster`). The delegates of its `objects` may read
+ * the whole ledger. So a delegate of one master never reads the events of another one.
+ *
+ * Its callers: `LedgerReading`, for reads and proofs and before each attempt of a webhook; `ReaderAccess`, for streams
+ * that follow; `readSpans`, for webhooks, whose owners must also have been able to read the event when it was written.
  */
-export function eventGrantObjects(
-  facts: LedgerFacts,
+export function readRule(
+  { ledgerId, organizationId }: LedgerFacts,
   masterId: string | null,
 ): { readonly objects: readonly GrantObject[]; readonly anyMaster: boolean } {
-  const ofLedger = ledgerGrantObjects(facts);
-  return masterId === null
-    ? { objects: ofLedger, anyMaster: true }
-    : { objects: [...ofLedger, { scope: 'master', id: masterId }], anyMaster: false };
+  const objects: GrantObject[] = [{ scope: 'ledger', id: ledgerId }];
+  if (organizationId !== null) objects.push({ scope: 'organization', id: organizationId });
+  if (masterId !== null) objects.push({ scope: 'master', id: masterId });
+  return { objects, anyMaster: masterId === null };
+}
+
+/** The scopes of the events that a delegate of these masters alone may read by the read rule. */
+export function partialReaderScopes(ledgerId: string, masterIds: readonly string[]): readonly string[] {
+  return [names.ownEvents(ledgerId), ...masterIds.map(names.masterEvents)];
 }
 
 /**

@@ -72,7 +72,7 @@ export class Delegations {
     }
     const ledgerId = await this.#ledgerOf(scope, id);
     if (ledgerId === null) throw notFound('organization');
-    if (scope === 'ledger') await this.#reading.readable(call.walk, ledgerId, actorId);
+    if (scope === 'ledger') await this.#reading.wholeLedger(call.walk, ledgerId, actorId);
     else await this.#reading.readableOrganization(ledgerId, actorId);
     return { scope, id, ledgerId };
   }

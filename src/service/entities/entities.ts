@@ -83,7 +83,7 @@ export function entityService(
 
   const rootOf = async (call: Call, actorIdField: string) => {
     const ledgerId = rootLedgerId(checkUuid('actor_id', actorIdField));
-    return (await reading.readable(call.walk, ledgerId, callerOf(call).actorId, 'ENTITY_ROOT')).facts;
+    return (await reading.wholeLedger(call.walk, ledgerId, callerOf(call).actorId, 'ENTITY_ROOT')).facts;
   };
 
   return {

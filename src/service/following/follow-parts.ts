@@ -3,7 +3,7 @@ import type { FollowedLedgerParts } from './followed-ledger.ts';
 
 export interface FollowersParts extends FollowedLedgerParts {
   readonly reading: LedgerReading;
-  /** Beyond them streams are `overloaded`: new ones, or those of the actor with the most (FollowerPlaces). */
+  /** Beyond them streams are `overloaded`: new ones, or those of the actor with the most (FollowerSlots). */
   readonly bounds: { readonly total: number; readonly perActor: number };
   readonly heartbeatMs: number;
   /** How often a stream that delivers leaves a record in the access history. */

@@ -56,7 +56,7 @@ export class FollowedCheckpoints {
     const kept = this.#kept(masterId);
     const nowMs = this.#parts.monotonicMs();
     this.#show(kept, readSeq);
-    // One that cannot be shown yet is not replaced: under load the next one could not be shown either.
+    // Keep a checkpoint that waits for the tail: under load each newer one would wait too.
     if (kept.next !== null) return;
     if (kept.isAsked || kept.readySeq === readSeq || nowMs - kept.askedMs < restMs) return;
     kept.isAsked = true;

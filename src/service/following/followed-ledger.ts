@@ -104,7 +104,7 @@ export class FollowedLedger {
     if (inMemory !== undefined) return inMemory;
     if (this.#newest?.seq !== seq) {
       const store = boundedLedgers(this.#walk, this.#parts.ledgers);
-      const read = newestReadable(store, this.ledgerId, null, null, seq);
+      const read = newestReadable(store, this.ledgerId, null, seq);
       const newest = { seq, read };
       this.#newest = newest;
       read.catch(() => {
@@ -288,8 +288,8 @@ export class FollowedLedger {
     // In place of lost events the store returns later ones, which belong to other pages.
     const entries = found.filter(({ seq }) => seq <= end);
     meter.pageRead(entries.length);
-    // What the log lacks before an event that it has is lost. At the end of the log that is certain of the past alone:
-    // for a new event the tail looks again.
+    // A seq before an event that was found is lost. If none was found, events of the past are lost, and new ones may
+    // still come: the tail reads again.
     const knownSeq = Math.min(found.at(-1)?.seq ?? (learnedMs === null ? end : from - 1), end);
     if (entries.length === 0) {
       // The event behind them says that they are missing: the check of its page begins before it.

@@ -1,13 +1,11 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerFacts } from '../../domain/event/facts.ts';
 import type { IntegrityIssue } from '../../domain/event/integrity.ts';
-import { names } from '../../domain/event/projection.ts';
 import type { Call } from '../calls/call.ts';
 import { type EventPage, type EventSource, readEventPage } from '../reading/event-page.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import type { FollowEnd } from './follow-meter.ts';
 import type { FollowersParts } from './follow-parts.ts';
-import { FollowPlace, type FollowStart } from './follow-place.ts';
 import { type FollowQuery, matchesQuery } from './follow-query.ts';
 import {
   eventAnswer,
@@ -21,17 +19,18 @@ import type { FollowedLedger, LedgerFollower } from './followed-ledger.ts';
 import { type NewestShown, newestReadable } from './newest-readable.ts';
 import type { ReaderAccess } from './reader-access.ts';
 import { withRetryHint } from './retry-hint.ts';
+import { type FollowStart, StreamPosition } from './stream-position.ts';
 import { WakefulStream } from './wakeful-stream.ts';
 
 /** A follower of some masters that is further behind reads along their scopes, not the whole ledger. */
 const nearSeqs = 1_000;
-/** When the access is compared with what is stored for the first time. */
+/** From the start of a stream to the first comparison of its access with what is stored. */
 const firstStoredCheckMs = 1_000;
 const pastPageEvents = 100;
 
 type Past = Generator<FollowAnswer, undefined>;
 
-/** One stream: a place in the ledger, and what its reader may see from there on. */
+/** One stream: its position in the ledger, and what its reader may see from there on. */
 export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollower {
   readonly access: ReaderAccess;
   /** When the last heartbeat was due, or the stream began (monotonic, ms). */
@@ -45,7 +44,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
   readonly #masterId: string | null;
   readonly #query: FollowQuery;
   readonly #left: (follower: Follower) => void;
-  readonly #place: FollowPlace;
+  readonly #position: StreamPosition;
   #isCaughtUp = false;
   /** Whether anything but heartbeats was sent. */
   #hasSent = false;
@@ -77,7 +76,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     this.#masterId = target.masterId;
     this.#query = query;
     this.#left = left;
-    this.#place = new FollowPlace(target.masterId, query, access, start);
+    this.#position = new StreamPosition(target.masterId, query, access, start);
     this.beatMs = parts.monotonicMs();
     this.checkMs = this.beatMs + firstStoredCheckMs;
     this.#recordedMs = this.beatMs;
@@ -149,7 +148,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
 
   /** Has the checkpoint made that the next heartbeat brings. */
   prepareBeat(): void {
-    if (this.#seesCheckpoints)
+    if (this.access.isWhole)
       this.#ledger.checkpoints.prepare(this.#masterId, this.#ledger.shownSeq, (read) => this.#call.partWalk(read));
   }
 
@@ -171,19 +170,19 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     if (this.#hasSentEvent && this.#query.eventId !== null) return this.#endWell('filter_end');
     while (!this.#call.aborted) {
       // A stream that resumes behind all that is followed brings no message: its reader need not come back.
-      if (this.#place.isAtEnd && !this.#hasSent && this.#query.after !== null) return this.#endWell('closed');
+      if (this.#position.isAtEnd && !this.#hasSent && this.#query.after !== null) return this.#endWell('closed');
       if (this.#isBeatDue) {
         this.#isBeatDue = false;
         const heartbeat = await this.#heartbeat();
         if (heartbeat !== null && this.#mayTell()) return heartbeat;
         continue;
       }
-      if (this.#place.isAhead(this.#ledger.shownSeq)) return 'wait';
+      if (this.#position.isAhead(this.#ledger.shownSeq)) return 'wait';
       const past = this.#past?.next();
       if (past?.done === false) return past.value;
       this.#past = null;
-      if (this.#place.nextSeq > this.#ledger.shownSeq || this.#place.isAtEnd) {
-        if (this.#isCaughtUp) return this.#place.isAtEnd ? this.#endWell('closed') : 'wait';
+      if (this.#position.nextSeq > this.#ledger.shownSeq || this.#position.isAtEnd) {
+        if (this.#isCaughtUp) return this.#position.isAtEnd ? this.#endWell('closed') : 'wait';
         this.#isCaughtUp = true;
         const caughtUp = await this.#caughtUp();
         if (this.#mayTell()) return caughtUp;
@@ -193,13 +192,13 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
         this.#past = await this.#readPast();
         continue;
       }
-      const followed = this.#ledger.at(this.#place.nextSeq);
+      const followed = this.#ledger.at(this.#position.nextSeq);
       if (followed === undefined) {
         await this.#read();
         continue;
       }
       // Between this look at the access and the answer nothing is awaited.
-      this.#place.nextSeq += 1;
+      this.#position.nextSeq += 1;
       if (followed === null) continue;
       const answer = this.#take(followed);
       if (answer === 'end') return this.#endWell('filter_end');
@@ -218,32 +217,32 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
   }
 
   get #isFarBehind(): boolean {
-    return !this.#place.readsAll && this.#ledger.shownSeq - this.#place.nextSeq > nearSeqs;
+    return !this.#position.readsAll && this.#ledger.shownSeq - this.#position.nextSeq > nearSeqs;
   }
 
   #read(): Promise<void> {
-    return this.#ledger.read(this.#place.nextSeq, (read) => this.#call.partWalk(read));
+    return this.#ledger.read(this.#position.nextSeq, (read) => this.#call.partWalk(read));
   }
 
   /** Passes an event. null: it is not sent. 'end': the filter ends before it. */
   #take(followed: FollowedEvent): FollowAnswer | Promise<FollowAnswer> | null | 'end' {
     const { event } = followed;
-    if (this.#place.pass(event) === 'end') return 'end';
+    if (this.#position.pass(event) === 'end') return 'end';
     if (!this.access.covers(event)) return null;
-    const issues = this.#place.linkIssues(event);
-    this.#place.keepNewest(event);
+    const issues = this.#position.linkIssues(event);
+    this.#position.keepNewest(event);
     if (!matchesQuery(event, this.#query)) return null;
     if (this.#query.verifySignatures && event.actorSig !== null) return this.#verified(followed, issues);
-    if (issues.length > 0) return eventAnswer(event, [...followed.issues, ...issues], this.#place.position);
+    if (issues.length > 0) return eventAnswer(event, [...followed.issues, ...issues], this.#position.resumeAfter);
     return this.#masterId === null ? followed.ofLedger : followed.ofMaster;
   }
 
   async #verified(followed: FollowedEvent, issues: readonly IntegrityIssue[]): Promise<FollowAnswer> {
     const { event } = followed;
-    const position = this.#place.position;
+    const { resumeAfter } = this.#position;
     const bySignature = await this.#call.partWalk((walk) => this.#parts.seals(walk, [event], true));
     const all = [...followed.issues, ...issues, ...bySignature.filter(({ type }) => type === 'invalid_actor_sig')];
-    if (all.length > 0) return eventAnswer(event, all, position);
+    if (all.length > 0) return eventAnswer(event, all, resumeAfter);
     return this.#masterId === null ? followed.ofLedger : followed.ofMaster;
   }
 
@@ -253,18 +252,12 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     const { shownSeq } = this.#ledger;
     const { ledgerId } = this.#facts;
     const { eventType, eventId, verifySignatures } = this.#query;
-    const source: EventSource =
-      this.#masterId === null
-        ? {
-            ledgerId,
-            scopes: [names.ownEvents(ledgerId), ...this.access.masterIds.map(names.masterEvents)],
-            kind: 'segment',
-          }
-        : { ledgerId, scopes: [names.masterEvents(this.#masterId)], kind: 'master' };
+    const kind = this.#masterId === null ? 'segment' : 'master';
+    const source: EventSource = { ledgerId, scopes: this.access.scopes, kind };
     const page = await this.#call.partWalk((walk) =>
       readEventPage(boundedLedgers(walk, ledgers), seals, source, {
         ...{ limit: pastPageEvents, offset: 0, descending: false, eventType, eventId, verifySignatures },
-        ...{ fromSeq: this.#place.nextSeq, from: null, to: null, startSeq: null },
+        ...{ fromSeq: this.#position.nextSeq, from: null, to: null, startSeq: null },
       }),
     );
     return this.#pastOf(page, shownSeq);
@@ -275,20 +268,20 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     for (const event of page.events) {
       // The store may have more than the tail has read: a later event may end the access.
       if (event.seq > shownSeq) {
-        this.#place.nextSeq = shownSeq + 1;
+        this.#position.nextSeq = shownSeq + 1;
         return;
       }
       if (!this.#mayTell(event.createdAt)) return;
-      this.#place.nextSeq = event.seq + 1;
-      if (this.#place.pass(event) === 'end') return;
+      this.#position.nextSeq = event.seq + 1;
+      if (this.#position.pass(event) === 'end') return;
       if (!this.access.covers(event)) continue;
-      this.#place.keepNewest(event);
+      this.#position.keepNewest(event);
       if (!matchesQuery(event, this.#query)) continue;
-      yield this.#sent(eventAnswer(event, issues.get(event.id) ?? [], this.#place.position), null);
-      if (this.#place.isAtEnd) return;
+      yield this.#sent(eventAnswer(event, issues.get(event.id) ?? [], this.#position.resumeAfter), null);
+      if (this.#position.isAtEnd) return;
     }
-    this.#place.nextSeq = Math.max(
-      this.#place.nextSeq,
+    this.#position.nextSeq = Math.max(
+      this.#position.nextSeq,
       Math.min(page.next?.seq ?? Number.POSITIVE_INFINITY, shownSeq + 1),
     );
   }
@@ -307,29 +300,24 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     return answer;
   }
 
-  /** A reader of the whole ledger is told of its head; any other one of the newest event that it may read. */
+  /** The head for a reader of the whole ledger; else the newest event that the reader may read. */
   async #newestShown(shownSeq: number): Promise<NewestShown | null> {
-    if (this.#place.readsAll) return this.#ledger.newest();
+    if (this.#position.readsAll) return this.#ledger.newest();
     const { ledgers } = this.#parts;
     // The position of the reader is behind this event, so it must have been passed already.
-    const isPassed = this.#place.nextSeq === shownSeq + 1;
-    if (isPassed && this.#place.newest !== null) return this.#place.newest;
+    const isPassed = this.#position.nextSeq === shownSeq + 1;
+    if (isPassed && this.#position.newest !== null) return this.#position.newest;
     const newest = await this.#call.partWalk((walk) =>
-      newestReadable(boundedLedgers(walk, ledgers), this.#facts.ledgerId, this.#masterId, this.access, shownSeq),
+      newestReadable(boundedLedgers(walk, ledgers), this.#facts.ledgerId, this.access, shownSeq),
     );
-    if (isPassed) this.#place.newest = newest;
+    if (isPassed) this.#position.newest = newest;
     return newest;
   }
 
   async #caughtUp(): Promise<FollowAnswer> {
     const head = headOf(await this.#newestShown(this.#ledger.shownSeq), this.#masterId);
     this.#hasSent = true;
-    return { message: { case: 'caughtUp', value: { head } }, ...resume(this.#place.position) };
-  }
-
-  /** As `ofLedger` and `ofMaster` of proofs.ts decide it. */
-  get #seesCheckpoints(): boolean {
-    return this.#masterId !== null || this.access.isWhole;
+    return { message: { case: 'caughtUp', value: { head } }, ...resume(this.#position.resumeAfter) };
   }
 
   /** null: it cannot be made now. The next one is tried anew. */
@@ -346,10 +334,11 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
 
   async #makeHeartbeat(): Promise<FollowAnswer> {
     const { checkpoints, shownSeq } = this.#ledger;
-    if (this.#place.readsAll && this.#place.position === shownSeq) return this.#ledger.heartbeat();
+    if (this.#position.readsAll && this.#position.resumeAfter === shownSeq) return this.#ledger.heartbeat();
     const newest = await this.#newestShown(shownSeq);
-    const checkpoint = this.#seesCheckpoints ? checkpoints.newest(this.#masterId, shownSeq) : null;
-    const position = this.#place.isAhead(shownSeq) ? this.#place.positionAhead(newest) : this.#place.position;
-    return heartbeatAnswer(headOf(newest, this.#masterId), this.#parts.clock.now(), checkpoint, position);
+    const checkpoint = this.access.isWhole ? checkpoints.newest(this.#masterId, shownSeq) : null;
+    const position = this.#position;
+    const resumeAfter = position.isAhead(shownSeq) ? position.resumeAfterWhileAhead(newest) : position.resumeAfter;
+    return heartbeatAnswer(headOf(newest, this.#masterId), this.#parts.clock.now(), checkpoint, resumeAfter);
   }
 }

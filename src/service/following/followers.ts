@@ -9,16 +9,16 @@ import { readEvent } from '../reading/stored-event.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
 import type { FollowersParts } from './follow-parts.ts';
-import type { FollowStart } from './follow-place.ts';
 import type { FollowQuery } from './follow-query.ts';
 import type { FollowedEvent } from './followed-event.ts';
 import { FollowedLedger, type LedgerFollower } from './followed-ledger.ts';
 import { Follower } from './follower.ts';
-import { type FollowerPlace, FollowerPlaces } from './follower-places.ts';
+import { type FollowerSlot, FollowerSlots } from './follower-slots.ts';
 import { type NewestShown, newestReadable, newestShown } from './newest-readable.ts';
 import { ReaderAccess } from './reader-access.ts';
 import { RepeatedLook } from './repeated-look.ts';
 import { retryHint } from './retry-hint.ts';
+import type { FollowStart } from './stream-position.ts';
 
 /** How often heartbeats and expired grants are looked for. */
 const lookEveryMs = 250;
@@ -43,7 +43,7 @@ export class Followers implements Disposable {
   readonly #followers = new Set<Follower>();
   /** Those of them whose access may end. */
   readonly #granted = new Set<Follower>();
-  readonly #places: FollowerPlaces;
+  readonly #slots: FollowerSlots;
   /** Calls whose streams have not begun yet. */
   readonly #beginning = new Set<Call>();
   readonly #looks: RepeatedLook;
@@ -51,7 +51,7 @@ export class Followers implements Disposable {
 
   constructor(parts: FollowersParts) {
     this.#parts = parts;
-    this.#places = new FollowerPlaces(parts);
+    this.#slots = new FollowerSlots(parts);
     this.#looks = new RepeatedLook(parts.clock, lookEveryMs, () => {
       this.#look();
       return this.#followers.size > 0;
@@ -59,14 +59,14 @@ export class Followers implements Disposable {
   }
 
   get count(): number {
-    return this.#places.count;
+    return this.#slots.count;
   }
 
   /** Follows a ledger for the caller. Throws what a list of its events would throw, `overloaded` or `unavailable`. */
   followLedger(call: Call, ledgerId: string, query: FollowQuery): Promise<Follower> {
     const { reading } = this.#parts;
     return this.#follow(call, query, async (walk, actorId) => {
-      const { facts } = await reading.seen(walk, ledgerId, actorId);
+      const { facts } = await reading.visibleLedger(walk, ledgerId, actorId);
       return { facts, master: null };
     });
   }
@@ -86,19 +86,19 @@ export class Followers implements Disposable {
   ): Promise<Follower> {
     const { actorId } = callerOf(call);
     if (this.#isDraining) throw this.#draining();
-    const place = this.#places.take(actorId, call);
+    const slot = this.#slots.take(actorId, call);
     this.#beginning.add(call);
     let ledger: FollowedLedger | null = null;
     try {
       const target = await call.partWalk((walk) => find(walk, actorId));
       ledger = this.#hold(target.facts.ledgerId);
       await ledger.open();
-      const follower = await this.#begin(place, call, ledger, target, query);
+      const follower = await this.#begin(slot, call, ledger, target, query);
       follower.checkAccess();
       return follower;
     } catch (error) {
       if (ledger !== null) this.#letGo(ledger);
-      this.#places.leave(place);
+      this.#slots.leave(slot);
       throw error;
     } finally {
       this.#beginning.delete(call);
@@ -106,14 +106,14 @@ export class Followers implements Disposable {
   }
 
   async #begin(
-    place: FollowerPlace,
+    slot: FollowerSlot,
     call: Call,
     ledger: FollowedLedger,
     target: FollowTarget,
     query: FollowQuery,
   ): Promise<Follower> {
     const { reading, clock } = this.#parts;
-    const { actorId } = place;
+    const { actorId } = slot;
     const { facts, master } = target;
     const masterId = master?.masterId ?? null;
     // From here on every change of a grant is noted. What is stored is read afterwards, so that none is missed.
@@ -128,9 +128,9 @@ export class Followers implements Disposable {
         const access = new ReaderAccess(facts, actorId, masterId, grants, baseSeq, clock.now());
         const start = await this.#start(walk, target, query, access);
         walk.check();
-        const left = (one: Follower) => this.#left(one, place);
+        const left = (one: Follower) => this.#left(one, slot);
         const follower = new Follower(this.#parts, ledger, call, { facts, masterId }, query, access, start, left);
-        place.follower = follower;
+        slot.follower = follower;
         for (const event of changed) follower.grantChanged(event);
         this.#add(ledger, follower);
         return follower;
@@ -156,9 +156,8 @@ export class Followers implements Disposable {
     const closedSeq = closed.masterSeq ?? closed.ledgerSeq;
     const { after } = query;
     if (after === null) {
-      const masterId = master?.masterId ?? null;
-      const readsAll = masterId === null && access.isWhole;
-      const newest = readsAll ? null : await newestReadable(store, ledgerId, masterId, access, headSeq);
+      const readsAll = master === null && access.isWhole;
+      const newest = readsAll ? null : await newestReadable(store, ledgerId, access, headSeq);
       return { nextSeq: headSeq + 1, newest, closedSeq };
     }
     const place =
@@ -201,14 +200,14 @@ export class Followers implements Disposable {
     this.#looks.begin();
   }
 
-  #left(follower: Follower, place: FollowerPlace): void {
+  #left(follower: Follower, slot: FollowerSlot): void {
     const { ledger } = follower;
     ledger.remove(follower);
     this.#followers.delete(follower);
     this.#granted.delete(follower);
     if (this.#followers.size === 0) this[Symbol.dispose]();
     this.#letGo(ledger);
-    this.#places.leave(place);
+    this.#slots.leave(slot);
     this.#parts.meter.ended(follower.reason);
   }
 

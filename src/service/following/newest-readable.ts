@@ -1,5 +1,4 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
-import { names } from '../../domain/event/projection.ts';
 import { entriesWithin } from '../reading/event-chunk.ts';
 import { readEvent } from '../reading/stored-event.ts';
 import type { BoundedLedgers } from '../walking/bounded-stores.ts';
@@ -20,21 +19,15 @@ export function newestShown({ seq, hash, contentHash, master }: LedgerEvent): Ne
 export async function newestReadable(
   store: BoundedLedgers,
   ledgerId: string,
-  masterId: string | null,
   access: ReaderAccess | null,
   throughSeq: number,
 ): Promise<NewestShown | null> {
+  const place = { ledgerId, scopes: access?.scopes ?? null };
   const bounds = { low: 0, high: throughSeq };
-  for await (const { entries } of entriesWithin(store, placeOf(ledgerId, masterId, access), bounds, true, 1))
+  for await (const { entries } of entriesWithin(store, place, bounds, true, 1))
     for (const entry of entries) {
       const event = readEvent(entry, { ledgerId, scopes: null }, []);
       if (event !== null && (access?.covers(event) ?? true)) return newestShown(event);
     }
   return null;
-}
-
-function placeOf(ledgerId: string, masterId: string | null, access: ReaderAccess | null) {
-  if (masterId !== null) return { ledgerId, scopes: [names.masterEvents(masterId)] };
-  if (access === null || access.isWhole) return { ledgerId, scopes: null };
-  return { ledgerId, scopes: [names.ownEvents(ledgerId), ...access.masterIds.map(names.masterEvents)] };
 }

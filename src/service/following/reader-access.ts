@@ -1,12 +1,13 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { isParty, type LedgerFacts } from '../../domain/event/facts.ts';
-import type { ActorGrantChange } from '../../domain/event/projection.ts';
+import { type ActorGrantChange, names } from '../../domain/event/projection.ts';
 import {
   type AccessLevel,
   grantAccessLevel,
-  ledgerGrantObjects,
   mayRead,
+  partialReaderScopes,
+  readRule,
   strongerAccess,
 } from '../../domain/ledger/permission.ts';
 import { isoTime } from '../../domain/values/time.ts';
@@ -27,6 +28,7 @@ const noMasters: ReadonlySet<string> = new Set();
  */
 export class ReaderAccess {
   readonly actorId: string;
+  readonly #ledgerId: string;
   readonly #masterId: string | null;
   readonly #baseSeq: number;
   #held: ReadonlyMap<string, HeldGrant> = noGrants;
@@ -50,6 +52,7 @@ export class ReaderAccess {
     nowMs: number,
   ) {
     this.actorId = actorId;
+    this.#ledgerId = facts.ledgerId;
     this.#masterId = masterId;
     this.#baseSeq = baseSeq;
     if (isParty(facts, actorId)) {
@@ -58,10 +61,8 @@ export class ReaderAccess {
       return;
     }
     if (held.length > 0) this.#held = new Map(held.map((grant) => [keyOf(grant.scope, grant.id), grant]));
-    const whole = ledgerGrantObjects(facts).map(({ scope, id }) => keyOf(scope, id));
-    if (masterId !== null) whole.push(keyOf('master', masterId));
-    this.#whole = whole;
-    if (masterId !== null || mayRead(this.#strongest(whole, nowMs))) this.#basis = 'whole';
+    this.#whole = readRule(facts, masterId).objects.map(({ scope, id }) => keyOf(scope, id));
+    if (masterId !== null || mayRead(this.#strongest(this.#whole, nowMs))) this.#basis = 'whole';
     else {
       this.#basis = 'masters';
       const masters = held.filter(({ scope }) => scope === 'master').map(({ scope, id }) => keyOf(scope, id));
@@ -69,7 +70,7 @@ export class ReaderAccess {
     }
   }
 
-  /** Whether no scope of what is followed is closed to the reader. */
+  /** Whether the reader may read all that is followed. Checkpoints are for such readers, as in `proofService`. */
   get isWhole(): boolean {
     return this.#basis !== 'masters';
   }
@@ -79,9 +80,12 @@ export class ReaderAccess {
     return this.#basis !== 'party';
   }
 
-  /** The masters that a follower without access to the whole ledger may read. */
-  get masterIds(): readonly string[] {
-    return [...this.#masters].map((key) => key.slice('master:'.length));
+  /** The scopes of the events that are followed and may be read. null: all events of the ledger. */
+  get scopes(): readonly string[] | null {
+    if (this.#masterId !== null) return [names.masterEvents(this.#masterId)];
+    if (this.isWhole) return null;
+    const masterIds = [...this.#masters].map((key) => key.slice('master:'.length));
+    return partialReaderScopes(this.#ledgerId, masterIds);
   }
 
   /** Whether the event is one of those that are followed and may be read. */

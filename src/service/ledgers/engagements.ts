@@ -30,7 +30,7 @@ export function engagementService(
 
   const readable = async (request: { readonly ledgerId: string }, call: Call): Promise<LedgerFacts> => {
     const ledgerId = checkUuid('ledger_id', request.ledgerId);
-    return (await reading.readable(call.walk, ledgerId, callerOf(call).actorId, 'ENGAGEMENT')).facts;
+    return (await reading.wholeLedger(call.walk, ledgerId, callerOf(call).actorId, 'ENGAGEMENT')).facts;
   };
 
   const isOpen = async (ledgerId: string) => (await reading.ledgerFacts(ledgerId)) !== null;

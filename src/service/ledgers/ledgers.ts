@@ -1,5 +1,5 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
-import { names } from '../../domain/event/projection.ts';
+import { partialReaderScopes } from '../../domain/ledger/permission.ts';
 import { checkActorUri, checkUuid } from '../../domain/values/fields.ts';
 import type {
   CloseLedgerRequest,
@@ -84,19 +84,19 @@ export function ledgerService(
 
     getLedger: async (request: GetLedgerRequest, call: Call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
-      const { facts: ledger } = await reading.seen(call.walk, ledgerId, callerOf(call).actorId);
+      const { facts: ledger } = await reading.visibleLedger(call.walk, ledgerId, callerOf(call).actorId);
       return ledgerMessage(ledger, await reading.ledgerStatus(ledgerId));
     },
 
     listLedgerEvents: async (request: ListLedgerEventsRequest, call: Call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const query = checkEventQuery(request);
-      const { masters } = await reading.seen(call.walk, ledgerId, callerOf(call).actorId);
+      const { masters } = await reading.visibleLedger(call.walk, ledgerId, callerOf(call).actorId);
       // Who may read the whole ledger may read each of its events.
       const source: EventSource =
         masters === null
           ? { ledgerId, scopes: null, kind: 'ledger' }
-          : { ledgerId, scopes: [names.ownEvents(ledgerId), ...masters.map(names.masterEvents)], kind: 'segment' };
+          : { ledgerId, scopes: partialReaderScopes(ledgerId, masters), kind: 'segment' };
       const page = await readEventPage(boundedLedgers(call.walk, store), seals, source, query);
       return {
         ledgerId,
@@ -106,7 +106,7 @@ export function ledgerService(
 
     closeLedger: async (request: CloseLedgerRequest, call: Call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
-      const { facts: ledger } = await reading.readable(call.walk, ledgerId, callerOf(call).actorId);
+      const { facts: ledger } = await reading.wholeLedger(call.walk, ledgerId, callerOf(call).actorId);
       return close(call, ledger, 'if_keyed');
     },
   };

@@ -44,7 +44,7 @@ export function masterService(
         call,
         { ledgerOf: async () => ledgerId, isSignedEvent: true },
         async () => {
-          await withNotFoundField('ledger_id', reading.readable(call.walk, ledgerId, caller.actorId));
+          await withNotFoundField('ledger_id', reading.wholeLedger(call.walk, ledgerId, caller.actorId));
           const eventType = 'TRACELEDGER_MASTER_CREATED';
           const forms = masterCreatedSignedForms(ledgerId, businessRef, scope);
           const input = { eventType, ledgerId, forms, isAllSent: true } as const;
@@ -70,8 +70,8 @@ export function masterService(
       const caller = callerOf(call);
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const query = checkMasterQuery(request);
-      const { masters: readable } = await reading.seen(call.walk, ledgerId, caller.actorId);
-      const { items, nextCursor } = await readMasterPage(call.walk, store, reading, ledgerId, readable, query);
+      const { masters } = await reading.visibleLedger(call.walk, ledgerId, caller.actorId);
+      const { items, nextCursor } = await readMasterPage(call.walk, store, reading, ledgerId, masters, query);
       return { ledgerId, count: items.length, masters: items, ...(nextCursor === null ? {} : { nextCursor }) };
     },
 

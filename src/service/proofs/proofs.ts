@@ -35,7 +35,7 @@ export function proofService(store: LedgerStore, reading: LedgerReading, logs: P
 
   /** Proofs of a whole ledger, for a caller who may read all of it. */
   const ofLedger = async (ledgerId: string, call: ProofCall): Promise<LogProofs> => {
-    await reading.readable(call.walk, ledgerId, callerOf(call).actorId);
+    await reading.wholeLedger(call.walk, ledgerId, callerOf(call).actorId);
     return ledgerProofs(ledgerId, call);
   };
 
@@ -109,7 +109,7 @@ export function proofService(store: LedgerStore, reading: LedgerReading, logs: P
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const event = checkNamedEvent('seq', { index: request.seq, eventId: request.eventId });
       const size = checkSize('size', request.size);
-      const { masters } = await reading.seen(call.walk, ledgerId, callerOf(call).actorId);
+      const { masters } = await reading.visibleLedger(call.walk, ledgerId, callerOf(call).actorId);
       return masters === null
         ? inclusionForFullReader(ledgerId, event, size, call)
         : inclusionForPartialReader(ledgerId, event, size, call);

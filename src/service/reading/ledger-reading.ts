@@ -7,11 +7,10 @@ import { type LedgerLine, names } from '../../domain/event/projection.ts';
 import {
   type AccessLevel,
   demandAccess,
-  eventGrantObjects,
   type GrantObject,
   grantAccessLevel,
-  ledgerGrantObjects,
   mayRead,
+  readRule,
   strongerAccess,
 } from '../../domain/ledger/permission.ts';
 import { isoTime } from '../../domain/values/time.ts';
@@ -31,7 +30,7 @@ const factsCachedMax = 50_000;
 const masterLinksChunk = 100;
 
 /** A ledger as one caller may see it. */
-interface SeenLedger {
+interface VisibleLedger {
   readonly facts: LedgerFacts;
   /**
    * The masters that the caller may read beside the ledger's own events, in the order of their creation. null if the
@@ -53,7 +52,8 @@ interface ClosedAt {
   readonly masterSeq: number | null;
 }
 
-interface SeenMaster {
+/** A master that the caller may read, and its ledger. */
+interface ReadableMaster {
   readonly facts: MasterFacts;
   readonly ledger: LedgerFacts;
 }
@@ -116,9 +116,9 @@ export class LedgerReading {
    * The ledger, if the actor may read all of it. Throws `not_found`, `permission_denied` (access to some masters only)
    * or `access_expired`. A ledger of another type than `type` is not found.
    */
-  async readable(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
-    const seen = await this.seen(walk, ledgerId, actorId, type);
-    if (seen.masters === null) return seen;
+  async wholeLedger(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<VisibleLedger> {
+    const ledger = await this.visibleLedger(walk, ledgerId, actorId, type);
+    if (ledger.masters === null) return ledger;
     throw new LedgerError(
       'permission_denied',
       'Your grant is for masters of this ledger: this call needs access to the whole ledger.',
@@ -126,7 +126,7 @@ export class LedgerReading {
   }
 
   /** The ledger, if the actor may read it or one of its masters. Throws `not_found` or `access_expired`. */
-  async seen(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
+  async visibleLedger(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<VisibleLedger> {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null || (type !== undefined && facts.type !== type)) throw notFound('ledger');
     const level = await this.ledgerAccess(facts, actorId);
@@ -142,13 +142,13 @@ export class LedgerReading {
   }
 
   /**
-   * The read rule for one event, now (eventGrantObjects). `masterId` null: an event of the ledger itself, for which the
-   * actor's masters may have to be searched in `masters`.
+   * The read rule for one event, now. `masterId` null: an event of the ledger itself, for which the actor's masters may
+   * have to be searched in `masters`.
    */
   async mayReadEvent(actorId: string, ledgerId: string, masterId: string | null, masters: LinkStore): Promise<boolean> {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null) return false;
-    const { objects, anyMaster } = eventGrantObjects(facts, masterId);
+    const { objects, anyMaster } = readRule(facts, masterId);
     if (mayRead(await this.#access(facts, objects, actorId))) return true;
     return anyMaster && this.#masterSearch.mayRead(actorId, ledgerId, masters);
   }
@@ -164,7 +164,7 @@ export class LedgerReading {
   }
 
   /** The master, if the actor may read it. Throws `not_found` or `access_expired`. Synchronous if all is cached. */
-  readableMaster(masterId: string, actorId: string): SeenMaster | Promise<SeenMaster> {
+  readableMaster(masterId: string, actorId: string): ReadableMaster | Promise<ReadableMaster> {
     const facts = this.#masters.get(masterId);
     const ledger = facts === undefined ? undefined : this.#ledgers.get(facts.ledgerId);
     return facts !== undefined && ledger !== undefined && isParty(ledger, actorId)
@@ -172,17 +172,17 @@ export class LedgerReading {
       : this.#findReadableMaster(masterId, actorId);
   }
 
-  async #findReadableMaster(masterId: string, actorId: string): Promise<SeenMaster> {
+  async #findReadableMaster(masterId: string, actorId: string): Promise<ReadableMaster> {
     const facts = await this.masterFacts(masterId);
     const ledger = facts === null ? null : await this.ledgerFacts(facts.ledgerId);
     if (facts === null || ledger === null) throw notFound('master');
-    demandAccess(await this.#access(ledger, eventGrantObjects(ledger, masterId).objects, actorId), 'read', 'master');
+    demandAccess(await this.#access(ledger, readRule(ledger, masterId).objects, actorId), 'read', 'master');
     return { facts, ledger };
   }
 
   /** The actor's access to the whole ledger, at least as far as reading needs it. */
   ledgerAccess(facts: LedgerFacts, actorId: string): Promise<AccessLevel> {
-    return this.#access(facts, ledgerGrantObjects(facts), actorId);
+    return this.#access(facts, readRule(facts, null).objects, actorId);
   }
 
   /**
@@ -191,13 +191,13 @@ export class LedgerReading {
    */
   async heldGrants(walk: Walk, facts: LedgerFacts, actorId: string, masterId: string | null): Promise<HeldGrant[]> {
     const store = boundedLedgers(walk, this.#store);
-    const objects: GrantObject[] = [...ledgerGrantObjects(facts)];
-    if (masterId !== null) objects.push({ scope: 'master', id: masterId });
-    else
+    const { objects, anyMaster } = readRule(facts, masterId);
+    const asked = [...objects];
+    if (anyMaster)
       for await (const { masterId: id } of mastersEverGranted(store, facts.ledgerId, actorId, masterLinksChunk))
-        objects.push({ scope: 'master', id });
+        asked.push({ scope: 'master', id });
     const held: HeldGrant[] = [];
-    for (const { scope, id } of objects) {
+    for (const { scope, id } of asked) {
       const key = names.grant(scope, id, actorId);
       const cell = await store.cell(key);
       const found = cell === null ? undefined : decodeOrPassOver(storedCell(key, cell.value), parseGrantCell);
@@ -219,7 +219,7 @@ export class LedgerReading {
   async readableOrganization(rootLedgerId: string, actorId: string): Promise<LedgerFacts> {
     const facts = await this.ledgerFacts(rootLedgerId);
     if (facts === null) throw notFound('organization');
-    const organization = ledgerGrantObjects(facts).filter(({ scope }) => scope === 'organization');
+    const organization = readRule(facts, null).objects.filter(({ scope }) => scope === 'organization');
     const level = await this.#access(facts, organization, actorId);
     if (level === 'none') throw notFound('organization');
     if (mayRead(level)) return facts;
@@ -231,7 +231,7 @@ export class LedgerReading {
 
   /**
    * Returns a check for the lines of a delegate's list of ledgers: whether the grant of a line is active and lets the
-   * delegate see the ledger, as `seen` decides it.
+   * delegate see the ledger, as `visibleLedger` decides it.
    */
   grantCheck(walk: Walk, actorId: string): (line: LedgerLine) => Promise<boolean> {
     const oldestCounted = new Map<string, Promise<string>>();
@@ -245,7 +245,7 @@ export class LedgerReading {
     };
   }
 
-  /** The oldest master that `seen` looks at for a delegate. Ids of masters rise. '' if it looks at all. */
+  /** The oldest master that `visibleLedger` reads for a delegate. Ids of masters rise. '' if it reads all of them. */
   async #oldestCounted(walk: Walk, ledgerId: string, actorId: string): Promise<string> {
     const list = names.masterLinksOf(ledgerId, actorId);
     const place = { descending: true, offset: masterLinksMax - 1, limit: 1, charsMax: pageCharsMax };

@@ -86,7 +86,7 @@ export function webhookService(
     const url = checkTarget('url', request.url, policy);
     const eventTypes = checkEventTypes(request.eventTypes);
     const ledgerId = request.ledgerId === undefined ? null : checkUuid('ledger_id', request.ledgerId);
-    if (ledgerId !== null) await withNotFoundField('ledger_id', reading.seen(call.walk, ledgerId, actorId));
+    if (ledgerId !== null) await withNotFoundField('ledger_id', reading.visibleLedger(call.walk, ledgerId, actorId));
     await demandRoom(actorId, id);
     const answered = await seqsToStartAfter(boundedLedgers(call.walk, ledgers), work, actorId, ledgerId);
     // Stored before any node can find the subscription.

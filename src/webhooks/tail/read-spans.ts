@@ -8,7 +8,7 @@ import {
   projectionsOf,
   seqOrder,
 } from '../../domain/event/projection.ts';
-import { eventGrantObjects, type GrantObject } from '../../domain/ledger/permission.ts';
+import { type GrantObject, readRule } from '../../domain/ledger/permission.ts';
 import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import { mastersEverGranted } from '../../service/reading/master-search.ts';
 import type { LedgerStore, Line } from '../../store/ledger-store.ts';
@@ -46,7 +46,7 @@ export function isWithin(spans: readonly ReadSpan[], event: LedgerEvent): boolea
 
 /**
  * Returns a function that finds in which spans an actor could read the events of a master (null: the ledger's own), as
- * far as the range needs it, by the read rule (eventGrantObjects).
+ * far as the range needs it, by the read rule (readRule).
  *
  * The order of the ledger decides, not the time of the question. The grants at the start of the range are stored beside
  * the log, and the events of the range show what changed. So a range costs no more in a ledger of a million grants. For
@@ -83,7 +83,7 @@ export function readSpans(
 
   return async (actorId, masterId) => {
     if (isParty(facts, actorId)) return always;
-    const { objects, anyMaster } = eventGrantObjects(facts, masterId);
+    const { objects, anyMaster } = readRule(facts, masterId);
     const spans = await Promise.all([
       ...objects.map((object) => byGrants(object, actorId)),
       ...(anyMaster ? [byMasters(actorId)] : []),

@@ -71,7 +71,7 @@ describe('the access of a follower', () => {
       false,
     ]);
     reader.learn(change('master', 'other', grant()), 11);
-    expect([reader.covers(of('other')), reader.masterIds]).toEqual([true, ['m', 'other']]);
+    expect([reader.covers(of('other')), reader.scopes]).toEqual([true, ['own:l', 'master:m', 'master:other']]);
     reader.learn(change('master', 'm', null), 12);
     expect(reader.fault(now)?.code).toBe('permission_denied');
   });

@@ -91,7 +91,7 @@ test('other work runs while the masters that a delegate has lost are searched', 
     expect([await sees, checks()]).toEqual([held !== null, masterIds.length]);
   }
   const { reading, checks } = delegateOf(null);
-  const seen = reading.seen(unboundedWalk(), ledgerId, delegateId).catch((error: unknown) => error);
+  const seen = reading.visibleLedger(unboundedWalk(), ledgerId, delegateId).catch((error: unknown) => error);
   expect(await mostAtOnce(checks, seen)).toBeLessThanOrEqual(200);
   expect(await seen).toMatchObject({ code: 'not_found' });
 });
@@ -187,7 +187,7 @@ test('of more masters than are searched, a delegate sees the newest', async () =
   for (const held of more.slice(-2)) {
     const { reading, mayRead } = delegateOf(held, more);
     expect(await mayRead()).toBe(true);
-    expect(await reading.seen(unboundedWalk(), ledgerId, delegateId)).toMatchObject({ masters: [held] });
+    expect(await reading.visibleLedger(unboundedWalk(), ledgerId, delegateId)).toMatchObject({ masters: [held] });
   }
 });
 
@@ -197,7 +197,7 @@ test('the list of a delegate shows a ledger for the grants by which the ledger i
     for (const held of masters.slice(0, 2)) {
       const { reading } = delegateOf(held, masters);
       const walk = unboundedWalk();
-      const isSeen = await reading.seen(walk, ledgerId, delegateId).then(
+      const isSeen = await reading.visibleLedger(walk, ledgerId, delegateId).then(
         () => true,
         () => false,
       );

@@ -4,40 +4,40 @@ import type { FollowersParts } from './follow-parts.ts';
 import type { Follower } from './follower.ts';
 import { retryHint } from './retry-hint.ts';
 
-type PlaceCall = Pick<Call, 'address' | 'endWith'>;
+type SlotCall = Pick<Call, 'address' | 'endWith'>;
 
-export interface FollowerPlace {
+export interface FollowerSlot {
   readonly actorId: string;
   /** Kept, because that of a connection that has ended is not known. */
   readonly address: string;
   /** Those of its actor, with this one. */
-  readonly ofActor: Places;
-  readonly call: PlaceCall;
+  readonly ofActor: Slots;
+  readonly call: SlotCall;
   /** null: the stream has not begun yet. */
   follower: Pick<Follower, 'end'> | null;
 }
 
 /** Oldest first. */
-type Places = readonly FollowerPlace[];
+type Slots = readonly FollowerSlot[];
 
-type PlacesParts = Pick<FollowersParts, 'bounds' | 'random'> & {
+type SlotsParts = Pick<FollowersParts, 'bounds' | 'random'> & {
   readonly meter: Pick<FollowersParts['meter'], 'refused'>;
 };
 
 /**
- * The places of the streams of a node. If none is free, a new stream takes the place of the newest one of the actor
+ * The slots of the streams of a node. If none is free, a new stream takes the slot of the newest one of the actor
  * with the most, unless its own actor would then have as many as that one. Otherwise the same holds for addresses, as
  * anybody can register many actors; but only streams of actors that have more than the new one's actor are ended.
  *
  * So a stream that ends makes the actors more equal, or the addresses while the actors stay as equal as they were.
- * Those that come again whenever they lose a stream do not end the streams of each other without end.
+ * Callers that reconnect at once cannot displace each other for ever.
  */
-export class FollowerPlaces {
-  readonly #parts: PlacesParts;
-  readonly #byActor = new PlacesOfHolders();
-  readonly #byAddress = new PlacesOfHolders();
+export class FollowerSlots {
+  readonly #parts: SlotsParts;
+  readonly #byActor = new SlotsOfHolders();
+  readonly #byAddress = new SlotsOfHolders();
 
-  constructor(parts: PlacesParts) {
+  constructor(parts: SlotsParts) {
     this.#parts = parts;
   }
 
@@ -45,31 +45,31 @@ export class FollowerPlaces {
     return this.#byActor.count;
   }
 
-  /** Throws `overloaded`. Each place is passed to `leave` at the end of its stream. */
-  take(actorId: string, call: PlaceCall): FollowerPlace {
+  /** Throws `overloaded`. Each slot is passed to `leave` at the end of its stream. */
+  take(actorId: string, call: SlotCall): FollowerSlot {
     const { total, perActor } = this.#parts.bounds;
     const { address } = call;
     if (this.#byActor.of(actorId).length >= perActor) throw this.#tooMany('FOLLOWERS_PER_ACTOR_MAX', perActor);
     if (this.count >= total) {
-      const other = this.#placeFor(actorId, address);
+      const other = this.#slotFor(actorId, address);
       if (other === undefined) throw this.#tooMany('FOLLOWERS_MAX', total);
       this.#end(other);
     }
     const ofActor = this.#byActor.of(actorId);
-    const place = { actorId, address, ofActor, call, follower: null };
-    this.#byActor.add(actorId, ofActor, place);
-    this.#byAddress.add(address, this.#byAddress.of(address), place);
-    return place;
+    const slot = { actorId, address, ofActor, call, follower: null };
+    this.#byActor.add(actorId, ofActor, slot);
+    this.#byAddress.add(address, this.#byAddress.of(address), slot);
+    return slot;
   }
 
-  /** Does nothing if the place was taken from its stream before. */
-  leave(place: FollowerPlace): void {
-    this.#byActor.delete(place.actorId, place);
-    this.#byAddress.delete(place.address, place);
+  /** Does nothing if the slot was taken from its stream before. */
+  leave(slot: FollowerSlot): void {
+    this.#byActor.delete(slot.actorId, slot);
+    this.#byAddress.delete(slot.address, slot);
   }
 
-  /** The place that a new stream may take from another one. undefined: there is none. */
-  #placeFor(actorId: string, address: string): FollowerPlace | undefined {
+  /** The slot that a new stream may take from another one. undefined: there is none. */
+  #slotFor(actorId: string, address: string): FollowerSlot | undefined {
     const held = this.#byActor.of(actorId).length;
     const most = this.#byActor.largest;
     if (held + 1 < most.length) return most.at(-1);
@@ -78,14 +78,14 @@ export class FollowerPlaces {
     return mostOfAddress.findLast(({ ofActor }) => ofActor.length > held);
   }
 
-  #end(place: FollowerPlace): void {
-    this.leave(place);
+  #end(slot: FollowerSlot): void {
+    this.leave(slot);
     const { bounds, meter, random } = this.#parts;
     const error = displaced(bounds.total, retryHint(random));
-    if (place.follower !== null) place.follower.end(error, 'displaced');
+    if (slot.follower !== null) slot.follower.end(error, 'displaced');
     else {
       meter.refused('FOLLOWERS_MAX');
-      place.call.endWith(error);
+      slot.call.endWith(error);
     }
   }
 
@@ -95,11 +95,11 @@ export class FollowerPlaces {
   }
 }
 
-/** The places of each holder: an actor, or an address. */
-class PlacesOfHolders {
-  readonly #places = new Map<string, FollowerPlace[]>();
+/** The slots of each holder: an actor, or an address. */
+class SlotsOfHolders {
+  readonly #slots = new Map<string, FollowerSlot[]>();
   /** Found when it is needed. Kept until it is shorter. */
-  #largest: Places | null = null;
+  #largest: Slots | null = null;
   #count = 0;
 
   get count(): number {
@@ -107,38 +107,38 @@ class PlacesOfHolders {
   }
 
   /** The same array as long as the holder has any. */
-  of(holder: string): FollowerPlace[] {
-    return this.#places.get(holder) ?? [];
+  of(holder: string): FollowerSlot[] {
+    return this.#slots.get(holder) ?? [];
   }
 
-  /** The places of the holder with the most. */
-  get largest(): Places {
+  /** The slots of the holder with the most. */
+  get largest(): Slots {
     let largest = this.#largest ?? [];
-    if (this.#largest === null) for (const places of this.#places.values()) largest = longer(largest, places);
+    if (this.#largest === null) for (const slots of this.#slots.values()) largest = longer(largest, slots);
     this.#largest = largest;
     return largest;
   }
 
-  add(holder: string, places: FollowerPlace[], place: FollowerPlace): void {
-    this.#places.set(holder, places);
-    places.push(place);
+  add(holder: string, slots: FollowerSlot[], slot: FollowerSlot): void {
+    this.#slots.set(holder, slots);
+    slots.push(slot);
     this.#count += 1;
-    if (this.#largest !== null) this.#largest = longer(this.#largest, places);
+    if (this.#largest !== null) this.#largest = longer(this.#largest, slots);
   }
 
-  delete(holder: string, place: FollowerPlace): void {
-    const places = this.of(holder);
-    const at = places.lastIndexOf(place);
+  delete(holder: string, slot: FollowerSlot): void {
+    const slots = this.of(holder);
+    const at = slots.lastIndexOf(slot);
     if (at < 0) return;
-    places.splice(at, 1);
+    slots.splice(at, 1);
     this.#count -= 1;
-    if (places.length === 0) this.#places.delete(holder);
-    if (places === this.#largest) this.#largest = null;
+    if (slots.length === 0) this.#slots.delete(holder);
+    if (slots === this.#largest) this.#largest = null;
   }
 }
 
 /** The first one, if they are equal. */
-function longer(one: Places, other: Places): Places {
+function longer(one: Slots, other: Slots): Slots {
   return other.length > one.length ? other : one;
 }
 

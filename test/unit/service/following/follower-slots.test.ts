@@ -1,40 +1,40 @@
 import { describe, expect, test } from 'vitest';
 import type { LedgerError } from '../../../../src/domain/errors.ts';
-import { type FollowerPlace, FollowerPlaces } from '../../../../src/service/following/follower-places.ts';
+import { type FollowerSlot, FollowerSlots } from '../../../../src/service/following/follower-slots.ts';
 import { SeededRandom } from '../../../simulation/random.ts';
 import { buyer, delegate, grant, supplier } from '../../../support/commands.ts';
 import { FollowersRig, type RigStream } from '../../../support/followers-rig.ts';
 import { beforeCalls, countingBytes } from '../../../support/world.ts';
 
-/** Places whose streams leave when they are ended, as those of a node do. */
-function placesOf(total: number, perActor: number) {
+/** Slots whose streams leave when they are ended, as those of a node do. */
+function slotsOf(total: number, perActor: number) {
   const refused: string[] = [];
   const ended: string[] = [];
   const bounds = { total, perActor };
-  const places = new FollowerPlaces({
+  const slots = new FollowerSlots({
     bounds,
     random: countingBytes(),
     meter: { refused: (bound) => void refused.push(bound) },
   });
-  /** Takes a place for the stream with this name, which begins with its actor. Returns the error of a refusal. */
-  const take = (name: string, from = '192.0.2.1'): LedgerError | FollowerPlace => {
+  /** Takes a slot for the stream with this name, which begins with its actor. Returns the error of a refusal. */
+  const take = (name: string, from = '192.0.2.1'): LedgerError | FollowerSlot => {
     const call = { address: from, endWith: () => void ended.push(name) };
     try {
-      const place = places.take(name.slice(0, 1), call);
+      const slot = slots.take(name.slice(0, 1), call);
       // As of a connection that has ended.
       call.address = 'unknown';
-      place.follower = {
+      slot.follower = {
         end: () => {
           ended.push(name);
-          places.leave(place);
+          slots.leave(slot);
         },
       };
-      return place;
+      return slot;
     } catch (error) {
       return error as LedgerError;
     }
   };
-  return { places, take, refused, ended };
+  return { slots, take, refused, ended };
 }
 
 /** Names of one character. */
@@ -46,43 +46,43 @@ const overloaded = (bound: string) => ({
   details: { bound, retry_after_ms: expect.any(Number) },
 });
 
-describe('when no place is free', () => {
-  test('an actor with fewer streams gets the place of the newest stream of the actor with the most', () => {
-    const { places, take, ended, refused } = placesOf(6, 4);
+describe('when no slot is free', () => {
+  test('an actor with fewer streams gets the slot of the newest stream of the actor with the most', () => {
+    const { slots, take, ended, refused } = slotsOf(6, 4);
     for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'a4']) take(name);
     for (const name of ['c1', 'c2']) expect(take(name)).toMatchObject({ actorId: 'c' });
-    expect([ended, refused, places.count]).toEqual([['a4', 'a3'], [], 6]);
+    expect([ended, refused, slots.count]).toEqual([['a4', 'a3'], [], 6]);
   });
 
   test('actors with equally many are refused, and end no stream of each other', () => {
-    const { places, take, ended, refused } = placesOf(6, 4);
+    const { slots, take, ended, refused } = slotsOf(6, 4);
     for (const name of ['a1', 'a2', 'b1', 'b2', 'c1', 'c2']) take(name);
     for (const name of ['a3', 'b3', 'c3']) expect(take(name)).toMatchObject(overloaded('FOLLOWERS_MAX'));
     const bounds = new Array<string>(3).fill('FOLLOWERS_MAX');
-    expect([ended, refused, places.count]).toEqual([[], bounds, 6]);
+    expect([ended, refused, slots.count]).toEqual([[], bounds, 6]);
   });
 
   test('an actor with one stream less is refused: it would have as many as the other one had', () => {
-    const { take, ended } = placesOf(3, 3);
+    const { take, ended } = slotsOf(3, 3);
     for (const name of ['a1', 'a2', 'b1']) take(name);
     expect([take('b2'), ended]).toMatchObject([overloaded('FOLLOWERS_MAX'), []]);
   });
 
   test('a hundred actors with a hundred streams each do not keep another one out', () => {
-    const { places, take, ended, refused } = placesOf(10_000, 100);
+    const { slots, take, ended, refused } = slotsOf(10_000, 100);
     const many = actors(100);
     for (const actor of many) for (let stream = 0; stream < 100; stream += 1) take(`${actor}${stream}`);
     for (let stream = 0; stream < 20; stream += 1) expect(take(`h${stream}`)).toMatchObject({ actorId: 'h' });
     for (const actor of many) take(`${actor}100`);
     expect(ended).toHaveLength(20);
     expect(ended.filter((name) => name.startsWith('h'))).toEqual([]);
-    expect([refused.length, places.count]).toEqual([100, 10_000]);
+    expect([refused.length, slots.count]).toEqual([100, 10_000]);
   });
 });
 
-describe('when actors with one stream each have all places', () => {
-  test('an actor of another address gets the place of the newest stream of the address with the most', () => {
-    const { places, take, ended, refused } = placesOf(1_000, 100);
+describe('when actors with one stream each have all slots', () => {
+  test('an actor of another address gets the slot of the newest stream of the address with the most', () => {
+    const { slots, take, ended, refused } = slotsOf(1_000, 100);
     for (const actor of actors(1_000)) take(`${actor}1`);
     expect(take('h1', '192.0.2.2')).toMatchObject({ actorId: 'h' });
     for (const name of ['h2', 'h3']) expect(take(name, '192.0.2.2')).toMatchObject(overloaded('FOLLOWERS_MAX'));
@@ -91,11 +91,11 @@ describe('when actors with one stream each have all places', () => {
       .slice(-2)
       .map((actor) => `${actor}1`);
     expect(ended).toEqual(newest.toReversed());
-    expect([refused.length, places.count]).toEqual([2, 1_000]);
+    expect([refused.length, slots.count]).toEqual([2, 1_000]);
   });
 
   test('other actors of that address end no stream of an actor that has one', () => {
-    const { take, ended } = placesOf(1_000, 100);
+    const { take, ended } = slotsOf(1_000, 100);
     const [many, others] = [actors(1_000), actors(250, 0x6000)];
     for (const actor of many) take(`${actor}1`);
     for (let round = 0; round < 50; round += 1) {
@@ -106,20 +106,20 @@ describe('when actors with one stream each have all places', () => {
   });
 
   test('another actor of that address is refused, and addresses with equally many do not end each other’s', () => {
-    const { places, take, ended, refused } = placesOf(4, 4);
+    const { slots, take, ended, refused } = slotsOf(4, 4);
     for (const actor of ['a', 'b']) take(`${actor}1`, '192.0.2.1');
     for (const actor of ['c', 'd']) take(`${actor}1`, '192.0.2.2');
     for (const address of ['192.0.2.1', '192.0.2.2'])
       expect(take('e1', address)).toMatchObject(overloaded('FOLLOWERS_MAX'));
-    expect([ended, refused.length, places.count]).toEqual([[], 2, 4]);
+    expect([ended, refused.length, slots.count]).toEqual([[], 2, 4]);
     expect(take('e1', '192.0.2.3')).toMatchObject({ actorId: 'e' });
     expect([take('f1', '192.0.2.3'), ended]).toMatchObject([overloaded('FOLLOWERS_MAX'), ['b1']]);
   });
 
-  test('a place that was left counts for its address no longer, though that is not known any more', () => {
-    const { places, take, ended } = placesOf(3, 3);
-    const taken = ['a', 'b', 'c'].map((actor) => take(`${actor}1`)) as FollowerPlace[];
-    for (const place of taken) places.leave(place);
+  test('a slot that was left counts for its address no longer, though that is not known any more', () => {
+    const { slots, take, ended } = slotsOf(3, 3);
+    const taken = ['a', 'b', 'c'].map((actor) => take(`${actor}1`)) as FollowerSlot[];
+    for (const slot of taken) slots.leave(slot);
     for (const actor of ['d', 'e', 'f']) take(`${actor}1`, '192.0.2.2');
     expect(take('g1', '192.0.2.1')).toMatchObject({ actorId: 'g' });
     expect(ended).toEqual(['f1']);
@@ -128,7 +128,7 @@ describe('when actors with one stream each have all places', () => {
 
 describe('when an address has the most streams', () => {
   test('actors with many streams each at other addresses end none of its single streams', () => {
-    const { take, ended } = placesOf(10_000, 100);
+    const { take, ended } = slotsOf(10_000, 100);
     const shared = '198.51.100.1';
     const [single, greedy] = [actors(3_000), actors(100, 0x6000)];
     const ask = (times: number) => {
@@ -147,8 +147,8 @@ describe('when an address has the most streams', () => {
     expect([ended.length, ended.filter((name) => !greedy.includes(name.slice(0, 1)))]).toEqual([200, []]);
   });
 
-  test('an actor with one stream gets a place of an actor with two there, though the newest is of another', () => {
-    const { take, ended } = placesOf(5, 4);
+  test('an actor with one stream gets a slot of an actor with two there, though the newest is of another', () => {
+    const { take, ended } = slotsOf(5, 4);
     for (const name of ['a1', 'a2', 'b1', 'c1']) take(name);
     take('h1', '192.0.2.2');
     expect([take('h2', '192.0.2.2'), ended]).toMatchObject([{ actorId: 'h' }, ['a2']]);
@@ -160,7 +160,7 @@ describe('when an address has the most streams', () => {
   });
 
   test('two actors that come again whenever they lose a stream do not end the streams of each other in turn', () => {
-    const { take, ended } = placesOf(4, 4);
+    const { take, ended } = slotsOf(4, 4);
     for (const name of ['p1', 'p2']) take(name, '192.0.2.1');
     for (const name of ['q1', 'r1']) take(name, '192.0.2.2');
     for (let turn = 0; turn < 10; turn += 1) {
@@ -172,7 +172,7 @@ describe('when an address has the most streams', () => {
 });
 
 test('actors that all ask for more, over and over, end few streams of each other', () => {
-  const { take, ended } = placesOf(60, 20);
+  const { take, ended } = slotsOf(60, 20);
   const random = new SeededRandom(7);
   const ask = () => {
     const actor = random.between(0, 29);
@@ -184,23 +184,23 @@ test('actors that all ask for more, over and over, end few streams of each other
   expect([before < 600, ended.length]).toEqual([true, before]);
 });
 
-test('an actor has at most its own places, though others are free', () => {
-  const { take, ended } = placesOf(10, 2);
+test('an actor has at most its own slots, though others are free', () => {
+  const { take, ended } = slotsOf(10, 2);
   for (const name of ['a1', 'a2']) take(name);
   expect([take('a3'), ended]).toMatchObject([overloaded('FOLLOWERS_PER_ACTOR_MAX'), []]);
 });
 
-test('a place that was left is free, once', () => {
-  const { places, take } = placesOf(2, 2);
-  const [first] = [take('a1'), take('b1')] as FollowerPlace[];
-  if (first === undefined) throw new Error('no place');
-  for (let times = 0; times < 2; times += 1) places.leave(first);
-  expect(places.count).toBe(1);
+test('a slot that was left is free, once', () => {
+  const { slots, take } = slotsOf(2, 2);
+  const [first] = [take('a1'), take('b1')] as FollowerSlot[];
+  if (first === undefined) throw new Error('no slot');
+  for (let times = 0; times < 2; times += 1) slots.leave(first);
+  expect(slots.count).toBe(1);
   take('c1');
   expect(take('d1')).toMatchObject(overloaded('FOLLOWERS_MAX'));
 });
 
-describe('a stream that loses its place', () => {
+describe('a stream that loses its slot', () => {
   const last = (streams: readonly RigStream[]) => streams.map(({ error }) => error?.code ?? null);
 
   test('ends with an error that says what to do, and the others go on', async () => {

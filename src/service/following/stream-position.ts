@@ -1,5 +1,6 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { type IntegrityIssue, missingEvents } from '../../domain/event/integrity.ts';
+import { closedByType } from '../../domain/event/service-events.ts';
 import type { FollowQuery } from './follow-query.ts';
 import { type NewestShown, newestShown } from './newest-readable.ts';
 import type { ReaderAccess } from './reader-access.ts';
@@ -14,7 +15,7 @@ export interface FollowStart {
 }
 
 /** Where a stream stands in its ledger: which event is next, and behind which one its reader would resume. */
-export class FollowPlace {
+export class StreamPosition {
   nextSeq: number;
   /** Unused by a reader of the whole ledger, which is told of the ledger's own. */
   newest: NewestShown | null;
@@ -56,10 +57,8 @@ export class FollowPlace {
       this.#closedSeq = seq - 1;
       return 'end';
     }
-    const closes =
-      eventType === 'LEDGER_CLOSED' ||
-      (eventType === 'MASTER_CLOSED' && this.#masterId !== null && master?.id === this.#masterId);
-    if (closes) this.#closedSeq = seq;
+    const closed = closedByType(eventType);
+    if (closed === 'ledger' || (closed === 'master' && master?.id === this.#masterId)) this.#closedSeq = seq;
     return null;
   }
 
@@ -81,17 +80,14 @@ export class FollowPlace {
   }
 
   /** Behind which event the reader goes on. A reader of some masters is not told how many other events there are. */
-  get position(): number | null {
+  get resumeAfter(): number | null {
     if (this.#masterId !== null) return this.newest?.master?.seq ?? null;
     if (!this.#access.isWhole) return this.newest?.seq ?? null;
     return this.nextSeq === 0 ? null : this.nextSeq - 1;
   }
 
-  /**
-   * The same where `isAhead`: where the reader asked to begin. One that asked for new events may resume behind the
-   * newest shown one.
-   */
-  positionAhead(newest: NewestShown | null): number | null {
+  /** `resumeAfter` while `isAhead`: the place that the request named; for new events only, the newest shown event. */
+  resumeAfterWhileAhead(newest: NewestShown | null): number | null {
     const { after } = this.#query;
     if (after !== null) return after === -1 ? null : after;
     return (this.#masterId === null ? newest?.seq : newest?.master?.seq) ?? null;
