@@ -9,15 +9,14 @@ export type SandboxRun = (signal: AbortSignal) => Promise<AsyncIterable<string>>
 
 /** GET /sandbox/run: a run of several parties through the service's own public API. Streams a line a step. */
 export function sandboxService(run: SandboxRun) {
-  const bounds = { perCaller: runsAtOnceMax, total: runsAtOnceMax, waiting: Number.POSITIVE_INFINITY };
-  const places = new FairPlaces(bounds, () => new Error('never: any number of runs may wait'));
+  const places = new FairPlaces({ perCaller: runsAtOnceMax, total: runsAtOnceMax });
   const anyone = '';
 
   return {
     async *runSandbox(_request: RunSandboxRequest, { signal }: { readonly signal: AbortSignal }) {
       if (places.held >= runsAtOnceMax) yield { line: '… other runs are under way; this one waits for them' };
       try {
-        await places.take(anyone, signal, () => new Error('the caller left'));
+        await places.take(anyone, signal);
       } catch {
         return;
       }
