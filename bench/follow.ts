@@ -98,7 +98,7 @@ function latencyReport({ areComplete, ...latencies }: FollowLatency, aim: Partia
   return { ...latencies, aim, reached: areComplete && isReached('p50Ms') && isReached('p99Ms') };
 }
 
-function told(rounds: readonly Round[]) {
+function figuresOf(rounds: readonly Round[]) {
   const [perSecond, cpuUs] = [rounds.map((one) => one.perSecond), rounds.map((one) => one.cpuUs)];
   return { perSecond: Math.round(meanOf(perSecond)), cpuUsPerAppend: Math.round(meanOf(cpuUs)) };
 }
@@ -143,7 +143,7 @@ async function fanout(server: ServerProcess, workDir: string): Promise<Report> {
   const readOnce = once.events_read.every((read) => read < roundEvents + pageSeqs);
   return {
     ...{ followers, eventsOfARound: roundEvents, readOfARound: once.events_read, encodedOfARound: once.events_encoded },
-    ...{ delivered, caughtUpS: rounded(caughtUpS), alone: told(alone), beside: told(beside) },
+    ...{ delivered, caughtUpS: rounded(caughtUpS), alone: figuresOf(alone), beside: figuresOf(beside) },
     ...{ losses: losses.map(rounded), lossMedian: rounded(lossMedian) },
     reached: lossMedian <= lossMax && readOnce && once.events_encoded.every((encoded) => encoded <= roundEvents),
   };

@@ -67,7 +67,7 @@ async function measure(server: ServerProcess, workDir: string) {
     () => round(ofLedger),
     () => round(ofCheckpoints),
   );
-  const told = (measured: readonly AskedRound[]) => ({
+  const figuresOf = (measured: readonly AskedRound[]) => ({
     appendsPerSecond: Math.round(meanOf(measured.map(({ perSecond }) => perSecond))),
     cpuUsPerAppend: Math.round(meanOf(measured.map(({ cpuUs }) => cpuUs))),
     mainThreadUsPerAppend: Math.round(meanOf(measured.map(({ mainUs }) => mainUs))),
@@ -76,8 +76,8 @@ async function measure(server: ServerProcess, workDir: string) {
     p99Ms: rounded(meanOf(measured.map(({ asked }) => asked.p99Ms))),
   });
   return {
-    besideReads: told(alone),
-    besideCheckpoints: told(beside),
+    besideReads: figuresOf(alone),
+    besideCheckpoints: figuresOf(beside),
     ...{ losses: losses.map(rounded), lossMedian: rounded(lossMedian), lossMax, reached: lossMedian <= lossMax },
   };
 }

@@ -61,9 +61,9 @@ export async function isolationRun(events: number, besideSick: boolean): Promise
   const { user, system } = process.cpuUsage(cpuBefore);
   const healthy = reports.filter(({ kind }) => kind === 'healthy');
   const deliveredSeconds = (Math.max(...healthy.map(({ lastAtMs }) => lastAtMs)) - started) / 1_000;
-  const told: SickReport[] = [];
+  const sickReports: SickReport[] = [];
   for (const [at, { kind, received }] of reports.entries()) {
-    if (kind !== 'healthy') told.push({ kind, received, ...(await node.statuses(ids[at] ?? '')) });
+    if (kind !== 'healthy') sickReports.push({ kind, received, ...(await node.statuses(ids[at] ?? '')) });
   }
   receivers.stop();
   await node.close();
@@ -79,7 +79,7 @@ export async function isolationRun(events: number, besideSick: boolean): Promise
     heapMibMax: mib(heapMax),
     rssMibMax: mib(rssMax),
     cpuUsPerDelivery: Math.round((user + system) / deliveries),
-    sick: told,
+    sick: sickReports,
   };
 }
 

@@ -9,7 +9,7 @@ import type { MemoryBudget } from '../src/runtime/limits/memory-budget.ts';
 import { type ClockCheck, ClockWarning, isClockRight } from './clock-check.ts';
 import { createClusterMetrics } from './metrics.ts';
 import { GrpcPeers } from './peers/grpc-peers.ts';
-import { HeadWatchers } from './peers/head-watchers.ts';
+import { HeadSubscribers } from './peers/head-subscribers.ts';
 import { peerServer } from './peers/peer-service.ts';
 import type { PeerBounds } from './peers/peer-stream.ts';
 import { NodeHeads } from './peers/remote-heads.ts';
@@ -27,13 +27,13 @@ import { WebhookShards } from './webhook-shards.ts';
 /** A limit, so that the ledgers of a lost node do not all load at once. */
 const activationsPerSecond = 200;
 /** How often this node compares its clock with the store's, and closes connections to nodes that are gone. */
-const lookEveryMs = 2_000;
-/** After this time without an answer the store counts as lost. Several looks have failed by then. */
+const checkEveryMs = 2_000;
+/** After this time without an answer the store counts as lost. Several checks have failed by then. */
 const storeLostAfterMs = 10_000;
 /** The most time that handing over all shards may take. The listeners close after it, within the 20 s of a stop. */
 const leaveMaxMs = 5_000;
 /** After this time a node serves without knowing the members: the store decides who writes. */
-const firstLookMaxMs = 3_000;
+const membersUnknownMaxMs = 3_000;
 
 interface MembershipParts {
   readonly self: Pick<Run, 'id' | 'startedAt'>;
@@ -81,7 +81,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   };
   let rebalancing: Rebalancing | null = null;
   let joinedAt = Number.POSITIVE_INFINITY;
-  let cancelLook = () => {};
+  let cancelChecks = () => {};
   const members = () => rebalancing?.view.members ?? [];
   const shards = () => {
     const leaving = rebalancing?.view.movingAway.length ?? 0;
@@ -110,12 +110,12 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     meter: metrics.peers,
     heard: (ledgerId, seq) => remoteHeads.heard(ledgerId, seq),
   });
-  const watchers = new HeadWatchers();
+  const subscribers = new HeadSubscribers();
   const remoteHeads = new NodeHeads({
     self: self.id,
     shardCount,
     placement: leases,
-    watchers,
+    subscribers,
     clock,
     headsFrom: (node) => peers.headsFrom(node),
   });
@@ -125,7 +125,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     memory,
     monotonicMs,
     now: () => clock.now(),
-    watchers,
+    subscribers,
     checkSignature: (command) => checkSignature(command),
     unreadable: (error) => {
       metrics.unreadableCommand();
@@ -144,7 +144,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     },
   });
 
-  const lookAround = async () => {
+  const check = async () => {
     peers.forgetGone();
     await clockCheck.look();
     clockWarning.look(clockCheck.aheadMs, clockIsRight());
@@ -186,7 +186,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       if (aheadMs === null) return { ready: false, reason: 'the clock of the store is not known yet' };
       if (!clockIsRight())
         return { ready: false, reason: `the clock is ${Math.abs(aheadMs)} ms off the clock of the store` };
-      if ((rebalancing?.view.lookedAt ?? null) === null && monotonicMs() - joinedAt < firstLookMaxMs)
+      if ((rebalancing?.view.lookedAt ?? null) === null && monotonicMs() - joinedAt < membersUnknownMaxMs)
         return { ready: false, reason: 'the members of the cluster are not known yet' };
       const duplicate = rebalancing?.view.duplicate ?? null;
       if (duplicate !== null) return { ready: false, reason: idIsTaken(duplicate) };
@@ -222,7 +222,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       rebalancing.start();
       webhookShards.start(webhooks);
       news.listen((subscriptionId) => webhookShards.heard(subscriptionId));
-      cancelLook = repeat(clock, lookEveryMs, lookAround);
+      cancelChecks = repeat(clock, checkEveryMs, check);
     },
     async leave() {
       // Load balancers need this time to see that the node is not ready, so that no connection is refused.
@@ -231,7 +231,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       await noticed;
     },
     async close() {
-      cancelLook();
+      cancelChecks();
       webhookShards.stop();
       news.close();
       remoteHeads[Symbol.dispose]();

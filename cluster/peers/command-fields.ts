@@ -16,6 +16,7 @@ import {
   optional,
   orNull,
   readFields,
+  textOfForm,
   timeField,
   uuidField,
   wrong,
@@ -24,10 +25,7 @@ import {
 /** A command has two keys if it is signed, has header identity and has an idempotency key. No command has more. */
 const commandKeysMax = 2;
 
-const kidField: FieldReader<string> = (value, field) => {
-  if (typeof value !== 'string' || parseKid(value) === null) throw wrong(field);
-  return value;
-};
+const kidField = textOfForm((text) => parseKid(text) !== null);
 
 const signatureField: FieldReader<string> = (value, field) => {
   if (typeof value !== 'string') throw wrong(field);
@@ -36,10 +34,7 @@ const signatureField: FieldReader<string> = (value, field) => {
 };
 
 /** Does not check that the text is canonical JSON: it is compared with the payload later. */
-const textField: FieldReader<string> = (value, field) => {
-  if (typeof value !== 'string' || value.length > limits.requestBodyMaxBytes) throw wrong(field);
-  return value;
-};
+const textField = textOfForm((text) => text.length <= limits.requestBodyMaxBytes);
 
 const signature: FieldReaders<CommandSignature> = {
   signature: signatureField,

@@ -59,7 +59,7 @@ interface GrpcPeersParts {
 }
 
 /** See PeerStream. */
-export type HeadsStream = Pick<PeerStream, 'watchHeads' | 'isOver'>;
+export type HeadsStream = Pick<PeerStream, 'subscribeHeads' | 'isOver'>;
 
 /** The connection to one node at one address. */
 interface Line {

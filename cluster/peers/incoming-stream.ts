@@ -14,7 +14,7 @@ import type { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { outOfMemoryBudget } from '../../src/service/limits/out-of-memory-budget.ts';
 import { errorAnswer, heldBytes, outcomeAnswer, sizeOf } from './answers.ts';
 import { commandKind } from './exchange-method.ts';
-import type { HeadWatchers } from './head-watchers.ts';
+import type { HeadSubscribers } from './head-subscribers.ts';
 import { Outgoing } from './outgoing.ts';
 import type { ServerWire } from './wire.ts';
 import { commandOf } from './wire-command.ts';
@@ -45,7 +45,7 @@ export interface IncomingParts {
   /** Unix time, ms. */
   readonly now: () => number;
   /** The ledgers of which other nodes want to hear. */
-  readonly watchers: HeadWatchers;
+  readonly subscribers: HeadSubscribers;
   /** Called for the first unreadable command of a stream. */
   readonly unreadable: (error: UnreadableCommand) => void;
   /** Called for a command that failed by a defect. Its causes are not sent, so the other node cannot log them. */
@@ -89,7 +89,7 @@ export class IncomingStream {
   /** By ledger: resolves when its commands so far are handed over. Absent if none waits. */
   readonly #handingOver = new Map<string, Promise<void>>();
   /** null until the peer wants to hear of a ledger. */
-  #watcher: ReturnType<HeadWatchers['open']> | null = null;
+  #subscriber: ReturnType<HeadSubscribers['open']> | null = null;
   #ending = false;
   #over = false;
 
@@ -101,7 +101,7 @@ export class IncomingStream {
     this.#proved = connection.proved;
     this.#stoodBefore = parts.turnsStood();
     this.#outgoing = new Outgoing<AnswerInit>((answers) => this.#write(answers), sizeOf);
-    this.#telling = setInterval(() => this.#look(), tellWorkEveryMs).unref();
+    this.#telling = setInterval(() => this.#check(), tellWorkEveryMs).unref();
     if (!wire.isProvedByFrame) this.#prove();
     call.on('data', (frame: Buffer) => this.#hear(frame));
     call.on('drain', () => this.#outgoing.drained());
@@ -123,7 +123,7 @@ export class IncomingStream {
     try {
       const request = this.#wire.open(frame);
       asks = request.asks;
-      this.#watchHeads(request);
+      this.#subscribeHeads(request);
     } catch (error) {
       if (error instanceof MessageBeyondBounds) this.#fail(status.INVALID_ARGUMENT, error.message);
       else this.#fail(status.UNAUTHENTICATED, 'Not a node of this cluster, or a frame that was changed on its way.');
@@ -134,11 +134,11 @@ export class IncomingStream {
     if (!this.#mayRead()) this.#call.pause();
   }
 
-  #watchHeads({ watch, unwatch }: ExchangeRequest): void {
+  #subscribeHeads({ watch, unwatch }: ExchangeRequest): void {
     if (watch.length + unwatch.length === 0) return;
-    this.#watcher ??= this.#parts.watchers.open((heads) => this.#tellHeads(heads));
-    for (const ledgerId of unwatch) this.#watcher.remove(ledgerId);
-    for (const ledgerId of watch) this.#watcher.add(ledgerId);
+    this.#subscriber ??= this.#parts.subscribers.open((heads) => this.#tellHeads(heads));
+    for (const ledgerId of unwatch) this.#subscriber.remove(ledgerId);
+    for (const ledgerId of watch) this.#subscriber.add(ledgerId);
   }
 
   /** Returns false if the peer reads too slowly to be told now. */
@@ -265,7 +265,7 @@ export class IncomingStream {
     if (!this.#over && this.#call.isPaused() && this.#mayRead()) this.#call.resume();
   }
 
-  #look(): void {
+  #check(): void {
     const { turnsStood, monotonicMs } = this.#parts;
     const stood = turnsStood();
     const works = stood !== this.#stoodBefore;
@@ -298,7 +298,7 @@ export class IncomingStream {
   #close(): void {
     if (this.#over) return;
     clearInterval(this.#telling);
-    this.#watcher?.[Symbol.dispose]();
+    this.#subscriber?.[Symbol.dispose]();
     this.#release('small', this.#held.small);
     this.#release('peer', this.#held.peer);
     this.#over = true;

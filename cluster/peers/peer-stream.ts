@@ -84,7 +84,7 @@ export class PeerStream {
     this.#workedAt = parts.counted.at(this.#begunAt);
     const sizeOf = (id: number) => this.#waiting.get(id)?.bytes ?? 0;
     this.#outgoing = new Outgoing((ids) => !this.#over && this.#write(ids), sizeOf, false);
-    this.#sweep = setInterval(() => this.#lookForLate(), sweepEveryMs).unref();
+    this.#sweep = setInterval(() => this.#rejectLate(), sweepEveryMs).unref();
     const { call } = parts;
     call.on('metadata', (metadata) => {
       if (this.#over) return;
@@ -142,7 +142,7 @@ export class PeerStream {
   }
 
   /** Says of which ledgers this node wants to hear, and of which not any more. false: the stream is not open. */
-  watchHeads(watch: readonly string[], unwatch: readonly string[] = []): boolean {
+  subscribeHeads(watch: readonly string[], unwatch: readonly string[] = []): boolean {
     if (this.#over || !this.#accepted) return false;
     const { call, wire } = this.#parts;
     const request = { watch: [...watch], unwatch: [...unwatch] };
@@ -215,7 +215,7 @@ export class PeerStream {
     }
   }
 
-  #lookForLate(): void {
+  #rejectLate(): void {
     const { monotonicMs, counted, budgetMs } = this.#parts;
     const now = monotonicMs();
     const budgetAgo = counted.at(now) - budgetMs;

@@ -3,19 +3,19 @@ import { shardOf } from '../../src/actors/routing/shard.ts';
 import type { Clock } from '../../src/runtime/clock/clock.ts';
 import type { RemoteHeads } from '../../src/service/following/ledger-heads.ts';
 import type { HeadsStream } from './grpc-peers.ts';
-import type { HeadWatchers } from './head-watchers.ts';
+import type { HeadSubscribers } from './head-subscribers.ts';
 
-/** How often ledgers whose owner does not know of this node are looked at. */
-const lookEveryMs = 1_000;
+/** How often the owners are asked for ledgers of which they do not know that this node follows them. */
+const askEveryMs = 1_000;
 /** How often the owner of every ledger is looked up again. */
-const looksBetweenOwners = 10;
+const roundsBetweenOwners = 10;
 const lookUpsAtOnce = 64;
 
 interface RemoteHeadsParts {
   readonly self: NodeId;
   readonly shardCount: number;
   readonly placement: Pick<Placement, 'locate'>;
-  readonly watchers: HeadWatchers;
+  readonly subscribers: HeadSubscribers;
   readonly clock: Clock;
   /** See GrpcPeers. */
   headsFrom(node: NodeId): HeadsStream | null;
@@ -35,8 +35,8 @@ export class NodeHeads implements RemoteHeads, Disposable {
   readonly #parts: RemoteHeadsParts;
   readonly #wanted = new Map<string, Wanted>();
   #heard: (ledgerId: string, seq: number) => void = () => {};
-  #cancelLook: (() => void) | null = null;
-  #looks = 0;
+  #cancelRound: (() => void) | null = null;
+  #rounds = 0;
 
   constructor(parts: RemoteHeadsParts) {
     this.#parts = parts;
@@ -46,12 +46,12 @@ export class NodeHeads implements RemoteHeads, Disposable {
     const wanted: Wanted = { owner: null, stream: null };
     this.#wanted.set(ledgerId, wanted);
     void this.#ask(ledgerId, wanted);
-    this.#lookLater();
+    this.#askLater();
     return {
       [Symbol.dispose]: () => {
         if (this.#wanted.get(ledgerId) !== wanted) return;
         this.#wanted.delete(ledgerId);
-        wanted.stream?.watchHeads([], [ledgerId]);
+        wanted.stream?.subscribeHeads([], [ledgerId]);
       },
     };
   }
@@ -66,21 +66,21 @@ export class NodeHeads implements RemoteHeads, Disposable {
   }
 
   tell(ledgerId: string, seq: number): void {
-    this.#parts.watchers.committed(ledgerId, seq);
+    this.#parts.subscribers.committed(ledgerId, seq);
   }
 
-  #lookLater(): void {
-    this.#cancelLook ??= this.#parts.clock.after(lookEveryMs, () => {
-      void this.#look().finally(() => {
-        this.#cancelLook = null;
-        if (this.#wanted.size > 0) this.#lookLater();
+  #askLater(): void {
+    this.#cancelRound ??= this.#parts.clock.after(askEveryMs, () => {
+      void this.#askRound().finally(() => {
+        this.#cancelRound = null;
+        if (this.#wanted.size > 0) this.#askLater();
       });
     });
   }
 
-  async #look(): Promise<void> {
-    this.#looks += 1;
-    const isAll = this.#looks % looksBetweenOwners === 0;
+  async #askRound(): Promise<void> {
+    this.#rounds += 1;
+    const isAll = this.#rounds % roundsBetweenOwners === 0;
     const due = [...this.#wanted].filter(([, { stream }]) => isAll || stream === null || stream.isOver);
     for (let at = 0; at < due.length; at += lookUpsAtOnce)
       await Promise.all(due.slice(at, at + lookUpsAtOnce).map(([ledgerId, wanted]) => this.#ask(ledgerId, wanted)));
@@ -94,9 +94,9 @@ export class NodeHeads implements RemoteHeads, Disposable {
       if (this.#wanted.get(ledgerId) !== wanted) return;
       const stream = owner === null || owner === self ? null : headsFrom(owner);
       if (stream !== null && stream === wanted.stream) return;
-      if (wanted.owner !== owner) wanted.stream?.watchHeads([], [ledgerId]);
+      if (wanted.owner !== owner) wanted.stream?.subscribeHeads([], [ledgerId]);
       wanted.owner = owner;
-      wanted.stream = stream?.watchHeads([ledgerId]) === true ? stream : null;
+      wanted.stream = stream?.subscribeHeads([ledgerId]) === true ? stream : null;
     } catch {
       wanted.owner = null;
       wanted.stream = null;
@@ -104,8 +104,8 @@ export class NodeHeads implements RemoteHeads, Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#cancelLook?.();
-    this.#cancelLook = null;
+    this.#cancelRound?.();
+    this.#cancelRound = null;
     this.#wanted.clear();
   }
 }

@@ -70,10 +70,15 @@ export function checked<T>(check: (field: string, value: unknown) => T): FieldRe
   };
 }
 
-export const uuidField: FieldReader<string> = (value, field) => {
-  if (typeof value !== 'string' || !isUuid(value)) throw wrong(field);
-  return value;
-};
+/** Reads texts that have the form. */
+export function textOfForm(hasForm: (text: string) => boolean): FieldReader<string> {
+  return (value, field) => {
+    if (typeof value !== 'string' || !hasForm(value)) throw wrong(field);
+    return value;
+  };
+}
+
+export const uuidField = textOfForm(isUuid);
 
 export const flagField: FieldReader<boolean> = (value, field) => {
   if (typeof value !== 'boolean') throw wrong(field);
@@ -86,17 +91,13 @@ export const countField: FieldReader<number> = (value, field) => {
 };
 
 /** Names that nodes create: ids and fingerprints of command keys, and ids of lanes. */
-export const nameField: FieldReader<string> = (value, field) => {
-  if (typeof value !== 'string' || !/^[\x20-\x7e]{1,128}$/.test(value)) throw wrong(field);
-  return value;
-};
+export const nameField = textOfForm((text) => /^[\x20-\x7e]{1,128}$/.test(text));
 
 /** An ISO time with three decimals, the only form that sorts as text. */
-export const timeField: FieldReader<string> = (value, field) => {
-  const timeMs = typeof value === 'string' ? parseRfc3339(value) : null;
-  if (timeMs === null || isoTime(timeMs) !== value) throw wrong(field);
-  return value;
-};
+export const timeField = textOfForm((text) => {
+  const timeMs = parseRfc3339(text);
+  return timeMs !== null && isoTime(timeMs) === text;
+});
 
 /** The text of a JSON object in canonical form, no longer than a request body. */
 export const objectTextField: FieldReader<string> = (value, field) => canonicalObject(value, field).canonical;

@@ -23,7 +23,7 @@ export function sandboxService(run: SandboxRun, waitingMax: number) {
     ) {
       if (places.held >= runsAtOnceMax) yield { line: '… other runs are under way; this one waits for them' };
       try {
-        await places.take(address, signal, () => new Error('the caller left'));
+        await places.take(address, signal);
       } catch (error) {
         if (signal.aborted) return;
         throw error;

@@ -15,8 +15,8 @@ interface WaitingBound {
 }
 
 /**
- * Runs one operation a key at a time, each kind in the order of the calls. Each begins one turn of the event loop after
- * the one before it has ended, so that the caller that was just answered can queue its next operation first.
+ * Runs one operation a key at a time, each kind in the order of the calls. The next one starts in a later iteration of
+ * the event loop, so that the caller that was just answered can queue its next operation first.
  *
  * Writes and takeovers (claims) alternate while both wait. A write may overtake waiting claims, because the caller of a
  * claim must be able to append before the next claim fences it. Then a claim may overtake waiting writes.

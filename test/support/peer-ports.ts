@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { GrpcPeers } from '../../cluster/peers/grpc-peers.ts';
-import { HeadWatchers } from '../../cluster/peers/head-watchers.ts';
+import { HeadSubscribers } from '../../cluster/peers/head-subscribers.ts';
 import { type PeerServiceParts, peerServer } from '../../cluster/peers/peer-service.ts';
 import type { PeerSecurity } from '../../cluster/peers/security.ts';
 import type { Command } from '../../src/domain/ledger/command.ts';
@@ -26,7 +26,7 @@ export async function nodePort({ port = 0, onProof = () => {}, ...parts }: NodeP
     carryOut: () => new Promise(() => {}),
     checkSignature: async () => {},
     turnsStood: () => 0,
-    watchers: new HeadWatchers(),
+    subscribers: new HeadSubscribers(),
     unreadable: () => {},
     failed: () => {},
     ...parts,

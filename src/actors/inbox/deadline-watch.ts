@@ -5,7 +5,7 @@ import { deadlineCheckMs } from '../bounds.ts';
 /** Calls functions of busy actors every deadlineCheckMs. One timer for all costs less than one a batch. */
 export class DeadlineWatch {
   readonly #clock: Clock;
-  readonly #looks = new Slab<() => void>();
+  readonly #checks = new Slab<() => void>();
   /** null while nothing is busy and no timer runs. */
   #cancel: (() => void) | null = null;
 
@@ -13,13 +13,13 @@ export class DeadlineWatch {
     this.#clock = clock;
   }
 
-  /** Calls `look` every deadlineCheckMs until the returned function is called. Call that once. */
-  begin(look: () => void): () => void {
-    const slot = this.#looks.add(look);
+  /** Calls `check` every deadlineCheckMs until the returned function is called. Call that once. */
+  begin(check: () => void): () => void {
+    const slot = this.#checks.add(check);
     if (this.#cancel === null) this.#arm();
     return () => {
-      this.#looks.remove(slot);
-      if (this.#looks.size > 0) return;
+      this.#checks.remove(slot);
+      if (this.#checks.size > 0) return;
       this.#cancel?.();
       this.#cancel = null;
     };
@@ -28,7 +28,7 @@ export class DeadlineWatch {
   #arm(): void {
     this.#cancel = this.#clock.after(deadlineCheckMs, () => {
       this.#arm();
-      for (const look of this.#looks) look();
+      for (const check of this.#checks) check();
     });
   }
 }

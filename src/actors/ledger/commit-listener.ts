@@ -15,8 +15,8 @@ export interface CommitListener {
   claimed(ledgerId: string): void;
 }
 
-/** Tells several listeners, in this order. Each may leave out what it does not need. */
-export function toldTogether(...listeners: readonly Partial<CommitListener>[]): CommitListener {
+/** A listener that calls several, in this order. Each may leave out what it does not need. */
+export function combineListeners(...listeners: readonly Partial<CommitListener>[]): CommitListener {
   return {
     writing: (ledgerId, fromSeq) => {
       for (const one of listeners) one.writing?.(ledgerId, fromSeq);

@@ -1,12 +1,13 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { Command } from '../../domain/ledger/command.ts';
+import { every } from '../../runtime/clock/clock.ts';
 import type { BatchCounts } from '../batching/batch-window.ts';
 import {
   hopsMax,
   ledgersInMemoryMax,
-  ledgersLoadedBetweenLooks,
+  ledgersLoadedBetweenSweeps,
   passivateAfterMs,
-  passivateWhenCrowdedAfterMs,
+  passivateWhenFullAfterMs,
 } from '../bounds.ts';
 import type { CommandOutcome } from '../inbox/outcome.ts';
 import { clockIsOff, notRunHere, outcomeUnknown, refusedWhenResubmitted, stopping } from '../inbox/refusals.ts';
@@ -42,15 +43,15 @@ export class Directory {
   readonly #owners = new Map<number, NodeId>();
   /** Shards that are being handed over. New commands for them wait until that has ended. */
   readonly #leaving = new Map<number, Promise<void>>();
+  readonly #cancelSweeps: () => void;
   #closing = false;
   #loaded = 0;
-  #cancelLook = () => {};
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts;
     this.#pace =
       parts.activationsPerSecond === undefined ? null : new ActivationLimiter(parts.clock, parts.activationsPerSecond);
-    this.#armLook();
+    this.#cancelSweeps = every(parts.clock, passivateAfterMs / 6, () => this.#removeIdle());
   }
 
   async submit(command: Command): Promise<CommandOutcome> {
@@ -213,7 +214,7 @@ export class Directory {
     const actor = new LedgerActor(ledgerId, this.#parts);
     this.#shards.set(number, shard.set(ledgerId, actor));
     this.#loaded += 1;
-    if (this.#loaded >= ledgersLoadedBetweenLooks) this.#lookForIdle();
+    if (this.#loaded >= ledgersLoadedBetweenSweeps) this.#removeIdle();
     return actor;
   }
 
@@ -223,10 +224,10 @@ export class Directory {
     this.#shards.delete(shard);
   }
 
-  #lookForIdle(): void {
+  #removeIdle(): void {
     this.#loaded = 0;
-    const crowded = this.load().ledgers > ledgersInMemoryMax;
-    const before = this.#parts.clock.now() - (crowded ? passivateWhenCrowdedAfterMs : passivateAfterMs);
+    const isFull = this.load().ledgers > ledgersInMemoryMax;
+    const before = this.#parts.clock.now() - (isFull ? passivateWhenFullAfterMs : passivateAfterMs);
     for (const shard of this.#shards.values()) {
       for (const [ledgerId, actor] of shard) {
         const { idleSince } = actor;
@@ -236,16 +237,9 @@ export class Directory {
     }
   }
 
-  #armLook(): void {
-    this.#cancelLook = this.#parts.clock.after(passivateAfterMs / 6, () => {
-      this.#lookForIdle();
-      this.#armLook();
-    });
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing = true;
-    this.#cancelLook();
+    this.#cancelSweeps();
     await Promise.all(Array.from(this.#shards.keys(), (shard) => this.#close(shard)));
   }
 }

@@ -6,7 +6,7 @@ import type { NodeContext } from './context.ts';
 
 /** Actors with their keys, API keys, and the threads that verify signatures. */
 export function startIdentities({ records, config, production, now }: NodeContext) {
-  const verifying = new VerifyingThreads(undefined, undefined, config.queues.signaturesMax);
+  const verifying = new VerifyingThreads({ waitingMax: config.queues.signaturesMax });
   const identities = new Identities(records, now, verifying.verify);
   return {
     verifying,

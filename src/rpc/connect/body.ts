@@ -63,8 +63,7 @@ const unzip: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength:
  * Messages that are unpacked at once: of all callers, and of one address. A small body may become requestBodyMaxBytes,
  * which are counted only when it is unpacked. Those that wait are counted as bodies.
  */
-const unpacked = { total: 4, perCaller: 2, waiting: Number.POSITIVE_INFINITY };
-const places = new FairPlaces(unpacked, () => new Error('never: any number of messages may wait'));
+const places = new FairPlaces({ total: 4, perCaller: 2 });
 
 interface MessageSender {
   readonly address: string;

@@ -1,12 +1,12 @@
 import type { Registry } from 'prom-client';
 import type { Log } from '../telemetry/log.ts';
 import { addGauge } from '../telemetry/metrics.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, every } from './clock.ts';
 import { implausibleClock, isPlausibleTime } from './plausible-clock.ts';
 
-const lookEveryMs = 10_000;
+const checkEveryMs = 10_000;
 /** Time synchronisation corrects smaller differences. */
-const aheadToldMs = 5_000;
+const aheadReportedMs = 5_000;
 
 interface ClockWatchParts {
   readonly clock: Clock;
@@ -30,26 +30,22 @@ export function watchClock({ clock, machine, log, registry }: ClockWatchParts): 
     () => aheadMs() / 1_000,
   );
 
-  let isTold = false;
-  let isOffTold = false;
-  let cancel = () => {};
-  const look = (): void => {
+  let isAheadReported = false;
+  let isOffReported = false;
+  return every(clock, checkEveryMs, () => {
     const isOff = !isPlausibleTime(machine.now());
-    if (isOff && !isOffTold)
+    if (isOff && !isOffReported)
       log.error(
         { machine_ms: machine.now() },
         `${implausibleClock(machine.now())}; until then the node goes by its last good time, and refuses appends`,
       );
-    isOffTold = isOff;
+    isOffReported = isOff;
     const ahead = aheadMs();
-    if (ahead > aheadToldMs && !isTold && !isOff)
+    if (ahead > aheadReportedMs && !isAheadReported && !isOff)
       log.warn(
         { ahead_ms: ahead },
         'this node tells times ahead of the clock of its machine, which was set back: it goes on more slowly until the machine has caught up',
       );
-    isTold = ahead > aheadToldMs;
-    cancel = clock.after(lookEveryMs, look);
-  };
-  cancel = clock.after(lookEveryMs, look);
-  return () => cancel();
+    isAheadReported = ahead > aheadReportedMs;
+  });
 }

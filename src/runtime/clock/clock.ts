@@ -10,6 +10,19 @@ export function sleep(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => void clock.after(delayMs, resolve));
 }
 
+/** Runs `step` every `delayMs`, first after that time. Returns what cancels it. */
+export function every(clock: Clock, delayMs: number, step: () => void): () => void {
+  let cancelTimer = () => {};
+  const arm = (): void => {
+    cancelTimer = clock.after(delayMs, () => {
+      arm();
+      step();
+    });
+  };
+  arm();
+  return () => cancelTimer();
+}
+
 /**
  * Runs `step` now, and again `delayMs` after each end. Returns what cancels it: no run begins afterwards. `step` must
  * not reject.

@@ -1,9 +1,12 @@
 export interface PlaceBounds {
   readonly perCaller: number;
   readonly total: number;
-  /** Requests of all callers that may wait. */
-  readonly waiting: number;
+  /** Requests of all callers that may wait: any number if it is left out. */
+  readonly waiting?: number;
 }
+
+const tooManyWait = (): Error => new Error('too many requests wait for a place');
+const calledOff = (): Error => new Error('the request for a place was called off');
 
 interface Waiting {
   readonly give: () => void;
@@ -25,7 +28,7 @@ export class FairPlaces {
   #waitingCount = 0;
 
   /** The error for work that finds no room to wait. */
-  constructor(bounds: PlaceBounds, overloaded: () => Error) {
+  constructor(bounds: PlaceBounds, overloaded = tooManyWait) {
     this.#bounds = bounds;
     this.#overloaded = overloaded;
   }
@@ -43,15 +46,15 @@ export class FairPlaces {
    * too many wait, the newest request of the caller with the most is refused with `overloaded()`: if that is this
    * caller, take itself throws.
    */
-  take(caller: string, signal: AbortSignal, ended: () => Error): Promise<void> | null {
-    if (signal.aborted) throw ended();
+  take(caller: string, signal?: AbortSignal, ended = calledOff): Promise<void> | null {
+    if (signal?.aborted === true) throw ended();
     if (this.#mayHave(caller) && !this.#waiting.has(caller)) {
       this.#give(caller);
       return null;
     }
     this.#makeRoom(caller);
     return new Promise((resolve, reject) => {
-      const finish = (): void => signal.removeEventListener('abort', leave);
+      const finish = (): void => signal?.removeEventListener('abort', leave);
       const waiting: Waiting = {
         give: () => {
           finish();
@@ -66,7 +69,7 @@ export class FairPlaces {
         this.#forget(caller, waiting);
         waiting.refuse(ended());
       };
-      signal.addEventListener('abort', leave);
+      signal?.addEventListener('abort', leave);
       const own = this.#waiting.get(caller);
       if (own === undefined) this.#waiting.set(caller, [waiting]);
       else own.push(waiting);
@@ -109,7 +112,8 @@ export class FairPlaces {
   }
 
   #makeRoom(caller: string): void {
-    if (this.#waitingCount < this.#bounds.waiting) return;
+    const { waiting = Number.POSITIVE_INFINITY } = this.#bounds;
+    if (this.#waitingCount < waiting) return;
     let [most, count] = [caller, this.#waiting.get(caller)?.length ?? 0];
     for (const [other, { length }] of this.#waiting) if (length > count + 1) [most, count] = [other, length];
     const last = most === caller ? undefined : this.#waiting.get(most)?.at(-1);

@@ -26,7 +26,7 @@ export class LineWriter {
   #isClosed = false;
   #timer: NodeJS.Timeout | null = null;
   #dropped = 0;
-  #untold = 0;
+  #unreported = 0;
   /** Set by end(). Resolved when no line waits any more. */
   #ended: PromiseWithResolvers<void> | null = null;
   /** Gets the number of dropped lines once lines are written again. May write a line. */
@@ -102,7 +102,7 @@ export class LineWriter {
     this.#isWriting = false;
     if (error !== null) this.#failed(lines, error);
     // Only if there is room: the line about dropped lines must not be dropped itself.
-    else if (this.#untold > 0 && this.#waitingBytes <= this.#maxBytes / 2) this.#tell();
+    else if (this.#unreported > 0 && this.#waitingBytes <= this.#maxBytes / 2) this.#tell();
     if (this.#waiting.length === 0) this.#ended?.resolve();
     else if (this.#ended === null) this.#goOn();
     else this.#flush();
@@ -125,12 +125,12 @@ export class LineWriter {
 
   #drop(lines: number): void {
     this.#dropped += lines;
-    this.#untold += lines;
+    this.#unreported += lines;
   }
 
   #tell(): void {
-    const lines = this.#untold;
-    this.#untold = 0;
+    const lines = this.#unreported;
+    this.#unreported = 0;
     this.tellDropped(lines);
   }
 }

@@ -27,7 +27,7 @@ interface AuthorityWatchParts {
 export function watchAuthority({ records, authority, clock, warn }: AuthorityWatchParts): RecordWatch {
   return new RecordWatch({
     clock,
-    look: async (trustedUntilMs) => {
+    read: async (trustedUntilMs) => {
       const before = untrusted(authority);
       authority.learn(await readAuthority(records), isoTime(trustedUntilMs));
       const now = untrusted(authority);

@@ -37,7 +37,7 @@ const sharedSeqs = 2 * pageSeqs;
 
 export interface FollowedLedgerParts extends FollowedCheckpointsParts {
   readonly ledgers: LedgerStore;
-  readonly heads: Pick<LedgerHeads, 'watch' | 'told'>;
+  readonly heads: Pick<LedgerHeads, 'watch' | 'learn'>;
   readonly pages: FollowedPages;
   readonly seals: SealCheck;
   readonly meter: FollowMeter;

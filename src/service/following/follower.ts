@@ -124,8 +124,8 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
   #mayTell(createdAt?: string): boolean {
     if (this.access.nextExpiryMs !== Number.POSITIVE_INFINITY) {
       const nowMs = this.#parts.clock.now();
-      const toldMs = createdAt === undefined ? nowMs : Math.max(nowMs, Date.parse(createdAt));
-      if (this.access.nextExpiryMs <= toldMs) this.checkAccess(toldMs);
+      const atMs = createdAt === undefined ? nowMs : Math.max(nowMs, Date.parse(createdAt));
+      if (this.access.nextExpiryMs <= atMs) this.checkAccess(atMs);
     }
     return !this.#call.aborted;
   }

@@ -1,6 +1,7 @@
 import { invalidField, LedgerError } from '../../domain/errors.ts';
 import { isParty, type LedgerFacts, type MasterFacts } from '../../domain/event/facts.ts';
 import { names } from '../../domain/event/projection.ts';
+import { every } from '../../runtime/clock/clock.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { firstSeqAt } from '../reading/event-bounds.ts';
@@ -16,12 +17,11 @@ import { Follower } from './follower.ts';
 import { type FollowerSlot, FollowerSlots } from './follower-slots.ts';
 import { type NewestShown, newestReadable, newestShown } from './newest-readable.ts';
 import { ReaderAccess } from './reader-access.ts';
-import { RepeatedLook } from './repeated-look.ts';
 import { retryHint } from './retry-hint.ts';
 import type { FollowStart } from './stream-position.ts';
 
-/** How often heartbeats and expired grants are looked for. */
-const lookEveryMs = 250;
+/** How often due heartbeats and expired grants are checked for. */
+const checkEveryMs = 250;
 /** A checkpoint is made ready so long before the heartbeat that brings it. */
 const checkpointLeadMs = 1_000;
 /** How often the access of a follower is compared with what is stored. */
@@ -46,16 +46,13 @@ export class Followers implements Disposable {
   readonly #slots: FollowerSlots;
   /** Calls whose streams have not begun yet. */
   readonly #beginning = new Set<Call>();
-  readonly #looks: RepeatedLook;
+  /** null while no stream is open. */
+  #cancelChecks: (() => void) | null = null;
   #isDraining = false;
 
   constructor(parts: FollowersParts) {
     this.#parts = parts;
     this.#slots = new FollowerSlots(parts);
-    this.#looks = new RepeatedLook(parts.clock, lookEveryMs, () => {
-      this.#look();
-      return this.#followers.size > 0;
-    });
   }
 
   get count(): number {
@@ -151,7 +148,7 @@ export class Followers implements Disposable {
     const store = boundedLedgers(walk, ledgers);
     const head = await store.head(ledgerId);
     const headSeq = head?.seq ?? -1;
-    heads.told(ledgerId, headSeq);
+    heads.learn(ledgerId, headSeq);
     const closed = await reading.closedAt(ledgerId, master?.masterId ?? null);
     const closedSeq = closed.masterSeq ?? closed.ledgerSeq;
     const { after } = query;
@@ -197,7 +194,7 @@ export class Followers implements Disposable {
     ledger.add(follower);
     this.#followers.add(follower);
     if (follower.access.mayEnd) this.#granted.add(follower);
-    this.#looks.begin();
+    this.#cancelChecks ??= every(this.#parts.clock, checkEveryMs, () => this.#check());
   }
 
   #left(follower: Follower, slot: FollowerSlot): void {
@@ -211,7 +208,7 @@ export class Followers implements Disposable {
     this.#parts.meter.ended(follower.reason);
   }
 
-  #look(): void {
+  #check(): void {
     const { clock, monotonicMs, heartbeatMs } = this.#parts;
     const monotonic = monotonicMs();
     for (const follower of this.#followers) {
@@ -246,7 +243,8 @@ export class Followers implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#looks[Symbol.dispose]();
+    this.#cancelChecks?.();
+    this.#cancelChecks = null;
   }
 }
 
@@ -258,7 +256,8 @@ async function behindMasterSeq(
   after: number,
 ): Promise<{ readonly nextSeq: number; readonly newest: NewestShown | null } | null> {
   const scope = names.masterEvents(masterId);
-  const seqs = new ScopeSeqs(store, ledgerId, [scope], 0, false, Math.min(seqsAtOnce, after + 1));
+  const atOnce = Math.min(seqsAtOnce, after + 1);
+  const seqs = new ScopeSeqs(store, { ledgerId, scopes: [scope], from: 0, descending: false, atOnce });
   await seqs.skip(after);
   const [found] = await seqs.take(1);
   if (found === undefined) return null;

@@ -1,8 +1,7 @@
 import type { CommitListener } from '../../actors/ledger/commit-listener.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
+import { type Clock, every } from '../../runtime/clock/clock.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { LedgerEntry, LedgerStore } from '../../store/ledger-store.ts';
-import { RepeatedLook } from './repeated-look.ts';
 
 /** How often the store is asked for the head of a ledger of which nobody tells. */
 const askEveryMs = 1_000;
@@ -68,15 +67,12 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
   readonly #watched = new Map<string, Watched>();
   /** Ledgers for which the store is to be asked in this round. */
   readonly #due = new Map<string, Watched>();
-  readonly #looks: RepeatedLook;
+  /** null while no ledger is watched. */
+  #cancelRounds: (() => void) | null = null;
   #asking = 0;
 
   constructor(parts: LedgerHeadsParts) {
     this.#parts = parts;
-    this.#looks = new RepeatedLook(parts.clock, askEveryMs, () => {
-      this.#look();
-      return this.#watched.size > 0;
-    });
     parts.remote?.listen((ledgerId, seq) => this.#hinted(ledgerId, seq));
   }
 
@@ -93,7 +89,7 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
       this.#watched.set(ledgerId, watched);
     }
     watched.listeners.add(advanced);
-    this.#looks.begin();
+    this.#cancelRounds ??= every(this.#parts.clock, askEveryMs, () => this.#askRound());
     const unwatch = (): void => this.#unwatch(ledgerId, watched, advanced);
     try {
       if (watched.isInDoubt) {
@@ -119,7 +115,7 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
     const last = entries.at(-1);
     if (last === undefined) return;
-    this.told(ledgerId, last.seq, 'own');
+    this.learn(ledgerId, last.seq, 'own');
     this.#parts.remote?.tell(ledgerId, last.seq);
   }
 
@@ -135,7 +131,7 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
   }
 
   /** The ledger has a durable event of this seq, as the store has shown if no other source is given. */
-  told(ledgerId: string, seq: number, source: HeadSource = 'store'): void {
+  learn(ledgerId: string, seq: number, source: HeadSource = 'store'): void {
     const watched = this.#watched.get(ledgerId);
     if (watched === undefined) return;
     watched.heardMs = this.#parts.monotonicMs();
@@ -169,7 +165,7 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
     if (this.#watched.size === 0) this[Symbol.dispose]();
   }
 
-  #look(): void {
+  #askRound(): void {
     let asks = 0;
     for (const [ledgerId, watched] of [...this.#watched]) {
       // What other nodes tell of takes no place from the others.
@@ -198,7 +194,7 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
     return remote !== null && monotonicMs() - heardMs >= askEveryMs;
   }
 
-  /** A failure leaves the ledger in doubt: it is asked again at the next look. */
+  /** A failure leaves the ledger in doubt: it is asked again in the next round. */
   async #ask(ledgerId: string, watched: Watched): Promise<void> {
     if (watched.isAsked) return;
     const { isHinted } = watched;
@@ -224,6 +220,7 @@ export class LedgerHeads implements Pick<CommitListener, 'committed' | 'batchInD
   }
 
   [Symbol.dispose](): void {
-    this.#looks[Symbol.dispose]();
+    this.#cancelRounds?.();
+    this.#cancelRounds = null;
   }
 }

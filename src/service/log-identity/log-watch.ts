@@ -21,17 +21,17 @@ interface LogWatchParts {
 export function watchLog({ records, logIdentity, clock, warn }: LogWatchParts): RecordWatch {
   let trustedUntilMs = Number.NEGATIVE_INFINITY;
   let isReplaced = false;
-  // Compared with the clock at each call: a process that was paused trusts no old look.
+  // Compared with the clock at each call: a process that was paused trusts no old read.
   const isCurrent = () => !isReplaced && clock.now() <= trustedUntilMs;
   return new RecordWatch({
     clock,
-    look: async (untilMs) => {
+    read: async (untilMs) => {
       const { log } = await readLog(records);
       trustedUntilMs = untilMs;
       const wasReplaced = isReplaced;
       isReplaced = !logIdentity.isOf(log);
       if (isReplaced && !wasReplaced) warn(replaced);
-      // Not before the first look: nothing is known until then.
+      // Not before the first read: nothing is known until then.
       logIdentity.behind.signOnlyWhile(isCurrent);
     },
     failed: (error) => warn('looking at the record of the log failed', error),

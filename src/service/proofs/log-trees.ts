@@ -4,6 +4,7 @@ import { hashesNeeded, levelSize, TILE_HASHES, type TilePart } from '../../domai
 import type { Subtree } from '../../domain/log/tree.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import { FairPlaces } from '../../runtime/limits/fair-places.ts';
+import { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { TileStore } from '../../store/tile-store.ts';
 import { unboundedWalk, type Walk } from '../walking/walk.ts';
 import { isBrokenRow, type LogRows } from './log-rows.ts';
@@ -12,7 +13,7 @@ import type { Log } from './proven-logs.ts';
 /** Tiles of level 0 that one call makes itself. For more it starts the work and is refused. */
 const tilesPerCallMax = 16;
 /** Tiles of level 0 that are made at once, over all logs. Of each log at most one waits. */
-const places = { perCaller: 1, total: 4, waiting: Number.POSITIVE_INFINITY };
+const places = { perCaller: 1, total: 4 };
 /** Logs whose trees are made in the background, or wait for it. Calls for further ones start nothing. */
 const buildingMax = 1_000;
 /** A master's tail of more rows than this is stored, because its rows lie scattered over the ledger. */
@@ -54,9 +55,9 @@ interface TreeMeter {
  */
 export class LogTrees {
   readonly #parts: LogTreesParts;
-  readonly #places = new FairPlaces(places, () => new Error('never: any number of logs may wait'));
-  /** By origin: the work that makes tiles of the log. */
-  readonly #making = new Map<string, Promise<unknown>>();
+  readonly #places = new FairPlaces(places);
+  /** By origin: held by the work that makes tiles of the log. */
+  readonly #mutex = new KeyedMutex(null);
   /** Origins of logs whose trees are made in the background, which takes long. */
   readonly #building = new Set<string>();
   /** Origins of logs whose last tiles are made in the background. Calls wait for that. */
@@ -134,7 +135,7 @@ export class LogTrees {
   async #makeNow(log: NamedLog, parts: readonly TilePart[], percent: number, walk: Walk) {
     if (this.#building.has(log.origin)) throw treeBuilding(percent);
     try {
-      return await this.#alone(log, async () => {
+      return await this.#mutex.take(log.origin, 'write', async () => {
         const maker = this.#maker(log, walk, tilesPerCallMax);
         const made: [TilePart, readonly Uint8Array[]][] = [];
         for (const part of parts) made.push([part, await maker.complete(part.level, part.index, part.hashes)]);
@@ -157,27 +158,11 @@ export class LogTrees {
   ): Promise<void> | null {
     if (origins.has(log.origin) || origins.size >= buildingMax) return null;
     origins.add(log.origin);
-    const made = this.#alone(log, () => work(this.#maker(log, unboundedWalk(), Number.POSITIVE_INFINITY))).finally(() =>
-      origins.delete(log.origin),
-    );
+    const made = this.#mutex
+      .take(log.origin, 'write', () => work(this.#maker(log, unboundedWalk(), Number.POSITIVE_INFINITY)))
+      .finally(() => origins.delete(log.origin));
     made.catch((error: unknown) => this.#parts.meter.buildingFailed(log.origin, error));
     return made;
-  }
-
-  /** Runs `work` once all earlier work on the tiles of the log has ended. */
-  async #alone<T>({ origin }: NamedLog, work: () => Promise<T>): Promise<T> {
-    const before = this.#making.get(origin);
-    const result = (before ?? Promise.resolve()).then(work);
-    const ended = result.then(
-      () => {},
-      () => {},
-    );
-    this.#making.set(origin, ended);
-    try {
-      return await result;
-    } finally {
-      if (this.#making.get(origin) === ended) this.#making.delete(origin);
-    }
   }
 
   #maker(log: NamedLog, walk: Walk, tilesMax: number): TileMaker {

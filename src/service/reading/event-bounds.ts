@@ -64,7 +64,7 @@ export async function boundsAfter(
   if (place.scopes === null) return descending ? { low, high: high - offset } : { low: low + offset, high };
   const { ledgerId, scopes } = place;
   const atOnce = Math.min(seqsAtOnceMax, Math.max(seqsAtOnceMin, Math.ceil((offset + 1) / scopes.length)));
-  const seqs = new ScopeSeqs(store, ledgerId, scopes, descending ? high : low, descending, atOnce);
+  const seqs = new ScopeSeqs(store, { ledgerId, scopes, from: descending ? high : low, descending, atOnce });
   await seqs.skip(offset);
   const [first] = await seqs.take(1);
   if (first === undefined) return { low: 0, high: -1 };

@@ -121,7 +121,7 @@ function alongScope({ store, ledgerId, bounds, descending }: Reading, scope: str
 function alongScopes(reading: Reading, scopes: readonly string[]): ReadNext {
   const { store, ledgerId, bounds, descending } = reading;
   const from = descending ? bounds.high : bounds.low;
-  const seqs = new ScopeSeqs(store, ledgerId, scopes, from, descending, scopeSeqsAtOnce);
+  const seqs = new ScopeSeqs(store, { ledgerId, scopes, from, descending, atOnce: scopeSeqsAtOnce });
   return async (count) => {
     const taken = await seqs.take(count);
     if (taken.length === 0) return null;

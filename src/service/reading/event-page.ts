@@ -1,5 +1,6 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { chainCheck, type IntegrityIssue, type Range } from '../../domain/event/integrity.ts';
+import type { Head } from '../../store/ledger-store.ts';
 import { pageCharsMax } from '../../store/pages.ts';
 import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import { boundsAfter, type SeqBounds, seqBounds } from './event-bounds.ts';
@@ -57,7 +58,9 @@ export async function readEventPage(
   const unfiltered = !isFiltered(query) && query.from === null && query.to === null;
   const issues = [...walk.unreadable];
   issues.push(...(await chainIssues(store, source, ascending, unfiltered)));
-  issues.push(...edgeIssues(source, ascending, unfiltered, query, bounds, walk.next, head));
+  issues.push(...headIssues(ascending.at(-1), head));
+  if (source.kind === 'ledger' && unfiltered)
+    issues.push(...edgeIssues(ascending, query.descending, bounds, walk.next));
   issues.push(...(await seals(store.walk, ascending, query.verifySignatures)));
   const nextCursor = walk.next === null ? null : makeEventCursor(walk.next, query.descending);
   return { events: showable(walk.events, issues), issues, nextCursor, next: walk.next };
@@ -118,26 +121,24 @@ async function eventBefore(store: BoundedLedgers, source: EventSource, first: Le
   return readEvent(entry, source, []);
 }
 
-/** Finds events that are missing at the ends of a page, and whether the newest event differs from the ledger's head. */
+/** Finds out whether the newest event differs from the ledger's head. */
+function headIssues(newest: LedgerEvent | undefined, head: Head): IntegrityIssue[] {
+  if (newest?.seq !== head.seq || newest.hash === head.hash) return [];
+  const detail = 'the newest event is not the one that the ledger ends in';
+  return [{ eventId: newest.id, type: 'broken_link', detail }];
+}
+
+/** Finds events that are missing at the ends of an unfiltered page of a ledger. `next`: where the next page begins. */
 function edgeIssues(
-  source: EventSource,
   ascending: readonly LedgerEvent[],
-  unfiltered: boolean,
-  query: EventQuery,
+  descending: boolean,
   bounds: SeqBounds,
   next: EventStart | null,
-  head: { readonly seq: number; readonly hash: string },
 ): IntegrityIssue[] {
   const issues: IntegrityIssue[] = [];
-  const newest = ascending.at(-1);
-  if (newest?.seq === head.seq && newest.hash !== head.hash) {
-    const detail = 'the newest event is not the one that the ledger ends in';
-    issues.push({ eventId: newest.id, type: 'broken_link', detail });
-  }
-  if (source.kind !== 'ledger' || !unfiltered) return issues;
-  const oldest = ascending[0];
-  const expectedLow = query.descending && next !== null ? next.seq + 1 : bounds.low;
-  const expectedHigh = !query.descending && next !== null ? next.seq - 1 : bounds.high;
+  const [oldest, newest] = [ascending[0], ascending.at(-1)];
+  const expectedLow = descending && next !== null ? next.seq + 1 : bounds.low;
+  const expectedHigh = !descending && next !== null ? next.seq - 1 : bounds.high;
   if (expectedLow > expectedHigh) return issues;
   if (oldest === undefined || oldest.seq > expectedLow)
     issues.push({ ...missing(expectedLow), eventId: oldest?.id ?? noEvent });

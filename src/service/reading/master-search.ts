@@ -11,7 +11,7 @@ export const masterLinksMax = 10_000;
 /** Masters that a search checks before it pauses: a millisecond of the main thread. */
 const checkedAtOnce = 32;
 /** Searches that run at once. Delegates are served in rotation. */
-const searchesAtOnce = { total: 4, perCaller: 1, waiting: Number.POSITIVE_INFINITY };
+const searchesAtOnce = { total: 4, perCaller: 1 };
 /** Ledgers and delegates whose last search is remembered, some 300 bytes each. */
 const rememberedMax = 10_000;
 /** How long it is remembered that no grant is in force, ms: a damaged grant may be repaired without an event. */
@@ -58,8 +58,7 @@ interface ListedMaster {
 export class MasterSearch {
   readonly #parts: MasterSearchParts;
   readonly #lastSearches = new RecentMap<string, LastSearch>(rememberedMax);
-  readonly #places = new FairPlaces(searchesAtOnce, () => new Error('never: any number of checks may wait'));
-  readonly #never = new AbortController().signal;
+  readonly #places = new FairPlaces(searchesAtOnce);
 
   constructor(parts: MasterSearchParts) {
     this.#parts = parts;
@@ -68,7 +67,7 @@ export class MasterSearch {
   async mayRead(actorId: string, ledgerId: string, masters: LinkStore): Promise<boolean> {
     const known = await this.#known(actorId, ledgerId);
     if (known !== null) return known;
-    await this.#places.take(actorId, this.#never, () => new Error('never: no check is called off'));
+    await this.#places.take(actorId);
     try {
       // Another check may have searched meanwhile.
       return (await this.#known(actorId, ledgerId)) ?? (await this.#search(actorId, ledgerId, masters));

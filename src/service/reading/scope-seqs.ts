@@ -6,6 +6,16 @@ export interface ScopeSeq {
   readonly scope: string;
 }
 
+interface ScopeList {
+  readonly ledgerId: string;
+  readonly scopes: readonly string[];
+  /** The seq to start at, in the direction of reading. */
+  readonly from: number;
+  readonly descending: boolean;
+  /** Seqs of one scope that are read at once. */
+  readonly atOnce: number;
+}
+
 interface ScopeCursor {
   readonly scope: string;
   /** Read and not merged yet, in the direction of reading. */
@@ -26,15 +36,8 @@ export class ScopeSeqs {
   /** Merged and not taken yet. */
   #next: ScopeSeq[] = [];
 
-  /** `from`: the seq to start at, in the direction of reading. `atOnce`: seqs of one scope that are read at once. */
-  constructor(
-    store: Pick<BoundedLedgers, 'scopeSeqs'>,
-    ledgerId: string,
-    scopes: readonly string[],
-    from: number,
-    descending: boolean,
-    atOnce: number,
-  ) {
+  constructor(store: Pick<BoundedLedgers, 'scopeSeqs'>, list: ScopeList) {
+    const { ledgerId, scopes, from, descending, atOnce } = list;
     this.#store = store;
     this.#ledgerId = ledgerId;
     this.#cursors = scopes.map((scope) => ({ scope, seqs: [], from }));

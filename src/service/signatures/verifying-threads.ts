@@ -27,7 +27,7 @@ const readBatchesOpenMax = 2;
 const keysMax = 10_000;
 const heapLimits = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 32 };
 
-const script = new URL(
+const threadScript = new URL(
   import.meta.url.endsWith('.ts') ? './verifying-thread.ts' : './verifying-thread.js',
   import.meta.url,
 );
@@ -55,6 +55,14 @@ interface Thread {
   keyCount: number;
 }
 
+interface ThreadsOptions {
+  /** Signatures that may wait (SIGNATURE_QUEUE_MAX). */
+  readonly waitingMax?: number;
+  /** For tests, as the script. */
+  readonly count?: number;
+  readonly script?: URL;
+}
+
 /**
  * Threads that verify signatures. The signatures of one turn of the event loop are sent in batches, so that each costs
  * the main thread about 2 µs. In libuv's thread pool each would cost 10 to 50 µs, and LMDB's writer would wait.
@@ -72,9 +80,8 @@ export class VerifyingThreads {
   #scheduled = false;
   #closed = false;
 
-  /** `waitingMax`: signatures that may wait (SIGNATURE_QUEUE_MAX). */
-  constructor(count: number = threadCount, threadScript: URL = script, waitingMax: number = defaultWaitingMax) {
-    this.#script = threadScript;
+  constructor({ waitingMax = defaultWaitingMax, count = threadCount, script = threadScript }: ThreadsOptions = {}) {
+    this.#script = script;
     this.#waitingMax = waitingMax;
     for (let at = 0; at < count; at++) this.#threads.push(this.#start());
   }

@@ -20,7 +20,7 @@ const sendCostMs = 0.3;
 /** The same of looking for deliveries to send, without reading them. */
 const loadCostMs = 0.2;
 /** Windows that are read at once, of all owners and of one. Thousands of subscriptions may be woken at once. */
-const loadsAtOnce = { total: 8, perCaller: 4, waiting: Number.POSITIVE_INFINITY };
+const loadsAtOnce = { total: 8, perCaller: 4 };
 
 interface SenderParts {
   readonly deliveries: Deliveries;
@@ -54,8 +54,7 @@ export class Sender {
   readonly #fairQueue: FairQueue<LedgerQueue>;
   readonly #recorder: AttemptRecorder;
   /** Owners are served in rotation. */
-  readonly #loads = new FairPlaces(loadsAtOnce, () => new Error('never: any number of loads may wait'));
-  readonly #never = new AbortController().signal;
+  readonly #loads = new FairPlaces(loadsAtOnce);
   readonly #underWay = new Set<Promise<void>>();
   #held = 0;
   #isResting = false;
@@ -129,7 +128,7 @@ export class Sender {
   async #loadInTurn(queue: SubscriptionQueue): Promise<void> {
     const owner = queue.record.actorId;
     queue.isLoading = true;
-    await this.#loads.take(owner, this.#never, () => new Error('never: no load is called off'));
+    await this.#loads.take(owner);
     try {
       if (!this.#isGone(queue)) await this.#parts.limiter.take(loadCostMs);
       await this.#load(queue);

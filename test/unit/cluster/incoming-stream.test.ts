@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { Metadata } from '@grpc/grpc-js';
 import { expect, onTestFinished, test } from 'vitest';
-import { HeadWatchers } from '../../../cluster/peers/head-watchers.ts';
+import { HeadSubscribers } from '../../../cluster/peers/head-subscribers.ts';
 import {
   answerBytesMax,
   type ExchangeCall,
@@ -50,7 +50,7 @@ function openedStream(parts: Partial<IncomingParts>) {
     memory: new MemoryBudget(mebibyte),
     monotonicMs: () => 0,
     now: () => startMs,
-    watchers: new HeadWatchers(),
+    subscribers: new HeadSubscribers(),
     unreadable: () => {},
     failed: () => {},
     ...parts,

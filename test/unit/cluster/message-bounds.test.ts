@@ -2,7 +2,7 @@ import { create, type DescMessage, type MessageInitShape, toBinary } from '@bufb
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { messageFieldsMax, messageItemsMax } from '../../../cluster/peers/exchange-method.ts';
-import { HeadWatchers } from '../../../cluster/peers/head-watchers.ts';
+import { HeadSubscribers } from '../../../cluster/peers/head-subscribers.ts';
 import { commandText } from '../../../cluster/peers/wire-command.ts';
 import { ExchangeRequestSchema, ExchangeResponseSchema } from '../../../src/gen/svc/cluster/v1/peers_pb.ts';
 import { checkBounds } from '../../../src/rpc/call/message-bounds.ts';
@@ -123,8 +123,8 @@ test('the node that asks ends a stream with one error, and takes no answer of a 
 });
 
 test('a node that commits to many ledgers at once tells of them in messages within the bound', async () => {
-  const watchers = new HeadWatchers();
-  const { port } = await nodePort({ watchers });
+  const subscribers = new HeadSubscribers();
+  const { port } = await nodePort({ subscribers });
   const { stream, send, read, heads } = await peerWithSecret(port, secret, 'node-b', 'node-a');
   let messages = 0;
   stream.on('data', () => void messages++);
@@ -136,7 +136,7 @@ test('a node that commits to many ledgers at once tells of them in messages with
     .poll(() => {
       const told = heads.length;
       messages = 0;
-      for (const id of ids) watchers.committed(id, 1);
+      for (const id of ids) subscribers.committed(id, 1);
       return new Promise((resolve) => setTimeout(() => resolve([heads.length - told, messages]), 50));
     })
     .toEqual([600, 3]);

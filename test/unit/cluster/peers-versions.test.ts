@@ -9,7 +9,7 @@ import {
 import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, test } from 'vitest';
 import { errorAnswer, outcomeAnswer, outcomeIn, showsWork } from '../../../cluster/peers/answers.ts';
-import { HeadWatchers } from '../../../cluster/peers/head-watchers.ts';
+import { HeadSubscribers } from '../../../cluster/peers/head-subscribers.ts';
 import { clientWire, serverWire } from '../../../cluster/peers/wire.ts';
 import { commandText } from '../../../cluster/peers/wire-command.ts';
 import { UnreadableCommand } from '../../../cluster/peers/wire-fields.ts';
@@ -203,8 +203,8 @@ describe('a stream of a later version', () => {
   });
 
   test('may ask for the heads of ledgers that this node does not know, beside commands that are run', async () => {
-    const watchers = new HeadWatchers();
-    const { port, log } = await ownerPort({ watchers });
+    const subscribers = new HeadSubscribers();
+    const { port, log } = await ownerPort({ subscribers });
     const { send, read, answers, heads } = await peerWithSecret(port, secret, 'node-b', 'node-a');
     read();
     const asks = [{ id: 1, command: commandText(command) }];
@@ -213,12 +213,12 @@ describe('a stream of a later version', () => {
     send({ unwatch: [...strange, ...strange] });
     await expect.poll(() => answers.length, { interval: 5 }).toBe(1);
     expect([answers[0]?.result.case, (await log()).length - 3]).toEqual(['outcome', 1]);
-    watchers.committed(ledgerId, 8);
+    subscribers.committed(ledgerId, 8);
     await expect.poll(() => heads, { interval: 5 }).toMatchObject([{ ledgerId, seq: 8n }]);
     send({ unwatch: [ledgerId] });
     send({ asks: [{ id: 2, command: commandText(command) }] });
     await expect.poll(() => answers.length, { interval: 5 }).toBe(2);
-    watchers.committed(ledgerId, 9);
+    subscribers.committed(ledgerId, 9);
     send({ watch: [siblingId] });
     send({ asks: [{ id: 3, command: commandText(command) }] });
     await expect.poll(() => answers.length, { interval: 5 }).toBe(3);

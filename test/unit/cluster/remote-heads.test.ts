@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { HeadWatchers } from '../../../cluster/peers/head-watchers.ts';
+import { HeadSubscribers } from '../../../cluster/peers/head-subscribers.ts';
 import { NodeHeads } from '../../../cluster/peers/remote-heads.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
 import { ledgerId } from '../../support/commands.ts';
@@ -14,7 +14,7 @@ function follower(where: { port: number | null }, owner: () => string | null = (
     self: 'node-b',
     shardCount: 16,
     placement: { locate: async () => owner() },
-    watchers: new HeadWatchers(),
+    subscribers: new HeadSubscribers(),
     clock,
     headsFrom: (node) => peers.headsFrom(node),
   });
@@ -23,25 +23,25 @@ function follower(where: { port: number | null }, owner: () => string | null = (
 }
 
 /** Commits until the follower has heard of it: a stream is opened in its own time. */
-async function untilHeard(watchers: HeadWatchers, { heard, clock }: ReturnType<typeof follower>, seq: number) {
+async function untilHeard(subscribers: HeadSubscribers, { heard, clock }: ReturnType<typeof follower>, seq: number) {
   await expect
     .poll(() => {
       clock.advance(1_000);
-      watchers.committed(ledgerId, seq);
+      subscribers.committed(ledgerId, seq);
       return heard.at(-1);
     })
     .toEqual([ledgerId, seq]);
 }
 
 test('the owner of a followed ledger tells the node of its commits, and of no other ledger', async () => {
-  const watchers = new HeadWatchers();
-  const { port } = await nodePort({ watchers });
+  const subscribers = new HeadSubscribers();
+  const { port } = await nodePort({ subscribers });
   const node = follower({ port });
   using _subscription = node.heads.subscribe(ledgerId);
-  await untilHeard(watchers, node, 5);
-  watchers.committed('another ledger', 1);
-  watchers.committed(ledgerId, 6);
-  watchers.committed(ledgerId, 7);
+  await untilHeard(subscribers, node, 5);
+  subscribers.committed('another ledger', 1);
+  subscribers.committed(ledgerId, 6);
+  subscribers.committed(ledgerId, 7);
   await expect.poll(() => node.heard.at(-1)).toEqual([ledgerId, 7]);
   // The commits of one turn make one message, with the newest head of each ledger.
   expect(node.heard.filter(([, seq]) => seq > 5)).toEqual([[ledgerId, 7]]);
@@ -54,7 +54,7 @@ test('an owner to whom no stream can be opened is asked again', async () => {
     self: 'node-b',
     shardCount: 16,
     placement: { locate: async () => 'node-a' },
-    watchers: new HeadWatchers(),
+    subscribers: new HeadSubscribers(),
     clock,
     headsFrom: () => {
       asked += 1;
@@ -70,38 +70,38 @@ test('an owner to whom no stream can be opened is asked again', async () => {
 });
 
 test('a node that follows the ledger no more is told nothing', async () => {
-  const watchers = new HeadWatchers();
-  const { port } = await nodePort({ watchers });
+  const subscribers = new HeadSubscribers();
+  const { port } = await nodePort({ subscribers });
   const node = follower({ port });
   const subscription = node.heads.subscribe(ledgerId);
-  await untilHeard(watchers, node, 5);
+  await untilHeard(subscribers, node, 5);
   subscription[Symbol.dispose]();
   await expect
     .poll(() => {
       const before = node.heard.length;
-      watchers.committed(ledgerId, 6);
+      subscribers.committed(ledgerId, 6);
       return new Promise((resolve) => setTimeout(() => resolve(node.heard.length - before), 50));
     })
     .toBe(0);
 });
 
 test('only what is the id of a ledger is watched', async () => {
-  const watchers = new HeadWatchers();
+  const subscribers = new HeadSubscribers();
   const told: string[] = [];
-  using stream = watchers.open((heads) => told.push(...heads.map((head) => head.ledgerId)) > 0);
+  using stream = subscribers.open((heads) => told.push(...heads.map((head) => head.ledgerId)) > 0);
   const long = 'a'.repeat(2 ** 20);
   for (const id of [long, ledgerId]) stream.add(id);
-  for (const id of [long, ledgerId]) watchers.committed(id, 1);
+  for (const id of [long, ledgerId]) subscribers.committed(id, 1);
   await expect.poll(() => told).toEqual([ledgerId]);
 });
 
 test('an owner that was lost is asked again at its new address', async () => {
-  const watchers = new HeadWatchers();
-  const first = await nodePort({ watchers: new HeadWatchers() });
+  const subscribers = new HeadSubscribers();
+  const first = await nodePort({ subscribers: new HeadSubscribers() });
   const where: { port: number | null } = { port: first.port };
   const node = follower(where);
   using _subscription = node.heads.subscribe(ledgerId);
   await first.close();
-  where.port = (await nodePort({ watchers })).port;
-  await untilHeard(watchers, node, 8);
+  where.port = (await nodePort({ subscribers })).port;
+  await untilHeard(subscribers, node, 8);
 });

@@ -118,8 +118,8 @@ describe('actors', () => {
   });
 
   test('ledgers leave memory sooner if there are too many', () => {
-    rising(actors.passivateWhenCrowdedAfterMs, actors.passivateAfterMs);
-    rising(actors.ledgersLoadedBetweenLooks, actors.ledgersInMemoryMax);
+    rising(actors.passivateWhenFullAfterMs, actors.passivateAfterMs);
+    rising(actors.ledgersLoadedBetweenSweeps, actors.ledgersInMemoryMax);
   });
 
   test('waits grow from their least to their greatest, and end before the caller’s time does', () => {

@@ -44,7 +44,7 @@ describe('an overloaded call names the bound', () => {
   });
 
   test('of the signatures that wait', async () => {
-    await using threads = new VerifyingThreads(1, undefined, 2);
+    await using threads = new VerifyingThreads({ count: 1, waitingMax: 2 });
     const { publicKey } = generateKeyPairSync('ed25519');
     const verify = () => boundOf(threads.verify(new Uint8Array(32), new Uint8Array(64), publicKey));
     const outcomes = await Promise.all([verify(), verify(), verify()]);

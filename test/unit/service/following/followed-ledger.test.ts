@@ -260,7 +260,7 @@ test('followers get each event within a second if a node told a seq that their l
   const rig = await FollowersRig.withMaster();
   const stream = rig.followLedger(buyer);
   await rig.settle();
-  rig.heads.told(ledgerId, 2 ** 63);
+  rig.heads.learn(ledgerId, 2 ** 63);
   for (const seq of [3, 4, 5]) {
     await rig.commit(append());
     rig.clock.advance(1_000);

@@ -120,7 +120,7 @@ test('a head that another node tells moves nothing unless the store has it, and 
   hear('l', 4);
   await settle();
   heads.committed('l', [entry(5)]);
-  heads.told('l', 6);
+  heads.learn('l', 6);
   store.seq = 8;
   hear('l', 7);
   await settle();

@@ -6,7 +6,7 @@ import { settled } from '../../../support/clock.ts';
 const digestOf = (text: string) => createHash('sha256').update(text).digest();
 let threads: VerifyingThreads;
 const open = (count: number) => {
-  threads = new VerifyingThreads(count);
+  threads = new VerifyingThreads({ count });
   return threads;
 };
 afterEach(async () => {
@@ -100,7 +100,10 @@ describe('VerifyingThreads', () => {
   });
 
   test('signatures that a thread works on when the threads close are refused as unavailable', async () => {
-    const closed = new VerifyingThreads(1, new URL('../../../support/silent-thread.ts', import.meta.url));
+    const closed = new VerifyingThreads({
+      count: 1,
+      script: new URL('../../../support/silent-thread.ts', import.meta.url),
+    });
     threads = closed;
     const asked = Array.from({ length: 4 }, () => closed.verify(digest, signature, publicKey));
     // They are handed to the thread.
@@ -112,7 +115,7 @@ describe('VerifyingThreads', () => {
   });
 
   test('a thread that ends fails what it had and is replaced: nobody waits for ever', async () => {
-    threads = new VerifyingThreads(1, new URL('../../../support/ending-thread.ts', import.meta.url));
+    threads = new VerifyingThreads({ count: 1, script: new URL('../../../support/ending-thread.ts', import.meta.url) });
     for (let at = 0; at < 3; at++) {
       await expect(threads.verify(digestOf('event'), Buffer.alloc(64), pair(at).publicKey)).rejects.toThrow();
     }
