@@ -202,7 +202,7 @@ export class LedgerActor {
       if (held === null) this.#backoff.batchTook(clock.now() - began);
       if (written === 'stands') {
         this.#backoff.stood();
-        if (this.#batch.length > 0) this.#parts.batches.confirmed();
+        if (this.#batch.length > 0) this.#parts.batches.countConfirmed();
         if (decided.entries.length > 0) this.#parts.outbox?.committed(this.ledgerId, decided.entries);
         this.#answer(decided);
         this.#batch = [...decided.deferred];
