@@ -66,7 +66,7 @@ interface Pairs<T extends Round> {
   readonly lossMedian: number;
 }
 
-/** Rounds alone and beside another load, in turns; which of the two comes first changes from pair to pair. */
+/** Rounds alone and beside another load, alternating; which of the two comes first changes from pair to pair. */
 export async function pairedRounds<T extends Round>(
   pairs: number,
   roundAlone: () => Promise<T>,
@@ -79,7 +79,7 @@ export async function pairedRounds<T extends Round>(
   return { alone, beside, losses, lossMedian: losses[Math.floor(pairs / 2)] ?? 0 };
 }
 
-/** Measures two things in turns. Which of them comes first changes from pair to pair. */
+/** Measures two things alternately. Which of them comes first changes from pair to pair. */
 export async function inPairs<T>(
   pairs: number,
   measureOne: () => Promise<T>,

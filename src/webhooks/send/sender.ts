@@ -118,7 +118,7 @@ export class Sender {
 
   #refill(queue: SubscriptionQueue): void {
     if (queue.isLoading || this.#isGone(queue)) return;
-    if (queue.hasMore && queue.held.size <= this.#windowOf(queue) / 4) this.#track(this.#loadInTurn(queue));
+    if (queue.hasMore && queue.held.size <= this.#windowOf(queue) / 4) this.#track(this.#startLoad(queue));
     else if (queue.isIdle) this.#subscriptions.delete(queue.id);
   }
 
@@ -126,7 +126,7 @@ export class Sender {
     return windowOf(this.#fairQueue.isQuick(queue.origin), this.#held);
   }
 
-  async #loadInTurn(queue: SubscriptionQueue): Promise<void> {
+  async #startLoad(queue: SubscriptionQueue): Promise<void> {
     const owner = queue.record.actorId;
     queue.isLoading = true;
     await this.#loads.take(owner, this.#never, () => new Error('never: no load is called off'));
