@@ -16,14 +16,14 @@ export interface Round {
 export class AppendRounds implements AsyncDisposable {
   readonly #server: ServerProcess;
   readonly #job: LoadJob;
-  readonly #laneEvents: number;
+  readonly #eventsPerSigner: number;
   readonly #generator = new LoadGenerator();
   #from: number;
 
   private constructor(server: ServerProcess, job: LoadJob, events: number) {
     this.#server = server;
     this.#job = job;
-    this.#laneEvents = events / keyCount;
+    this.#eventsPerSigner = events / keyCount;
     this.#from = job.from;
   }
 
@@ -43,7 +43,7 @@ export class AppendRounds implements AsyncDisposable {
   }
 
   async next(): Promise<Round> {
-    const part = { ...this.#job, from: this.#from, to: this.#from + this.#laneEvents };
+    const part = { ...this.#job, from: this.#from, to: this.#from + this.#eventsPerSigner };
     this.#from = part.to;
     const before = cpuTime(this.#server.pid);
     const { accepted, seconds, failed, firstFailure } = await this.#generator.run(part);

@@ -29,7 +29,7 @@ export class Tally {
     });
   }
 
-  /** A lane has sent its last: from here on fewer are open. */
+  /** All events of a signer are sent: from here on fewer are open. */
   draining(): void {
     this.#drained ??= this.#mark(performance.now());
   }
