@@ -73,8 +73,8 @@ class UnaryConnection implements Http2Receiver {
     const call = this.#calls.get(streamId);
     if (call === undefined) return;
     this.#calls.delete(streamId);
-    const verdict = failure !== null ? 'failed' : call.answered ? 'accepted' : 'refused';
-    this.#tally?.answer(verdict, call.sentMs, () => failure ?? '');
+    const kind = failure !== null ? 'failed' : call.answered ? 'accepted' : 'refused';
+    this.#tally?.answer(kind, call.sentMs, () => failure ?? '');
     if (this.#ready.length === 0) queueMicrotask(() => this.#flush());
     this.#ready.push(call.reader);
   }

@@ -46,4 +46,4 @@ export interface SteadyLoad {
 }
 
 /** An answer as the load generator sees it. */
-export type Verdict = 'accepted' | 'refused' | 'failed';
+export type AnswerKind = 'accepted' | 'refused' | 'failed';

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { expectedOf, type LoadJob, type LoadResult, type Verdict } from './load-job.ts';
+import { type AnswerKind, expectedOf, type LoadJob, type LoadResult } from './load-job.ts';
 import { RequestReader } from './request-file.ts';
 import { Tally } from './tally.ts';
 
@@ -68,7 +68,7 @@ class RestConnection {
       return;
     }
     this.#received = null;
-    this.#tally?.answer(verdictOf(bytes), this.#sentMs, () => bytes.toString('latin1'));
+    this.#tally?.answer(answerKindOf(bytes), this.#sentMs, () => bytes.toString('latin1'));
     this.#send();
   }
 }
@@ -84,7 +84,7 @@ function answerBytes(bytes: Buffer): number | null {
 }
 
 /** `HTTP/1.1 200`, or 401 with the code of a wrong signature. */
-function verdictOf(answer: Buffer): Verdict {
+function answerKindOf(answer: Buffer): AnswerKind {
   const status = answer.toString('latin1', 9, 12);
   if (status === '200') return 'accepted';
   return status === '401' && answer.includes('"invalid_signature"') ? 'refused' : 'failed';

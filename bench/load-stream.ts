@@ -1,6 +1,6 @@
 import { Http2Connection, type Http2Receiver } from './http2-connection.ts';
 import { frameHeadBytes, streamIdAt } from './http2-frames.ts';
-import { expectedOf, type LoadJob, type LoadResult, type Verdict } from './load-job.ts';
+import { type AnswerKind, expectedOf, type LoadJob, type LoadResult } from './load-job.ts';
 import { RequestReader } from './request-file.ts';
 import { Tally } from './tally.ts';
 import { firstClientIndex, streamHeaders } from './wire.ts';
@@ -84,10 +84,10 @@ class SignerStream {
       if (byte < 0x80) break;
     }
     const isAppended = message[at] === 0x12;
-    const verdict: Verdict = isAppended ? 'accepted' : message.includes('invalid_signature') ? 'refused' : 'failed';
+    const kind: AnswerKind = isAppended ? 'accepted' : message.includes('invalid_signature') ? 'refused' : 'failed';
     const sentMs = this.#sentMs[(clientIndex - firstClientIndex) % this.#sentMs.length] ?? 0;
     this.open -= 1;
-    this.#tally.answer(verdict, sentMs, () => message.toString('latin1'));
+    this.#tally.answer(kind, sentMs, () => message.toString('latin1'));
   }
 }
 

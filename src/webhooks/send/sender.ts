@@ -218,10 +218,10 @@ export class Sender {
       this.#parts.log.warn(fields, 'a delivery could not be attempted; it is tried again');
     }
     this.#fairQueue.end(ledger, resultOf(outcome));
-    if (outcome?.verdict === 'gone') this.#track(this.#parts.gone(queue.id));
+    if (outcome?.kind === 'gone') this.#track(this.#parts.gone(queue.id));
     this.#dispatch();
     ledger.unrecorded.push({ pending, outcome, endedMs: this.#parts.clock.now() });
-    await this.#recorder.inTime(ledger, outcome?.verdict === 'delivered');
+    await this.#recorder.inTime(ledger, outcome?.kind === 'delivered');
     ledger.isSending = false;
     if (ledger.waiting.length > 0) this.#fairQueue.ready(ledger);
     else queue.ledgers.delete(ledger.ledgerId);
@@ -257,7 +257,7 @@ export class Sender {
 }
 
 function resultOf(outcome: AttemptOutcome | null): AttemptResult {
-  if (outcome === null || outcome.verdict === 'dropped') return 'not_asked';
+  if (outcome === null || outcome.kind === 'dropped') return 'not_asked';
   return outcome.tookMs ?? 'no_answer';
 }
 
