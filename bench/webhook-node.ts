@@ -77,7 +77,7 @@ export async function openWebhookNode() {
     },
     batches: new BatchWindow(systemClock, batchLimits.commitsTogether),
     deadlines: new DeadlineWatch(systemClock),
-    outbox: webhooks,
+    commitListener: webhooks,
     self: 'bench',
     shardCount: defaultShardCount,
     placement: localPlacement('bench'),

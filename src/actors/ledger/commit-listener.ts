@@ -16,7 +16,7 @@ export interface CommitListener {
 }
 
 /** Tells several listeners, in this order. Each may leave out what it does not need. */
-export function toldTogether(...listeners: readonly Partial<CommitListener>[]): CommitListener {
+export function combineListeners(...listeners: readonly Partial<CommitListener>[]): CommitListener {
   return {
     writing: (ledgerId, fromSeq) => {
       for (const one of listeners) one.writing?.(ledgerId, fromSeq);

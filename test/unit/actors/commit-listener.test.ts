@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type CommitListener, toldTogether } from '../../../src/actors/ledger/commit-listener.ts';
+import { type CommitListener, combineListeners } from '../../../src/actors/ledger/commit-listener.ts';
 
 test('one source tells all listeners of each batch, in their order, and each may leave out what it does not need', () => {
   const told: string[] = [];
@@ -7,7 +7,7 @@ test('one source tells all listeners of each batch, in their order, and each may
     (who: string, what: keyof CommitListener) =>
     (ledgerId: string): void =>
       void told.push(`${who} ${what} ${ledgerId}`);
-  const all = toldTogether(
+  const all = combineListeners(
     {
       writing: note('webhooks', 'writing'),
       settled: note('webhooks', 'settled'),
