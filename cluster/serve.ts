@@ -36,7 +36,7 @@ export async function serveInCluster(env: Environment): Promise<number> {
     log = createLog(config.node.logLevel, bufferedLines(1), redact);
     setHeapFlags();
     collectWhenIdle();
-    node = await startPatiently(config, log, signals.stopped);
+    node = await startOnceStoreAnswers(config, log, signals.stopped);
     if (node === null) return 0;
     announce(config, node);
   } catch (error) {
@@ -52,7 +52,7 @@ export async function serveInCluster(env: Environment): Promise<number> {
  * Starts the node. Waits at most `startWaitMs` for the store. Resolves with null if a stop came first. Rejects with the
  * error of the last attempt.
  */
-async function startPatiently(
+async function startOnceStoreAnswers(
   config: ClusterConfig,
   log: NodeLog,
   stopped: Promise<void>,

@@ -55,9 +55,9 @@ export const replayPageEvents = 256;
 export const mastersInMemoryMax = 1_024;
 /** A ledger without a command for this long leaves memory. */
 export const passivateAfterMs = 60_000;
-/** Ledgers in memory. Beyond it a ledger leaves after passivateWhenCrowdedAfterMs without a command. */
+/** Ledgers in memory. Beyond it a ledger leaves after passivateWhenFullAfterMs without a command. */
 export const ledgersInMemoryMax = 10_000;
-export const passivateWhenCrowdedAfterMs = 1_000;
+export const passivateWhenFullAfterMs = 1_000;
 /** After loading this many ledgers, idle ones are looked for at once. */
 export const ledgersLoadedBetweenLooks = 1_000;
 

@@ -6,7 +6,7 @@ import {
   ledgersInMemoryMax,
   ledgersLoadedBetweenLooks,
   passivateAfterMs,
-  passivateWhenCrowdedAfterMs,
+  passivateWhenFullAfterMs,
 } from '../bounds.ts';
 import type { CommandOutcome } from '../inbox/outcome.ts';
 import { clockIsOff, notRunHere, outcomeUnknown, refusedWhenResubmitted, stopping } from '../inbox/refusals.ts';
@@ -33,7 +33,7 @@ export interface DirectoryParts extends LedgerActorParts {
  */
 export class Directory {
   readonly #parts: DirectoryParts;
-  readonly #pace: ActivationLimiter | null;
+  readonly #activations: ActivationLimiter | null;
   /** The ledgers in memory, by their shards and ids. */
   readonly #shards = new Map<number, Map<string, LedgerActor>>();
   /** Shards of recent ledgers, since each costs a hash to compute. */
@@ -48,7 +48,7 @@ export class Directory {
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts;
-    this.#pace =
+    this.#activations =
       parts.activationsPerSecond === undefined ? null : new ActivationLimiter(parts.clock, parts.activationsPerSecond);
     this.#armLook();
   }
@@ -177,7 +177,7 @@ export class Directory {
   #admit(shard: number, command: Command): Promise<CommandOutcome> {
     const { ledgerId, deadline } = command;
     const isLoaded = this.#shards.get(shard)?.get(ledgerId)?.stopped === false;
-    const admitted = isLoaded ? null : (this.#pace?.take(ledgerId, deadline) ?? null);
+    const admitted = isLoaded ? null : (this.#activations?.take(ledgerId, deadline) ?? null);
     return admitted === null
       ? this.#actor(shard, ledgerId).submit(command)
       : this.#admitAfter(admitted, shard, command);
@@ -225,8 +225,8 @@ export class Directory {
 
   #lookForIdle(): void {
     this.#loaded = 0;
-    const crowded = this.load().ledgers > ledgersInMemoryMax;
-    const before = this.#parts.clock.now() - (crowded ? passivateWhenCrowdedAfterMs : passivateAfterMs);
+    const isFull = this.load().ledgers > ledgersInMemoryMax;
+    const before = this.#parts.clock.now() - (isFull ? passivateWhenFullAfterMs : passivateAfterMs);
     for (const shard of this.#shards.values()) {
       for (const [ledgerId, actor] of shard) {
         const { idleSince } = actor;

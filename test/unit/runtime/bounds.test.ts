@@ -118,7 +118,7 @@ describe('actors', () => {
   });
 
   test('ledgers leave memory sooner if there are too many', () => {
-    rising(actors.passivateWhenCrowdedAfterMs, actors.passivateAfterMs);
+    rising(actors.passivateWhenFullAfterMs, actors.passivateAfterMs);
     rising(actors.ledgersLoadedBetweenLooks, actors.ledgersInMemoryMax);
   });
 
