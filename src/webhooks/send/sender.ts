@@ -142,7 +142,7 @@ export class Sender {
     const { clock, deliveries, log } = this.#parts;
     if (this.#isGone(queue)) return;
     const window = this.#windowOf(queue);
-    // What was woken or recorded while it waited is in what is read now.
+    // The read below includes wakes and records from the wait.
     queue.hasMore = false;
     queue.recordedMeanwhile.clear();
     const blockedBefore = queue.blocked;
