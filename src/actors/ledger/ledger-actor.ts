@@ -80,11 +80,6 @@ export class LedgerActor {
     return this.#stopped;
   }
 
-  /** When the last command ended, milliseconds since 1970. null while the actor is busy. */
-  get idleSince(): number | null {
-    return this.#work === null ? this.#lastUsed : null;
-  }
-
   get waiting(): number {
     return this.#queue.size;
   }
@@ -111,9 +106,9 @@ export class LedgerActor {
     if (this.#mayStart()) this.#delay?.end();
   };
 
-  /** Removes the actor from memory if it is idle. Returns whether it did. */
-  passivate(): boolean {
-    if (this.#work !== null) return false;
+  /** Removes the actor from memory if it has been idle since `before`, ms since 1970. Returns whether it did. */
+  passivate(before: number): boolean {
+    if (this.#work !== null || this.#lastUsed > before) return false;
     void this.#leave();
     return true;
   }

@@ -228,11 +228,7 @@ export class Directory {
     const isFull = this.load().ledgers > ledgersInMemoryMax;
     const before = this.#parts.clock.now() - (isFull ? passivateWhenFullAfterMs : passivateAfterMs);
     for (const shard of this.#shards.values()) {
-      for (const [ledgerId, actor] of shard) {
-        const { idleSince } = actor;
-        const isIdle = idleSince !== null && idleSince <= before;
-        if (actor.stopped || (isIdle && actor.passivate())) shard.delete(ledgerId);
-      }
+      for (const [ledgerId, actor] of shard) if (actor.stopped || actor.passivate(before)) shard.delete(ledgerId);
     }
   }
 
