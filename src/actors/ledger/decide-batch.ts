@@ -181,7 +181,7 @@ function checkKey(command: Command, createdAt: string, reads: BatchReads): void 
   if (known === undefined) throw new Error('a batch was decided without the keys of its author');
   const signature = command.signature;
   if (signature === null) {
-    if (known.keys.size > 0) {
+    if (known.size > 0) {
       throw new LedgerError(
         'signature_required',
         'This actor has signing keys: sign the call (X-Signing-Key-ID, X-Actor-Sig).',
@@ -189,7 +189,7 @@ function checkKey(command: Command, createdAt: string, reads: BatchReads): void 
     }
     return;
   }
-  const life = known.keys.get(signature.keyId);
+  const life = known.get(signature.keyId);
   if (life === undefined) {
     throw new LedgerError('unknown_signing_key', 'X-Signing-Key-ID names no key of this actor: enrol it first.');
   }
