@@ -26,10 +26,10 @@ async function run(job: BareLoopJob): Promise<BareLoopResult> {
     const gapMs = job.batchesPerSecond === null ? 0 : (job.ledgers * 1_000) / job.batchesPerSecond;
     const startedMs = performance.now();
     const loops = ledgers.map(async (ledger, at) => {
-      for (let turn = at; !ended; turn++) {
-        const earlyMs = startedMs + (turn - at) * gapMs - performance.now();
+      for (let batch = at; !ended; batch++) {
+        const earlyMs = startedMs + (batch - at) * gapMs - performance.now();
         if (earlyMs > 0) await sleep(earlyMs);
-        const size = sizes[turn % sizes.length] ?? 1;
+        const size = sizes[batch % sizes.length] ?? 1;
         const began = performance.now();
         await ledger.append(size, job.withProjections);
         count.events += size;

@@ -22,7 +22,7 @@ interface HopReport {
   readonly added: Percentiles;
 }
 
-/** The cost of a call to another node than the owner: unary gRPC appends, one at a time, to both in turns. */
+/** The cost of a call to another node than the owner: unary gRPC appends, one at a time, to both alternately. */
 export async function measureHop(cluster: BenchCluster): Promise<HopReport> {
   const [first] = cluster.nodes;
   if (first === undefined) throw new Error('there are no nodes');

@@ -33,7 +33,7 @@ export interface PreparedClusterRun {
   readonly setting: Setting;
   readonly nodes: readonly NodeRequests[];
   /** Records of each stream, and how many of them warm the cluster up. */
-  readonly laneRecords: number;
+  readonly recordsPerSigner: number;
   readonly warmUp: number;
 }
 
@@ -44,9 +44,9 @@ export async function prepareClusterRun(
   workDir: string,
 ): Promise<PreparedClusterRun> {
   const warmUp = Math.ceil(warmUpEvents / keyCount);
-  const laneRecords = warmUp + Math.ceil(events / keyCount);
-  const nodes = await signForNodes(setting, laneRecords, cluster.nodes.length, workDir);
-  return { setting, nodes, laneRecords, warmUp };
+  const recordsPerSigner = warmUp + Math.ceil(events / keyCount);
+  const nodes = await signForNodes(setting, recordsPerSigner, cluster.nodes.length, workDir);
+  return { setting, nodes, recordsPerSigner, warmUp };
 }
 
 /** Sends the part of a prepared run that does not count, and answers how most of it went. */
@@ -67,11 +67,11 @@ export async function measureClusterRun<T>(
   run: PreparedClusterRun,
   beside: (part: ClusterRunReport, at: number) => Promise<T>,
 ): Promise<{ readonly report: ClusterRunReport; readonly beside: readonly T[] }> {
-  const { warmUp, laneRecords } = run;
+  const { warmUp, recordsPerSigner } = run;
   const ledgers = run.setting.ledgers.length;
   const parts: ClusterPart[] = [];
   const results: T[] = [];
-  for (const [at, records] of partsOf({ from: warmUp, to: laneRecords }, partsOfRun).entries()) {
+  for (const [at, records] of partsOf({ from: warmUp, to: recordsPerSigner }, partsOfRun).entries()) {
     const part = await measurePart(cluster, run, records);
     parts.push(part);
     results.push(await beside(clusterRunReport(ledgers, [part]), at));
@@ -96,10 +96,10 @@ async function measurePart(cluster: BenchCluster, run: PreparedClusterRun, recor
 }
 
 /** The run as the verification of a single node's runs takes it. */
-export function asPreparedRun({ setting, nodes, laneRecords, warmUp }: PreparedClusterRun): PreparedRun {
+export function asPreparedRun({ setting, nodes, recordsPerSigner, warmUp }: PreparedClusterRun): PreparedRun {
   const [first] = nodes;
   if (first === undefined) throw new Error('there are no nodes');
-  return { transport: 'stream', setting, file: { ...first.file, lanes: keyCount, laneRecords }, warmUp };
+  return { transport: 'stream', setting, file: { ...first.file, signers: keyCount, recordsPerSigner }, warmUp };
 }
 
 async function load(

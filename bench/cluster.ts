@@ -30,7 +30,7 @@ const verificationsMax = 3.5;
 const loopNames = ['rowsAlonePaced', 'bareLoop', 'rowsAlone'] as const;
 type LoopName = (typeof loopNames)[number];
 
-/** A run with the bare loops that it is compared with, part by part in turns with it. */
+/** A run with the bare loops that it is compared with, alternating with it part by part. */
 interface ComparedRun {
   readonly cassandraJit: JitReport;
   readonly run: ClusterRunReport;
@@ -56,7 +56,7 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
       const one = await prepareClusterRun(cluster, setting, options.events, workDir);
       progress(`${ledgers} ledger(s): warming up`);
       const cassandraJit = await untilCompiled(cluster, setting, await warmUpCluster(cluster, one));
-      progress(`${ledgers} ledger(s): sending, in turns with bare loops of the same batches`);
+      progress(`${ledgers} ledger(s): sending, alternating with bare loops of the same batches`);
       const { report: run, beside } = await measureClusterRun(cluster, one, (part, at) =>
         measureBeside(cluster, setting, part, at),
       );

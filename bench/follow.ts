@@ -18,7 +18,7 @@ const usage = `npm run bench:follow -- [options]: followers of a node, over serv
   --only latency|fanout|idle|other-node
                    the first three if left out; other-node starts a cluster, as \`npm run bench -- --cluster\` does, and
                    follows a ledger through a node that does not own it
-  --pairs N        fanout: appends beside 1,000 followers of one hot ledger and beside none, in turns; 4 if left out
+  --pairs N        fanout: appends beside 1,000 followers of one hot ledger and beside none, alternating; 4 if left out
   --followers N    fanout: 1,000 if left out; idle: 10,000
   --events N       fanout: appends of a round, 12,800 if left out
   --profile DIR    the server writes CPU profiles there (slows it down)

@@ -1,17 +1,17 @@
 import { Http2Connection, type Http2Receiver } from './http2-connection.ts';
 import { frameHeadBytes, frameType, streamIdAt } from './http2-frames.ts';
 import { expectedOf, type LoadJob, type LoadResult } from './load-job.ts';
-import { LaneReader } from './request-file.ts';
+import { RequestReader } from './request-file.ts';
 import { Tally } from './tally.ts';
 
 const connectionCount = 4;
 
 /** Unary gRPC: a call an event, many at a time on a few connections. */
 export async function loadGrpc(job: LoadJob): Promise<LoadResult> {
-  const lanes = Array.from(job.apiKeys, (_, lane) => new LaneReader(job.file, lane, job.from, job.to));
-  const perConnection = lanes.length / connectionCount;
+  const readers = Array.from(job.apiKeys, (_, signer) => new RequestReader(job.file, signer, job.from, job.to));
+  const perConnection = readers.length / connectionCount;
   const connections = Array.from({ length: connectionCount }, (_, at) => {
-    return new UnaryConnection(job.port, lanes.slice(at * perConnection, (at + 1) * perConnection), job.inFlight);
+    return new UnaryConnection(job.port, readers.slice(at * perConnection, (at + 1) * perConnection), job.inFlight);
   });
   const tally = new Tally(expectedOf(job));
   for (const connection of connections) connection.begin(tally);
@@ -21,7 +21,7 @@ export async function loadGrpc(job: LoadJob): Promise<LoadResult> {
 }
 
 interface OpenCall {
-  readonly lane: LaneReader;
+  readonly reader: RequestReader;
   readonly sentMs: number;
   /** A message came: the call succeeded. A refused one has none. */
   answered: boolean;
@@ -29,22 +29,22 @@ interface OpenCall {
 
 class UnaryConnection implements Http2Receiver {
   readonly #connection: Http2Connection;
-  readonly #lanes: readonly LaneReader[];
+  readonly #readers: readonly RequestReader[];
   readonly #inFlight: number;
   readonly #calls = new Map<number, OpenCall>();
-  #waiting: { lane: LaneReader; request: Buffer }[] = [];
-  #ready: LaneReader[] = [];
+  #waiting: { reader: RequestReader; request: Buffer }[] = [];
+  #ready: RequestReader[] = [];
   #tally: Tally | null = null;
 
-  constructor(port: number, lanes: readonly LaneReader[], inFlight: number) {
-    this.#lanes = lanes;
+  constructor(port: number, readers: readonly RequestReader[], inFlight: number) {
+    this.#readers = readers;
     this.#inFlight = inFlight;
     this.#connection = new Http2Connection(port, this);
   }
 
   begin(tally: Tally): void {
     this.#tally = tally;
-    for (const lane of this.#lanes) for (let at = 0; at < this.#inFlight; at++) this.#ready.push(lane);
+    for (const reader of this.#readers) for (let at = 0; at < this.#inFlight; at++) this.#ready.push(reader);
     this.#flush();
   }
 
@@ -73,10 +73,10 @@ class UnaryConnection implements Http2Receiver {
     const call = this.#calls.get(streamId);
     if (call === undefined) return;
     this.#calls.delete(streamId);
-    const verdict = failure !== null ? 'failed' : call.answered ? 'accepted' : 'refused';
-    this.#tally?.answer(verdict, call.sentMs, () => failure ?? '');
+    const kind = failure !== null ? 'failed' : call.answered ? 'accepted' : 'refused';
+    this.#tally?.answer(kind, call.sentMs, () => failure ?? '');
     if (this.#ready.length === 0) queueMicrotask(() => this.#flush());
-    this.#ready.push(call.lane);
+    this.#ready.push(call.reader);
   }
 
   /** Sends what became ready while one piece of answers was read, in one piece. */
@@ -84,29 +84,29 @@ class UnaryConnection implements Http2Receiver {
     this.#connection.cork();
     const ready = this.#ready;
     this.#ready = [];
-    for (const lane of ready) {
-      const request = lane.next();
-      if (request !== null) this.#waiting.push({ lane, request: Buffer.from(request) });
-      if (lane.left === 0) this.#tally?.draining();
+    for (const reader of ready) {
+      const request = reader.next();
+      if (request !== null) this.#waiting.push({ reader, request: Buffer.from(request) });
+      if (reader.left === 0) this.#tally?.draining();
     }
     const waiting = this.#waiting;
     let sent = 0;
-    for (const { lane, request } of waiting) {
-      if (!this.#send(lane, request)) break;
+    for (const { reader, request } of waiting) {
+      if (!this.#send(reader, request)) break;
       sent += 1;
     }
     this.#waiting = sent === waiting.length ? [] : waiting.slice(sent);
     this.#connection.uncork();
   }
 
-  #send(lane: LaneReader, request: Buffer): boolean {
+  #send(reader: RequestReader, request: Buffer): boolean {
     const dataAt = frameHeadBytes + request.readUIntBE(0, 3);
     if (request[dataAt + 3] !== frameType.data) throw new Error('a request is HEADERS and DATA');
     if (!this.#connection.takeWindow(0, request.length - dataAt - frameHeadBytes)) return false;
     const streamId = this.#connection.takeStreamId();
     request.writeUInt32BE(streamId, streamIdAt);
     request.writeUInt32BE(streamId, dataAt + streamIdAt);
-    this.#calls.set(streamId, { lane, sentMs: performance.now(), answered: false });
+    this.#calls.set(streamId, { reader, sentMs: performance.now(), answered: false });
     this.#connection.write(request);
     return true;
   }

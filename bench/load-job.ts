@@ -7,10 +7,10 @@ export interface LoadJob {
   readonly port: number;
   readonly file: RequestFile;
   readonly apiKeys: readonly string[];
-  /** Records of each lane, from inclusive, to exclusive. */
+  /** Records of each signer, from inclusive, to exclusive. */
   readonly from: number;
   readonly to: number;
-  /** Events of each lane that wait for their answers at a time. */
+  /** Events of each signer that wait for their answers at a time. */
   readonly inFlight: number;
 }
 
@@ -32,7 +32,7 @@ export interface LoadResult {
   readonly failed: number;
   readonly firstFailure: string | null;
   readonly seconds: number;
-  /** The time with all lanes at work; the whole time if that is less than half of it. */
+  /** The time in which all signers send; the whole time if that is less than half of it. */
   readonly steady: SteadyLoad;
   /** Latencies (LatencyHistogram.counts). */
   readonly latencyCounts: readonly number[];
@@ -46,4 +46,4 @@ export interface SteadyLoad {
 }
 
 /** An answer as the load generator sees it. */
-export type Verdict = 'accepted' | 'refused' | 'failed';
+export type AnswerKind = 'accepted' | 'refused' | 'failed';

@@ -13,7 +13,7 @@ export interface LoadReport {
   readonly commitMs: number;
 }
 
-/** Records of each lane: `from` inclusive, `to` exclusive. */
+/** Records of each signer: `from` inclusive, `to` exclusive. */
 export interface Records {
   readonly from: number;
   readonly to: number;

@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net';
-import { expectedOf, type LoadJob, type LoadResult, type Verdict } from './load-job.ts';
-import { LaneReader } from './request-file.ts';
+import { type AnswerKind, expectedOf, type LoadJob, type LoadResult } from './load-job.ts';
+import { RequestReader } from './request-file.ts';
 import { Tally } from './tally.ts';
 
 /** REST, one request at a time on each of many kept connections. */
 export async function loadRest(job: LoadJob): Promise<LoadResult> {
-  const lanes = Array.from(job.apiKeys, (_, lane) => new LaneReader(job.file, lane, job.from, job.to));
+  const readers = Array.from(job.apiKeys, (_, signer) => new RequestReader(job.file, signer, job.from, job.to));
   const connections = await Promise.all(
-    lanes.flatMap((lane) => Array.from({ length: job.inFlight }, () => openConnection(job.port, lane))),
+    readers.flatMap((reader) => Array.from({ length: job.inFlight }, () => openConnection(job.port, reader))),
   );
   const tally = new Tally(expectedOf(job));
   for (const connection of connections) connection.begin(tally);
@@ -16,10 +16,10 @@ export async function loadRest(job: LoadJob): Promise<LoadResult> {
   return result;
 }
 
-function openConnection(port: number, lane: LaneReader): Promise<RestConnection> {
+function openConnection(port: number, reader: RequestReader): Promise<RestConnection> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    socket.once('error', reject).once('connect', () => resolve(new RestConnection(socket, lane)));
+    socket.once('error', reject).once('connect', () => resolve(new RestConnection(socket, reader)));
   });
 }
 
@@ -28,14 +28,14 @@ const lengthHeader = 'content-length: ';
 
 class RestConnection {
   readonly #socket: Socket;
-  readonly #lane: LaneReader;
+  readonly #reader: RequestReader;
   #tally: Tally | null = null;
   #received: Buffer | null = null;
   #sentMs = 0;
 
-  constructor(socket: Socket, lane: LaneReader) {
+  constructor(socket: Socket, reader: RequestReader) {
     this.#socket = socket;
-    this.#lane = lane;
+    this.#reader = reader;
     socket.on('data', (chunk) => this.#take(chunk));
   }
 
@@ -52,12 +52,12 @@ class RestConnection {
   }
 
   #send(): void {
-    const request = this.#lane.next();
+    const request = this.#reader.next();
     if (request === null) return;
     this.#sentMs = performance.now();
-    // The block that it lies in is read over as soon as its lane goes on.
+    // The reader writes over its block as soon as it reads on.
     this.#socket.write(Buffer.from(request));
-    if (this.#lane.left === 0) this.#tally?.draining();
+    if (this.#reader.left === 0) this.#tally?.draining();
   }
 
   #take(chunk: Buffer): void {
@@ -68,7 +68,7 @@ class RestConnection {
       return;
     }
     this.#received = null;
-    this.#tally?.answer(verdictOf(bytes), this.#sentMs, () => bytes.toString('latin1'));
+    this.#tally?.answer(answerKindOf(bytes), this.#sentMs, () => bytes.toString('latin1'));
     this.#send();
   }
 }
@@ -84,7 +84,7 @@ function answerBytes(bytes: Buffer): number | null {
 }
 
 /** `HTTP/1.1 200`, or 401 with the code of a wrong signature. */
-function verdictOf(answer: Buffer): Verdict {
+function answerKindOf(answer: Buffer): AnswerKind {
   const status = answer.toString('latin1', 9, 12);
   if (status === '200') return 'accepted';
   return status === '401' && answer.includes('"invalid_signature"') ? 'refused' : 'failed';

@@ -1,7 +1,7 @@
 import { Http2Connection, type Http2Receiver } from './http2-connection.ts';
 import { frameHeadBytes, streamIdAt } from './http2-frames.ts';
-import { expectedOf, type LoadJob, type LoadResult, type Verdict } from './load-job.ts';
-import { LaneReader } from './request-file.ts';
+import { type AnswerKind, expectedOf, type LoadJob, type LoadResult } from './load-job.ts';
+import { RequestReader } from './request-file.ts';
 import { Tally } from './tally.ts';
 import { firstClientIndex, streamHeaders } from './wire.ts';
 
@@ -12,9 +12,10 @@ export async function loadStream(job: LoadJob): Promise<LoadResult> {
   const perConnection = job.apiKeys.length / connectionCount;
   const connections = Array.from({ length: connectionCount }, () => new StreamConnection(job.port));
   const tally = new Tally(expectedOf(job));
-  for (const [lane, apiKey] of job.apiKeys.entries()) {
-    const reader = new LaneReader(job.file, lane, job.from, job.to);
-    connections[Math.floor(lane / perConnection)]?.add(new Lane(reader, job.from, job.inFlight, tally), apiKey);
+  for (const [signer, apiKey] of job.apiKeys.entries()) {
+    const reader = new RequestReader(job.file, signer, job.from, job.to);
+    const stream = new SignerStream(reader, job.from, job.inFlight, tally);
+    connections[Math.floor(signer / perConnection)]?.add(stream, apiKey);
   }
   for (const connection of connections) connection.flush();
   const result = await tally.finished;
@@ -22,9 +23,9 @@ export async function loadStream(job: LoadJob): Promise<LoadResult> {
   return result;
 }
 
-/** A stream of one key. */
-class Lane {
-  readonly reader: LaneReader;
+/** The stream of one signer. */
+class SignerStream {
+  readonly reader: RequestReader;
   readonly #tally: Tally;
   readonly #inFlight: number;
   readonly #sentMs: Float64Array;
@@ -32,11 +33,11 @@ class Lane {
   open = 0;
   rest: Buffer | null = null;
 
-  constructor(reader: LaneReader, from: number, inFlight: number, tally: Tally) {
+  constructor(reader: RequestReader, from: number, inFlight: number, tally: Tally) {
     this.reader = reader;
     this.#tally = tally;
     this.#inFlight = inFlight;
-    // Outcomes of several ledgers come in any order: far fewer than this are open between two of one lane.
+    // Outcomes of several ledgers come in any order: far fewer than this are open between two of one signer.
     this.#sentMs = new Float64Array(4_096);
     this.#sent = from;
   }
@@ -83,23 +84,23 @@ class Lane {
       if (byte < 0x80) break;
     }
     const isAppended = message[at] === 0x12;
-    const verdict: Verdict = isAppended ? 'accepted' : message.includes('invalid_signature') ? 'refused' : 'failed';
+    const kind: AnswerKind = isAppended ? 'accepted' : message.includes('invalid_signature') ? 'refused' : 'failed';
     const sentMs = this.#sentMs[(clientIndex - firstClientIndex) % this.#sentMs.length] ?? 0;
     this.open -= 1;
-    this.#tally.answer(verdict, sentMs, () => message.toString('latin1'));
+    this.#tally.answer(kind, sentMs, () => message.toString('latin1'));
   }
 }
 
 class StreamConnection implements Http2Receiver {
   readonly #connection: Http2Connection;
-  readonly #lanes = new Map<number, Lane>();
+  readonly #streams = new Map<number, SignerStream>();
 
   constructor(port: number) {
     this.#connection = new Http2Connection(port, this);
   }
 
-  add(lane: Lane, apiKey: string): void {
-    this.#lanes.set(this.#connection.open(streamHeaders(apiKey)), lane);
+  add(stream: SignerStream, apiKey: string): void {
+    this.#streams.set(this.#connection.open(streamHeaders(apiKey)), stream);
   }
 
   close(): void {
@@ -107,10 +108,10 @@ class StreamConnection implements Http2Receiver {
   }
 
   data(streamId: number, bytes: Buffer): void {
-    const lane = this.#lanes.get(streamId);
-    if (lane === undefined) return;
-    lane.take(bytes);
-    if (lane.mayFill) this.#fill(streamId, lane);
+    const stream = this.#streams.get(streamId);
+    if (stream === undefined) return;
+    stream.take(bytes);
+    if (stream.mayFill) this.#fill(streamId, stream);
   }
 
   headers(streamId: number, endStream: boolean): void {
@@ -126,23 +127,23 @@ class StreamConnection implements Http2Receiver {
   }
 
   flush(): void {
-    for (const [streamId, lane] of this.#lanes) if (lane.mayFill) this.#fill(streamId, lane);
+    for (const [streamId, stream] of this.#streams) if (stream.mayFill) this.#fill(streamId, stream);
   }
 
   /** Sends what a stream may have open, in one piece. */
-  #fill(streamId: number, lane: Lane): void {
+  #fill(streamId: number, stream: SignerStream): void {
     const requests: Buffer[] = [];
     const nowMs = performance.now();
-    while (lane.mayOpen && lane.reader.left > 0) {
-      const bytes = lane.reader.recordBytes - frameHeadBytes;
+    while (stream.mayOpen && stream.reader.left > 0) {
+      const bytes = stream.reader.recordBytes - frameHeadBytes;
       if (!this.#connection.takeWindow(streamId, bytes)) break;
-      const request = lane.reader.next();
+      const request = stream.reader.next();
       if (request === null) break;
       request.writeUInt32BE(streamId, streamIdAt);
       requests.push(Buffer.from(request));
-      lane.sent(nowMs);
+      stream.sent(nowMs);
     }
-    if (lane.reader.left === 0) lane.drain();
+    if (stream.reader.left === 0) stream.drain();
     if (requests.length > 0)
       this.#connection.write(requests.length === 1 ? (requests[0] as Buffer) : Buffer.concat(requests));
   }

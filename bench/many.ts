@@ -14,7 +14,7 @@ const usage = `npm run bench:many -- [options]: one node with many logs, alone o
   --events N     events that are appended to it; 40,000 if left out
   --only NAME    the transport of the appends: stream, grpc or rest; stream if left out
   --ledgers N    makes N ledgers of one event each, in place of the appends
-  --against DIR  a checkout of the earlier version, with its packages and generated code: measures both in turns
+  --against DIR  a checkout of the earlier version, with its packages and generated code: measures both, alternating
   --pairs N      with --against; 7 if left out
   --help
 The exit code is 1 where an aim is missed: of the pairs' medians, throughput at least 0.95 of the earlier version's, p99
@@ -120,7 +120,7 @@ async function newLedgers({ baseUrl }: ServerProcess, count: number) {
   const latencies = new LatencyHistogram();
   const startedMs = performance.now();
   let made = 0;
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     while (made < count) {
       made += 1;
       const beganMs = performance.now();
@@ -128,7 +128,7 @@ async function newLedgers({ baseUrl }: ServerProcess, count: number) {
       latencies.record((performance.now() - beganMs) * 1_000);
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, lane));
+  await Promise.all(Array.from({ length: atOnce }, worker));
   const perSecond = Math.round((count * 1_000) / (performance.now() - startedMs));
   return { perSecond, p50Ms: rounded(latencies.percentileMs(0.5)), p99Ms: rounded(latencies.percentileMs(0.99)) };
 }

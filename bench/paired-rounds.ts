@@ -16,14 +16,14 @@ export interface Round {
 export class AppendRounds implements AsyncDisposable {
   readonly #server: ServerProcess;
   readonly #job: LoadJob;
-  readonly #laneEvents: number;
+  readonly #eventsPerSigner: number;
   readonly #generator = new LoadGenerator();
   #from: number;
 
   private constructor(server: ServerProcess, job: LoadJob, events: number) {
     this.#server = server;
     this.#job = job;
-    this.#laneEvents = events / keyCount;
+    this.#eventsPerSigner = events / keyCount;
     this.#from = job.from;
   }
 
@@ -43,7 +43,7 @@ export class AppendRounds implements AsyncDisposable {
   }
 
   async next(): Promise<Round> {
-    const part = { ...this.#job, from: this.#from, to: this.#from + this.#laneEvents };
+    const part = { ...this.#job, from: this.#from, to: this.#from + this.#eventsPerSigner };
     this.#from = part.to;
     const before = cpuTime(this.#server.pid);
     const { accepted, seconds, failed, firstFailure } = await this.#generator.run(part);
@@ -66,7 +66,7 @@ interface Pairs<T extends Round> {
   readonly lossMedian: number;
 }
 
-/** Rounds alone and beside another load, in turns; which of the two comes first changes from pair to pair. */
+/** Rounds alone and beside another load, alternating; which of the two comes first changes from pair to pair. */
 export async function pairedRounds<T extends Round>(
   pairs: number,
   roundAlone: () => Promise<T>,
@@ -79,7 +79,7 @@ export async function pairedRounds<T extends Round>(
   return { alone, beside, losses, lossMedian: losses[Math.floor(pairs / 2)] ?? 0 };
 }
 
-/** Measures two things in turns. Which of them comes first changes from pair to pair. */
+/** Measures two things alternately. Which of them comes first changes from pair to pair. */
 export async function inPairs<T>(
   pairs: number,
   measureOne: () => Promise<T>,

@@ -7,7 +7,7 @@ import { makeSetting } from './setting.ts';
 import type { GetterJob, GetterReport } from './steady-getter.ts';
 import { meanOf, rounded } from './sum.ts';
 
-const usage = `npm run bench:proofs -- [options]: appends to one hot ledger of one node, in turns beside
+const usage = `npm run bench:proofs -- [options]: appends to one hot ledger of one node, alternating beside
 checkpoints of it at its newest size, and beside as many GET /v1/ledgers/{ledger_id}
   --pairs N        7 if left out
   --per-second N   checkpoints, or reads of the ledger, a second; 1,000 if left out

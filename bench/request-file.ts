@@ -3,33 +3,33 @@ import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 /**
  * The requests of a run as they go over the wire, signed beforehand and kept in a file, so that the load generator
  * neither signs nor encodes while time is taken, and holds no more of them than it is about to send. All have the same
- * length; those of a lane (a signing key) lie one behind the other.
+ * length; those of a signer (a signing key) lie one behind the other.
  */
 export interface RequestFile {
   readonly path: string;
   readonly recordBytes: number;
-  readonly lanes: number;
-  readonly laneRecords: number;
+  readonly signers: number;
+  readonly recordsPerSigner: number;
 }
 
 const recordsAtOnce = 64;
 
-/** Reads the records of one lane in their order. */
-export class LaneReader {
+/** Reads the records of one signer in their order. */
+export class RequestReader {
   readonly #file: RequestFile;
   readonly #fd: number;
-  readonly #lane: number;
+  readonly #signer: number;
   readonly #end: number;
   readonly #block: Buffer;
   #next: number;
   #blockStart = 0;
   #blockEnd = 0;
 
-  /** From record `from`, inclusive, to record `to` of the lane. */
-  constructor(file: RequestFile, lane: number, from: number, to: number) {
+  /** From record `from`, inclusive, to record `to` of the signer. */
+  constructor(file: RequestFile, signer: number, from: number, to: number) {
     this.#file = file;
     this.#fd = openSync(file.path, 'r');
-    this.#lane = lane;
+    this.#signer = signer;
     this.#next = from;
     this.#end = to;
     this.#block = Buffer.allocUnsafe(file.recordBytes * recordsAtOnce);
@@ -57,9 +57,9 @@ export class LaneReader {
   }
 
   #read(): void {
-    const { recordBytes, laneRecords } = this.#file;
+    const { recordBytes, recordsPerSigner } = this.#file;
     const count = Math.min(recordsAtOnce, this.#end - this.#next);
-    const place = (this.#lane * laneRecords + this.#next) * recordBytes;
+    const place = (this.#signer * recordsPerSigner + this.#next) * recordBytes;
     const read = readSync(this.#fd, this.#block, 0, count * recordBytes, place);
     if (read !== count * recordBytes) throw new Error(`${this.#file.path} is shorter than it should be`);
     this.#blockStart = this.#next;
@@ -67,18 +67,18 @@ export class LaneReader {
   }
 }
 
-/** Writes the records of one lane, in their order. TypeError for a record of another length. */
-export class LaneWriter {
+/** Writes the records of one signer, in their order. TypeError for a record of another length. */
+export class RequestWriter {
   readonly #fd: number;
   readonly #recordBytes: number;
   readonly #block: Buffer;
   #place: number;
   #filled = 0;
 
-  constructor(file: RequestFile, lane: number) {
+  constructor(file: RequestFile, signer: number) {
     this.#fd = openSync(file.path, 'r+');
     this.#recordBytes = file.recordBytes;
-    this.#place = lane * file.laneRecords * file.recordBytes;
+    this.#place = signer * file.recordsPerSigner * file.recordBytes;
     this.#block = Buffer.allocUnsafe(file.recordBytes * recordsAtOnce);
   }
 

@@ -11,7 +11,7 @@ import type { RequestFile } from './request-file.ts';
 import { type MeasuredPart, type RunReport, runReport } from './run-report.ts';
 import { commitCounts, cpuTime, machineCpuUs, type ServerProcess } from './server-process.ts';
 import { keyCount, type Setting } from './setting.ts';
-import { laneSigner, type SigningJob, wrongIn } from './signing.ts';
+import { eventSigner, type SigningJob, wrongIn } from './signing.ts';
 import { meanOf } from './sum.ts';
 import { requestOf } from './wire.ts';
 
@@ -23,7 +23,7 @@ const warmUpEvents = 16_000;
  */
 const partEventsMin = 10_000;
 const partsMax = 10;
-/** Events of each of the 16 lanes in flight: a few for each of a hundred ledgers, so that they share batches. */
+/** Events of each of the 16 signers in flight: a few for each of a hundred ledgers, so that they share batches. */
 function inFlightOf(transport: Transport, ledgers: number): number {
   if (transport === 'stream') return 96;
   return transport === 'grpc' && ledgers > 1 ? 64 : 24;
@@ -34,7 +34,7 @@ export interface PreparedRun {
   readonly transport: Transport;
   readonly setting: Setting;
   readonly file: RequestFile;
-  /** Records of each lane that warm the server up. */
+  /** Records of each signer that warm the server up. */
   readonly warmUp: number;
 }
 
@@ -46,17 +46,17 @@ export async function prepareRun(
   workDir: string,
 ): Promise<PreparedRun> {
   const warmUp = Math.ceil(warmUpEvents / keyCount);
-  const laneRecords = warmUp + Math.ceil(events / keyCount);
+  const recordsPerSigner = warmUp + Math.ceil(events / keyCount);
   const run = `${transport}-${setting.ledgers.length}`;
   const path = join(workDir, `${run}.requests`);
   closeSync(openSync(path, 'w'));
-  const first = laneSigner(setting, 0, run, keyCount)(0);
-  const file = { path, recordBytes: requestOf(transport, first).length, lanes: keyCount, laneRecords };
+  const first = eventSigner(setting, 0, run, keyCount)(0);
+  const file = { path, recordBytes: requestOf(transport, first).length, signers: keyCount, recordsPerSigner };
   const processes = availableParallelism();
   await Promise.all(
     Array.from({ length: processes }, (_, process) => {
-      const lanes = Array.from({ length: keyCount }, (__, lane) => lane).filter((lane) => lane % processes === process);
-      return runProcess<SigningJob, object>('signing-process.ts', { setting, transport, run, file, lanes });
+      const signers = Array.from({ length: keyCount }, (__, at) => at).filter((at) => at % processes === process);
+      return runProcess<SigningJob, object>('signing-process.ts', { setting, transport, run, file, signers });
     }),
   );
   return { transport, setting, file, warmUp };
@@ -81,9 +81,9 @@ export async function measureRun(server: ServerProcess, run: PreparedRun): Promi
   };
   await look();
   const parts: MeasuredPart[] = [];
-  const events = (file.laneRecords - warmUp) * keyCount;
+  const events = (file.recordsPerSigner - warmUp) * keyCount;
   const partCount = Math.max(1, Math.min(partsMax, Math.floor(events / partEventsMin)));
-  for (const records of partsOf({ from: warmUp, to: file.laneRecords }, partCount)) {
+  for (const records of partsOf({ from: warmUp, to: file.recordsPerSigner }, partCount)) {
     const measured = await measurePart(server, () => send(records));
     await look();
     parts.push({ ...measured, verificationsPerSecond: meanOf(looks.slice(-2)) });
@@ -142,7 +142,7 @@ export function loadJob(run: PreparedRun, port: number): LoadJob {
     file,
     apiKeys,
     from: warmUp,
-    to: file.laneRecords,
+    to: file.recordsPerSigner,
     inFlight: inFlightOf(transport, setting.ledgers.length),
   };
 }

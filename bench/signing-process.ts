@@ -1,7 +1,7 @@
-import { type SigningJob, signLanes } from './signing.ts';
+import { type SigningJob, signRequests } from './signing.ts';
 
-/** Signs lanes of a run, a process of its own: takes its job as JSON on standard input. */
+/** Signs requests of a run, a process of its own: takes its job as JSON on standard input. */
 let text = '';
 for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
-signLanes(JSON.parse(text) as SigningJob);
+signRequests(JSON.parse(text) as SigningJob);
 process.stdout.write('{}');

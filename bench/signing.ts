@@ -6,7 +6,7 @@ import { signDigest } from '../src/domain/keys/key-object.ts';
 import { sigDigest } from '../src/domain/keys/signature.ts';
 import type { Transport } from './options.ts';
 import { benchEventType, payloadOf } from './payload.ts';
-import { LaneWriter, type RequestFile } from './request-file.ts';
+import { type RequestFile, RequestWriter } from './request-file.ts';
 import { type BenchLedger, type BenchMaster, ledgersOf, type Setting } from './setting.ts';
 import { requestOf, type SignedEvent } from './wire.ts';
 
@@ -17,50 +17,50 @@ export interface SigningJob {
   /** Names the run in its idempotency keys. */
   readonly run: string;
   readonly file: RequestFile;
-  readonly lanes: readonly number[];
+  readonly signers: readonly number[];
 }
 
 /** One event in so many is wrongly signed. */
 const wrongEvery = 1_000;
 
-/** The index of an event in its run: lanes take turns. */
-function eventIndex(lane: number, laneIndex: number, lanes: number): number {
-  return laneIndex * lanes + lane;
+/** The index of an event in its run: the signers' events alternate. */
+function eventIndex(signer: number, place: number, signers: number): number {
+  return place * signers + signer;
 }
 
-/** How many of the events of these records are wrongly signed, all lanes together; `from` inclusive, `to` exclusive. */
-export function wrongIn(from: number, to: number, lanes: number): number {
-  return Math.floor((to * lanes) / wrongEvery) - Math.floor((from * lanes) / wrongEvery);
+/** How many of the events of these records are wrongly signed, of all signers; `from` inclusive, `to` exclusive. */
+export function wrongIn(from: number, to: number, signers: number): number {
+  return Math.floor((to * signers) / wrongEvery) - Math.floor((from * signers) / wrongEvery);
 }
 
 export function isWronglySigned(index: number): boolean {
   return index % wrongEvery === wrongEvery - 1;
 }
 
-/** Signs the events of some lanes and writes their requests into the file. */
-export function signLanes(job: SigningJob): void {
-  for (const lane of job.lanes) {
-    const writer = new LaneWriter(job.file, lane);
-    const make = laneSigner(job.setting, lane, job.run, job.file.lanes);
-    for (let at = 0; at < job.file.laneRecords; at++) writer.write(requestOf(job.transport, make(at)));
+/** Signs the events of some signers and writes their requests into the file. */
+export function signRequests(job: SigningJob): void {
+  for (const signer of job.signers) {
+    const writer = new RequestWriter(job.file, signer);
+    const make = eventSigner(job.setting, signer, job.run, job.file.signers);
+    for (let at = 0; at < job.file.recordsPerSigner; at++) writer.write(requestOf(job.transport, make(at)));
     writer.close();
   }
 }
 
-/** Makes the signed events of a lane, for the ledgers of its key and their masters in turns. */
-export function laneSigner(
+/** Makes the events of a signer, for the ledgers of its key and their masters one after another. */
+export function eventSigner(
   setting: Setting,
-  lane: number,
+  signer: number,
   run: string,
-  lanes: number,
-): (laneIndex: number) => SignedEvent {
-  const key = setting.keys[lane];
-  if (key === undefined) throw new Error(`there is no key ${lane}`);
+  signers: number,
+): (place: number) => SignedEvent {
+  const key = setting.keys[signer];
+  if (key === undefined) throw new Error(`there is no key ${signer}`);
   const privateKey = createPrivateKey(key.privateKey);
   const targets = targetsOf(ledgersOf(setting, key));
-  return (laneIndex) => {
-    const index = eventIndex(lane, laneIndex, lanes);
-    const { ledger, master } = targets[laneIndex % targets.length] as Target;
+  return (place) => {
+    const index = eventIndex(signer, place, signers);
+    const { ledger, master } = targets[place % targets.length] as Target;
     const payload = payloadOf(index);
     const signed = canonicalJson({ ...payload, ...injectedFields(factsOf(ledger), master) });
     const digest = sigDigest(benchEventType, ledger.ledgerId, signed);
@@ -72,7 +72,7 @@ export function laneSigner(
       masterId: master.masterId,
       payload: JSON.stringify(payload),
       signature,
-      laneIndex,
+      place,
       idempotencyKey: `${run}-${String(index).padStart(8, '0')}`,
     };
   };

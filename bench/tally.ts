@@ -1,5 +1,5 @@
 import { LatencyHistogram } from './latency.ts';
-import type { Expected, LoadResult, SteadyLoad, Verdict } from './load-job.ts';
+import type { AnswerKind, Expected, LoadResult, SteadyLoad } from './load-job.ts';
 
 interface Mark {
   readonly accepted: number;
@@ -29,17 +29,17 @@ export class Tally {
     });
   }
 
-  /** A lane has sent its last: from here on fewer are open. */
+  /** All events of a signer are sent: from here on fewer are open. */
   draining(): void {
     this.#drained ??= this.#mark(performance.now());
   }
 
   /** `sentMs` by performance.now(). */
-  answer(verdict: Verdict, sentMs: number, failure?: () => string): void {
+  answer(kind: AnswerKind, sentMs: number, failure?: () => string): void {
     const now = performance.now();
     this.#latencies.record((now - sentMs) * 1_000);
-    this.#counts[verdict] += 1;
-    if (verdict === 'failed') this.#firstFailure ??= failure?.() ?? null;
+    this.#counts[kind] += 1;
+    if (kind === 'failed') this.#firstFailure ??= failure?.() ?? null;
     this.#answered += 1;
     // What was open from the first moment on has been answered: the server has its work in all its stages.
     if (this.#answered === this.#expected.openMax) this.#filled = this.#mark(now);

@@ -21,7 +21,7 @@ export function signaturesOf(keyCount: number): Signed[] {
   });
 }
 
-/** Verifies them by `crypto.verify` on this thread, in turns, as often as it comes to in this time. */
+/** Verifies them by `crypto.verify` on this thread, one after another, as often as it comes to in this time. */
 export function verifyFor(seconds: number, signatures: readonly Signed[]): Counted {
   const end = performance.now() + seconds * 1_000;
   const cpu = process.threadCpuUsage();

@@ -40,7 +40,7 @@ function verifyingJobs(server: ServerProcess, { setting, file }: PreparedRun): V
   const parts = Math.min(readers.length, 2 * availableParallelism());
   return Array.from({ length: parts }, (_, part) => ({
     baseUrl: server.baseUrl,
-    events: file.laneRecords * keyCount,
+    events: file.recordsPerSigner * keyCount,
     ledgers: readers.filter((__, at) => at % parts === part),
   }));
 }
@@ -49,11 +49,11 @@ function verifyingJobs(server: ServerProcess, { setting, file }: PreparedRun): V
 function checkWhole({ transport, file }: PreparedRun, parts: readonly VerifyingResult[]): void {
   const problems = parts.flatMap((part) => part.problems);
   if (problems.length > 0) throw new Error(`${transport}: ${problems.join('; ')}`);
-  const events = file.laneRecords * keyCount;
+  const events = file.recordsPerSigner * keyCount;
   let found = 0;
   for (const part of parts) {
     for (const byte of Buffer.from(part.found, 'base64')) for (let bits = byte; bits > 0; bits &= bits - 1) found += 1;
   }
-  const expected = events - wrongIn(0, file.laneRecords, keyCount);
+  const expected = events - wrongIn(0, file.recordsPerSigner, keyCount);
   if (found !== expected) throw new Error(`${transport}: ${found} events are there, not ${expected}`);
 }

@@ -28,8 +28,8 @@ interface AppendsReport {
 
 /**
  * The load of `npm run bench` through a transport on one hot ledger, with no subscription and with three that match
- * every event, in turns on one server, so that what else the machine does weighs on both alike; which of the two comes
- * first changes from pair to pair.
+ * every event, alternating on one server, so that what else the machine does weighs on both alike. Which of the two
+ * comes first changes from pair to pair.
  */
 export async function appendsBesideWebhooks(transport: Transport, pairs: number): Promise<AppendsReport> {
   const workDir = mkdtempSync(join(tmpdir(), 'bench-webhooks-'));

@@ -59,7 +59,7 @@ export async function openWebhookNode() {
   const { privateKey } = generateKeyPairSync('ed25519');
   const directory = new Directory({
     store: stores.ledgers,
-    keys: { fresh: () => undefined, read: async () => ({ keys: new Map() }) },
+    keys: { fresh: () => undefined, read: async () => new Map() },
     authority: () => ({
       keyId: 'svc:authority#key-1',
       sign: (digest) => sign(null, digest, privateKey).toString('base64'),
@@ -77,7 +77,7 @@ export async function openWebhookNode() {
     },
     batches: new BatchWindow(systemClock, batchLimits.commitsTogether),
     deadlines: new DeadlineWatch(systemClock),
-    outbox: webhooks,
+    commitListener: webhooks,
     self: 'bench',
     shardCount: defaultShardCount,
     placement: localPlacement('bench'),

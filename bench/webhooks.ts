@@ -6,7 +6,7 @@ import { isolationRun } from './webhook-isolation.ts';
 const usage = `npm run bench:webhooks -- [options]: webhooks with real connections
   --events N    isolation: events to 17 healthy receivers, alone and beside 2 dead ones and a slow one; 10,000 if left out, 0: not run
   --alone       isolation without the sick receivers only, for profiles
-  --pairs N     appends through a whole server beside 3 matching subscriptions and beside none, in turns; 7 if left out, 0: not run
+  --pairs N     appends through a whole server beside 3 matching subscriptions and beside none, alternating; 7 if left out, 0: not run
   --only rest|grpc|stream
   --help
 

@@ -14,8 +14,8 @@ export interface SignedEvent {
   /** base64 */
   readonly signature: string;
   readonly idempotencyKey: string;
-  /** The event's place in its lane. */
-  readonly laneIndex: number;
+  /** The event's place among those of its signer. */
+  readonly place: number;
 }
 
 /** Client indexes of a stream start here, so that they take three bytes each up to two million. */
@@ -62,7 +62,7 @@ function grpcRequest(event: SignedEvent): Buffer {
 
 function streamRequest(event: SignedEvent): Buffer {
   const message = create(AppendEventsRequestSchema, {
-    clientIndex: BigInt(firstClientIndex + event.laneIndex),
+    clientIndex: BigInt(firstClientIndex + event.place),
     uuid: event.masterId,
     eventType: benchEventType,
     payload: event.payload,

@@ -98,7 +98,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   });
   const hasStore = () => clockCheck.silentMs < storeLostAfterMs;
   const addressOf = (id: string) => members().find((member) => member.id === id)?.address ?? null;
-  const ownBatches = () => directory?.batches ?? { stood: 0, running: 0 };
+  const ownBatches = () => directory?.batches ?? { confirmed: 0, running: 0 };
   const peers = new GrpcPeers({
     self: self.id,
     security,
@@ -132,7 +132,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       failed('reading a command of another node', error);
     },
     failed: (error) => failed('carrying out a command of another node', error),
-    turnsStood: () => ownBatches().stood,
+    batchesConfirmed: () => ownBatches().confirmed,
     carryOut: async (command) => {
       try {
         if (directory === null) throw new NotOwner(null);

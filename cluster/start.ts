@@ -77,12 +77,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
     return {
       config: config.node,
       keys: readSharedNodeKeys(config.node),
-      ledgers: stores.ledgers,
-      records: stores.records,
-      access: stores.access,
-      tiles: stores.tiles,
-      signedHeads: stores.signedHeads,
-      stamp: stores.stamp,
+      ...stores,
       stores: [
         { name: 'cassandra', check: () => stores.check() },
         { name: 'redis', check: async () => void (await redis.ping()) },

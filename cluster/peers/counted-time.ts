@@ -10,7 +10,7 @@ const standstillMs = 1_000;
  */
 export class CountedTime {
   readonly #batches: () => BatchCounts;
-  #stood = 0;
+  #confirmed = 0;
   #leftOutMs = 0;
   #lookedAt: number;
   #movedAt: number;
@@ -29,9 +29,9 @@ export class CountedTime {
   at(now: number): number {
     const sinceMs = now - this.#lookedAt;
     this.#lookedAt = now;
-    const { stood, running } = this.#batches();
-    if (stood !== this.#stood || running === 0) this.#movedAt = now;
-    this.#stood = stood;
+    const { confirmed, running } = this.#batches();
+    if (confirmed !== this.#confirmed || running === 0) this.#movedAt = now;
+    this.#confirmed = confirmed;
     if (sinceMs >= standstillMs || now - this.#movedAt >= standstillMs) this.#leftOutMs += sinceMs;
     return now - this.#leftOutMs;
   }

@@ -38,8 +38,8 @@ export interface IncomingParts {
   readonly carryOut: (command: Command) => Promise<CommandOutcome>;
   /** Rejects with the LedgerError that the command is refused with if its signature does not verify. */
   readonly checkSignature: (command: Command) => Promise<void>;
-  /** BatchCounts.stood of this node. */
-  readonly turnsStood: () => number;
+  /** BatchCounts.confirmed of this node. */
+  readonly batchesConfirmed: () => number;
   readonly memory: MemoryBudget;
   readonly monotonicMs: () => number;
   /** Unix time, ms. */
@@ -81,7 +81,7 @@ export class IncomingStream {
   #answerBytes = 0;
   /** Bytes in the memory budget. */
   readonly #held = { small: 0, peer: 0 };
-  #stoodBefore: number;
+  #confirmedBefore: number;
   /** Messages that HTTP/2 has not taken yet, and when it last took one or got the first of them. */
   #unsentMessages = 0;
   #unsentSince = 0;
@@ -99,7 +99,7 @@ export class IncomingStream {
     this.#call = call;
     this.#wire = wire;
     this.#proved = connection.proved;
-    this.#stoodBefore = parts.turnsStood();
+    this.#confirmedBefore = parts.batchesConfirmed();
     this.#outgoing = new Outgoing<AnswerInit>((answers) => this.#write(answers), sizeOf);
     this.#telling = setInterval(() => this.#check(), tellWorkEveryMs).unref();
     if (!wire.isProvedByFrame) this.#prove();
@@ -266,10 +266,10 @@ export class IncomingStream {
   }
 
   #check(): void {
-    const { turnsStood, monotonicMs } = this.#parts;
-    const stood = turnsStood();
-    const works = stood !== this.#stoodBefore;
-    this.#stoodBefore = stood;
+    const { batchesConfirmed, monotonicMs } = this.#parts;
+    const confirmed = batchesConfirmed();
+    const works = confirmed !== this.#confirmedBefore;
+    this.#confirmedBefore = confirmed;
     const isStuck = this.#unsentMessages > 0 && this.#unsentSince <= monotonicMs() - unreadMaxMs;
     if (isStuck) this.#giveUp();
     else if (works && this.#underWay > 0 && this.#outgoing.isOpen) this.#send({ works }, 0);

@@ -108,7 +108,7 @@ export function refusedValue(field: string, value: unknown, expected: string): L
     : invalidField(field, expected);
 }
 
-/** A text that was left out cannot be told from an empty one: in protobuf they are the same. */
+/** In protobuf an absent text equals an empty one. */
 export function isAbsent(value: unknown): boolean {
   return value === undefined || value === '';
 }

@@ -42,12 +42,7 @@ export async function startEmbedded(
       return {
         config,
         keys: readNodeKeys(config, await keysInUse(stores.records)),
-        ledgers: stores.ledgers,
-        records: stores.records,
-        access: stores.access,
-        tiles: stores.tiles,
-        signedHeads: stores.signedHeads,
-        stamp: stores.stamp,
+        ...stores,
         stores: [
           {
             name: 'lmdb',

@@ -5,25 +5,16 @@ import type { Clock } from '../runtime/clock/clock.ts';
 import type { MemoryBudget } from '../runtime/limits/memory-budget.ts';
 import type { NodeLog } from '../runtime/telemetry/log.ts';
 import type { StoreCheck } from '../service/calls/health.ts';
-import type { AccessLog } from '../store/access-log.ts';
-import type { LedgerStore } from '../store/ledger-store.ts';
-import type { RecordStore } from '../store/record-store.ts';
-import type { SignedHeads } from '../store/signed-heads.ts';
 import type { StoreStamp } from '../store/store-stamp.ts';
-import type { TileStore } from '../store/tile-store.ts';
+import type { Stores } from '../store/stores.ts';
 import type { Config } from './config.ts';
 import type { Membership } from './membership.ts';
 import type { NodeKeys } from './node-keys.ts';
 
 /** The parts of a node. A single node (`embedded.ts`) and a node of a cluster differ only in these. */
-export interface NodeParts {
+export interface NodeParts extends Stores {
   readonly config: Config;
   readonly keys: NodeKeys;
-  readonly ledgers: LedgerStore;
-  readonly records: RecordStore;
-  readonly access: AccessLog;
-  readonly tiles: TileStore;
-  readonly signedHeads: SignedHeads;
   readonly stamp: StoreStamp;
   /** Shown in /health. */
   readonly stores: readonly StoreCheck[];

@@ -58,8 +58,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const heads = made.use(createHeads(node));
   const limiter = createFollowLimiter(node);
   const load = { committed: (_ledgerId: string, entries: readonly unknown[]) => limiter.committed(entries.length) };
-  const commits = combineListeners(webhooks, checkpoints, heads, load);
-  const directory = made.use(startActors(node, authority, endings, commits));
+  const commitListener = combineListeners(webhooks, checkpoints, heads, load);
+  const directory = made.use(startActors(node, authority, endings, commitListener));
   const seals = sealCheck(authority, identities, signers.verifying.verifyRead);
   const followers = made.use(createFollowers(node, heads, seals, checkpoints, limiter));
   const tls = readTls(config, systemClock.now());

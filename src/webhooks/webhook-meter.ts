@@ -39,8 +39,8 @@ export function webhookMeter(registry: Registry, watched: () => number): Webhook
   });
   return {
     fannedOut: (deliveries) => recorded.inc(deliveries),
-    attempted: ({ verdict, tookMs }) => {
-      attempts.inc({ verdict });
+    attempted: ({ kind, tookMs }) => {
+      attempts.inc({ verdict: kind });
       if (tookMs !== null) seconds.observe(tookMs / 1_000);
     },
   };

@@ -119,7 +119,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
       watchedLedgers: () => index.watchedLedgers(),
       scanLedger: (ledgerId) => this.#tail.scan(ledgerId),
     });
-    const masters = paidMasters(ledgers, limiter, (ledgerId) => this.#tail.position(ledgerId));
+    const links = throttledLinks(ledgers, limiter, (ledgerId) => this.#tail.position(ledgerId));
     const attemptParts = {
       bodies: new EventBodies(ledgers),
       secrets,
@@ -127,7 +127,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
       clock,
       mayStillSend: (id: string) => ownsShardOf(id) && index.get(id) !== undefined,
       mayRead: (actorId: string, ledgerId: string, masterId: string | null) =>
-        reading.mayReadEvent(actorId, ledgerId, masterId, masters),
+        reading.mayReadEvent(actorId, ledgerId, masterId, links),
     };
     this.#sender = new Sender({
       ...shared,
@@ -282,22 +282,22 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true;
     // Timers of the clock do not keep the process alive, and running work may wait for one.
-    const alive = setInterval(() => {}, keptAliveEveryMs);
+    const keepAlive = setInterval(() => {}, keptAliveEveryMs);
     try {
       this.#barriers.stop();
       await Promise.all([this.#scan.stop(), this.#tail.stop(), this.#sender.stop()]);
       await this.#parts.poster[Symbol.asyncDispose]();
     } finally {
-      clearInterval(alive);
+      clearInterval(keepAlive);
     }
   }
 }
 
 /**
- * The masters of delegates, which are searched in the time that webhooks have. `position`: the seq that the ledger's
- * cursor has reached. A cursor passes an event only after its changes can be read.
+ * A LinkStore whose reads of lists wait for the limiter. `position`: the seq that the ledger's cursor has reached. A
+ * cursor passes an event only after its changes can be read.
  */
-function paidMasters(
+function throttledLinks(
   ledgers: LedgerStore,
   limiter: BackgroundLimiter,
   position: (ledgerId: string) => Promise<number>,

@@ -138,9 +138,9 @@ test('a doubled key on a stream writes its first event once and loses none of th
   const outcomes = await send(order.buyer, events);
   expect(outcomes.map(({ index }) => index)).toEqual([0, 1, 2, 3, 4, 5]);
   expect(outcomes.slice(0, 3).map(({ code }) => code)).toEqual([null, null, null]);
-  const twin = outcomes[3] as StreamOutcome;
-  if (twin.code !== null) {
-    // The first one was still running: the stream is resumed from its twin.
+  const repeated = outcomes[3] as StreamOutcome;
+  if (repeated.code !== null) {
+    // The first event with the key was still being written: the stream is resumed from the second.
     expect(outcomes.slice(3).map(({ code }) => code)).toEqual([
       'idempotency_in_progress',
       'unavailable',

@@ -81,7 +81,7 @@ const authority: AuthoritySigner = {
   keyId: 'svc:authority#key-1',
   sign: (digest) => Buffer.from(digest).toString('base64'),
 };
-const noKeys: SigningKeys = { fresh: () => ({ keys: new Map() }), read: async () => ({ keys: new Map() }) };
+const noKeys: SigningKeys = { fresh: () => new Map(), read: async () => new Map() };
 
 /** A node as it is when it has no fault: the real actors, store adapter and placement, over simulated wires. */
 export class SimulatedNode {

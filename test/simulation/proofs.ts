@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { combineListeners } from '../../src/actors/ledger/commit-listener.ts';
+import { combineListeners, type EventEntry } from '../../src/actors/ledger/commit-listener.ts';
 import type { LedgerActorParts } from '../../src/actors/ledger/ledger-actor.ts';
 import { parseRow } from '../../src/domain/event/row.ts';
 import { TILE_HASHES } from '../../src/domain/log/tiles.ts';
@@ -103,10 +103,10 @@ export function fedBy(
   bug: PlantedBug | null,
   checkpoints: Checkpoints,
   store: LedgerStore,
-): Pick<LedgerActorParts, 'outbox' | 'store'> {
-  if (bug !== 'edge_fed_when_sent') return { outbox: combineListeners(checkpoints), store };
+): Pick<LedgerActorParts, 'commitListener' | 'store'> {
+  if (bug !== 'edge_fed_when_sent') return { commitListener: combineListeners(checkpoints), store };
   const append: LedgerStore['append'] = (claim, entries) => {
-    checkpoints.committed(claim.ledgerId, entries);
+    checkpoints.committed(claim.ledgerId, entries as readonly EventEntry[]);
     return store.append(claim, entries);
   };
   return { store: { ...forwardingLedgers(store), append } };

@@ -60,7 +60,7 @@ export function streamWorld(
   memory = new MemoryBudget(1024 * 1024 * 1024),
   bounds: PeerBounds = defaultPeerBounds,
 ) {
-  const ownBatches = { stood: 0, running: 0 };
+  const ownBatches = { confirmed: 0, running: 0 };
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const far = new FarEnd();
   const stream = new PeerStream({

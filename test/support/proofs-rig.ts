@@ -1,3 +1,4 @@
+import type { EventEntry } from '../../src/actors/ledger/commit-listener.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { type Checkpoint, verifyCheckpoint } from '../../src/domain/log/checkpoint.ts';
 import { originOf } from '../../src/domain/log/origin.ts';
@@ -10,7 +11,7 @@ import { LogRows } from '../../src/service/proofs/log-rows.ts';
 import { LogTrees } from '../../src/service/proofs/log-trees.ts';
 import type { Log, ProvenLogs } from '../../src/service/proofs/proven-logs.ts';
 import { unboundedWalk } from '../../src/service/walking/walk.ts';
-import type { LedgerEntry, LedgerStore } from '../../src/store/ledger-store.ts';
+import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import type { SignedHeads } from '../../src/store/signed-heads.ts';
 import type { HashPlace, TileStore } from '../../src/store/tile-store.ts';
 import { formatHashes } from '../../src/store/tile-value.ts';
@@ -120,7 +121,7 @@ export class ProvingNode {
 }
 
 /** Makes nodes over stores that have the first `events` of a chain. */
-export function nodesOver(chain: readonly LedgerEntry[]) {
+export function nodesOver(chain: readonly EventEntry[]) {
   return async (events: number, data: ProofData = emptyProofData()): Promise<ProvingNode> => {
     const node = new ProvingNode(data);
     await appendAll(node.store, chain.slice(0, events));
@@ -153,7 +154,7 @@ export function longChain(
   events: number,
   random = countingBytes(),
   otherFrom = Number.POSITIVE_INFINITY,
-): readonly LedgerEntry[] {
+): readonly EventEntry[] {
   const chain = new Chain(random);
   chain.run(openLedger());
   chain.run(createMaster());
@@ -168,7 +169,7 @@ export function longChain(
 /** Appends entries in batches, and tells the nodes that are given. */
 export async function appendAll(
   store: MemoryLedgerStore,
-  entries: readonly LedgerEntry[],
+  entries: readonly EventEntry[],
   owners: readonly ProvingNode[] = [],
   batch = 64,
 ): Promise<void> {

@@ -160,7 +160,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     },
   });
   if (options.started !== false) webhooks.start();
-  const directory = base.directory({ outbox: webhooks });
+  const directory = base.directory({ commitListener: webhooks });
   const policy = { production: options.production ?? false, ownPorts: () => new Set([8080]), ownAddresses: () => [] };
   const api = webhookService(records, ledgers, reading, secrets, policy, webhooks);
 

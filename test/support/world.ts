@@ -122,22 +122,21 @@ export function only<T>(items: readonly T[]): T {
 
 /** Keys that a test sets; what is `cached` is answered from memory. */
 class TestKeys implements SigningKeys {
-  readonly stored = new Map<string, ReadonlyMap<string, KeyLife>>();
-  readonly cached = new Map<string, ReadonlyMap<string, KeyLife>>();
+  readonly stored = new Map<string, ActorKeys>();
+  readonly cached = new Map<string, ActorKeys>();
   /** Called while a record is read. */
   onRead: () => void | Promise<void> = () => {};
   reads = 0;
 
   fresh(actorId: string): ActorKeys | undefined {
-    const keys = this.cached.get(actorId);
-    return keys === undefined ? undefined : { keys };
+    return this.cached.get(actorId);
   }
 
   async read(actorId: string): Promise<ActorKeys> {
     this.reads++;
     const keys = this.stored.get(actorId) ?? new Map();
     await this.onRead();
-    return { keys };
+    return keys;
   }
 
   /** One key of an actor, in its record. */

@@ -15,7 +15,7 @@ export interface BatchLimits {
 /** Counts of the batches of a node's ledgers. */
 export interface BatchCounts {
   /** Batches that the store has confirmed since the node started. */
-  readonly stood: number;
+  readonly confirmed: number;
   readonly running: number;
 }
 
@@ -39,7 +39,7 @@ export class BatchWindow implements BatchCounts {
   /** The delayed batches, oldest first. */
   readonly #delayed = new Set<BatchDelay>();
   #running = 0;
-  #stood = 0;
+  #confirmed = 0;
 
   constructor(clock: Clock, limits: BatchLimits, isSaturated = () => false) {
     this.maxEvents = limits.maxEvents;
@@ -53,8 +53,8 @@ export class BatchWindow implements BatchCounts {
     return this.#running;
   }
 
-  get stood(): number {
-    return this.#stood;
+  get confirmed(): number {
+    return this.#confirmed;
   }
 
   /** The delay of a batch that is not full. null: it starts at once. */
@@ -87,7 +87,7 @@ export class BatchWindow implements BatchCounts {
   }
 
   /** The store has confirmed a batch. */
-  confirmed(): void {
-    this.#stood += 1;
+  countConfirmed(): void {
+    this.#confirmed += 1;
   }
 }

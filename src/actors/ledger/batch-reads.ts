@@ -80,7 +80,7 @@ function noteSigner(signers: Signers, { actorId, signature }: Command): void {
 function freshKeys(keys: SigningKeys, actorId: string, named: ReadonlySet<string> = noNames): ActorKeys | undefined {
   const fresh = keys.fresh(actorId);
   if (fresh === undefined) return undefined;
-  for (const kid of named) if (!fresh.keys.has(kid)) return undefined;
+  for (const kid of named) if (!fresh.has(kid)) return undefined;
   return fresh;
 }
 

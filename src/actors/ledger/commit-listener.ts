@@ -1,4 +1,10 @@
+import type { LedgerEvent } from '../../domain/event/event.ts';
 import type { LedgerEntry } from '../../store/ledger-store.ts';
+
+/** An entry as an actor makes it, so that listeners need not parse its row. */
+export interface EventEntry extends LedgerEntry {
+  readonly event: LedgerEvent;
+}
 
 /**
  * Learns of every batch of this node before its commands are answered. Implementations must not throw or block. What a
@@ -8,9 +14,9 @@ export interface CommitListener {
   /** A write begins at `fromSeq`. Until `settled`, no event that the log shows from there on is answered. */
   writing(ledgerId: string, fromSeq: number): void;
   settled(ledgerId: string): void;
-  committed(ledgerId: string, entries: readonly LedgerEntry[]): void;
+  committed(ledgerId: string, entries: readonly EventEntry[]): void;
   /** These entries may be in the log, or may still land until `claimed`. */
-  batchInDoubt(ledgerId: string, entries: readonly LedgerEntry[]): void;
+  batchInDoubt(ledgerId: string, entries: readonly EventEntry[]): void;
   /** The ledger was claimed: no earlier write can land any more. One that landed may have had no `committed`. */
   claimed(ledgerId: string): void;
 }

@@ -9,11 +9,12 @@ import { applyToLedger, type LedgerState } from '../../domain/ledger/ledger-stat
 import { type AuthoritySigner, sealEvent } from '../../domain/ledger/seal.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/values/uuid.ts';
-import type { FoundCommand, LedgerEntry } from '../../store/ledger-store.ts';
+import type { FoundCommand } from '../../store/ledger-store.ts';
 import { keyReused } from '../inbox/in-flight-commands.ts';
 import type { PendingCommand } from '../inbox/pending-command.ts';
 import { refusedWhenResubmitted } from '../inbox/refusals.ts';
 import { asksForKeys, type BatchReads } from './batch-reads.ts';
+import type { EventEntry } from './commit-listener.ts';
 import type { MasterActor } from './master-actor.ts';
 import type { ActorKeys } from './signing-keys.ts';
 
@@ -32,7 +33,7 @@ export type CommandResult =
 
 export interface DecidedBatch {
   readonly results: readonly CommandResult[];
-  readonly entries: readonly LedgerEntry[];
+  readonly entries: readonly EventEntry[];
   /** Not decided yet: each is behind a refused command of its lane, which must be answered first. */
   readonly deferred: readonly PendingCommand[];
   readonly state: LedgerState;
@@ -61,7 +62,7 @@ export function decideBatch(
   batch: readonly PendingCommand[],
   context: BatchContext,
 ): DecidedBatch {
-  const entries: LedgerEntry[] = [];
+  const entries: EventEntry[] = [];
   const results: CommandResult[] = [];
   const deferred: PendingCommand[] = [];
   /** Lanes with a refused command, and with a command deferred behind it. */
@@ -146,7 +147,7 @@ function sealOne(
   command: Command,
   { createdMs, createdAt, master, events }: Draft,
   context: BatchContext,
-  entries: LedgerEntry[],
+  entries: EventEntry[],
 ): { state: LedgerState; first: LedgerEvent } {
   let state = before;
   let first: LedgerEvent | null = null;
@@ -168,6 +169,7 @@ function sealOne(
       hash: event.hash,
       row: formatRow(event, content),
       projections: projectionsOf(event, state.facts),
+      event,
     });
     first ??= event;
   }
@@ -181,7 +183,7 @@ function checkKey(command: Command, createdAt: string, reads: BatchReads): void 
   if (known === undefined) throw new Error('a batch was decided without the keys of its author');
   const signature = command.signature;
   if (signature === null) {
-    if (known.keys.size > 0) {
+    if (known.size > 0) {
       throw new LedgerError(
         'signature_required',
         'This actor has signing keys: sign the call (X-Signing-Key-ID, X-Actor-Sig).',
@@ -189,7 +191,7 @@ function checkKey(command: Command, createdAt: string, reads: BatchReads): void 
     }
     return;
   }
-  const life = known.keys.get(signature.keyId);
+  const life = known.get(signature.keyId);
   if (life === undefined) {
     throw new LedgerError('unknown_signing_key', 'X-Signing-Key-ID names no key of this actor: enrol it first.');
   }

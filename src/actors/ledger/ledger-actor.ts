@@ -30,7 +30,7 @@ export interface LedgerActorParts {
   readonly meter: ActorMeter;
   readonly batches: BatchWindow;
   readonly deadlines: DeadlineWatch;
-  readonly outbox?: CommitListener;
+  readonly commitListener?: CommitListener;
   /** For the commands that wait for one ledger. The default if left out. */
   readonly queueLimits?: MailboxLimits;
   /** Whether this node's clock is right, so that it may decide and date events. true if left out. */
@@ -80,11 +80,6 @@ export class LedgerActor {
     return this.#stopped;
   }
 
-  /** When the last command ended, milliseconds since 1970. null while the actor is busy. */
-  get idleSince(): number | null {
-    return this.#work === null ? this.#lastUsed : null;
-  }
-
   get waiting(): number {
     return this.#queue.size;
   }
@@ -111,9 +106,9 @@ export class LedgerActor {
     if (this.#mayStart()) this.#delay?.end();
   };
 
-  /** Removes the actor from memory if it is idle. Returns whether it did. */
-  passivate(): boolean {
-    if (this.#work !== null) return false;
+  /** Removes the actor from memory if it has been idle since `before`, ms since 1970. Returns whether it did. */
+  passivate(before: number): boolean {
+    if (this.#work !== null || this.#lastUsed > before) return false;
     void this.#leave();
     return true;
   }
@@ -202,8 +197,8 @@ export class LedgerActor {
       if (held === null) this.#backoff.batchTook(clock.now() - began);
       if (written === 'stands') {
         this.#backoff.stood();
-        if (this.#batch.length > 0) this.#parts.batches.confirmed();
-        if (decided.entries.length > 0) this.#parts.outbox?.committed(this.ledgerId, decided.entries);
+        if (this.#batch.length > 0) this.#parts.batches.countConfirmed();
+        if (decided.entries.length > 0) this.#parts.commitListener?.committed(this.ledgerId, decided.entries);
         this.#answer(decided);
         this.#batch = [...decided.deferred];
         continue;
@@ -228,7 +223,7 @@ export class LedgerActor {
   async #activate(reason: ClaimReason): Promise<Claim> {
     const claim = await this.#ledger.activate(reason);
     this.#backoff.claimed(this.#ledger.state.seq);
-    this.#parts.outbox?.claimed(this.ledgerId);
+    this.#parts.commitListener?.claimed(this.ledgerId);
     return claim;
   }
 
@@ -242,17 +237,17 @@ export class LedgerActor {
   async #write(claim: Claim, decided: DecidedBatch): Promise<WriteResult> {
     if (this.#batch.length === 0) return 'stands';
     if (decided.entries.length === 0) return this.#ledger.confirm(claim);
-    const { outbox } = this.#parts;
+    const { commitListener } = this.#parts;
     this.#sent = decided;
-    outbox?.writing(this.ledgerId, decided.entries[0]?.seq ?? 0);
+    commitListener?.writing(this.ledgerId, decided.entries[0]?.seq ?? 0);
     let written: WriteResult | null = null;
     try {
       written = await this.#ledger.write(claim, decided);
       return written;
     } finally {
       this.#sent = null;
-      outbox?.settled(this.ledgerId);
-      if (written === null) outbox?.batchInDoubt(this.ledgerId, decided.entries);
+      commitListener?.settled(this.ledgerId);
+      if (written === null) commitListener?.batchInDoubt(this.ledgerId, decided.entries);
     }
   }
 

@@ -6,10 +6,8 @@ export interface KeyLife {
   readonly isEnding?: boolean;
 }
 
-/** An actor's keys by kid. `keys` is empty for an actor that never enrolled one. */
-export interface ActorKeys {
-  readonly keys: ReadonlyMap<string, KeyLife>;
-}
+/** An actor's keys by kid. Empty for an actor that never enrolled one. */
+export type ActorKeys = ReadonlyMap<string, KeyLife>;
 
 /**
  * The keys of actors. `fresh` answers from memory, with keys that were read from their record at most a second ago. It

@@ -34,7 +34,7 @@ export interface DirectoryParts extends LedgerActorParts {
  */
 export class Directory {
   readonly #parts: DirectoryParts;
-  readonly #pace: ActivationLimiter | null;
+  readonly #activations: ActivationLimiter | null;
   /** The ledgers in memory, by their shards and ids. */
   readonly #shards = new Map<number, Map<string, LedgerActor>>();
   /** Shards of recent ledgers, since each costs a hash to compute. */
@@ -49,7 +49,7 @@ export class Directory {
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts;
-    this.#pace =
+    this.#activations =
       parts.activationsPerSecond === undefined ? null : new ActivationLimiter(parts.clock, parts.activationsPerSecond);
     this.#cancelSweeps = every(parts.clock, passivateAfterMs / 6, () => this.#removeIdle());
   }
@@ -178,7 +178,7 @@ export class Directory {
   #admit(shard: number, command: Command): Promise<CommandOutcome> {
     const { ledgerId, deadline } = command;
     const isLoaded = this.#shards.get(shard)?.get(ledgerId)?.stopped === false;
-    const admitted = isLoaded ? null : (this.#pace?.take(ledgerId, deadline) ?? null);
+    const admitted = isLoaded ? null : (this.#activations?.take(ledgerId, deadline) ?? null);
     return admitted === null
       ? this.#actor(shard, ledgerId).submit(command)
       : this.#admitAfter(admitted, shard, command);
@@ -229,11 +229,7 @@ export class Directory {
     const isFull = this.load().ledgers > ledgersInMemoryMax;
     const before = this.#parts.clock.now() - (isFull ? passivateWhenFullAfterMs : passivateAfterMs);
     for (const shard of this.#shards.values()) {
-      for (const [ledgerId, actor] of shard) {
-        const { idleSince } = actor;
-        const isIdle = idleSince !== null && idleSince <= before;
-        if (actor.stopped || (isIdle && actor.passivate())) shard.delete(ledgerId);
-      }
+      for (const [ledgerId, actor] of shard) if (actor.stopped || actor.passivate(before)) shard.delete(ledgerId);
     }
   }
 

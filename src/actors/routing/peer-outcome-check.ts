@@ -12,19 +12,19 @@ export function outcomeFault(command: Command, { event, replayed }: CommandOutco
   if (event.ledgerId !== command.ledgerId) return 'it is of another ledger';
   if (event.eventType !== commandEventType(command)) return 'it is of another type';
   if (wrongHash(event) !== null) return 'its hashes are not those of its content';
-  if (replayed) return hasName(command, event) ? null : 'it was written by another command';
+  if (replayed) return hasCommandKey(command, event) ? null : 'it was written by another command';
   if (event.actorId !== (command.kind === 'open_ledger' ? null : command.actorId)) return 'it is of another actor';
   // The first event of a ledger has no command key: its id is the ledger's own.
   if (command.kind === 'open_ledger')
     return event.payload === genesisPayload(command.facts) ? null : 'it has another payload';
-  if (command.commandKeys.length > 0 && !hasName(command, event)) return 'it was written by another command';
+  if (command.commandKeys.length > 0 && !hasCommandKey(command, event)) return 'it was written by another command';
   if ((event.master?.id ?? null) !== commandMaster(command)) return 'it is of another master';
   if (event.actorSig !== signatureOf(command)) return 'it has another signature';
   return payloadFault(command, event);
 }
 
 /** An event that was written before can only be recognised by its key. */
-function hasName({ commandKeys }: Command, { commands }: LedgerEvent): boolean {
+function hasCommandKey({ commandKeys }: Command, { commands }: LedgerEvent): boolean {
   return commandKeys.some(({ id, fingerprint }) =>
     commands.some((written) => written.id === id && written.fingerprint === fingerprint),
   );

@@ -16,7 +16,7 @@ export function startActors(
   node: NodeContext,
   authority: Authority,
   keys: KeyEndings,
-  outbox: CommitListener,
+  commitListener: CommitListener,
 ): Directory {
   const { config, log, membership, metrics, isClockRight } = node;
   const { ledgerCommandsMax: commandsMax, ledgerBytesMax: bytesMax } = config.queues;
@@ -28,7 +28,7 @@ export function startActors(
     clock: node.clock,
     random: node.random,
     meter: actorMeter(metrics, log),
-    outbox,
+    commitListener,
     self: node.self,
     shardCount: membership?.shardCount ?? defaultShardCount,
     placement: node.placement,

@@ -106,12 +106,12 @@ export class Identities implements SigningKeys {
 
   fresh(actorId: string): ActorKeys | undefined {
     const keys = this.#fresh(actorId)?.keys;
-    return keys === undefined || keys.keys.size === 0 ? undefined : keys;
+    return keys === undefined || keys.size === 0 ? undefined : keys;
   }
 
   async read(actorId: string): Promise<ActorKeys> {
     const actor = await this.load(actorId);
-    return actor === null ? { keys: new Map() } : keysOf(actor);
+    return actor === null ? new Map() : keysOf(actor);
   }
 
   /** Whether the signature (64 bytes) of a digest verifies under the key. */
@@ -153,5 +153,5 @@ function keysOf(actor: ActorRecord): ActorKeys {
   const keys = new Map<string, KeyLife>();
   for (const { kid, validFrom, revokedAt, endingSince } of actor.keys)
     keys.set(kid, { validFrom, revokedAt, isEnding: endingSince !== undefined });
-  return { keys };
+  return keys;
 }

@@ -45,14 +45,14 @@ export class KeyEndings implements SigningKeys {
     }
   }
 
-  #withEnds(actor: ActorKeys): ActorKeys {
+  #withEnds(keys: ActorKeys): ActorKeys {
     let ended: Map<string, KeyLife> | null = null;
     for (const { kid, revokedAt } of this.#endings) {
-      const life = (ended ?? actor.keys).get(kid);
+      const life = (ended ?? keys).get(kid);
       if (life === undefined || (life.revokedAt !== null && life.revokedAt <= revokedAt)) continue;
-      ended ??= new Map(actor.keys);
+      ended ??= new Map(keys);
       ended.set(kid, { ...life, revokedAt });
     }
-    return ended === null ? actor : { keys: ended };
+    return ended ?? keys;
   }
 }

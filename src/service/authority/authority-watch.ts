@@ -39,7 +39,7 @@ export function watchAuthority({ records, authority, clock, warn }: AuthorityWat
 
 /** Why the node cannot seal events, as a sentence for its operator. null if it can. */
 export function untrusted(authority: Authority): string | null {
-  switch (authority.standing) {
+  switch (authority.keyState) {
     case 'in use':
       return null;
     case 'rotating':

@@ -244,7 +244,7 @@ export class Authority implements AuthoritySigner {
   readonly #privateKey: KeyObject;
   #keys: readonly AuthorityKeyRecord[] = [];
   #publicKeys: ReadonlyMap<string, KeyObject | null> = new Map();
-  #standing: 'in use' | 'rotating' | 'ended' = 'in use';
+  #keyState: 'in use' | 'rotating' | 'ended' = 'in use';
   /** ISO. null: no limit, on a single node. '' is before all times. */
   #trustedUntil: string | null = null;
 
@@ -259,8 +259,8 @@ export class Authority implements AuthoritySigner {
   }
 
   /** State of this node's key as of the last read. 'ended': replaced by another. */
-  get standing(): 'in use' | 'rotating' | 'ended' {
-    return this.#standing;
+  get keyState(): 'in use' | 'rotating' | 'ended' {
+    return this.#keyState;
   }
 
   /**
@@ -272,9 +272,9 @@ export class Authority implements AuthoritySigner {
     const why = whyRefused({ keys, listSig }, known);
     if (why !== null) throw unreadableRecord(kind, id, why);
     if (keys.length !== this.#keys.length) this.#take(keys);
-    if (keys.at(-1)?.kid !== this.keyId) this.#standing = 'ended';
-    else this.#standing = rotating ? 'rotating' : 'in use';
-    if (this.#standing === 'in use') this.#trustedUntil = trustedUntil;
+    if (keys.at(-1)?.kid !== this.keyId) this.#keyState = 'ended';
+    else this.#keyState = rotating ? 'rotating' : 'in use';
+    if (this.#keyState === 'in use') this.#trustedUntil = trustedUntil;
     else this.#trustedUntil ??= '';
   }
 

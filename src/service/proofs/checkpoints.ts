@@ -1,6 +1,6 @@
+import type { EventEntry } from '../../actors/ledger/commit-listener.ts';
 import { LedgerError } from '../../domain/errors.ts';
-import { names } from '../../domain/event/projection.ts';
-import { parseRow } from '../../domain/event/row.ts';
+import type { LedgerEvent } from '../../domain/event/event.ts';
 import { type LogSigner, signCheckpoint } from '../../domain/log/checkpoint.ts';
 import { originOf } from '../../domain/log/origin.ts';
 import { compactRangeAt, type HashSource, subtreeHash } from '../../domain/log/subtree-hash.ts';
@@ -9,7 +9,7 @@ import { isSameHash, leafHash } from '../../domain/log/tree.ts';
 import { consistencyPath, inclusionPath, isConsistent, isIncluded } from '../../domain/log/tree-proof.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
-import type { LedgerEntry, LedgerStore } from '../../store/ledger-store.ts';
+import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { SignedHead, SignedHeads } from '../../store/signed-heads.ts';
 import type { BehindLogs } from '../log-identity/behind-logs.ts';
 import { logBehind } from '../log-identity/log-identity.ts';
@@ -58,7 +58,7 @@ export class Checkpoints implements ProvenLogs {
   }
 
   /** Learns of events of this node that were committed: extends the edges of their logs. */
-  committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
+  committed(ledgerId: string, entries: readonly EventEntry[]): void {
     if (this.#logs.size === 0) return;
     const ledger = this.#logs.get(this.#originOf({ kind: 'ledger', id: ledgerId }));
     if (ledger === undefined) return;
@@ -66,21 +66,17 @@ export class Checkpoints implements ProvenLogs {
     for (const entry of entries) {
       ledger.certain = Math.max(ledger.certain, entry.seq + 1);
       ledger.edge?.committed(entry.seq, leafHash(Buffer.from(entry.hash, 'hex')));
-      this.#committedInMaster(entry);
+      this.#committedInMaster(entry.event);
     }
     const size = first + entries.length;
     const isTileFull = Math.floor(first / TILE_HASHES) < Math.floor(size / TILE_HASHES);
     if (isTileFull && ledger.edge !== null) this.#parts.trees.fill(ledger.log, size);
   }
 
-  #committedInMaster({ row, projections }: LedgerEntry): void {
-    const scope = projections.find((one) => one.kind === 'scope' && one.scope.startsWith(masterScope));
-    if (scope?.kind !== 'scope') return;
-    const id = scope.scope.slice(masterScope.length);
-    const kept = this.#logs.get(this.#originOf({ kind: 'master', id }));
-    if (kept === undefined) return;
-    const { master, contentHash } = parseRow(row);
+  #committedInMaster({ master, contentHash }: LedgerEvent): void {
     if (master === null) return;
+    const kept = this.#logs.get(this.#originOf({ kind: 'master', id: master.id }));
+    if (kept === undefined) return;
     kept.certain = Math.max(kept.certain, master.seq + 1);
     kept.edge?.committed(master.seq, leafHash(Buffer.from(contentHash, 'hex')));
   }
@@ -277,9 +273,6 @@ export class Checkpoints implements ProvenLogs {
     if (this.#parts.signer.behind.store || this.#parts.clock.now() < behindSince + behindRestMs) throw logBehind();
   }
 }
-
-/** Begins the name of the scope of a master's events. */
-const masterScope = names.masterEvents('');
 
 type TreeHead = Pick<SignedHead, 'size'> & { readonly root: Uint8Array };
 

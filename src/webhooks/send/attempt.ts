@@ -10,7 +10,7 @@ import type { EventBodies } from './event-bodies.ts';
 
 /** Of what a receiver or a name server has sent, only the status is kept. */
 export interface AttemptOutcome {
-  readonly verdict: 'delivered' | 'failed' | 'gone' | 'dropped';
+  readonly kind: 'delivered' | 'failed' | 'gone' | 'dropped';
   readonly status: number | null;
   /** A sentence for the subscription's owner. */
   readonly error: string | null;
@@ -94,18 +94,17 @@ function keysOf(secrets: SecretBox, subscription: SubscriptionRecord): WebhookKe
 }
 
 function outcomeOf(result: PostResult, tookMs: number): AttemptOutcome {
-  if (result.kind === 'failed')
-    return { verdict: 'failed', status: null, error: faultTexts[result.fault], tookMs: null };
+  if (result.kind === 'failed') return { kind: 'failed', status: null, error: faultTexts[result.fault], tookMs: null };
   const { status } = result;
-  if (status >= 200 && status < 300) return { verdict: 'delivered', status, error: null, tookMs };
+  if (status >= 200 && status < 300) return { kind: 'delivered', status, error: null, tookMs };
   if (status === 410) {
-    return { verdict: 'gone', status, error: 'The receiver answered 410 Gone: the subscription has ended.', tookMs };
+    return { kind: 'gone', status, error: 'The receiver answered 410 Gone: the subscription has ended.', tookMs };
   }
   const error =
     status >= 300 && status < 400
       ? `The receiver answered ${status}; redirects are not followed.`
       : `The receiver answered ${status}.`;
-  return { verdict: 'failed', status, error, tookMs };
+  return { kind: 'failed', status, error, tookMs };
 }
 
 const faultTexts: Readonly<Record<Extract<PostResult, { kind: 'failed' }>['fault'], string>> = {
@@ -118,7 +117,7 @@ const faultTexts: Readonly<Record<Extract<PostResult, { kind: 'failed' }>['fault
 };
 
 function dropped(error: string): AttemptOutcome {
-  return { verdict: 'dropped', status: null, error, tookMs: null };
+  return { kind: 'dropped', status: null, error, tookMs: null };
 }
 
 /** The delivery's record after an attempt that ended at `nowMs`. `next`: when to retry if it failed (null: never). */
@@ -128,11 +127,11 @@ export function afterAttempt(
   nowMs: number,
   next: number | null,
 ): DeliveryRecord {
-  const attempts = delivery.attempts + (outcome.verdict === 'dropped' ? 0 : 1);
+  const attempts = delivery.attempts + (outcome.kind === 'dropped' ? 0 : 1);
   const seen = { attempts, lastError: outcome.error, lastResponseStatus: outcome.status };
-  if (outcome.verdict === 'delivered') {
+  if (outcome.kind === 'delivered') {
     return { ...delivery, ...seen, status: 'DELIVERED', nextAttemptAt: null, deliveredAt: isoTime(nowMs) };
   }
-  if (outcome.verdict === 'failed' && next !== null) return { ...delivery, ...seen, nextAttemptAt: isoTime(next) };
+  if (outcome.kind === 'failed' && next !== null) return { ...delivery, ...seen, nextAttemptAt: isoTime(next) };
   return { ...delivery, ...seen, status: 'FAILED', nextAttemptAt: null };
 }

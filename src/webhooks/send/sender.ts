@@ -117,7 +117,7 @@ export class Sender {
 
   #refill(queue: SubscriptionQueue): void {
     if (queue.isLoading || this.#isGone(queue)) return;
-    if (queue.hasMore && queue.held.size <= this.#windowOf(queue) / 4) this.#track(this.#loadInTurn(queue));
+    if (queue.hasMore && queue.held.size <= this.#windowOf(queue) / 4) this.#track(this.#startLoad(queue));
     else if (queue.isIdle) this.#subscriptions.delete(queue.id);
   }
 
@@ -125,7 +125,7 @@ export class Sender {
     return windowOf(this.#fairQueue.isQuick(queue.origin), this.#held);
   }
 
-  async #loadInTurn(queue: SubscriptionQueue): Promise<void> {
+  async #startLoad(queue: SubscriptionQueue): Promise<void> {
     const owner = queue.record.actorId;
     queue.isLoading = true;
     await this.#loads.take(owner);
@@ -141,7 +141,7 @@ export class Sender {
     const { clock, deliveries, log } = this.#parts;
     if (this.#isGone(queue)) return;
     const window = this.#windowOf(queue);
-    // What was woken or recorded while it waited is in what is read now.
+    // The read below includes wakes and records from the wait.
     queue.hasMore = false;
     queue.recordedMeanwhile.clear();
     const blockedBefore = queue.blocked;
@@ -217,10 +217,10 @@ export class Sender {
       this.#parts.log.warn(fields, 'a delivery could not be attempted; it is tried again');
     }
     this.#fairQueue.end(ledger, resultOf(outcome));
-    if (outcome?.verdict === 'gone') this.#track(this.#parts.gone(queue.id));
+    if (outcome?.kind === 'gone') this.#track(this.#parts.gone(queue.id));
     this.#dispatch();
     ledger.unrecorded.push({ pending, outcome, endedMs: this.#parts.clock.now() });
-    await this.#recorder.inTime(ledger, outcome?.verdict === 'delivered');
+    await this.#recorder.inTime(ledger, outcome?.kind === 'delivered');
     ledger.isSending = false;
     if (ledger.waiting.length > 0) this.#fairQueue.ready(ledger);
     else queue.ledgers.delete(ledger.ledgerId);
@@ -256,7 +256,7 @@ export class Sender {
 }
 
 function resultOf(outcome: AttemptOutcome | null): AttemptResult {
-  if (outcome === null || outcome.verdict === 'dropped') return 'not_asked';
+  if (outcome === null || outcome.kind === 'dropped') return 'not_asked';
   return outcome.tookMs ?? 'no_answer';
 }
 

@@ -54,7 +54,7 @@ export async function fanOut(
   const recording = new Recording(parts);
   for (let at = 0; at < subscriptions.length; at += subscriptionsAtOnce) {
     for (const subscription of subscriptions.slice(at, at + subscriptionsAtOnce)) {
-      await recording.rest(events.length * eventCostMs);
+      await recording.spend(events.length * eventCostMs);
       if (!parts.ownsShardOf(ledgerId)) {
         await recording.end();
         return null;
@@ -115,8 +115,8 @@ class Recording {
   }
 
   /** Call it before work of this cost, main thread time in ms. Other work comes first if this slice is used up. */
-  async rest(costMs: number): Promise<void> {
-    if (this.#costMs >= sliceMs) await this.#pay();
+  async spend(costMs: number): Promise<void> {
+    if (this.#costMs >= sliceMs) await this.#waitForLimiter();
     this.#costMs += costMs;
   }
 
@@ -124,10 +124,10 @@ class Recording {
   async end(): Promise<void> {
     const written = await Promise.all(this.#writes.splice(0));
     this.#parts.fannedOut(written.reduce((sum, one) => sum + one, 0));
-    await this.#pay();
+    await this.#waitForLimiter();
   }
 
-  #pay(): Promise<void> {
+  #waitForLimiter(): Promise<void> {
     const costMs = this.#costMs;
     this.#costMs = 0;
     return this.#parts.limiter.take(costMs);

@@ -60,13 +60,13 @@ describe('batches that stand', () => {
   test('are those that the store has confirmed: of events, and of refusals', async () => {
     const world = await node();
     const { directory } = world;
-    expect(directory.batches.stood).toBe(0);
+    expect(directory.batches.confirmed).toBe(0);
     await directory.submit(append({ commandKeys: [commandKey('one')] }));
-    expect(directory.batches.stood).toBe(1);
+    expect(directory.batches.confirmed).toBe(1);
     expect(await codeOf(directory.submit(append({ actorId: stranger })))).toBe('not_found');
-    expect(directory.batches.stood).toBe(2);
+    expect(directory.batches.confirmed).toBe(2);
     await directory.submit(append({ commandKeys: [commandKey('one')] }));
-    expect(directory.batches.stood).toBe(2);
+    expect(directory.batches.confirmed).toBe(2);
   });
 
   test('are none that the store did not answer', async () => {
@@ -74,7 +74,7 @@ describe('batches that stand', () => {
     const world = rig({ wrap: (memory) => storeWith(memory, { append: unavailable, stands: unavailable }) });
     const directory = world.directory();
     expect(await codeOf(directory.submit(openLedger()))).toBe('unavailable');
-    expect(directory.batches.stood).toBe(0);
+    expect(directory.batches.confirmed).toBe(0);
   });
 });
 

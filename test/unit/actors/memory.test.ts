@@ -80,7 +80,7 @@ describe('an actor that leaves memory and comes back', () => {
     await grow(first, snapshotWhenLeavingEvents);
     await first.submit(closeMaster({ masterId: siblingId }));
     await settled();
-    expect(first.passivate()).toBe(true);
+    expect(first.passivate(startMs)).toBe(true);
     expect(first.stopped).toBe(true);
     await settled();
     expect([...data.snapshots.keys()]).toEqual([ledgerId, masterId]);
@@ -116,7 +116,7 @@ describe('an actor that leaves memory and comes back', () => {
     await open(first);
     await grow(first, 10);
     await settled();
-    expect(first.passivate()).toBe(true);
+    expect(first.passivate(startMs)).toBe(true);
     await settled();
     expect(before.read.snapshots).toBe(0);
     const after = counting(data);
@@ -128,12 +128,11 @@ describe('an actor that leaves memory and comes back', () => {
     const { newActor } = counting(emptyLedgerData());
     const actor = newActor();
     const opening = actor.submit(openLedger());
-    expect(actor.idleSince).toBe(null);
-    expect(actor.passivate()).toBe(false);
+    expect(actor.passivate(startMs)).toBe(false);
     await opening;
     await settled();
-    expect(actor.idleSince).toBe(startMs);
-    expect(actor.passivate()).toBe(true);
+    expect(actor.passivate(startMs - 1)).toBe(false);
+    expect(actor.passivate(startMs)).toBe(true);
     expect(await codeOf(actor.submit(append()))).toBe('unavailable');
   });
 

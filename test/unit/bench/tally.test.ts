@@ -16,7 +16,7 @@ function answers(tally: Tally, count: number, everyMs: number): void {
   }
 }
 
-test('a rate counts from when what was open first is answered until a lane has sent its last', async () => {
+test('a rate counts from when what was open first is answered until all events of one signer are sent', async () => {
   const tally = new Tally({ answers: 100, openMax: 10 });
   answers(tally, 10, 50);
   answers(tally, 80, 10);

@@ -46,7 +46,7 @@ function openedStream(parts: Partial<IncomingParts>) {
   const whole: IncomingParts = {
     carryOut: () => new Promise(() => {}),
     checkSignature: async () => {},
-    turnsStood: () => 0,
+    batchesConfirmed: () => 0,
     memory: new MemoryBudget(mebibyte),
     monotonicMs: () => 0,
     now: () => startMs,

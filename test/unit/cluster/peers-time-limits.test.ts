@@ -87,7 +87,7 @@ describe('an owner that runs no command', () => {
     let passed = 0;
     await pass(2_600, () => {
       passed += 200;
-      if (passed % 800 === 0) ownBatches.stood += 1;
+      if (passed % 800 === 0) ownBatches.confirmed += 1;
     });
     expect(outcome).toMatchObject({ value: { event: { seq: 3 } } });
   });
@@ -113,7 +113,7 @@ describe('an owner that runs no command while the store confirms nothing to this
     const outcome = submit();
     ownBatches.running = 1;
     await pass(4_000);
-    ownBatches.stood += 1;
+    ownBatches.confirmed += 1;
     ownBatches.running = 0;
     await pass(1_200);
     expect(outcome).toEqual({});
@@ -132,7 +132,7 @@ describe('an owner that runs no command while the store confirms nothing to this
     ownBatches.running = 1;
     await pass(6_000);
     const storeGoesOn = () => {
-      ownBatches.stood += 1;
+      ownBatches.confirmed += 1;
     };
     await pass(1_300, storeGoesOn);
     expect(outcome).toEqual({});

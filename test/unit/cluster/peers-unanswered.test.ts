@@ -125,8 +125,8 @@ describe('a busy node', () => {
   test('is waited for while it runs commands of other nodes, and no longer', async () => {
     const began = performance.now();
     const othersUntilMs = 1_600;
-    const turnsStood = () => Math.min(performance.now() - began, othersUntilMs);
-    const { ask } = peersTo((await nodePort({ turnsStood })).port, { budgetMs: 800 });
+    const batchesConfirmed = () => Math.min(performance.now() - began, othersUntilMs);
+    const { ask } = peersTo((await nodePort({ batchesConfirmed })).port, { budgetMs: 800 });
     expect(await failure(ask(append()))).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: true });
     expect(performance.now() - began).toBeGreaterThan(othersUntilMs + 100);
     expect(performance.now() - began).toBeLessThan(othersUntilMs + 2_000);
@@ -146,7 +146,7 @@ describe('a busy node', () => {
     const { port } = await nodePort();
     const peers = peersAt(
       { port },
-      { ownBatches: () => ({ stood: 0, running: 1 }), budgetMs: 1_200, busyPeerBudgetMs: 2_200 },
+      { ownBatches: () => ({ confirmed: 0, running: 1 }), budgetMs: 1_200, busyPeerBudgetMs: 2_200 },
     );
     const began = performance.now();
     expect(await failure(peers.ask('node-a', append()))).toMatchObject({ mayHaveArrived: true });

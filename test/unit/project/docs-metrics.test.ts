@@ -44,13 +44,13 @@ function registryOfAll(): Registry {
   watchUnreadable({ log, registry });
   refusedSnapshots({ log, registry });
   watchClock({ clock, machine: clock, log, registry });
-  const standing = {
+  const clusterState = {
     shards: () => ({ held: 1, leaving: 0, elsewhere: 0 }),
     projectionLag: () => 0,
     clock: () => ({ aheadMs: 0, isRight: true }),
     badRedisValues: { member: 0, order: 0, lease: 0, news: 0 },
   };
-  createClusterMetrics(standing).register(registry);
+  createClusterMetrics(clusterState).register(registry);
   return registry;
 }
 

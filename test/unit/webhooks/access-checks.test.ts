@@ -61,7 +61,7 @@ test('the masters of a delegate that has lost the last one are searched once for
     world.run(revoke({ masterId: uuid(0x2000) })),
   ]);
   await happen(0);
-  expect(world.outcomes.map(({ verdict }) => verdict)).toEqual(Array(subscriptionCount).fill('dropped'));
+  expect(world.outcomes.map(({ kind }) => kind)).toEqual(Array(subscriptionCount).fill('dropped'));
   expect(checks).toHaveLength(masterCount);
 });
 
