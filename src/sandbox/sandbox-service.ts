@@ -21,17 +21,22 @@ export function sandboxService(run: SandboxRun, waitingMax: number) {
       _request: RunSandboxRequest,
       { signal, address }: { readonly signal: AbortSignal; readonly address: string },
     ) {
-      if (places.held >= runsAtOnceMax) yield { line: '… other runs are under way; this one waits for them' };
+      const waits = places.take(address, signal);
+      // It may reject while the caller still takes the line.
+      waits?.catch(() => {});
       try {
-        await places.take(address, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        throw error;
-      }
-      try {
+        if (waits !== null) yield { line: '… other runs are under way; this one waits for them' };
+        await waits;
         for await (const line of await run(signal)) yield { line };
+      } catch (error) {
+        if (!signal.aborted) throw error;
       } finally {
-        places.leave(address);
+        if (waits === null) places.leave(address);
+        else
+          void waits.then(
+            () => places.leave(address),
+            () => {},
+          );
       }
     },
   };

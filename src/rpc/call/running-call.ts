@@ -44,6 +44,8 @@ export abstract class RunningCall implements Call {
   /** Whether the call was answered, by the handler or by the pipeline in its place. */
   answered = false;
   isVerified = false;
+  /** Whether its address paid for looking up its credential. */
+  paidAsUnknown = false;
   /** null until the call first takes from the rate of its caller. */
   payer: Payer | null = null;
   /** null until it was read, and for bidirectional streams. */

@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import { brotliDecompress, gunzip } from 'node:zlib';
+import { brotliDecompress, brotliDecompressSync, gunzip, gunzipSync } from 'node:zlib';
 import { LedgerError } from '../../domain/errors.ts';
 import { FairPlaces } from '../../runtime/limits/fair-places.ts';
 import { limits } from '../../runtime/limits/limits.ts';
@@ -54,13 +54,21 @@ export function connectFormat(contentType: string | undefined): ConnectFormat | 
 
 const COMPRESSED = 1;
 
-const unzip: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>>> = {
-  gzip: promisify(gunzip),
-  br: promisify(brotliDecompress),
+interface Unzip {
+  now(bytes: Buffer, options: { readonly maxOutputLength: number }): Buffer;
+  later(bytes: Buffer, options: { readonly maxOutputLength: number }): Promise<Buffer>;
+}
+
+const unzip: Readonly<Record<string, Unzip>> = {
+  gzip: { now: gunzipSync, later: promisify(gunzip) },
+  br: { now: brotliDecompressSync, later: promisify(brotliDecompress) },
 };
 
+/** A message of at most so many bytes is unpacked on the main thread: to wait for another thread takes longer. */
+const unpackedNowMaxBytes = 16 * 1024;
+
 /**
- * Messages that are unpacked at once: of all callers, and of one address. A small body may become requestBodyMaxBytes,
+ * Larger messages that are unpacked at once: of all callers, and of one address. A small body may become requestBodyMaxBytes,
  * which are counted only when it is unpacked. Those that wait are counted as bodies.
  */
 const places = new FairPlaces({ total: 4, perCaller: 2 });
@@ -92,18 +100,26 @@ export async function unpackMessage(
 }
 
 async function decompress(encoding: string, bytes: Buffer, { address, signal }: MessageSender): Promise<Buffer> {
-  const inflate = Object.hasOwn(unzip, encoding) ? unzip[encoding] : undefined;
-  if (inflate === undefined) {
+  const unpack = Object.hasOwn(unzip, encoding) ? unzip[encoding] : undefined;
+  if (unpack === undefined) {
     throw new LedgerError('unsupported_media_type', 'A message may be compressed as gzip or br.', {
       expected: 'gzip or br',
     });
   }
+  const failed = (error: unknown): LedgerError =>
+    error instanceof RangeError
+      ? tooLarge()
+      : new LedgerError('invalid_argument', `The message is not compressed as ${encoding}.`, {}, error);
+  try {
+    if (bytes.length <= unpackedNowMaxBytes) return unpack.now(bytes, { maxOutputLength: unpackedNowMaxBytes });
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw failed(error);
+  }
   await places.take(address, signal, callerLeft);
   try {
-    return await inflate(bytes, { maxOutputLength: limits.requestBodyMaxBytes });
+    return await unpack.later(bytes, { maxOutputLength: limits.requestBodyMaxBytes });
   } catch (error) {
-    if (error instanceof RangeError) throw tooLarge();
-    throw new LedgerError('invalid_argument', `The message is not compressed as ${encoding}.`, {}, error);
+    throw failed(error);
   } finally {
     places.leave(address);
   }

@@ -51,6 +51,7 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
     this.#endpoint = endpoint;
     this.#format = format;
     this.#context = context;
+    response.isUnary = endpoint.method.methodKind === 'unary';
     this.timeoutMs = context.timeoutMs() ?? Number.POSITIVE_INFINITY;
     // connect-es then takes no more answers, but does not tell a sender that waits for it.
     response.once('close', () => this.#answers.stop());

@@ -23,7 +23,7 @@ export class Connection {
   /** Bytes of requests that have begun and not ended. */
   unfinishedBytes = 0;
   answerBytes = 0;
-  /** Whole requests that have arrived, until their streams close. Bidirectional streams do not count. */
+  /** Whole requests that have arrived and are not answered. Bidirectional streams do not count. */
   served = 0;
   /** Calls that were refused because it held too much. Halved every second. */
   refusals = 0;

@@ -58,7 +58,7 @@ export class HttpConnection {
   }
 
   get isServing(): boolean {
-    return this.#underWay.some(({ req }) => req.complete);
+    return this.#underWay.some(({ req, writableEnded }) => req.complete && !writableEnded);
   }
 
   get isIdle(): boolean {

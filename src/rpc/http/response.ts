@@ -50,6 +50,8 @@ export class HttpResponse extends ServerResponse {
   call: { responseClosed(): void } | null = null;
   /** Set when the call begins. An answer to malformed bytes in the rest of its request has the same id. */
   requestId: string | null = null;
+  /** Whether the call has one answer. A stream holds its request for as long as it is open. */
+  isUnary = true;
   /** Whether the caller waits for `100 Continue` before it sends the body. */
   expectsContinue = false;
   /** The bytes of the request's body, and the bytes that are counted for them, in whole steps, as each kind. */
@@ -69,7 +71,7 @@ export class HttpResponse extends ServerResponse {
     const { rules } = this;
     if (rules === null || bytes === 0 || this.#isReleased) return true;
     const more = inSteps(this.#bodyBytes + bytes) - this.heldRequestBytes;
-    const isSmall = isLast && this.#bodyBytes === 0 && bytes <= smallRequestBytes;
+    const isSmall = this.isUnary && isLast && this.#bodyBytes === 0 && bytes <= smallRequestBytes;
     if (isLast) this.requestEnded();
     else if (more > 0) {
       if (!rules.holdUnfinished(this, more)) return false;

@@ -1,5 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { partsIn } from '../../domain/json/json-parts.ts';
+import { HealthService } from '../../gen/svc/v1/health_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { Caller, EventBeyondRate } from '../../service/calls/call.ts';
 import type { WalkCost } from '../../service/walking/walk.ts';
@@ -22,8 +23,11 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
   const appends = new CallerRate('append', sizes.append, callersMax);
   const calls = new CallerRate('call', sizes.call, callersMax);
   const rateOf = (call: RunningCall): CallerRate => (call.endpoint.isAppend ? appends : calls);
-  const rateWithoutCaller = ({ endpoint }: RunningCall): RateLimiter =>
-    endpoint.rule.createsAnonymously ? creates : unknown;
+  /** null for probes of the service's health. */
+  const rateWithoutCaller = ({ endpoint }: RunningCall): RateLimiter | null => {
+    if (endpoint.rule.createsAnonymously) return creates;
+    return endpoint.method.parent.typeName === HealthService.typeName ? null : unknown;
+  };
   return {
     /**
      * Takes one call from the rate of the address, whose other callers are not known either. Throws `rate_limited` and
@@ -32,6 +36,7 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
     admitUnknown(call: RunningCall, nowMs: number): void {
       const limited = unknown.take(call.address, nowMs);
       if (limited !== null) throw rateLimited(call, limited);
+      call.paidAsUnknown = true;
     },
     /**
      * Takes one call from the caller's buckets. If one is empty, throws `rate_limited` and sets the headers that say
@@ -47,7 +52,7 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
         limited = rate.takeCall(payer, call, nowMs);
         if (limited !== null) call.isRecorded = rate.isRecorded(payer, nowMs);
       } else {
-        limited = rateWithoutCaller(call).take(call.address, nowMs);
+        limited = rateWithoutCaller(call)?.take(call.address, nowMs) ?? null;
       }
       if (limited !== null) throw rateLimited(call, limited);
     },
@@ -67,7 +72,7 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
       if (tokens === 0) return;
       const limited =
         caller === null
-          ? rateWithoutCaller(call).takeMore(call.address, tokens, nowMs)
+          ? (rateWithoutCaller(call)?.takeMore(call.address, tokens, nowMs) ?? null)
           : rateOf(call).takeCosts(payerOf(caller, call), tokens, nowMs);
       if (limited === null) return;
       call.isRecorded = false;
@@ -97,6 +102,7 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
     /** The caller's signature was verified: its address gets back what the call took from it, and pays no more. */
     verified(call: RunningCall, nowMs: number): void {
       if (call.payer !== null) rateOf(call).verified(call.payer, nowMs);
+      if (call.paidAsUnknown) unknown.charge(call.address, -1, nowMs);
     },
   };
 }

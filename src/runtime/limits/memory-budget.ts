@@ -5,11 +5,6 @@ import { getHeapStatistics } from 'node:v8';
 export const memoryKinds = ['request', 'small', 'answer', 'read', 'stream', 'peer'] as const;
 export type MemoryKind = (typeof memoryKinds)[number];
 
-/** The kind of a whole request. */
-export function requestKind(bytes: number): MemoryKind {
-  return bytes <= smallRequestBytes ? 'small' : 'request';
-}
-
 /** Sent to another thread, so that both count in the same counters. */
 export interface SharedMemoryBudget {
   readonly maxBytes: number;
@@ -20,7 +15,7 @@ export interface SharedMemoryBudget {
 export const budgetUnitBytes = 64;
 const totalIndex = memoryKinds.length;
 
-/** A whole request of at most so many bytes is `small`. Most appends are. */
+/** The request of a unary call of at most so many bytes, which arrived whole, is `small`. Most appends are. */
 export const smallRequestBytes = 64 * 1024;
 /**
  * The part of the budget that small requests may hold though the budget is full: neither clients that do not end their

@@ -2,11 +2,11 @@ import type { Socket } from 'node:net';
 import { addressKey } from './address-key.ts';
 
 interface ServingConnection {
-  /** Whether a whole request has arrived that is not answered yet. */
+  /** Whether a whole request has arrived whose answer is still to be made. */
   readonly isServing: boolean;
 }
 
-type RemoteEnd = Pick<Socket, 'remoteAddress' | 'remotePort'>;
+type Ends = Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'>;
 
 interface Place {
   readonly socket: Socket;
@@ -15,19 +15,19 @@ interface Place {
   connection: ServingConnection | null;
 }
 
-/** How many connections a new one examines to find an idle one: each takes time of the main thread. */
+/** How many connections a new one examines to find an idle one: each takes time of the thread. */
 const examinedMax = 64;
 
 /**
  * The connections of a port that anybody may connect to. If all places are taken, a new connection gets that of an idle
- * one: of its own address, if that has its equal part of the places, otherwise of the address that has most. If none of
- * those examined is idle, the new one is closed.
+ * one: of its own address, if that has its equal part of the places, otherwise of an address with more, the most among
+ * those examined. If none is found, the new one is closed.
  */
 export class PublicConnections {
   readonly #max: number;
-  /** By remote address and port. */
+  /** By both ends. The least recently accepted or examined first. */
   readonly #places = new Map<string, Place>();
-  /** Of each address, the least recently accepted or examined first. */
+  /** The same of each address. */
   readonly #byAddress = new Map<string, Map<string, Place>>();
 
   constructor(max: number) {
@@ -40,9 +40,9 @@ export class PublicConnections {
 
   /** Call it for each socket as it is accepted, below TLS. */
   take(socket: Socket): void {
-    const key = keyOf(socket);
     // A client that is gone already has no address.
     if (socket.remoteAddress === undefined) return void socket.destroy();
+    const key = keyOf(socket);
     const address = addressKey(socket.remoteAddress);
     if (this.#places.size >= this.#max && !this.#makeRoom(address)) return void socket.destroy();
     const place: Place = { socket, address, connection: null };
@@ -54,7 +54,7 @@ export class PublicConnections {
   }
 
   /** `socket`: the one that requests are read from, above TLS. */
-  begun(socket: RemoteEnd, connection: ServingConnection): void {
+  begun(socket: Ends, connection: ServingConnection): void {
     const place = this.#places.get(keyOf(socket));
     if (place !== undefined) place.connection = connection;
   }
@@ -68,31 +68,36 @@ export class PublicConnections {
   }
 
   #makeRoom(address: string): boolean {
-    const has = this.#byAddress.get(address)?.size ?? 0;
-    const isBelowPart = (has + 1) * this.#byAddress.size <= this.#max;
-    const places = this.#byAddress.get(isBelowPart ? this.#mostTaken() : address) ?? new Map<string, Place>();
-    let examined = 0;
-    for (const [key, place] of places) {
-      if (place.connection?.isServing !== true) {
-        this.#remove(key, place);
-        place.socket.destroy();
-        return true;
-      }
-      examined += 1;
-      if (examined === examinedMax) return false;
-      places.delete(key);
-      places.set(key, place);
-    }
-    return false;
+    const own = this.#byAddress.get(address);
+    const has = own?.size ?? 0;
+    const isBelowPart = own === undefined || (has + 1) * this.#byAddress.size <= this.#max;
+    const found = isBelowPart ? this.#idleOf(this.#places, has + 1) : this.#idleOf(own, 0);
+    if (found === null) return false;
+    this.#remove(...found);
+    found[1].socket.destroy();
+    return true;
   }
 
-  #mostTaken(): string {
-    let [most, count] = ['', 0];
-    for (const [address, { size }] of this.#byAddress) if (size > count) [most, count] = [address, size];
-    return most;
+  /** Of an address with more connections than `least`, the most among those examined. */
+  #idleOf(places: Map<string, Place>, least: number): [key: string, place: Place] | null {
+    let found: [key: string, place: Place] | null = null;
+    let most = least;
+    let left = Math.min(places.size, examinedMax);
+    for (const [key, place] of places) {
+      if (left === 0) break;
+      left -= 1;
+      // To the end, so that the next one examines others.
+      places.delete(key);
+      places.set(key, place);
+      const count = this.#byAddress.get(place.address)?.size ?? 0;
+      if (count <= most || place.connection?.isServing === true) continue;
+      most = count;
+      found = [key, place];
+    }
+    return found;
   }
 }
 
-function keyOf({ remoteAddress, remotePort }: RemoteEnd): string {
-  return `${remoteAddress} ${remotePort}`;
+function keyOf({ remoteAddress, remotePort, localAddress, localPort }: Ends): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }

@@ -57,6 +57,11 @@ export class Identities implements SigningKeys {
     return this.#fresh(actorId)?.actor;
   }
 
+  /** Whether the actor was found lately. It may have changed since. */
+  isCached(actorId: string): boolean {
+    return this.#cache.get(actorId) !== undefined;
+  }
+
   /** The actor as it was at most a second before the call. null if there is none. */
   async recent(actorId: string): Promise<ActorRecord | null> {
     const fresh = this.#fresh(actorId);

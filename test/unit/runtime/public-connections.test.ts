@@ -62,9 +62,17 @@ test('a connection that serves a request keeps its place, and the new one is clo
   const places = new PublicConnections(100);
   const serving = opened(places, '192.0.2.2', 99, true);
   const idle = opened(places, '192.0.2.2', 1);
-  // Each of the first two examines a part of the connections.
+  // Each examines 64 of the hundred, and goes on where the one before ended.
   const coming = opened(places, '192.0.2.1', 3);
   expect([closed(coming), closed(idle), closed(serving)]).toEqual([[0, 2], [0], []]);
+});
+
+test('a new connection takes the place of an idle one though the address with most serves with all of its own', () => {
+  const places = new PublicConnections(40);
+  opened(places, '192.0.2.2', 20, true);
+  const idle = opened(places, '192.0.2.3', 20);
+  expect(closed(opened(places, '192.0.2.1', 3))).toEqual([]);
+  expect(closed(idle)).toHaveLength(3);
 });
 
 test('a connection that has ended frees its place', () => {

@@ -2,7 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../../domain/errors.ts';
 import { sha256Hex } from '../../../domain/keys/hash.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
-import { type MemoryBudget, requestKind } from '../../../runtime/limits/memory-budget.ts';
+import { type MemoryBudget, type MemoryKind, smallRequestBytes } from '../../../runtime/limits/memory-budget.ts';
 import type { EntityRequest } from '../../../service/calls/call.ts';
 import { encodedOnce } from '../../../service/calls/shared-answer.ts';
 import { outOfMemoryBudget } from '../../../service/limits/out-of-memory-budget.ts';
@@ -56,6 +56,7 @@ abstract class GrpcCall implements IncomingCall {
   #request: Buffer = nothing;
   /** Whether the last frame was sent. The number may belong to another call then. */
   #isOver = false;
+  #heldAs: MemoryKind = 'request';
   #heldBytes = 0;
   #isReleased = false;
   /** Settles when the rest of the request has arrived or will not; null if the pipeline does not wait for it. */
@@ -150,13 +151,14 @@ abstract class GrpcCall implements IncomingCall {
     if (length > limits.requestBodyMaxBytes) throw tooLarge();
     // The register may have answered for the call while its caller was still being looked up.
     if (this.#isReleased) return;
-    if (!this.parts.memory.hold(requestKind(length), length)) throw outOfMemoryBudget();
+    if (this.endpoint.method.methodKind === 'unary' && length <= smallRequestBytes) this.#heldAs = 'small';
+    if (!this.parts.memory.hold(this.#heldAs, length)) throw outOfMemoryBudget();
     this.#heldBytes = length;
   }
 
   /** The call was answered. */
   release(): void {
-    this.parts.memory.release(requestKind(this.#heldBytes), this.#heldBytes);
+    this.parts.memory.release(this.#heldAs, this.#heldBytes);
     this.#heldBytes = 0;
     this.#isReleased = true;
   }

@@ -49,6 +49,7 @@ export class CallStream {
   #takenMs = 0;
   #answeredMs = 0;
   #isReceived = false;
+  #isServed = false;
   #isRefused = false;
   #isAnswered = false;
   #isClosed = false;
@@ -202,6 +203,7 @@ export class CallStream {
   /** From here on its handler holds the request. */
   received(): void {
     this.#isReceived = true;
+    this.#isServed = true;
     this.connection.served += 1;
     this.#request(-this.#requestBytes);
     this.#unfinished(0);
@@ -268,7 +270,14 @@ export class CallStream {
   answered(): void {
     if (this.#isAnswered) return;
     this.#isAnswered = true;
+    this.#endServed();
     this.#answeredMs = this.#parts.connections.nowMs;
+  }
+
+  #endServed(): void {
+    if (!this.#isServed) return;
+    this.#isServed = false;
+    this.connection.served -= 1;
   }
 
   /** Ends what has taken too long. Called by the sweep. */
@@ -309,7 +318,7 @@ export class CallStream {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (this.method === null) this.#parts.connections.standard.remove(this);
-    if (this.#isReceived) this.connection.served -= 1;
+    this.#endServed();
     this.#request(-this.#requestBytes);
     this.#unfinished(0);
     this.#parts.connections.request(this.connection, -this.#callBytes);

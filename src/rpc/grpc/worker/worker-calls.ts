@@ -33,10 +33,9 @@ export function headerListOf(call: UnaryCall | StreamCall): string[] {
   return list;
 }
 
-/** Headers that grpc-js does not pass on. */
+/** Headers that grpc-js does not pass on, but for `grpc-encoding`, which says whether the request is compressed. */
 const ownHeaders: ReadonlySet<string> = new Set([
   'grpc-timeout',
-  'grpc-encoding',
   'grpc-accept-encoding',
   'accept-encoding',
   'te',

@@ -114,13 +114,13 @@ const sizes = {
 const key = { apiKeyId: 'key', actorId: 'actor', mustSign: false };
 const callOf = (
   caller: object | null,
-  { isAppend = false, createsAnonymously = false, isCompressed = false } = {},
+  { isAppend = false, createsAnonymously = false, isCompressed = false, typeName = 'svc.v1.EntityService' } = {},
   address = '192.0.2.7',
 ) =>
   ({
     caller,
     address,
-    endpoint: { isAppend, rule: { createsAnonymously } },
+    endpoint: { isAppend, rule: { createsAnonymously }, method: { parent: { typeName } } },
     headers: [],
     isRecorded: true,
     isVerified: false,
@@ -229,6 +229,22 @@ describe('callers who are not known', () => {
       expect(codesOf(1, () => rates.admit(callOf(key), 0))).toEqual(['in']);
       expect(codesOf(2, () => rates[act](callOf(null), 100))).toEqual(['in', 'rate_limited']);
     }
+  });
+
+  it('get back what they paid for the look-up of a credential whose signature verifies', () => {
+    const rates = createCallRates(sizes);
+    const call = callOf({ actorId: 'entity', apiKeyId: null, mustSign: true }, { isAppend: true });
+    rates.admitUnknown(call, 0);
+    codesOf(99, () => rates.admitUnknown(callOf(null), 0));
+    expect(codesOf(1, () => rates.admitUnknown(callOf(null), 0))).toEqual(['rate_limited']);
+    rates.verified(call, 0);
+    expect(codesOf(2, () => rates.admitUnknown(callOf(null), 0))).toEqual(['in', 'rate_limited']);
+  });
+
+  it('pay nothing for probes of health', () => {
+    const rates = createCallRates(sizes);
+    codesOf(101, () => rates.admit(callOf(null), 0));
+    expect(codesOf(1, () => rates.admit(callOf(null, { typeName: 'svc.v1.HealthService' }), 0))).toEqual(['in']);
   });
 
   it('pay for what their reads examine', () => {
