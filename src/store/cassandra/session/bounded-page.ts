@@ -7,6 +7,9 @@ interface BoundedPage {
   readonly pageState: string;
 }
 
+/** Rows of an attempt after one that has failed, because the answer may have been too large for its time. */
+const rowsAfterFailure = 8;
+
 /**
  * Returns a function that reads a page of an answer, without the rows for which `room` has no place. Call it again if
  * it has failed. The driver passes each row on as soon as it has arrived, so it holds a part of one row for each
@@ -19,8 +22,11 @@ export function boundedPage(
   room: TextRoom,
 ): () => Promise<BoundedPage> {
   let latest: Row[] = [];
+  let asked = options;
   return () => {
     room.giveBack(latest);
+    const page = asked;
+    asked = { ...options, fetchSize: rowsAfterFailure };
     const rows: Row[] = [];
     latest = rows;
     // Rows of an attempt that took too long may arrive during the next one.
@@ -28,7 +34,7 @@ export function boundedPage(
       if (rows === latest && room.takes(row)) rows.push(row);
     };
     return new Promise((resolve, reject) => {
-      client.eachRow(cql, [...params], options, take, (error, result) => {
+      client.eachRow(cql, [...params], page, take, (error, result) => {
         if (error) reject(error);
         else resolve({ rows, pageState: result.pageState });
       });

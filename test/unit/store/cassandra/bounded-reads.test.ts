@@ -150,12 +150,13 @@ test('rows behind the one that fills the room are dropped, and no further page i
   expect(asked).toHaveLength(1);
 });
 
-test('a page that is read again after a failure has its room again', async () => {
-  const { client } = clientOf(rows, 1);
+test('a page that is read again after a failure has its room again, and asks for fewer rows', async () => {
+  const { client, asked } = clientOf(rows, 1);
   const room = new TextRoom('row', 7);
-  const read = boundedPage(client, statement, {}, room);
+  const read = boundedPage(client, statement, { fetchSize: 64 }, room);
   await expect(read()).rejects.toThrow('broke');
   expect((await read()).rows).toEqual(rows);
+  expect(asked).toEqual([{ fetchSize: 64 }, { fetchSize: 8 }]);
   expect(room.isFull).toBe(true);
 });
 
