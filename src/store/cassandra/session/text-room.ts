@@ -1,4 +1,5 @@
-import type { Row } from './session.ts';
+/** A row as the driver returns it. */
+type Row = { readonly [column: string]: unknown };
 
 /**
  * Room for so many characters. A read drops the rows that arrive once it is full, so that it holds no more than this
