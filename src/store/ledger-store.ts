@@ -80,8 +80,9 @@ interface Part {
   readonly limit: number;
   readonly descending?: boolean;
   /**
-   * The page ends at or soon after the entry at which its values reach this many characters. A page with fewer
-   * characters, and with fewer entries than `limit`, ends the list: an entry that cannot be read makes none shorter.
+   * The page ends where its values reach this many characters: it has at most so many and one entry, and the read holds
+   * not much more meanwhile, whatever sizes entries have. A page with fewer characters, and with fewer entries than
+   * `limit`, ends the list: an entry that cannot be read makes none shorter.
    */
   readonly charsMax?: number;
 }
@@ -177,9 +178,8 @@ export interface LedgerStore {
 
   /**
    * Returns at most `limit` entries from seq `from` on, in order. It leaves out a seq only if the log lacks that seq,
-   * also while others write. With `charsMax` the result ends with the entry at which its rows reach that many
-   * characters, or soon after it. A result with fewer characters, and with fewer entries than `limit`, reaches the end
-   * of the log.
+   * also while others write. With `charsMax` the result ends as a page does (see Part). A result with fewer characters,
+   * and with fewer entries than `limit`, reaches the end of the log.
    */
   read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]>;
 

@@ -3,15 +3,13 @@ import type { LedgerStore, Line, Page } from './ledger-store.ts';
 /** Most characters of a page without its last entry. Such a page costs some milliseconds of the main thread. */
 export const pageCharsMax = 1024 * 1024;
 
-/**
- * Number of entries to read first when sizes are known only after reading. An entry has at most 576 KiB, unless it is
- * from before that bound.
- */
+/** Number of entries to read first when sizes are known only after reading. */
 const firstPart = 8;
 
 /**
  * How many entries of a page to read next: as many as fit into `charsMax` by the average so far, at least one, at most
- * four times as many as were read, and at most `most`. `read` entries with `chars` characters were read already.
+ * four times as many as were read, and at most `most`. `read` entries with `chars` characters were read already. It
+ * spares the store entries that the page has no room for. The bound of the page is kept by the read itself.
  */
 export function nextPart(most: number, read: number, chars: number, charsMax: number): number {
   if (read === 0) return Math.min(most, firstPart);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Projection } from '../../src/domain/event/projection.ts';
-import type { Claim, LedgerEntry, Snapshot } from '../../src/store/ledger-store.ts';
+import type { Claim, LedgerEntry, Line, Snapshot, StoredEntry } from '../../src/store/ledger-store.ts';
 import { entriesAfter, entriesFor, hashOf, headOf, newLedgerId } from '../support/store-entries.ts';
 import type { OpenStores, StoreFactory, TestClock } from './stores.ts';
 
@@ -67,6 +67,45 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     expect(await walk(lines(false), 0, 1)).toEqual(all);
     expect(await walk(lines(true), 199, -1)).toEqual(all.toReversed());
     expect((await store().read(ledgerId, 0, 1, 1)).length).toBe(1);
+  });
+
+  test('a page has at most its characters and one entry, also where entries become large in the middle', async () => {
+    const claim = await store().claim(newLedgerId());
+    const [charsMax, largeChars] = [1_000, 250];
+    const row = (seq: number) => (seq < 56 || seq % 50 > 40 ? `${seq}` : String(seq).padEnd(largeChars, 'x'));
+    const list = `list of ${claim.ledgerId}`;
+    const orderOf = (seq: number) => String(seq).padStart(4, '0');
+    const projections = (seq: number): readonly Projection[] => [
+      { kind: 'scope', scope: 's' },
+      { kind: 'line', list, order: orderOf(seq), value: row(seq) },
+    ];
+    const entries = entriesFor(claim, 256, { row, projections });
+    await store().append(claim, entries);
+    const { ledgerId } = claim;
+    const all = entries.map(({ seq }) => ({ seq, row: row(seq) }));
+    const scope = (from: number, descending: boolean) =>
+      store().readScope(ledgerId, 's', { from, limit: 250, descending, charsMax });
+    const lines = (from: number, descending: boolean) =>
+      store().lines(list, { from: orderOf(from), limit: 250, descending, charsMax });
+    const ways = {
+      'the log': { step: 1, read: (from: number) => store().read(ledgerId, from, 250, charsMax) },
+      'a scope': { step: 1, read: async (from: number) => (await scope(from, false)).entries },
+      'a scope, descending': { step: -1, read: async (from: number) => (await scope(from, true)).entries },
+      'a list': { step: 1, read: async (from: number) => (await lines(from, false)).map(entryOfLine) },
+      'a list, descending': { step: -1, read: async (from: number) => (await lines(from, true)).map(entryOfLine) },
+    };
+    for (const [name, { step, read }] of Object.entries(ways)) {
+      const found: typeof all = [];
+      for (let from = step > 0 ? 0 : 255; from >= 0 && from < 256; from = (found.at(-1)?.seq ?? 0) + step) {
+        const page = await read(from);
+        const chars = page.reduce((sum, entry) => sum + entry.row.length, 0);
+        expect(chars, `${name} from ${from}`).toBeLessThan(charsMax + largeChars);
+        expect(page.length, `${name} from ${from}`).toBeGreaterThan(0);
+        if (chars < charsMax && page.length < 250) expect(page.at(-1)?.seq, name).toBe(step > 0 ? 255 : 0);
+        found.push(...page);
+      }
+      expect(found, name).toEqual(step > 0 ? all : all.toReversed());
+    }
   });
 
   test('rows come back byte for byte, whatever they hold', async () => {
@@ -280,6 +319,10 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     await Promise.all(seqs.map((seq) => store().saveSnapshot(owner, snapshotAt(seq))));
     expect((await store().snapshot(owner))?.seq).toBe(49);
   });
+}
+
+function entryOfLine({ order, value }: Line): StoredEntry {
+  return { seq: Number(order), row: value };
 }
 
 function commandOf(id: string, permanent: boolean): Projection {

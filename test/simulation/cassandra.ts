@@ -1,5 +1,6 @@
 import { LedgerError } from '../../src/domain/errors.ts';
 import { type CqlSession, MaybeApplied, type Row, type Statement } from '../../src/store/cassandra/session/session.ts';
+import type { TextRoom } from '../../src/store/cassandra/session/text-room.ts';
 import type { PlantedBug } from './bugs.ts';
 import type { HalfDone, SimulatedTables } from './tables.ts';
 import { request, type WireParts } from './wire.ts';
@@ -31,10 +32,11 @@ export function simulatedSession(tables: SimulatedTables, wires: CassandraWires,
   const isSettling = (ledger: unknown, bucket: unknown): boolean =>
     claimed.get(ledger) === Number(bucket) + 1 && claimed.delete(ledger);
   return {
-    read: async (statement, { serial = false } = {}) => {
+    read: async (statement, { serial = false, room } = {}) => {
       const [ledger, bucket] = statement.params;
       const isLeft = serial && isSettling(ledger, bucket) && bug === 'full_bucket_unsettled';
-      const rows = await again(wires.reads, () => tables.select(statement, { serial: serial && !isLeft }));
+      const found = await again(wires.reads, () => tables.select(statement, { serial: serial && !isLeft }));
+      const rows = within(room, found);
       if (!statement.cql.startsWith('SELECT fence')) return rows;
       if (bug === 'foreign_projections_skipped') return rows.map((row) => ({ ...row, pending: null }));
       if (bug === 'bucket_unchecked' && serial) return rows.map((row) => ({ ...row, ...own.get(ledger) }));
@@ -80,10 +82,14 @@ const waysHalfDone = ['dropped', 'completed', 'rows_completed'] as const satisfi
 /** A session of the simulation itself, which answers at once and never fails. */
 export function directSession(tables: SimulatedTables): CqlSession {
   return {
-    read: async (statement, options) => tables.select(statement, options),
+    read: async (statement, { serial = false, room } = {}) => within(room, tables.select(statement, { serial })),
     write: async (statements) => tables.write(statements),
     decide: async (statements) => tables.decide(statements),
   };
+}
+
+function within(room: TextRoom | undefined, rows: Row[]): Row[] {
+  return room === undefined ? rows : rows.filter((row) => room.takes(row));
 }
 
 function isBatch(statement: Statement): boolean {

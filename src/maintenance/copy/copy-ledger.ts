@@ -107,7 +107,8 @@ async function* checkedBatches(
   for (let from = first; from <= head.seq; ) {
     const entries: LedgerEntry[] = [];
     let bytes = 0;
-    for (const { seq, row } of await source.read(ledgerId, from, Math.min(batchEventsMax, head.seq - from + 1))) {
+    const count = Math.min(batchEventsMax, head.seq - from + 1);
+    for (const { seq, row } of await source.read(ledgerId, from, count, batchBytesMax)) {
       bytes += Buffer.byteLength(row);
       if (entries.length > 0 && bytes > batchBytesMax) break;
       const event = readEvent(ledgerId, seq, row);

@@ -5,12 +5,15 @@ import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
 import { checkChain, wrongHash } from '../../domain/event/integrity.ts';
 import { parseRow } from '../../domain/event/row.ts';
 import type { Head, LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
+import { charsOf } from '../../store/pages.ts';
 import type { FullBucket, StoreInspection } from '../../store/store-inspection.ts';
 import type { Finding } from './finding.ts';
 import type { ProjectionScrub } from './projection-scrub.ts';
 
 /** Events read at a time: as many as a bucket of Cassandra holds, with those of a batch that runs over its end. */
 const windowEventsMax = 1_088;
+/** A window with larger events ends with the one that reaches so many characters. */
+const windowCharsMax = 16 * 1024 * 1024;
 /** After this many windows in a row without an event the log counts as ended, whatever the store says of its end. */
 const emptyWindowsMax = 64;
 
@@ -59,9 +62,12 @@ async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number
   const { ledgers, ledgerId, projections, found, seqs } = parts;
   while (place.from <= last && place.emptyWindows < emptyWindowsMax) {
     const { from, before } = place;
-    const to = Math.min(from + windowEventsMax, last + 1);
+    const asked = Math.min(from + windowEventsMax, last + 1);
+    const entries = await ledgers.read(ledgerId, from, asked - from, windowCharsMax);
+    const isCut = charsOf(entries) >= windowCharsMax;
+    const to = isCut ? Math.min(asked, (entries.at(-1)?.seq ?? from) + 1) : asked;
     const events: LedgerEvent[] = [];
-    for (const entry of await ledgers.read(ledgerId, from, to - from)) {
+    for (const entry of entries) {
       if (entry.seq >= to) break;
       const event = eventOf(ledgerId, entry);
       if ('type' in event) found(event);

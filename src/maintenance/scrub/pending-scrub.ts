@@ -2,6 +2,7 @@ import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
 import { type Projection, projectionsOf } from '../../domain/event/projection.ts';
 import { canonicalJson } from '../../domain/json/canonical.ts';
 import type { Head, LedgerStore } from '../../store/ledger-store.ts';
+import { pageCharsMax } from '../../store/pages.ts';
 import type { NewestBatch } from '../../store/store-inspection.ts';
 import { eventOf } from './events-up-to.ts';
 import type { Finding } from './finding.ts';
@@ -23,12 +24,19 @@ export async function wrongPending(
   if (count <= 0) return [];
   const facts = await factsOf(ledgers, ledgerId);
   const expected = new Set<string>();
-  for (const entry of await ledgers.read(ledgerId, projectedSeq + 1, count)) {
-    const event = eventOf(ledgerId, entry);
-    // What follows from a damaged event is not known.
-    if ('type' in event) return [];
-    for (const projection of projectionsOf(event, event.seq === 0 ? null : facts))
-      expected.add(canonicalJson(projection));
+  for (let left = count, from = projectedSeq + 1; left > 0; ) {
+    const entries = await ledgers.read(ledgerId, from, left, pageCharsMax);
+    for (const entry of entries) {
+      const event = eventOf(ledgerId, entry);
+      // What follows from a damaged event is not known.
+      if ('type' in event) return [];
+      for (const projection of projectionsOf(event, event.seq === 0 ? null : facts))
+        expected.add(canonicalJson(projection));
+    }
+    const last = entries.at(-1);
+    if (last === undefined) break;
+    left -= entries.length;
+    from = last.seq + 1;
   }
   return pending
     .filter((projection) => !expected.has(canonicalJson(projection)))

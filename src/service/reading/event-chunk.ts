@@ -1,3 +1,4 @@
+import { rowBytesMax } from '../../actors/bounds.ts';
 import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
 import { charsOf, pageCharsMax } from '../../store/pages.ts';
@@ -21,6 +22,8 @@ const scopeSeqsAtOnce = 64;
 /** Scopes of which events are read at once, and the characters that are read of each. */
 const scopesAtOnceMax = 8;
 const scopeCharsMax = pageCharsMax / scopesAtOnceMax;
+/** Memory of what is read of a scope, which ends with the row that reaches scopeCharsMax. Two bytes a character. */
+const scopeHoldBytes = 2 * (scopeCharsMax + rowBytesMax);
 
 /** Reads the next chunk, of at most `count` entries. Resolves with null at the end. */
 type ReadNext = (count: number) => Promise<EventChunk | null>;
@@ -128,15 +131,20 @@ function alongScopes(reading: Reading, scopes: readonly string[]): ReadNext {
     const entries: StoredEntry[] = [];
     const missing: number[] = [];
     const read = await readTaken(reading, taken);
-    // A scope with large events was read in part: from the first event that was not read on, all are put back.
+    let chars = 0;
+    // A scope with large events was read in part: from the first event that was not read on, all are put back. The same
+    // where the scopes together have more than a page.
     for (const [at, { seq }] of taken.entries()) {
       const entry = read.get(seq);
-      if (entry === undefined && at > 0) {
+      if ((entry === undefined && at > 0) || chars >= pageCharsMax) {
         seqs.putBack(taken.slice(at));
         break;
       }
       if (entry === null || entry === undefined) missing.push(seq);
-      else entries.push(entry);
+      else {
+        entries.push(entry);
+        chars += entry.row.length;
+      }
     }
     return { entries, missing };
   };
@@ -146,7 +154,7 @@ function alongScopes(reading: Reading, scopes: readonly string[]): ReadNext {
 async function readTaken({ store, ledgerId, descending }: Reading, taken: readonly ScopeSeq[]) {
   const read = new Map<number, StoredEntry | null>();
   let chars = 0;
-  await mapConcurrently([...Map.groupBy(taken, ({ scope }) => scope)], scopesAtOnceMax, async ([scope, own]) => {
+  const readPart = async ([scope, own]: readonly [string, readonly ScopeSeq[]]): Promise<void> => {
     const [first] = own;
     // The scope of the first event is read first, so that each chunk makes progress.
     if (first === undefined || chars >= pageCharsMax) return;
@@ -155,6 +163,12 @@ async function readTaken({ store, ledgerId, descending }: Reading, taken: readon
     for (const entry of entries) read.set(entry.seq, entry);
     for (const seq of missing) read.set(seq, null);
     chars += charsOf(entries);
-  });
+  };
+  const scopes = [...Map.groupBy(taken, ({ scope }) => scope)];
+  const atOnce = Math.min(scopes.length, scopesAtOnceMax);
+  // The page that the walk holds has room for one scope at a time.
+  await store.walk.withMore((atOnce - 1) * scopeHoldBytes, (isHeld) =>
+    mapConcurrently(scopes, isHeld ? atOnce : 1, readPart),
+  );
   return read;
 }

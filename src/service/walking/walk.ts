@@ -4,7 +4,10 @@ import { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { eventLoopBudget } from '../limits/event-loop-budget.ts';
 import { outOfMemoryBudget } from '../limits/out-of-memory-budget.ts';
 
-/** Memory of each walk from its first page on: a page of the store, two bytes a character, and what is made of it. */
+/**
+ * Memory of each walk from its first page on: a page of the store, which ends with the row that reaches pageCharsMax,
+ * two bytes a character, and what is made of it.
+ */
 const pageHoldBytes = 4 * 1024 * 1024;
 /** What is kept for the answer is in memory as it was read, as a message, and as encoded text. */
 const copiesKept = 3;
@@ -104,6 +107,19 @@ export class Walk {
     } catch (error) {
       this.check();
       throw error;
+    }
+  }
+
+  /**
+   * Runs reads that need so many bytes beside the page that the walk holds. `isHeld` says whether the memory budget has
+   * room for them; if not, the reads have to do without.
+   */
+  async withMore<T>(bytes: number, run: (isHeld: boolean) => Promise<T>): Promise<T> {
+    const isHeld = this.#parts.memory.hold('read', bytes);
+    try {
+      return await run(isHeld);
+    } finally {
+      if (isHeld) this.#parts.memory.release('read', bytes);
     }
   }
 

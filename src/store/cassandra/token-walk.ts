@@ -1,6 +1,9 @@
 import type { CqlSession, Row } from './session/session.ts';
+import { TextRoom } from './session/text-room.ts';
 
 const pageRows = 1_000;
+/** A page with larger rows ends with the one whose texts reach so many characters. */
+const pageCharsMax = 16 * 1024 * 1024;
 /** Of Murmur3. No partition has it. */
 const lowestToken = -(2n ** 63n);
 const tokens = 2 ** 64;
@@ -14,12 +17,13 @@ export async function* walkTokens(
   cql: string,
 ): AsyncGenerator<{ readonly row: Row; readonly share: number }> {
   for (let behind = lowestToken; ; ) {
-    const rows = await session.read({ cql, params: [behind, pageRows] });
+    const room = new TextRoom(null, pageCharsMax);
+    const rows = await session.read({ cql, params: [behind, pageRows] }, { room });
     for (const row of rows) {
       if (typeof row.place === 'bigint') behind = row.place;
       yield { row, share: Number(behind - lowestToken) / tokens };
     }
-    if (rows.length < pageRows) return;
+    if (rows.length < pageRows && !room.isFull) return;
   }
 }
 
@@ -35,10 +39,11 @@ export async function* walkRows(
   before: readonly unknown[],
 ): AsyncGenerator<Row> {
   for (let behind = before; ; ) {
-    const rows = await session.read({ cql, params: [...key, ...behind, pageRows] });
+    const room = new TextRoom(null, pageCharsMax);
+    const rows = await session.read({ cql, params: [...key, ...behind, pageRows] }, { room });
     yield* rows;
     const last = rows.at(-1);
-    if (last === undefined || rows.length < pageRows) return;
+    if (last === undefined || (rows.length < pageRows && !room.isFull)) return;
     behind = columns.map((column) => last[column]);
   }
 }

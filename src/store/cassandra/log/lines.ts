@@ -2,8 +2,9 @@ import type { Line, Page } from '../../ledger-store.ts';
 import { charsOf } from '../../pages.ts';
 import { keyText, readFrom } from '../keys.ts';
 import { type CqlSession, textOf } from '../session/session.ts';
+import { TextRoom } from '../session/text-room.ts';
 
-/** Lines read by one statement if the page has a limit of characters, because sizes are known only after reading. */
+/** Lines read by one statement if the page has a limit of characters: those beyond it are dropped as they arrive. */
 const linesAtOnce = 128;
 
 const UP = 'FROM line WHERE list = ? LIMIT ?';
@@ -15,13 +16,13 @@ const DOWN_FROM = 'FROM line WHERE list = ? AND line_order <= ? ORDER BY line_or
 export async function readLines(session: CqlSession, list: string, page: Page): Promise<Line[]> {
   const { limit, offset = 0, descending = false } = page;
   if (limit <= 0) return [];
-  const read = async (columns: string, from: string | undefined, max: number): Promise<Line[]> => {
+  const read = async (columns: string, from: string | undefined, max: number, room?: TextRoom): Promise<Line[]> => {
     const key = keyText(list);
     const statement =
       from === undefined
         ? { cql: `SELECT ${columns} ${descending ? DOWN : UP}`, params: [key, max] }
         : { cql: `SELECT ${columns} ${descending ? DOWN_FROM : UP_FROM}`, params: [key, readFrom(from), max] };
-    const rows = await session.read(statement);
+    const rows = await session.read(statement, room === undefined ? {} : { room });
     return rows.map((row) => ({ order: textOf(row, 'line_order') ?? '', value: textOf(row, 'value') ?? '' }));
   };
   let { from } = page;
@@ -34,12 +35,14 @@ export async function readLines(session: CqlSession, list: string, page: Page): 
   const lines: Line[] = [];
   for (let chars = 0; lines.length < limit && chars < page.charsMax; ) {
     // From the second part on, the first line read is the last line of the previous part.
-    const again = lines.length > 0 ? 1 : 0;
-    const most = Math.min(linesAtOnce, limit - lines.length) + again;
-    const part = (await read('line_order, value', lines.at(-1)?.order ?? from, most)).slice(again);
+    const again = lines.slice(-1);
+    const most = Math.min(linesAtOnce, limit - lines.length) + again.length;
+    const room = new TextRoom('value', page.charsMax - chars + charsOf(again));
+    const found = await read('line_order, value', again[0]?.order ?? from, most, room);
+    const part = found.slice(again.length);
     lines.push(...part);
     chars += charsOf(part);
-    if (part.length + again < most) break;
+    if (found.length < most && !room.isFull) break;
   }
   return lines;
 }

@@ -4,7 +4,7 @@ import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { intMax, numberOf, textOf } from '../session/session.ts';
 import type { LedgerLog } from './bucket.ts';
-import { readPlaces } from './log-reading.ts';
+import { type Place, readPlaces } from './log-reading.ts';
 
 const BUCKETS = 'SELECT bucket FROM scope_bucket WHERE ledger_id = ? AND scope = ?';
 const ASCENDING = preparedAtStart(`${BUCKETS} AND bucket >= ? LIMIT ?`);
@@ -12,24 +12,19 @@ const DESCENDING = preparedAtStart(`${BUCKETS} AND bucket >= 0 AND bucket <= ? O
 const SEQS = preparedAtStart('SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ?');
 const bucketsAtOnce = 16;
 
-interface Place {
-  readonly seq: number;
-  readonly bucket: number;
-}
-
 /** As LedgerStore.readScope. Only buckets with events of the scope are read. */
 export async function readScopePage(log: LedgerLog, scope: string, page: ScopePage): Promise<ScopeEntries> {
   const places = await listedPlaces(log, scope, page);
-  const { charsMax } = page;
+  const { charsMax = Number.POSITIVE_INFINITY } = page;
   const entries: StoredEntry[] = [];
   let read = 0;
-  for (let chars = 0; read < places.length && chars < (charsMax ?? Number.POSITIVE_INFINITY); ) {
+  for (let chars = 0; read < places.length && chars < charsMax; ) {
     const left = places.length - read;
-    const atOnce = charsMax === undefined ? left : nextPart(left, read, chars, charsMax);
-    const part = await readPlaces(log, places.slice(read, read + atOnce));
-    entries.push(...part);
-    chars += charsOf(part);
-    read += atOnce;
+    const atOnce = page.charsMax === undefined ? left : nextPart(left, read, chars, charsMax);
+    const part = await readPlaces(log, places.slice(read, read + atOnce), charsMax - chars);
+    entries.push(...part.entries);
+    chars += charsOf(part.entries);
+    read += part.settled;
   }
   const found = new Set(entries.map(({ seq }) => seq));
   const seqs = places.slice(0, read).map(({ seq }) => seq);

@@ -1,6 +1,7 @@
 import cassandra from 'cassandra-driver';
 import { LedgerError } from '../../../domain/errors.ts';
 import { AvoidingPolicy } from './avoiding-policy.ts';
+import { boundedPage } from './bounded-page.ts';
 import { Circuit } from './circuit.ts';
 import { controlConnectionOf, searchOnceAtATime } from './control-connection.ts';
 import { healthOf, isProgrammerError } from './health.ts';
@@ -101,7 +102,7 @@ export function driverSession(settings: CassandraSettings): OpenSession {
   };
 
   const session: CqlSession = {
-    async read({ cql, params }, { serial = false, pageRows = rowsPerAnswer } = {}) {
+    async read(statement, { serial = false, pageRows = rowsPerAnswer, room } = {}) {
       const options = {
         consistency: serial ? serialConsistency : consistency,
         isIdempotent: !serial,
@@ -109,8 +110,9 @@ export function driverSession(settings: CassandraSettings): OpenSession {
       };
       return readPages((pageState) => {
         const paged = pageState === undefined ? options : { ...options, pageState };
-        return again(() => client.execute(cql, [...params], paged));
-      });
+        if (room !== undefined) return again(boundedPage(client, statement, paged, room));
+        return again(() => client.execute(statement.cql, [...statement.params], paged));
+      }, room);
     },
     async write(statements) {
       await again(() => send(client, statements, { consistency, isIdempotent: true }));

@@ -1,5 +1,6 @@
 import { LedgerError } from '../../../domain/errors.ts';
 import type { Row } from './session.ts';
+import type { TextRoom } from './text-room.ts';
 
 /** Time limit for the further pages of a read, ms. The largest reads take seconds. */
 const pagesMaxMs = 60_000;
@@ -10,10 +11,10 @@ interface Page {
 }
 
 /**
- * Returns the rows of all pages of a read. Throws LedgerError `unavailable` if there are more pages once the time is
- * over: a server may name a next page for ever.
+ * Returns the rows of all pages of a read, or of the pages until `room` is full. Throws LedgerError `unavailable` if
+ * there are more pages once the time is over: a server may name a next page for ever.
  */
-export async function readPages(pageAt: (pageState?: string) => Promise<Page>): Promise<Row[]> {
+export async function readPages(pageAt: (pageState?: string) => Promise<Page>, room?: TextRoom): Promise<Row[]> {
   const rows: Row[] = [];
   let isOver = false;
   let timer: NodeJS.Timeout | undefined;
@@ -21,7 +22,7 @@ export async function readPages(pageAt: (pageState?: string) => Promise<Page>): 
     for (let place: string | undefined; ; ) {
       const page = await pageAt(place);
       for (const row of page.rows) rows.push(row);
-      if (page.pageState === null || page.pageState === undefined) return rows;
+      if (page.pageState === null || page.pageState === undefined || room?.isFull) return rows;
       if (isOver) throw new LedgerError('unavailable', 'The store does not come to the end of an answer.');
       timer ??= setTimeout(() => {
         isOver = true;

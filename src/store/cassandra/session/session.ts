@@ -1,3 +1,5 @@
+import type { TextRoom } from './text-room.ts';
+
 /** A statement and its parameters. Every statement is prepared, so its text must not contain values. */
 export interface Statement {
   readonly cql: string;
@@ -26,6 +28,7 @@ export class MaybeApplied extends Error {
 interface ReadOptions {
   readonly serial?: boolean;
   readonly pageRows?: number;
+  readonly room?: TextRoom;
 }
 
 /**
@@ -36,7 +39,7 @@ export interface CqlSession {
   /**
    * Returns all rows of a query. The query must limit them. With `serial` the read first settles conditional writes in
    * flight on the partition. `pageRows`: rows fetched at a time, if they are small; a default that suits events if left
-   * out.
+   * out. With `room` the rows end where it is full.
    */
   read(statement: Statement, options?: ReadOptions): Promise<Row[]>;
   /**
