@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { defaultShardCount } from '../../actors/bounds.ts';
-import type { Environment } from '../../node/config.ts';
+import type { Environment } from '../../runtime/config/setting.ts';
 import { StartError } from '../../runtime/start-error.ts';
 import { applySchema as applyCassandraSchema } from '../../store/cassandra/schema/apply-schema.ts';
 import { shardsMax } from '../../store/cassandra/schema/fact-values.ts';
