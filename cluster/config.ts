@@ -118,7 +118,7 @@ export function advertisedAddress(advertise: string, port: number): string {
 }
 
 /** Returns the ports of Redis and Cassandra. No webhook may go to these backends of the service. */
-export function backendPorts(config: Pick<ClusterConfig, 'redisUrl' | 'cassandra'>): ReadonlySet<number> {
+export function ownBackendPorts(config: Pick<ClusterConfig, 'redisUrl' | 'cassandra'>): ReadonlySet<number> {
   const { port } = new URL(config.redisUrl);
   return new Set([port === '' ? redisDefaultPort : Number(port), ...config.cassandra.contactPoints.map(portOf)]);
 }
