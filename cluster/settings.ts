@@ -63,14 +63,14 @@ export const clusterSettings = {
   advertise: {
     name: 'ADVERTISE_ADDRESS',
     read: checked((text) => isHost(text) || isHostWithPort(text), 'host or host:port, without a scheme'),
-    whenUnset: 'INTERNAL_HOST, or the host name where that is every address',
+    whenUnset: 'INTERNAL_HOST, or the host name if that is every address',
     meaning: 'Where other nodes reach the internal port: `host` or `host:port`.',
   },
   peerCaFile: {
     name: 'CLUSTER_TLS_CA_FILE',
     read: plain,
     whenUnset: 'none; required in production',
-    meaning: 'PEM of the authority that signs the nodes’ certificates, and nothing else.',
+    meaning: 'PEM of the CA that signs the nodes’ certificates, and nothing else.',
   },
   peerCertFile: {
     name: 'CLUSTER_TLS_CERT_FILE',
@@ -133,14 +133,15 @@ export const clusterSettings = {
     name: 'LEASE_RENEW_MS',
     read: milliseconds(timingMinMs),
     whenUnset: String(defaultTimings.renewEveryMs),
-    meaning: 'How often leases are renewed, 50 or more; by default a third of a short LEASE_TTL_MS.',
+    meaning:
+      'How often leases are renewed, 50 or more; with LEASE_MARGIN_MS less than LEASE_TTL_MS. By default a third of a short LEASE_TTL_MS.',
   },
   leaseMarginMs: {
     name: 'LEASE_MARGIN_MS',
     read: milliseconds(timingMinMs),
     whenUnset: String(defaultTimings.marginMs),
     meaning:
-      'How long before its end a node stops to believe in a lease, 50 or more and less than LEASE_RENEW_MS; by default a sixth of a short LEASE_TTL_MS.',
+      'How long before its end a node stops relying on a lease, 50 or more and less than LEASE_RENEW_MS; by default a sixth of a short LEASE_TTL_MS.',
   },
   rebalanceQuietMs: {
     name: 'REBALANCE_QUIET_MS',

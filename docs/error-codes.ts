@@ -11,7 +11,7 @@ const retries: { readonly [rule in RetryRule]: string } = {
   not_written: 'yes, any call',
   in_progress: 'yes, any call',
   maybe_written: 'with the same Idempotency-Key, or a read',
-  fault: 'with the same Idempotency-Key, or a read; it may well fail again',
+  fault: 'with the same Idempotency-Key, or a read; once or twice',
 };
 
 /** Markdown: one row a code, in the order of the code's own table. */

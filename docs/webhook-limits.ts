@@ -80,12 +80,12 @@ const nodeRows: readonly Row[] = [
   ['deliveries in memory, a node', number(heldMax), `beyond it a subscription has ${windowTight}`],
 ];
 
-/** The limits of sending webhooks as the code has them: what, how much, and what it means. */
+/** The limits of a node's work for webhooks as the code has them: what, how much, and what it means. */
 export function webhookLimitsTable(): string {
-  return limitsTable([...receiverRows, ...nodeRows]);
+  return limitsTable(nodeRows);
 }
 
-/** Those of them that owners of subscriptions and receivers meet. */
+/** The limits that owners of subscriptions and receivers meet. */
 export function receiverLimitsTable(): string {
   return limitsTable(receiverRows);
 }
@@ -113,7 +113,7 @@ function number(value: number): string {
 }
 
 function apart(ms: number): string {
-  return `the last ${givenApart(ms)} are given ${time(ms)} apart, so that one is to be had within it`;
+  return `the last ${givenApart(ms)} are given out ${time(ms)} apart, so that one is free again every ${time(ms)}`;
 }
 
 function time(ms: number): string {

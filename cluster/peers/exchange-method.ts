@@ -1,5 +1,6 @@
 import type { MethodDefinition } from '@grpc/grpc-js';
 import { PeerService } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { smallRequestBytes } from '../../src/runtime/limits/memory-budget.ts';
 
 const asItIs = (frame: Buffer): Buffer => frame;
 
@@ -32,5 +33,10 @@ export const messageFieldsMax = 8_192;
 export const commandsFrameMaxBytes = 4 * 1024 * 1024;
 /** Limit of a command. The rest of the frame is for its number and the seal. */
 export const commandMaxBytes = commandsFrameMaxBytes - 64 * 1024;
+
+/** As what the memory budget counts a command. */
+export function commandKind(bytes: number): 'small' | 'peer' {
+  return bytes <= smallRequestBytes ? 'small' : 'peer';
+}
 /** Limit of a frame of answers, which only authenticated nodes send. */
 export const answersFrameMaxBytes = 16 * 1024 * 1024;

@@ -13,6 +13,7 @@ import { limits } from '../../src/runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { outOfMemoryBudget } from '../../src/service/limits/out-of-memory-budget.ts';
 import { errorAnswer, heldBytes, outcomeAnswer, sizeOf } from './answers.ts';
+import { commandKind } from './exchange-method.ts';
 import type { HeadWatchers } from './head-watchers.ts';
 import { Outgoing } from './outgoing.ts';
 import type { ServerWire } from './wire.ts';
@@ -79,7 +80,7 @@ export class IncomingStream {
   #commandBytes = 0;
   #answerBytes = 0;
   /** Bytes in the memory budget. */
-  #heldBytes = 0;
+  readonly #held = { small: 0, peer: 0 };
   #stoodBefore: number;
   /** Messages that HTTP/2 has not taken yet, and when it last took one or got the first of them. */
   #unsentMessages = 0;
@@ -152,15 +153,16 @@ export class IncomingStream {
     if (this.#over) return;
     const bytes = heldBytes(text.length);
     this.#underWay++;
-    if (!this.#parts.memory.hold('peer', bytes)) {
+    const kind = commandKind(bytes);
+    if (!this.#parts.memory.hold(kind, bytes)) {
       this.#answer(errorAnswer(id, outOfMemoryBudget()));
       return;
     }
-    this.#heldBytes += bytes;
+    this.#held[kind] += bytes;
     this.#commandBytes += bytes;
     const answer = (given: AnswerInit) => {
       this.#commandBytes -= bytes;
-      this.#release(bytes);
+      this.#release(kind, bytes);
       this.#answer(given);
     };
     this.#carry(text).then(
@@ -214,7 +216,7 @@ export class IncomingStream {
     const bytes = sizeOf(given);
     // The command has ended, so the answer cannot be refused any more: it is counted even beyond the budget.
     this.#parts.memory.add('peer', bytes);
-    this.#heldBytes += bytes;
+    this.#held.peer += bytes;
     this.#answerBytes += bytes;
     if (this.#answerBytes > answerBytesMax) {
       this.#giveUp();
@@ -242,15 +244,15 @@ export class IncomingStream {
       this.#unsentMessages--;
       this.#unsentSince = monotonicMs();
       this.#answerBytes -= bytes;
-      this.#release(bytes);
+      this.#release('peer', bytes);
       this.#readOn();
     });
   }
 
-  #release(bytes: number): void {
+  #release(kind: 'small' | 'peer', bytes: number): void {
     if (this.#over) return;
-    this.#heldBytes -= bytes;
-    this.#parts.memory.release('peer', bytes);
+    this.#held[kind] -= bytes;
+    this.#parts.memory.release(kind, bytes);
   }
 
   #mayRead(): boolean {
@@ -297,7 +299,8 @@ export class IncomingStream {
     if (this.#over) return;
     clearInterval(this.#telling);
     this.#watcher?.[Symbol.dispose]();
-    this.#release(this.#heldBytes);
+    this.#release('small', this.#held.small);
+    this.#release('peer', this.#held.peer);
     this.#over = true;
   }
 }

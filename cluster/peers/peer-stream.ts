@@ -8,7 +8,7 @@ import type { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { outOfMemoryBudget } from '../../src/service/limits/out-of-memory-budget.ts';
 import { outcomeIn, showsWork } from './answers.ts';
 import type { CountedTime } from './counted-time.ts';
-import { commandMaxBytes } from './exchange-method.ts';
+import { commandKind, commandMaxBytes } from './exchange-method.ts';
 import { Outgoing } from './outgoing.ts';
 import type { ClientWire } from './wire.ts';
 
@@ -130,7 +130,7 @@ export class PeerStream {
     const { bounds, memory } = this.#parts;
     if (this.#waiting.size >= bounds.commandsMax) return Promise.reject(tooMany('PEER_COMMANDS_MAX'));
     if (this.#unsentBytes + bytes > bounds.unsentBytesMax) return Promise.reject(tooMany('PEER_UNSENT_MIB'));
-    if (!memory.hold('peer', bytes)) return Promise.reject(outOfMemoryBudget());
+    if (!memory.hold(commandKind(bytes), bytes)) return Promise.reject(outOfMemoryBudget());
     return new Promise((resolve, reject) => {
       this.#lastId = (this.#lastId % 0xffff_fffe) + 1;
       const now = this.#parts.monotonicMs();
@@ -163,7 +163,7 @@ export class PeerStream {
     if (waiting.text === null) return;
     waiting.text = null;
     this.#unsentBytes -= waiting.bytes;
-    this.#parts.memory.release('peer', waiting.bytes);
+    this.#parts.memory.release(commandKind(waiting.bytes), waiting.bytes);
   }
 
   /** Ends the stream because of a fault. Sent commands may have arrived; the others have not. */

@@ -34,7 +34,7 @@ export const errorTable = {
   invalid_argument: {
     ...invalid,
     meaning: 'a field or parameter is missing, unknown or not what it must be; `details` names it',
-    action: 'mend the field that `details.field`, or the header that `details.header`, names',
+    action: 'correct the field that `details.field`, or the header that `details.header`, names',
   },
   duplicate_key: { ...invalid, meaning: 'an object has the same key twice', action: 'send each key once' },
   unsafe_number: {
@@ -100,7 +100,7 @@ export const errorTable = {
     meaning: 'the caller may not do this',
     action: 'ask a party for a grant, or a grant that may write',
   },
-  access_expired: { ...denied, meaning: 'the grant that allowed this has run out', action: 'ask for a new grant' },
+  access_expired: { ...denied, meaning: 'the grant that allowed this has expired', action: 'ask for a new grant' },
   environment_mismatch: {
     ...denied,
     meaning: 'sandbox and production do not mix',
@@ -111,7 +111,11 @@ export const errorTable = {
     meaning: 'there is no such object, or the caller may not see it',
     action: 'check the id; ask a party for a grant',
   },
-  route_not_found: { ...notFound, meaning: 'there is no such path', action: 'check the path: REST begins with `/v1`' },
+  route_not_found: {
+    ...notFound,
+    meaning: 'there is no such path',
+    action: 'check the path: calls of the API over REST begin with `/v1`',
+  },
   method_not_allowed: {
     retry: 'refused',
     http: 405,
@@ -154,7 +158,7 @@ export const errorTable = {
     http: 413,
     grpc: 'ResourceExhausted',
     meaning:
-      'a body beyond 1 MiB (64 KiB without a credential) or 132,096 JSON values, a payload beyond 256 KiB, metadata beyond 16 KiB, permissions beyond 4 KiB',
+      'a body beyond 1 MiB (64 KiB without a credential) or 132,096 JSON values, a payload beyond 256 KiB, an event with its signed payload beyond 572 KiB, metadata beyond 16 KiB, permissions beyond 4 KiB, more than 512 fields over gRPC and Connect, or 28,000 JSON values and escapes without a credential',
     action: 'send less; `details` has the limit',
   },
   unsupported_media_type: {

@@ -75,6 +75,7 @@ export interface ApiParts {
   readonly stores: readonly StoreCheck[];
   readonly production: boolean;
   readonly sandboxRun: SandboxRun;
+  readonly sandboxRunsWaiting: number;
   readonly webhooks: { readonly secrets: SecretBox; readonly targets: TargetPolicy; readonly work: WebhookWork };
   /** How far ahead of now a key's revocation is dated, ms. 0 on a single node. */
   readonly revocationLeadMs: number;
@@ -115,7 +116,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
       appendEvents: appendStream(appender, named, new StreamsMemory(parts.memory), now),
     }),
     implement(ProofService, proofService(ledgers, reading, parts.provenLogs)),
-    implement(SandboxService, sandboxService(parts.sandboxRun)),
+    implement(SandboxService, sandboxService(parts.sandboxRun, parts.sandboxRunsWaiting)),
     implement(DelegationService, delegationService(ledgers, delegations, seals, now)),
     implement(
       AuditService,

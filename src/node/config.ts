@@ -40,11 +40,14 @@ export interface Config {
   readonly webhookClosedPorts: readonly number[];
   /** What requests, answers, reads and streams may hold in memory together, bytes. */
   readonly memoryBudgetBytes: number;
+  /** Of each public port. */
+  readonly connectionsMax: number;
   /** Of one connection of the gRPC port. */
   readonly grpcBounds: GrpcBounds;
   readonly reads: PlaceBounds;
   /** Streams that follow a ledger or a master at once: all of the node, and those of one actor. */
   readonly followers: { readonly total: number; readonly perActor: number };
+  readonly sandboxRunsWaiting: number;
   /** Beyond these bounds calls are `overloaded`. */
   readonly queues: {
     /** Commands that wait for one ledger, and their bytes. */
@@ -91,6 +94,7 @@ export function readConfig(env: Environment): Config {
     logLevel: readSetting(env, nodeSettings.logLevel),
     webhookClosedPorts: Object.freeze(readSetting(env, nodeSettings.webhookClosedPorts) ?? []),
     memoryBudgetBytes,
+    connectionsMax: readSetting(env, nodeSettings.connectionsMax) ?? defaultConnections(memoryBudgetBytes),
     grpcBounds: Object.freeze({
       connectionRequestBytes: readSetting(env, nodeSettings.connectionRequestBytes),
       connectionAnswerBytes: readSetting(env, nodeSettings.connectionAnswerBytes),
@@ -104,6 +108,7 @@ export function readConfig(env: Environment): Config {
       total: readSetting(env, nodeSettings.followersMax),
       perActor: readSetting(env, nodeSettings.followersPerActorMax),
     }),
+    sandboxRunsWaiting: readSetting(env, nodeSettings.sandboxRunsWaiting),
     queues: Object.freeze({
       ledgerCommandsMax: readSetting(env, nodeSettings.ledgerQueueMax),
       ledgerBytesMax: readSetting(env, nodeSettings.ledgerQueueBytes),
@@ -168,6 +173,11 @@ function isLoopback(host: string): boolean {
 /** A long read holds at most some 11 MiB, and answers that clients have not taken need room too. */
 const BYTES_OF_READ = 16 * 1024 * 1024;
 const READS_AT_ONCE_DEFAULT_MAX = 16;
+
+/** An idle connection and the head of a request that has not ended take some 16 KiB of the heap. */
+function defaultConnections(memoryBytes: number): number {
+  return Math.min(20_000, Math.ceil(memoryBytes / (16 * 1_024)));
+}
 
 function defaultReadsAtOnce(memoryBytes: number): number {
   return Math.max(2, Math.min(READS_AT_ONCE_DEFAULT_MAX, Math.floor(memoryBytes / BYTES_OF_READ)));

@@ -69,14 +69,15 @@ export const nodeSettings = {
     name: 'SECRETS_KEY_FILE',
     read: plain,
     whenUnset: 'made on first start; required in production',
-    meaning: 'Key that encrypts stored secrets: 32 bytes in base64.',
+    meaning:
+      'Key that encrypts webhook secrets and stored answers, and authenticates snapshots: 32 bytes in base64. It cannot be changed.',
   },
   logOrigin: {
     name: 'LOG_ORIGIN',
     read: serviceName,
     whenUnset: '`localhost/dev-` and 8 random hex digits; required in production',
     meaning:
-      'Name of the service in its checkpoints, never to be changed but by `log new-origin`: the base URL of the API without its scheme, such as `ledger.example/v1`.',
+      'Name of the service in its checkpoints: the base URL of the API without its scheme, such as `ledger.example/v1`. Change it by `log new-origin` alone.',
   },
   logKeyFile: {
     name: 'LOG_KEY_FILE',
@@ -125,7 +126,7 @@ export const nodeSettings = {
   createPerMinute: {
     name: 'RATE_LIMIT_CREATE_PER_MINUTE',
     ...rate(600),
-    meaning: 'Creating calls without a credential, a minute and address. 0: no limit.',
+    meaning: 'Calls a minute and address that create something without a credential. 0: no limit.',
   },
   createBurst: {
     name: 'RATE_LIMIT_CREATE_BURST',
@@ -137,7 +138,7 @@ export const nodeSettings = {
     name: 'RATE_LIMIT_CALL_PER_SECOND',
     ...rate(200),
     meaning:
-      'Calls with a credential but appends, a second and API key. What they cost beyond one call has the same rate for each actor. An address of unverified callers has ten times the rate. 0: no limit.',
+      'Calls a second for each API key, appends not counted. Costs beyond one call share one rate for all keys of an actor. Callers whose identity is not verified share ten times this rate for each address. 0: no limit.',
   },
   callBurst: {
     name: 'RATE_LIMIT_CALL_BURST',
@@ -149,7 +150,7 @@ export const nodeSettings = {
     name: 'RATE_LIMIT_APPEND_PER_SECOND',
     ...rate(5000),
     meaning:
-      'Appends a second and API key; to open a stream is one. What appends and events of streams cost beyond one call has the same rate for each actor. An address of unverified callers has ten times the rate. 0: no limit.',
+      'Appends a second for each API key; opening a stream is one. Costs of appends and of events of streams beyond one call share one rate for all keys of an actor. Callers whose identity is not verified share ten times this rate for each address. 0: no limit.',
   },
   appendBurst: {
     name: 'RATE_LIMIT_APPEND_BURST',
@@ -163,26 +164,32 @@ export const nodeSettings = {
     whenUnset: 'a quarter of the memory or of the heap limit, whichever is smaller; at most 256',
     meaning: 'What requests, answers, reads and streams may hold in memory together. Beyond it calls are `overloaded`.',
   },
+  connectionsMax: {
+    name: 'CONNECTIONS_MAX',
+    read: countBound(),
+    whenUnset: 'one for each 16 KiB of the memory budget; at most 20000',
+    meaning:
+      'Connections of each public port. Beyond it a new one takes the place of an idle one of the address with most, or is closed.',
+  },
   connectionRequestBytes: {
     name: 'GRPC_CONNECTION_REQUEST_MIB',
     read: connectionBytes(2),
     default: '8',
-    meaning:
-      'What messages of one connection of the gRPC port that have begun and not ended may hold together. Beyond it calls are `overloaded`.',
+    meaning: 'Memory for unfinished messages of one gRPC connection. Beyond it calls are `overloaded`.',
   },
   connectionAnswerBytes: {
     name: 'GRPC_CONNECTION_ANSWER_MIB',
     read: connectionBytes(8),
     default: '32',
     meaning:
-      'What answers that the client of one connection of the gRPC port has not taken may hold together. Beyond it reads are `overloaded`, and other calls end with their connection.',
+      'Memory for answers that the client of one gRPC connection has not read yet. Beyond it reads are `overloaded`, and other calls end with the connection.',
   },
   readsAtOnce: {
     name: 'READS_AT_ONCE',
     read: countBound(),
     whenUnset: 'one for each 16 MiB of the memory budget; at least 2, at most 16',
     meaning:
-      'Long reads (lists, event pages, proofs) that run at once. The next ones wait; callers who wait get their turns one after another.',
+      'Long reads (lists, event pages, proofs) that run at once. The next ones wait, and callers get places round-robin.',
   },
   readsAtOncePerCaller: {
     name: 'READS_AT_ONCE_PER_CALLER',
@@ -200,13 +207,20 @@ export const nodeSettings = {
     name: 'FOLLOWERS_MAX',
     read: countBound(),
     default: '10000',
-    meaning: 'Streams that follow on this node. Beyond it those of the actor or address with most are `overloaded`.',
+    meaning:
+      'Streams that follow on this node. Beyond it those of the actor or address with most are `overloaded`. Over gRPC MEMORY_BUDGET_MIB bounds them first: about 2,000 with 256 MiB.',
   },
   followersPerActorMax: {
     name: 'FOLLOWERS_PER_ACTOR_MAX',
     read: countBound(),
     default: '100',
     meaning: 'How many of them one actor has.',
+  },
+  sandboxRunsWaiting: {
+    name: 'SANDBOX_RUNS_WAITING',
+    read: countBound(),
+    default: '64',
+    meaning: 'Runs of the sandbox that wait. Beyond it those of the address with most of them are `overloaded`.',
   },
   ledgerQueueMax: {
     name: 'LEDGER_QUEUE_MAX',

@@ -70,6 +70,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     apiKeys: credentials,
     provenLogs: checkpoints,
     webhooks: { secrets, targets, work: webhooks },
+    sandboxRunsWaiting: config.sandboxRunsWaiting,
     sandboxRun: async (signal) => {
       // A run is a client of this node. Most nodes have no runs, so the first one loads the client.
       const { sandboxRun } = await import('./sandbox-run.ts');

@@ -14,6 +14,7 @@ export interface HttpPortParts extends HttpHandlerParts {
   readonly tls: TlsKeys | null;
   /** Whether browsers are told that this host speaks TLS only (RFC 6797). */
   readonly tlsOnly: boolean;
+  readonly connectionsMax: number;
   monotonicMs(): number;
   readonly pages: Pages;
 }
@@ -28,7 +29,12 @@ export async function openHttpListener(parts: HttpPortParts, host: string, port:
   const connect = createConnectHandler(parts);
   const page = createPageHandler(parts, parts.pages, rest);
   const handlers = { rest, connect, http: page };
-  const connections = new HttpConnections(parts.memory, parts.tlsOnly ? HSTS : [], parts.monotonicMs);
+  const connections = new HttpConnections(
+    parts.memory,
+    parts.tlsOnly ? HSTS : [],
+    parts.connectionsMax,
+    parts.monotonicMs,
+  );
   const requests: HttpRequests = {
     serve(request, response) {
       try {

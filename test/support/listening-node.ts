@@ -79,6 +79,8 @@ export interface ListeningNodeOptions {
   readonly corsOrigins?: readonly string[];
   readonly trustedProxies?: readonly string[];
   readonly tls?: TlsKeys;
+  /** Of each port; many if not given. */
+  readonly connectionsMax?: number;
   /** Of 256 MiB if not given. */
   readonly memory?: MemoryBudget;
   readonly records?: RecordStore;
@@ -155,6 +157,7 @@ export async function startListeningNode(options: ListeningNodeOptions): Promise
   const cors = corsFor(options.corsOrigins ?? []);
   const { pages = new Map() } = options;
   const tlsOnly = tls !== null;
+  const { connectionsMax = 20_000 } = options;
   const httpParts = {
     endpoints,
     pipeline,
@@ -164,13 +167,14 @@ export async function startListeningNode(options: ListeningNodeOptions): Promise
     newId,
     tls,
     tlsOnly,
+    connectionsMax,
     memory,
     monotonicMs,
     pages,
   };
   const http = await openHttpListener(httpParts, '127.0.0.1', 0);
   const bounds = { connectionRequestBytes: 8 * 1024 * 1024, connectionAnswerBytes: 32 * 1024 * 1024 };
-  const grpcParts = { endpoints, pipeline, answers, clientAddress, newId, tls, bounds, memory, now };
+  const grpcParts = { endpoints, pipeline, answers, clientAddress, newId, tls, bounds, connectionsMax, memory, now };
   const opened = options.grpc === false ? null : await openGrpcListener(grpcParts, '127.0.0.1', 0);
   const grpcOf = (): GrpcListener => {
     if (opened === null) throw new Error('this node was started without its gRPC port');

@@ -145,7 +145,7 @@ export const pageOf = ({ limit, offset, order }: PageOptions) => ({ limit, offse
 /** The same for lists that have cursors and a range of time, too. */
 export const rangeOptions = (): Option[] => [
   ...pageOptions(),
-  option('--cursor <cursor>', 'go on behind the page that named it'),
+  option('--cursor <cursor>', 'continue after the page that named it'),
   option('--from <time>', 'created then or later, ISO 8601'),
   option('--to <time>', 'created then or earlier, ISO 8601'),
 ];

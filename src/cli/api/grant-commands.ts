@@ -29,14 +29,15 @@ interface SnapshotOptions extends ScopeOptions, PageOptions {
 const scopeOptions = () => [
   option('--ledger <uuid>', 'of this ledger'),
   option('--master <uuid>', 'of this master'),
-  option('--organization <uuid>', 'of this organization, and all its ledgers'),
+  option('--organization <uuid>', 'of this organization: its root ledger (FRL), and no other ledger'),
 ];
 
 /** `ledger-trust grant`, `revoke` and `snapshot`: who else may read or write. */
 export function addGrantCommands(program: Command, terminal: Terminal): void {
   addApiCommand<GrantOptions>(program, terminal, {
     usage: 'grant',
-    description: 'Let another actor read or write a ledger, a master or an organization: a signed event of the ledger.',
+    description:
+      'Let another actor read or write a ledger, a master, or the root ledger of an organization: an event of that ledger.',
     kind: 'keyed',
     options: [
       ...scopeOptions(),
@@ -75,7 +76,7 @@ export function addGrantCommands(program: Command, terminal: Terminal): void {
 
   addApiCommand<RevokeOptions>(program, terminal, {
     usage: 'revoke',
-    description: 'Take a grant back: a signed event of the ledger.',
+    description: 'Take a grant back: an event of the ledger.',
     kind: 'keyed',
     options: [...scopeOptions(), neededOption('--from <actor>', ACTOR_FORMS)],
     async run({ client, options, once }) {

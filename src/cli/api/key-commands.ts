@@ -104,7 +104,7 @@ function addApiKeyCommands(keys: Command, terminal: Terminal): void {
 
   addApiCommand<{ readonly name: string }>(apiKeys, terminal, {
     usage: 'create',
-    description: 'Make another API key. It is shown once.',
+    description: 'Make another API key. Keep it: only a retry with the same --idempotency-key shows it again.',
     kind: 'keyed',
     options: [neededOption('--name <name>', 'what it is for')],
     async run({ client, options, once }) {

@@ -35,7 +35,8 @@ export function addWebhookCommands(program: Command, terminal: Terminal): void {
 
   addApiCommand<CreateOptions>(webhooks, terminal, {
     usage: 'create <url>',
-    description: 'Subscribe a receiver to the events that you may read. Its secret is shown once.',
+    description:
+      'Subscribe a receiver to the events that you may read. Keep its secret: only a retry with the same --idempotency-key shows it again.',
     kind: 'keyed',
     options: [
       listOption('--type <type>', 'events of this type alone'),

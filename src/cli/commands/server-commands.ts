@@ -99,7 +99,7 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
   program
     .command('copy')
     .description(
-      'Take the data of DATA_DIR, which no node serves meanwhile, into the keyspace of a cluster. Broken off, it goes on when it is run again.',
+      'Take the data of DATA_DIR, which no node serves meanwhile, into the keyspace of a cluster. If it was interrupted, run it again: it continues.',
     )
     .requiredOption('--from <store>', 'lmdb: the data of DATA_DIR')
     .requiredOption('--to <store>', 'cassandra: the keyspace that the CASSANDRA_ variables name')

@@ -41,7 +41,7 @@ export function addVerify(program: Command, terminal: Terminal): void {
         'what the events are: ledger or master, where a gap is wrong, or segment, where one leaves the result incomplete; if left out, what an export says of itself, and of an answer that it may be a segment',
       ).choices(['ledger', 'master', 'segment']),
     )
-    .option('--head <hash...>', 'hashes known from before, which the events must hold')
+    .option('--head <hash...>', 'hashes that you kept, which the events must contain')
     .option('--checkpoint <file>', 'signed checkpoint that the events must agree with, beside that of an export')
     .option(
       '--log-key <key...>',

@@ -17,16 +17,16 @@ export interface PublicPorts extends AsyncDisposable {
 /** They close together, and running calls get stopGraceMs. */
 export async function openPublicPorts(node: NodeContext, calls: NodeCalls, tls: TlsKeys | null): Promise<PublicPorts> {
   const { config, production, memory, now, monotonicMs } = node;
-  const { host, port, grpcPort } = config;
+  const { host, port, grpcPort, connectionsMax } = config;
   const open = <T extends Listener>(portVariable: string, number: number, opening: Promise<T>): Promise<T> =>
     listen({ portVariable, port: number, hostVariable: 'HOST', host }, opening);
 
   await using opened = new AsyncDisposableStack();
-  const grpcParts = { ...calls, tls, bounds: config.grpcBounds, memory, now };
+  const grpcParts = { ...calls, tls, bounds: config.grpcBounds, connectionsMax, memory, now };
   const grpc = opened.use(await open('GRPC_PORT', grpcPort, openGrpcListener(grpcParts, host, grpcPort)));
   const cors = corsFor(config.corsOrigins);
   const tlsOnly = tls !== null || (production && config.tlsTerminated);
-  const httpParts = { ...calls, cors, tls, tlsOnly, memory, monotonicMs, pages };
+  const httpParts = { ...calls, cors, tls, tlsOnly, connectionsMax, memory, monotonicMs, pages };
   const http = opened.use(await open('PORT', port, openHttpListener(httpParts, host, port)));
   opened.move();
   return {

@@ -10,22 +10,6 @@ import type { Endpoint } from '../endpoints/endpoint.ts';
 
 export type Transport = 'rest' | 'connect' | 'grpc';
 
-export interface CallSupport {
-  openWalk(call: RunningCall): Walk;
-  /** Charges the cost of a part walk that has ended. */
-  charge(call: RunningCall, walk: Walk): void;
-  address(): string;
-  /** See Call. */
-  admitEvent(call: RunningCall): EventBeyondRate | null;
-  eventRefused(call: RunningCall): void;
-  /** The caller's signature was verified. */
-  verified(call: RunningCall): void;
-  /** Leaves an access record of a live stream. */
-  recordAccess(call: RunningCall): void;
-  /** See Call. */
-  recordNamed(call: RunningCall): Promise<void> | undefined;
-}
-
 /** The rate limit keys of a caller. They are made once a call, because a stream needs them for each event. */
 export interface Payer {
   /** An API key; or the actor that headers name, with the address, so that others cannot use up the entity's rate. */
@@ -38,8 +22,8 @@ export interface Payer {
   addressTokens: number;
 }
 
-/** A call while it runs. The pipeline notes on it what the answer, the log and the metrics need. */
-export class RunningCall implements Call {
+/** A call while it runs. The pipeline, whose PipelineCall it is, notes on it what answer, log and metrics need. */
+export abstract class RunningCall implements Call {
   readonly endpoint: Endpoint;
   readonly transport: Transport;
   readonly requestId: string;
@@ -57,8 +41,6 @@ export class RunningCall implements Call {
   ending: LedgerError | null = null;
   /** Since when a live stream waits until its caller takes more (monotonic, ms). null: it does not wait. */
   untakenSinceMs: number | null = null;
-  /** null until the call first reads through it. */
-  openedWalk: Walk | null = null;
   /** Whether the call was answered, by the handler or by the pipeline in its place. */
   answered = false;
   isVerified = false;
@@ -75,7 +57,6 @@ export class RunningCall implements Call {
   answerHeaders: [name: string, value: string][] = [];
   ledgers: Set<string> | null = null;
   #entropy: Entropy;
-  readonly #support: CallSupport;
   /** Whether the handler left its own access records, so that the answer leaves none. */
   hasRecorded = false;
   #abort: AbortController | null = null;
@@ -90,7 +71,6 @@ export class RunningCall implements Call {
     deadline: number,
     startedMs: number,
     entropy: Entropy,
-    support: CallSupport,
   ) {
     this.endpoint = endpoint;
     this.transport = transport;
@@ -99,7 +79,6 @@ export class RunningCall implements Call {
     this.deadline = deadline;
     this.startedMs = startedMs;
     this.#entropy = entropy;
-    this.#support = support;
   }
 
   /** From here on ids, bytes and the time are those of the call's first run. */
@@ -124,41 +103,16 @@ export class RunningCall implements Call {
     return this.#abort.signal;
   }
 
-  get address(): string {
-    return this.#support.address();
-  }
-
-  get walk(): Walk {
-    this.openedWalk ??= this.#support.openWalk(this);
-    return this.openedWalk;
-  }
-
-  async partWalk<T>(read: (walk: Walk) => Promise<T>): Promise<T> {
-    const walk = this.#support.openWalk(this);
-    try {
-      return await read(walk);
-    } finally {
-      walk.end();
-      this.#support.charge(this, walk);
-    }
-  }
-
-  admitEvent(): EventBeyondRate | null {
-    return this.#support.admitEvent(this);
-  }
-
-  eventRefused(): void {
-    this.#support.eventRefused(this);
-  }
-
-  recordAccess(): void {
-    this.hasRecorded = true;
-    this.#support.recordAccess(this);
-  }
-
-  recordNamed(): Promise<void> | undefined {
-    return this.#support.recordNamed(this);
-  }
+  abstract get address(): string;
+  abstract get isCompressed(): boolean;
+  abstract admitUnknown(): void;
+  abstract get walk(): Walk;
+  abstract partWalk<T>(read: (walk: Walk) => Promise<T>): Promise<T>;
+  abstract admitEvent(): EventBeyondRate | null;
+  abstract eventRefused(): void;
+  abstract recordAccess(): void;
+  abstract recordNamed(): Promise<void> | undefined;
+  abstract markVerified(): void;
 
   endWith(error: LedgerError): void {
     if (this.#ended !== null || this.answered) return;
@@ -187,12 +141,6 @@ export class RunningCall implements Call {
 
   markReplayed(): void {
     this.replayed = true;
-  }
-
-  markVerified(): void {
-    if (this.isVerified) return;
-    this.isVerified = true;
-    this.#support.verified(this);
   }
 
   takeJson(field: string): JsonNode | null {

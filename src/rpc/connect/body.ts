@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';
 import { LedgerError } from '../../domain/errors.ts';
+import { FairPlaces } from '../../runtime/limits/fair-places.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import { boundConnectTimeout, boundGrpcTimeout } from '../call/timeouts.ts';
 import { frameHeadBytes } from '../grpc/worker/framing.ts';
@@ -59,6 +60,19 @@ const unzip: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength:
 };
 
 /**
+ * Messages that are unpacked at once: of all callers, and of one address. A small body may become requestBodyMaxBytes,
+ * which are counted only when it is unpacked. Those that wait are counted as bodies.
+ */
+const unpacked = { total: 4, perCaller: 2, waiting: Number.POSITIVE_INFINITY };
+const places = new FairPlaces(unpacked, () => new Error('never: any number of messages may wait'));
+
+interface MessageSender {
+  readonly address: string;
+  /** Aborts when the caller leaves. */
+  readonly signal: AbortSignal;
+}
+
+/**
  * Returns the single message of a body, of at most requestBodyMaxBytes after decompression. Throws `payload_too_large`,
  * `unsupported_media_type` or `invalid_argument`.
  */
@@ -66,29 +80,38 @@ export async function unpackMessage(
   format: ConnectFormat,
   encoding: string | undefined,
   body: Buffer,
+  sender: MessageSender,
 ): Promise<Buffer> {
-  if (!format.framed) return encoding === undefined || encoding === 'identity' ? body : decompress(encoding, body);
+  if (!format.framed)
+    return encoding === undefined || encoding === 'identity' ? body : decompress(encoding, body, sender);
   if (body.length < frameHeadBytes || body.length !== frameHeadBytes + body.readUInt32BE(1)) throw badFrame();
   const message = body.subarray(frameHeadBytes);
   const flags = body.readUInt8(0);
   if (flags === 0) return message;
   if (flags !== COMPRESSED || encoding === undefined) throw badFrame();
-  return encoding === 'identity' ? message : decompress(encoding, message);
+  return encoding === 'identity' ? message : decompress(encoding, message, sender);
 }
 
-async function decompress(encoding: string, bytes: Buffer): Promise<Buffer> {
+async function decompress(encoding: string, bytes: Buffer, { address, signal }: MessageSender): Promise<Buffer> {
   const inflate = Object.hasOwn(unzip, encoding) ? unzip[encoding] : undefined;
   if (inflate === undefined) {
     throw new LedgerError('unsupported_media_type', 'A message may be compressed as gzip or br.', {
       expected: 'gzip or br',
     });
   }
+  await places.take(address, signal, callerLeft);
   try {
     return await inflate(bytes, { maxOutputLength: limits.requestBodyMaxBytes });
   } catch (error) {
     if (error instanceof RangeError) throw tooLarge();
     throw new LedgerError('invalid_argument', `The message is not compressed as ${encoding}.`, {}, error);
+  } finally {
+    places.leave(address);
   }
+}
+
+function callerLeft(): LedgerError {
+  return new LedgerError('unavailable', 'The caller left before its message was unpacked: call again.');
 }
 
 function badFrame(): LedgerError {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { create, fromJson, type Message, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { create, fromJson, type Message, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
 import type { LedgerError } from '../../domain/errors.ts';
 import { parseJsonBody } from '../../domain/json/json.ts';
@@ -17,6 +17,7 @@ import { equivalentOf } from '../call/rest-equivalent.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
+import { encodedLength } from '../grpc/main/encode.ts';
 import { readBody } from '../http/body.ts';
 import type { HttpHandlerParts } from '../http/handler-parts.ts';
 import { HttpCall } from '../http/http-call.ts';
@@ -61,10 +62,16 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
 
   async receive(): Promise<void> {
     const body = await readBody(this.request, this.response, this.call);
-    const message = await unpackMessage(this.#format, this.header(this.#format.encodingHeader), body);
+    const message = await this.#unpack(body);
     const unpackedBytes = Math.max(0, message.length - body.length);
     if (!this.response.holdRequest(unpackedBytes, true)) throw outOfMemoryBudget();
     this.#message = message;
+  }
+
+  #unpack(body: Buffer): Buffer | Promise<Buffer> {
+    const { call } = this;
+    if (call === null) throw new Error('a body is received for a call that has begun');
+    return unpackMessage(this.#format, this.header(this.#format.encodingHeader), body, call);
   }
 
   get received(): Uint8Array {
@@ -104,8 +111,7 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
    */
   encode(answer: object): void {
     if (this.#endpoint.changesState || this.response.hasRoomForAnswers) return;
-    const { output } = this.#endpoint.method;
-    const { length } = toBinary(output, create(output, answer as MessageInitShape<typeof output>));
+    const length = encodedLength(this.#endpoint.method.output, answer);
     if (length > limits.smallAnswerMaxBytes && !this.response.holdAnswer(length)) throw outOfMemoryBudget();
   }
 
@@ -154,12 +160,11 @@ class AnswerQueue implements AsyncIterable<object> {
   #wake: (() => void) | null = null;
   #taken: (() => void) | null = null;
   #ended = false;
-  #isStopped = false;
   #error: Error | null = null;
 
   /** Resolves once the answer was taken, or no more answers are taken. */
   push(answer: object): Promise<void> {
-    if (this.#isStopped) return Promise.resolve();
+    if (this.#ended) return Promise.resolve();
     this.#waiting.push(answer);
     this.#wake?.();
     return new Promise((resolve) => {
@@ -168,9 +173,8 @@ class AnswerQueue implements AsyncIterable<object> {
   }
 
   stop(): void {
-    this.#isStopped = true;
-    this.#taken?.();
     this.end(null);
+    this.#taken?.();
   }
 
   end(error: Error | null): void {

@@ -3,6 +3,7 @@ import { Slab } from '../../runtime/collections/slab.ts';
 import { FairShare } from '../../runtime/limits/fair-share.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import { PublicConnections } from '../../runtime/limits/public-connections.ts';
 import { StandardStreams } from '../../runtime/limits/standard-streams.ts';
 
 /** Bounds of one connection, in bytes. */
@@ -22,12 +23,18 @@ export class Connection {
   /** Bytes of requests that have begun and not ended. */
   unfinishedBytes = 0;
   answerBytes = 0;
+  /** Whole requests that have arrived, until their streams close. Bidirectional streams do not count. */
+  served = 0;
   /** Calls that were refused because it held too much. Halved every second. */
   refusals = 0;
 
   constructor(session: Http2Session, connections: Slab<Connection>) {
     this.session = session;
     this.slot = connections.add(this);
+  }
+
+  get isServing(): boolean {
+    return this.served > 0;
   }
 
   end(): void {
@@ -45,6 +52,7 @@ const connectionOf = Symbol('connection');
 export class Connections {
   readonly bounds: GrpcBounds;
   readonly standard = new StandardStreams();
+  readonly places: PublicConnections;
   /** The time of the last sweep (monotonic, ms). */
   nowMs: number;
   readonly #all = new Slab<Connection>();
@@ -56,10 +64,11 @@ export class Connections {
   readonly #budgetBytes = { request: 0, answer: 0, stream: 0 };
   #forgotMs: number;
 
-  constructor(bounds: GrpcBounds, memory: MemoryBudget, nowMs = performance.now()) {
+  constructor(bounds: GrpcBounds, connectionsMax: number, memory: MemoryBudget, nowMs = performance.now()) {
     this.nowMs = nowMs;
     this.#forgotMs = nowMs;
     this.bounds = bounds;
+    this.places = new PublicConnections(connectionsMax);
     this.#memory = memory;
     const end = (connection: Connection): void => connection.end();
     this.#requests = new FairShare(memory.maxBytes * share, end);
@@ -71,6 +80,7 @@ export class Connections {
     if (connection === undefined) {
       const added = new Connection(session, this.#all);
       session.on('close', () => this.#all.remove(added.slot));
+      this.places.begun(session.socket, added);
       session[connectionOf] = added;
       connection = added;
     }

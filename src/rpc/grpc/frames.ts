@@ -1,11 +1,12 @@
 /**
- * The protocol between the worker (worker.ts) and the main thread. All that a thread sends in one turn of its event
- * loop goes over in one buffer, frame after frame. A frame is a kind, a call's number, and the fields of its kind.
+ * The protocol between the worker (worker.ts) and the main thread. All that a thread sends in one iteration of its
+ * event loop goes over in one buffer, frame after frame. A frame is a kind, a call's number, and the fields of its
+ * kind.
  */
 
 export const workerEvent = {
   /**
-   * method u32, deadline f64 (Unix time, ms), head (the caller's address, names and values of headers), request bytes.
+   * method u32, deadline f64 (Unix time, ms), texts (the caller's address, names and values of headers), request bytes.
    */
   begun: 1,
   /** bytes: the next request of a stream, or the single request of a call that was arriving. */
@@ -17,17 +18,17 @@ export const workerEvent = {
   /** bytes u32: how many more bytes of a stream's answers HTTP/2 has taken. */
   sent: 5,
   /**
-   * status u8 (of gRPC), ms f64, head (route, code, message, request id or '', bound or ''): grpc-js refused a call
+   * status u8 (of gRPC), ms f64, texts (route, code, message, request id or '', bound or ''): grpc-js refused a call
    * before the service had it. The main thread answers with `fail`, after which the number is free.
    */
   refused: 6,
   /**
-   * status u8 (of gRPC), head (code, message, bound or ''): the request of a call that is arriving, or the requests of
+   * status u8 (of gRPC), texts (code, message, bound or ''): the request of a call that is arriving, or the requests of
    * a stream, cannot be read on.
    */
   cut: 7,
   /**
-   * ms f64, head (route, code or '', request id or ''): a call was answered without the service. The number has no
+   * ms f64, texts (route, code or '', request id or ''): a call was answered without the service. The number has no
    * meaning.
    */
   noted: 8,
@@ -43,11 +44,11 @@ export const workerEvent = {
  * free.
  */
 export const workerCommand = {
-  /** head (names and values of headers), bytes: the answer of a unary call. */
+  /** texts (names and values of headers), bytes: the answer of a unary call. */
   answer: 1,
-  /** status u8, head, message (UTF-8), details bytes (google.rpc.Status). */
+  /** status u8, texts (headers), message (UTF-8), details bytes (google.rpc.Status). */
   fail: 2,
-  /** head: sent before the first answer of a stream. */
+  /** texts (headers): sent before the first answer of a stream. */
   headers: 3,
   /** bytes: one answer of a stream. */
   send: 4,
@@ -64,30 +65,30 @@ export const workerCommand = {
 } as const;
 
 const startBytes = 4 * 1024;
-/** The largest buffer that is allocated in advance for the next turn. */
+/** The largest buffer that is allocated in advance for the next iteration. */
 const readyMaxBytes = 64 * 1024;
-/** A turn with more frames posts several messages: the other thread can do other work between them. */
+/** An iteration with more frames posts several messages: the other thread can do other work between them. */
 const messageMaxFrames = 100;
 /** A message of this size takes no further frame. */
 const messageFullBytes = 256 * 1024;
 
-/** Collects the frames of one turn of the event loop, and posts them after the turn's other work. */
+/** Collects the frames of one iteration of the event loop, and posts them after its other work. */
 export class FrameWriter {
   readonly #post: (frames: Uint8Array<ArrayBuffer>, count: number) => void;
-  readonly #afterTurn: () => void;
+  readonly #afterIteration: () => void;
   #bytes = Buffer.allocUnsafeSlow(startBytes);
   #at = 0;
   #count = 0;
 
-  /** `post` takes over the buffer of `count` frames. `afterTurn` is called after the frames of a turn were posted. */
-  constructor(post: (frames: Uint8Array<ArrayBuffer>, count: number) => void, afterTurn: () => void = () => {}) {
+  /** `post` takes over the buffer of `count` frames. `afterIteration` is called after the last ones of an iteration. */
+  constructor(post: (frames: Uint8Array<ArrayBuffer>, count: number) => void, afterIteration: () => void = () => {}) {
     this.#post = post;
-    this.#afterTurn = afterTurn;
+    this.#afterIteration = afterIteration;
   }
 
   frame(kind: number, call: number): this {
     if (this.#count === messageMaxFrames || this.#at >= messageFullBytes) this.flush();
-    if (this.#at === 0) setImmediate(this.#endTurn);
+    if (this.#at === 0) setImmediate(this.#endIteration);
     this.#count += 1;
     this.#room(5);
     this.#at = this.#bytes.writeUInt8(kind, this.#at);
@@ -120,7 +121,7 @@ export class FrameWriter {
   }
 
   /** Writes texts in latin1, such as headers. */
-  head(texts: readonly string[]): this {
+  texts(texts: readonly string[]): this {
     this.u32(texts.length);
     for (const text of texts) {
       this.u32(text.length).#room(text.length);
@@ -129,15 +130,15 @@ export class FrameWriter {
     return this;
   }
 
-  #endTurn = (): void => {
+  #endIteration = (): void => {
     this.flush();
-    this.#afterTurn();
+    this.#afterIteration();
   };
 
   flush(): void {
     if (this.#at === 0) return;
     const frames = this.#bytes.subarray(0, this.#at);
-    // A busy turn is usually followed by another one of its size.
+    // A busy iteration is usually followed by another one of its size.
     this.#bytes = Buffer.allocUnsafeSlow(Math.max(startBytes, Math.min(this.#at + (this.#at >> 2), readyMaxBytes)));
     const count = this.#count;
     this.#at = 0;
@@ -194,7 +195,7 @@ export class FrameReader {
     return this.#bytes.subarray(this.#at - length, this.#at);
   }
 
-  head(): string[] {
+  texts(): string[] {
     const texts = new Array<string>(this.u32());
     for (let index = 0; index < texts.length; index++) {
       const length = this.u32();

@@ -9,6 +9,7 @@ export interface GrpcWorkerData {
   /** The methods that the main thread serves. */
   readonly methods: readonly GrpcMethod[];
   readonly bounds: GrpcBounds;
+  readonly connectionsMax: number;
   readonly memory: SharedMemoryBudget;
   /** The shared memory of a FrameBacklog. */
   readonly backlog: SharedArrayBuffer;
@@ -26,10 +27,10 @@ export interface GrpcMethod {
 /** Messages of the worker beside the frames of calls. */
 export type WorkerEvent =
   | { readonly event: 'listening'; readonly host: string; readonly port: number }
-  | { readonly event: 'not listening'; readonly message: string; readonly code: string | null }
+  | { readonly event: 'listen_failed'; readonly message: string; readonly code: string | null }
   | { readonly event: 'closed' };
 
 /** Messages to the worker beside the frames of calls. */
 export type WorkerCommand =
-  | { readonly command: 'say serving'; readonly serving: boolean }
+  | { readonly command: 'set_serving'; readonly serving: boolean }
   | { readonly command: 'close'; readonly graceMs: number };

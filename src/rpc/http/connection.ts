@@ -57,6 +57,10 @@ export class HttpConnection {
     this.#dropWaiting();
   }
 
+  get isServing(): boolean {
+    return this.#underWay.some(({ req }) => req.complete);
+  }
+
   get isIdle(): boolean {
     return this.#underWay.length === 0;
   }
@@ -138,7 +142,7 @@ export class HttpConnection {
     this.socket.end();
   }
 
-  /** Destroys the connection and frees what it holds for others in the same turn of the event loop. */
+  /** Destroys the connection and frees what it holds for others in the same iteration of the event loop. */
   abort(): void {
     this.socket.destroy();
     for (const response of this.#underWay) response.releaseAll();

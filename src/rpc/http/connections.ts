@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { FairShare } from '../../runtime/limits/fair-share.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import { PublicConnections } from '../../runtime/limits/public-connections.ts';
 import { HttpConnection } from './connection.ts';
 import type { AnswerRules, HttpHandler, HttpResponse } from './response.ts';
 
@@ -20,6 +21,7 @@ export class HttpConnections implements AnswerRules, Disposable {
   readonly memory: MemoryBudget;
   readonly headers: readonly string[];
   readonly #monotonicMs: () => number;
+  readonly #places: PublicConnections;
   readonly #open = new Map<object, HttpConnection>();
   /** Unfinished bodies need no credential and may take seconds, so they have their own share of the budget. */
   readonly #unfinished: FairShare<HttpConnection>;
@@ -34,8 +36,9 @@ export class HttpConnections implements AnswerRules, Disposable {
   #lookedMs = performance.now();
   #looksInTime = 0;
 
-  constructor(memory: MemoryBudget, headers: readonly string[], monotonicMs: () => number) {
+  constructor(memory: MemoryBudget, headers: readonly string[], connectionsMax: number, monotonicMs: () => number) {
     this.memory = memory;
+    this.#places = new PublicConnections(connectionsMax);
     this.headers = headers;
     this.#monotonicMs = monotonicMs;
     this.#unfinished = new FairShare(memory.maxBytes * unfinishedShare, (connection) => connection.abort());
@@ -53,8 +56,15 @@ export class HttpConnections implements AnswerRules, Disposable {
     };
   }
 
+  /** A socket was accepted. Below TLS its handshake follows. */
+  accept(socket: Socket): void {
+    this.#places.take(socket);
+  }
+
   add(socket: Socket): void {
-    this.#open.set(socket, new HttpConnection(socket, this.memory, this.#monotonicMs()));
+    const connection = new HttpConnection(socket, this.memory, this.#monotonicMs());
+    this.#open.set(socket, connection);
+    this.#places.begun(socket, connection);
     const { resume, close } = this.#listeners;
     socket.on('error', destroy).on('resume', resume).on('close', close);
   }

@@ -1,5 +1,5 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
-import type { MemoryBudget, MemoryKind } from '../../runtime/limits/memory-budget.ts';
+import { type MemoryBudget, type MemoryKind, smallRequestBytes } from '../../runtime/limits/memory-budget.ts';
 
 /** A multiple of the memory budget's own unit. */
 export const countStepBytes = 1_024;
@@ -52,9 +52,10 @@ export class HttpResponse extends ServerResponse {
   requestId: string | null = null;
   /** Whether the caller waits for `100 Continue` before it sends the body. */
   expectsContinue = false;
-  /** The bytes of the request's body, and the bytes that are counted for them, in whole steps. */
+  /** The bytes of the request's body, and the bytes that are counted for them, in whole steps, as each kind. */
   #bodyBytes = 0;
   #requestBytes = 0;
+  #smallBytes = 0;
   #unfinishedBytes = 0;
   #answerBytes = 0;
   #isCounted = true;
@@ -67,15 +68,17 @@ export class HttpResponse extends ServerResponse {
   holdRequest(bytes: number, isLast: boolean): boolean {
     const { rules } = this;
     if (rules === null || bytes === 0 || this.#isReleased) return true;
-    const more = inSteps(this.#bodyBytes + bytes) - this.#requestBytes;
+    const more = inSteps(this.#bodyBytes + bytes) - this.heldRequestBytes;
+    const isSmall = isLast && this.#bodyBytes === 0 && bytes <= smallRequestBytes;
     if (isLast) this.requestEnded();
     else if (more > 0) {
       if (!rules.holdUnfinished(this, more)) return false;
       this.#unfinishedBytes += more;
     }
-    if (more > 0 && !rules.memory.hold('request', more)) return false;
+    if (more > 0 && !rules.memory.hold(isSmall ? 'small' : 'request', more)) return false;
     this.#bodyBytes += bytes;
-    this.#requestBytes += more;
+    if (isSmall) this.#smallBytes += more;
+    else this.#requestBytes += more;
     return true;
   }
 
@@ -88,7 +91,9 @@ export class HttpResponse extends ServerResponse {
   dropRequest(): void {
     this.requestEnded();
     this.#release('request', this.#requestBytes);
+    this.#release('small', this.#smallBytes);
     this.#requestBytes = 0;
+    this.#smallBytes = 0;
     this.#bodyBytes = 0;
   }
 
@@ -115,7 +120,7 @@ export class HttpResponse extends ServerResponse {
   }
 
   get heldRequestBytes(): number {
-    return this.#requestBytes;
+    return this.#requestBytes + this.#smallBytes;
   }
 
   get heldAnswerBytes(): number {

@@ -78,9 +78,9 @@ export function createHttpServer(
   const server = made as unknown as Server;
   // Node silently drops headers beyond this count. With one more, checkHead can refuse the request.
   server.maxHeadersCount = limits.headersMaxCount + 1;
-  server.maxConnections = limits.connectionsMax;
   // Node would reset requests on their way to idle connections. `connections` drains them instead.
   server.closeIdleConnections = () => {};
+  server.on('connection', (socket: Socket) => connections.accept(socket));
   server.on(tls === null ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket));
   if (tls !== null) server.on('connection', (socket: Socket) => connections.addBelowTls(socket));
   server.on('checkContinue', (request: IncomingMessage, response: HttpResponse) => {

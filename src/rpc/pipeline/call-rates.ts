@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net';
 import { LedgerError } from '../../domain/errors.ts';
 import { partsIn } from '../../domain/json/json-parts.ts';
 import { limits } from '../../runtime/limits/limits.ts';
@@ -13,30 +12,42 @@ export interface CallRateSizes {
   readonly call: BucketSize;
 }
 
-/** The three rate limits: anonymous creations, appends, and all other calls. */
+/** The rate limits: anonymous creations, other calls without a known caller, appends, and all other calls. */
 export type CallRates = ReturnType<typeof createCallRates>;
 
 /** `callersMax`: callers whose rate is remembered. */
 export function createCallRates(sizes: CallRateSizes, callersMax: number = limits.rateLimitKeysMax) {
   const creates = new RateLimiter('create', sizes.create, callersMax);
+  const unknown = new RateLimiter('call', ofAddress(sizes.call), callersMax);
   const appends = new CallerRate('append', sizes.append, callersMax);
   const calls = new CallerRate('call', sizes.call, callersMax);
+  const rateOf = (call: RunningCall): CallerRate => (call.endpoint.isAppend ? appends : calls);
+  const rateWithoutCaller = ({ endpoint }: RunningCall): RateLimiter =>
+    endpoint.rule.createsAnonymously ? creates : unknown;
   return {
+    /**
+     * Takes one call from the rate of the address, whose other callers are not known either. Throws `rate_limited` and
+     * sets the headers that say when to retry.
+     */
+    admitUnknown(call: RunningCall, nowMs: number): void {
+      const limited = unknown.take(call.address, nowMs);
+      if (limited !== null) throw rateLimited(call, limited);
+    },
     /**
      * Takes one call from the caller's buckets. If one is empty, throws `rate_limited` and sets the headers that say
      * when to retry. Refused calls go into the caller's access history at no more than the rate for calls, so that a
      * flood of them cannot fill the store.
      */
-    admit(call: RunningCall, address: () => string, nowMs: number): void {
-      const { caller, endpoint } = call;
+    admit(call: RunningCall, nowMs: number): void {
+      const { caller } = call;
       let limited: RateLimited | null = null;
       if (caller !== null) {
-        const rate = endpoint.isAppend ? appends : calls;
-        const payer = payerOf(caller, call, address);
-        limited = rate.takeCall(payer, endpoint.isAppend, nowMs);
+        const rate = rateOf(call);
+        const payer = payerOf(caller, call);
+        limited = rate.takeCall(payer, call, nowMs);
         if (limited !== null) call.isRecorded = rate.isRecorded(payer, nowMs);
-      } else if (endpoint.rule.createsAnonymously) {
-        limited = creates.take(addressKey(address()), nowMs);
+      } else {
+        limited = rateWithoutCaller(call).take(call.address, nowMs);
       }
       if (limited !== null) throw rateLimited(call, limited);
     },
@@ -45,7 +56,7 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
      * `rate_limited` if one owes calls already, and `payload_too_large` for too much of a caller that is not verified.
      * A call that is refused here is not recorded: what it names would have to be read.
      */
-    admitRequest(call: RunningCall, address: () => string, request: Uint8Array, nowMs: number): void {
+    admitRequest(call: RunningCall, request: Uint8Array, nowMs: number): void {
       const { caller, endpoint } = call;
       // The largest payload has to be read to verify its signature.
       const isBounded = caller === null || (caller.mustSign && !endpoint.isAppend);
@@ -54,13 +65,10 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
       if (isBounded && parts > limits.anonymousPartsMax) throw tooManyParts();
       const tokens = callsToRead(parts);
       if (tokens === 0) return;
-      let limited: RateLimited | null = null;
-      if (caller !== null) {
-        const rate = endpoint.isAppend ? appends : calls;
-        limited = rate.takeCosts(payerOf(caller, call, address), tokens, nowMs);
-      } else if (endpoint.rule.createsAnonymously) {
-        limited = creates.takeMore(addressKey(address()), tokens, nowMs);
-      }
+      const limited =
+        caller === null
+          ? rateWithoutCaller(call).takeMore(call.address, tokens, nowMs)
+          : rateOf(call).takeCosts(payerOf(caller, call), tokens, nowMs);
       if (limited === null) return;
       call.isRecorded = false;
       throw rateLimited(call, limited);
@@ -68,45 +76,48 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
     /**
      * The same for an event of a stream, whose costs take nothing from the calls of the same key. Returns the refusal.
      */
-    admitEvent(call: RunningCall, address: () => string, parts: number, nowMs: number): EventBeyondRate | null {
+    admitEvent(call: RunningCall, parts: number, nowMs: number): EventBeyondRate | null {
       if (call.caller === null) return null;
       const tokens = callsToRead(parts);
-      const limited = appends.takeEventCosts(payerOf(call.caller, call, address), tokens, nowMs);
+      const limited = appends.takeEventCosts(payerOf(call.caller, call), tokens, nowMs);
       return limited === null ? null : { error: tooManyCalls(limited), retryAfterMs: limited.retryAfterMs };
     },
     /** An event of a stream that was refused for good counts as a call. */
-    chargeRefusedEvent(call: RunningCall, address: () => string, nowMs: number): void {
-      if (call.caller !== null) appends.chargeEvent(payerOf(call.caller, call, address), 1, nowMs);
+    chargeRefusedEvent(call: RunningCall, nowMs: number): void {
+      if (call.caller !== null) appends.chargeEvent(payerOf(call.caller, call), 1, nowMs);
     },
     /** Charges what a read has cost beyond one call. The next calls are refused until the bucket is filled again. */
-    charge(call: RunningCall, address: () => string, cost: WalkCost, nowMs: number): void {
+    charge(call: RunningCall, cost: WalkCost, nowMs: number): void {
       const { caller, endpoint } = call;
       const tokens = callsOf(cost);
-      if (caller === null || endpoint.isAppend || tokens === 0) return;
-      calls.charge(payerOf(caller, call, address), tokens, nowMs);
+      if (endpoint.isAppend || tokens === 0) return;
+      if (caller === null) unknown.charge(call.address, tokens, nowMs);
+      else calls.charge(payerOf(caller, call), tokens, nowMs);
     },
     /** The caller's signature was verified: its address gets back what the call took from it, and pays no more. */
-    verified({ endpoint, payer }: RunningCall, nowMs: number): void {
-      if (payer !== null) (endpoint.isAppend ? appends : calls).verified(payer, nowMs);
+    verified(call: RunningCall, nowMs: number): void {
+      if (call.payer !== null) rateOf(call).verified(call.payer, nowMs);
     },
   };
 }
 
-function payerOf(caller: Caller, call: RunningCall, address: () => string): Payer {
-  call.payer ??= newPayer(caller, call.isVerified, address);
+function payerOf(caller: Caller, call: RunningCall): Payer {
+  call.payer ??= newPayer(caller, call);
   return call.payer;
 }
 
-function newPayer(caller: Caller, isVerified: boolean, address: () => string): Payer {
-  const { apiKeyId, actorId } = caller;
-  if (apiKeyId !== null) return { key: apiKeyId, actor: actorId, unverifiedAddress: null, addressTokens: 0 };
-  const actor = walkerOf(caller, address());
-  const unverifiedAddress = isVerified ? null : addressKey(address());
-  return { key: actor, actor, unverifiedAddress, addressTokens: 0 };
+function newPayer({ apiKeyId }: Caller, call: RunningCall): Payer {
+  const actor = walkerOf(call);
+  const unverifiedAddress = apiKeyId !== null || call.isVerified ? null : call.address;
+  return { key: apiKeyId ?? actor, actor, unverifiedAddress, addressTokens: 0 };
 }
 
 /** Honest entities behind one gateway share its address, and all are unverified until their requests were read. */
 const callersPerAddress = 10;
+
+function ofAddress({ perSecond, burst }: BucketSize): BucketSize {
+  return { perSecond: callersPerAddress * perSecond, burst: callersPerAddress * burst };
+}
 
 /**
  * The rate of one kind of call. Each bucket has the same size, but that of an address is larger. A call counts for its
@@ -118,27 +129,34 @@ class CallerRate {
   readonly #actors: RateLimiter;
   readonly #addresses: RateLimiter;
   readonly #recorded: RateLimiter;
-  /** What one request or event may take from the bucket of its address: the others there go on. */
+  /** The most that one request or event takes from its address's bucket, so that others there are not refused. */
   readonly #addressTokensMax: number;
 
   constructor(name: 'append' | 'call', size: BucketSize, callersMax: number) {
     const limiter = (of: BucketSize) => new RateLimiter(name, of, callersMax);
     [this.#keys, this.#actors, this.#recorded] = [limiter(size), limiter(size), limiter(size)];
-    const { perSecond, burst } = size;
-    this.#addresses = limiter({ perSecond: callersPerAddress * perSecond, burst: callersPerAddress * burst });
-    this.#addressTokensMax = (callersPerAddress * burst) / 2;
+    this.#addresses = limiter(ofAddress(size));
+    this.#addressTokensMax = ofAddress(size).burst / 2;
   }
 
-  /** `mayOwe`: small calls go on while the actor owes costs, which for appends may be those of its streams. */
-  takeCall(payer: Payer, mayOwe: boolean, nowMs: number): RateLimited | null {
+  takeCall(payer: Payer, call: RunningCall, nowMs: number): RateLimited | null {
     const limited =
       this.#checkAddress(payer, 1, nowMs) ??
       this.#keys.check(payer.key, 1, nowMs) ??
-      (mayOwe ? null : this.#actors.check(payer.actor, 0, nowMs));
+      this.#checkOwed(payer, call, nowMs);
     if (limited !== null) return limited;
     this.#keys.charge(payer.key, 1, nowMs);
     this.#chargeAddress(payer, 1, nowMs);
     return null;
+  }
+
+  /**
+   * Small appends go on while the actor owes costs, which may be those of its streams. The size of a compressed one is
+   * known only once it is unpacked, which costs as much as a large one.
+   */
+  #checkOwed(payer: Payer, call: RunningCall, nowMs: number): RateLimited | null {
+    const limited = this.#actors.check(payer.actor, 0, nowMs);
+    return limited !== null && call.endpoint.isAppend && !call.isCompressed ? null : limited;
   }
 
   takeCosts(payer: Payer, tokens: number, nowMs: number): RateLimited | null {
@@ -177,7 +195,7 @@ class CallerRate {
     return this.#recorded.take(actor, nowMs) === null;
   }
 
-  /** Comes before all other checks: they make buckets, and a flood of refused names would push out those of others. */
+  /** Checked first: the other checks create buckets, and a flood of names would evict those of other callers. */
   #checkAddress({ unverifiedAddress }: Payer, tokens: number, nowMs: number): RateLimited | null {
     return unverifiedAddress === null ? null : this.#addresses.check(unverifiedAddress, tokens, nowMs);
   }
@@ -194,27 +212,16 @@ class CallerRate {
  * The key that a long read counts for: the actor, whatever API key it uses; actor and address if only headers name the
  * actor; the address if there is no caller.
  */
-export function walkerOf(caller: Caller | null, address: string): string {
-  if (caller === null) return addressKey(address);
-  return caller.apiKeyId === null ? `${caller.actorId} ${addressKey(address)}` : caller.actorId;
+export function walkerOf(call: Pick<RunningCall, 'caller' | 'address'>): string {
+  const { caller } = call;
+  if (caller === null) return call.address;
+  return caller.apiKeyId === null ? `${caller.actorId} ${call.address}` : caller.actorId;
 }
 
 /** The calls that a read counts as, beyond the call itself. */
 export function callsOf({ examined, chars, verified }: WalkCost): number {
   const { readEventsPerCall, readSignaturesPerCall, readCharsPerCall } = limits;
   return Math.floor(examined / readEventsPerCall + verified / readSignaturesPerCall + chars / readCharsPerCall);
-}
-
-/** A rate limit key for an address. An IPv6 caller usually has a whole /64, so a /64 counts as one address. */
-export function addressKey(address: string): string {
-  const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0');
-  const groups = [...left, ...zeros, ...right].slice(0, 4);
-  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
 }
 
 /** The calls that a request counts as, beyond the call itself. */

@@ -3,7 +3,7 @@ import { type ActorType, actorTypes } from '../../domain/event/event.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
 import { Auth, type MethodRule } from '../../gen/svc/v1/options_pb.ts';
 import type { Caller, CallSignature } from '../../service/calls/call.ts';
-import type { Credentials } from '../../service/developers/credentials.ts';
+import type { Credentials, UnknownCaller } from '../../service/developers/credentials.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
 
 type HeaderReader = Pick<IncomingCall, 'header'>;
@@ -18,35 +18,42 @@ export async function identify(
   credentials: Credentials,
   rule: MethodRule,
   request: HeaderReader,
+  unknown: UnknownCaller,
 ): Promise<Caller | null> {
   if (rule.auth === Auth.NONE) return null;
   const authorization = request.header('authorization');
   const actorType = request.header('x-actor-type');
-  if (authorization !== undefined) return byBearer(credentials, authorization, actorType);
+  if (authorization !== undefined) return byBearer(credentials, authorization, actorType, unknown);
   const actorId = request.header('x-actor-id');
   if (actorId === undefined || rule.auth === Auth.BEARER) throw noCredential(rule);
-  return byHeaders(credentials, actorId, actorType);
+  return byHeaders(credentials, actorId, actorType, unknown);
 }
 
 async function byBearer(
   credentials: Credentials,
   authorization: string,
   actorType: string | undefined,
+  unknown: UnknownCaller,
 ): Promise<Caller> {
   const key = BEARER.exec(authorization)?.[1];
   if (key === undefined)
     throw new LedgerError('invalid_api_key', 'The Authorization header must be "Bearer" and one API key.', {
       header: 'Authorization',
     });
-  const { actorId, world, apiKeyId } = await credentials.byApiKey(key);
+  const { actorId, world, apiKeyId } = await credentials.byApiKey(key, unknown);
   const type = actorType === undefined ? 'service' : checkedActorType(actorType);
   return { actorId, world, via: 'api_key', apiKeyId, actorType: type, mustSign: false };
 }
 
-async function byHeaders(credentials: Credentials, actorId: string, actorType: string | undefined): Promise<Caller> {
+async function byHeaders(
+  credentials: Credentials,
+  actorId: string,
+  actorType: string | undefined,
+  unknown: UnknownCaller,
+): Promise<Caller> {
   if (!isUuid(actorId)) throw badIdentity('X-ACTOR-ID must be the id of one entity’s actor.', 'X-ACTOR-ID');
   if (actorType === undefined) throw badIdentity('X-ACTOR-ID must come with X-ACTOR-TYPE.', 'X-ACTOR-TYPE');
-  const entity = await credentials.byEntityHeaders(actorId, checkedActorType(actorType));
+  const entity = await credentials.byEntityHeaders(actorId, checkedActorType(actorType), unknown);
   return { ...entity, via: 'entity_header', apiKeyId: null };
 }
 

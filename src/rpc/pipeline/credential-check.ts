@@ -28,7 +28,7 @@ export class CredentialCheck {
     if (nowMs - this.#beganMs < limits.streamCredentialCheckMaxMs) return null;
     this.#beganMs = nowMs;
     try {
-      await identify(this.#credentials, rule, incoming);
+      await identify(this.#credentials, rule, incoming, known);
       this.#validMs = Math.max(this.#validMs, nowMs);
       return null;
     } catch (thrown) {
@@ -39,6 +39,9 @@ export class CredentialCheck {
     }
   }
 }
+
+/** The caller of a stream was found at its start. */
+const known = { admitUnknown: () => {} };
 
 function notChecked(): LedgerError {
   return new LedgerError(

@@ -1,34 +1,25 @@
 import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
-import type { EntityRequest, EventBeyondRate } from '../../service/calls/call.ts';
+import type { EntityRequest } from '../../service/calls/call.ts';
 import { demandEntitySignature } from '../../service/calls/caller.ts';
-import { FreshEntropy } from '../../service/calls/entropy.ts';
 import type { PushedAnswers } from '../../service/calls/pushed-answers.ts';
 import type { Credentials } from '../../service/developers/credentials.ts';
 import { fingerprintOf } from '../../service/idempotency/fingerprint.ts';
 import { type RunOnceParts, runOnce } from '../../service/idempotency/run-once.ts';
-import { Walk, type WalkParts } from '../../service/walking/walk.ts';
 import type { BidiCall, IncomingCall, StreamCall, UnaryCall } from '../call/incoming-call.ts';
-import { requestIdOf } from '../call/request-id.ts';
-import { type CallSupport, RunningCall } from '../call/running-call.ts';
+import type { RunningCall } from '../call/running-call.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { BidiStreamHandler, LiveStreamHandler, ServerStreamHandler, UnaryHandler } from '../endpoints/handlers.ts';
-import type { AnswerLog } from './answer-log.ts';
 import { asLedgerError } from './as-ledger-error.ts';
-import { addressKey, type CallRates, walkerOf } from './call-rates.ts';
 import { createCallRegister } from './call-register.ts';
 import { identify, signatureOf } from './caller.ts';
 import { signedTime } from './entity-request.ts';
-import { LiveCredentials } from './live-credentials.ts';
-import { watchCredential } from './stream-credential.ts';
+import { PipelineCall, type PipelineCallParts } from './pipeline-call.ts';
+import { StreamCredentials } from './stream-credentials.ts';
 
-interface PipelineParts extends RunOnceParts {
+interface PipelineParts extends RunOnceParts, PipelineCallParts {
   readonly credentials: Credentials;
-  readonly rates: CallRates;
-  readonly walks: WalkParts;
-  readonly answers: AnswerLog;
-  monotonicMs(): number;
   /** Whether this node's clock is right, so that it may check and date calls. If absent, it always is. */
   readonly isClockRight?: () => boolean;
 }
@@ -51,20 +42,7 @@ export function createPipeline(parts: PipelineParts) {
     }
   };
   const running = createCallRegister(parts.now, answerFor);
-  const liveCredentials = new LiveCredentials(parts.credentials);
-
-  const begin = (endpoint: Endpoint, incoming: IncomingCall, timeoutMs: number): RunningCall => {
-    const { transport } = incoming;
-    const now = parts.now();
-    const entropy = new FreshEntropy(parts.random, now);
-    const requestId = requestIdOf(incoming.header('x-request-id'), () => entropy.newId());
-    const deadline = now + Math.min(incoming.timeoutMs, timeoutMs);
-    const support = new PipelineSupport(parts, incoming);
-    const startedMs = parts.monotonicMs();
-    const call = new RunningCall(endpoint, transport, requestId, now, deadline, startedMs, entropy, support);
-    running.add(call, incoming);
-    return call;
-  };
+  const streamCredentials = new StreamCredentials(parts.credentials, answerFor);
 
   const fail = async (call: RunningCall, incoming: IncomingCall, thrown: unknown): Promise<void> => {
     const error = asLedgerError(thrown);
@@ -89,29 +67,22 @@ export function createPipeline(parts: PipelineParts) {
     }
   };
 
-  const end = (call: RunningCall, incoming: IncomingCall): void => {
-    const walk = call.openedWalk;
-    if (walk !== null) {
-      walk.end();
-      charge(parts, call, incoming, walk);
-    }
-    running.remove(incoming);
-  };
-
   /** Runs the steps of one call. What they throw becomes its answer. */
   const run = async (
     endpoint: Endpoint,
     incoming: IncomingCall,
     timeoutMs: number,
-    steps: (call: RunningCall) => Promise<void>,
+    steps: (call: PipelineCall) => Promise<void>,
   ): Promise<void> => {
-    const call = begin(endpoint, incoming, timeoutMs);
+    const call = new PipelineCall(parts, endpoint, incoming, timeoutMs);
+    running.add(call, incoming);
     try {
       await steps(call);
     } catch (thrown) {
       await fail(call, incoming, thrown).catch((defect: unknown) => failAgain(call, incoming, defect));
     } finally {
-      end(call, incoming);
+      if (call.openedWalk !== null) call.endWalk(call.openedWalk);
+      running.remove(incoming);
     }
   };
 
@@ -122,7 +93,7 @@ export function createPipeline(parts: PipelineParts) {
       // The request has no fields of JSON text, whose parsed form would be kept as long as the stream.
       const { message } = incoming.decode();
       call.request = message;
-      liveCredentials.watch(incoming);
+      streamCredentials.watch(incoming);
       try {
         const answers = await opened(call, (endpoint.handler as LiveStreamHandler)(message, call));
         if (answers === null) throw callerLeft();
@@ -135,7 +106,7 @@ export function createPipeline(parts: PipelineParts) {
         // The end of the stream also ends the read under way, which throws another error.
         throw call.ending ?? thrown;
       } finally {
-        liveCredentials.unwatch(incoming);
+        streamCredentials.unwatch(incoming);
       }
       if (call.ending !== null) throw call.ending;
       await finish(parts, call, incoming);
@@ -182,64 +153,18 @@ export function createPipeline(parts: PipelineParts) {
     async bidi(endpoint: Endpoint, incoming: BidiCall): Promise<void> {
       await run(endpoint, incoming, Number.POSITIVE_INFINITY, async (call) => {
         await admit(parts, call, incoming);
-        using _watch = watchCredential(parts.credentials, call, incoming, answerFor);
-        await sendAll(call, incoming, (endpoint.handler as BidiStreamHandler)(incoming.requests, call));
-        if (call.ending !== null) throw call.ending;
-        await finish(parts, call, incoming);
+        streamCredentials.watch(incoming);
+        try {
+          await sendAll(call, incoming, (endpoint.handler as BidiStreamHandler)(incoming.requests, call));
+          if (call.ending !== null) throw call.ending;
+          await finish(parts, call, incoming);
+        } finally {
+          streamCredentials.unwatch(incoming);
+        }
       });
       incoming.requests.stop();
     },
   };
-}
-
-function charge({ rates, monotonicMs }: PipelineParts, call: RunningCall, incoming: IncomingCall, walk: Walk): void {
-  rates.charge(call, () => incoming.address(), walk.cost, monotonicMs());
-}
-
-class PipelineSupport implements CallSupport {
-  readonly #parts: PipelineParts;
-  readonly #incoming: IncomingCall & Partial<Pick<BidiCall, 'requests'>>;
-
-  constructor(parts: PipelineParts, incoming: IncomingCall & Partial<Pick<BidiCall, 'requests'>>) {
-    this.#parts = parts;
-    this.#incoming = incoming;
-  }
-
-  address(): string {
-    return addressKey(this.#incoming.address());
-  }
-
-  openWalk(call: RunningCall): Walk {
-    return new Walk(this.#parts.walks, walkerOf(call.caller, this.#incoming.address()), call.signal);
-  }
-
-  charge(call: RunningCall, walk: Walk): void {
-    charge(this.#parts, call, this.#incoming, walk);
-  }
-
-  admitEvent(call: RunningCall): EventBeyondRate | null {
-    const { rates, monotonicMs } = this.#parts;
-    const parts = this.#incoming.requests?.takenParts ?? 0;
-    return rates.admitEvent(call, () => this.#incoming.address(), parts, monotonicMs());
-  }
-
-  eventRefused(call: RunningCall): void {
-    const { rates, monotonicMs } = this.#parts;
-    rates.chargeRefusedEvent(call, () => this.#incoming.address(), monotonicMs());
-  }
-
-  verified(call: RunningCall): void {
-    const { rates, monotonicMs } = this.#parts;
-    rates.verified(call, monotonicMs());
-  }
-
-  recordAccess(call: RunningCall): void {
-    this.#parts.answers.recordStream(call, this.#incoming);
-  }
-
-  recordNamed(call: RunningCall): Promise<void> | undefined {
-    return this.#parts.answers.recordNamed(call, this.#incoming);
-  }
 }
 
 /**
@@ -248,13 +173,13 @@ class PipelineSupport implements CallSupport {
  */
 async function admit(parts: PipelineParts, call: RunningCall, incoming: IncomingCall): Promise<EntityRequest | null> {
   const { rule } = call.endpoint;
-  const caller = await identify(parts.credentials, rule, incoming);
+  const caller = await identify(parts.credentials, rule, incoming, call);
   call.caller = caller;
   refuseByWrongClock(parts, call);
-  parts.rates.admit(call, () => incoming.address(), parts.monotonicMs());
+  parts.rates.admit(call, parts.monotonicMs());
   const timestamp = demandSignature(call, incoming, parts.now());
   await incoming.receive();
-  parts.rates.admitRequest(call, () => incoming.address(), incoming.received, parts.monotonicMs());
+  parts.rates.admitRequest(call, incoming.received, parts.monotonicMs());
   if (caller === null) return null;
   const signature = signatureOf(incoming);
   if (timestamp !== null && signature !== null) {

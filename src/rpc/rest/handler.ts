@@ -10,7 +10,7 @@ import { requestIdIn } from '../http/server.ts';
 import { answerOptions, noRoute, noteUnrouted, refuseMethod, refuseRequest } from '../http/unrouted-request.ts';
 import { RestLiveCall } from './live-call.ts';
 import { RestCall, type RestEntry, restEntry } from './rest-call.ts';
-import { EVENTS, PLAIN, RestStreamCall } from './stream.ts';
+import { EVENTS, PLAIN, RestStreamCall } from './stream-call.ts';
 
 /** Serves the routes of all endpoints, and the error envelope for everything else. */
 export function createRestHandler(parts: HttpHandlerParts): HttpHandler {

@@ -7,12 +7,10 @@ import type { Decoded, StreamCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { errorEnvelope } from '../http/error-envelope.ts';
 import { RestCall } from './rest-call.ts';
-import { EVENTS, writeOn } from './stream.ts';
+import { EVENTS, endWith, writeOn } from './stream-call.ts';
 
 /** How long EventSource waits before it reconnects, ms, if no error says otherwise. */
 const retryMs = 2_000;
-/** How long a caller that does not read keeps the connection after an error, ms. */
-const lingerMs = 1_000;
 
 const PLACE = /^(0|-1|[1-9][0-9]{0,15})$/;
 
@@ -58,8 +56,7 @@ export class RestLiveCall extends RestCall implements StreamCall {
     }
     const retry = error.details.retry_after_ms;
     const hint = typeof retry === 'number' ? `retry: ${retry}\n` : '';
-    this.response.end(`${hint}event: error\ndata: ${errorEnvelope(error, call.requestId)}\n\n`);
-    setTimeout(() => this.response.destroy(), lingerMs).unref();
+    endWith(this.response, `${hint}event: error\ndata: ${errorEnvelope(error, call.requestId)}\n\n`);
   }
 
   #start(call: RunningCall): void {

@@ -2,8 +2,13 @@ import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 
 /** What a node holds for its callers. The names are values of a metric's label. */
-export const memoryKinds = ['request', 'answer', 'read', 'stream', 'peer'] as const;
+export const memoryKinds = ['request', 'small', 'answer', 'read', 'stream', 'peer'] as const;
 export type MemoryKind = (typeof memoryKinds)[number];
+
+/** The kind of a whole request. */
+export function requestKind(bytes: number): MemoryKind {
+  return bytes <= smallRequestBytes ? 'small' : 'request';
+}
 
 /** Sent to another thread, so that both count in the same counters. */
 export interface SharedMemoryBudget {
@@ -14,6 +19,14 @@ export interface SharedMemoryBudget {
 /** Bytes are counted in units of this size, so that 32-bit counters reach 128 GiB. */
 export const budgetUnitBytes = 64;
 const totalIndex = memoryKinds.length;
+
+/** A whole request of at most so many bytes is `small`. Most appends are. */
+export const smallRequestBytes = 64 * 1024;
+/**
+ * The part of the budget that small requests may hold though the budget is full: neither clients that do not end their
+ * requests, nor those that do not read, nor long reads keep others from writing.
+ */
+const smallShare = 1 / 16;
 
 /**
  * Counts what a node holds in memory, with counters that its threads share.
@@ -45,14 +58,11 @@ export class MemoryBudget {
 
   /** Counts bytes that are about to be held. false: they would exceed the bound, and are not counted. */
   hold(kind: MemoryKind, bytes: number): boolean {
-    const units = unitsOf(bytes);
-    const before = Atomics.add(this.#counters, totalIndex, units);
-    if ((before + units) * budgetUnitBytes > this.maxBytes) {
-      Atomics.sub(this.#counters, totalIndex, units);
-      return false;
-    }
-    Atomics.add(this.#counters, memoryKinds.indexOf(kind), units);
-    return true;
+    this.add(kind, bytes);
+    if (this.heldBytes() <= this.maxBytes) return true;
+    if (kind === 'small' && this.heldBytes('small') <= this.maxBytes * smallShare) return true;
+    this.release(kind, bytes);
+    return false;
   }
 
   /** Counts bytes that are held and cannot be refused any more. */

@@ -16,16 +16,25 @@ interface NamedEntity {
   readonly mustSign: boolean;
 }
 
+/** The call whose credential is looked up. */
+export interface UnknownCaller {
+  /**
+   * Called before the store is read for a credential that this node has not found valid lately. Takes a call from the
+   * rate of the caller's address. Throws `rate_limited`.
+   */
+  admitUnknown(): void;
+}
+
 /** Authenticates callers. Every method may throw LedgerError `unavailable`. */
 export interface Credentials {
   /**
    * Synchronous for a key that was checked within the last half second. Throws `invalid_api_key` if the key is
    * malformed, unknown or revoked.
    */
-  byApiKey(key: string): KeyOwner | Promise<KeyOwner>;
+  byApiKey(key: string, unknown: UnknownCaller): KeyOwner | Promise<KeyOwner>;
 
   /** `actorId` is a UUID. Throws `invalid_actor_identity` if the actor is no entity, or not of that type. */
-  byEntityHeaders(actorId: string, actorType: ActorType): Promise<NamedEntity>;
+  byEntityHeaders(actorId: string, actorType: ActorType, unknown: UnknownCaller): Promise<NamedEntity>;
 
   /**
    * Checks the signature of an ENTITY_REQUEST under an active key of the entity. The caller has checked its timestamp.

@@ -7,7 +7,7 @@ import type { Identities } from '../actors/identities.ts';
 import { signatureDetails } from '../actors/signature-details.ts';
 import { verifyForms } from '../actors/signing.ts';
 import { apiKeyCollection } from './api-key-record.ts';
-import type { Credentials, KeyOwner } from './credentials.ts';
+import type { Credentials, KeyOwner, UnknownCaller } from './credentials.ts';
 
 /**
  * How long a valid API key is cached, ms. A revoked key is refused on all nodes within a second; so are its streams,
@@ -31,12 +31,14 @@ export function storedCredentials(
   const cache = new RecentMap<string, { readonly owner: KeyOwner; readonly readAt: number }>(keysCachedMax);
   const listeners: Parameters<Credentials['onRevoked']>[0][] = [];
 
-  const byApiKey = (text: string): KeyOwner | Promise<KeyOwner> => {
+  const byApiKey = (text: string, unknown: UnknownCaller): KeyOwner | Promise<KeyOwner> => {
     if (parseApiKey(text) === null) throw badKey();
     const hash = apiKeyHash(text);
     const now = options.now();
     const cached = cache.get(hash);
-    return cached !== undefined && cached.readAt > now - keyFreshMs ? cached.owner : readKey(hash, now);
+    if (cached === undefined) unknown.admitUnknown();
+    else if (cached.readAt > now - keyFreshMs) return cached.owner;
+    return readKey(hash, now);
   };
 
   const readKey = async (hash: string, now: number): Promise<KeyOwner> => {
@@ -58,7 +60,8 @@ export function storedCredentials(
       for (const tell of listeners) tell(apiKeyId, badKey());
     },
     onRevoked: (tell) => void listeners.push(tell),
-    byEntityHeaders: async (actorId, actorType) => {
+    byEntityHeaders: async (actorId, actorType, unknown) => {
+      if (identities.known(actorId) === undefined) unknown.admitUnknown();
       const actor = await identities.recent(actorId);
       if (actor?.entity == null || actor.entity.actorType !== actorType) {
         throw new LedgerError(

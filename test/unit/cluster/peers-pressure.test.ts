@@ -93,11 +93,11 @@ describe('a node at the bound of its memory', () => {
     const { port, log } = await ownerPort({ memory });
     const { ask, read, answers } = await faultyPeer(port);
     read();
-    memory.add('read', mebibyte - 64);
+    memory.add('small', mebibyte - 64);
     ask(append(), append());
     await expect.poll(() => answers.length).toBe(2);
     for (const { result } of answers) expect(result).toMatchObject({ case: 'refusal', value: { code: 'overloaded' } });
-    memory.release('read', mebibyte - 64);
+    memory.release('small', mebibyte - 64);
     ask(append());
     await expect.poll(() => answers.length).toBe(3);
     expect(answers[2]?.result.case).toBe('outcome');

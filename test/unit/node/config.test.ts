@@ -60,6 +60,12 @@ describe('configuration', () => {
     );
   });
 
+  it('a public port has a connection for each 16 KiB of the memory budget', () => {
+    const connections = (MEMORY_BUDGET_MIB: string) => readConfig({ MEMORY_BUDGET_MIB }).connectionsMax;
+    expect([connections('1024'), connections('64')]).toEqual([20_000, 4_096]);
+    expect(readConfig({ CONNECTIONS_MAX: '7' }).connectionsMax).toBe(7);
+  });
+
   it('bounds of a gRPC connection have defaults, and are set in MiB', () => {
     const mebibyte = 1024 * 1024;
     const bounds = { connectionRequestBytes: 8 * mebibyte, connectionAnswerBytes: 32 * mebibyte };

@@ -12,7 +12,8 @@ test('the tables of variables and limits in the documentation are those of the c
   expect(read('operations.md')).toContain('`SVC_MODE`');
   expect(read('operations.md')).toContain('`CASSANDRA_CONTACT_POINTS`');
   expect(read('webhooks.md')).toContain('| 5 | 2 h after attempt 4 has failed |');
-  expect(read('operations.md')).toContain('| attempts at one target at once, a node | 4 |');
+  expect(read('webhooks.md')).toContain('| attempts at one target at once, a node | 4 |');
+  expect(read('operations.md')).toContain('| attempts at once, a node | 64 |');
 });
 
 test.each(madePages)('the made parts of %s are those of the code', (name) => {

@@ -29,6 +29,19 @@ describe('MemoryBudget', () => {
     expect(budget.hold('read', 1)).toBe(true);
   });
 
+  test('gives small requests a sixteenth of the bound while all else fills it', () => {
+    const budget = new MemoryBudget(16 * 1_024);
+    budget.add('read', 20 * 1_024);
+    expect([budget.hold('request', 64), budget.hold('small', 1_024), budget.hold('small', 64)]).toEqual([
+      false,
+      true,
+      false,
+    ]);
+    expect(budget.heldBytes()).toBe(21 * 1_024);
+    budget.release('read', 20 * 1_024);
+    expect(budget.hold('small', 15 * 1_024)).toBe(true);
+  });
+
   test('counts each kind separately', () => {
     const budget = new MemoryBudget(MiB);
     budget.hold('request', 64);

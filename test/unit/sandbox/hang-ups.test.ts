@@ -24,7 +24,7 @@ const baseUrl = `http://127.0.0.1:${await onLoopback(silent)}`;
 const { runSandbox } = sandboxService(async (signal) => {
   begun += 1;
   return tell(story({ baseUrl }, skippedWebhookSteps('none'), Date.now), signal);
-});
+}, 64);
 const node = await listeningNodeForTests({ handlers: { 'SandboxService.RunSandbox': runSandbox } });
 afterAll(async () => {
   silent.closeAllConnections();

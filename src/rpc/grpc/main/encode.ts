@@ -15,6 +15,11 @@ export function encodeAnswer(desc: DescMessage, answer: object): Buffer {
   return bytes;
 }
 
+/** How many bytes `encodeAnswer` would return. */
+export function encodedLength(desc: DescMessage, answer: object): number {
+  return writerOf(desc).measure(answer as Values, []);
+}
+
 type Values = Readonly<Record<string, unknown>>;
 
 interface Out {

@@ -2,7 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../../domain/errors.ts';
 import { sha256Hex } from '../../../domain/keys/hash.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
-import type { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
+import { type MemoryBudget, requestKind } from '../../../runtime/limits/memory-budget.ts';
 import type { EntityRequest } from '../../../service/calls/call.ts';
 import { encodedOnce } from '../../../service/calls/shared-answer.ts';
 import { outOfMemoryBudget } from '../../../service/limits/out-of-memory-budget.ts';
@@ -70,7 +70,7 @@ abstract class GrpcCall implements IncomingCall {
     this.#number = number;
     this.#isArriving = isArriving;
     this.#deadline = frame.f64();
-    this.#headers = frame.head();
+    this.#headers = frame.texts();
     if (!isArriving) this.#request = Buffer.from(frame.bytes());
   }
 
@@ -150,13 +150,13 @@ abstract class GrpcCall implements IncomingCall {
     if (length > limits.requestBodyMaxBytes) throw tooLarge();
     // The register may have answered for the call while its caller was still being looked up.
     if (this.#isReleased) return;
-    if (!this.parts.memory.hold('request', length)) throw outOfMemoryBudget();
+    if (!this.parts.memory.hold(requestKind(length), length)) throw outOfMemoryBudget();
     this.#heldBytes = length;
   }
 
   /** The call was answered. */
   release(): void {
-    this.parts.memory.release('request', this.#heldBytes);
+    this.parts.memory.release(requestKind(this.#heldBytes), this.#heldBytes);
     this.#heldBytes = 0;
     this.#isReleased = true;
   }
@@ -181,20 +181,24 @@ abstract class GrpcCall implements IncomingCall {
   fail(call: RunningCall, error: LedgerError): void {
     const status = (error === this.#cut ? this.#cutStatus : null) ?? statusOf(error.code).grpc;
     const { message, bytes } = statusDetails(error, call.requestId, status);
-    this.lastFrame(workerCommand.fail)?.u8(status).head(this.#head(call)).bytes(Buffer.from(message)).bytes(bytes);
+    this.lastFrame(workerCommand.fail)
+      ?.u8(status)
+      .texts(this.#headerList(call))
+      .bytes(Buffer.from(message))
+      .bytes(bytes);
   }
 
-  protected answerHead(call: RunningCall): string[] {
-    const head = this.#head(call);
-    for (const [name, value] of call.answerHeaders) head.push(name, value);
-    if (call.replayed) head.push('idempotent-replayed', 'true');
-    return head;
+  protected answerHeaderList(call: RunningCall): string[] {
+    const list = this.#headerList(call);
+    for (const [name, value] of call.answerHeaders) list.push(name, value);
+    if (call.replayed) list.push('idempotent-replayed', 'true');
+    return list;
   }
 
-  #head(call: RunningCall): string[] {
-    const head = ['x-request-id', call.requestId];
-    for (const [name, value] of call.headers) head.push(name, value);
-    return head;
+  #headerList(call: RunningCall): string[] {
+    const list = ['x-request-id', call.requestId];
+    for (const [name, value] of call.headers) list.push(name, value);
+    return list;
   }
 
   protected serialize(answer: object): Buffer {
@@ -206,7 +210,7 @@ abstract class GrpcCall implements IncomingCall {
 export class GrpcUnaryCall extends GrpcCall implements UnaryCall {
   succeed(call: RunningCall, answer: object): void {
     const bytes = this.serialize(answer);
-    this.lastFrame(workerCommand.answer)?.head(this.answerHead(call)).bytes(bytes);
+    this.lastFrame(workerCommand.answer)?.texts(this.answerHeaderList(call)).bytes(bytes);
   }
 
   gone(): void {}
@@ -259,7 +263,7 @@ export class GrpcStreamCall extends GrpcCall implements StreamCall {
   #start(call: RunningCall): void {
     if (this.#started) return;
     this.#started = true;
-    this.frame(workerCommand.headers)?.head(this.answerHead(call));
+    this.frame(workerCommand.headers)?.texts(this.answerHeaderList(call));
   }
 }
 

@@ -20,6 +20,7 @@ interface GrpcListenerParts extends RefusedCallParts {
   readonly clientAddress: ClientAddress;
   readonly tls: TlsKeys | null;
   readonly bounds: GrpcBounds;
+  readonly connectionsMax: number;
   readonly memory: MemoryBudget;
   now(): number;
 }
@@ -50,6 +51,7 @@ export async function openGrpcListener(parts: GrpcListenerParts, host: string, p
   const backlog = new FrameBacklog();
   const workerData: GrpcWorkerData = {
     ...{ host, port, tls: parts.tls, bounds: parts.bounds, memory: parts.memory.shared, backlog: backlog.shared },
+    connectionsMax: parts.connectionsMax,
     methods: endpoints.map(grpcMethod),
   };
   const worker = new Worker(script, { workerData, execArgv: [], resourceLimits, stdout: false, stderr: false });
@@ -57,7 +59,7 @@ export async function openGrpcListener(parts: GrpcListenerParts, host: string, p
   const address = await thread.listening;
   return {
     ...address,
-    setServing: (serving) => thread.post({ command: 'say serving', serving }),
+    setServing: (serving) => thread.post({ command: 'set_serving', serving }),
     close: (graceMs) => thread.close(graceMs),
     [Symbol.asyncDispose]: () => thread.close(0),
   };
@@ -139,7 +141,8 @@ class Thread {
   }
 
   /**
-   * Node delivers many messages in one turn of the event loop. They are handled in slices, with other work in between.
+   * Node delivers many messages in one iteration of the event loop. They are handled in slices, with other work in
+   * between.
    */
   #arrived(frames: FrameReader): void {
     if (this.#arrivals.push(frames) === 1) setImmediate(this.#handleArrivals);
@@ -179,7 +182,7 @@ class Thread {
 
   #begin(number: number, isArriving: boolean, frames: FrameReader): void {
     const endpoint = this.#endpoints[frames.u32()];
-    if (endpoint === undefined) throw new Error('the thread tells of a method that there is not');
+    if (endpoint === undefined) throw new Error('the worker reported an unknown method');
     const { pipeline } = this.#parts;
     const given = [this.#callParts, endpoint, number, isArriving, frames] as const;
     switch (endpoint.method.methodKind) {

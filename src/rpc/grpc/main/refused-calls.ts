@@ -18,26 +18,26 @@ export interface RefusedCallParts {
 export function answerRefused(parts: RefusedCallParts, number: number, frame: FrameReader, writer: FrameWriter): void {
   const status = frame.u8();
   const ms = frame.f64();
-  const [route = '', code = '', message = '', sentId, bound = ''] = frame.head();
+  const [route = '', code = '', message = '', sentId, bound = ''] = frame.texts();
   const error = refusalOf(code, message, bound);
   const requestId = noteRefused(parts, route, error.code, ms, sentId);
   const { message: text, bytes } = statusDetails(error, requestId, status);
   writer
     .frame(workerCommand.fail, number)
     .u8(status)
-    .head(['x-request-id', requestId])
+    .texts(['x-request-id', requestId])
     .bytes(Buffer.from(text))
     .bytes(bytes);
 }
 
 export function noteAnswered(parts: RefusedCallParts, frame: FrameReader): void {
   const ms = frame.f64();
-  const [route = '', code = '', sentId] = frame.head();
+  const [route = '', code = '', sentId] = frame.texts();
   noteRefused(parts, route, code === '' ? null : errorCodeOf(code), ms, sentId);
 }
 
 export function cutOf(frame: FrameReader): LedgerError {
-  const [code = '', message = '', bound = ''] = frame.head();
+  const [code = '', message = '', bound = ''] = frame.texts();
   return refusalOf(code, message, bound);
 }
 

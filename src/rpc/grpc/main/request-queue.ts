@@ -1,7 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import { partsIn } from '../../../domain/json/json-parts.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
-import type { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
+import { type MemoryBudget, requestKind } from '../../../runtime/limits/memory-budget.ts';
 import { outOfMemoryBudget } from '../../../service/limits/out-of-memory-budget.ts';
 
 interface RequestSource {
@@ -52,7 +52,8 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
     let message: Message;
     try {
       message = this.#read(bytes);
-      if (this.#waiting === null && !this.#memory.hold('request', bytes.length)) throw outOfMemoryBudget();
+      if (this.#waiting === null && !this.#memory.hold(requestKind(bytes.length), bytes.length))
+        throw outOfMemoryBudget();
     } catch (error) {
       this.#error = error;
       this.stop();
@@ -75,7 +76,7 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
     if (value !== undefined) {
       this.#next += 1;
       if (this.#next >= limits.streamReadAheadMax / 2) this.#forgetTaken();
-      this.#memory.release('request', value.bytes);
+      this.#memory.release(requestKind(value.bytes), value.bytes);
       this.takenParts = value.parts;
       this.#isTaken(value.bytes);
       return Promise.resolve({ done: false, value: value.message });
@@ -120,7 +121,7 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
   /** The call was answered: waiting requests are counted no more. A handler that still runs may take them. */
   release(): void {
     for (const read of this.#queue.slice(this.#next)) {
-      this.#memory.release('request', read.bytes);
+      this.#memory.release(requestKind(read.bytes), read.bytes);
       read.bytes = 0;
     }
   }

@@ -32,7 +32,7 @@ export class CallStream {
   call: ServerInterceptingCallInterface | null = null;
   slot = -1;
   /** null until the main thread knows the call. */
-  own: WorkerCall | null = null;
+  workerCall: WorkerCall | null = null;
   readonly #encoding: string;
   readonly #parts: CallStreamParts;
   readonly #framing = new MessageFraming();
@@ -193,8 +193,8 @@ export class CallStream {
    * The main thread knows the call. The headers are dropped: their strings lie outside of the heap, and keeping them
    * costs most of a full collection.
    */
-  begun(own: WorkerCall): void {
-    this.own = own;
+  begun(workerCall: WorkerCall): void {
+    this.workerCall = workerCall;
     const requestId = this.headers?.[requestIdHeader];
     this.headers = requestId === undefined ? null : { [requestIdHeader]: requestId };
   }
@@ -202,6 +202,7 @@ export class CallStream {
   /** From here on its handler holds the request. */
   received(): void {
     this.#isReceived = true;
+    this.connection.served += 1;
     this.#request(-this.#requestBytes);
     this.#unfinished(0);
   }
@@ -308,6 +309,7 @@ export class CallStream {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (this.method === null) this.#parts.connections.standard.remove(this);
+    if (this.#isReceived) this.connection.served -= 1;
     this.#request(-this.#requestBytes);
     this.#unfinished(0);
     this.#parts.connections.request(this.connection, -this.#callBytes);

@@ -54,8 +54,8 @@ export function watchCallStreams(parts: CallStreamsParts): void {
     // grpc-js accepts any text that contains a timeout, and takes a longer one than fits a timer for one in the past.
     if (headers['grpc-timeout'] !== undefined)
       headers['grpc-timeout'] = boundGrpcTimeout(String(headers['grpc-timeout'])) ?? 'malformed';
-    const own = new CallStream(callStreamParts, stream, headers, method);
-    own.slot = streams.add(own);
+    const callStream = new CallStream(callStreamParts, stream, headers, method);
+    callStream.slot = streams.add(callStream);
   });
   const sweep = (): void => {
     connections.nowMs = performance.now();
@@ -101,25 +101,25 @@ interface BaseCall {
 /** Must be the first interceptor, next to the call itself. */
 export const countingInterceptor: ServerInterceptor = ({ requestStream }, call) => {
   const base = call as unknown as BaseCall;
-  const own = base.stream[callStreamKey];
-  if (own === undefined) throw new Error('grpc-js tells of a stream that Node did not');
-  (call.getMetricsRecorder() as Linked)[linked] = own;
+  const callStream = base.stream[callStreamKey];
+  if (callStream === undefined) throw new Error('no CallStream for this HTTP/2 stream');
+  (call.getMetricsRecorder() as Linked)[linked] = callStream;
   const { startRead } = call;
   const { handleDataFrame } = base;
   base.handleDataFrame = (chunk) => {
-    own.arrived(chunk);
+    callStream.arrived(chunk);
     handleDataFrame.call(base, chunk);
   };
   base.decompressMessage = (message, encoding) => {
     const contents = message.subarray(frameHeadBytes);
-    return encoding === 'identity' ? contents : own.unpack(contents, encoding);
+    return encoding === 'identity' ? contents : callStream.unpack(contents, encoding);
   };
   if (requestStream) {
-    own.gate.reader = () => startRead.call(call);
-    call.startRead = () => own.gate.want();
+    callStream.gate.reader = () => startRead.call(call);
+    call.startRead = () => callStream.gate.want();
   }
-  countStatus(call, own);
-  countMessages(call, own);
+  countStatus(call, callStream);
+  countMessages(call, callStream);
   // Only these members change, so the call itself is returned: a wrapper would cost something for each message.
   return call as ServerInterceptingCall;
 };
@@ -130,29 +130,29 @@ export const beginningInterceptor: ServerInterceptor = (_, call) => {
   return call as ServerInterceptingCall;
 };
 
-function countStatus(call: ServerInterceptingCallInterface, own: CallStream): void {
+function countStatus(call: ServerInterceptingCallInterface, callStream: CallStream): void {
   const { sendStatus } = call;
   call.sendStatus = (status) => {
-    const isTrailersOnly = !own.stream.headersSent;
-    own.answered();
+    const isTrailersOnly = !callStream.stream.headersSent;
+    callStream.answered();
     sendStatus.call(call, status);
     // The rest of the request is of no use, and grpc-js would keep what arrived of it until the stream closes.
-    if (isTrailersOnly && !own.isReceived) own.stream.close();
+    if (isTrailersOnly && !callStream.isReceived) callStream.stream.close();
   };
 }
 
-function countMessages(call: ServerInterceptingCallInterface, own: CallStream): void {
+function countMessages(call: ServerInterceptingCallInterface, callStream: CallStream): void {
   const { sendMessage } = call;
   call.sendMessage = (message: Uint8Array, done) => {
-    if (own.isAnswered) return;
+    if (callStream.isAnswered) return;
     const bytes = message.length + frameHeadBytes;
-    if (!own.answers(bytes)) return;
+    if (!callStream.answers(bytes)) return;
     if (bytes > limits.grpcAnswerPieceBytes && bytes <= limits.grpcSendMaxBytes) {
       call.sendMetadata(new Metadata());
-      writeInPieces(own, message, done);
+      writeInPieces(callStream, message, done);
     } else {
       sendMessage.call(call, message, () => {
-        own.taken(bytes);
+        callStream.taken(bytes);
         done();
       });
     }
@@ -160,8 +160,8 @@ function countMessages(call: ServerInterceptingCallInterface, own: CallStream): 
 }
 
 /** grpc-js would write the message at once, and Node reports nothing until all of it is taken. */
-function writeInPieces(own: CallStream, message: Uint8Array, done: () => void): void {
-  const { stream } = own;
+function writeInPieces(callStream: CallStream, message: Uint8Array, done: () => void): void {
+  const { stream } = callStream;
   const framed = Buffer.allocUnsafeSlow(message.length + frameHeadBytes);
   framed.writeUInt8(0, 0);
   framed.writeUInt32BE(message.length, 1);
@@ -173,7 +173,7 @@ function writeInPieces(own: CallStream, message: Uint8Array, done: () => void): 
     at += piece.length;
     stream.write(piece, (error) => {
       if (error) return;
-      own.taken(piece.length);
+      callStream.taken(piece.length);
       if (at === framed.length) done();
       else next();
     });

@@ -23,14 +23,14 @@ export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStre
  * Returns the caller's address, then names and values of its headers. These are removed from the metadata: grpc-js
  * would keep them until the call ends, each as a string outside of the heap that only a full collection frees.
  */
-export function headOf(call: UnaryCall | StreamCall): string[] {
-  const head = [call.getPeer()];
+export function headerListOf(call: UnaryCall | StreamCall): string[] {
+  const list = [call.getPeer()];
   const { metadata } = call;
   for (const [name, values] of Object.entries(metadata.toJSON())) {
-    if (typeof values[0] === 'string') head.push(name, values.length === 1 ? values[0] : values.join(', '));
+    if (typeof values[0] === 'string') list.push(name, values.length === 1 ? values[0] : values.join(', '));
     if (name !== requestIdHeader) metadata.remove(name);
   }
-  return head;
+  return list;
 }
 
 /** Headers that grpc-js does not pass on. */
@@ -44,13 +44,13 @@ const ownHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /** The same for a call that has no handler yet. */
-export function headOfStream(peer: string, headers: IncomingHttpHeaders): string[] {
-  const head = [peer];
+export function headerListOfStream(peer: string, headers: IncomingHttpHeaders): string[] {
+  const list = [peer];
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value !== 'string' || name.startsWith(':') || name.endsWith('-bin') || ownHeaders.has(name)) continue;
-    head.push(name, value);
+    list.push(name, value);
   }
-  return head;
+  return list;
 }
 
 /** '' if the header is absent. */
@@ -100,18 +100,18 @@ export class WorkerArrivingCall implements WorkerCall {
   number = 0;
   readonly #stream: CallStream;
   /** null until the request is complete. */
-  #own: WorkerCall | null = null;
+  #workerCall: WorkerCall | null = null;
 
   constructor(stream: CallStream) {
     this.#stream = stream;
   }
 
   get isArriving(): boolean {
-    return this.#own === null;
+    return this.#workerCall === null;
   }
 
-  begin(own: WorkerCall): void {
-    this.#own = own;
+  begin(workerCall: WorkerCall): void {
+    this.#workerCall = workerCall;
   }
 
   handle(kind: number, frame: FrameReader): boolean {
@@ -119,7 +119,7 @@ export class WorkerArrivingCall implements WorkerCall {
       this.#stream.admitted();
       return false;
     }
-    if (this.#own !== null) return this.#own.handle(kind, frame);
+    if (this.#workerCall !== null) return this.#workerCall.handle(kind, frame);
     this.#stream.call?.sendStatus(errorOf(frame));
     return true;
   }
@@ -129,7 +129,7 @@ export class WorkerArrivingCall implements WorkerCall {
 export class WorkerStreamCall implements WorkerCall {
   readonly #stream: StreamCall;
   readonly #writer: FrameWriter;
-  readonly #own: CallStream;
+  readonly #callStream: CallStream;
   number = 0;
   #isRead = false;
   #requestsEnded = false;
@@ -137,9 +137,9 @@ export class WorkerStreamCall implements WorkerCall {
   /** Taken and not reported to the main thread yet. */
   #sentBytes = 0;
 
-  constructor(stream: StreamCall, own: CallStream, writer: FrameWriter) {
+  constructor(stream: StreamCall, callStream: CallStream, writer: FrameWriter) {
     this.#stream = stream;
-    this.#own = own;
+    this.#callStream = callStream;
     this.#writer = writer;
     if ('read' in stream) stream.on('end', this.#onEnd).on('close', this.#onEnd);
   }
@@ -197,13 +197,13 @@ export class WorkerStreamCall implements WorkerCall {
     if (!('read' in stream)) return;
     if (!this.#isRead) stream.on('data', this.#onRequest);
     this.#isRead = true;
-    this.#own.gate.allow(count, takenBytes);
+    this.#callStream.gate.allow(count, takenBytes);
   }
 
   #onRequest = (bytes: Buffer): void => {
-    this.#own.handedOn(bytes.length);
+    this.#callStream.handedOn(bytes.length);
     if (this.#isOver) return;
-    this.#own.gate.read(bytes.length);
+    this.#callStream.gate.read(bytes.length);
     this.#writer.frame(workerEvent.request, this.number).bytes(bytes);
   };
 
@@ -216,15 +216,15 @@ export class WorkerStreamCall implements WorkerCall {
     const stream = this.#stream;
     if (!('read' in stream)) return;
     this.#requestsEnded = true;
-    stream.off('data', this.#onRequest).on('data', (bytes: Buffer) => this.#own.handedOn(bytes.length));
-    this.#own.gate.open();
+    stream.off('data', this.#onRequest).on('data', (bytes: Buffer) => this.#callStream.handedOn(bytes.length));
+    this.#callStream.gate.open();
   }
 }
 
 function metadataOf(frame: FrameReader): Metadata {
   const metadata = new Metadata();
-  const head = frame.head();
-  for (let at = 0; at < head.length; at += 2) metadata.set(head[at] ?? '', head[at + 1] ?? '');
+  const headers = frame.texts();
+  for (let at = 0; at < headers.length; at += 2) metadata.set(headers[at] ?? '', headers[at + 1] ?? '');
   return metadata;
 }
 

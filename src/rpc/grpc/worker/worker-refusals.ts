@@ -8,8 +8,8 @@ import type { GrpcMethod } from '../worker-messages.ts';
 import type { CallStream, RefusedStatus, Status } from './call-stream.ts';
 import { asIs, beginningInterceptor, callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
 import {
+  headerListOfStream,
   headerOf,
-  headOfStream,
   type StreamCall,
   WorkerArrivingCall,
   WorkerRefusedCall,
@@ -43,9 +43,9 @@ export class AnsweringServer extends Server {
       unknownPath,
       onOtherMedia: (path, requestId) => note(writer, 0, path ?? 'none', 'unsupported_media_type', requestId),
       admit: (stream) => reportArriving(parts, stream),
-      closed({ own }) {
-        if (own instanceof WorkerArrivingCall && calls.get(own.number) === own)
-          writer.frame(workerEvent.gone, own.number);
+      closed({ workerCall }) {
+        if (workerCall instanceof WorkerArrivingCall && calls.get(workerCall.number) === workerCall)
+          writer.frame(workerEvent.gone, workerCall.number);
       },
     });
   }
@@ -65,16 +65,17 @@ function reportArriving({ calls, writer }: AnsweringServerParts, stream: CallStr
     .frame(workerEvent.arriving, arriving.number)
     .u32(method.number)
     .f64(Number(call.getDeadline()))
-    .head(headOfStream(call.getPeer(), headers));
+    .texts(headerListOfStream(call.getPeer(), headers));
   stream.begun(arriving);
 }
 
 function unknownMethod({ calls, writer }: AnsweringServerParts) {
   return (call: StreamCall): void => {
-    const own = new WorkerStreamCall(call, callStreamOf(call), writer);
-    own.number = calls.add(own);
-    const head = ['none', 'route_not_found', 'There is no such method here.', headerOf(call.metadata, requestIdHeader)];
-    writer.frame(workerEvent.refused, own.number).u8(grpcStatus.UNIMPLEMENTED).f64(0).head(head);
+    const workerCall = new WorkerStreamCall(call, callStreamOf(call), writer);
+    workerCall.number = calls.add(workerCall);
+    const requestId = headerOf(call.metadata, requestIdHeader);
+    const texts = ['none', 'route_not_found', 'There is no such method here.', requestId];
+    writer.frame(workerEvent.refused, workerCall.number).u8(grpcStatus.UNIMPLEMENTED).f64(0).texts(texts);
   };
 }
 
@@ -109,7 +110,7 @@ function refusalInterceptor(parts: AnsweringServerParts): ServerInterceptor {
         const requestId = isStandard(path) ? '' : sentIdOf(stream);
         if (isFirst && isOk) note(parts.writer, ms, path, '', '');
         // Nothing was written, but the caller sees the status of `outcome_unknown`.
-        else if (isFirst && stream.own === null) note(parts.writer, ms, path, 'outcome_unknown', requestId);
+        else if (isFirst && stream.workerCall === null) note(parts.writer, ms, path, 'outcome_unknown', requestId);
         return sendStatus.call(call, status);
       }
       // grpc-js refuses again for each further chunk of bytes. Only the first refusal counts.
@@ -129,7 +130,7 @@ function sentIdOf({ headers }: CallStream): string {
 }
 
 function note(writer: FrameWriter, ms: number, route: string, code: ErrorCode | '', requestId: string): void {
-  writer.frame(workerEvent.noted, 0).f64(ms).head([route, code, requestId]);
+  writer.frame(workerEvent.noted, 0).f64(ms).texts([route, code, requestId]);
 }
 
 /** `send` sends the status that the main thread makes. */
@@ -141,28 +142,28 @@ function refuse(
   ms: number,
   send: (status: Status) => void,
 ): void {
-  const { own } = stream;
+  const { workerCall } = stream;
   const isGone = stream.stream.closed;
   const [code, message, bound] = saidOf(status);
   stream.refused();
   // The client has reset the stream, so no status is sent and nothing is logged.
-  if (isGone && own === null) return;
-  if (own !== null && isReading(own) && calls.get(own.number) === own) {
+  if (isGone && workerCall === null) return;
+  if (workerCall !== null && isReading(workerCall) && calls.get(workerCall.number) === workerCall) {
     // The main thread has the call: requests that arrived before are answered first.
-    writer.frame(workerEvent.cut, own.number).u8(status.code).head([code, message, bound]);
+    writer.frame(workerEvent.cut, workerCall.number).u8(status.code).texts([code, message, bound]);
     return;
   }
-  const head = [route, code, message, sentIdOf(stream), bound];
+  const texts = [route, code, message, sentIdOf(stream), bound];
   writer
     .frame(workerEvent.refused, calls.add(new WorkerRefusedCall(send)))
     .u8(status.code)
     .f64(ms)
-    .head(head);
+    .texts(texts);
 }
 
 /** Whether the main thread waits for more of the call's requests. */
-function isReading(own: WorkerCall): own is WorkerArrivingCall | WorkerStreamCall {
-  return own instanceof WorkerArrivingCall ? own.isArriving : own instanceof WorkerStreamCall && own.hasRequests;
+function isReading(call: WorkerCall): call is WorkerArrivingCall | WorkerStreamCall {
+  return call instanceof WorkerArrivingCall ? call.isArriving : call instanceof WorkerStreamCall && call.hasRequests;
 }
 
 const timeoutForm = 'The header grpc-timeout must be 1 to 8 digits and a unit, which is one of H, M, S, m, u and n.';

@@ -24,7 +24,7 @@ import { releaseClosedStreams } from './closed-streams.ts';
 import { Health } from './health.ts';
 import { addReflection } from './reflection.ts';
 import {
-  headOf,
+  headerListOf,
   type StreamCall,
   type UnaryCall,
   WorkerArrivingCall,
@@ -36,10 +36,19 @@ import { AnsweringServer } from './worker-refusals.ts';
 /** The worker: HTTP/2, TLS and gRPC. The main thread carries out the calls (listener.ts). */
 const main = parentPort;
 if (main === null) throw new Error('this runs as a thread of a gRPC transport');
-const { host, port, tls, methods, bounds, memory, backlog: sharedBacklog } = workerData as GrpcWorkerData;
+const {
+  host,
+  port,
+  tls,
+  methods,
+  bounds,
+  connectionsMax,
+  memory,
+  backlog: sharedBacklog,
+} = workerData as GrpcWorkerData;
 
 const backlog = new FrameBacklog(sharedBacklog);
-/** How long the rest of this turn may block, ms: the worker must also answer probes and send keepalives. */
+/** How long the rest of this iteration may block, ms: the worker must also answer probes and send keepalives. */
 let mayWaitMs: number = limits.grpcBacklogWaitMs;
 const writer = new FrameWriter(
   (frames, count) => {
@@ -56,7 +65,7 @@ const writer = new FrameWriter(
 const calls = new Slab<WorkerCall>();
 const nothing = Buffer.alloc(0);
 
-const connections = new Connections(bounds, MemoryBudget.of(memory));
+const connections = new Connections(bounds, connectionsMax, MemoryBudget.of(memory));
 const methodsByPath = new Map(methods.map((method) => [method.path, method]));
 const server = new AnsweringServer(
   { calls, writer, connections, methods: methodsByPath },
@@ -88,14 +97,14 @@ const net = listenerOf(tls, (socket) => {
   injector.injectConnection(socket);
 });
 net.on('connection', (socket: Socket) => {
+  connections.places.take(socket);
   sockets.add(socket);
   socket.on('close', () => sockets.delete(socket));
 });
-net.maxConnections = limits.connectionsMax;
 
 main.on('message', (message: Uint8Array<ArrayBuffer> | WorkerCommand) => {
   if (message instanceof Uint8Array) handle(new FrameReader(message));
-  else if (message.command === 'say serving') health.setServing(message.serving);
+  else if (message.command === 'set_serving') health.setServing(message.serving);
   else void close(message.graceMs);
 });
 
@@ -105,7 +114,7 @@ try {
 } catch (error) {
   const { message, cause } = error as Error;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : null;
-  post({ event: 'not listening', message, code });
+  post({ event: 'listen_failed', message, code });
 }
 
 function post(event: WorkerEvent): void {
@@ -122,9 +131,9 @@ function handle(frames: FrameReader): void {
   }
 }
 
-function watch(call: EventEmitter, number: number, own: WorkerCall): void {
+function watch(call: EventEmitter, number: number, workerCall: WorkerCall): void {
   call.on('cancelled', () => {
-    if (calls.get(number) === own) writer.frame(workerEvent.gone, number);
+    if (calls.get(number) === workerCall) writer.frame(workerEvent.gone, number);
   });
 }
 
@@ -174,24 +183,24 @@ function begin<T extends WorkerUnaryCall | WorkerStreamCall>(
 ): void {
   const stream = callStreamOf(call);
   if (stream.isOver) return;
-  const own = make(stream);
-  const head = headOf(call);
-  const arriving = stream.own;
+  const workerCall = make(stream);
+  const headers = headerListOf(call);
+  const arriving = stream.workerCall;
   if (method.kind !== 'bidi_streaming') stream.received();
   if (arriving instanceof WorkerArrivingCall) {
-    arriving.begin(own);
-    own.number = arriving.number;
-    watch(call, own.number, arriving);
-    writer.frame(workerEvent.request, own.number).bytes(request);
+    arriving.begin(workerCall);
+    workerCall.number = arriving.number;
+    watch(call, workerCall.number, arriving);
+    writer.frame(workerEvent.request, workerCall.number).bytes(request);
     return;
   }
-  own.number = calls.add(own);
-  stream.begun(own);
-  watch(call, own.number, own);
+  workerCall.number = calls.add(workerCall);
+  stream.begun(workerCall);
+  watch(call, workerCall.number, workerCall);
   writer
-    .frame(workerEvent.begun, own.number)
+    .frame(workerEvent.begun, workerCall.number)
     .u32(method.number)
     .f64(Number(call.getDeadline()))
-    .head(head)
+    .texts(headers)
     .bytes(request);
 }

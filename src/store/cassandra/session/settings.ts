@@ -83,7 +83,7 @@ export const cassandraVariables = {
     name: 'CASSANDRA_TLS_CA_FILE',
     read: plain,
     whenUnset: 'none',
-    meaning: 'PEM of the authority that signed Cassandra’s certificates.',
+    meaning: 'PEM of the CA that signed Cassandra’s certificates.',
   },
   allow: {
     name: 'CASSANDRA_ALLOW',

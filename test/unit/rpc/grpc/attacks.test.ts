@@ -315,12 +315,14 @@ test('unfinished connections do not block the port, and hold nothing of the budg
 });
 
 test.each(Object.entries(floods))(
-  'a flood of %s ends, with TLS too, and an honest call is answered',
-  async (_, flood) => {
+  'after a flood of %s the node holds nothing and answers an honest call, with TLS too',
+  async (kind, flood) => {
     for (const attacked of [node, secure]) {
       const over = new AbortController();
       const attacker = await attackerOf({ grpc: attacked.grpcAddress, tls: attacked === secure }, over.signal);
       await flood(attacker);
+      // The node takes the other floods for what busy clients may do.
+      if (kind === 'CONTINUATION') await untilClosed(attacker);
       over.abort();
       await untilClosed(attacker);
       await expectCalm(attacked);

@@ -13,6 +13,7 @@ const mebibyte = 1024 * 1024;
 const callsMax = (16 * mebibyte) / limits.grpcCallBytes;
 
 class Session extends EventEmitter {
+  readonly socket = { remoteAddress: '192.0.2.7', remotePort: 1 };
   destroyed = false;
   readonly streams = new Set<Stream>();
 
@@ -55,6 +56,7 @@ class Rig {
   readonly memory = new MemoryBudget(64 * mebibyte);
   readonly connections = new Connections(
     { connectionRequestBytes: 2 * mebibyte, connectionAnswerBytes: 4 * mebibyte },
+    100,
     this.memory,
     0,
   );
@@ -66,7 +68,7 @@ class Rig {
     session: Session,
     served: GrpcMethod | null,
     headers: IncomingHttpHeaders = grpc,
-  ): { own: CallStream; http: Stream } {
+  ): { callStream: CallStream; http: Stream } {
     const http = new Stream(session);
     const parts = {
       connections: this.connections,
@@ -75,19 +77,19 @@ class Rig {
       },
       closed: () => {},
     };
-    const own = new CallStream(parts, http as unknown as ServerHttp2Stream, headers, served);
-    http.on('data', (chunk: Buffer) => own.arrived(chunk));
+    const callStream = new CallStream(parts, http as unknown as ServerHttp2Stream, headers, served);
+    http.on('data', (chunk: Buffer) => callStream.arrived(chunk));
     const sendStatus = (status: RefusedStatus) => void this.refusals.push(status.reason);
-    own.call = { sendStatus } as unknown as ServerInterceptingCallInterface;
+    callStream.call = { sendStatus } as unknown as ServerInterceptingCallInterface;
     http.isRead = true;
-    this.#streams.push(own);
-    return { own, http };
+    this.#streams.push(callStream);
+    return { callStream, http };
   }
 
   /** Opens a stream of whose call grpc-js has told. */
   begin(session: Session, headers: IncomingHttpHeaders = grpc): Stream {
-    const { own, http } = this.open(session, method('bidi_streaming'), headers);
-    if (own.call !== null) own.begin(own.call);
+    const { callStream, http } = this.open(session, method('bidi_streaming'), headers);
+    if (callStream.call !== null) callStream.begin(callStream.call);
     return http;
   }
 
@@ -135,11 +137,11 @@ test('headers without a message are refused after 30 s too, and their caller is 
 
 test('each message of a stream has its own 30 s, which do not count while the node does not read the stream', () => {
   const rig = new Rig();
-  const { http, own } = rig.open(new Session(), method('bidi_streaming'));
+  const { http, callStream } = rig.open(new Session(), method('bidi_streaming'));
   const small = Buffer.from([0, 0, 0, 0, 1, 7]);
   for (let second = 0; second < 100; second += 1) {
     http.emit('data', small);
-    own.handedOn(1);
+    callStream.handedOn(1);
     rig.pass(1_000);
   }
   http.emit('data', begun(10));
@@ -192,11 +194,11 @@ test('a request of more than 64 KiB asks at once whether its caller is admitted,
 
 test('a request that was handed on is held no more by the worker', () => {
   const rig = new Rig();
-  const { http, own } = rig.open(new Session(), method('unary'));
+  const { http, callStream } = rig.open(new Session(), method('unary'));
   http.emit('data', begun(1_000));
   rig.pass(10);
   expect(rig.held()[0]).toBeGreaterThanOrEqual(1_000);
-  own.received();
+  callStream.received();
   rig.pass(60_000);
   // The call itself is held until its stream closes.
   expect([rig.held(), rig.refusals]).toEqual([[limits.grpcCallBytes, 0, 0], []]);
@@ -289,12 +291,12 @@ test('bytes that wait in Node’s buffers while streams are paused count too', (
 test('an answer of which nothing is taken for 30 s ends its connection; one that is taken slowly does not', () => {
   const rig = new Rig();
   const slow = new Session();
-  const { own } = rig.open(slow, method('unary'));
-  own.received();
-  expect(own.answers(1_000)).toBe(true);
+  const { callStream } = rig.open(slow, method('unary'));
+  callStream.received();
+  expect(callStream.answers(1_000)).toBe(true);
   for (let taken = 0; taken < 5; taken += 1) {
     rig.pass(29_000);
-    own.taken(100);
+    callStream.taken(100);
   }
   expect(slow.destroyed).toBe(false);
   expect(rig.held()[1]).toBeGreaterThanOrEqual(500);
@@ -309,8 +311,8 @@ test.each([false, true])(
   (writableFinished) => {
     const rig = new Rig();
     const session = new Session();
-    const { own, http } = rig.open(session, method('unary'));
-    own.answered();
+    const { callStream, http } = rig.open(session, method('unary'));
+    callStream.answered();
     http.writableFinished = writableFinished;
     rig.pass(29_900);
     expect(session.destroyed).toBe(false);
@@ -321,8 +323,8 @@ test.each([false, true])(
 
 test('a caller that keeps sending after its answer is cut off after a second', () => {
   const rig = new Rig();
-  const { own, http } = rig.open(new Session(), method('bidi_streaming'));
-  own.answered();
+  const { callStream, http } = rig.open(new Session(), method('bidi_streaming'));
+  callStream.answered();
   http.writableFinished = true;
   rig.pass(900);
   expect(http.isClosed).toBe(false);
@@ -334,9 +336,9 @@ test('untaken answers of a connection have a bound: a read is overloaded, and a 
   const rig = new Rig();
   const session = new Session();
   const answer = (served: GrpcMethod | null) => {
-    const { own } = rig.open(session, served);
-    own.received();
-    return own.answers(3 * mebibyte);
+    const { callStream } = rig.open(session, served);
+    callStream.received();
+    return callStream.answers(3 * mebibyte);
   };
   expect(answer(method('unary', false))).toBe(true);
   expect(answer(method('unary', false))).toBe(false);
@@ -384,12 +386,12 @@ test('the oldest stream that needs no credential ends for a new one, and no stre
 test('half of the refusals of a connection are forgotten each second', () => {
   const rig = new Rig();
   const session = new Session();
-  const { own } = rig.open(session, method('unary'));
+  const { callStream } = rig.open(session, method('unary'));
   for (let second = 0; second < 10; second += 1) {
-    for (let refused = 0; refused < 40; refused += 1) rig.connections.refused(own.connection);
+    for (let refused = 0; refused < 40; refused += 1) rig.connections.refused(callStream.connection);
     rig.pass(1_000);
   }
   expect(session.destroyed).toBe(false);
-  for (let refused = 0; refused < 101; refused += 1) rig.connections.refused(own.connection);
+  for (let refused = 0; refused < 101; refused += 1) rig.connections.refused(callStream.connection);
   expect(session.destroyed).toBe(true);
 });

@@ -16,9 +16,9 @@ function read(frames: Uint8Array<ArrayBuffer> | undefined): FrameReader {
 describe('frames between threads', () => {
   test('are read as they were written, in order', () => {
     const { writer, posted } = opened();
-    const head = ['127.0.0.1:1', 'authorization', 'Bearer é', 'empty', ''];
-    writer.frame(workerEvent.begun, 7).u32(3).f64(Number.POSITIVE_INFINITY).head(head).bytes(Buffer.from('ab'));
-    writer.frame(workerCommand.fail, 0xffff_ffff).u8(255).head([]).bytes(Buffer.alloc(0));
+    const texts = ['127.0.0.1:1', 'authorization', 'Bearer é', 'empty', ''];
+    writer.frame(workerEvent.begun, 7).u32(3).f64(Number.POSITIVE_INFINITY).texts(texts).bytes(Buffer.from('ab'));
+    writer.frame(workerCommand.fail, 0xffff_ffff).u8(255).texts([]).bytes(Buffer.alloc(0));
     writer.flush();
     expect(posted.length).toBe(1);
     const reader = read(posted[0]);
@@ -28,14 +28,14 @@ describe('frames between threads', () => {
       3,
       Number.POSITIVE_INFINITY,
     ]);
-    expect(reader.head()).toEqual(head);
+    expect(reader.texts()).toEqual(texts);
     expect(reader.bytes().toString()).toBe('ab');
     expect(reader.isEmpty).toBe(false);
     expect([reader.u8(), reader.u32(), reader.u8()]).toEqual([workerCommand.fail, 0xffff_ffff, 255]);
-    expect([reader.head(), reader.bytes().length, reader.isEmpty]).toEqual([[], 0, true]);
+    expect([reader.texts(), reader.bytes().length, reader.isEmpty]).toEqual([[], 0, true]);
   });
 
-  test('of one turn are posted together after it, and those of the next turn by themselves', async () => {
+  test('of one iteration are posted together after it, and those of the next one by themselves', async () => {
     const { writer, posted } = opened();
     writer.frame(workerCommand.end, 1);
     writer.frame(workerCommand.end, 2);
@@ -48,7 +48,7 @@ describe('frames between threads', () => {
     expect(posted.length).toBe(2);
   });
 
-  test('of a busy turn are posted in messages of 100, each with its count', async () => {
+  test('of a busy iteration are posted in messages of 100, each with its count', async () => {
     const counts: number[] = [];
     const writer = new FrameWriter((_, count) => void counts.push(count));
     for (let call = 0; call < 250; call++) writer.frame(workerCommand.end, call);

@@ -96,6 +96,7 @@ describe('on a server', () => {
   const writer = new FrameWriter((bytes) => frames.resolve(new FrameReader(bytes)));
   const connections = new Connections(
     { connectionRequestBytes: 1, connectionAnswerBytes: 1 },
+    100,
     new MemoryBudget(1_000_000),
   );
   // One for both tests: a thread may have no more.
@@ -122,7 +123,7 @@ describe('on a server', () => {
     const refused = await frames.promise;
     expect([refused.u8(), refused.u32(), refused.u8()]).toEqual([workerEvent.refused, 0, status.UNAVAILABLE]);
     expect(refused.f64()).toBeGreaterThanOrEqual(0);
-    expect(refused.head()).toEqual([path, 'unavailable', expect.stringContaining('restart the node'), '', '']);
+    expect(refused.texts()).toEqual([path, 'unavailable', expect.stringContaining('restart the node'), '', '']);
   });
 
   test('the handler of a standard method is told that its caller’s deadline has passed', async () => {

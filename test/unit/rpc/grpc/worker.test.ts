@@ -101,7 +101,7 @@ test('a port that is in use rejects with the error code', async () => {
   const answers = { unrouted: () => {} };
   const given = { endpoints: new Map(), pipeline, answers, clientAddress: () => '', newId: () => '' };
   const bounds = { connectionRequestBytes: 1, connectionAnswerBytes: 1 };
-  const parts = { ...given, tls: null, bounds, memory, now: Date.now };
+  const parts = { ...given, tls: null, bounds, connectionsMax: 100, memory, now: Date.now };
   await expect(openGrpcListener(parts, '127.0.0.1', grpc.port)).rejects.toMatchObject({
     message: expect.stringContaining(`Cannot listen on 127.0.0.1 port ${grpc.port}`),
     cause: { code: 'EADDRINUSE' },

@@ -21,7 +21,7 @@ class StalledSocket extends EventEmitter {
 test('a connection that takes nothing is ended in time, also if the first look at it was some milliseconds late', async () => {
   let nowMs = 0;
   let lateMs = 0;
-  using connections = new HttpConnections(new MemoryBudget(1024 * 1024), [], () => nowMs + lateMs);
+  using connections = new HttpConnections(new MemoryBudget(1024 * 1024), [], 100, () => nowMs + lateMs);
   const socket = new StalledSocket();
   connections.add(socket as unknown as Socket);
   const sweep = async (): Promise<void> => {

@@ -10,7 +10,7 @@ import { onLoopback } from '../../../support/loopback.ts';
 
 test('an idle connection stays open longer than its client was told, because the client may be late', async () => {
   const answers: HttpHandler = (_request, response) => response.end();
-  using connections = new HttpConnections(new MemoryBudget(1024 * 1024), [], () => performance.now());
+  using connections = new HttpConnections(new MemoryBudget(1024 * 1024), [], 100, () => performance.now());
   const requests = { serve: answers, refuseExpect: answers, refused: () => {} };
   const server = createHttpServer(requests, null, () => 'id', connections);
   server.keepAliveTimeout = 1_000;

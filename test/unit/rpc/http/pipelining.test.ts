@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { pages } from '../../../../src/node/pages.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
@@ -112,7 +112,7 @@ test('a connection that sends 1,500 small requests ahead ends; the rest is not p
 test('a client that pipelines 2,000 requests of ordinary size is read as it is served, and answered in full', async () => {
   // Otherwise no request would ever wait, and nothing would stop reading.
   health = async () => {
-    await turn();
+    await immediate();
     return { status: 'ok' };
   };
   const socket = open();

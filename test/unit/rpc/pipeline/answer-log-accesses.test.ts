@@ -2,16 +2,17 @@ import { create, type Message } from '@bufbuild/protobuf';
 import { describe, expect, test } from 'vitest';
 import { type ErrorCode, LedgerError } from '../../../../src/domain/errors.ts';
 import type { IncomingCall } from '../../../../src/rpc/call/incoming-call.ts';
-import { RunningCall } from '../../../../src/rpc/call/running-call.ts';
 import { endpointsOf } from '../../../../src/rpc/endpoints/endpoint.ts';
 import { apiServices } from '../../../../src/rpc/endpoints/routes.ts';
 import { createAnswerLog } from '../../../../src/rpc/pipeline/answer-log.ts';
+import { createCallRates } from '../../../../src/rpc/pipeline/call-rates.ts';
+import { PipelineCall } from '../../../../src/rpc/pipeline/pipeline-call.ts';
 import { createLog } from '../../../../src/runtime/telemetry/log.ts';
 import { createMetrics } from '../../../../src/runtime/telemetry/metrics.ts';
 import type { AccessEntry } from '../../../../src/service/audit/access-history.ts';
 import { type AccessRecord, accessPathMaxChars } from '../../../../src/service/audit/access-record.ts';
 import type { Call, Caller } from '../../../../src/service/calls/call.ts';
-import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
+import type { WalkParts } from '../../../../src/service/walking/walk.ts';
 import { heldBytes } from '../../../support/held-bytes.ts';
 
 const ledgerId = '0199dddd-0000-7000-8000-000000000001';
@@ -74,30 +75,26 @@ async function answered(
     monotonicMs: () => 0,
     now: () => 1000,
   });
-  const entropy = { newId: () => 'id', randomBytes: (length: number) => Buffer.alloc(length) };
-  const call = new RunningCall(endpoint, 'rest', 'request', 0, 10_000, 0, entropy, {
-    address: () => '127.0.0.1',
-    openWalk: () => unboundedWalk(),
-    charge: () => {},
-    admitEvent: () => null,
-    eventRefused: () => {},
-    verified: () => {},
-    recordAccess: () => {},
-    recordNamed: () => undefined,
-  });
+  let read = 0;
+  const message = (fields: Readonly<Record<string, string>>) => create(endpoint.method.input, fields);
+  const readable = () => {
+    read += 1;
+    return message(over.readable ?? {});
+  };
+  const header = (name: string) => (name === 'x-request-id' ? 'request' : undefined);
+  const equivalent = () => ({ verb: 'GET', path });
+  const incoming = { transport: 'rest', timeoutMs: 10_000, header, equivalent, readable } as unknown as IncomingCall;
+  const off = { perSecond: 0, burst: 0 };
+  const rates = createCallRates({ create: off, append: off, call: off });
+  const random = (length: number) => Buffer.alloc(length);
+  const parts = { rates, walks: {} as WalkParts, answers, random, now: () => 0, monotonicMs: () => 0 };
+  const call = new PipelineCall(parts, endpoint, incoming, 10_000);
   call.caller = over.caller === undefined ? caller : over.caller;
   call.answered = over.inPlace === true;
   call.isRecorded = over.recorded ?? true;
   if (over.verified === true) call.markVerified();
   for (const name of over.named ?? []) call.named(name);
-  const message = (fields: Readonly<Record<string, string>>) => create(endpoint.method.input, fields);
   if (over.request !== undefined) call.request = message(over.request);
-  let read = 0;
-  const readable = () => {
-    read += 1;
-    return message(over.readable ?? {});
-  };
-  const incoming = { equivalent: () => ({ verb: 'GET', path }), readable } as unknown as IncomingCall;
   const waits =
     code === null
       ? answers.succeeded(call, incoming)

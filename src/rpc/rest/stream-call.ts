@@ -21,6 +21,15 @@ export function writeOn(response: ServerResponse, chunk: string | Buffer): Promi
   });
 }
 
+/** How long a caller that does not read keeps the connection after an error, ms. */
+const lingerMs = 1_000;
+
+/** Ends a stream with the text of an error. */
+export function endWith(response: ServerResponse, text: string): void {
+  response.end(text);
+  setTimeout(() => response.destroy(), lingerMs).unref();
+}
+
 /**
  * A REST call of RunSandbox, whose answer is a stream of lines: plain text, or server-sent events (WHATWG HTML, section
  * 9.2) for a caller that prefers them (RFC 9110, section 12.5.1). An error after the first line is the last line.
@@ -31,7 +40,7 @@ export class RestStreamCall extends RestCall implements StreamCall {
 
   send(call: RunningCall, answer: object): Promise<void> | undefined {
     this.#start(call);
-    return this.#write((answer as RunSandboxResponse).line);
+    return writeOn(this.response, this.#textOf((answer as RunSandboxResponse).line));
   }
 
   end(call: RunningCall): void {
@@ -42,10 +51,7 @@ export class RestStreamCall extends RestCall implements StreamCall {
   override fail(call: RunningCall, error: LedgerError): void {
     if (!this.#started) super.fail(call, error);
     if (!this.#started || !this.response.writable) return;
-    void this.#write(`✗ ${error.message} (${error.code}, request ${call.requestId})`);
-    this.response.end();
-    // A caller that does not read would keep the connection for ever.
-    setTimeout(() => this.response.destroy(), 1_000).unref();
+    endWith(this.response, this.#textOf(`✗ ${error.message} (${error.code}, request ${call.requestId})`));
   }
 
   #start(call: RunningCall): void {
@@ -59,8 +65,7 @@ export class RestStreamCall extends RestCall implements StreamCall {
     this.response.writeHead(200, headers);
   }
 
-  #write(line: string): Promise<void> | undefined {
-    const text = this.#isEvents ? `data: ${line.replaceAll('\n', '\ndata: ')}\n\n` : `${line}\n`;
-    return writeOn(this.response, text);
+  #textOf(line: string): string {
+    return this.#isEvents ? `data: ${line.replaceAll('\n', '\ndata: ')}\n\n` : `${line}\n`;
   }
 }

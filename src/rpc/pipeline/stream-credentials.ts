@@ -1,0 +1,108 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import type { Caller } from '../../service/calls/call.ts';
+import type { Credentials } from '../../service/developers/credentials.ts';
+import type { BidiCall, IncomingCall } from '../call/incoming-call.ts';
+import type { RunningCall } from '../call/running-call.ts';
+import { CredentialCheck } from './credential-check.ts';
+
+type AnswerFor = (call: RunningCall, incoming: IncomingCall, error: LedgerError) => void;
+
+interface Holder {
+  /** With the timer of a stream that waits for its last outcomes. */
+  readonly streams: Map<IncomingCall, NodeJS.Timeout | null>;
+  readonly check: CredentialCheck;
+}
+
+/**
+ * The credentials of streams without a deadline. Each is checked at intervals, once for all streams that came with it.
+ * When one is no longer valid, its streams end with the error. An API key that is revoked on this node ends its streams
+ * at once.
+ *
+ * A live stream sends nothing more. A stream of requests takes no more of them, and ends once the outcomes of the taken
+ * ones are sent. If they do not arrive within `streamLastOutcomesMs`, it ends with `outcome_unknown`, by `answerFor`: a
+ * refusal would say that none of them was written. The caller's next stream gets the refusal.
+ */
+export class StreamCredentials {
+  readonly #credentials: Credentials;
+  readonly #answerFor: AnswerFor;
+  /** By API key, or by the actor of identity headers. */
+  readonly #holders = new Map<string, Holder>();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(credentials: Credentials, answerFor: AnswerFor) {
+    this.#credentials = credentials;
+    this.#answerFor = answerFor;
+    credentials.onRevoked((apiKeyId, error) => {
+      const holder = this.#holders.get(apiKeyId);
+      if (holder !== undefined) this.#endAll(holder, error);
+    });
+  }
+
+  /** Checks the credential of a stream that runs, until `unwatch`. */
+  watch(stream: IncomingCall): void {
+    const key = holderOf(stream);
+    if (key === null) return;
+    const holder = this.#holders.get(key) ?? { streams: new Map(), check: new CredentialCheck(this.#credentials) };
+    holder.streams.set(stream, null);
+    this.#holders.set(key, holder);
+    this.#timer ??= setInterval(() => this.#checkAll(), limits.streamCredentialCheckMs).unref();
+  }
+
+  unwatch(stream: IncomingCall): void {
+    const key = holderOf(stream);
+    if (key === null) return;
+    const holder = this.#holders.get(key);
+    clearTimeout(holder?.streams.get(stream) ?? undefined);
+    holder?.streams.delete(stream);
+    if (holder?.streams.size === 0) this.#holders.delete(key);
+    if (this.#holders.size > 0 || this.#timer === null) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  #checkAll(): void {
+    for (const holder of this.#holders.values()) void this.#check(holder);
+  }
+
+  /** All streams of a holder have the same credential. It is read from one that still runs. */
+  async #check(holder: Holder): Promise<void> {
+    const [stream] = holder.streams.keys();
+    if (!stream?.call) return;
+    const error = await holder.check.run(stream.call.endpoint.rule, stream);
+    if (error !== null) this.#endAll(holder, error);
+  }
+
+  #endAll({ streams }: Holder, error: LedgerError): void {
+    for (const stream of streams.keys()) {
+      const { call } = stream;
+      if (call === null || call.ending !== null) continue;
+      if ('requests' in stream) streams.set(stream, this.#endRequests(call, stream as BidiCall, error));
+      else call.endWith(error);
+    }
+  }
+
+  /** Returns the timer after which the last outcomes are missing. */
+  #endRequests(call: RunningCall, stream: BidiCall, error: LedgerError): NodeJS.Timeout {
+    call.ending = error;
+    stream.requests.stop();
+    return setTimeout(() => {
+      call.abort('credential ended');
+      if (call.answered) return;
+      call.answered = true;
+      call.ending = outcomesMissing();
+      this.#answerFor(call, stream, call.ending);
+    }, limits.streamLastOutcomesMs).unref();
+  }
+}
+
+function holderOf({ call }: IncomingCall): string | null {
+  const caller: Caller | null = call?.caller ?? null;
+  return caller === null ? null : (caller.apiKeyId ?? caller.actorId);
+}
+
+function outcomesMissing(): LedgerError {
+  const message =
+    'The credential of this stream has ended, and events that were taken may or may not have been written: send them again with their idempotency keys and a credential that is good.';
+  return new LedgerError('outcome_unknown', message);
+}
