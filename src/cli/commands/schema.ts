@@ -17,7 +17,7 @@ const defaultReplicas = 3;
 
 /**
  * `ledger-trust schema apply`: creates what is missing of the keyspace and its tables. Returns a sentence that says
- * what is there now. Throws StartError with a sentence that says what to correct.
+ * what is there now. Throws ConfigError or StartError with a sentence that says what to correct.
  */
 export async function applySchema(env: Environment, options: SchemaCommandOptions): Promise<string> {
   const settings = cassandraSettings(env);
