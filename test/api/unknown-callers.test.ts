@@ -10,9 +10,9 @@ const rate = { RATE_LIMIT_CALL_PER_SECOND: '1', RATE_LIMIT_CALL_BURST: '2' };
 const unknown: Readonly<Record<string, () => [path: string, headers: Record<string, string>]>> = {
   'API keys that nobody has': () => {
     const random = randomBytes(32);
-    return ['/v1/developer', bearerOf(formatApiKey({ environment: 'sandbox', region: null, random }))];
+    return ['/v1/developer/me', bearerOf(formatApiKey({ environment: 'sandbox', region: null, random }))];
   },
-  'ids that no entity has': () => ['/v1/traceledger', { 'x-actor-id': randomUUID(), 'x-actor-type': 'device' }],
+  'ids that no entity has': () => ['/v1/traceledger/master', { 'x-actor-id': randomUUID(), 'x-actor-type': 'device' }],
   'no credential': () => ['/v1/entities?display_name=nobody', {}],
 };
 
@@ -26,11 +26,11 @@ test.each(Object.entries(unknown))(
       await answer.arrayBuffer();
       return answer.status;
     };
-    expect(await statusOf('/v1/developer', bearerOf(apiKey))).toBe(200);
+    expect(await statusOf('/v1/developer/me', bearerOf(apiKey))).toBe(200);
     const statuses: number[] = [];
     for (let at = 0; at < 30; at += 1) statuses.push(await statusOf(...next()));
     expect(statuses.slice(0, 15)).not.toContain(429);
     expect(statuses.at(-1)).toBe(429);
-    expect(await statusOf('/v1/developer', bearerOf(apiKey))).toBe(200);
+    expect(await statusOf('/v1/developer/me', bearerOf(apiKey))).toBe(200);
   },
 );

@@ -15,7 +15,7 @@ export function newKeyPair(): KeyPair {
   return { privateKey, publicKey: raw.toString('base64') };
 }
 
-/** The signature that the spec asks for (Authentication 5), made independently of the service's own code. */
+/** The signature that docs/signing.md asks for, made independently of the service's own code. */
 export function signatureOf(key: KeyObject, eventType: string, ledgerId: string, payload: unknown): string {
   const message = `${eventType}\0${ledgerId}\0${canonicalize(payload)}`;
   return sign(null, createHash('sha256').update(message).digest(), key).toString('base64');

@@ -89,7 +89,10 @@ export interface WebhookRig {
   resumed(options?: RestartOptions): Promise<WebhookRig>;
 }
 
-type RestartOptions = Pick<WebhookRigOptions, 'rig' | 'ledgers' | 'ownsShardOf' | 'tellOthers' | 'wrapRecords'>;
+type RestartOptions = Pick<
+  WebhookRigOptions,
+  'rig' | 'ledgers' | 'ownsShardOf' | 'tellOthers' | 'wrapLedgers' | 'wrapRecords'
+>;
 
 /** The types of the events that were sent, in order: all, or those to one URL. */
 export function typesSent({ posts }: WebhookRig, to?: string): string[] {

@@ -1,33 +1,21 @@
 import { describe, expect, test } from 'vitest';
 import type { Directory } from '../../../src/actors/routing/directory.ts';
-import { Fenced, type LedgerStore } from '../../../src/store/ledger-store.ts';
-import { ManualClock, settled } from '../../support/clock.ts';
-import { append, createMaster, ledgerId, openLedger } from '../../support/commands.ts';
-import { emptyLedgerData } from '../../support/memory-store/ledger-data.ts';
-import { faultyLedgerStore, scriptedFaults } from '../../support/store-faults.ts';
-import { codeOf, faultsOf, rig, startMs, storeWith } from '../../support/world.ts';
-
-/** Two nodes over one store, each with its actor of a ledger of three events that the first one wrote. */
-async function twoNodes(wrapOther: (memory: LedgerStore) => LedgerStore = (memory) => memory) {
-  const [clock, data, faults] = [new ManualClock(startMs), emptyLedgerData(), scriptedFaults()];
-  const here = rig({ clock, data, wrap: (memory) => faultyLedgerStore(memory, faults.choose) });
-  const elsewhere = rig({ clock, data, wrap: wrapOther });
-  const [actor, other] = [here.newActor(), elsewhere.newActor()];
-  for (const command of [openLedger(), createMaster()]) await actor.submit(command);
-  here.meter.claims.length = 0;
-  return { here, actor, other, faults };
-}
+import { Fenced } from '../../../src/store/ledger-store.ts';
+import { settled } from '../../support/clock.ts';
+import { append, ledgerId } from '../../support/commands.ts';
+import { twoNodes } from '../../support/two-nodes.ts';
+import { codeOf, faultsOf, rig, storeWith } from '../../support/world.ts';
 
 describe('what stands in a ledger', () => {
   test('is certain where this node has written last, without a claim', async () => {
-    const { actor, here } = await twoNodes();
-    expect([await actor.readBarrier(), here.meter.claims]).toEqual([2, []]);
+    const { actor, meter } = await twoNodes();
+    expect([await actor.readBarrier(), meter.claims]).toEqual([2, []]);
   });
 
   test('is made certain by a claim where nothing is known of it, and by one alone', async () => {
-    const { here } = await twoNodes();
-    expect(await here.newActor().readBarrier()).toBe(2);
-    expect(here.meter.claims).toEqual(['certainty']);
+    const { newActor, meter } = await twoNodes();
+    expect(await newActor().readBarrier()).toBe(2);
+    expect(meter.claims).toEqual(['certainty']);
   });
 
   test('is nothing in a ledger without events', async () => {
@@ -35,17 +23,17 @@ describe('what stands in a ledger', () => {
   });
 
   test('is made certain by a new claim where another node has written since, and commands go on from there', async () => {
-    const { actor, other, here } = await twoNodes();
+    const { actor, other, meter, log } = await twoNodes();
     await other.submit(append());
-    expect([await actor.readBarrier(), here.meter.claims]).toEqual([3, ['certainty']]);
+    expect([await actor.readBarrier(), meter.claims]).toEqual([3, ['certainty']]);
     expect((await actor.submit(append())).event.seq).toBe(4);
-    expect(faultsOf(await here.log())).toEqual([]);
+    expect(faultsOf(await log())).toEqual([]);
   });
 
   test('takes no further event from a write that another node had begun', async () => {
     const arrived = Promise.withResolvers<void>();
     let fenced = 0;
-    const { actor, other, here } = await twoNodes((memory) =>
+    const { actor, other, log } = await twoNodes((memory) =>
       storeWith(memory, {
         append: async (claim, entries) => {
           await arrived.promise;
@@ -62,7 +50,7 @@ describe('what stands in a ledger', () => {
     arrived.resolve();
     expect((await writing).event.seq).toBe(3);
     expect(fenced).toBe(1);
-    expect(await here.log()).toHaveLength(4);
+    expect(await log()).toHaveLength(4);
   });
 
   test('has the events of this node’s own write that is under way', async () => {
@@ -75,12 +63,12 @@ describe('what stands in a ledger', () => {
   });
 
   test('has the write whose outcome nobody could say, if it comes to stand', async () => {
-    const { actor, here, faults } = await twoNodes();
+    const { actor, faults, clock, ...here } = await twoNodes();
     const directory = here.directory();
     faults.fail('append', 'late-before-claim');
     faults.fail('claim', 'unavailable', 'unavailable');
-    const doubtful = codeOf(actor.submit(append({ deadline: here.clock.now() + 5 })));
-    await here.clock.advance(100);
+    const doubtful = codeOf(actor.submit(append({ deadline: clock.now() + 5 })));
+    await clock.advance(100);
     expect([await doubtful, actor.stopped]).toEqual(['outcome_unknown', true]);
     expect(await codeOf(actor.readBarrier())).toBe('unavailable');
     expect(await directory.readBarrier(ledgerId)).toBe(3);
@@ -98,9 +86,9 @@ describe('what stands in a ledger', () => {
   });
 
   test('can be made certain where the log is damaged', async () => {
-    const { here } = await twoNodes();
-    here.data.ledgers.get(ledgerId)?.entries.set(1, { seq: 1, row: 'svc1\n{}\n{}\n\n{}' });
-    const actor = here.newActor();
+    const { data, newActor } = await twoNodes();
+    data.ledgers.get(ledgerId)?.entries.set(1, { seq: 1, row: 'svc1\n{}\n{}\n\n{}' });
+    const actor = newActor();
     expect(await actor.readBarrier()).toBe(2);
     expect(await codeOf(actor.submit(append()))).toBe('unavailable');
   });
@@ -108,10 +96,10 @@ describe('what stands in a ledger', () => {
 
 describe('a node that does not run the ledger claims nothing', () => {
   const claimsOf = async (prepare: (directory: Directory) => unknown, owner = 'node-a') => {
-    const { here } = await twoNodes();
+    const { meter, ...here } = await twoNodes();
     const directory = here.directory({ placement: { locate: async () => owner } });
     await prepare(directory);
-    return [await codeOf(directory.readBarrier(ledgerId)), here.meter.claims];
+    return [await codeOf(directory.readBarrier(ledgerId)), meter.claims];
   };
 
   test('but the one that runs it does', async () => {

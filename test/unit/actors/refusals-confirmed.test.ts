@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { LedgerError } from '../../../src/domain/errors.ts';
-import { Fenced, type LedgerStore, OutcomeUnknown } from '../../../src/store/ledger-store.ts';
-import { ManualClock, settled } from '../../support/clock.ts';
+import { Fenced, OutcomeUnknown } from '../../../src/store/ledger-store.ts';
+import { settled } from '../../support/clock.ts';
 import {
   append,
   closeLedger,
@@ -12,35 +12,9 @@ import {
   revoke,
   stranger,
 } from '../../support/commands.ts';
-import { emptyLedgerData } from '../../support/memory-store/ledger-data.ts';
 import { faultyLedgerStore, type StoreFault, scriptedFaults } from '../../support/store-faults.ts';
-import { codeOf, codesOf, faultsOf, openOrder, rig, startMs, storeWith } from '../../support/world.ts';
-
-/** Two nodes over one store; the methods of the first one's store can be replaced. */
-async function twoNodes() {
-  const clock = new ManualClock(startMs);
-  const data = emptyLedgerData();
-  const replaced: Partial<LedgerStore> = {};
-  const first = rig({ clock, data, wrap: (memory) => storeWith(memory, replaced) });
-  const second = rig({ clock, data });
-  // Looked up at each call, so that a test may replace a method while the actor lives.
-  const store = first.parts.store;
-  const live = new Proxy(store, { get: (target, name) => Reflect.get(replaced, name) ?? Reflect.get(target, name) });
-  const one = rig({ clock, data, wrap: () => live });
-  const actor = one.newActor();
-  await openOrder(actor);
-  one.meter.claims.length = 0;
-  return {
-    actor,
-    other: second.newActor(),
-    memory: first.memory,
-    replaced,
-    clock,
-    meter: one.meter,
-    log: one.log,
-    one,
-  };
-}
+import { twoNodes } from '../../support/two-nodes.ts';
+import { codeOf, codesOf, faultsOf, openOrder, rig, startMs } from '../../support/world.ts';
 
 describe('two owners of one ledger', () => {
   test('the one whose claim was taken claims again, decides again, and writes nothing twice', async () => {
@@ -263,7 +237,7 @@ describe('an append of which nobody knows whether it landed', () => {
   });
 
   test('an error that no store may throw says nothing about the write either', async () => {
-    const { replaced, actor, memory, one, log } = await twoNodes();
+    const { replaced, actor, memory, newActor, log } = await twoNodes();
     replaced.append = async (claim, entries) => {
       await memory.append(claim, entries);
       throw new TypeError('a driver stumbled');
@@ -271,7 +245,7 @@ describe('an append of which nobody knows whether it landed', () => {
     const command = append({ commandKeys: [commandKey('k1')] });
     expect(await codeOf(actor.submit(command))).toBe('outcome_unknown');
     delete replaced.append;
-    expect((await one.newActor().submit(command)).replayed).toBe(true);
+    expect((await newActor().submit(command)).replayed).toBe(true);
     expect(await log()).toHaveLength(4);
   });
 });

@@ -4,13 +4,13 @@ import { eventToJson } from '../../../src/client/call/answer-encoding.ts';
 import type { Event } from '../../../src/client/index.ts';
 import { signCheckpoint } from '../../../src/domain/log/checkpoint.ts';
 import { originOf } from '../../../src/domain/log/origin.ts';
-import { actor, authority, events, exported, ledgerId, listOfMaster, noteOf } from '../../support/export-of-vectors.ts';
+import { actor, authority, exported, ledgerId, listOfMaster, noteOf } from '../../support/export-of-vectors.ts';
 import { forgedLedger } from '../../support/forged-events.ts';
 import { vectorSigner } from '../../support/log-keys.ts';
 import { logVectors } from '../../support/log-vectors.ts';
 import { runHere } from '../../support/program-here.ts';
 import { newShell } from '../../support/shell.ts';
-import { at, chain, checkpointOf, relinked } from '../../support/vector-chain.ts';
+import { at, chain, checkpointOf } from '../../support/vector-chain.ts';
 
 const { file } = newShell();
 const keysFile = file('keys.json', actor);
@@ -66,10 +66,6 @@ describe('the checkpoint in an export', () => {
     expect(shown.incomplete).toMatchObject([{ type: 'order_unsigned', event_id: at(2).id, count: 6 }]);
   });
 
-  it('is not needed where the ledger ends with a seal', async () => {
-    expect((await verify(ofFormat1(events), ...offline)).code).toBe(0);
-  });
-
   it('may be by a log key that is newer than the trusted anchor, if a key of that anchor has endorsed it', async () => {
     const saved = ['--keys', keysFile, '--authority', anchorWith({ keys: [] })];
     expect((await verify(whole(json(open), noteOf(8)), ...saved)).code).toBe(0);
@@ -77,34 +73,6 @@ describe('the checkpoint in an export', () => {
     const unendorsed = { authority: { ...authority, log: { ...authority.log, keys } } };
     const { code, err } = await verify(whole(json(open), noteOf(8), unendorsed), ...saved);
     expect([code, err]).toEqual([1, expect.stringContaining('unknown_log_key')]);
-  });
-
-  it('that is older than the end leaves the events behind it open', async () => {
-    const { code, out } = await verify(whole(json(open), noteOf(5)), ...offline);
-    expect(code).toBe(2);
-    expect(out).toContain('? order_unsigned  the order and the dates of the last 3 events: ');
-    expect(out).toContain('! The last 3 events came after the checkpoint');
-    // The seal of the close covers them.
-    expect((await verify(whole(events, noteOf(5)), ...offline)).code).toBe(0);
-  });
-
-  it('finds what a forger does behind the last seal', async () => {
-    const dropped = relinked(open.toSpliced(4, 1));
-    const moved = relinked(
-      open.toSpliced(3, 2, { ...at(4), createdAt: at(3).createdAt }, { ...at(3), createdAt: at(4).createdAt }),
-    );
-    const redated = relinked(
-      open.map((event, seq) => (seq < 3 || seq > 5 ? event : { ...event, createdAt: at(2).createdAt })),
-    );
-    for (const [list, type] of [
-      [dropped, 'shorter_than'],
-      [moved, 'wrong'],
-      [redated, 'wrong'],
-    ] as const) {
-      expect((await verify(ofFormat1(json(list)), ...offline)).code).toBe(2);
-      const { code, out } = await verify(whole(json(list), noteOf(8)), ...offline);
-      expect({ code, told: out.includes(`✗ ${type}_checkpoint`) }).toEqual({ code: 1, told: true });
-    }
   });
 
   it('of a master covers its events, but for their tie to the ledger', async () => {

@@ -40,7 +40,7 @@ const inputOf = async (name: string, request: object, genesis: JsonObject = orde
 };
 
 describe('the digest and signature of the vectors', () => {
-  it.each(vectors.signatures)('$name', async (vector) => {
+  it.each(vectors.signatures)('are made for $name', async (vector) => {
     const canonical = canonicalJson(vector.sig_payload);
     expect(canonical).toBe(vector.canonical_json);
     const input = { eventType: vector.event_type, ledgerId: vector.ledger_id, canonical };

@@ -84,7 +84,7 @@ describe('golden vectors', () => {
   const golden: { signatures: { name: string; sig_payload: unknown; canonical_json: string }[] } = JSON.parse(
     readFileSync(new URL('events.json', vectors), 'utf8'),
   );
-  test.each(golden.signatures)('$name', ({ sig_payload, canonical_json }) => {
+  test.each(golden.signatures)('$name has the published canonical text', ({ sig_payload, canonical_json }) => {
     expect(canonicalJson(sig_payload)).toBe(canonical_json);
     expect(parseJson(JSON.stringify(sig_payload, null, 2)).canonical).toBe(canonical_json);
   });

@@ -169,7 +169,7 @@ describe('key ids', () => {
   const actorId = '0193a000-0000-7000-8000-00000000000a';
   const other = '0193a000-0000-7000-8000-00000000000b';
 
-  test('round-trip', () => {
+  test('are parsed as they were written', () => {
     expect(parseKid(golden.kid)).toEqual({ actorId, number: 1 });
     expect(parseKid(actorKid(actorId, 1203))).toEqual({ actorId, number: 1203 });
     expect(parseAuthorityKid(authorityKid(7))).toBe(7);

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { DescMessage, DescMethod } from '@bufbuild/protobuf';
 import { describe, expect, test } from 'vitest';
 import { apiText, madePages, withTables } from '../../../docs/make.ts';
@@ -50,12 +50,18 @@ const otherFiles = ['proto/health/v1/health.proto'];
 test('every file that a source file names exists', () => {
   const sources = ['src', 'cluster', 'test', 'bench', 'docs', 'proto'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => /\.(?:ts|mjs|proto)$/.test(name))
+      .filter((name) => /\.(?:ts|mjs|proto|json)$/.test(name))
       .map((name) => join(folder, name)),
   );
   const named = sources.flatMap((path) => filesNamed(textOf(path)));
   expect(named.length).toBeGreaterThan(100);
   expect(new Set(named.filter((path) => !existsSync(join(root, path))))).toEqual(new Set(otherFiles));
+  const documents = sources.flatMap((path) =>
+    [...textOf(path).matchAll(/(?<![\w./-])[\w-]+\.md\b/g)].map(([name]) => `${name} in ${path}`),
+  );
+  const known = new Set(pages.map((page) => basename(page)));
+  expect(documents.length).toBeGreaterThan(10);
+  expect(documents.filter((text) => !known.has(text.split(' ', 1)[0] ?? ''))).toEqual([]);
 });
 
 /** Lines of prose: not of tables, code, headings and lists of links. */

@@ -236,7 +236,7 @@ describe('reading', () => {
     }
   });
 
-  test('by id, of any block and of none; of another subscription never', async () => {
+  test('finds a delivery by its id, in any block or none, and never one of another subscription', async () => {
     const { deliveries } = rig();
     await deliveries.record(range(0, 300));
     await deliveries.record(range(0, 300, { ledgerId: ledgerB, everyMs: 7_000 }));

@@ -152,11 +152,7 @@ async function grantReads(commands: readonly Command[]): Promise<{ reads: number
   const unheard = first.rig.directory();
   for (const command of commands) await unheard.submit(command);
   let reads = 0;
-  const world = webhookRig({
-    rig: first.rig,
-    records: first.records,
-    secretsKey: first.secretsKey,
-    started: false,
+  const world = first.restarted({
     wrapLedgers: (inner) =>
       storeWith(inner, {
         cell: (key) => {

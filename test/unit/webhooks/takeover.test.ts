@@ -25,11 +25,7 @@ async function twoNodes() {
   const own = { first: true, second: false };
   const lists: string[] = [];
   const first = webhookRig({ ownsShardOf: () => own.first, tellOthers: () => {} });
-  const second = webhookRig({
-    rig: first.rig,
-    records: first.records,
-    secretsKey: first.secretsKey,
-    started: false,
+  const second = first.restarted({
     ownsShardOf: () => own.second,
     tellOthers: () => {},
     wrapLedgers: (inner) =>

@@ -31,7 +31,7 @@ test.each([
   [2, false, true],
   [0x80, false, true],
   [0xff, false, true],
-])('a flag byte of %i: compressed %s, unknown %s', (flag, compressed, unknown) => {
+])('the flag byte %i says compressed: %s, and is unknown: %s', (flag, compressed, unknown) => {
   const framing = new MessageFraming();
   framing.take(grpcMessage(Buffer.alloc(3), flag));
   expect([framing.hasCompressed, framing.hasUnknownFlag]).toEqual([compressed, unknown]);

@@ -66,11 +66,11 @@ describe('an overloaded call names the bound', () => {
   });
 
   test('of the writes that wait for one object', async () => {
-    const turns = writeMutex(1);
+    const mutex = writeMutex(1);
     const ends = Promise.withResolvers<void>();
-    const running = turns.take('a', 'write', () => ends.promise);
-    const waiting = turns.take('a', 'write', async () => {});
-    expect(await boundOf(turns.take('a', 'write', async () => {}))).toBe('CASSANDRA_WRITES_MAX');
+    const running = mutex.take('a', 'write', () => ends.promise);
+    const waiting = mutex.take('a', 'write', async () => {});
+    expect(await boundOf(mutex.take('a', 'write', async () => {}))).toBe('CASSANDRA_WRITES_MAX');
     ends.resolve();
     await Promise.all([running, waiting]);
   });

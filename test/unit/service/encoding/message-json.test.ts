@@ -110,7 +110,7 @@ describe('the JSON of an answer', () => {
 });
 
 describe('the answer of a route', () => {
-  it('is a bare array where the spec says so', () => {
+  it('is a bare array where the rule names a list', () => {
     const write = answerWriter(routeFor(ListActorKeysResponseSchema));
     expect(write(create(ListActorKeysResponseSchema))).toBe('[]');
     const keys = [{ kid: 'k', revokedAt: 't' }];

@@ -21,7 +21,7 @@ test.each([
   ['a row', [{ version: 3, value: 'x' }], { version: 3, value: 'x' }],
   ['a row without a value', [{ version: 3, value: null }], { version: 3, value: '' }],
   ['a row without a version', [{ version: null, value: 'x' }], { version: -1, value: 'x' }],
-])('a cell of %s', async (_, rows, expected) => {
+])('a cell of %s is read for what it holds', async (_, rows, expected) => {
   expect(await storeWith(rows).cell(names.ledger(uuid(1)))).toEqual(expected);
 });
 
